@@ -1,0 +1,1 @@
+"""The task: its model, its folder on disk, its identity and its brief."""

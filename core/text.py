@@ -1,0 +1,45 @@
+"""Text from outside, made safe to look at.
+
+Text is stored raw; `visible` is the one function that every drawing of it goes through. It maps code point to code
+point, so that a range of the raw text is the same range on the screen.
+"""
+
+_BIDI = (0x061C, 0x200E, 0x200F, *range(0x202A, 0x202F), *range(0x2066, 0x206A))
+_ZERO_WIDTH = (0x00AD, 0x180E, 0x200B, 0x200C, 0x200D, *range(0x2060, 0x2066), *range(0x206A, 0x2070), 0xFEFF)
+_TAGS = (*range(0xE0000, 0xE0080), *range(0xFFF9, 0xFFFC))
+
+_GLYPHS: dict[int, int] = {
+    **{code: 0x2400 + code for code in range(0x20) if code not in (0x09, 0x0A)},
+    0x7F: 0x2421,
+    **dict.fromkeys(range(0x80, 0xA0), 0x2426),
+    **dict.fromkeys(_BIDI, ord("⇄")),
+    **dict.fromkeys(_ZERO_WIDTH, ord("·")),
+    **dict.fromkeys(_TAGS, 0xFFFD),
+    0x2028: 0x2424,
+    0x2029: 0x2424,
+    **dict.fromkeys(range(0xD800, 0xE000), 0xFFFD),
+}
+_ONE_LINE = {**_GLYPHS, 0x0A: 0x240A, 0x09: 0x2409}
+
+
+def visible(text: str) -> str:
+    """Return `text` with control, bidi, zero-width and surrogate characters as visible glyphs.
+
+    Newlines and tabs stay. Every other code point maps to exactly one code point, so lengths and ranges agree.
+    """
+    return text if text.isascii() and text.isprintable() else text.translate(_GLYPHS)
+
+
+def visible_line(text: str) -> str:
+    """Return `text` as one line: as `visible`, with newlines and tabs as glyphs too."""
+    return text if text.isascii() and text.isprintable() else text.translate(_ONE_LINE)
+
+
+def bounded(text: str, characters: int, *, what: str = "text") -> str:
+    """Return `text`, cut in its middle with a line that says how many characters were left out."""
+    if len(text) <= characters:
+        return text
+    left_out = len(text) - characters
+    head = characters * 2 // 3
+    tail = text[len(text) - characters + head :]
+    return f"{text[:head]}\n[... {left_out} characters of this {what} left out ...]\n{tail}"

@@ -1,0 +1,1 @@
+"""The tools of a solver, each declared once."""

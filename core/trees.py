@@ -1,0 +1,229 @@
+"""A repository as the tools see it: the files of one tar, with replaced files on top.
+
+The tar is never unpacked to be read, so no path, link or special file in it can lead a tool outside of it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import posixpath
+import tarfile
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from threading import Lock
+
+from gistpoint.core.errors import TaskError
+
+_MAX_LINKS = 16
+
+
+@dataclass(frozen=True, slots=True)
+class Member:
+    """One entry of a tree: a file's place in the tar, or a link's target."""
+
+    path: str
+    offset: int = 0
+    size: int = 0
+    executable: bool = False
+    link: str = ""
+
+
+class SourceTree:
+    """Read-only view of a repository; `with_files` gives a changed one that shares everything else."""
+
+    def __init__(self, tar: Path, members: Mapping[str, Member], overlay: Mapping[str, bytes] | None = None) -> None:
+        self.tar = tar
+        self.members = members
+        self.overlay: Mapping[str, bytes] = dict(overlay or {})
+        self._directories: dict[str, dict[str, str]] | None = None
+        self._cache: dict[str, bytes] = {}
+        self._lock = Lock()
+
+    @classmethod
+    def open(cls, tar: Path) -> SourceTree:
+        """Index `tar` (uncompressed). Raises `TaskError` for one that is damaged or holds a path that climbs out."""
+        members: dict[str, Member] = {}
+        try:
+            with tarfile.open(tar, "r:") as archive:
+                for info in archive:
+                    path = _inside(info.name)
+                    if path is None:
+                        raise TaskError(f"{tar.name} holds the path {info.name!r}, which leads out of the tree.")
+                    if info.isfile():
+                        members[path] = Member(path, info.offset_data, info.size, bool(info.mode & 0o100))
+                    elif info.issym():
+                        members[path] = Member(path, link=info.linkname)
+        except (tarfile.TarError, OSError) as error:
+            raise TaskError(f"{tar.name} can't be read as a tar archive: {error}.") from error
+        return cls(tar, members)
+
+    def with_files(self, files: Mapping[str, bytes]) -> SourceTree:
+        """Return this tree with `files` (path to new bytes) in place of, or beside, what it holds."""
+        changed = SourceTree(self.tar, self.members, {**self.overlay, **files})
+        changed._cache = {path: data for path, data in self._cache.items() if path not in files}
+        return changed
+
+    def resolve(self, path: str) -> str | None:
+        """Follow links within the tree; None where they lead out of it, in a circle or nowhere."""
+        current = path
+        for _ in range(_MAX_LINKS):
+            if current in self.overlay:
+                return current
+            parts = current.split("/")
+            for end in range(1, len(parts) + 1):
+                prefix = "/".join(parts[:end])
+                member = self.members.get(prefix)
+                if member is not None and member.link:
+                    if member.link.startswith("/"):
+                        return None
+                    rest = parts[end:]
+                    followed = _inside(posixpath.join(posixpath.dirname(prefix), member.link, *rest))
+                    if followed is None:
+                        return None
+                    current = followed
+                    break
+            else:
+                return current
+        return None
+
+    def is_file(self, path: str) -> bool:
+        """Whether `path` is a regular file, after following links within the tree."""
+        resolved = self.resolve(path)
+        return resolved is not None and (resolved in self.overlay or resolved in self.members)
+
+    def is_directory(self, path: str) -> bool:
+        """Whether `path` is a folder (the root is the empty string)."""
+        resolved = self.resolve(path) if path else ""
+        return resolved is not None and resolved in self._folders()
+
+    def size(self, path: str) -> int:
+        """Size in bytes of the file at `path`."""
+        resolved = self._file(path)
+        return len(self.overlay[resolved]) if resolved in self.overlay else self.members[resolved].size
+
+    def read(self, path: str) -> bytes:
+        """Return the bytes of the file at `path`; raises FileNotFoundError where there is none."""
+        resolved = self._file(path)
+        if resolved in self.overlay:
+            return self.overlay[resolved]
+        with self._lock:
+            cached = self._cache.get(resolved)
+        if cached is not None:
+            return cached
+        member = self.members[resolved]
+        with self.tar.open("rb") as file:
+            data = os.pread(file.fileno(), member.size, member.offset)
+        if len(data) != member.size:
+            raise TaskError(f"{self.tar.name} is cut short: {resolved} can't be read whole.")
+        if resolved.endswith(".py"):
+            with self._lock:
+                self._cache[resolved] = data
+        return data
+
+    def list(self, path: str = "") -> list[tuple[str, str]]:
+        """Return the entries of a folder as (name, "dir" or "file"), sorted by name."""
+        resolved = self.resolve(path) if path else ""
+        if resolved is None or resolved not in self._folders():
+            raise NotADirectoryError(path)
+        return sorted(self._folders()[resolved].items())
+
+    def files(self, suffix: str = "") -> Iterator[str]:
+        """Yield the paths of all regular files that end with `suffix`, sorted; links are left out."""
+        paths = {path for path, member in self.members.items() if not member.link} | set(self.overlay)
+        yield from sorted(path for path in paths if path.endswith(suffix))
+
+    def _file(self, path: str) -> str:
+        resolved = self.resolve(path)
+        if resolved is None or (resolved not in self.overlay and resolved not in self.members):
+            raise FileNotFoundError(path)
+        return resolved
+
+    def _folders(self) -> dict[str, dict[str, str]]:
+        with self._lock:
+            if self._directories is None:
+                self._directories = _folders_of([*self.members, *self.overlay])
+            folders = self._directories
+        return folders
+
+
+def _folders_of(paths: Iterable[str]) -> dict[str, dict[str, str]]:
+    folders: dict[str, dict[str, str]] = {"": {}}
+    for path in paths:
+        name, parent, kind = posixpath.basename(path), posixpath.dirname(path), "file"
+        while True:
+            known = folders.setdefault(parent, {})
+            if known.get(name) == "dir" or (known.get(name) == kind):
+                break
+            known[name] = kind
+            if not parent:
+                break
+            name, parent, kind = posixpath.basename(parent), posixpath.dirname(parent), "dir"
+    return folders
+
+
+def _inside(path: str) -> str | None:
+    """Normalise a relative path; None for an absolute one, an empty one or one that climbs out."""
+    normal = posixpath.normpath(path)
+    if not path or normal.startswith(("/", "..")) or normal == "." or "\0" in path:
+        return None
+    return normal
+
+
+def write_tree(folder: Path, tar: Path, *, leave_out: Iterable[str] = ()) -> str:
+    """Write the files and links below `folder` into a deterministic tar and return its sha256.
+
+    Sorted by path; no times, owners or group names; mode 0644 or 0755. Caches, bytecode and git folders that could
+    lead back to an answer are left out, and so is every path in `leave_out`. Links that lead out of the folder too.
+    """
+    left_out = set(leave_out)
+    tar.parent.mkdir(parents=True, exist_ok=True)
+    with tarfile.open(tar, "w:", format=tarfile.PAX_FORMAT) as archive:
+        for path in sorted(_walk(folder)):
+            if path in left_out:
+                continue
+            source = folder / path
+            info = tarfile.TarInfo(path)
+            if source.is_symlink():
+                info.type, info.linkname, info.mode = tarfile.SYMTYPE, str(source.readlink()), 0o777
+                archive.addfile(info)
+                continue
+            stat = source.stat()
+            info.size, info.mode = stat.st_size, 0o755 if stat.st_mode & 0o100 else 0o644
+            with source.open("rb") as file:
+                archive.addfile(info, file)
+    return sha256_of(tar)
+
+
+def sha256_of(path: Path) -> str:
+    """Return the sha256 of a file, in hexadecimal."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+_CACHES = {".git", ".hg", ".svn", "__pycache__", ".hypothesis", ".pytest_cache", ".mypy_cache", ".ruff_cache", ".eggs"}
+_BUILT = {"build", "dist", ".tox", ".nox"}
+
+
+def _walk(folder: Path) -> Iterator[str]:
+    root = folder.resolve()
+    for place, directories, files in os.walk(folder):
+        here = Path(place)
+        relative = here.relative_to(folder).as_posix()
+        prefix = "" if relative == "." else relative + "/"
+        links = [name for name in directories if (here / name).is_symlink()]
+        directories[:] = [
+            name
+            for name in directories
+            if not (name in _CACHES or name in links or name.endswith(".egg-info"))
+            and not (not prefix and name in _BUILT)
+            and not (here / name / "pyvenv.cfg").exists()
+        ]
+        for name in [*files, *links]:
+            path = here / name
+            if name.endswith((".pyc", ".pyo")) or not (path.is_symlink() or path.is_file()):
+                continue
+            if path.is_symlink() and not path.resolve().is_relative_to(root):
+                continue
+            yield prefix + name

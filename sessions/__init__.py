@@ -1,0 +1,1 @@
+"""What is remembered: the event journal, the store, replay."""

@@ -1,0 +1,5 @@
+"""Runs the command line: `python -m gistpoint`."""
+
+from gistpoint.tui.cli import main
+
+raise SystemExit(main())
