@@ -134,6 +134,17 @@ class SourceTree:
         paths = {path for path, member in self.members.items() if not member.link} | set(self.overlay)
         yield from sorted(path for path in paths if path.endswith(suffix))
 
+    def read_all(self, suffix: str) -> Iterator[tuple[str, bytes]]:
+        """Yield (path, bytes) of all regular files that end with `suffix`, sorted, through one open file."""
+        with self.tar.open("rb") as file:
+            descriptor = file.fileno()
+            for path in self.files(suffix):
+                data = self.overlay.get(path)
+                if data is None:
+                    member = self.members[path]
+                    data = os.pread(descriptor, member.size, member.offset)
+                yield path, data
+
     def _file(self, path: str) -> str:
         resolved = self.resolve(path)
         if resolved is None or (resolved not in self.overlay and resolved not in self.members):

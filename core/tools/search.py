@@ -1,0 +1,110 @@
+"""Matching lines in many texts, as grep finds them, with a limit on time.
+
+A pattern is tried on whole texts, which is fast, and every match is then held against its line. Where a pattern could
+match on a line and yet be missed on the whole text (look-around, atomic groups, anchors of the text), it is tried line
+by line.
+"""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from gistpoint.core.tools.declaration import RefusalError
+
+if TYPE_CHECKING:
+    from regex import Pattern
+
+MAX_PATTERN_CHARACTERS = 1_000
+_LITERAL = re.compile(r"[^\\.^$*+?{}\[\]|()\n]+")
+_ONLY_BY_LINE = re.compile(r"\\[AZzGKXRN]|\(\?(?!:|P<|i\))|[*+?}]\+|\{[a-zA-Z]|\\n|\\r")
+
+
+@dataclass(frozen=True, slots=True)
+class Match:
+    """A matching line, 1-based."""
+
+    path: str
+    line: int
+
+
+class LinePattern:
+    """A pattern in the dialect of the `regex` package that is looked for within single lines."""
+
+    def __init__(self, pattern: str, seconds: float) -> None:
+        self.seconds = seconds
+        self.literal = pattern if _LITERAL.fullmatch(pattern) else None
+        self.by_line = bool(_ONLY_BY_LINE.search(pattern))
+        self.compiled: Pattern[str] = _compiled(pattern)
+        self._deadline = 0.0
+
+    def start(self) -> None:
+        """Start the time that all searches together may take."""
+        self._deadline = time.monotonic() + self.seconds
+
+    def lines(self, text: str) -> Iterator[int]:
+        """Yield offsets of the starts of the lines of `text` that match. Raises `TimeoutError` past the time."""
+        if self.literal is not None:
+            return self._literal_lines(text, self.literal)
+        return self._lines_one_by_one(text, 0, len(text)) if self.by_line else self._lines_of_whole(text)
+
+    def _literal_lines(self, text: str, literal: str) -> Iterator[int]:
+        at = text.find(literal)
+        while at >= 0:
+            yield text.rfind("\n", 0, at) + 1
+            end = text.find("\n", at)
+            at = text.find(literal, end) if end >= 0 else -1
+
+    def _lines_of_whole(self, text: str) -> Iterator[int]:
+        at, size = 0, len(text)
+        while at <= size:
+            match = self.compiled.search(text, at, timeout=self._left(), concurrent=True)
+            if match is None:
+                return
+            start = text.rfind("\n", 0, match.start()) + 1
+            end = _line_end(text, match.start())
+            if match.end() <= end:
+                if start < size or not text:
+                    yield start
+                at = end + 1
+            else:
+                last = _line_end(text, match.end() - 1)
+                yield from self._lines_one_by_one(text, start, last)
+                at = last + 1
+
+    def _lines_one_by_one(self, text: str, start: int, stop: int) -> Iterator[int]:
+        while start < stop:
+            end = _line_end(text, start)
+            if self.compiled.search(text[start:end], timeout=self._left(), concurrent=True):
+                yield start
+            start = end + 1
+
+    def _left(self) -> float:
+        left = self._deadline - time.monotonic()
+        if left <= 0:
+            raise TimeoutError
+        return left
+
+
+def _line_end(text: str, at: int) -> int:
+    end = text.find("\n", at)
+    return len(text) if end < 0 else end
+
+
+def _compiled(pattern: str) -> Pattern[str]:
+    import regex
+
+    if not pattern:
+        raise RefusalError("The pattern is empty.")
+    if len(pattern) > MAX_PATTERN_CHARACTERS:
+        raise RefusalError(f"The pattern has {len(pattern)} characters; at most {MAX_PATTERN_CHARACTERS} are taken.")
+    try:
+        return regex.compile(pattern, regex.MULTILINE)
+    except (regex.error, ValueError, OverflowError, RecursionError, MemoryError) as error:
+        escaped = regex.escape(pattern)
+        raise RefusalError(
+            f"The pattern is not a valid regular expression ({error}). To search for it as text: {escaped}"
+        ) from error
