@@ -122,7 +122,7 @@ class SourceTree:
                 self._cache[resolved] = data
         return data
 
-    def list(self, path: str = "") -> list[tuple[str, str]]:
+    def entries(self, path: str = "") -> list[tuple[str, str]]:
         """Return the entries of a folder as (name, "dir" or "file"), sorted by name."""
         resolved = self.resolve(path) if path else ""
         if resolved is None or resolved not in self._folders():

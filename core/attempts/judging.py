@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 from gistpoint.core.cancel import CancelToken
 from gistpoint.core.code.compare import same_behaviour_tree
+from gistpoint.core.code.errors import CodeError
 from gistpoint.core.code.index import index_source
-from gistpoint.core.code.names import CodeError
 from gistpoint.core.outcomes import RunStatus, SuiteReport
 from gistpoint.core.ports import Runner, RunProgress, RunRequest
 from gistpoint.core.scoring import Score, score, solved

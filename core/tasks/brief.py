@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from importlib.resources import files
 
 from gistpoint.core.canonical import sha256_of_text
@@ -58,9 +59,7 @@ def render_brief(task: Task) -> str:
         "other_failures": _others(task),
         "read_limit": str(task.limits.read_file_characters),
     }
-    for key, value in values.items():
-        text = text.replace("{{" + key + "}}", value)
-    return text.rstrip() + "\n"
+    return re.sub(r"\{\{(\w+)\}\}", lambda found: values[found.group(1)], text).rstrip() + "\n"
 
 
 def _fenced(text: str) -> str:

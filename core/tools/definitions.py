@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from gistpoint.core.code.errors import CodeError
 from gistpoint.core.code.index import Definition, FileIndex, index_source
-from gistpoint.core.code.names import CodeError
 from gistpoint.core.tools.declaration import RefusalError, ToolContext
 
 _DOCSTRING_CHARACTERS = 100

@@ -11,7 +11,7 @@ from gistpoint.core.tools.paths import existing_folder
 
 def _run(context: ToolContext, arguments: Mapping[str, str]) -> ToolOutput:
     path = existing_folder(context, arguments["path"])
-    entries = context.tree.list(path)
+    entries = context.tree.entries(path)
     shown = entries[: context.limits.directory_entries]
     lines = [f"{path or '.'}: {len(entries)} {'entry' if len(entries) == 1 else 'entries'}"]
     lines += [f"  {visible_line(name)}/" if kind == "dir" else f"  {visible_line(name)}" for name, kind in shown]

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from gistpoint.core.code.errors import CodeError
 from gistpoint.core.code.index import index_source
-from gistpoint.core.code.names import CodeError
 from gistpoint.core.tools.declaration import Activity, Argument, Group, Kind, Revealed, Tool, ToolContext, ToolOutput
 from gistpoint.core.tools.definitions import indexed, listing, revealed_functions
 from gistpoint.core.tools.paths import existing_file, text_of

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from gistpoint.core.code.names import CodeError
+from gistpoint.core.code.errors import CodeError
 from gistpoint.core.tools.declaration import (
     Activity,
     Argument,

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from gistpoint.core.attempts.state import Replacement
+from gistpoint.core.code.errors import CodeError
 from gistpoint.core.code.index import index_source
-from gistpoint.core.code.names import CodeError, FunctionRef
+from gistpoint.core.code.names import FunctionRef
 from gistpoint.core.code.splice import replace_definition
 from gistpoint.core.code.testfiles import is_protected
 from gistpoint.core.tools.declaration import (
