@@ -1,5 +1,6 @@
 """The days on which trains run. On a public holiday they run as on a Sunday."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import date, timedelta
 from functools import cache
@@ -71,7 +72,7 @@ class Calendar:
         return self.first <= day <= self.last and service_weekday(day) in self.days
 
 
-def parse_calendar(fields: list[str]) -> Calendar:
+def parse_calendar(fields: Sequence[str]) -> Calendar:
     """Read `Mo-Fr from 2024-01-08 until 2024-06-14 not 2024-05-16 also 2024-06-15`; the words in any order."""
     if not fields:
         raise CalendarError("a calendar needs its days")

@@ -67,7 +67,8 @@ def test_a_removed_day_outweighs_an_added_one() -> None:
 
 
 def test_parse_calendar() -> None:
-    calendar = parse_calendar("Mo-Fr from 2024-01-08 not 2024-06-12 until 2024-06-14 also 2024-06-15".split())
+    text = "Mo-Fr from 2024-01-08 not 2024-06-12 until 2024-06-14 also 2024-06-15"
+    calendar = parse_calendar(text.split())
     week = [day for day in range(8, 18) if calendar.runs_on(date(2024, 6, day))]
     assert week == [10, 11, 13, 14, 15]
     assert not calendar.runs_on(date(2024, 1, 5))

@@ -42,7 +42,7 @@ def test_no_track_leads_back_to_its_own_station(network: Network) -> None:
 
 @pytest.mark.parametrize(
     ("ends", "metres"),
-    [("HAV ELV", 15100), ("ELV KÆR", 16600), ("ÅSG MJØ", 15100), ("ÅSG ELV", 33500)],
+    [("ELV KÆR", 16600), ("ÅSG MJØ", 15100), ("ÅSG ELV", 33500)],
 )
 def test_distance(network: Network, ends: str, metres: int) -> None:
     origin, destination = map(network.station, ends.split())

@@ -27,7 +27,7 @@ def test_lines_keep_the_numbers_of_the_text() -> None:
 
 
 def test_lines_tell_where_a_quote_is_open() -> None:
-    with pytest.raises(NotationError, match="^line 2: a quote"):
+    with pytest.raises(NotationError, match=r"^line 2: a quote"):
         list(lines('fine\n"open'))
 
 
@@ -71,7 +71,7 @@ def test_numbered_readers_tell_the_line_and_keep_their_name() -> None:
 
     seen: list[str] = []
     read(seen, 1, ["a", "b"])
-    with pytest.raises(NotationError, match="^line 2: list index out of range"):
+    with pytest.raises(NotationError, match=r"^line 2: list index out of range"):
         read(seen, 2, ["a"])
     assert seen == ["b"]
     assert read.__name__ == "read"
