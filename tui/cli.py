@@ -82,21 +82,26 @@ def build_services(options: argparse.Namespace, *, role: Role | None = None) -> 
 
 def build_runner(options: argparse.Namespace, *, demo: bool = False) -> Runner:
     """Choose the isolation and return a runner on it. Raises `SandboxUnavailableError`."""
+    from gistpoint.core.errors import SandboxUnavailableError
     from gistpoint.core.locations import Locations
-    from gistpoint.sandbox.environments import EnvironmentCache
-    from gistpoint.sandbox.ladder import choose
+    from gistpoint.sandbox.environments import EnvironmentStore
+    from gistpoint.sandbox.ladder import choose, has_consented, remember_consent
     from gistpoint.sandbox.testruns import SuiteRunner
     from gistpoint.tui.commands.consent import ask_consent
 
     locations = Locations.of_user()
-    backend = choose(
-        getattr(options, "sandbox", None),
-        config=locations.config,
-        allow_unsandboxed=getattr(options, "allow_unsandboxed", False) or demo,
-        remember=not demo,
-        ask=ask_consent,
-    )
-    return SuiteRunner(backend, EnvironmentCache(locations.cache))
+    requested = getattr(options, "sandbox", None)
+    allowed = bool(getattr(options, "allow_unsandboxed", False))
+    try:
+        backend = choose(requested, consented=demo or allowed or has_consented(locations.config))
+    except SandboxUnavailableError as error:
+        if demo or requested not in (None, "plain") or not ask_consent(error.message):
+            raise
+        allowed, backend = True, choose(requested, consented=True)
+    runner = SuiteRunner(backend, EnvironmentStore(locations.cache))
+    if allowed and not runner.backend.isolated:
+        remember_consent(locations.config)
+    return runner
 
 
 def parser() -> argparse.ArgumentParser:
@@ -185,7 +190,7 @@ def _attempt_commands(parser: argparse.ArgumentParser) -> None:
 
 def _isolation(parser: argparse.ArgumentParser) -> None:
     group = parser.add_argument_group("isolation")
-    group.add_argument("--sandbox", metavar="BACKEND", default=None, help="bubblewrap or plain")
+    group.add_argument("--sandbox", metavar="BACKEND", default=None, help="bwrap or plain")
     group.add_argument(
         "--allow-unsandboxed",
         action="store_true",
