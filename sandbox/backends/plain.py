@@ -71,6 +71,7 @@ class PlainBackend:
             invocation = command.invocation(places)
             order = {
                 "limits": _rlimits(command.limits),
+                "make": [],
                 "copy": None,
                 "folder": places.workspace,
                 "arguments": invocation.arguments,

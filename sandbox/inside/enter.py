@@ -1,6 +1,6 @@
 """Started inside the isolation, before the tested code: sets limits, copies the tree, then becomes the command.
 
-Its one argument is a JSON object: `limits`, `copy` (from, to) or null, `folder`, `arguments`, `environment`,
+Its one argument is a JSON object: `limits`, `copy` (from, to) or null, `make` (folders), `folder`, `arguments`, `environment`,
 `results_fd`, `supervise` and `parent` (the pid that must still be the parent, or 0). With `supervise` it stays as
 the parent of the command and ends every process that the command leaves, also those in sessions of their own.
 """
@@ -123,6 +123,8 @@ def main():
     global PARENT
     order = json.loads(sys.argv[1])
     PARENT = order["parent"]
+    for folder in order["make"]:
+        os.mkdir(folder, 0o755)
     if order["copy"]:
         source, target = order["copy"]
         shutil.copytree(source, target, symlinks=True, copy_function=shutil.copy, dirs_exist_ok=True)
