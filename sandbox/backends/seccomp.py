@@ -84,7 +84,10 @@ def filter_program(machine: str | None = None) -> bytes | None:
     # clone3 takes its flags by pointer, which a filter can't read: refused as unknown, the C library falls back.
     program += [_instruction(_EQUAL, 0, 1, architecture.clone3), _refuse(_ENOSYS)]
     program += _on_argument(architecture.clone, _AT_FIRST, [_instruction(_ANY_BIT, 0, 1, _CLONE_NEW_ANY)], _EPERM)
-    injections = [_instruction(_EQUAL, 1, 0, _TERMINAL_INJECTION[0]), _instruction(_EQUAL, 0, 1, _TERMINAL_INJECTION[1])]
+    injections = [
+        _instruction(_EQUAL, 1, 0, _TERMINAL_INJECTION[0]),
+        _instruction(_EQUAL, 0, 1, _TERMINAL_INJECTION[1]),
+    ]
     program += _on_argument(architecture.ioctl, _AT_SECOND, injections, _EPERM)
     allowed = [_instruction(_EQUAL, len(_FAMILIES) - place, 0, family) for place, family in enumerate(_FAMILIES)]
     program += _on_argument(architecture.socket, _AT_FIRST, allowed, _EAFNOSUPPORT)
