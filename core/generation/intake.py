@@ -14,6 +14,7 @@ from gistpoint.core.trees import SourceTree
 
 RUNS = 3
 MAX_SUITE_SECONDS = 60.0
+LEAST_TIMEOUT_S = 30.0
 _GRACE_SECONDS = 30.0
 """A run is stopped only this long behind the limit, so that a suite just above it is told as too slow."""
 
@@ -68,8 +69,8 @@ class Intake:
 
     @property
     def timeout_s(self) -> float:
-        """Seconds after which a run of the suite is stopped: five times what it took, ten at least."""
-        return float(max(10, round(5 * self.seconds)))
+        """Seconds after which a run of the suite is stopped: five times what it took, and enough for a busy machine."""
+        return float(max(LEAST_TIMEOUT_S, round(5 * self.seconds)))
 
 
 @dataclass(frozen=True, slots=True)

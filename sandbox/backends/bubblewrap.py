@@ -51,7 +51,7 @@ _ETC_WRITTEN = {
     "group": "root:x:0:\nsolver:x:1000:\n",
     "hosts": "127.0.0.1 localhost\n::1 localhost\n",
 }
-_STAGES = ("/mnt", "/media", "/srv", "/tmp")  # noqa: S108 - covered in a mount namespace of our own, never written
+_STAGES = ("/mnt", "/media", "/srv", "/tmp")
 _SETTINGS = (
     "--unshare-user", "--disable-userns", "--unshare-ipc", "--unshare-pid", "--unshare-uts", "--unshare-cgroup-try",
     "--unshare-net", "--die-with-parent", "--new-session", "--cap-drop", "ALL", "--uid", "1000", "--gid", "1000",
@@ -135,7 +135,7 @@ class BubblewrapBackend:
             workspace=f"{_WORK}/repo",
             python=f"{_SHOWN}/environment/bin/python",
             home=f"{_WORK}/home",
-            temporary="/tmp",  # noqa: S108 - the sandbox's own
+            temporary="/tmp",
             folders={name: f"{_SHOWN}/{name}" for name in command.folders},
             results_fd=results,
         )
@@ -213,8 +213,8 @@ def _plan_mounts(plan: _Plan, command: Command) -> None:
     plan.arguments += ["--proc", "/proc", "--dev", "/dev"]
     limits = command.limits
     for target, size, mode in (
-        ("/tmp", limits.temporary, "1777"),  # noqa: S108 - the sandbox's own
-        ("/dev/shm", limits.temporary, "1777"),  # noqa: S108
+        ("/tmp", limits.temporary, "1777"),
+        ("/dev/shm", limits.temporary, "1777"),
         (_WORK, limits.workspace, "0755"),
     ):
         plan.arguments += ["--perms", mode, "--size", str(size), "--tmpfs", target]
@@ -298,7 +298,7 @@ def _mend(complaint: str) -> str:
 
 
 def _stage() -> str:
-    return next((place for place in _existing(_STAGES)), "/tmp")  # noqa: S108 - see _STAGES
+    return next((place for place in _existing(_STAGES)), "/tmp")
 
 
 def _existing(paths: Sequence[str]) -> Iterable[str]:

@@ -81,8 +81,8 @@ class Results:
         places = [entry.reprfileloc for entry in entries if getattr(entry, "reprfileloc", None) is not None]
         for place in reversed(places):
             if not os.path.isabs(place.path) or str(place.path).startswith((self.root, self.real_root)):
-                return "{}:{}".format(place.path, place.lineno)
-        return "{}:{}".format(crash.path, crash.lineno)
+                return f"{place.path}:{place.lineno}"
+        return f"{crash.path}:{crash.lineno}"
 
     def describe(self, report):
         """Word a failure: where and what in the first line, then the short traceback."""
