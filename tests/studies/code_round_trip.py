@@ -1,6 +1,7 @@
 """Replaces every definition below the folders on the command line by itself, and counts what does not come back.
 
-Without folders: the standard library of the Python that runs this. Usage: python tests/studies/code_round_trip.py [DIR]...
+Without folders: the standard library of the Python that runs this.
+Usage: python tests/studies/code_round_trip.py [DIR]...
 """
 
 from __future__ import annotations
@@ -40,7 +41,8 @@ def main(folders: list[Path]) -> int:
                 except CodeError as error:
                     problems.append(f"{definition.ref} is refused: {error}")
         seconds = time.perf_counter() - started
-        print(f"{folder.name}: {files} files, {definitions} definitions, {written} written, {len(problems)} problems, {seconds:.0f} s")
+        counts = f"{files} files, {definitions} definitions, {written} written, {len(problems)} problems"
+        print(f"{folder.name}: {counts}, {seconds:.0f} s")
         print("".join(f"  {problem}\n" for problem in problems[:50]), end="", flush=True)
         failed += len(problems)
     return int(failed > 0)

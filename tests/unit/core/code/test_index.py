@@ -116,7 +116,17 @@ def test_spans_parts_and_offsets(index: FileIndex) -> None:
 
 @pytest.mark.parametrize(
     "decorator",
-    ["@d", "@ d", "@\\\nd", "@(\n  # a @ b\n  d\n)", "@(d\n)", "@d \\\n.e", '@d("""@\n@x""")\n@(\n(d))', "@(é\n)", "@(\n'é@', d)[1]"],
+    [
+        "@d",
+        "@ d",
+        "@\\\nd",
+        "@(\n  # a @ b\n  d\n)",
+        "@(d\n)",
+        "@d \\\n.e",
+        '@d("""@\n@x""")\n@(\n(d))',
+        "@(é\n)",
+        "@(\n'é@', d)[1]",
+    ],
 )
 def test_a_definition_starts_at_its_first_at_sign(decorator: str) -> None:
     source = f"x = 1 @ y\n{decorator}\ndef f(): pass\n"

@@ -21,7 +21,10 @@ def stub(source: str, name: str = "f", path: str = "a.py") -> str:
         ("def f():\n  ('doc'  # kept\n   'more'); secret()\n", "def f():\n  ('doc'  # kept\n   'more')\n  pass"),
         ("class A:\n\tdef f(self):\n\t\t'''a\n\tb'''\n\t\tx", "def f(self):\n\t'''a\n\tb'''\n\tpass"),
         ("class A:\n\tdef f(self): return 1", "def f(self):\n\tpass"),
-        ("@a\n# c\n@b(\n 1)\nasync def f(\n  x,  # c\n): return 1", "@a\n# c\n@b(\n 1)\nasync def f(\n  x,  # c\n):\n    pass"),
+        (
+            "@a\n# c\n@b(\n 1)\nasync def f(\n  x,  # c\n): return 1",
+            "@a\n# c\n@b(\n 1)\nasync def f(\n  x,  # c\n):\n    pass",
+        ),
         ("def f() -> lambda: 1: return 2", "def f() -> lambda: 1:\n    pass"),
         ("def f(\\\n  a):\r\n  return 1\r\n", "def f(\\\n  a):\n  pass"),
         ("def f():\n  @d\n  def g(): pass\n  return g", "def f():\n  pass"),

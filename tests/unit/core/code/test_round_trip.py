@@ -60,7 +60,7 @@ def test_the_stub_of_each_function_keeps_header_and_docstring(files: list[FileIn
 def test_one_definition_with_another_body_leaves_every_other_byte(files: list[FileIndex]) -> None:
     """The new body is that of another function of the file, which brings strings and comments of its own."""
     drawn = random.Random(3)
-    changed = 0
+    changed = refused = 0
     for index in files:
         source = (STANDARD_LIBRARY / index.path).read_bytes()
         functions = [item for item in index.definitions if item.kind.sort == "function" and not item.decorators]
@@ -68,14 +68,15 @@ def test_one_definition_with_another_body_leaves_every_other_byte(files: list[Fi
             code = other.dedented.replace(f"def {other.name}", f"def {target.name}", 1)
             try:
                 result = replace_definition(index, target, code)
-            except CodeError as error:
-                assert "compile" in error.message
+            except CodeError:
+                refused += 1
                 continue
             assert result.startswith(source[: target.start_byte])
             assert result.endswith(source[target.end_byte :])
             assert index_source(index.path, result).get(target.qualname).dedented == code
             changed += 1
     assert changed > 100
+    assert refused * 50 < changed, "only a body that means something in its own place alone may be refused"
 
 
 def test_bytes_written_are_those_that_were_read(files: list[FileIndex]) -> None:

@@ -20,7 +20,7 @@ def refusal(source: bytes | str, name: str, code: str) -> CodeError:
     return caught.value
 
 
-CLASS = '''\
+CLASS = """\
 # top
 class A:
     # above
@@ -36,7 +36,7 @@ class A:
 
     # below
     def g(self): return 2
-'''
+"""
 
 
 def test_decorators_and_comments_around_stay() -> None:
@@ -99,7 +99,9 @@ def test_lines_that_stay_keep_their_bytes_in_a_file_of_mixed_line_ends() -> None
 def test_tabs_and_spaces_follow_the_file() -> None:
     tabs = "class A:\n\tdef f(self):\n\t\tif 1:\n\t\t\treturn 1\n"
     spaces = "def f(self):\n    # c\n    if 1:\n        return (1,\n                2)\n    return '''\n    x'''"
-    wanted = "class A:\n\tdef f(self):\n\t\t# c\n\t\tif 1:\n\t\t\treturn (1,\n\t\t\t        2)\n\t\treturn '''\n    x'''\n"
+    wanted = (
+        "class A:\n\tdef f(self):\n\t\t# c\n\t\tif 1:\n\t\t\treturn (1,\n\t\t\t        2)\n\t\treturn '''\n    x'''\n"
+    )
     assert replaced(tabs, "f", spaces) == wanted
     two = "class A:\n  def f(self): return 1\n  def g(self):\n    return 1\n"
     assert replaced(two, "f", "def f(self):\n\tif 1:\n\t\treturn 2") == two.replace(

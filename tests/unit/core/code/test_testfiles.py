@@ -6,8 +6,8 @@ from gistpoint.core.code.testfiles import is_protected, is_test_path
 @pytest.mark.parametrize(
     "path",
     [
-        "tests/helper.py", "pkg/test/data.txt", "pkg/testing/a.py", "Tests/a.py", "test_a.py", "src/test_a.py", "a_test.py",
-        "conftest.py", "pkg/conftest.py", "pytest.ini", "tox.ini", "setup.cfg", "pyproject.toml", "./tests/a.py",
+        "tests/helper.py", "pkg/test/data.txt", "pkg/testing/a.py", "Tests/a.py", "test_a.py", "src/test_a.py",
+        "a_test.py", "conftest.py", "pkg/conftest.py", "pytest.ini", "tox.ini", "setup.cfg", "pyproject.toml", "./tests/a.py",
     ],
 )  # fmt: skip
 def test_files_of_the_suite(path: str) -> None:
@@ -17,8 +17,8 @@ def test_files_of_the_suite(path: str) -> None:
 @pytest.mark.parametrize(
     "path",
     [
-        "latest.py", "contest/a.py", "src/pytest_plugin/a.py", "attest/testify.py", "testing.py", "tests.py", "a_test.txt",
-        "pkg/tests_data/a.py", "my_conftest.py", "setup.py", "", "fastest/protest.py", "tested/a.py",
+        "latest.py", "contest/a.py", "src/pytest_plugin/a.py", "attest/testify.py", "testing.py", "tests.py",
+        "a_test.txt", "pkg/tests_data/a.py", "my_conftest.py", "setup.py", "", "fastest/protest.py", "tested/a.py",
     ],
 )  # fmt: skip
 def test_a_part_of_a_name_makes_no_test(path: str) -> None:
