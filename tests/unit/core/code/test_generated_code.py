@@ -18,7 +18,7 @@ from gistpoint.core.code.splice import replace_definition
 STATEMENTS = (
     "pass",
     "a; b;",
-    "return 1  # c: 'x'",
+    "raise a  # c: 'x'",
     "x = (1,\n2,\n      3)",
     'x = """a\n  b\n\tc\n"""',
     "x = '''\\\n'''",

@@ -7,7 +7,8 @@ from gistpoint.core.code.testfiles import is_protected, is_test_path
     "path",
     [
         "tests/helper.py", "pkg/test/data.txt", "pkg/testing/a.py", "Tests/a.py", "test_a.py", "src/test_a.py",
-        "a_test.py", "conftest.py", "pkg/conftest.py", "pytest.ini", "tox.ini", "setup.cfg", "pyproject.toml", "./tests/a.py",
+        "a_test.py", "conftest.py", "pkg/conftest.py", "pytest.ini", "tox.ini", "setup.cfg", "pyproject.toml",
+        "./tests/a.py",
     ],
 )  # fmt: skip
 def test_files_of_the_suite(path: str) -> None:
