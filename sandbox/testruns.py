@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import posixpath
 import shutil
 import tempfile
 from collections.abc import Callable
@@ -97,16 +98,11 @@ class SuiteRunner:
     ) -> SuiteReport:
         control = base / "control"
         write_control(control, request)
-        roots: list[str] = [str(base / "tree")]
 
         def invocation(places: Places) -> Invocation:
-            roots.append(places.workspace)
             return invoke_pytest(places, request.environment)
 
-        def clean(text: str) -> str:
-            return text.replace(roots[-1] + "/", "")
-
-        transcript = Transcript(clean)
+        transcript = Transcript()
 
         def on_line(line: bytes) -> None:
             before = transcript.collected
@@ -170,14 +166,14 @@ def write_control(folder: Path, request: RunRequest) -> None:
 def invoke_pytest(places: Places, pins: EnvironmentPins) -> Invocation:
     """Return the command line and the whole environment of pytest for one run."""
     control = places.folders["control"]
-    roots = [os.path.normpath(os.path.join(places.workspace, root)) for root in pins.import_roots]
+    roots = [posixpath.normpath(f"{places.workspace}/{root}") for root in pins.import_roots]
     arguments = [places.python, "-m", "pytest", "-p", "gistpoint_results", "-p", "no:cacheprovider"]
     for plugin in pins.plugins:
         arguments += ["-p", plugin]
     arguments += ["-q", "--tb=short", "--color=no", "--no-summary", f"--rootdir={places.workspace}"]
     arguments += ["--continue-on-collection-errors", "--maxfail=0", *pins.pytest_args]
     environment = {
-        "PATH": os.pathsep.join((os.path.dirname(places.python), "/usr/local/bin", "/usr/bin", "/bin")),
+        "PATH": os.pathsep.join((posixpath.dirname(places.python), "/usr/local/bin", "/usr/bin", "/bin")),
         "HOME": places.home,
         "TMPDIR": places.temporary,
         "LANG": "C.UTF-8",

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TypeGuard
 
@@ -42,8 +41,6 @@ class Conclusion:
 class Transcript:
     """The records of one run, taken as they come."""
 
-    clean: Callable[[str], str] = str
-    """Rewrites failure texts, such as to paths relative to the repository."""
     ids: list[str] = field(default_factory=list)
     results: dict[str, TestResult] = field(default_factory=dict)
     collection_errors: list[TestResult] = field(default_factory=list)
@@ -83,7 +80,7 @@ class Transcript:
                 if self._number != 1:
                     raise ForgedRecordError("A second session began within the run.")
             case "collect_error":
-                text = self.clean(_text(record, "text"))[:_MAX_TEXT]
+                text = _text(record, "text")[:_MAX_TEXT]
                 self.collection_errors.append(TestResult(_text(record, "id"), Outcome.ERROR, message=text))
             case "items":
                 self._take_items(record)
@@ -146,7 +143,7 @@ class Transcript:
         if self._ran[name] > self._allowed[name]:
             raise ForgedRecordError(f"{name} was reported more than once.")
         seconds = record.get("seconds")
-        text = "" if outcome is Outcome.PASSED else self.clean(_text(record, "text"))[:_MAX_TEXT]
+        text = "" if outcome is Outcome.PASSED else _text(record, "text")[:_MAX_TEXT]
         result = TestResult(name, outcome, float(seconds) if isinstance(seconds, int | float) else 0.0, text)
         known = self.results.get(name)
         if known is None or _SEVERITY.index(outcome) > _SEVERITY.index(known.outcome):

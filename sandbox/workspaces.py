@@ -65,7 +65,7 @@ def _folders(root: Path, path: str, made: set[str]) -> None:
 def _write(path: Path, data: bytes, *, executable: bool) -> None:
     mode = 0o755 if executable else 0o644
     descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, mode)
-    with open(descriptor, "wb") as file:
+    with os.fdopen(descriptor, "wb") as file:
         file.write(data)
         os.fchmod(file.fileno(), mode)
 

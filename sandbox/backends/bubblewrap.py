@@ -8,7 +8,6 @@ filter on system calls. What the host has installed for its own Pythons is hidde
 from __future__ import annotations
 
 import contextlib
-import glob
 import json
 import os
 import platform
@@ -17,8 +16,8 @@ import signal
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -51,7 +50,7 @@ _ETC_WRITTEN = {
     "group": "root:x:0:\nsolver:x:1000:\n",
     "hosts": "127.0.0.1 localhost\n::1 localhost\n",
 }
-_STAGES = ("/mnt", "/media", "/srv", "/tmp")  # noqa: S108 - covered in a mount namespace of our own, never written
+_STAGES = ("/mnt", "/media", "/srv", "/tmp")  # covered in a mount namespace of our own, never written
 _SETTINGS = (
     "--unshare-user", "--disable-userns", "--unshare-ipc", "--unshare-pid", "--unshare-uts", "--unshare-cgroup-try",
     "--unshare-net", "--die-with-parent", "--new-session", "--cap-drop", "ALL", "--uid", "1000", "--gid", "1000",
@@ -120,7 +119,7 @@ class BubblewrapBackend:
                 plan.close()
             os.close(writing)
             with process:
-                return follow(
+                ended = follow(
                     process,
                     reading,
                     timeout_s=command.timeout_s,
@@ -129,13 +128,14 @@ class BubblewrapBackend:
                     cancel=cancel,
                     kill=lambda: _kill(process),
                 )
+                return replace(ended, exit_code=_as_signal(ended.exit_code))
 
     def _start(self, command: Command, plan: _Plan, results: int) -> subprocess.Popen[bytes]:
         places = Places(
             workspace=f"{_WORK}/repo",
             python=f"{_SHOWN}/environment/bin/python",
             home=f"{_WORK}/home",
-            temporary="/tmp",  # noqa: S108 - the sandbox's own
+            temporary="/tmp",
             folders={name: f"{_SHOWN}/{name}" for name in command.folders},
             results_fd=results,
         )
@@ -187,7 +187,7 @@ class BubblewrapBackend:
                 why_not="bwrap is not installed",
                 mend="Install it: `apt-get install bubblewrap`, or the package `bubblewrap` of your distribution.",
             )
-        version, token, lines = self._version(), os.urandom(8).hex().encode(), []
+        version, token, lines = self._version(), os.urandom(8).hex().encode(), list[bytes]()
         with tempfile.TemporaryDirectory(prefix="gistpoint-probe-") as name:
             ended = self.run(_probe_command(Path(name), token), on_line=lines.append)
         if ended.stop is Stop.EXITED and ended.exit_code == 0 and lines == [token]:
@@ -213,8 +213,8 @@ def _plan_mounts(plan: _Plan, command: Command) -> None:
     plan.arguments += ["--proc", "/proc", "--dev", "/dev"]
     limits = command.limits
     for target, size, mode in (
-        ("/tmp", limits.temporary, "1777"),  # noqa: S108 - the sandbox's own
-        ("/dev/shm", limits.temporary, "1777"),  # noqa: S108
+        ("/tmp", limits.temporary, "1777"),
+        ("/dev/shm", limits.temporary, "1777"),
         (_WORK, limits.workspace, "0755"),
     ):
         plan.arguments += ["--perms", mode, "--size", str(size), "--tmpfs", target]
@@ -234,8 +234,9 @@ def _plan_mounts(plan: _Plan, command: Command) -> None:
 def _hide(plan: _Plan, prefix: Path) -> None:
     """Cover what is installed below `prefix`: a copy of the package under repair may be among it."""
     for pattern in _HIDDEN:
-        for path in sorted(glob.glob(str(prefix / pattern))):
-            if os.path.isdir(path) and not os.path.islink(path):
+        for folder in sorted(prefix.glob(pattern)):
+            if folder.is_dir() and not folder.is_symlink():
+                path = str(folder)
                 plan.arguments += ["--perms", "0555", "--size", "4096", "--tmpfs", path, "--remount-ro", path]
 
 
@@ -298,11 +299,13 @@ def _mend(complaint: str) -> str:
 
 
 def _stage() -> str:
-    return next((place for place in _existing(_STAGES)), "/tmp")  # noqa: S108 - see _STAGES
+    """Return a folder that everyone may enter, over which the private mounts are made."""
+    return next(place for place in _STAGES if Path(place).is_dir() and not Path(place).is_symlink())
 
 
-def _existing(paths: Sequence[str]) -> Iterable[str]:
-    return (path for path in paths if os.path.isdir(path) and not os.path.islink(path))
+def _as_signal(exit_code: int | None) -> int | None:
+    """Undo bubblewrap's way of telling a signal: 128 more than its number."""
+    return 128 - exit_code if exit_code is not None and 128 < exit_code <= 192 else exit_code
 
 
 def _kill(process: subprocess.Popen[bytes]) -> None:

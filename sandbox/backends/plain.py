@@ -69,7 +69,7 @@ class PlainBackend:
                 results_fd=writing,
             )
             invocation = command.invocation(places)
-            order = {
+            order: dict[str, object] = {
                 "limits": _rlimits(command.limits),
                 "make": [],
                 "copy": None,
@@ -131,11 +131,11 @@ def _kill_marked(mark: str) -> None:
 def _marked(wanted: bytes) -> Iterator[int]:
     if sys.platform != "linux":
         return
-    for entry in os.listdir("/proc"):
-        if entry.isdigit():
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdigit():
             with contextlib.suppress(OSError):
-                if wanted in Path("/proc", entry, "environ").read_bytes():
-                    yield int(entry)
+                if wanted in (entry / "environ").read_bytes():
+                    yield int(entry.name)
 
 
 def _rlimits(limits: Limits) -> dict[str, int]:
@@ -152,10 +152,10 @@ def _own_threads() -> int:
     """Count the threads of all this user's processes: the system's limit counts those too."""
     count = 0
     with contextlib.suppress(OSError):
-        for entry in os.listdir("/proc"):
+        for entry in Path("/proc").iterdir():
             with contextlib.suppress(OSError):
-                if entry.isdigit() and Path("/proc", entry).stat().st_uid == os.getuid():
-                    count += len(os.listdir(f"/proc/{entry}/task"))
+                if entry.name.isdigit() and entry.stat().st_uid == os.getuid():
+                    count += sum(1 for _ in (entry / "task").iterdir())
     return count or 4096
 
 
