@@ -71,7 +71,7 @@ class Transcript:
 
     def _take(self, record: dict[str, object]) -> TestResult | None:
         self._number += 1
-        if record.get("n") != self._number:
+        if _number(record, "n") != self._number:
             raise ForgedRecordError(f"Record {self._number} carries the number {record.get('n')!r}.")
         if self.finish is not None:
             raise ForgedRecordError("A record follows the finish record.")
@@ -196,14 +196,12 @@ def fold(name: str, reports: object) -> tuple[Outcome, str | None]:
     Raises `ForgedRecordError` where the phases contradict each other: a pass reported for a call that raised, or
     for one that nobody saw.
     """
-    if not isinstance(reports, list):
-        raise ForgedRecordError(f"{name} came without its reports.")
+    if not isinstance(reports, list) or not all(_is_report(report) for report in reports):
+        raise ForgedRecordError(f"{name} came with broken reports.")
     phases: dict[str, tuple[str, bool]] = {}
     raws: list[str | None] = []
     subtest_failed = False
     for report in reports:
-        if not isinstance(report, list) or not report or not isinstance(report[0], str):
-            raise ForgedRecordError(f"{name} came with a broken report.")
         when, rest = report[0], report[1:]
         if when == "raw":
             raws.append(rest[0])
@@ -214,7 +212,7 @@ def fold(name: str, reports: object) -> tuple[Outcome, str | None]:
         elif when in phases:
             raise ForgedRecordError(f"{name} reported its {when} twice.")
         else:
-            phases[when] = (str(rest[0]), bool(rest[1]))
+            phases[when] = (rest[0], rest[1])
     if len(raws) > 1:
         raise ForgedRecordError(f"{name} was called {len(raws)} times for one report.")
     raised = raws[0] if raws else None
@@ -222,6 +220,16 @@ def fold(name: str, reports: object) -> tuple[Outcome, str | None]:
     if phases.get("call", ("", False))[0] == "passed" and (not raws or raised is not None):
         raise ForgedRecordError(f"{name} was reported passed, although its call raised {raised}.")
     return (Outcome.FAILED if subtest_failed and outcome is not Outcome.ERROR else outcome), raised
+
+
+def _is_report(report: object) -> bool:
+    match report:
+        case ["raw", str() | None]:
+            return True
+        case [str(when), str(), bool()]:
+            return when != "raw"
+        case _:
+            return False
 
 
 def _outcome(phases: dict[str, tuple[str, bool]]) -> Outcome:

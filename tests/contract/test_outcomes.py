@@ -196,12 +196,8 @@ def test_cancel_stops_at_once(run):
 
 def test_runs_side_by_side_do_not_meet(run):
     reports = []
-    test = "def test_a():
-    assert not list(Path().glob('left*'))
-    Path('left').touch()
-"
-    files = {"test_a.py": "from pathlib import Path
-" + test}
+    test = "def test_a():\n    assert not list(Path().glob('left*'))\n    Path('left').touch()\n"
+    files = {"test_a.py": "from pathlib import Path\n" + test}
     run(files)
     threads = [threading.Thread(target=lambda: reports.append(run(files))) for _ in range(3)]
     for thread in threads:
