@@ -51,7 +51,7 @@ class Fetcher:
         Raises `SourceError` for what can't be had, and `CancelledError`.
         """
         into.mkdir(parents=True, exist_ok=True)
-        if Path(specification).expanduser().is_dir():
+        if specification and Path(specification).expanduser().is_dir():
             return self._folder(Path(specification).expanduser(), into, specification)
         if "==" in specification and "://" not in specification and "@" not in specification:
             return self._sdist(specification, into)
