@@ -6,7 +6,6 @@ import json
 import os
 import posixpath
 import shutil
-import tempfile
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
@@ -17,6 +16,7 @@ from gistpoint.core.ports import EnvironmentPins, RunProgress, RunRequest
 from gistpoint.sandbox.backends.base import Backend, Command, Ended, Environment, Invocation, Places, Stop
 from gistpoint.sandbox.limits import Limits
 from gistpoint.sandbox.metadata import write_metadata
+from gistpoint.sandbox.runfolders import remove_leftovers, run_folder
 from gistpoint.sandbox.verdict import Conclusion, Transcript
 from gistpoint.sandbox.workspaces import lay_out
 
@@ -55,6 +55,7 @@ class SuiteRunner:
         self._environments = environments
         self._limits = limits or Limits()
         self._record = backend.record(self._limits)
+        remove_leftovers()
 
     @property
     def backend(self) -> BackendRecord:
@@ -75,9 +76,7 @@ class SuiteRunner:
             if cancel is not None:
                 cancel.check()
             environment = self._environments.get(request.environment, cancel=cancel)
-            with tempfile.TemporaryDirectory(prefix="gistpoint-tree-") as name:
-                base = Path(name)
-                base.chmod(0o755)
+            with run_folder() as base:
                 lay_out(request.tree, base / "tree")
                 return self._run(request, environment, base, tell, cancel)
         except CancelledError as error:

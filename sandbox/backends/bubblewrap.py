@@ -17,12 +17,13 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from gistpoint.core.outcomes import BackendRecord
 from gistpoint.sandbox.backends.base import Command, Ended, Environment, Invocation, Places, Probe, Stop
+from gistpoint.sandbox.backends.bwrapmounts import INSIDE, SHOWN, WORK, Plan, plan_mounts, stage
 from gistpoint.sandbox.backends.seccomp import filter_program
 from gistpoint.sandbox.interpreters import find_interpreter, own_version
 from gistpoint.sandbox.limits import Limits
@@ -31,63 +32,7 @@ from gistpoint.sandbox.process import follow, result_pipe
 if TYPE_CHECKING:
     from gistpoint.core.cancel import CancelToken
 
-_INSIDE = Path(__file__).parent.parent / "inside"
 _NOBODY = 65534
-_SHOWN = "/gistpoint"
-_WORK = "/sandbox"
-_HIDDEN = (
-    "lib/python*/site-packages",
-    "lib/python*/dist-packages",
-    "lib/python*/ensurepip/_bundled",
-    "local/lib/python*/site-packages",
-    "local/lib/python*/dist-packages",
-    "local/lib/python*/ensurepip/_bundled",
-    "share/python-wheels",
-)
-_ETC = ("ld.so.cache", "nsswitch.conf", "localtime", "mime.types", "alternatives")
-_ETC_WRITTEN = {
-    "passwd": "root:x:0:0::/:/bin/sh\nsolver:x:1000:1000::/sandbox/home:/bin/sh\n",
-    "group": "root:x:0:\nsolver:x:1000:\n",
-    "hosts": "127.0.0.1 localhost\n::1 localhost\n",
-}
-_STAGES = ("/mnt", "/media", "/srv", "/tmp")  # covered in a mount namespace of our own, never written
-_SETTINGS = (
-    "--unshare-user", "--disable-userns", "--unshare-ipc", "--unshare-pid", "--unshare-uts", "--unshare-cgroup-try",
-    "--unshare-net", "--die-with-parent", "--new-session", "--cap-drop", "ALL", "--uid", "1000", "--gid", "1000",
-    "--hostname", "sandbox",
-)  # fmt: skip
-
-
-@dataclass
-class _Plan:
-    """The arguments of one bubblewrap call, and the host folders and descriptors that they need."""
-
-    staged_at: str | None
-    arguments: list[str] = field(default_factory=list)
-    sources: list[str] = field(default_factory=list)
-    descriptors: list[int] = field(default_factory=list)
-
-    def show(self, source: Path, target: str) -> None:
-        """Mount a host folder read-only."""
-        shown = str(source)
-        if self.staged_at is not None:
-            shown = f"{self.staged_at}/{len(self.sources)}"
-            self.sources.append(str(source))
-        self.arguments += ["--ro-bind", shown, target]
-
-    def memory(self, data: bytes) -> str:
-        """Return the number of a descriptor that reads as `data`."""
-        descriptor = os.memfd_create("gistpoint")
-        self.descriptors.append(descriptor)
-        os.write(descriptor, data)
-        os.lseek(descriptor, 0, os.SEEK_SET)
-        return str(descriptor)
-
-    def close(self) -> None:
-        """Close the descriptors here; the child has its own."""
-        for descriptor in self.descriptors:
-            with contextlib.suppress(OSError):
-                os.close(descriptor)
 
 
 class BubblewrapBackend:
@@ -112,7 +57,7 @@ class BubblewrapBackend:
     def run(self, command: Command, *, on_line: Callable[[bytes], None], cancel: CancelToken | None = None) -> Ended:
         """Run `command` in fresh namespaces, which end with it."""
         with result_pipe() as (reading, writing):
-            plan = _Plan(_stage() if os.geteuid() == 0 else None)
+            plan = Plan(stage() if os.geteuid() == 0 else None)
             try:
                 process = self._start(command, plan, writing)
             finally:
@@ -130,18 +75,18 @@ class BubblewrapBackend:
                 )
                 return replace(ended, exit_code=_as_signal(ended.exit_code))
 
-    def _start(self, command: Command, plan: _Plan, results: int) -> subprocess.Popen[bytes]:
+    def _start(self, command: Command, plan: Plan, results: int) -> subprocess.Popen[bytes]:
         places = Places(
-            workspace=f"{_WORK}/repo",
-            python=f"{_SHOWN}/environment/bin/python",
-            home=f"{_WORK}/home",
+            workspace=f"{WORK}/repo",
+            python=f"{SHOWN}/environment/bin/python",
+            home=f"{WORK}/home",
             temporary="/tmp",
-            folders={name: f"{_SHOWN}/{name}" for name in command.folders},
+            folders={name: f"{SHOWN}/{name}" for name in command.folders},
             results_fd=results,
         )
-        _plan_mounts(plan, command)
+        plan_mounts(plan, command)
         order = _order(command.limits, places, command.invocation(places))
-        enter = [str(command.environment.interpreter), "-I", "-S", f"{_SHOWN}/inside/enter.py", json.dumps(order)]
+        enter = [str(command.environment.interpreter), "-I", "-S", f"{SHOWN}/inside/enter.py", json.dumps(order)]
         packed = plan.memory(b"".join(argument.encode() + b"\0" for argument in plan.arguments))
         arguments = [self._program, "--args", packed, "--", *enter]
         if plan.staged_at is not None:
@@ -152,7 +97,7 @@ class BubblewrapBackend:
                 "arguments": arguments,
                 "parent": os.getpid(),
             }
-            arguments = [sys.executable, "-I", "-S", str(_INSIDE / "private_mounts.py"), json.dumps(staging)]
+            arguments = [sys.executable, "-I", "-S", str(INSIDE / "private_mounts.py"), json.dumps(staging)]
         return subprocess.Popen(
             arguments,
             stdin=subprocess.DEVNULL,
@@ -196,50 +141,6 @@ class BubblewrapBackend:
         return Probe(works=False, version=version, why_not=complaint, mend=_mend(complaint))
 
 
-def _plan_mounts(plan: _Plan, command: Command) -> None:
-    plan.arguments += _SETTINGS
-    plan.arguments += ["--ro-bind", "/usr", "/usr"]
-    for name in ("bin", "lib", "lib32", "lib64", "libx32", "sbin"):
-        path = Path("/", name)
-        if path.is_symlink():
-            plan.arguments += ["--symlink", f"usr/{name}", f"/{name}"]
-        elif path.is_dir():
-            plan.arguments += ["--ro-bind", f"/{name}", f"/{name}"]
-    _hide(plan, Path("/usr"))
-    for name in _ETC:
-        plan.arguments += ["--ro-bind-try", f"/etc/{name}", f"/etc/{name}"]
-    for name, text in _ETC_WRITTEN.items():
-        plan.arguments += ["--perms", "0644", "--ro-bind-data", plan.memory(text.encode()), f"/etc/{name}"]
-    plan.arguments += ["--proc", "/proc", "--dev", "/dev"]
-    limits = command.limits
-    for target, size, mode in (
-        ("/tmp", limits.temporary, "1777"),
-        ("/dev/shm", limits.temporary, "1777"),
-        (_WORK, limits.workspace, "0755"),
-    ):
-        plan.arguments += ["--perms", mode, "--size", str(size), "--tmpfs", target]
-    prefix = command.environment.prefix
-    if not prefix.is_relative_to("/usr"):
-        plan.show(prefix, str(prefix))
-        _hide(plan, prefix)
-    shown = {"environment": command.environment.folder, "inside": _INSIDE, "tree": command.tree, **command.folders}
-    for name, folder in shown.items():
-        plan.show(folder, f"{_SHOWN}/{name}")
-    program = filter_program()
-    if program is not None:
-        plan.arguments += ["--seccomp", plan.memory(program)]
-    plan.arguments += ["--remount-ro", "/"]
-
-
-def _hide(plan: _Plan, prefix: Path) -> None:
-    """Cover what is installed below `prefix`: a copy of the package under repair may be among it."""
-    for pattern in _HIDDEN:
-        for folder in sorted(prefix.glob(pattern)):
-            if folder.is_dir() and not folder.is_symlink():
-                path = str(folder)
-                plan.arguments += ["--perms", "0555", "--size", "4096", "--tmpfs", path, "--remount-ro", path]
-
-
 def _order(limits: Limits, places: Places, invocation: Invocation) -> dict[str, object]:
     return {
         "limits": {
@@ -250,7 +151,7 @@ def _order(limits: Limits, places: Places, invocation: Invocation) -> dict[str, 
             "RLIMIT_FSIZE": limits.file_size,
         },
         "make": [places.home],
-        "copy": [f"{_SHOWN}/tree", places.workspace],
+        "copy": [f"{SHOWN}/tree", places.workspace],
         "folder": places.workspace,
         "arguments": invocation.arguments,
         "environment": dict(invocation.environment),
@@ -296,11 +197,6 @@ def _mend(complaint: str) -> str:
     if has("execvp", "execve"):
         return "Install Python where every user may read it; it was not found inside."
     return "Run `bwrap --unshare-user --ro-bind / / true` to see what the kernel objects to."
-
-
-def _stage() -> str:
-    """Return a folder that everyone may enter, over which the private mounts are made."""
-    return next(place for place in _STAGES if Path(place).is_dir() and not Path(place).is_symlink())
 
 
 def _as_signal(exit_code: int | None) -> int | None:

@@ -14,7 +14,6 @@ import shutil
 import signal
 import subprocess
 import sys
-import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -22,6 +21,7 @@ from typing import TYPE_CHECKING
 from gistpoint.core.outcomes import BackendRecord
 from gistpoint.sandbox.backends.base import Command, Ended, Places, Probe
 from gistpoint.sandbox.process import follow, result_pipe
+from gistpoint.sandbox.runfolders import run_folder
 
 if TYPE_CHECKING:
     from gistpoint.core.cancel import CancelToken
@@ -47,15 +47,11 @@ class PlainBackend:
 
     def run(self, command: Command, *, on_line: Callable[[bytes], None], cancel: CancelToken | None = None) -> Ended:
         """Run `command` in a fresh temporary folder."""
-        with tempfile.TemporaryDirectory(prefix="gistpoint-run-", ignore_cleanup_errors=True) as name:
-            base = Path(name).resolve()
+        with run_folder() as base:
             shutil.copytree(command.tree, base / "repo", symlinks=True, copy_function=shutil.copy)
             for folder in ("home", "tmp"):
                 (base / folder).mkdir()
-            try:
-                return self._run(command, base, on_line, cancel)
-            finally:
-                _make_removable(base)
+            return self._run(command, base, on_line, cancel)
 
     def _run(self, command: Command, base: Path, on_line: Callable[[bytes], None], cancel: CancelToken | None) -> Ended:
         mark = os.urandom(12).hex()
@@ -157,13 +153,3 @@ def _own_threads() -> int:
                 if entry.name.isdigit() and entry.stat().st_uid == os.getuid():
                     count += sum(1 for _ in (entry / "task").iterdir())
     return count or 4096
-
-
-def _make_removable(base: Path) -> None:
-    """Give back the permissions that the tested code may have taken from its folders."""
-    for place, folders, _ in os.walk(base):
-        for name in folders:
-            path = Path(place, name)
-            if not path.is_symlink():
-                with contextlib.suppress(OSError):
-                    path.chmod(0o700)

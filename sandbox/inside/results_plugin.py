@@ -95,7 +95,7 @@ class Results:
         location = self.location(longrepr)
         text = str(longrepr) if longrepr is not None else ""
         if location is not None:
-            crash = str(longrepr.reprcrash.message).split("\n")[0]
+            crash = str(getattr(getattr(longrepr, "reprcrash", None), "message", "")).split("\n")[0]
             text = f"{location}: {crash}\n\n{text}"
         return _bounded(self.relative(text))
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import subprocess
+import sys
 import threading
 import time
 from pathlib import Path
@@ -12,6 +14,7 @@ import pytest
 from gistpoint.core.cancel import CancelToken
 from gistpoint.core.outcomes import Outcome, RunStatus
 from gistpoint.core.ports import EnvironmentPins, RunProgress
+from gistpoint.sandbox.runfolders import remove_leftovers, run_folder
 
 MIXED = """
 import unittest
@@ -257,3 +260,45 @@ def test_no_daemon_outlives_the_run(run, ending):
     while processes_with(mark) and time.monotonic() < deadline:
         time.sleep(0.05)
     assert processes_with(mark) == []
+
+
+KILLED = """
+import sys
+from pathlib import Path
+from gistpoint.core.ports import EnvironmentPins, RunRequest
+from gistpoint.core.trees import SourceTree
+from gistpoint.sandbox.environments import EnvironmentStore
+from gistpoint.sandbox.ladder import builtin_backends
+from gistpoint.sandbox.testruns import SuiteRunner
+tree, cache, name = sys.argv[1:]
+runner = SuiteRunner(builtin_backends()[name](), EnvironmentStore(Path(cache)))
+request = RunRequest(SourceTree.open(Path(tree)), EnvironmentPins(), timeout_s=60)
+runner.run(request, on_progress=lambda progress: print(progress.phase, progress.done, flush=True))
+"""
+
+
+def test_a_killed_program_leaves_no_process_and_its_folders_go_later(backend, make_tree, tmp_path, monkeypatch):
+    monkeypatch.setenv("TMPDIR", str(tmp_path / "temporary"))
+    (tmp_path / "temporary").mkdir()
+    monkeypatch.setattr("tempfile.tempdir", None)
+    mark = f"mark-{os.urandom(6).hex()}"
+    daemon = DAEMON.format(mark=mark, ending="pass").replace("test_daemon", "test_b")
+    tree = make_tree({"test_a.py": daemon + "def test_c(): time.sleep(600)\n"})
+    command = [sys.executable, "-c", KILLED, str(tree.tar), str(tmp_path / "cache"), backend.name]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        for line in process.stdout:
+            if line == "running 1\n":
+                break
+        assert processes_with(mark)
+        process.kill()
+    deadline = time.monotonic() + 10
+    while processes_with(mark) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    assert processes_with(mark) == []
+    for folder in (tmp_path / "temporary").iterdir():
+        os.utime(folder, (0, 0))
+    with run_folder() as in_use:
+        os.utime(in_use, (0, 0))
+        assert remove_leftovers() >= 1
+        assert list((tmp_path / "temporary").iterdir()) == [in_use]
