@@ -145,7 +145,7 @@ def build_task(
         demo=demo,
         folder=folder,
     )
-    write_task(task, Answer(targets, (Baseline("fake", "none", 3, passed, report.passed, 0.1),)))
+    write_task(task, Answer(targets, (Baseline("fake", "none", 3, passed, passed, report.passed, 0.1),)))
     return read_task(folder)
 
 
