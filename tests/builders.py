@@ -53,7 +53,7 @@ class Basket:
     "README.md": "# A shop\n",
     "tests/test_prices.py": "def test_total():\n    assert True\n",
 }
-REMOVED = {"def discount": '    return price - price * percent // 100', "def body": "    pass"}
+REMOVED = {"def discount": "    return price - price * percent // 100", "def body": "    pass"}
 REPAIR = '''def discount(price, percent):
     """Return the price with a percentage taken off."""
     return price - price * percent // 100'''
@@ -145,7 +145,7 @@ def build_task(
         demo=demo,
         folder=folder,
     )
-    write_task(task, Answer(targets, (Baseline("fake", "none", 3, passed, report.passed, 0.1),)))
+    write_task(task, Answer(targets, (Baseline("fake", "none", 3, passed, passed, report.passed, 0.1),)))
     return read_task(folder)
 
 
