@@ -22,13 +22,10 @@ MAX_PATTERN_CHARACTERS = 1_000
 MAX_REPEATED_CHARACTERS = 100_000
 """Length of a pattern times all counts in braces: `regex` writes repetitions out when it compiles, without a limit."""
 _LITERAL = re.compile(r"[^\\.^$*+?{}\[\]|()\n]+")
-<<<<<<< HEAD
 _LEAST_REQUIRED = 3
 _LONG_LINE = 1_000
 """Shorter lines are searched without letting other threads in between, which costs more than the search."""
-=======
 _COUNTS = re.compile(r"\{(\d*)(?:,(\d*))?\}")
->>>>>>> core-tests
 _ONLY_BY_LINE = re.compile(r"\\[AZzGKXRN]|\(\?(?!:|P<|i\))|[*+?}]\+|\{[a-zA-Z]|\\n|\\r")
 
 
