@@ -61,7 +61,7 @@ class Judge:
             environment=self.task.environment,
             timeout_s=self.task.suite.timeout_s,
             deselect=self.task.suite.deselected,
-            expected=self.baseline.passed,
+            expected=self.baseline.collected,
         )
         report = self.runner.run(request, on_progress=on_progress, cancel=cancel)
         changed = changed_targets(tree, self.answer.targets)
@@ -75,7 +75,7 @@ def changed_targets(tree: SourceTree, targets: tuple[Target, ...]) -> tuple[str,
     changed = []
     for target in targets:
         try:
-            now = index_source(target.path, tree.read(target.path)).find(target.qualname).source
+            now = index_source(target.path, tree.read(target.path)).get(target.qualname).source
             if same_behaviour_tree(now, target.corrupted):
                 continue
         except (CodeError, FileNotFoundError):

@@ -243,6 +243,7 @@ def _baseline(path: Path) -> Baseline:
         backend=fields.get("backend", str),
         environment=fields.get("environment", str),
         runs=fields.at_least("runs", 1),
+        collected=frozenset(fields.strings("collected", optional=False)),
         passed=frozenset(fields.strings("passed", optional=False)),
         passed_corrupted=frozenset(fields.strings("passed_corrupted", optional=False)),
         seconds=fields.get("seconds", float, 0.0),

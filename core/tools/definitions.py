@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from gistpoint.core.code.definitions import Definition
 from gistpoint.core.code.errors import CodeError
-from gistpoint.core.code.index import Definition, FileIndex, index_source
+from gistpoint.core.code.index import FileIndex, index_source
 from gistpoint.core.tools.declaration import RefusalError, ToolContext
 
 _DOCSTRING_CHARACTERS = 100

@@ -29,7 +29,7 @@ MAX_CODE_CHARACTERS = 1_000_000
 def with_replacement(tree: SourceTree, replacement: Replacement) -> SourceTree:
     """Return the tree with one definition replaced; raises `CodeError` where that can't be done."""
     index = index_source(replacement.path, tree.read(replacement.path))
-    data = replace_definition(index, index.find(replacement.qualname), replacement.code)
+    data = replace_definition(index, index.get(replacement.qualname), replacement.code)
     return tree.with_files({tree.resolve(replacement.path) or replacement.path: data})
 
 

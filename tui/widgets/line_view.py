@@ -1,0 +1,481 @@
+"""The base of every widget that shows long text: it draws the rows in sight, whatever the text's length.
+
+Subclasses say what stands in the gutter and how a line is styled; cursor, folding and selection are here.
+"""
+
+from __future__ import annotations
+
+from itertools import groupby
+from typing import ClassVar
+
+from rich.segment import Segment
+from rich.style import Style as RichStyle
+from textual import events
+from textual.binding import Binding, BindingType
+from textual.cache import LRUCache
+from textual.geometry import Size
+from textual.message import Message
+from textual.reactive import reactive, var
+from textual.scroll_view import ScrollView
+from textual.selection import Selection
+from textual.strip import Strip
+from textual.style import Style
+from textual.timer import Timer
+
+from gistpoint.tui.widgets.plain import plain_line
+from gistpoint.tui.widgets.text_lines import Rows, TextLines, drawn
+
+Span = tuple[int, int, RichStyle]
+"""First character and one past the last, in characters of the raw line, and a style to lay over them."""
+
+_QUIET_SECONDS = 0.4
+"""A comfort is told when it has not been used for so long: one scroll is one, however many rows."""
+
+
+class LineView(ScrollView, can_focus=True):
+    """Text by lines with a cursor. Lines count from `first_line`, columns from 0 in characters of the raw text."""
+
+    ALLOW_SELECT = True
+    DEFAULT_CSS = """
+    LineView { height: 1fr; width: 1fr; background: $background; color: $foreground; }
+    LineView:focus { background-tint: $foreground 3%; }
+    """
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("up,k", "cursor_rows(-1)", "Up", show=False, id="view.up"),
+        Binding("down,j", "cursor_rows(1)", "Down", show=False, id="view.down"),
+        Binding("left,h", "cursor_columns(-1)", "Left", show=False, id="view.left"),
+        Binding("right,l", "cursor_columns(1)", "Right", show=False, id="view.right"),
+        Binding("ctrl+left", "cursor_word(-1)", "Word left", show=False, id="view.word_left"),
+        Binding("ctrl+right", "cursor_word(1)", "Word right", show=False, id="view.word_right"),
+        Binding("pageup", "cursor_pages(-1)", "Page up", show=False, id="view.page_up"),
+        Binding("pagedown,space", "cursor_pages(1)", "Page down", show=False, id="view.page_down"),
+        Binding("home", "cursor_edge(-1)", "Start of line", show=False, id="view.line_start"),
+        Binding("end", "cursor_edge(1)", "End of line", show=False, id="view.line_end"),
+        Binding("g,ctrl+home", "first_row", "Top", show=False, id="view.top"),
+        Binding("G,ctrl+end", "last_row", "Bottom", show=False, id="view.bottom"),
+        Binding("w", "toggle_wrap", "Wrap lines", show=False, id="view.wrap"),
+        Binding("y", "copy_line", "Copy selection or line", show=False, id="view.copy"),
+    ]
+
+    cursor_line: reactive[int] = reactive(1, init=False, repaint=False)
+    """The line of the cursor, as numbered in the file."""
+    cursor_column: reactive[int] = reactive(0, init=False, repaint=False)
+    """The character of the raw line that the cursor stands on."""
+    wrap: reactive[bool] = reactive(False, init=False, repaint=False)
+    """Whether lines wider than the view are folded, instead of scrolled."""
+
+    class CursorMoved(Message):
+        """The cursor stands on another line."""
+
+        def __init__(self, view: LineView, line: int) -> None:
+            super().__init__()
+            self.view = view
+            self.line = line
+
+        @property
+        def control(self) -> LineView:
+            """The view."""
+            return self.view
+
+        def can_replace(self, message: Message) -> bool:
+            """Only the latest place matters."""
+            return isinstance(message, LineView.CursorMoved) and message.view is self.view
+
+    class Comfort(Message):
+        """Something that costs no budget was used: `scroll`, `search`, `jump`, `copy`, `wrap` or `terminal`."""
+
+        def __init__(self, view: LineView, kind: str) -> None:
+            super().__init__()
+            self.view = view
+            self.kind = kind
+
+        @property
+        def control(self) -> LineView:
+            """The view."""
+            return self.view
+
+    first_line = var(1)
+    """The number of the first line shown."""
+
+    def __init__(self, *, name: str | None = None, id: str | None = None, classes: str | None = None) -> None:
+        super().__init__(name=name, id=id, classes=classes)
+        self.lines = TextLines("")
+        self.rows = Rows(self.lines)
+        self._strips: LRUCache[int, Strip] = LRUCache(512)
+        self._styles: dict[str, RichStyle] = {}
+        self._quiet: dict[str, Timer] = {}
+        self._placing = False
+        self._wanted_cell = 0
+
+    # What a subclass may say
+
+    def gutter_width(self) -> int:
+        """Cells to the left of the text that do not scroll sideways."""
+        return 0
+
+    def line_gutter(self, line: int, *, continued: bool) -> list[tuple[str, str]]:
+        """Return the gutter of a line (by index) as texts with styles; their widths add up to `gutter_width`."""
+        return []
+
+    def line_style(self, line: int) -> str:
+        """Return the style of a whole line (by index), empty for none."""
+        return ""
+
+    def spans(self, line: int, start: int, end: int) -> list[Span]:
+        """Return what is laid over the characters `start` to `end` of a line (by index), lowest first."""
+        return []
+
+    # Text
+
+    @property
+    def text(self) -> str:
+        """The raw text."""
+        return self.lines.text
+
+    @property
+    def line_count(self) -> int:
+        """How many lines the text has; an empty text has one."""
+        return len(self.lines)
+
+    def show_text(self, text: str, *, first_line: int = 1, title: str | None = None, keep_place: bool = False) -> None:
+        """Show another text, from its start unless `keep_place`; a title of None leaves the one there is."""
+        self.lines = TextLines(text)
+        self.set_reactive(LineView.first_line, first_line)
+        if title is not None:
+            self.border_title = plain_line(title) if title else None  # type: ignore[assignment]  # takes Content as well
+        if not keep_place:
+            self.set_reactive(LineView.cursor_line, first_line)
+            self.set_reactive(LineView.cursor_column, 0)
+            self._wanted_cell = 0
+        self._fold()
+        if not keep_place:
+            self._place(0, 0)
+
+    def _fold(self) -> None:
+        """Compute rows and the scrolled area anew."""
+        width = max(10, self.size.width - self.gutter_width()) if self.wrap and self.size.width else None
+        self.rows = Rows(self.lines, width)
+        self._resize_area()
+        self.redraw()
+
+    def _resize_area(self) -> None:
+        widest = 0 if self.wrap else self.lines.widest()
+        self.virtual_size = Size(self.gutter_width() + widest + (0 if self.wrap else 1), len(self.rows))
+
+    def redraw(self) -> None:
+        """Draw everything in sight again."""
+        self._strips.clear()
+        self.refresh()
+
+    def notify_style_update(self) -> None:
+        """Forget what was drawn in other colours."""
+        super().notify_style_update()
+        self._strips.clear()
+        self._styles.clear()
+
+    # Drawing
+
+    def style(self, text: str) -> RichStyle:
+        """Return a style written with theme variables, over this widget's own."""
+        found = self._styles.get(text)
+        if found is None:
+            base = self.visual_style
+            found = self._styles[text] = (base + Style.parse(text) if text else base).rich_style
+        return found
+
+    def overlay(self, text: str) -> RichStyle:
+        """Return a style written with theme variables, without what it leaves unsaid."""
+        key = f"over {text}"
+        found = self._styles.get(key)
+        if found is None:
+            said, full = Style.parse(text), self.style(text)
+            found = self._styles[key] = RichStyle(
+                color=full.color if said.foreground is not None else None,
+                bgcolor=full.bgcolor if said.background is not None else None,
+                bold=said.bold, dim=said.dim, italic=said.italic, underline=said.underline, reverse=said.reverse,
+            )  # fmt: skip
+        return found
+
+    def render_line(self, y: int) -> Strip:
+        """Draw the row at `y` of the view."""
+        scroll_x, scroll_y = self.scroll_offset
+        row, width = scroll_y + y, self.size.width
+        if row >= len(self.rows):
+            return Strip.blank(width, self.style(""))
+        line, start, end = self.rows.at(row)
+        gutter = Strip(
+            [Segment(text, self.style(style)) for text, style in self.line_gutter(line, continued=start > 0)]
+        )
+        body = self._body(row, line, start, end)
+        space = max(0, width - gutter.cell_length)
+        rest = self._row_background(line)
+        body = body.crop_extend(scroll_x, scroll_x + space, rest).apply_offsets(scroll_x, row)
+        return Strip.join([gutter, body])
+
+    def _row_background(self, line: int) -> RichStyle:
+        style = self.style(self.line_style(line))
+        return style + self.overlay("on $boost") if line == self.cursor_index else style
+
+    def _body(self, row: int, line: int, start: int, end: int) -> Strip:
+        special = line == self.cursor_index or self.text_selection is not None
+        strip = None if special else self._strips.get(row)
+        if strip is None:
+            strip = self._paint(row, line, start, end)
+            if not special:
+                self._strips[row] = strip
+        return strip
+
+    def _paint(self, row: int, line: int, start: int, end: int) -> Strip:
+        text, places = drawn(self.lines[line][start:end])
+        on_cursor = line == self.cursor_index and start <= self.cursor_column <= end and self.has_focus
+        if on_cursor:
+            text += " "
+        styles = [self._row_background(line)] * len(text)
+        spans = self.spans(line, start, end)
+        if on_cursor:
+            spans.append((self.cursor_column, self.cursor_column + 1, RichStyle(reverse=True)))
+        for first, last, style in spans:
+            head = places[min(max(first, start), end) - start]
+            tail = places[min(last, end) - start] if last <= end else len(text)
+            for place in range(head, tail):
+                styles[place] += style
+        self._paint_selection(row, styles)
+        return Strip(_segments(text, styles))
+
+    def _paint_selection(self, row: int, styles: list[RichStyle]) -> None:
+        selection = self.text_selection
+        span = selection.get_span(row) if selection is not None else None
+        if span is None:
+            return
+        head, tail = span
+        style = self.screen.get_component_rich_style("screen--selection")
+        for place in range(head, len(styles) if tail == -1 else min(tail, len(styles))):
+            styles[place] += style
+
+    # Selection
+
+    def selection_updated(self, selection: Selection | None) -> None:
+        """Draw what is selected."""
+        self.redraw()
+
+    def get_selection(self, selection: Selection) -> tuple[str, str] | None:
+        """Return the raw text under a selection, and what ends it."""
+        first = selection.start.y if selection.start is not None else 0
+        last = min(selection.end.y if selection.end is not None else len(self.rows) - 1, len(self.rows) - 1)
+        parts: list[str] = []
+        for row in range(first, last + 1):
+            span = selection.get_span(row)
+            if span is None:
+                continue
+            line, start, end = self.rows.at(row)
+            raw = self.lines[line][start:end]
+            places = drawn(raw)[1]
+            head, tail = span
+            kept = [c for c, place in zip(raw, places, strict=False) if place >= head and (tail == -1 or place < tail)]
+            if parts and start == 0:
+                parts.append("\n")
+            parts.extend(kept)
+        return "".join(parts), "\n"
+
+    def action_copy_line(self) -> None:
+        """Copy what is selected, else the cursor's line, as raw text."""
+        text = self.screen.get_selected_text() or self.lines[self.cursor_index]
+        self.app.copy_to_clipboard(text)
+        self.comfort("copy")
+
+    # Cursor
+
+    @property
+    def cursor_index(self) -> int:
+        """The index of the cursor's line, from 0."""
+        return self.cursor_line - self.first_line
+
+    def validate_cursor_line(self, line: int) -> int:
+        """Keep the cursor within the text."""
+        return min(max(line, self.first_line), self.first_line + len(self.lines) - 1)
+
+    def validate_cursor_column(self, column: int) -> int:
+        """Keep the cursor within its line, or right behind it."""
+        return min(max(column, 0), self.lines.length(self.cursor_index))
+
+    def watch_cursor_line(self, old: int, new: int) -> None:
+        """Draw both lines and tell."""
+        self.set_reactive(LineView.cursor_column, self.validate_cursor_column(self.cursor_column))
+        self._strips.clear()
+        self.refresh()
+        self.post_message(self.CursorMoved(self, new))
+
+    def watch_cursor_column(self) -> None:
+        """Draw the cursor where it stands now."""
+        self.refresh()
+
+    def watch_has_focus(self, _has_focus: bool) -> None:
+        """Show or hide the cursor."""
+        super().watch_has_focus(_has_focus)
+        self.refresh()
+
+    def go_to(self, line: int, column: int = 0) -> None:
+        """Put the cursor on a line (as numbered in the file, or the nearest there is) and bring it into sight."""
+        self.cursor_line = line
+        self.cursor_column = column
+        self._wanted_cell = 0
+        row = self.rows.row_of(self.cursor_index, self.cursor_column)
+        if not self.scroll_offset.y <= row < self.scroll_offset.y + self.size.height:
+            self._place(self.scroll_offset.x, max(0, row - self.size.height // 3))
+        self._show_cursor()
+
+    def _show_cursor(self) -> None:
+        """Scroll as little as needed for the cursor to be in sight."""
+        row = self.rows.row_of(self.cursor_index, self.cursor_column)
+        _line, start, end = self.rows.at(row)
+        text, places = drawn(self.lines[self.cursor_index][start:end])
+        cell = Segment(text[: places[min(self.cursor_column, end) - start]]).cell_length
+        x, y = self.scroll_offset
+        height, width = max(1, self.size.height), max(1, self.size.width - self.gutter_width())
+        y = min(max(y, row - height + 1), row)
+        if cell < x or cell >= x + width:
+            x = 0 if cell < width else cell - width // 2
+        self._place(x, y)
+
+    def _place(self, x: int, y: int) -> None:
+        self._placing = True
+        self.scroll_to(x, y, animate=False, immediate=True, force=True)
+        self._placing = False
+
+    def _move_to_row(self, row: int) -> None:
+        before = self.scroll_offset.y
+        line, start, end = self.rows.at(min(max(row, 0), len(self.rows) - 1))
+        column = min(start + self._wanted_cell, end - 1 if end < self.lines.length(line) else end)
+        wanted = self._wanted_cell
+        self.cursor_line = line + self.first_line
+        self.cursor_column = max(start, column)
+        self._wanted_cell = wanted
+        self._show_cursor()
+        if self.scroll_offset.y != before:
+            self.comfort("scroll")
+
+    def _move_to_column(self, column: int) -> None:
+        self.cursor_column = column
+        row = self.rows.row_of(self.cursor_index, self.cursor_column)
+        self._wanted_cell = self.cursor_column - self.rows.at(row)[1]
+        self._show_cursor()
+
+    @property
+    def cursor_row(self) -> int:
+        """The row that shows the cursor."""
+        return self.rows.row_of(self.cursor_index, self.cursor_column)
+
+    def action_cursor_rows(self, rows: int) -> None:
+        """Move the cursor down by rows."""
+        self._move_to_row(self.cursor_row + rows)
+
+    def action_cursor_pages(self, pages: int) -> None:
+        """Move the cursor down by screens, and what is in sight with it."""
+        by = pages * max(1, self.size.height - 1)
+        self._place(self.scroll_offset.x, max(0, self.scroll_offset.y + by))
+        self._move_to_row(self.cursor_row + by)
+        self.comfort("scroll")
+
+    def action_cursor_columns(self, columns: int) -> None:
+        """Move the cursor right by characters, over the ends of lines too."""
+        column, length = self.cursor_column + columns, self.lines.length(self.cursor_index)
+        if column < 0 and self.cursor_index > 0:
+            self.cursor_line -= 1
+            column = self.lines.length(self.cursor_index)
+        elif column > length and self.cursor_index < len(self.lines) - 1:
+            self.cursor_line += 1
+            column = 0
+        self._move_to_column(column)
+
+    def action_cursor_word(self, direction: int) -> None:
+        """Move the cursor to the start of the next or previous word of its line."""
+        line, column = self.lines[self.cursor_index], self.cursor_column
+        starts = [i for i, c in enumerate(line) if _in_word(c) and not (i and _in_word(line[i - 1]))]
+        if direction > 0:
+            self._move_to_column(min((s for s in starts if s > column), default=len(line)))
+        else:
+            self._move_to_column(max((s for s in starts if s < column), default=0))
+
+    def action_cursor_edge(self, direction: int) -> None:
+        """Move the cursor to the end of its line, or to its first character that is no blank, then to its start."""
+        line = self.lines[self.cursor_index]
+        indent = len(line) - len(line.lstrip())
+        self._move_to_column(len(line) if direction > 0 else (0 if self.cursor_column == indent else indent))
+
+    def action_first_row(self) -> None:
+        """Go to the top."""
+        self._move_to_row(0)
+
+    def action_last_row(self) -> None:
+        """Go to the bottom."""
+        self._move_to_row(len(self.rows) - 1)
+
+    def action_toggle_wrap(self) -> None:
+        """Fold wide lines, or scroll them."""
+        self.wrap = not self.wrap
+        self.comfort("wrap")
+
+    def watch_wrap(self) -> None:
+        """Fold anew, with the cursor in sight."""
+        self._place(0, self.scroll_offset.y)
+        self._fold()
+        self._show_cursor()
+
+    def on_resize(self, _event: events.Resize) -> None:
+        """Fold to the new width."""
+        if self.wrap:
+            self._fold()
+
+    def on_click(self, event: events.Click) -> None:
+        """Put the cursor where the mouse is."""
+        offset = event.get_content_offset(self)
+        if offset is None:
+            return
+        row = min(self.scroll_offset.y + offset.y, len(self.rows) - 1)
+        line, start, end = self.rows.at(row)
+        cell = self.scroll_offset.x + offset.x - self.gutter_width()
+        text, places = drawn(self.lines[line][start:end])
+        place = Strip([Segment(text)]).crop(0, max(0, cell)).text
+        column = next((i for i in range(end - start) if places[i + 1] > len(place)), end - start)
+        self.cursor_line = line + self.first_line
+        self._move_to_column(start + column)
+
+    # Comforts
+
+    def watch_scroll_y(self, old_value: float, new_value: float) -> None:
+        """Count scrolling by wheel and scroll bar; moves of the cursor count themselves."""
+        super().watch_scroll_y(old_value, new_value)
+        if not self._placing and round(old_value) != round(new_value):
+            self.comfort("scroll")
+
+    def comfort(self, kind: str) -> None:
+        """Tell once that a comfort was used, when it has been quiet for a moment."""
+        timer = self._quiet.get(kind)
+        if timer is not None:
+            timer.stop()
+        self._quiet[kind] = self.set_timer(_QUIET_SECONDS, lambda: self._tell(kind))
+
+    def _tell(self, kind: str) -> None:
+        self._quiet.pop(kind, None)
+        self.post_message(self.Comfort(self, kind))
+
+    def rows_changed(self, first: int, last: int) -> None:
+        """Forget how rows were drawn, and draw those in sight again."""
+        top = self.scroll_offset.y
+        if first < top + self.size.height and last >= top:
+            self.redraw()
+        else:
+            self._strips.clear()
+
+
+def _segments(text: str, styles: list[RichStyle]) -> list[Segment]:
+    segments, place = [], 0
+    for _style, run in groupby(styles, key=id):
+        length = sum(1 for _ in run)
+        segments.append(Segment(text[place : place + length], styles[place]))
+        place += length
+    return segments
+
+
+def _in_word(character: str) -> bool:
+    return character.isalnum() or character == "_"
