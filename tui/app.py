@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal, Protocol, runtime_checkable
 
-from textual import on, work
+from textual import events, on, work
 from textual.app import App
 from textual.binding import BindingType
 from textual.message_pump import active_message_pump
@@ -26,6 +26,14 @@ from gistpoint.tui.screens.home import HomeScreen
 from gistpoint.tui.services import Services
 
 
+@runtime_checkable
+class AttendedScreen(Protocol):
+    """A screen that asks after a time without input."""
+
+    def input_happened(self) -> None:
+        """A key or the mouse was used."""
+
+
 class GistpointApp(App[None]):
     """The workbench in a terminal."""
 
@@ -42,6 +50,8 @@ class GistpointApp(App[None]):
         self.services = services
         self._open = open
         self._held: OpenAttempt | None = None
+        self.keymap: dict[str, str] = {}
+        """The user's own keys by binding id."""
         self.crashes: list[Exception] = []
         """Unexpected exceptions so far."""
 
@@ -51,13 +61,26 @@ class GistpointApp(App[None]):
         try:
             keymap = user_keymap(self.services.locations.config)
         except UserError as error:
-            keymap = {}
             self.call_later(partial(show_error, self, error))
-        self.set_keymap(keymap)
-        self.keymap = keymap
+        else:
+            self.keymap = keymap
+            self.set_keymap(keymap)
         self.push_screen(HomeScreen(self.services))
         if self._open is not None:
             self._find(self._open)
+
+    def run_to_exit_code(self) -> int:
+        """Run until the user leaves; 0, or 1 where it ended by an error."""
+        self.run()
+        return self.return_code or 0
+
+    async def on_event(self, event: events.Event) -> None:
+        """Note that there is somebody, before the event goes on its way."""
+        if isinstance(event, events.InputEvent):
+            for screen in self.screen_stack:
+                if isinstance(screen, AttendedScreen):
+                    screen.input_happened()
+        await super().on_event(event)
 
     def notify(
         self,
@@ -176,8 +199,9 @@ class GistpointApp(App[None]):
         if how == "ended":
             from gistpoint.tui.screens.summary import SummaryScreen
 
-            attempt = held.attempt
-            self.push_screen(SummaryScreen(attempt.task, attempt.judge.answer, attempt.state))
+            attempt, last = held.attempt, held.attempt.state.last
+            judgement = attempt.judgements.get(last.call_id) if last is not None else None
+            self.push_screen(SummaryScreen(attempt.task, attempt.judge.answer, attempt.state, judgement))
 
     # Program
 

@@ -25,6 +25,8 @@ class Scope(StrEnum):
     EDITOR = "editor"
     RESULTS = "results"
     FILES = "files"
+    READING = "reading"
+    """Keys of the views of code and text: bound by the widgets themselves, under the same ids."""
 
 
 class ConfigError(UserError):

@@ -15,7 +15,7 @@ class BriefPane(Vertical):
 
     def __init__(self, task: Task) -> None:
         super().__init__(id="brief")
-        self._task = task
+        self._repair = task
 
     def compose(self) -> ComposeResult:
         """Lay out the text."""
@@ -25,4 +25,4 @@ class BriefPane(Vertical):
         """Show the brief."""
         view = self.query_one("#brief-view", TextView)
         view.wrap = True
-        view.load(render_brief(self._task), language="markdown")
+        view.load(render_brief(self._repair), language="markdown")

@@ -46,7 +46,7 @@ class EditorPane(Vertical):
 
     def __init__(self, task: Task, state: AttemptState) -> None:
         super().__init__(id="editor")
-        self._task, self._state = task, state
+        self._repair, self._state = task, state
 
     def compose(self) -> ComposeResult:
         """Lay out title, editor and diff."""
@@ -57,7 +57,7 @@ class EditorPane(Vertical):
 
     def on_mount(self) -> None:
         """Open what was half-written when the attempt was left, else the stub that the brief gives."""
-        target = target_name(self._task)
+        target = target_name(self._repair)
         buffers = self._state.buffers
         if target:
             self.open(target)
@@ -82,8 +82,8 @@ class EditorPane(Vertical):
 
     def start_of(self, name: str) -> str:
         """Return the code that a buffer starts with: the stub, or the function as it was shown."""
-        if name == target_name(self._task):
-            return stub(self._task)
+        if name == target_name(self._repair):
+            return stub(self._repair)
         shown = shown_function(self._state, name)
         return f"{shown.text.rstrip()}\n" if shown is not None else ""
 

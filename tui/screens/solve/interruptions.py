@@ -48,7 +48,7 @@ class Interruptions:
         leave: Callable[[], None],
     ) -> None:
         self._screen, self._attempt, self._recording = screen, attempt, recording
-        self._clock, self._leave = clock, leave
+        self._time, self._leave = clock, leave
         self._last_input = clock.mono_ms()
         self._asked_since: int | None = None
 
@@ -106,14 +106,14 @@ class Interruptions:
 
     def input_happened(self) -> None:
         """A key or the mouse was used."""
-        self._last_input = self._clock.mono_ms()
+        self._last_input = self._time.mono_ms()
 
     def check_idle(self) -> None:
         """Ask after a time without input; not while paused, while a call runs, or while it is asked already."""
         state = self._attempt.state
         if state.pause is not None or state.pending is not None or state.ended or self._asked_since is not None:
             return
-        idle = self._clock.mono_ms() - self._last_input
+        idle = self._time.mono_ms() - self._last_input
         if idle >= IDLE_MS:
             self._asked_since = self._last_input
             self._screen.app.push_screen(IdleDialog(idle), self._idle_answered)
@@ -122,7 +122,7 @@ class Interruptions:
         since, self._asked_since = self._asked_since, None
         if answer is None or since is None:
             return
-        idle = self._clock.mono_ms() - since
+        idle = self._time.mono_ms() - since
         self.input_happened()
         self._recording.do(partial(self._attempt.answer_idle, idle, away=answer == "away"))
 

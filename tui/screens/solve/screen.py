@@ -87,7 +87,7 @@ class SolveScreen(Screen[How]):
 
     def __init__(self, attempt: Attempt, clock: TimeSource) -> None:
         super().__init__()
-        self._attempt, self._clock = attempt, clock
+        self._attempt, self._time = attempt, clock
         self._bridge = CallBridge(self, attempt, self._in_thread)
         self._recording = Recording(attempt, lambda error: self.post_message(CallFailed(error)))
         self._desk = CallDesk(self, attempt, self._bridge, self._begun)
@@ -158,7 +158,7 @@ class SolveScreen(Screen[How]):
 
     def _draw_clock(self) -> None:
         state = self._attempt.state
-        clock = state.clock.at(self._clock.mono_ms(), self._clock.utc_ms())
+        clock = state.clock.at(self._time.mono_ms(), self._time.utc_ms())
         self.bar.update_from(state, clock, backend=self._attempt.judge.runner.backend)
 
     def _show_last_source(self) -> None:
