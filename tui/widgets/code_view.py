@@ -129,9 +129,9 @@ class CodeView(LineView):
     def spans(self, line: int, start: int, end: int) -> list[Span]:
         """Colours, then matches."""
         found: list[Span] = []
-        if line < len(self._tokens):
+        tokens = self.line_tokens(line)
+        if tokens:
             styles = ANSI_STYLES if self.app.native_ansi_color else STYLES
-            tokens = self._tokens[line]
             for place in range(0, len(tokens), 3):
                 first, last, kind = tokens[place : place + 3]
                 style = styles.get(KINDS[kind])
@@ -140,6 +140,10 @@ class CodeView(LineView):
         if self._matches:
             found.extend(self._match_spans(line, start, end))
         return found
+
+    def line_tokens(self, line: int) -> LineTokens | None:
+        """Return the tokens of a line (by index) if they were found yet."""
+        return self._tokens[line] if line < len(self._tokens) else None
 
     def _match_spans(self, line: int, start: int, end: int) -> list[Span]:
         offset = self.lines.starts[line]
