@@ -16,6 +16,7 @@ from gistpoint.tui.widgets.text_lines import TextLines
 from gistpoint.tui.widgets.text_search import Matches, find_all
 
 MATCH = "bold underline $text-warning on $warning-muted"
+ANSI_MATCH = "bold underline ansi_black on ansi_yellow"
 CURRENT_MATCH = "bold reverse $text-warning"
 
 
@@ -147,11 +148,12 @@ class CodeView(LineView):
 
     def _match_spans(self, line: int, start: int, end: int) -> list[Span]:
         offset = self.lines.starts[line]
-        matches, found = self._matches, []
+        matches, found = self._matches, list[Span]()
+        usual = ANSI_MATCH if self.app.native_ansi_color else MATCH
         place = bisect_right(matches.ends, offset + start)
         beyond = bisect_left(matches.starts, offset + end)
         for index in range(place, beyond):
-            style = CURRENT_MATCH if index == self._match else MATCH
+            style = CURRENT_MATCH if index == self._match else usual
             first, last = matches.starts[index] - offset, matches.ends[index] - offset
             found.append((max(first, start), min(last, end), self.overlay(style)))
         return found

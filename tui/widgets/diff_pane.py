@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import ClassVar
+from typing import ClassVar, Literal
 
 from textual.binding import Binding, BindingType
 from textual.message import Message
@@ -13,6 +13,8 @@ from gistpoint.core.diffs import DiffLine, FileDiff, Hunk, LineKind, changes_wit
 from gistpoint.tui.widgets.code_view import CodeView
 from gistpoint.tui.widgets.line_view import LineView, Span
 from gistpoint.tui.widgets.syntax import LineTokens
+
+Side = Literal["old", "new", "both"]
 
 SIGNS = {LineKind.ADDED: "+", LineKind.REMOVED: "-", LineKind.CONTEXT: " "}
 _BACKGROUNDS = {LineKind.ADDED: "on $success 16%", LineKind.REMOVED: "on $error 16%"}
@@ -125,10 +127,10 @@ class DiffPane(CodeView):
     class WrapWanted(Message):
         """Lines are to be folded or not, which concerns both sides."""
 
-    def __init__(self, *, both: bool, classes: str | None = None) -> None:
+    def __init__(self, side: Side, *, classes: str | None = None) -> None:
         super().__init__(classes=classes)
-        self.both = both
-        """Whether old and new numbers stand in the gutter, or only those of the pane's side."""
+        self.side: Side = side
+        """Whose numbers stand in the gutter."""
         self._pane_lines: list[PaneLine] = []
         self._sides = SideTokens()
         self._digits = 3
@@ -183,18 +185,17 @@ class DiffPane(CodeView):
 
     def gutter_width(self) -> int:
         """The cursor, one number or two, and the sign."""
-        return 1 + (self._digits + 1) * (2 if self.both else 1) + 2
+        return 1 + (self._digits + 1) * (2 if self.side == "both" else 1) + 2
 
     def line_gutter(self, line: int, *, continued: bool) -> list[tuple[str, str]]:
         """Cursor, numbers and sign."""
         shown = self._pane_lines[line] if line < len(self._pane_lines) else PaneLine("")
         said = None if continued else shown.line
         numbers = [said.old if said else None, said.new if said else None]
-        if not self.both:
-            numbers = [n for n in numbers if n][:1] or [None]
+        numbers = numbers[{"both": slice(2), "old": slice(1), "new": slice(1, 2)}[self.side]]
         text = "".join(f"{'' if n is None else n:>{self._digits}} " for n in numbers)
         kind = shown.line.kind if shown.line else LineKind.CONTEXT
-        sign = "@" if shown.heading and shown.text else "↪" if continued else SIGNS[kind]
+        sign = "↪" if continued else SIGNS[kind]
         cursor = "▸" if line == self.cursor_index and not continued else " "
         background = self.line_style(line)
         return [(cursor, "bold $text-primary"), (text, "$foreground 60%"), (f"{sign} ", f"bold {background}".strip())]

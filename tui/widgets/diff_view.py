@@ -50,8 +50,8 @@ class DiffView(Horizontal):
         self._files: tuple[FileDiff, ...] = ()
         self._sides = SideTokens()
         self._wrap = False
-        self._left = DiffPane(both=True, classes="-left")
-        self._right = DiffPane(both=False, classes="-right")
+        self._left = DiffPane("both", classes="-left")
+        self._right = DiffPane("new", classes="-right")
 
     def compose(self) -> ComposeResult:
         """Lay out both sides; the second is hidden where there is no room."""
@@ -155,7 +155,7 @@ class DiffView(Horizontal):
     def _lay_out(self) -> None:
         split = self._splits(self.size.width)
         self.set_class(split, "-split")
-        self._left.both = not split
+        self._left.side = "old" if split else "both"
         if split:
             left, right = split_lines(self._files)
             self._left.show_lines(left, self._sides)
