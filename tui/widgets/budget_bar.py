@@ -13,7 +13,7 @@ from gistpoint.tui.widgets.plain import plain_line
 
 GLYPHS = {
     Activity.READING: "¶",
-    Activity.EXPLORING: "⌕",
+    Activity.EXPLORING: "◎",
     Activity.EDITING: "✎",
     Activity.WAITING: "…",
     Activity.PAUSED: "‖",
@@ -50,6 +50,7 @@ class BudgetBar(Widget):
     BudgetBar { height: 1; width: 1fr; background: $panel; color: $foreground; padding: 0 1; }
     BudgetBar.-paused { background: $warning-muted; }
     BudgetBar.-unsandboxed { background: $error-muted; }
+    BudgetBar:ansi { background: ansi_default; }
     """
 
     def __init__(self, *, name: str | None = None, id: str | None = None, classes: str | None = None) -> None:
@@ -74,7 +75,10 @@ class BudgetBar(Widget):
             content = self._line(self._backend, most, words=True)
             if content.cell_length <= self.size.width:
                 return content
-        return self._line(self._backend, 0, words=False)
+        short = self._line(self._backend, 0, words=False)
+        if short.cell_length <= self.size.width or self._backend.isolated:
+            return short
+        return Content.assemble(self._badge(self._backend), " ", short).truncate(self.size.width, ellipsis=True)
 
     def _line(self, backend: BackendRecord, most: int, *, words: bool) -> Content:
         state, clock = self._state, self._clock

@@ -16,6 +16,7 @@ from gistpoint.tui.widgets.text_lines import TextLines
 from gistpoint.tui.widgets.text_search import Matches, find_all
 
 MATCH = "bold underline $text-warning on $warning-muted"
+ANSI_MATCH = "bold underline ansi_black on ansi_yellow"
 CURRENT_MATCH = "bold reverse $text-warning"
 
 
@@ -129,9 +130,9 @@ class CodeView(LineView):
     def spans(self, line: int, start: int, end: int) -> list[Span]:
         """Colours, then matches."""
         found: list[Span] = []
-        if line < len(self._tokens):
+        tokens = self.line_tokens(line)
+        if tokens:
             styles = ANSI_STYLES if self.app.native_ansi_color else STYLES
-            tokens = self._tokens[line]
             for place in range(0, len(tokens), 3):
                 first, last, kind = tokens[place : place + 3]
                 style = styles.get(KINDS[kind])
@@ -141,13 +142,18 @@ class CodeView(LineView):
             found.extend(self._match_spans(line, start, end))
         return found
 
+    def line_tokens(self, line: int) -> LineTokens | None:
+        """Return the tokens of a line (by index) if they were found yet."""
+        return self._tokens[line] if line < len(self._tokens) else None
+
     def _match_spans(self, line: int, start: int, end: int) -> list[Span]:
         offset = self.lines.starts[line]
-        matches, found = self._matches, []
+        matches, found = self._matches, list[Span]()
+        usual = ANSI_MATCH if self.app.native_ansi_color else MATCH
         place = bisect_right(matches.ends, offset + start)
         beyond = bisect_left(matches.starts, offset + end)
         for index in range(place, beyond):
-            style = CURRENT_MATCH if index == self._match else MATCH
+            style = CURRENT_MATCH if index == self._match else usual
             first, last = matches.starts[index] - offset, matches.ends[index] - offset
             found.append((max(first, start), min(last, end), self.overlay(style)))
         return found

@@ -93,7 +93,7 @@ class KnowledgeTree(Tree[Place]):
 
     def on_mount(self) -> None:
         """Show what is known so far."""
-        self._build()
+        self._fill_anew()
 
     def update_from(self, knowledge: Knowledge, *, suspects: Collection[str] = (), cost: int = 1) -> None:
         """Show what is known; `cost` is the tool uses that a call takes, named where one is needed."""
@@ -102,14 +102,14 @@ class KnowledgeTree(Tree[Place]):
             return
         self._knowledge, self._suspects, self._cost = knowledge, marked, cost
         if self.is_mounted:
-            self._build()
+            self._fill_anew()
 
     @property
     def place(self) -> Place | None:
         """What the cursor stands on."""
         return self.cursor_node.data if self.cursor_node is not None else None
 
-    def _build(self) -> None:
+    def _fill_anew(self) -> None:
         opened = {node.data for node in _walk(self.root) if node.is_expanded and node.data is not None}
         here = self.place
         self.clear()

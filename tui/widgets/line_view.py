@@ -149,7 +149,7 @@ class LineView(ScrollView, can_focus=True):
             self._wanted_cell = 0
         self._fold()
         if not keep_place:
-            self._place(0, 0)
+            self.place(0, 0)
 
     def _fold(self) -> None:
         """Compute rows and the scrolled area anew."""
@@ -321,7 +321,7 @@ class LineView(ScrollView, can_focus=True):
         self._wanted_cell = 0
         row = self.rows.row_of(self.cursor_index, self.cursor_column)
         if not self.scroll_offset.y <= row < self.scroll_offset.y + self.size.height:
-            self._place(self.scroll_offset.x, max(0, row - self.size.height // 3))
+            self.place(self.scroll_offset.x, max(0, row - self.size.height // 3))
         self._show_cursor()
 
     def _show_cursor(self) -> None:
@@ -335,9 +335,10 @@ class LineView(ScrollView, can_focus=True):
         y = min(max(y, row - height + 1), row)
         if cell < x or cell >= x + width:
             x = 0 if cell < width else cell - width // 2
-        self._place(x, y)
+        self.place(x, y)
 
-    def _place(self, x: int, y: int) -> None:
+    def place(self, x: int, y: int) -> None:
+        """Scroll at once, without counting it as the user's doing."""
         self._placing = True
         self.scroll_to(x, y, animate=False, immediate=True, force=True)
         self._placing = False
@@ -372,7 +373,7 @@ class LineView(ScrollView, can_focus=True):
     def action_cursor_pages(self, pages: int) -> None:
         """Move the cursor down by screens, and what is in sight with it."""
         by = pages * max(1, self.size.height - 1)
-        self._place(self.scroll_offset.x, max(0, self.scroll_offset.y + by))
+        self.place(self.scroll_offset.x, max(0, self.scroll_offset.y + by))
         self._move_to_row(self.cursor_row + by)
         self.comfort("scroll")
 
@@ -417,7 +418,7 @@ class LineView(ScrollView, can_focus=True):
 
     def watch_wrap(self) -> None:
         """Fold anew, with the cursor in sight."""
-        self._place(0, self.scroll_offset.y)
+        self.place(0, self.scroll_offset.y)
         self._fold()
         self._show_cursor()
 

@@ -39,7 +39,7 @@ class OutcomeTable(Vertical):
     OutcomeTable { height: 1fr; }
     OutcomeTable Input { height: 1; border: none; padding: 0 1; }
     OutcomeTable DataTable { height: 1fr; scrollbar-size-vertical: 1; scrollbar-size-horizontal: 1; }
-    OutcomeTable Plain { height: 1; padding: 0 1; color: $foreground 70%; }
+    OutcomeTable Plain { height: 1; padding: 0 1; color: $foreground 70%; text-wrap: nowrap; text-overflow: ellipsis; }
     OutcomeTable TextView { height: 1fr; border-top: solid $primary; display: none; }
     OutcomeTable.-failure TextView { display: block; }
     """

@@ -65,7 +65,7 @@ class TextView(CodeView):
         self.show_text(self._shown(), first_line=self.first_line, keep_place=True)
         self.search_again()
         if at_end:
-            self._place(self.scroll_offset.x, max(0, len(self.rows) - self.size.height))
+            self.place(self.scroll_offset.x, max(0, len(self.rows) - self.size.height))
 
     def validate_terminal(self, terminal: bool) -> bool:
         """Interpret nothing where that is not allowed."""
