@@ -108,7 +108,7 @@ class SummaryScreen(Screen[None]):
 
     def _compare(self, pair: Compared) -> None:
         self.query_one(".summary-legend", Plain).update(pair.legend)
-        self.query_one("#true-diff", DiffView).show_texts(pair.yours, pair.true)
+        self.query_one("#true-diff", DiffView).load(pair.yours, pair.true)
 
     def on_option_list_option_highlighted(self, event: OptionList.OptionHighlighted) -> None:
         """Show another target."""

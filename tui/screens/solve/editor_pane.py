@@ -124,7 +124,7 @@ class EditorPane(Vertical):
             self.switcher.current = "function-editor"
             self.editor.focus()
         else:
-            self.diff.show_texts(self.start_of(self.buffer), self.code)
+            self.diff.load(self.start_of(self.buffer), self.code)
             self.switcher.current = "editor-diff"
             self.diff.focus()
             self.post_message(self.Comfort("diff"))

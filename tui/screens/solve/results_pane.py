@@ -110,7 +110,7 @@ class ResultsPane(Vertical):
             return
         replacement = submission.replacement
         start = self._start_of(f"{replacement.path}::{replacement.qualname}")
-        self.query_one("#changes", DiffView).show_texts(start, replacement.code)
+        self.query_one("#changes", DiffView).load(start, replacement.code)
         if shows_evidence(self._state):
             judgement = self._judgement_of(submission.call_id)
             self.query_one("#tests", OutcomeTable).show_results(results_of(submission, judgement))
