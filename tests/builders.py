@@ -53,7 +53,7 @@ class Basket:
     "README.md": "# A shop\n",
     "tests/test_prices.py": "def test_total():\n    assert True\n",
 }
-REMOVED = {"def discount": '    return price - price * percent // 100', "def body": "    pass"}
+REMOVED = {"def discount": "    return price - price * percent // 100", "def body": "    pass"}
 REPAIR = '''def discount(price, percent):
     """Return the price with a percentage taken off."""
     return price - price * percent // 100'''

@@ -281,5 +281,3 @@ def register_themes(app: App[None]) -> None:
     for theme in THEMES:
         app.register_theme(theme)
     app.theme = DEFAULT_THEME
-
-

@@ -57,7 +57,9 @@ def summary_rows(task: Task, state: AttemptState) -> list[tuple[str, Rows]]:
     """Return titled groups of named values."""
     groups = [("Outcome", _outcome(task, state)), ("Time", clock_rows(state.clock)), ("Budgets", _budgets(state))]
     if state.submissions:
-        groups.append(("Submissions", [(f"{s.number}: {s.replacement.qualname}", _submitted(s)) for s in state.submissions]))
+        groups.append(
+            ("Submissions", [(f"{s.number}: {s.replacement.qualname}", _submitted(s)) for s in state.submissions])
+        )
     if state.comforts:
         groups.append(("Comforts that a model does not have", [(k, f"{n} times") for k, n in state.comforts.items()]))
     return groups

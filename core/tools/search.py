@@ -73,12 +73,12 @@ class LinePattern:
             start = text.rfind("\n", 0, match.start()) + 1
             end = _line_end(text, match.start())
             if match.end() <= end:
-                if start < size or not text:
+                if start < size:
                     yield start
                 at = end + 1
             else:
                 last = _line_end(text, match.end() - 1)
-                yield from self._lines_one_by_one(text, start, last)
+                yield from self._lines_one_by_one(text, start, last + 1)
                 at = last + 1
 
     def _lines_one_by_one(self, text: str, start: int, stop: int) -> Iterator[int]:

@@ -35,7 +35,7 @@ class HelpScreen(ModalScreen[None]):
         """Lay out the page."""
         with VerticalScroll(id="help-page"):
             yield Markdown(self._text, open_links=False)
-        yield Footer()
+        yield Footer(show_command_palette=False)
 
     def on_mount(self) -> None:
         """Let the arrow keys scroll."""

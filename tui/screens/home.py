@@ -75,7 +75,7 @@ class HomeScreen(Screen[None]):
             yield HomeTable(ATTEMPT_COLUMNS, id="attempts")
             yield Plain(NO_ATTEMPTS, id="no-attempts", classes="home-empty")
         yield Plain("", id="home-problems")
-        yield Footer()
+        yield Footer(show_command_palette=False)
 
     def on_mount(self) -> None:
         """Read what there is, without keeping the keyboard waiting."""

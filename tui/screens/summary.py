@@ -84,7 +84,7 @@ class SummaryScreen(Screen[None]):
                 yield DiffView(id="true-diff")
             yield OutcomeTable(id="page-tests")
             yield TextView(id="page-notes")
-        yield Footer()
+        yield Footer(show_command_palette=False)
 
     def on_mount(self) -> None:
         """Fill the pages."""

@@ -111,7 +111,7 @@ class SolveScreen(Screen[How]):
             yield EditorPane(self._attempt.task, state)
         yield RunLine()
         yield Console(self._attempt)
-        yield Footer()
+        yield Footer(show_command_palette=False)
 
     def on_mount(self) -> None:
         """Show what the attempt holds so far, go where its solver was, and go on with what was under way."""
