@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any, ClassVar, Literal, Protocol, runtime_checkable
 
 from textual import events, on, work
+from textual._context import active_message_pump  # tells whose handler raised; there is no public way to ask
 from textual.app import App
 from textual.binding import BindingType
-from textual.message_pump import active_message_pump
 from textual.notifications import SeverityLevel
 
 from gistpoint.core.attempts.events import EventType
@@ -18,12 +18,16 @@ from gistpoint.core.tasks.folder import read_answer
 from gistpoint.core.tasks.model import Task
 from gistpoint.sessions.attempts import AttemptSummary, OpenAttempt
 from gistpoint.tui.crash import write_crash
-from gistpoint.tui.keys import Scope, bindings_of, user_keymap
+from gistpoint.tui.keys import Scope, bindings_of
 from gistpoint.tui.palette import KeyCommands
 from gistpoint.tui.screens.dialogs.ask import PickDialog
 from gistpoint.tui.screens.dialogs.confirm import ConfirmDialog, MessageDialog, show_error
 from gistpoint.tui.screens.home import HomeScreen
 from gistpoint.tui.services import Services
+from gistpoint.tui.settings import Settings, read_settings
+from gistpoint.tui.themes import install_themes
+
+Play = tuple[Sequence[Mapping[str, Any]], float]
 
 
 @runtime_checkable
@@ -34,37 +38,38 @@ class AttendedScreen(Protocol):
         """A key or the mouse was used."""
 
 
-class GistpointApp(App[None]):
+class GistpointApp(App[object]):
     """The workbench in a terminal."""
 
     TITLE = "gistpoint"
     CSS_PATH = "base.tcss"
     COMMANDS: ClassVar[Any] = {KeyCommands}
     BINDINGS: ClassVar[list[BindingType]] = [*bindings_of(Scope.APP)]
-    HORIZONTAL_BREAKPOINTS: ClassVar[list[tuple[int, str]] | None] = [(0, "-narrow"), (120, "-wide")]
+    HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (120, "-wide")]
     ENABLE_COMMAND_PALETTE = True
 
-    def __init__(self, services: Services, *, open: str | None = None) -> None:
-        """`open` is the id of a task or an attempt to go to at once."""
+    def __init__(self, services: Services, *, open: str | None = None, play: Play | None = None) -> None:
+        """`open` is the id of a task or an attempt to go to at once; `play` are recorded steps, and how fast."""
         super().__init__()
         self.services = services
         self._open = open
+        self._play = play
         self._held: OpenAttempt | None = None
-        self.keymap: dict[str, str] = {}
+        self.keymap: Mapping[str, str] = {}
         """The user's own keys by binding id."""
         self.crashes: list[Exception] = []
         """Unexpected exceptions so far."""
 
     def on_mount(self) -> None:
         """Show home, and what was asked for over it."""
-        register_themes(self)
         try:
-            keymap = user_keymap(self.services.locations.config)
+            settings = read_settings(self.services.locations.config)
         except UserError as error:
+            settings = Settings()
             self.call_later(partial(show_error, self, error))
-        else:
-            self.keymap = keymap
-            self.set_keymap(keymap)
+        install_themes(self, settings.theme)
+        self.keymap = settings.keys
+        self.set_keymap(dict(settings.keys))
         self.push_screen(HomeScreen(self.services))
         if self._open is not None:
             self._find(self._open)
@@ -112,7 +117,7 @@ class GistpointApp(App[None]):
         try:
             self.services.attempts.folder(name)
         except AttemptError:
-            self._in_thread(lambda: self._choose_for(self.services.tasks.find(name)))
+            self._in_thread(lambda: self._choose_for(self.services.tasks.find(name), new=self._play is not None))
         else:
             self._in_thread(lambda: self._open_attempt(self.services.attempts.summary(name)))
 
@@ -141,8 +146,8 @@ class GistpointApp(App[None]):
         self.screen.loading = False
         show_error(self, error)
 
-    def _choose_for(self, task: Task) -> None:
-        unfinished = self.services.attempts.unfinished(task.id)
+    def _choose_for(self, task: Task, *, new: bool = False) -> None:
+        unfinished = [] if new else self.services.attempts.unfinished(task.id)
         self.call_from_thread(self._ask_which, task, unfinished)
 
     def _ask_which(self, task: Task, unfinished: list[AttemptSummary]) -> None:
@@ -191,7 +196,8 @@ class GistpointApp(App[None]):
 
         self.screen.loading = False
         self._held = held
-        self.push_screen(SolveScreen(held.attempt, self.services.clock), partial(self._solved, held))
+        play, self._play = self._play, None
+        self.push_screen(SolveScreen(held.attempt, self.services.clock, play=play), partial(self._solved, held))
 
     def _solved(self, held: OpenAttempt, how: Literal["ended", "left"] | None) -> None:
         held.close()
@@ -272,12 +278,3 @@ class GistpointApp(App[None]):
             await self.pop_screen()
         await self.push_screen(HomeScreen(self.services))
         self.push_screen(MessageDialog("Something unexpected happened", text, hint="This is a bug in gistpoint."))
-
-
-def register_themes(app: App[None]) -> None:
-    """Register the program's own themes and choose one."""
-    from gistpoint.tui.widgets.themes import DEFAULT_THEME, THEMES
-
-    for theme in THEMES:
-        app.register_theme(theme)
-    app.theme = DEFAULT_THEME

@@ -107,4 +107,4 @@ def _result(summary: AttemptSummary) -> str:
     ending = summary.state.ending
     if ending is not None:
         return END_WORDS.get(ending.reason, ending.reason)
-    return "⏸ paused" if summary.state.pause is not None else "… unfinished"
+    return "‖ paused" if summary.state.pause is not None else "… unfinished"

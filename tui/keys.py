@@ -5,11 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
-from pathlib import Path
 
 from textual.binding import Binding
-
-from gistpoint.core.errors import UserError
 
 
 class Scope(StrEnum):
@@ -27,10 +24,6 @@ class Scope(StrEnum):
     FILES = "files"
     READING = "reading"
     """Keys of the views of code and text: bound by the widgets themselves, under the same ids."""
-
-
-class ConfigError(UserError):
-    """The user's configuration can't be used; the message names file and key."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,7 +103,7 @@ KEYS: tuple[Key, ...] = (
     Key("summary.home", "escape", "home", "Home", "Back to tasks and attempts", "Summary", _M, True),
     Key("summary.next", "right_square_bracket", "section(1)", "Next page", "Show the next page", "Summary", _M, True),
     Key("summary.previous", "left_square_bracket", "section(-1)", "Page before", "Show the page before", "Summary", _M),
-    Key("dialog.cancel", "escape", "cancel", "Cancel", "Close without doing anything", "Dialogs", _D),
+    Key("dialog.cancel", "escape", "cancel", "Cancel", "Close without doing anything", "Dialogs", _D, True),
 )
 
 
@@ -161,29 +154,3 @@ def help_table(keymap: Mapping[str, str], *scopes: Scope) -> str:
         for group, rows in groups.items()
     ]
     return "\n\n".join(parts)
-
-
-def user_keymap(config: Path) -> dict[str, str]:
-    """Return the `[keys]` table of `config.toml` in a folder: keys by binding id.
-
-    Raises `ConfigError` for an id that there is not, or a value that is no string.
-    """
-    import tomllib
-
-    path = config / "config.toml"
-    try:
-        values = tomllib.loads(path.read_text(encoding="utf-8"))
-    except FileNotFoundError:
-        return {}
-    except (OSError, ValueError) as error:
-        raise ConfigError(f"{path} can't be read: {error}.", hint="Mend or remove it.") from error
-    table = values.get("keys", {})
-    known = {key.id for key in KEYS}
-    if not isinstance(table, dict):
-        raise ConfigError(f"{path}: the key 'keys' must be a table.")
-    for id, keys in table.items():
-        if id not in known:
-            raise ConfigError(f"{path}: there is no binding {id!r}.", hint="The help screen's page lists their ids.")
-        if not isinstance(keys, str) or not keys:
-            raise ConfigError(f"{path}: keys.{id} must be a string such as 'f9,ctrl+r'.")
-    return dict(table)

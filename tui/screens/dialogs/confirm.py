@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import TypeVar
+
 from textual import on
 from textual.app import App
 from textual.widget import Widget
@@ -26,8 +28,8 @@ class ConfirmDialog(Dialog[bool]):
 
     def buttons(self) -> list[Button]:
         """Return both answers."""
-        variant = "warning" if self._careful else "primary"
-        return [Button(self._yes, id="yes", variant=variant), Button(self._no, id="no")]
+        yes = Button(self._yes, id="yes", variant="warning" if self._careful else "primary")
+        return [yes, Button(self._no, id="no")]
 
     def on_mount(self) -> None:
         """Put the focus on the answer that does less harm."""
@@ -59,6 +61,9 @@ class MessageDialog(Dialog[bool]):
         self.dismiss(True)
 
 
-def show_error(app: App[object], error: UserError) -> None:
+Result = TypeVar("Result")
+
+
+def show_error(app: App[Result], error: UserError) -> None:
     """Show a problem that the user can do something about."""
     app.push_screen(MessageDialog("That did not work", error.message, hint=error.hint))

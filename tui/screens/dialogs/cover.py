@@ -28,7 +28,7 @@ class PauseCover(Screen[bool]):
     def compose(self) -> ComposeResult:
         """Say that the clock stands still, and why."""
         with Vertical(classes="cover"):
-            yield Plain("⏸  Paused", classes="dialog-title")
+            yield Plain("‖  Paused", classes="dialog-title")
             yield Plain(f"Reason: {self._reason.replace('_', ' ')}")
             if self._text:
                 yield Plain(self._text)

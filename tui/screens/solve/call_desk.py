@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from textual.screen import Screen
+from textual.widget import Widget
 
 from gistpoint.core.attempts.engine import Attempt, Price
 from gistpoint.core.tasks.model import Mode
@@ -32,10 +32,16 @@ class CallDesk:
     """Takes what is to be called from any pane."""
 
     def __init__(
-        self, screen: Screen[object], attempt: Attempt, bridge: CallBridge, begun: Callable[[str, bool], None]
+        self,
+        screen: Widget,
+        attempt: Attempt,
+        bridge: CallBridge,
+        begun: Callable[[str, bool], None],
+        busy: Callable[[], bool],
     ) -> None:
-        """`begun` is told the call in words, and whether it runs tests."""
-        self._screen, self._attempt, self._bridge, self._begun = screen, attempt, bridge, begun
+        """`begun` is told the call in words, and whether it runs tests; `busy` says whether one is under way."""
+        self._screen, self._attempt, self._bridge = screen, attempt, bridge
+        self._begun, self._busy = begun, busy
 
     def ask(self, name: str, arguments: Mapping[str, str]) -> None:
         """Call a tool, after a question where it spends the last of something."""
@@ -72,7 +78,7 @@ class CallDesk:
         self._confirm(title, f"{text}\n\n{last}" if last else text, tool, arguments, careful=bool(last))
 
     def _refuses(self) -> bool:
-        if self._bridge.busy:
+        if self._busy():
             self._screen.app.notify("A call is under way: wait for its answer.", severity="warning")
             return True
         return self._attempt.state.ended

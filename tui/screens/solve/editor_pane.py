@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from textual import on
 from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.containers import Vertical
@@ -80,6 +79,11 @@ class EditorPane(Vertical):
         """The code as it stands."""
         return self.editor.text
 
+    @property
+    def changed(self) -> bool:
+        """Whether the code is other than what it starts with, or was before."""
+        return bool(self.buffer) and (self.buffer in self._state.buffers or self.code != self.start_of(self.buffer))
+
     def start_of(self, name: str) -> str:
         """Return the code that a buffer starts with: the stub, or the function as it was shown."""
         if name == target_name(self._repair):
@@ -97,13 +101,15 @@ class EditorPane(Vertical):
         self.switcher.current = "function-editor"
         self._draw_title()
 
+    def show_code(self, name: str, code: str) -> None:
+        """Show code for a function that was written elsewhere."""
+        self.editor.load_buffer(name, code)
+        self.switcher.current = "function-editor"
+        self._draw_title()
+
     def _draw_title(self) -> None:
         start = "diff against the start" if self.switcher.current == "editor-diff" else "F9 runs the tests on it"
         self.title.update(f"{self.buffer}  {start}" if self.buffer else EMPTY)
-
-    @on(FunctionEditor.Edited)
-    def remember(self, event: FunctionEditor.Edited) -> None:
-        """Let the screen keep the text; a buffer that goes empty is one too."""
 
     def action_external_editor(self) -> None:
         """Hand over to `$EDITOR`; the clock goes on as editing."""

@@ -6,13 +6,13 @@ from collections.abc import Callable
 from functools import partial
 from typing import Literal
 
-from textual.screen import Screen
+from textual.widget import Widget
 
 from gistpoint.core.attempts.engine import Attempt
 from gistpoint.core.attempts.events import SOLVER_PAUSE_REASONS, GiveUpCode, PauseReason
 from gistpoint.core.errors import UserError
 from gistpoint.core.ports import TimeSource
-from gistpoint.tui.screens.dialogs.ask import Reasoned, ReasonDialog
+from gistpoint.tui.screens.dialogs.ask import ReasonDialog, Reasoned
 from gistpoint.tui.screens.dialogs.confirm import show_error
 from gistpoint.tui.screens.dialogs.cover import IdleDialog, PauseCover
 from gistpoint.tui.screens.solve.recording import Recording
@@ -41,7 +41,7 @@ class Interruptions:
 
     def __init__(
         self,
-        screen: Screen[object],
+        screen: Widget,
         attempt: Attempt,
         recording: Recording,
         clock: TimeSource,

@@ -37,7 +37,7 @@ class ResultsPane(Vertical):
     answer = query_one("#answer", TextView)
 
     def __init__(self, start_of: Callable[[str], str], judgement_of: Callable[[str], Judgement | None]) -> None:
-        """`start_of` gives what a function's code started with, `judgement_of` the run behind a call of this process."""
+        """`start_of` gives what a function's code started with, `judgement_of` a run of this process by its call."""
         super().__init__(id="results")
         self._start_of, self._judgement_of = start_of, judgement_of
         self._state = AttemptState()

@@ -2,72 +2,42 @@
 
 from __future__ import annotations
 
-from typing import ClassVar, Literal
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, ClassVar
 
-from textual import events, on
-from textual.app import ComposeResult
+from textual import on
 from textual.binding import BindingType
-from textual.containers import Horizontal, Vertical
-from textual.getters import query_one
-from textual.screen import Screen
-from textual.widget import Widget
-from textual.widgets import ContentSwitcher, Footer, TextArea, Tree
+from textual.widgets import TextArea, Tree
 from textual.worker import Worker
 
 from gistpoint.core.attempts.engine import Attempt
-from gistpoint.core.attempts.events import Pane
 from gistpoint.core.errors import UserError
 from gistpoint.core.ports import TimeSource
 from gistpoint.tui.keys import Scope, bindings_of
 from gistpoint.tui.known import call_of, shown_function
-from gistpoint.tui.screens.dialogs.ask import TextDialog
 from gistpoint.tui.screens.dialogs.confirm import ConfirmDialog, show_error
-from gistpoint.tui.screens.solve.brief_pane import BriefPane
 from gistpoint.tui.screens.solve.call_desk import CallDesk
 from gistpoint.tui.screens.solve.calls import CallBridge, CallFailed, CallFinished, CallProgressed, StateChanged
 from gistpoint.tui.screens.solve.code_pane import CodePane
 from gistpoint.tui.screens.solve.console import Console
-from gistpoint.tui.screens.solve.editor_pane import EditorPane
-from gistpoint.tui.screens.solve.files_pane import FilesPane
 from gistpoint.tui.screens.solve.interruptions import Interruptions
-from gistpoint.tui.screens.solve.recording import EDIT_SECONDS, Recording
-from gistpoint.tui.screens.solve.results_pane import ResultsPane
-from gistpoint.tui.screens.solve.status import PANES, PaneTab, PaneTabs, RunLine
-from gistpoint.tui.view_models import allowed, price_words, shown_sources, shows_evidence, target_name
-from gistpoint.tui.widgets.budget_bar import BudgetBar
-from gistpoint.tui.widgets.code_view import CodeView
-from gistpoint.tui.widgets.function_editor import FunctionEditor
+from gistpoint.tui.screens.solve.panes import PanesScreen
+from gistpoint.tui.screens.solve.playing import Playback, StepPlayed
+from gistpoint.tui.screens.solve.recorded import PANE_EVENTS
+from gistpoint.tui.screens.solve.recording import EDIT_SECONDS
+from gistpoint.tui.view_models import price_words, shown_sources, shows_evidence, target_name
 from gistpoint.tui.widgets.knowledge_tree import KnowledgeTree
-from gistpoint.tui.widgets.line_view import LineView
 
-How = Literal["ended", "left"]
-PANE_EVENTS = {
-    "brief": Pane.BRIEF,
-    "files": Pane.TREE,
-    "code": Pane.CODE,
-    "console": Pane.CONSOLE,
-    "editor": Pane.EDITOR,
-    "results": Pane.RESULT,
-    "notes": Pane.NOTES,
-}
-_FOCUS = {
-    "brief": "#brief-view",
-    "files": "#known",
-    "code": "#code-view",
-    "console": "#console-line",
-    "editor": "#function-editor",
-    "results": "#calls",
-    "notes": "#notes",
-}
-_READING = ("brief", "code", "results", "notes")
+SUBMITTING = ("submit_attempt", "replace_function")
+"""Tools whose calls run the tests."""
 
 
-class SolveScreen(Screen[How]):
+class SolveScreen(PanesScreen):
     """The attempt; dismissed with `ended`, or with `left` where it can be resumed."""
 
     CSS_PATH = "solve.tcss"
     BINDINGS: ClassVar[list[BindingType]] = [*bindings_of(Scope.SOLVE)]
-    HORIZONTAL_BREAKPOINTS: ClassVar[list[tuple[int, str]] | None] = [
+    HORIZONTAL_BREAKPOINTS = [
         (0, "-narrow"),
         (110, "-wide"),
         (150, "-very-wide"),
@@ -75,127 +45,50 @@ class SolveScreen(Screen[How]):
     HELP_PAGE = "solve"
     SCOPES = (Scope.SOLVE, Scope.CONSOLE, Scope.FILES, Scope.CODE, Scope.EDITOR, Scope.RESULTS)
 
-    bar = query_one(BudgetBar)
-    tabs = query_one(PaneTabs)
-    run_line = query_one(RunLine)
-    reading = query_one("#reading", ContentSwitcher)
-    files = query_one(FilesPane)
-    code = query_one(CodePane)
-    editor = query_one(EditorPane)
-    results = query_one(ResultsPane)
-    console = query_one(Console)
-
-    def __init__(self, attempt: Attempt, clock: TimeSource) -> None:
-        super().__init__()
-        self._attempt, self._time = attempt, clock
+    def __init__(
+        self, attempt: Attempt, clock: TimeSource, *, play: tuple[Sequence[Mapping[str, Any]], float] | None = None
+    ) -> None:
+        """`play` are recorded steps, and how many times as fast to play them."""
+        super().__init__(attempt, clock)
         self._bridge = CallBridge(self, attempt, self._in_thread)
-        self._recording = Recording(attempt, lambda error: self.post_message(CallFailed(error)))
-        self._desk = CallDesk(self, attempt, self._bridge, self._begun)
+        self._desk = CallDesk(self, attempt, self._bridge, self._begun, lambda: self.busy)
         self._interruptions = Interruptions(self, attempt, self._recording, clock, self.action_leave)
-        self._pane = ""
         self._stopped = False
-
-    def compose(self) -> ComposeResult:
-        """Lay out budgets, panes and console."""
-        state = self._attempt.state
-        yield BudgetBar()
-        yield PaneTabs()
-        with Horizontal(id="work"):
-            yield FilesPane()
-            with ContentSwitcher(initial="brief", id="reading"):
-                yield BriefPane(self._attempt.task)
-                yield CodePane()
-                yield ResultsPane(self._start_of, self._attempt.judgements.get)
-                with Vertical(id="notes-pane"):
-                    yield TextArea(state.notes, id="notes", soft_wrap=True, placeholder="Notes to yourself: kept")
-            yield EditorPane(self._attempt.task, state)
-        yield RunLine()
-        yield Console(self._attempt)
-        yield Footer(show_command_palette=False)
+        self._playback = Playback(self, attempt, *play) if play is not None else None
 
     def on_mount(self) -> None:
         """Show what the attempt holds so far, go where its solver was, and go on with what was under way."""
         self.run_line.display = False
-        self._draw()
-        self._show_last_source()
+        self.draw()
+        self.show_last_source()
         self.set_interval(EDIT_SECONDS, self._second)
         pane = next(name for name, event in PANE_EVENTS.items() if event is self._attempt.state.pane)
         self.action_pane(pane)
         if self._attempt.state.pause is not None:
             self._interruptions.cover()
         if self._attempt.state.pending is not None:
-            self._begun("finishing what was under way", self._attempt.state.pending.tool not in ("read_file",))
+            self._begun("finishing what was under way", self._attempt.state.pending.tool in SUBMITTING)
             self._bridge.finish_pending()
+        if self._playback is not None:
+            self._playback.start()
+            self.console.say("▶ A recorded attempt is played, through the real tools and tests. Ctrl+L leaves it.")
 
-    def _start_of(self, name: str) -> str:
-        return self.editor.start_of(name)
-
-    def _in_thread(self, body: object) -> Worker[None]:
-        assert callable(body)
+    def _in_thread(self, body: Callable[[], None]) -> Worker[None]:
         return self.run_worker(body, thread=True, group="call", exit_on_error=False)
 
     def _second(self) -> None:
         self._recording.flush()
-        self._interruptions.check_idle()
-        self._draw_clock()
+        if self._playback is None:
+            self._interruptions.check_idle()
+        self.draw_clock()
 
     # Drawing
 
     @on(StateChanged)
     def state_changed(self) -> None:
         """Draw what has changed; leave where the attempt is over."""
-        self._draw()
+        self.draw()
         self._leave_if_over()
-
-    def _draw(self) -> None:
-        state = self._attempt.state
-        suspects = [suspect.name for suspect in state.suspects]
-        self.files.tree_view.update_from(state.knowledge, suspects=suspects)
-        self.code.update_from(state)
-        self.editor.update_from(state)
-        self.results.update_from(state)
-        self._draw_clock()
-
-    def _draw_clock(self) -> None:
-        state = self._attempt.state
-        clock = state.clock.at(self._time.mono_ms(), self._time.utc_ms())
-        self.bar.update_from(state, clock, backend=self._attempt.judge.runner.backend)
-
-    def _show_last_source(self) -> None:
-        for call in reversed(self._attempt.state.calls):
-            shown = shown_sources(call)
-            if shown is not None:
-                self.code.show(shown)
-                return
-
-    # Panes
-
-    def action_pane(self, pane: str) -> None:
-        """Show a pane and put the focus into it."""
-        if pane in _READING:
-            self.reading.current = "notes-pane" if pane == "notes" else pane
-        if pane != "console":
-            for name in ("files", "reading", "editor"):
-                self.set_class(name == (pane if pane in ("files", "editor") else "reading"), f"-shows-{name}")
-        if pane == "editor":
-            self.editor.switcher.current = "function-editor"
-        self.call_after_refresh(self.query_one(_FOCUS[pane], Widget).focus)
-
-    @on(PaneTab.Clicked)
-    def tab_clicked(self, message: PaneTab.Clicked) -> None:
-        """Go to a pane by the mouse."""
-        self.action_pane(message.pane)
-
-    def on_descendant_focus(self, event: events.DescendantFocus) -> None:
-        """Record what has the focus: it decides which clock runs."""
-        pane = next((n for n in event.widget.ancestors_with_self if n.id in (*PANES, "notes-pane")), None)
-        if pane is None or pane.id is None:
-            return
-        name = pane.id.removesuffix("-pane")
-        if name != self._pane:
-            self._pane = name
-            self.tabs.mark(name)
-            self._recording.view(PANE_EVENTS[name])
 
     # Calls
 
@@ -264,7 +157,7 @@ class SolveScreen(Screen[How]):
         """Show the answer where it belongs."""
         self.run_line.end()
         self.refresh_bindings()
-        self._draw()
+        self.draw()
         if message.result is not None:
             self._show_answer(message.result.call_id, message.tool)
         self._leave_if_over()
@@ -287,6 +180,22 @@ class SolveScreen(Screen[How]):
         if typing:
             self.action_pane("console")
 
+    @on(StepPlayed)
+    def step_played(self, message: StepPlayed) -> None:
+        """Show what a recorded attempt has done."""
+        self.draw()
+        step = message.step
+        if message.result is not None:
+            submission = self._attempt.state.submissions[-1:]
+            if submission and submission[0].call_id == message.result.call_id:
+                replacement = submission[0].replacement
+                self.editor.show_code(f"{replacement.path}::{replacement.qualname}", replacement.code)
+            self._show_answer(message.result.call_id, str(step["tool"]))
+        elif step["kind"] == "note":
+            self.query_one("#notes", TextArea).text = self._attempt.state.notes
+            self.action_pane("notes")
+        self._leave_if_over()
+
     @on(CallFailed)
     def failed(self, message: CallFailed) -> None:
         """Say why no call could be made; anything unexpected goes on as a crash."""
@@ -303,34 +212,7 @@ class SolveScreen(Screen[How]):
                 self.app.pop_screen()
             self.dismiss("ended")
 
-    # What costs nothing
-
-    @on(LineView.Comfort)
-    def comfort(self, message: LineView.Comfort) -> None:
-        """Count what a model does not have."""
-        self._recording.comfort(message.kind)
-
-    @on(CodePane.Comfort)
-    @on(EditorPane.Comfort)
-    def pane_comfort(self, message: CodePane.Comfort | EditorPane.Comfort) -> None:
-        """Count what a pane offers beyond the tools."""
-        self._recording.comfort(message.kind)
-
-    @on(Console.Completed)
-    def completed(self) -> None:
-        """Count completion."""
-        self._recording.comfort("completion")
-
-    @on(FunctionEditor.Edited)
-    def edited(self, message: FunctionEditor.Edited) -> None:
-        """Keep half-written code."""
-        if message.buffer:
-            self._recording.edited(message.buffer, message.text)
-
-    @on(TextArea.Changed, "#notes")
-    def noted(self, event: TextArea.Changed) -> None:
-        """Keep the notes."""
-        self._recording.noted(event.text_area.text)
+    # Functions
 
     @on(CodePane.FunctionAsked)
     def function_asked(self, message: CodePane.FunctionAsked) -> None:
@@ -342,27 +224,11 @@ class SolveScreen(Screen[How]):
         target = target_name(self._attempt.task)
         if target and message.name != target:
             self.notify(f"Only {target} may be changed in this task.", severity="warning")
-        elif not target and not self._start_of(message.name):
+        elif not target and not self.start_of(message.name):
             self.notify("Its source was not shown yet: read it first.", severity="warning")
         else:
             self.editor.open(message.name)
             self.action_pane("editor")
-
-    def action_find(self) -> None:
-        """Search in the text that has the focus, else in the code."""
-        if not allowed(self._attempt.state, "search"):
-            self.notify("Searching in what was shown is switched off in this study.")
-            return
-        view = self.focused if isinstance(self.focused, CodeView) else self.code.view
-
-        def answered(words: str | None) -> None:
-            if words is None:
-                return
-            count = view.search(words)
-            if words:
-                self.console.say(f"{count} found; n and N go through them" if count else f"Not found: {words}")
-
-        self.app.push_screen(TextDialog("Find in this text", placeholder="text, upper or lower case"), answered)
 
     # The attempt
 
@@ -413,7 +279,7 @@ class SolveScreen(Screen[How]):
 
     def action_leave(self) -> None:
         """Go home; the attempt stays as it is."""
-        if self._bridge.busy:
+        if self._bridge.busy and not self.playing:
             self.notify("A call is under way: wait for it, or cancel it.", severity="warning")
             return
         self.stop()
@@ -421,8 +287,13 @@ class SolveScreen(Screen[How]):
 
     @property
     def busy(self) -> bool:
-        """Whether a call is under way."""
-        return self._bridge.busy
+        """Whether a call is under way, or a recorded attempt is played."""
+        return self._bridge.busy or self.playing
+
+    @property
+    def playing(self) -> bool:
+        """Whether a recorded attempt is played."""
+        return self._playback is not None and self._playback.running
 
     def input_happened(self) -> None:
         """A key or the mouse was used."""
@@ -432,7 +303,9 @@ class SolveScreen(Screen[How]):
         """Write everything that waits; nothing is recorded from here on."""
         if not self._stopped:
             self._stopped = True
-            self.editor.editor.flush()
-            self._recording.edited(self.editor.buffer, self.editor.code) if self.editor.buffer else None
+            if self._playback is not None:
+                self._playback.stop()
+            if self.editor.changed:
+                self._recording.edited(self.editor.buffer, self.editor.code)
             self._bridge.close()
             self._recording.close()
