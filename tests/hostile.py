@@ -1,7 +1,5 @@
 """Strings that a repository, a test run or a model could contain, and that a careless screen would obey."""
 
-from gistpoint.core.text import visible
-
 MARKUP = (
     "list[int]",
     "[ERROR] boom",
@@ -58,8 +56,3 @@ HOSTILE = (*MARKUP, *CONTROLS, *UNICODE)
 """Each fits on one row of 80 cells once it is drawn."""
 
 HUGE_LINES = ("x" * 50_000, "漢" * 20_000, "\t" * 9_000, "[/x]" * 5_000, "e\u0301" * 10_000, "\x00" * 30_000)
-
-
-def seen(text: str) -> str:
-    """Return what a screen must show of a line without tabs: `visible`, as far as a terminal's cells can hold it."""
-    return visible(text)

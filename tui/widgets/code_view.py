@@ -10,7 +10,8 @@ from textual.binding import Binding, BindingType
 from textual.message import Message
 from textual.worker import get_current_worker
 
-from gistpoint.tui.widgets.line_view import LineView, Span
+from gistpoint.tui.widgets.line_view import LineView
+from gistpoint.tui.widgets.row_view import Span
 from gistpoint.tui.widgets.syntax import ANSI_STYLES, KINDS, STYLES, LineTokens, tokens_by_line
 from gistpoint.tui.widgets.text_lines import TextLines
 from gistpoint.tui.widgets.text_search import Matches, find_all
@@ -83,7 +84,8 @@ class CodeView(LineView):
     def colour(self, language: str | None) -> None:
         """Find the tokens of the text in a thread; None for none."""
         self.workers.cancel_group(self, "colour")
-        self._tokens = tokens = []
+        tokens: list[LineTokens] = []
+        self._tokens = tokens
         lines = self.lines
         if language is not None and self.is_attached:
             self.run_worker(

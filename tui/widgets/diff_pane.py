@@ -11,7 +11,8 @@ from textual.message import Message
 
 from gistpoint.core.diffs import DiffLine, FileDiff, Hunk, LineKind, changes_within, side_by_side
 from gistpoint.tui.widgets.code_view import CodeView
-from gistpoint.tui.widgets.line_view import LineView, Span
+from gistpoint.tui.widgets.line_view import LineView
+from gistpoint.tui.widgets.row_view import Span
 from gistpoint.tui.widgets.syntax import LineTokens
 
 Side = Literal["old", "new", "both"]

@@ -160,6 +160,10 @@ class DiffView(Horizontal):
             left, right = split_lines(self._files)
             self._left.show_lines(left, self._sides)
             self._right.show_lines(right, self._sides)
+            # As wide as each other: a scroll bar below one side alone would let the other scroll a row further.
+            widest = max(self._left.virtual_size.width, self._right.virtual_size.width)
+            for pane in (self._left, self._right):
+                pane.virtual_size = pane.virtual_size.with_width(widest)
         else:
             self._left.show_lines(unified_lines(self._files), self._sides)
             if self._right.has_focus:

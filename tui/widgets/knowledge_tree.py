@@ -138,7 +138,8 @@ class KnowledgeTree(Tree[Place]):
         )
         child = node.add(self._label(place), place, expand=place in opened, allow_expand=bool(functions))
         for function in functions:
-            child.add_leaf(self._label(Place("function", function.name)), Place("function", function.name))
+            leaf = Place("function", function.name)
+            child.add_leaf(self._label(leaf, function.name.removeprefix(prefix)), leaf)
 
     def _return_to(self, place: Place) -> None:
         for node in _walk(self.root):
@@ -150,8 +151,8 @@ class KnowledgeTree(Tree[Place]):
         known = {"dir": self._knowledge.listed, "file": self._knowledge.files, "function": self._knowledge.sources}
         return known[place.kind].get(place.name)
 
-    def _label(self, place: Place) -> Text:
-        shown = place.name.rpartition("::")[2] if place.kind == "function" else place.name.rpartition("/")[2]
+    def _label(self, place: Place, shown: str = "") -> Text:
+        shown = shown or place.name.rpartition("/")[2]
         if place.kind == "dir":
             shown += "/"
         label = plain_cell(f"{KNOWN if self._known(place) else UNKNOWN} {shown}")

@@ -61,7 +61,8 @@ class TextLines:
 
     def longest(self) -> int:
         """Return the number of characters of the longest line."""
-        return max(map(sub, self.starts[1:], self.starts)) - 1
+        lengths: Iterator[int] = map(sub, self.starts[1:], self.starts)
+        return max(lengths) - 1
 
     def widest(self) -> int:
         """Return cells that no row needs more of: exact for plain ASCII, else a close upper bound."""

@@ -8,7 +8,8 @@ from textual.binding import Binding, BindingType
 from textual.reactive import reactive
 
 from gistpoint.tui.widgets.code_view import CodeView
-from gistpoint.tui.widgets.line_view import LineView, Span
+from gistpoint.tui.widgets.line_view import LineView
+from gistpoint.tui.widgets.row_view import Span
 from gistpoint.tui.widgets.terminal_text import TerminalLine, terminal_lines
 
 
@@ -65,7 +66,7 @@ class TextView(CodeView):
         self.show_text(self._shown(), first_line=self.first_line, keep_place=True)
         self.search_again()
         if at_end:
-            self.place(self.scroll_offset.x, max(0, len(self.rows) - self.size.height))
+            self.place(self.scroll_offset.x, max(0, len(self.rows) - self.sight.height))
 
     def validate_terminal(self, terminal: bool) -> bool:
         """Interpret nothing where that is not allowed."""
