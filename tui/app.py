@@ -27,6 +27,7 @@ from gistpoint.tui.services import Services
 from gistpoint.tui.settings import Settings, read_settings
 from gistpoint.tui.themes import install_themes
 
+BREAKPOINTS: list[tuple[int, str]] | None = [(0, "-narrow"), (120, "-wide")]
 Play = tuple[Sequence[Mapping[str, Any]], float]
 
 
@@ -45,7 +46,7 @@ class GistpointApp(App[object]):
     CSS_PATH = "base.tcss"
     COMMANDS: ClassVar[Any] = {KeyCommands}
     BINDINGS: ClassVar[list[BindingType]] = [*bindings_of(Scope.APP)]
-    HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (120, "-wide")]
+    HORIZONTAL_BREAKPOINTS = BREAKPOINTS
     ENABLE_COMMAND_PALETTE = True
 
     def __init__(self, services: Services, *, open: str | None = None, play: Play | None = None) -> None:

@@ -28,6 +28,9 @@ from gistpoint.tui.screens.solve.recording import EDIT_SECONDS
 from gistpoint.tui.view_models import price_words, shown_sources, shows_evidence, target_name
 from gistpoint.tui.widgets.knowledge_tree import KnowledgeTree
 
+BREAKPOINTS: list[tuple[int, str]] | None = [(0, "-narrow"), (110, "-wide"), (150, "-very-wide")]
+"""One region; files beside it; and the editor as well."""
+
 SUBMITTING = ("submit_attempt", "replace_function")
 """Tools whose calls run the tests."""
 
@@ -37,11 +40,7 @@ class SolveScreen(PanesScreen):
 
     CSS_PATH = "solve.tcss"
     BINDINGS: ClassVar[list[BindingType]] = [*bindings_of(Scope.SOLVE)]
-    HORIZONTAL_BREAKPOINTS = [
-        (0, "-narrow"),
-        (110, "-wide"),
-        (150, "-very-wide"),
-    ]
+    HORIZONTAL_BREAKPOINTS = BREAKPOINTS
     HELP_PAGE = "solve"
     SCOPES = (Scope.SOLVE, Scope.CONSOLE, Scope.FILES, Scope.CODE, Scope.EDITOR, Scope.RESULTS)
 
