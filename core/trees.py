@@ -56,7 +56,7 @@ class SourceTree:
                         members[path] = Member(path, info.offset_data, info.size, bool(info.mode & 0o100))
                     elif info.issym():
                         members[path] = Member(path, link=info.linkname)
-        except (tarfile.TarError, OSError) as error:
+        except (tarfile.TarError, OSError, ValueError) as error:
             raise TaskError(f"{tar.name} can't be read as a tar archive: {error}.") from error
         return cls(tar, members)
 
@@ -178,7 +178,7 @@ def _folders_of(paths: Iterable[str]) -> dict[str, dict[str, str]]:
 def _inside(path: str) -> str | None:
     """Normalise a relative path; None for an absolute one, an empty one or one that climbs out."""
     normal = posixpath.normpath(path)
-    if not path or normal.startswith(("/", "..")) or normal == "." or "\0" in path:
+    if not path or normal.startswith(("/", "../")) or normal in (".", "..") or "\0" in path:
         return None
     return normal
 

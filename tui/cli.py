@@ -15,6 +15,7 @@ from gistpoint.core.errors import CancelledError, UserError
 
 if TYPE_CHECKING:
     from gistpoint.core.attempts.identity import Role
+    from gistpoint.core.locations import Locations
     from gistpoint.core.ports import Runner
     from gistpoint.core.tasks.model import Task
     from gistpoint.tui.services import Services
@@ -68,7 +69,7 @@ def build_services(options: argparse.Namespace, *, role: Role | None = None) -> 
     )
 
     def runner_for(task: Task) -> Runner:
-        return build_runner(options, demo=task.demo)
+        return build_runner(options, demo=is_our_demo(task, locations))
 
     return Services(
         locations=locations,
@@ -78,6 +79,11 @@ def build_services(options: argparse.Namespace, *, role: Role | None = None) -> 
         runner_for=runner_for,
         enrolment=enrolment,
     )
+
+
+def is_our_demo(task: Task, locations: Locations) -> bool:
+    """Whether a task is one of the demo's as it came with gistpoint; what a task says of itself proves nothing."""
+    return task.demo and task.folder.parent == locations.demo
 
 
 def build_runner(options: argparse.Namespace, *, demo: bool = False) -> Runner:

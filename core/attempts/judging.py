@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 from gistpoint.core.cancel import CancelToken
 from gistpoint.core.code.compare import same_behaviour_tree
@@ -82,3 +83,28 @@ def changed_targets(tree: SourceTree, targets: tuple[Target, ...]) -> tuple[str,
             pass
         changed.append(target.name)
     return tuple(changed)
+
+
+def test_run_data(call_id: str, judgement: Judgement, task: Task) -> dict[str, Any]:
+    """Return the data of the `test_run` event of a submission."""
+    report, score = judgement.report, judgement.score
+    failures = [
+        (result.id, result.message[: task.limits.failure_characters])
+        for result in report.failed
+        if result.id in score.failing
+    ]
+    return {
+        "call_id": call_id,
+        "status": report.status.value,
+        "reason": report.reason,
+        "counts": judgement.counts,
+        "passed": score.passing,
+        "failing": sorted(score.failing) if score.valid else [],
+        "failures": failures[:20],
+        "seconds": round(report.seconds, 3),
+        "backend": {
+            "name": report.backend.name,
+            "version": report.backend.version,
+            "isolated": report.backend.isolated,
+        },
+    }

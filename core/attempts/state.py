@@ -139,6 +139,11 @@ class AttemptState:
         return tuple(s for s in self.submissions if s.counts and s.status)
 
     @property
+    def submitted(self) -> bool:
+        """Whether anything was submitted that counts, its tests over or not."""
+        return any(submission.counts for submission in self.submissions)
+
+    @property
     def last(self) -> Submission | None:
         """The last submission: the primary result."""
         return self.counted_submissions[-1] if self.counted_submissions else None

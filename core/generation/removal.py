@@ -27,6 +27,8 @@ def removal_target(tree: SourceTree, name: str, test_files: frozenset[str] = fro
     Raises `SourceError` where there is no such function, `NoTaskError` where its body can't be removed.
     """
     ref = _resolved(tree, name, test_files)
+    if is_protected(ref.path, test_files):
+        raise SourceError(f"{ref.path} belongs to the tests: no task can be made of it.", hint="Name another function.")
     index = index_source(ref.path, tree.read(ref.path))
     definition = index.get(ref.qualname)
     try:

@@ -63,6 +63,9 @@ def _by_lines(opened: OpenAttempt) -> int:
         try:
             name, arguments = _call(line, tools_of(attempt.task.mode))
             print_text(attempt.call(name, arguments).text)
+        except AttemptError:
+            if not attempt.state.ended:
+                raise
         except RefusalError as refusal:
             print_text(f"Not understood: {refusal}")
         sys.stdout.flush()

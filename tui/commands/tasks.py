@@ -14,7 +14,7 @@ from gistpoint.core.tasks.brief import render_brief
 from gistpoint.core.tasks.folder import read_answer
 from gistpoint.core.tasks.model import Task
 from gistpoint.sessions.tasks import BrokenTask, TaskStore
-from gistpoint.tui.cli import DONE, NEGATIVE, build_runner
+from gistpoint.tui.cli import DONE, NEGATIVE, build_runner, is_our_demo
 from gistpoint.tui.commands.output import print_json, print_table, print_text
 from gistpoint.tui.commands.progress import ProgressLine
 
@@ -84,7 +84,7 @@ def show(options: argparse.Namespace) -> int:
 def check(options: argparse.Namespace) -> int:
     """Run every check and print what it found; the exit code is 1 where one failed."""
     task = _store().find(options.task)
-    runner = build_runner(options, demo=task.demo)
+    runner = build_runner(options, demo=is_our_demo(task, Locations.of_user()))
     findings = []
     with ProgressLine() as progress:
         for finding in check_task(Judge(task, read_answer(task), runner), on_progress=progress.making):

@@ -146,7 +146,7 @@ class KnowledgeTree(Tree[Place]):
         if self.last_line < 0:
             return
         for node in _walk(self.root):
-            if node.data == place:
+            if node.data == place and self.last_line >= 0:  # asking for it gives the new nodes their lines
                 self.move_cursor(node)
                 return
 
