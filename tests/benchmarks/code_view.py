@@ -8,7 +8,7 @@ import statistics
 import time
 
 from textual.app import App, ComposeResult
-from textual.widgets import Static
+from textual.widgets import Log, Static
 
 from gistpoint.tui.widgets.code_view import CodeView
 
@@ -41,6 +41,16 @@ class Empty(Timed):
     def action_paint(self) -> None:
         self.count += 1
         self.query_one(Static).update(str(self.count))
+
+
+class Plainly(Timed):
+    """Scrolls 1,000 lines without colour, numbers or cursor: what painting a whole screen costs Textual alone."""
+
+    def compose(self) -> ComposeResult:
+        yield Log()
+
+    def on_mount(self) -> None:
+        self.query_one(Log).write_lines(source(1_000).split("\n"), scroll_end=False).focus()
 
 
 class Viewing(Timed):
@@ -92,6 +102,12 @@ async def main() -> None:
     empty = Empty()
     async with empty.run_test(size=SIZE):
         floor = await keys(empty)
+    plainly = Plainly()
+    async with plainly.run_test(size=SIZE):
+        paged = statistics.median([await key_to_paint(plainly, "pagedown") for _ in range(ROUNDS)])
+    print(
+        f"a whole screen of Textual's Log, page down: {paged:.1f} ms = {paged / floor['pagedown']:.1f} x an empty app"
+    )
     viewing = Viewing()
     async with viewing.run_test(size=SIZE):
         view = viewing.query_one(CodeView)
