@@ -8,8 +8,10 @@ from typing import Any, ClassVar, Literal, Protocol, runtime_checkable
 
 from textual import events, on, work
 from textual._context import active_message_pump  # tells whose handler raised; there is no public way to ask
+from textual.actions import ActionParseResult
 from textual.app import App
 from textual.binding import BindingType
+from textual.dom import DOMNode
 from textual.notifications import SeverityLevel
 
 from gistpoint.core.attempts.events import EventType
@@ -141,7 +143,7 @@ class GistpointApp(App[object]):
         except UserError as error:
             self.call_from_thread(self._failed, error)
         except Exception as error:
-            self.call_from_thread(self._handle_exception, error)
+            self.call_from_thread(self._crashed, error)
 
     def _failed(self, error: UserError) -> None:
         self.screen.loading = False
@@ -250,13 +252,32 @@ class GistpointApp(App[object]):
 
     # What nobody expected
 
-    def _handle_exception(self, error: Exception) -> None:
-        """Log an unexpected exception, keep the attempt, and tell; the only place where they end up.
+    async def run_action(
+        self,
+        action: str | ActionParseResult,
+        default_namespace: DOMNode | None = None,
+        namespaces: Mapping[str, DOMNode] | None = None,
+    ) -> bool:
+        """Run an action; one that raises must not end the app, which runs those of all keys itself."""
+        try:
+            return await super().run_action(action, default_namespace, namespaces)
+        except Exception as error:
+            self._crashed(error)
+            return True
 
-        Textual has no public hook for this. A widget whose handler raised is dead, so its screen is closed; where the
-        app itself raised, nothing is left that could draw, and Textual's own end is taken.
+    def _handle_exception(self, error: Exception) -> None:
+        """Take what a handler raised: Textual has no public hook for it.
+
+        A widget whose handler raised is dead, so its screen is closed. Where the app's own handler raised nothing is
+        left that could draw, and Textual's own end is taken.
         """
-        first = not self.crashes
+        fatal = active_message_pump.get(None) is self or bool(self.crashes) or not self.is_running
+        self._crashed(error, recover=not fatal)
+        if fatal:
+            super()._handle_exception(error)
+
+    def _crashed(self, error: Exception, *, recover: bool = True) -> None:
+        """Log an unexpected exception, keep the attempt, and tell; the only place where they end up."""
         self.crashes.append(error)
         held, self._held = self._held, None
         attempt_id = held.attempt.state.attempt_id if held is not None else ""
@@ -265,13 +286,10 @@ class GistpointApp(App[object]):
             data = {"error": type(error).__name__, "message": str(error)[:2_000], "log": log.name}
             held.journal.append(EventType.CRASH.value, data)
             held.close()
-        pump = active_message_pump.get(None)
-        if not first or pump is self or not self.is_running:
-            super()._handle_exception(error)
-            return
         kept = " The attempt is safe: resume it from the home screen." if held is not None else ""
         text = f"{type(error).__name__}: {str(error)[:500]}\n\nThe details are in {log}.{kept}"
-        self.call_later(self._recover, text)
+        if recover:
+            self.call_later(self._recover, text)
 
     async def _recover(self, text: str) -> None:
         """Go back to a fresh home screen and tell what happened."""
