@@ -51,7 +51,7 @@ class Fetcher:
         Raises `SourceError` for what can't be had, and `CancelledError`.
         """
         into.mkdir(parents=True, exist_ok=True)
-        if Path(specification).expanduser().is_dir():
+        if specification and Path(specification).expanduser().is_dir():
             return self._folder(Path(specification).expanduser(), into, specification)
         if "==" in specification and "://" not in specification and "@" not in specification:
             return self._sdist(specification, into)
@@ -95,16 +95,16 @@ class Fetcher:
         result = call_uv(arguments, standard_input=pinned + "\n", cancel=self._cancel, timeout_s=300)
         if not result.ok:
             reason = next((line.strip() for line in result.log.splitlines() if "Because" in line), result.log.strip())
-            raise SourceError(f"{pinned} can't be found: {reason[:300]}", hint="Is the version right, the index reachable?")
+            raise SourceError(
+                f"{pinned} can't be found: {reason[:300]}", hint="Is the version right, the index reachable?"
+            )
         packages = tomllib.loads(result.output).get("packages", [])
         for package in packages if isinstance(packages, list) else ():
             if canonicalize_name(text_of(package, "name")) == canonicalize_name(name):
                 sdist = table(package, "sdist")
                 if sdist:
                     return sdist, text_of(package, "version")
-        raise SourceError(
-            f"{pinned} has no source distribution.", hint="Give its git repository at a commit instead."
-        )
+        raise SourceError(f"{pinned} has no source distribution.", hint="Give its git repository at a commit instead.")
 
     def _download(self, address: str, target: Path) -> str:
         url = address if "://" in address else Path(address).resolve().as_uri()

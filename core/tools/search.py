@@ -19,10 +19,13 @@ if TYPE_CHECKING:
     from regex import Pattern
 
 MAX_PATTERN_CHARACTERS = 1_000
+MAX_REPEATED_CHARACTERS = 100_000
+"""Length of a pattern times all counts in braces: `regex` writes repetitions out when it compiles, without a limit."""
 _LITERAL = re.compile(r"[^\\.^$*+?{}\[\]|()\n]+")
 _LEAST_REQUIRED = 3
 _LONG_LINE = 1_000
 """Shorter lines are searched without letting other threads in between, which costs more than the search."""
+_COUNTS = re.compile(r"\{(\d*)(?:,(\d*))?\}")
 _ONLY_BY_LINE = re.compile(r"\\[AZzGKXRN]|\(\?(?!:|P<|i\))|[*+?}]\+|\{[a-zA-Z]|\\n|\\r")
 
 
@@ -100,6 +103,15 @@ def _line_end(text: str, at: int) -> int:
     return len(text) if end < 0 else end
 
 
+def _repeated(pattern: str) -> int:
+    size = len(pattern)
+    for low, high in _COUNTS.findall(pattern):
+        if len(low) > 9 or len(high) > 9:
+            return MAX_REPEATED_CHARACTERS + 1
+        size *= max(int(low or 1), int(high or 1), 1)
+    return size
+
+
 def _compiled(pattern: str) -> Pattern[str]:
     import regex
 
@@ -107,6 +119,8 @@ def _compiled(pattern: str) -> Pattern[str]:
         raise RefusalError("The pattern is empty.")
     if len(pattern) > MAX_PATTERN_CHARACTERS:
         raise RefusalError(f"The pattern has {len(pattern)} characters; at most {MAX_PATTERN_CHARACTERS} are taken.")
+    if _repeated(pattern) > MAX_REPEATED_CHARACTERS:
+        raise RefusalError("The pattern repeats too much in braces; smaller counts, or fewer of them, will do.")
     try:
         return regex.compile(pattern, regex.MULTILINE)
     except (regex.error, ValueError, OverflowError, RecursionError, MemoryError) as error:

@@ -142,6 +142,9 @@ class KnowledgeTree(Tree[Place]):
             child.add_leaf(self._label(leaf, function.name.removeprefix(prefix)), leaf)
 
     def _return_to(self, place: Place) -> None:
+        # Nodes have no line to go to before the lines are counted, which asking for the last one does.
+        if self.last_line < 0:
+            return
         for node in _walk(self.root):
             if node.data == place and self.last_line >= 0:  # asking for it gives the new nodes their lines
                 self.move_cursor(node)

@@ -217,3 +217,20 @@ def test_a_definition_behind_a_line_continuation_is_refused() -> None:
 
 def test_a_cookie_in_the_new_code_changes_nothing() -> None:
     assert replaced("\ndef f(): pass\n", "f", "def f():  # coding: latin-1\n  'é'").startswith("\ndef f():  # coding")
+
+
+@pytest.mark.parametrize(
+    ("result", "said"),
+    [
+        ("def a(): pass\ndef f(): 2\ndef c(): pass\n", "other names"),
+        ("def a(): pass\ndef b(): pass\ndef g(): pass\ndef f(): 2\n", "other names"),
+        ("def f(): 2\ndef a(): pass\ndef b(): pass\n", "other names"),
+        ("def a(): pass\ndef f(): 3\ndef b(): pass\n", "does not mean the same"),
+        ("def a(): pass\ndef f(): 2\ndef b(: pass\n", "With this code a.py can't be parsed"),
+    ],
+)
+def test_no_result_is_given_out_that_is_not_the_old_file_with_the_new_definition(
+    monkeypatch: pytest.MonkeyPatch, result: str, said: str
+) -> None:
+    monkeypatch.setattr("gistpoint.core.code.splice.spliced_text", lambda *_, **__: result)
+    assert said in refusal("def a(): pass\ndef f(): 1\ndef b(): pass\n", "f", "def f(): 2").message
