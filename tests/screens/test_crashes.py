@@ -23,7 +23,7 @@ async def test_an_unexpected_exception_is_logged_told_and_costs_no_work(
         text = driver.text()
         assert "Something unexpected happened" in text
         assert "[/x] nobody expected this" in text
-        assert "resume it from the home screen" in text
+        assert "The attempt is safe" in text
         logs = list(driver.services.locations.logs.iterdir())
         assert len(logs) == 1
         log = logs[0].read_text()

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 from builders import CHECKS, REPAIR
-from screens.driving import LARGE, SMALL, solving
 from fakes import FakeRunner
+from screens.driving import LARGE, SMALL, solving
 
 from gistpoint.core.attempts.identity import Role
 from gistpoint.core.outcomes import RunStatus
