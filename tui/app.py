@@ -24,6 +24,7 @@ from gistpoint.tui.keys import Scope, bindings_of
 from gistpoint.tui.palette import KeyCommands
 from gistpoint.tui.screens.dialogs.ask import PickDialog
 from gistpoint.tui.screens.dialogs.confirm import ConfirmDialog, MessageDialog, show_error
+from gistpoint.tui.screens.dialogs.consent import ConsentDesk
 from gistpoint.tui.screens.home import HomeScreen
 from gistpoint.tui.services import Services
 from gistpoint.tui.settings import Settings, read_settings
@@ -71,11 +72,12 @@ class GistpointApp(App[object]):
             settings = Settings()
             self.call_later(partial(show_error, self, error))
         install_themes(self, settings.theme)
+        self.services.consent.asker = ConsentDesk(self).ask
         self.keymap = settings.keys
         self.set_keymap(dict(settings.keys))
         self.push_screen(HomeScreen(self.services))
         if self._open is not None:
-            self._find(self._open)
+            self._in_thread(partial(self._find, self._open))
 
     def run_to_exit_code(self) -> int:
         """Run until the user leaves; 0, or 1 where it ended by an error."""
@@ -107,35 +109,27 @@ class GistpointApp(App[object]):
     @on(HomeScreen.StartAsked)
     def start_asked(self, message: HomeScreen.StartAsked) -> None:
         """Begin an attempt, after asking where one of that task has not ended."""
-        self._find_task(message.task_id)
+        self._in_thread(lambda: self._choose_for(self.services.tasks.find(message.task_id)))
 
     @on(HomeScreen.OpenAsked)
     def open_asked(self, message: HomeScreen.OpenAsked) -> None:
         """Go on with an attempt, or show how it ended."""
-        self._find_attempt(message.attempt_id)
+        self._in_thread(lambda: self._open_attempt(message.attempt_id))
 
-    @work(thread=True, group="open", exit_on_error=False)
     def _find(self, name: str) -> None:
-        """Take a name as that of an attempt, else as that of a task."""
+        """Open what a name means: an attempt, else a task."""
         try:
             self.services.attempts.folder(name)
         except AttemptError:
-            self._in_thread(lambda: self._choose_for(self.services.tasks.find(name), new=self._play is not None))
+            self._choose_for(self.services.tasks.find(name), new=self._play is not None)
         else:
-            self._in_thread(lambda: self._open_attempt(self.services.attempts.summary(name)))
+            self._open_attempt(name)
 
-    @work(thread=True, group="open", exit_on_error=False)
-    def _find_task(self, task_id: str) -> None:
-        self._in_thread(lambda: self._choose_for(self.services.tasks.find(task_id)))
-
-    @work(thread=True, group="open", exit_on_error=False)
-    def _find_attempt(self, attempt_id: str) -> None:
-        self._in_thread(lambda: self._open_attempt(self.services.attempts.summary(attempt_id)))
-
-    @work(thread=True, group="open", exit_on_error=False)
     def _begin(self, opening: Callable[[], OpenAttempt]) -> None:
+        self.screen.loading = True
         self._in_thread(lambda: self.call_from_thread(self._solve, opening()))
 
+    @work(thread=True, group="open", exit_on_error=False)
     def _in_thread(self, body: Callable[[], object]) -> None:
         """Run what may take a while; whatever it raises reaches the screen."""
         try:
@@ -172,15 +166,14 @@ class GistpointApp(App[object]):
         self.push_screen(PickDialog("An attempt of this task has not ended", choices), answered)
 
     def _start(self, task: Task) -> None:
-        self.screen.loading = True
         self._begin(lambda: self.services.start(task))
 
     def _resume(self, attempt_id: str) -> None:
-        self.screen.loading = True
         self._begin(lambda: self.services.resume(attempt_id))
 
-    def _open_attempt(self, summary: AttemptSummary) -> None:
-        """Resume or show an attempt; runs in a thread, for it reads the task."""
+    def _open_attempt(self, attempt_id: str) -> None:
+        """Resume or show an attempt; runs in a thread, for it reads the journal and the task."""
+        summary = self.services.attempts.summary(attempt_id)
         if not summary.state.ended:
             self.call_from_thread(self._resume, summary.attempt_id)
             return
