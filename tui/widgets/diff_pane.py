@@ -108,7 +108,7 @@ class DiffPane(CodeView):
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("n", "hunk(1)", "Next change", show=False, id="diff.next_hunk"),
         Binding("p", "hunk(-1)", "Previous change", show=False, id="diff.previous_hunk"),
-        Binding("f3", "next_match", "Next match", show=False, id="diff.next_match"),
+        Binding("N", "next_match", "Next match", show=False, id="diff.next_match"),
     ]
 
     class CursorMoved(CodeView.CursorMoved):
