@@ -21,7 +21,7 @@ class Installed:
 
     def needs(self, python: str) -> set[str]:
         """Return the canonical names of what it needs, without extras, on Python `python` (`3.11`)."""
-        found = set()
+        found: set[str] = set()
         for line in self.requirements:
             try:
                 requirement = Requirement(line)
@@ -35,7 +35,7 @@ class Installed:
 
 def installed_in(environment: Path) -> dict[str, Installed]:
     """Return the distributions of a virtual environment by canonical name."""
-    found = {}
+    found: dict[str, Installed] = {}
     for info in sorted(environment.glob("lib/python*/site-packages/*.dist-info")):
         headers = HeaderParser().parsestr((info / "METADATA").read_text("utf-8", "replace"))
         name = canonicalize_name(str(headers.get("Name", info.name.partition("-")[0])))

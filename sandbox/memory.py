@@ -18,14 +18,14 @@ def can_watch() -> bool:
 def descendants(pid: int) -> list[int]:
     """Return `pid` and every process below it that is there right now."""
     children: dict[int, list[int]] = {}
-    for entry in os.listdir(_PROC):
-        if not entry.isdigit():
+    for entry in _PROC.iterdir():
+        if not entry.name.isdigit():
             continue
         try:
-            fields = (_PROC / entry / "stat").read_bytes().rsplit(b")", 1)[1].split()
+            fields = (entry / "stat").read_bytes().rsplit(b")", 1)[1].split()
         except (OSError, IndexError):
             continue
-        children.setdefault(int(fields[1]), []).append(int(entry))
+        children.setdefault(int(fields[1]), []).append(int(entry.name))
     found = [pid]
     for known in found:
         found.extend(children.get(known, ()))

@@ -56,7 +56,9 @@ def read_project(folder: Path) -> Project:
     name = text_of(project, "name") or setup_cfg.get("name", "") or str(info.get("Name", "")) or folder.name
     version = text_of(project, "version") or str(info.get("Version", "")) or setup_cfg.get("version", "")
     extras = _extras(project, info)
-    groups = {canonicalize_name(key): value for key, value in table(pyproject, "dependency-groups").items()}
+    groups: dict[str, object] = {
+        canonicalize_name(key): value for key, value in table(pyproject, "dependency-groups").items()
+    }
     tests = [line for group in TEST_GROUPS for line in _group(groups, group, ())]
     tests += [line for group in TEST_GROUPS for line in extras.get(group, ())]
     points = _entry_points(project)

@@ -86,7 +86,7 @@ class UvResolver:
             lock=lock,
             resolved=pins.resolved,
             import_roots=pins.import_roots,
-            plugins=tuple([*plugins, *project.plugins]),
+            plugins=(*plugins, *project.plugins),
             pytest_args=pytest_args,
             metadata=pins.metadata,
         )
@@ -98,7 +98,7 @@ class UvResolver:
             return
         if not fits:
             raise EnvironmentBuildError(
-                f"{project.name} needs Python {project.requires_python}, and the environment would have {self._python}.",
+                f"{project.name} needs Python {project.requires_python}; the environment would have {self._python}.",
                 hint="Choose another version of the source, or another Python.",
             )
 
@@ -147,10 +147,10 @@ def read_lock(text: str) -> tuple[list[str], dict[str, set[str]]]:
 
 def refuse_runner_part(name: str, parents: Mapping[str, Iterable[str]], runners: set[str]) -> None:
     """Raise `EnvironmentBuildError` where one of `runners` needs `name`, directly or through others."""
-    start = canonicalize_name(name)
-    roots = {canonicalize_name(runner) for runner in runners}
+    start = str(canonicalize_name(name))
+    roots: set[str] = {canonicalize_name(runner) for runner in runners}
     chains = [[start]]
-    seen = {start}
+    seen: set[str] = {start}
     while chains:
         chain = chains.pop(0)
         if chain[0] in roots:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import json
 import os
+import posixpath
 import shutil
-import tempfile
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
@@ -16,6 +16,7 @@ from gistpoint.core.ports import EnvironmentPins, RunProgress, RunRequest
 from gistpoint.sandbox.backends.base import Backend, Command, Ended, Environment, Invocation, Places, Stop
 from gistpoint.sandbox.limits import Limits
 from gistpoint.sandbox.metadata import write_metadata
+from gistpoint.sandbox.runfolders import remove_leftovers, run_folder
 from gistpoint.sandbox.verdict import Conclusion, Transcript
 from gistpoint.sandbox.workspaces import lay_out
 
@@ -54,6 +55,7 @@ class SuiteRunner:
         self._environments = environments
         self._limits = limits or Limits()
         self._record = backend.record(self._limits)
+        remove_leftovers()
 
     @property
     def backend(self) -> BackendRecord:
@@ -74,9 +76,7 @@ class SuiteRunner:
             if cancel is not None:
                 cancel.check()
             environment = self._environments.get(request.environment, cancel=cancel)
-            with tempfile.TemporaryDirectory(prefix="gistpoint-tree-") as name:
-                base = Path(name)
-                base.chmod(0o755)
+            with run_folder() as base:
                 lay_out(request.tree, base / "tree")
                 return self._run(request, environment, base, tell, cancel)
         except CancelledError as error:
@@ -97,16 +97,11 @@ class SuiteRunner:
     ) -> SuiteReport:
         control = base / "control"
         write_control(control, request)
-        roots: list[str] = [str(base / "tree")]
 
         def invocation(places: Places) -> Invocation:
-            roots.append(places.workspace)
             return invoke_pytest(places, request.environment)
 
-        def clean(text: str) -> str:
-            return text.replace(roots[-1] + "/", "")
-
-        transcript = Transcript(clean)
+        transcript = Transcript()
 
         def on_line(line: bytes) -> None:
             before = transcript.collected
@@ -170,14 +165,14 @@ def write_control(folder: Path, request: RunRequest) -> None:
 def invoke_pytest(places: Places, pins: EnvironmentPins) -> Invocation:
     """Return the command line and the whole environment of pytest for one run."""
     control = places.folders["control"]
-    roots = [os.path.normpath(os.path.join(places.workspace, root)) for root in pins.import_roots]
+    roots = [posixpath.normpath(f"{places.workspace}/{root}") for root in pins.import_roots]
     arguments = [places.python, "-m", "pytest", "-p", "gistpoint_results", "-p", "no:cacheprovider"]
     for plugin in pins.plugins:
         arguments += ["-p", plugin]
     arguments += ["-q", "--tb=short", "--color=no", "--no-summary", f"--rootdir={places.workspace}"]
     arguments += ["--continue-on-collection-errors", "--maxfail=0", *pins.pytest_args]
     environment = {
-        "PATH": os.pathsep.join((os.path.dirname(places.python), "/usr/local/bin", "/usr/bin", "/bin")),
+        "PATH": os.pathsep.join((posixpath.dirname(places.python), "/usr/local/bin", "/usr/bin", "/bin")),
         "HOME": places.home,
         "TMPDIR": places.temporary,
         "LANG": "C.UTF-8",

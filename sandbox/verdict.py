@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TypeGuard
 
@@ -42,8 +41,6 @@ class Conclusion:
 class Transcript:
     """The records of one run, taken as they come."""
 
-    clean: Callable[[str], str] = str
-    """Rewrites failure texts, such as to paths relative to the repository."""
     ids: list[str] = field(default_factory=list)
     results: dict[str, TestResult] = field(default_factory=dict)
     collection_errors: list[TestResult] = field(default_factory=list)
@@ -74,7 +71,7 @@ class Transcript:
 
     def _take(self, record: dict[str, object]) -> TestResult | None:
         self._number += 1
-        if record.get("n") != self._number:
+        if _number(record, "n") != self._number:
             raise ForgedRecordError(f"Record {self._number} carries the number {record.get('n')!r}.")
         if self.finish is not None:
             raise ForgedRecordError("A record follows the finish record.")
@@ -83,7 +80,7 @@ class Transcript:
                 if self._number != 1:
                     raise ForgedRecordError("A second session began within the run.")
             case "collect_error":
-                text = self.clean(_text(record, "text"))[:_MAX_TEXT]
+                text = _text(record, "text")[:_MAX_TEXT]
                 self.collection_errors.append(TestResult(_text(record, "id"), Outcome.ERROR, message=text))
             case "items":
                 self._take_items(record)
@@ -146,7 +143,7 @@ class Transcript:
         if self._ran[name] > self._allowed[name]:
             raise ForgedRecordError(f"{name} was reported more than once.")
         seconds = record.get("seconds")
-        text = "" if outcome is Outcome.PASSED else self.clean(_text(record, "text"))[:_MAX_TEXT]
+        text = "" if outcome is Outcome.PASSED else _text(record, "text")[:_MAX_TEXT]
         result = TestResult(name, outcome, float(seconds) if isinstance(seconds, int | float) else 0.0, text)
         known = self.results.get(name)
         if known is None or _SEVERITY.index(outcome) > _SEVERITY.index(known.outcome):
@@ -199,14 +196,12 @@ def fold(name: str, reports: object) -> tuple[Outcome, str | None]:
     Raises `ForgedRecordError` where the phases contradict each other: a pass reported for a call that raised, or
     for one that nobody saw.
     """
-    if not isinstance(reports, list):
-        raise ForgedRecordError(f"{name} came without its reports.")
+    if not isinstance(reports, list) or not all(_is_report(report) for report in reports):
+        raise ForgedRecordError(f"{name} came with broken reports.")
     phases: dict[str, tuple[str, bool]] = {}
     raws: list[str | None] = []
     subtest_failed = False
     for report in reports:
-        if not isinstance(report, list) or not report or not isinstance(report[0], str):
-            raise ForgedRecordError(f"{name} came with a broken report.")
         when, rest = report[0], report[1:]
         if when == "raw":
             raws.append(rest[0])
@@ -217,7 +212,7 @@ def fold(name: str, reports: object) -> tuple[Outcome, str | None]:
         elif when in phases:
             raise ForgedRecordError(f"{name} reported its {when} twice.")
         else:
-            phases[when] = (str(rest[0]), bool(rest[1]))
+            phases[when] = (rest[0], rest[1])
     if len(raws) > 1:
         raise ForgedRecordError(f"{name} was called {len(raws)} times for one report.")
     raised = raws[0] if raws else None
@@ -225,6 +220,16 @@ def fold(name: str, reports: object) -> tuple[Outcome, str | None]:
     if phases.get("call", ("", False))[0] == "passed" and (not raws or raised is not None):
         raise ForgedRecordError(f"{name} was reported passed, although its call raised {raised}.")
     return (Outcome.FAILED if subtest_failed and outcome is not Outcome.ERROR else outcome), raised
+
+
+def _is_report(report: object) -> bool:
+    match report:
+        case ["raw", str() | None]:
+            return True
+        case [str(when), str(), bool()]:
+            return when != "raw"
+        case _:
+            return False
 
 
 def _outcome(phases: dict[str, tuple[str, bool]]) -> Outcome:

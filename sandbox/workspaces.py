@@ -30,6 +30,8 @@ def lay_out(tree: SourceTree, folder: Path) -> None:
             _folders(folder, posixpath.dirname(path), made)
             with contextlib.suppress(FileExistsError):
                 (folder / path).symlink_to(links[path])
+    except FileNotFoundError as error:
+        raise TaskError(f"{tree.tar.name} holds {error}, which lies below a link.") from error
     except (NotADirectoryError, IsADirectoryError, FileExistsError) as error:
         raise TaskError(f"{tree.tar.name} holds {error.filename} as a file and as a folder.") from error
     _cut_links_out(folder, links)
@@ -65,7 +67,7 @@ def _folders(root: Path, path: str, made: set[str]) -> None:
 def _write(path: Path, data: bytes, *, executable: bool) -> None:
     mode = 0o755 if executable else 0o644
     descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, mode)
-    with open(descriptor, "wb") as file:
+    with os.fdopen(descriptor, "wb") as file:
         file.write(data)
         os.fchmod(file.fileno(), mode)
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import ast
 import posixpath
 import secrets
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
 
 from gistpoint.core.attempts.judging import Judge
 from gistpoint.core.cancel import CancelToken
@@ -91,7 +91,7 @@ def _looks_inside(judge: Judge, tree: SourceTree, on_progress: OnMaking | None, 
     )
     request = RunRequest(
         tree.with_files({name: probe.encode()}),
-        task.environment,
+        replace(task.environment, pytest_args=(name,)),
         PROBE_TIMEOUT_S,
         select=tuple(sorted(ids)),
     )
@@ -103,12 +103,17 @@ def _looks_inside(judge: Judge, tree: SourceTree, on_progress: OnMaking | None, 
     if not wrong and report.status is RunStatus.FINISHED:
         return Finding("sandbox", True, f"on {backend.name} the package comes from the workspace, the answer is hidden")
     only_answer = wrong == [f"{name}::test_answer_is_out_of_reach"]
-    messages = [report.results[id].message.strip().splitlines()[-1] for id in wrong if id in report.results]
+    messages = [_first_error(report.results[id].message) for id in wrong if id in report.results]
     if only_answer and not backend.isolated:
         return Finding(
             "sandbox", True, f"{backend.name} does not isolate: files of this user can be read", reduced=True
         )
     return Finding("sandbox", False, "; ".join(messages) or f"{report.status}: {report.reason}")
+
+
+def _first_error(message: str) -> str:
+    lines = [line[1:].strip() for line in message.splitlines() if line.startswith("E ")]
+    return (lines or message.splitlines() or [""])[0]
 
 
 def packages_of(tree: SourceTree, import_roots: tuple[str, ...]) -> list[str]:
@@ -145,8 +150,6 @@ def distinctive_body(source: str) -> str:
     return text if len(text) >= 40 else ""
 
 
-Announce = Callable[[Finding], None]
-
 _PROBE = """\
 import ast, importlib, os, sys
 
@@ -157,7 +160,7 @@ BODIES = {bodies!r}
 
 def _inside(path):
     root = os.path.realpath(os.path.dirname(os.path.abspath(__file__)))
-    return os.path.realpath(path).startswith(root + os.sep)
+    return (os.path.realpath(path) + os.sep).startswith(root + os.sep)
 
 
 def test_packages_come_from_the_workspace():

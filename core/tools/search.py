@@ -1,8 +1,8 @@
 """Matching lines in many texts, as grep finds them, with a limit on time.
 
-A pattern is tried on whole texts, which is fast, and every match is then held against its line. Where a pattern could
-match on a line and yet be missed on the whole text (look-around, atomic groups, anchors of the text), it is tried line
-by line.
+A pattern that can't match without some literal text is tried on the lines that hold that text. Another is tried on
+whole texts, which is fast, and every match is then held against its line. Where a pattern could match on a line and yet
+be missed on the whole text (look-around, atomic groups, anchors of the text), it is tried line by line.
 """
 
 from __future__ import annotations
@@ -10,10 +10,10 @@ from __future__ import annotations
 import re
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from gistpoint.core.tools.declaration import RefusalError
+from gistpoint.core.tools.literals import required_literals
 
 if TYPE_CHECKING:
     from regex import Pattern
@@ -22,16 +22,11 @@ MAX_PATTERN_CHARACTERS = 1_000
 MAX_REPEATED_CHARACTERS = 100_000
 """Length of a pattern times all counts in braces: `regex` writes repetitions out when it compiles, without a limit."""
 _LITERAL = re.compile(r"[^\\.^$*+?{}\[\]|()\n]+")
+_LEAST_REQUIRED = 3
+_LONG_LINE = 1_000
+"""Shorter lines are searched without letting other threads in between, which costs more than the search."""
 _COUNTS = re.compile(r"\{(\d*)(?:,(\d*))?\}")
 _ONLY_BY_LINE = re.compile(r"\\[AZzGKXRN]|\(\?(?!:|P<|i\))|[*+?}]\+|\{[a-zA-Z]|\\n|\\r")
-
-
-@dataclass(frozen=True, slots=True)
-class Match:
-    """A matching line, 1-based."""
-
-    path: str
-    line: int
 
 
 class LinePattern:
@@ -40,6 +35,7 @@ class LinePattern:
     def __init__(self, pattern: str, seconds: float) -> None:
         self.seconds = seconds
         self.literal = pattern if _LITERAL.fullmatch(pattern) else None
+        self.required = required_literals(pattern)
         self.by_line = bool(_ONLY_BY_LINE.search(pattern))
         self.compiled: Pattern[str] = _compiled(pattern)
         self._deadline = 0.0
@@ -52,6 +48,8 @@ class LinePattern:
         """Yield offsets of the starts of the lines of `text` that match. Raises `TimeoutError` past the time."""
         if self.literal is not None:
             return self._literal_lines(text, self.literal)
+        if self.required and len(self.required[0]) >= _LEAST_REQUIRED:
+            return self._lines_with(text, *self.required)
         return self._lines_one_by_one(text, 0, len(text)) if self.by_line else self._lines_of_whole(text)
 
     def _literal_lines(self, text: str, literal: str) -> Iterator[int]:
@@ -60,6 +58,14 @@ class LinePattern:
             yield text.rfind("\n", 0, at) + 1
             end = text.find("\n", at)
             at = text.find(literal, end) if end >= 0 else -1
+
+    def _lines_with(self, text: str, first: str, *others: str) -> Iterator[int]:
+        for start in self._literal_lines(text, first):
+            line = text[start : _line_end(text, start)]
+            if others and not all(other in line for other in others):
+                continue
+            if self.compiled.search(line, timeout=self._left(), concurrent=len(line) > _LONG_LINE):
+                yield start
 
     def _lines_of_whole(self, text: str) -> Iterator[int]:
         at, size = 0, len(text)

@@ -8,7 +8,6 @@ filter on system calls. What the host has installed for its own Pythons is hidde
 from __future__ import annotations
 
 import contextlib
-import glob
 import json
 import os
 import platform
@@ -17,13 +16,14 @@ import signal
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from gistpoint.core.outcomes import BackendRecord
 from gistpoint.sandbox.backends.base import Command, Ended, Environment, Invocation, Places, Probe, Stop
+from gistpoint.sandbox.backends.bwrapmounts import INSIDE, SHOWN, WORK, Plan, plan_mounts, stage
 from gistpoint.sandbox.backends.seccomp import filter_program
 from gistpoint.sandbox.interpreters import find_interpreter, own_version
 from gistpoint.sandbox.limits import Limits
@@ -32,63 +32,7 @@ from gistpoint.sandbox.process import follow, result_pipe
 if TYPE_CHECKING:
     from gistpoint.core.cancel import CancelToken
 
-_INSIDE = Path(__file__).parent.parent / "inside"
 _NOBODY = 65534
-_SHOWN = "/gistpoint"
-_WORK = "/sandbox"
-_HIDDEN = (
-    "lib/python*/site-packages",
-    "lib/python*/dist-packages",
-    "lib/python*/ensurepip/_bundled",
-    "local/lib/python*/site-packages",
-    "local/lib/python*/dist-packages",
-    "local/lib/python*/ensurepip/_bundled",
-    "share/python-wheels",
-)
-_ETC = ("ld.so.cache", "nsswitch.conf", "localtime", "mime.types", "alternatives")
-_ETC_WRITTEN = {
-    "passwd": "root:x:0:0::/:/bin/sh\nsolver:x:1000:1000::/sandbox/home:/bin/sh\n",
-    "group": "root:x:0:\nsolver:x:1000:\n",
-    "hosts": "127.0.0.1 localhost\n::1 localhost\n",
-}
-_STAGES = ("/mnt", "/media", "/srv", "/tmp")
-_SETTINGS = (
-    "--unshare-user", "--disable-userns", "--unshare-ipc", "--unshare-pid", "--unshare-uts", "--unshare-cgroup-try",
-    "--unshare-net", "--die-with-parent", "--new-session", "--cap-drop", "ALL", "--uid", "1000", "--gid", "1000",
-    "--hostname", "sandbox",
-)  # fmt: skip
-
-
-@dataclass
-class _Plan:
-    """The arguments of one bubblewrap call, and the host folders and descriptors that they need."""
-
-    staged_at: str | None
-    arguments: list[str] = field(default_factory=list)
-    sources: list[str] = field(default_factory=list)
-    descriptors: list[int] = field(default_factory=list)
-
-    def show(self, source: Path, target: str) -> None:
-        """Mount a host folder read-only."""
-        shown = str(source)
-        if self.staged_at is not None:
-            shown = f"{self.staged_at}/{len(self.sources)}"
-            self.sources.append(str(source))
-        self.arguments += ["--ro-bind", shown, target]
-
-    def memory(self, data: bytes) -> str:
-        """Return the number of a descriptor that reads as `data`."""
-        descriptor = os.memfd_create("gistpoint")
-        self.descriptors.append(descriptor)
-        os.write(descriptor, data)
-        os.lseek(descriptor, 0, os.SEEK_SET)
-        return str(descriptor)
-
-    def close(self) -> None:
-        """Close the descriptors here; the child has its own."""
-        for descriptor in self.descriptors:
-            with contextlib.suppress(OSError):
-                os.close(descriptor)
 
 
 class BubblewrapBackend:
@@ -113,14 +57,14 @@ class BubblewrapBackend:
     def run(self, command: Command, *, on_line: Callable[[bytes], None], cancel: CancelToken | None = None) -> Ended:
         """Run `command` in fresh namespaces, which end with it."""
         with result_pipe() as (reading, writing):
-            plan = _Plan(_stage() if os.geteuid() == 0 else None)
+            plan = Plan(stage() if os.geteuid() == 0 else None)
             try:
                 process = self._start(command, plan, writing)
             finally:
                 plan.close()
             os.close(writing)
             with process:
-                return follow(
+                ended = follow(
                     process,
                     reading,
                     timeout_s=command.timeout_s,
@@ -129,19 +73,20 @@ class BubblewrapBackend:
                     cancel=cancel,
                     kill=lambda: _kill(process),
                 )
+                return replace(ended, exit_code=_as_signal(ended.exit_code))
 
-    def _start(self, command: Command, plan: _Plan, results: int) -> subprocess.Popen[bytes]:
+    def _start(self, command: Command, plan: Plan, results: int) -> subprocess.Popen[bytes]:
         places = Places(
-            workspace=f"{_WORK}/repo",
-            python=f"{_SHOWN}/environment/bin/python",
-            home=f"{_WORK}/home",
+            workspace=f"{WORK}/repo",
+            python=f"{SHOWN}/environment/bin/python",
+            home=f"{WORK}/home",
             temporary="/tmp",
-            folders={name: f"{_SHOWN}/{name}" for name in command.folders},
+            folders={name: f"{SHOWN}/{name}" for name in command.folders},
             results_fd=results,
         )
-        _plan_mounts(plan, command)
+        plan_mounts(plan, command)
         order = _order(command.limits, places, command.invocation(places))
-        enter = [str(command.environment.interpreter), "-I", "-S", f"{_SHOWN}/inside/enter.py", json.dumps(order)]
+        enter = [str(command.environment.interpreter), "-I", "-S", f"{SHOWN}/inside/enter.py", json.dumps(order)]
         packed = plan.memory(b"".join(argument.encode() + b"\0" for argument in plan.arguments))
         arguments = [self._program, "--args", packed, "--", *enter]
         if plan.staged_at is not None:
@@ -152,7 +97,7 @@ class BubblewrapBackend:
                 "arguments": arguments,
                 "parent": os.getpid(),
             }
-            arguments = [sys.executable, "-I", "-S", str(_INSIDE / "private_mounts.py"), json.dumps(staging)]
+            arguments = [sys.executable, "-I", "-S", str(INSIDE / "private_mounts.py"), json.dumps(staging)]
         return subprocess.Popen(
             arguments,
             stdin=subprocess.DEVNULL,
@@ -187,56 +132,13 @@ class BubblewrapBackend:
                 why_not="bwrap is not installed",
                 mend="Install it: `apt-get install bubblewrap`, or the package `bubblewrap` of your distribution.",
             )
-        version, token, lines = self._version(), os.urandom(8).hex().encode(), []
+        version, token, lines = self._version(), os.urandom(8).hex().encode(), list[bytes]()
         with tempfile.TemporaryDirectory(prefix="gistpoint-probe-") as name:
             ended = self.run(_probe_command(Path(name), token), on_line=lines.append)
         if ended.stop is Stop.EXITED and ended.exit_code == 0 and lines == [token]:
             return Probe(works=True, version=version)
         complaint = (ended.output.strip().splitlines() or [f"it left with status {ended.exit_code}"])[-1]
         return Probe(works=False, version=version, why_not=complaint, mend=_mend(complaint))
-
-
-def _plan_mounts(plan: _Plan, command: Command) -> None:
-    plan.arguments += _SETTINGS
-    plan.arguments += ["--ro-bind", "/usr", "/usr"]
-    for name in ("bin", "lib", "lib32", "lib64", "libx32", "sbin"):
-        path = Path("/", name)
-        if path.is_symlink():
-            plan.arguments += ["--symlink", f"usr/{name}", f"/{name}"]
-        elif path.is_dir():
-            plan.arguments += ["--ro-bind", f"/{name}", f"/{name}"]
-    _hide(plan, Path("/usr"))
-    for name in _ETC:
-        plan.arguments += ["--ro-bind-try", f"/etc/{name}", f"/etc/{name}"]
-    for name, text in _ETC_WRITTEN.items():
-        plan.arguments += ["--perms", "0644", "--ro-bind-data", plan.memory(text.encode()), f"/etc/{name}"]
-    plan.arguments += ["--proc", "/proc", "--dev", "/dev"]
-    limits = command.limits
-    for target, size, mode in (
-        ("/tmp", limits.temporary, "1777"),
-        ("/dev/shm", limits.temporary, "1777"),
-        (_WORK, limits.workspace, "0755"),
-    ):
-        plan.arguments += ["--perms", mode, "--size", str(size), "--tmpfs", target]
-    prefix = command.environment.prefix
-    if not prefix.is_relative_to("/usr"):
-        plan.show(prefix, str(prefix))
-        _hide(plan, prefix)
-    shown = {"environment": command.environment.folder, "inside": _INSIDE, "tree": command.tree, **command.folders}
-    for name, folder in shown.items():
-        plan.show(folder, f"{_SHOWN}/{name}")
-    program = filter_program()
-    if program is not None:
-        plan.arguments += ["--seccomp", plan.memory(program)]
-    plan.arguments += ["--remount-ro", "/"]
-
-
-def _hide(plan: _Plan, prefix: Path) -> None:
-    """Cover what is installed below `prefix`: a copy of the package under repair may be among it."""
-    for pattern in _HIDDEN:
-        for path in sorted(glob.glob(str(prefix / pattern))):
-            if os.path.isdir(path) and not os.path.islink(path):
-                plan.arguments += ["--perms", "0555", "--size", "4096", "--tmpfs", path, "--remount-ro", path]
 
 
 def _order(limits: Limits, places: Places, invocation: Invocation) -> dict[str, object]:
@@ -249,7 +151,7 @@ def _order(limits: Limits, places: Places, invocation: Invocation) -> dict[str, 
             "RLIMIT_FSIZE": limits.file_size,
         },
         "make": [places.home],
-        "copy": [f"{_SHOWN}/tree", places.workspace],
+        "copy": [f"{SHOWN}/tree", places.workspace],
         "folder": places.workspace,
         "arguments": invocation.arguments,
         "environment": dict(invocation.environment),
@@ -297,12 +199,9 @@ def _mend(complaint: str) -> str:
     return "Run `bwrap --unshare-user --ro-bind / / true` to see what the kernel objects to."
 
 
-def _stage() -> str:
-    return next((place for place in _existing(_STAGES)), "/tmp")
-
-
-def _existing(paths: Sequence[str]) -> Iterable[str]:
-    return (path for path in paths if os.path.isdir(path) and not os.path.islink(path))
+def _as_signal(exit_code: int | None) -> int | None:
+    """Undo bubblewrap's way of telling a signal: 128 more than its number."""
+    return 128 - exit_code if exit_code is not None and 128 < exit_code <= 192 else exit_code
 
 
 def _kill(process: subprocess.Popen[bytes]) -> None:

@@ -14,7 +14,6 @@ import shutil
 import signal
 import subprocess
 import sys
-import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -22,6 +21,7 @@ from typing import TYPE_CHECKING
 from gistpoint.core.outcomes import BackendRecord
 from gistpoint.sandbox.backends.base import Command, Ended, Places, Probe
 from gistpoint.sandbox.process import follow, result_pipe
+from gistpoint.sandbox.runfolders import run_folder
 
 if TYPE_CHECKING:
     from gistpoint.core.cancel import CancelToken
@@ -47,15 +47,11 @@ class PlainBackend:
 
     def run(self, command: Command, *, on_line: Callable[[bytes], None], cancel: CancelToken | None = None) -> Ended:
         """Run `command` in a fresh temporary folder."""
-        with tempfile.TemporaryDirectory(prefix="gistpoint-run-", ignore_cleanup_errors=True) as name:
-            base = Path(name).resolve()
+        with run_folder() as base:
             shutil.copytree(command.tree, base / "repo", symlinks=True, copy_function=shutil.copy)
             for folder in ("home", "tmp"):
                 (base / folder).mkdir()
-            try:
-                return self._run(command, base, on_line, cancel)
-            finally:
-                _make_removable(base)
+            return self._run(command, base, on_line, cancel)
 
     def _run(self, command: Command, base: Path, on_line: Callable[[bytes], None], cancel: CancelToken | None) -> Ended:
         mark = os.urandom(12).hex()
@@ -69,7 +65,7 @@ class PlainBackend:
                 results_fd=writing,
             )
             invocation = command.invocation(places)
-            order = {
+            order: dict[str, object] = {
                 "limits": _rlimits(command.limits),
                 "make": [],
                 "copy": None,
@@ -131,11 +127,11 @@ def _kill_marked(mark: str) -> None:
 def _marked(wanted: bytes) -> Iterator[int]:
     if sys.platform != "linux":
         return
-    for entry in os.listdir("/proc"):
-        if entry.isdigit():
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdigit():
             with contextlib.suppress(OSError):
-                if wanted in Path("/proc", entry, "environ").read_bytes():
-                    yield int(entry)
+                if wanted in (entry / "environ").read_bytes():
+                    yield int(entry.name)
 
 
 def _rlimits(limits: Limits) -> dict[str, int]:
@@ -152,18 +148,8 @@ def _own_threads() -> int:
     """Count the threads of all this user's processes: the system's limit counts those too."""
     count = 0
     with contextlib.suppress(OSError):
-        for entry in os.listdir("/proc"):
+        for entry in Path("/proc").iterdir():
             with contextlib.suppress(OSError):
-                if entry.isdigit() and Path("/proc", entry).stat().st_uid == os.getuid():
-                    count += len(os.listdir(f"/proc/{entry}/task"))
+                if entry.name.isdigit() and entry.stat().st_uid == os.getuid():
+                    count += sum(1 for _ in (entry / "task").iterdir())
     return count or 4096
-
-
-def _make_removable(base: Path) -> None:
-    """Give back the permissions that the tested code may have taken from its folders."""
-    for place, folders, _ in os.walk(base):
-        for name in folders:
-            path = Path(place, name)
-            if not path.is_symlink():
-                with contextlib.suppress(OSError):
-                    path.chmod(0o700)

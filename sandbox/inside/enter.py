@@ -1,10 +1,13 @@
 """Started inside the isolation, before the tested code: sets limits, copies the tree, then becomes the command.
 
-Its one argument is a JSON object: `limits`, `copy` (from, to) or null, `make` (folders), `folder`, `arguments`, `environment`,
-`results_fd`, `supervise` and `parent` (the pid that must still be the parent, or 0). With `supervise` it stays as
-the parent of the command and ends every process that the command leaves, also those in sessions of their own.
+Its one argument is a JSON object: `limits`, `make` (folders), `copy` (from, to) or null, `folder`, `arguments`,
+`environment`, `results_fd`, `supervise` and `parent` (the pid that must still be the parent, or 0). With `supervise` it
+stays as the parent of the command and ends every process that the command leaves, also those in sessions of their own.
 """
 
+from __future__ import annotations
+
+import contextlib
 import ctypes
 import json
 import os
@@ -14,32 +17,33 @@ import signal
 import sys
 import time
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import NoReturn
+
 _PR_SET_PDEATHSIG, _PR_SET_CHILD_SUBREAPER = 1, 36
 
 
-def _prctl(option, value):
-    try:
+def _prctl(option: int, value: int) -> None:
+    with contextlib.suppress(OSError, AttributeError):
         ctypes.CDLL(None, use_errno=True).prctl(option, value, 0, 0, 0)
-    except (OSError, AttributeError):
-        pass
 
 
-def _limit(limits):
+def _limit(limits: dict[str, int]) -> None:
     for name, value in limits.items():
         kind = getattr(resource, name, None)
         if kind is None:
             continue
         hard = resource.getrlimit(kind)[1]
         bound = value if hard == resource.RLIM_INFINITY else min(value, hard)
-        try:
+        with contextlib.suppress(ValueError, OSError):  # macOS refuses some of them
             resource.setrlimit(kind, (bound, bound))
-        except (ValueError, OSError):
-            pass  # macOS refuses some of them
 
 
-def _children(pid):
+def _children(pid: int) -> list[int]:
     """The children of a process, by /proc where there is one."""
-    found = []
+    found: list[int] = []
     try:
         entries = [name for name in os.listdir("/proc") if name.isdigit()]
     except OSError:
@@ -55,7 +59,7 @@ def _children(pid):
     return found
 
 
-def _end_descendants():
+def _end_descendants() -> None:
     """Kill every process below this one; those whose parent dies come to us, as we are their subreaper."""
     for _ in range(1000):
         try:
@@ -74,20 +78,18 @@ def _end_descendants():
         time.sleep(0.002)
 
 
-def _supervise(start):
+def _supervise(start: Callable[[], NoReturn]) -> NoReturn:
     if sys.platform == "linux":
         _prctl(_PR_SET_CHILD_SUBREAPER, 1)
         _prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)
-    stopping = []
+    stopping: list[bool] = []
     child = 0
 
-    def stop(*_):
+    def stop(*_: object) -> None:
         stopping.append(True)
         if child:
-            try:
+            with contextlib.suppress(OSError):
                 os.killpg(child, signal.SIGKILL)
-            except OSError:
-                pass
 
     signal.signal(signal.SIGTERM, stop)
     child = os.fork()
@@ -102,15 +104,14 @@ def _supervise(start):
         pid, status = os.waitpid(child, 0)
         if pid == child:
             break
-    try:
+    with contextlib.suppress(OSError):
         os.killpg(child, signal.SIGKILL)
-    except OSError:
-        pass
     _end_descendants()
     if os.WIFSIGNALED(status):
         number = os.WTERMSIG(status)
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-        signal.signal(number, signal.SIG_DFL) if number not in (signal.SIGKILL, signal.SIGSTOP) else None
+        if number != signal.SIGKILL:
+            signal.signal(number, signal.SIG_DFL)
         os.kill(os.getpid(), number)
     os._exit(os.WEXITSTATUS(status))
 
@@ -118,7 +119,7 @@ def _supervise(start):
 PARENT = 0
 
 
-def main():
+def main() -> None:
     """Do as the module says; only returns by way of an exception."""
     global PARENT
     order = json.loads(sys.argv[1])
@@ -130,7 +131,7 @@ def main():
         shutil.copytree(source, target, symlinks=True, copy_function=shutil.copy, dirs_exist_ok=True)
     results = order["results_fd"]
 
-    def start():
+    def start() -> NoReturn:
         _limit(order["limits"])
         os.chdir(order["folder"])
         arguments = order["arguments"]

@@ -12,6 +12,9 @@ import json
 import os
 import sys
 import threading
+from collections.abc import Generator
+from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -19,14 +22,14 @@ _CHUNK = 40
 _TEXT = 4000
 
 
-def _bounded(text):
+def _bounded(text: str) -> str:
     if len(text) <= _TEXT:
         return text
     return text[: _TEXT // 4] + "\n[...]\n" + text[-_TEXT * 3 // 4 :]
 
 
 class _Channel:
-    def __init__(self, fd):
+    def __init__(self, fd: int) -> None:
         # A high number that is closed on exec: programs that the tests start neither inherit nor stumble over it.
         self.fd = fcntl.fcntl(fd, fcntl.F_DUPFD_CLOEXEC, 200)
         os.close(fd)
@@ -35,7 +38,7 @@ class _Channel:
         self.lock = threading.Lock()
         self.getpid, self.write, self.dumps = os.getpid, os.write, json.dumps
 
-    def put(self, event, **fields):
+    def put(self, event: str, **fields: Any) -> None:
         if self.getpid() != self.pid:
             return  # a fork of the tested code that went on into pytest
         with self.lock:
@@ -48,31 +51,33 @@ class _Channel:
 class Results:
     """One run's reporting."""
 
-    def __init__(self, control, fd):
+    def __init__(self, control: dict[str, Any], fd: int) -> None:
         self.channel = _Channel(fd)
         self.root = control["root"].rstrip("/") + "/"
         self.real_root = os.path.realpath(control["root"]).rstrip("/") + "/"
         self.sentinels = control["sentinels"]
         self.select = control["select"]
         self.deselect = frozenset(control["deselect"])
-        self.files = None
+        self.files: frozenset[str] | None = None
         if self.select and not control["ids_in_arguments"]:
             self.files = frozenset(os.path.join(control["root"], id.partition("::")[0]) for id in self.select)
-        self.index = {}
-        self.current = None
+        self.index: dict[str, int | str] = {}
+        self.current: str | None = None
         self.inside = False
-        self.raised = []
-        self.reports = []
+        self.raised: list[str | None] = []
+        self.reports: list[list[Any]] = []
         self.text = ""
         self.seconds = 0.0
 
-    def relative(self, text):
+    def relative(self, text: str) -> str:
         """Drop the workspace's own path from a text, and where Python lies on this machine."""
         for prefix in (sys.prefix, sys.base_prefix):
             text = text.replace(prefix.rstrip("/") + "/", "<python>/")
-        return text.replace(self.real_root, "").replace(self.root, "")
+        for root in (self.real_root, self.root):
+            text = text.replace(root, "").replace(root.rstrip("/"), ".")
+        return text
 
-    def location(self, longrepr):
+    def location(self, longrepr: Any) -> str | None:
         """Return `path:line` of the innermost frame in the repository, else of the innermost one."""
         crash = getattr(longrepr, "reprcrash", None)
         if crash is None:
@@ -84,30 +89,33 @@ class Results:
                 return f"{place.path}:{place.lineno}"
         return f"{crash.path}:{crash.lineno}"
 
-    def describe(self, report):
+    def describe(self, report: Any) -> str:
         """Word a failure: where and what in the first line, then the short traceback."""
-        longrepr = report.longrepr
+        longrepr: Any = report.longrepr
         location = self.location(longrepr)
         text = str(longrepr) if longrepr is not None else ""
         if location is not None:
-            text = "{}: {}\n\n{}".format(location, str(longrepr.reprcrash.message).split("\n")[0], text)
+            crash = str(getattr(getattr(longrepr, "reprcrash", None), "message", "")).split("\n")[0]
+            text = f"{location}: {crash}\n\n{text}"
         return _bounded(self.relative(text))
 
-    def pytest_sessionstart(self, session):
+    def pytest_sessionstart(self, session: pytest.Session) -> None:
         self.channel.put("start", pytest=pytest.__version__)
 
     @pytest.hookimpl(tryfirst=True)
-    def pytest_ignore_collect(self, collection_path):
+    def pytest_ignore_collect(self, collection_path: Path) -> bool | None:
         if self.files is not None and collection_path.suffix == ".py" and str(collection_path) not in self.files:
             return True
         return None
 
-    def pytest_collectreport(self, report):
+    def pytest_collectreport(self, report: pytest.CollectReport) -> None:
         if report.failed:
             self.channel.put("collect_error", id=report.nodeid, text=self.describe(report))
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)
-    def pytest_collection_modifyitems(self, session, config, items):
+    def pytest_collection_modifyitems(
+        self, session: pytest.Session, config: pytest.Config, items: list[pytest.Item]
+    ) -> Generator[None, None, None]:
         yield
         if self.deselect:
             items[:] = [item for item in items if item.nodeid not in self.deselect]
@@ -125,22 +133,21 @@ class Results:
             self.index[item.nodeid] = item.name
         self.channel.put("collected", count=len(ids), sentinels=len(sentinels))
 
-    def sentinel_items(self, session):
+    def sentinel_items(self, session: pytest.Session) -> list[Any]:
         """Collect the tests whose outcome is known beforehand; no fixture of the repository reaches them."""
-        from pathlib import Path
-
         module = pytest.Module.from_parent(session, path=Path(self.sentinels))
         items = list(session.genitems(module))
         for item in items:
-            item.fixturenames.clear()
+            names: list[str] = getattr(item, "fixturenames", [])
+            names.clear()
         return items
 
-    def pytest_runtest_logstart(self, nodeid):
+    def pytest_runtest_logstart(self, nodeid: str) -> None:
         self.current, self.raised, self.reports, self.text, self.seconds = nodeid, [], [], "", 0.0
         self.channel.put("run", i=self.index.get(nodeid, nodeid))
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)
-    def pytest_runtest_call(self, item):
+    def pytest_runtest_call(self, item: pytest.Item) -> Generator[None, Any, Any]:
         self.inside = True
         try:
             return (yield)
@@ -151,7 +158,7 @@ class Results:
             self.inside = False
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)
-    def pytest_runtest_makereport(self, item, call):
+    def pytest_runtest_makereport(self, item: pytest.Item, call: pytest.CallInfo[None]) -> Generator[None, Any, Any]:
         if self.inside:  # a subtest's own report
             return (yield)
         held = getattr(item, "_excinfo", None)  # where unittest's cases keep what they raised
@@ -164,7 +171,7 @@ class Results:
             self.raised = []
         return report
 
-    def pytest_runtest_logreport(self, report):
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         if report.nodeid != self.current:
             self.channel.put("stray", id=report.nodeid)
             return
@@ -177,17 +184,17 @@ class Results:
         if report.failed and len(self.text) < _TEXT:
             self.text = _bounded(self.text + "\n\n" + self.describe(report) if self.text else self.describe(report))
 
-    def pytest_runtest_logfinish(self, nodeid):
+    def pytest_runtest_logfinish(self, nodeid: str) -> None:
         name = self.index.get(nodeid, nodeid)
         self.channel.put("test", i=name, reports=self.reports, text=self.text, seconds=round(self.seconds, 4))
         self.current = None
 
     @pytest.hookimpl(trylast=True)
-    def pytest_sessionfinish(self, session, exitstatus):
+    def pytest_sessionfinish(self, session: pytest.Session, exitstatus: int) -> None:
         self.channel.put("finish", exit=int(exitstatus), collected=session.testscollected)
 
 
-def _opened():
+def _opened() -> Results | None:
     """Read the control file and take the pipe while nothing of the repository has been imported yet."""
     path = os.environ.pop("GISTPOINT_RUN", "")
     if not path:
@@ -202,7 +209,7 @@ def _opened():
 _results = _opened()
 
 
-def pytest_configure(config):
+def pytest_configure(config: pytest.Config) -> None:
     """Register under a name that nothing can guess."""
     if _results is not None:
         config.pluginmanager.register(_results, "results-" + os.urandom(8).hex())

@@ -3,19 +3,19 @@
 import pytest
 
 
-def test_raises_assertion():
+def test_raises_assertion() -> None:
     raise AssertionError("sentinel")
 
 
-def test_asserts():
+def test_asserts() -> None:
     pair = ("sentinel", "sentinel ")
     assert pair[0] == pair[1]
 
 
-def test_raises_value():
+def test_raises_value() -> None:
     raise ValueError("sentinel")
 
 
-def test_passes():
+def test_passes() -> None:
     with pytest.raises(KeyError):
-        {}["sentinel"]
+        dict[str, str]()["sentinel"]

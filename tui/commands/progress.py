@@ -43,6 +43,12 @@ class ProgressLine:
         sys.stderr.write(f"\r\x1b[2K  {count}  {now - self._started:.0f} s")
         sys.stderr.flush()
 
+    def detail(self, text: str) -> None:
+        """Show a line of a tool underway; it is gone with the next one, and left out without a terminal."""
+        if self._live:
+            sys.stderr.write(f"\r\x1b[2K  {visible_line(text)[:76]}")
+            sys.stderr.flush()
+
     def line(self, text: str) -> None:
         """Print a line of its own."""
         self._clear()

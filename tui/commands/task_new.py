@@ -51,13 +51,14 @@ def new(options: argparse.Namespace) -> int:
 def _repository(
     options: argparse.Namespace, pytest_args: tuple[str, ...], scratch: Path, progress: ProgressLine
 ) -> Repository:
+    from gistpoint.sandbox.environments import EnvironmentStore
     from gistpoint.sandbox.resolver import UvResolver
     from gistpoint.sandbox.sources import Fetcher
 
     progress.line(f"fetching {options.source}")
     source, folder = Fetcher().fetch(options.source, scratch / "source")
     progress.line(f"pinning what {source.name} {source.revision[:12]} needs")
-    environment = UvResolver().resolve(
+    environment = UvResolver(EnvironmentStore(Locations.of_user().cache), on_line=progress.detail).resolve(
         folder,
         extra_requirements=tuple(options.extra),
         exclude_newer=options.exclude_newer,
