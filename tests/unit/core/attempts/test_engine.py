@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 from builders import CHECKS, REPAIR, build_task
 from fakes import FakeClock, FakeRunner
+from recorders import Memory
 
 from gistpoint.core.attempts.answers import LAST_USE
 from gistpoint.core.attempts.budgets import Budgets, Remaining
@@ -27,22 +27,6 @@ from gistpoint.core.tasks.model import Mode, Rules, Task
 WRONG = REPAIR.replace("// 100", "// 99")
 HALF = "def discount(price, percent):\n    return price if not percent else None\n"
 BREAKS = "def discount(price, percent):\n    return 1 / 0\n"
-
-
-@dataclass
-class Memory:
-    """Keeps events; `dies_at` lets it raise instead of writing the event of that number."""
-
-    clock: FakeClock
-    events: list[Event] = field(default_factory=list)
-    dies_at: int = 0
-
-    def append(self, type: str, data: Mapping[str, Any], *, durable: bool = True) -> Event:
-        if self.dies_at and len(self.events) + 1 >= self.dies_at:
-            raise KeyboardInterrupt
-        event = Event(len(self.events) + 1, type, self.clock.utc_ms(), self.clock.mono_ms(), dict(data))
-        self.events.append(event)
-        return event
 
 
 @dataclass
