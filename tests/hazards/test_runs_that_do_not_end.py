@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import os
+import tempfile
 import time
 from pathlib import Path
 
@@ -69,8 +69,16 @@ def test_run_after_a_stopped_one_starts_afresh(maker: Maker, submit: Submit) -> 
     submit(attempt, stop)
     assert not attempt.state.solved
     assert "0 of 3 tests pass" in submit(attempt, "def double(x):\n    return None\n")
-    before = set(Path(gettempdir()).iterdir())
     submit(attempt, "def double(x):\n    return 2 * x\n")
     assert attempt.state.solved
-    left = set(Path(gettempdir()).iterdir()) - before
-    assert not [path for path in left if path.name.startswith(f"gistpoint-run-{os.getpid()}")]
+
+
+def test_stopped_run_leaves_no_file(
+    plain: Maker, submit: Submit, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    attempt = plain.attempt(plain.task(FILES, "calc.py::double"), timeout_s=LIMIT_S)
+    place = tmp_path / "temporary"
+    place.mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(place))
+    submit(attempt, "def double(x):\n    while True: pass\n")
+    assert not list(place.iterdir())
