@@ -28,6 +28,7 @@ _STOPPED = {
     Stop.TIMED_OUT: (RunStatus.TIMED_OUT, "The run was stopped at its time limit of {timeout:g} s."),
     Stop.CANCELLED: (RunStatus.CANCELLED, "The run was stopped at your request."),
     Stop.OUT_OF_MEMORY: (RunStatus.OUT_OF_MEMORY, "The run was stopped at its memory limit of {memory} MiB."),
+    Stop.TOO_MUCH_DISK: (RunStatus.CRASHED, "The run was stopped at its limit of {disk} MiB of files."),
     Stop.TOO_MANY_RESULTS: (RunStatus.INVALID, "The run wrote more on its result pipe than any suite would."),
     Stop.NOT_STARTED: (RunStatus.INFRASTRUCTURE, "The isolation could not be started; its output says why."),
 }
@@ -127,8 +128,9 @@ class SuiteRunner:
             conclusion = transcript.conclude(ended.exit_code, request.expected)
         else:
             status, reason = _STOPPED[ended.stop]
-            memory = self._limits.memory >> 20
-            conclusion = Conclusion(status, reason.format(timeout=request.timeout_s, memory=memory))
+            memory, disk = self._limits.memory >> 20, self._limits.disk >> 20
+            usual = reason.format(timeout=request.timeout_s, memory=memory, disk=disk)
+            conclusion = Conclusion(status, ended.reason or usual)
         finished = conclusion.status is RunStatus.FINISHED
         return SuiteReport(
             status=conclusion.status,

@@ -22,10 +22,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from gistpoint.core.outcomes import BackendRecord
-from gistpoint.sandbox.backends.base import Command, Ended, Environment, Invocation, Places, Probe, Stop
+from gistpoint.sandbox.backends.base import Command, Ended, Invocation, Places, Probe, Stop
 from gistpoint.sandbox.backends.bwrapmounts import INSIDE, SHOWN, WORK, Plan, plan_mounts, stage
+from gistpoint.sandbox.backends.probing import probe_command
 from gistpoint.sandbox.backends.seccomp import filter_program
-from gistpoint.sandbox.interpreters import find_interpreter, own_version
 from gistpoint.sandbox.limits import Limits
 from gistpoint.sandbox.process import follow, result_pipe
 
@@ -56,17 +56,17 @@ class BubblewrapBackend:
 
     def run(self, command: Command, *, on_line: Callable[[bytes], None], cancel: CancelToken | None = None) -> Ended:
         """Run `command` in fresh namespaces, which end with it."""
-        with result_pipe() as (reading, writing):
+        with result_pipe() as pipe:
             plan = Plan(stage() if os.geteuid() == 0 else None)
             try:
-                process = self._start(command, plan, writing)
+                process = self._start(command, plan, pipe.writing)
             finally:
                 plan.close()
-            os.close(writing)
+            pipe.close_writing()
             with process:
                 ended = follow(
                     process,
-                    reading,
+                    pipe.reading,
                     timeout_s=command.timeout_s,
                     limits=command.limits,
                     on_line=on_line,
@@ -134,7 +134,7 @@ class BubblewrapBackend:
             )
         version, token, lines = self._version(), os.urandom(8).hex().encode(), list[bytes]()
         with tempfile.TemporaryDirectory(prefix="gistpoint-probe-") as name:
-            ended = self.run(_probe_command(Path(name), token), on_line=lines.append)
+            ended = self.run(probe_command(Path(name), token), on_line=lines.append)
         if ended.stop is Stop.EXITED and ended.exit_code == 0 and lines == [token]:
             return Probe(works=True, version=version)
         complaint = (ended.output.strip().splitlines() or [f"it left with status {ended.exit_code}"])[-1]
@@ -159,24 +159,6 @@ def _order(limits: Limits, places: Places, invocation: Invocation) -> dict[str, 
         "supervise": False,
         "parent": 0,
     }
-
-
-def _probe_command(base: Path, token: bytes) -> Command:
-    base.chmod(0o755)
-    interpreter = find_interpreter(own_version())
-    tree, environment = base / "tree", base / "environment"
-    for folder in (tree, environment / "bin"):
-        folder.mkdir(parents=True)
-    (environment / "bin" / "python").symlink_to(interpreter.path)
-    (environment / "pyvenv.cfg").write_text(f"home = {interpreter.path.parent}\n")
-    code = "import os, sys, ctypes, ssl; os.write(int(sys.argv[1]), sys.argv[2].encode() + b'\\n')"
-
-    def invocation(places: Places) -> Invocation:
-        arguments = (places.python, "-I", "-c", code, str(places.results_fd), token.decode())
-        return Invocation(arguments, {"PATH": "/usr/bin:/bin"})
-
-    described = Environment(environment, interpreter.path, interpreter.prefix, interpreter.version)
-    return Command(tree, described, invocation, timeout_s=30.0)
 
 
 def _mend(complaint: str) -> str:
