@@ -2,14 +2,17 @@
 
 The command reads `/usr`, its interpreter, its environment and the named folders, and writes to one temporary folder.
 It has no socket of any kind, sends no signal out, and runs under the filter on system calls. Its promises are less than
-bubblewrap's: `REDUCED` says how. Started by root it runs as `nobody`, behind covers over folders closed to others.
+bubblewrap's: `REDUCED` says how. Started by root it runs as a user that nobody is, another one for each run, so that
+its processes can be counted; folders that only root may enter are covered.
 """
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import platform
+import random
 import shutil
 import sys
 import tempfile
@@ -40,7 +43,7 @@ REDUCED = (
     "disk and total memory are bounded by looking ten times a second, not by the kernel",
 )
 _INSIDE = Path(__file__).parent.parent / "inside"
-_NOBODY = 65534
+_USERS = range(61184, 65520)  # handed out for one run each; what systemd uses for its dynamic users
 _LEAST_VERSION = 3  # before it, a file outside could be emptied
 _SCOPES_SIGNALS = 6
 _SYSTEM = ("/usr", "/bin", "/lib", "/lib32", "/lib64", "/libx32", "/sbin")
@@ -77,11 +80,15 @@ class LandlockBackend:
             shutil.copytree(command.tree, work / "repo", symlinks=True, copy_function=shutil.copy)
             for folder in ("home", "tmp"):
                 (work / folder).mkdir()
+            user = os.getuid()
             if os.geteuid() == 0:
-                _give_away(work)
-            return self._run(command, work, on_line, cancel)
+                user = _unused_user()
+                _give_away(work, user)
+            return self._run(command, work, user, on_line, cancel)
 
-    def _run(self, command: Command, work: Path, on_line: Callable[[bytes], None], cancel: CancelToken | None) -> Ended:
+    def _run(
+        self, command: Command, work: Path, user: int, on_line: Callable[[bytes], None], cancel: CancelToken | None
+    ) -> Ended:
         mark = new_mark()
         with result_pipe() as pipe:
             places = Places(
@@ -92,7 +99,7 @@ class LandlockBackend:
                 folders={name: str(path.resolve()) for name, path in command.folders.items()},
                 results_fd=pipe.writing,
             )
-            arguments = self._arguments(command, places, work, mark)
+            arguments = self._arguments(command, places, user, mark)
 
             def watch(pid: int) -> Callable[[], Stop | None]:
                 disk = DiskWatch(work, pid, command.limits.disk, _MOST_FILES)
@@ -100,9 +107,8 @@ class LandlockBackend:
 
             return run_supervised(arguments, command, pipe, mark, on_line=on_line, cancel=cancel, watch=watch)
 
-    def _arguments(self, command: Command, places: Places, work: Path, mark: str) -> list[str]:
-        invocation = command.invocation(places)
-        user = _NOBODY if os.geteuid() == 0 else os.getuid()
+    def _arguments(self, command: Command, places: Places, user: int, mark: str) -> list[str]:
+        invocation, work = command.invocation(places), Path(places.workspace).parent
         shown = [command.environment.folder.resolve(), *(Path(path) for path in places.folders.values())]
         order: dict[str, object] = {
             "limits": resource_limits(command.limits, user),
@@ -125,7 +131,7 @@ class LandlockBackend:
         staging = {
             "sources": [str(path) for path in (*shown, command.environment.prefix, _INSIDE.resolve(), work)],
             "place": "",
-            "user": _NOBODY,
+            "user": user,
             "arguments": arguments,
             "parent": os.getpid(),
         }
@@ -205,9 +211,19 @@ def _readable(prefix: Path) -> tuple[tuple[str, ...], tuple[str, ...]]:
     return tuple(read), tuple(names)
 
 
-def _give_away(folder: Path) -> None:
-    """Make `nobody` the owner of a folder and of all that lies below it."""
-    os.chown(folder, _NOBODY, _NOBODY)
+def _unused_user() -> int:
+    """Return a user under which no process runs here."""
+    busy = set[int]()
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdigit():
+            with contextlib.suppress(OSError):
+                busy.add(entry.stat().st_uid)
+    return random.SystemRandom().choice([user for user in _USERS if user not in busy])
+
+
+def _give_away(folder: Path, user: int) -> None:
+    """Make `user` the owner of a folder and of all that lies below it."""
+    os.chown(folder, user, user)
     for place, folders, files in os.walk(folder):
         for name in (*folders, *files):
-            os.chown(Path(place, name), _NOBODY, _NOBODY, follow_symlinks=False)
+            os.chown(Path(place, name), user, user, follow_symlinks=False)
