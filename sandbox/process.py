@@ -150,7 +150,6 @@ def _pump(
     assert process.stdout is not None
     output_fd = process.stdout.fileno()
     sinks: dict[int, Callable[[bytes], None]] = {results_fd: lines.add, output_fd: tail.add}
-    watching = memory.can_watch()
     next_look = time.monotonic() + _WATCH_TICK_S
     gone_at: float | None = None
     with selectors.DefaultSelector() as selector:
@@ -175,11 +174,16 @@ def _pump(
                 return Stop.TIMED_OUT
             if now >= next_look:
                 next_look = now + _WATCH_TICK_S
-                if watching and memory.memory_of_tree(process.pid, limits.memory) > limits.memory:
-                    return Stop.OUT_OF_MEMORY
-                if watch is not None and (reason := watch()) is not None:
+                reason = _look(process.pid, limits, watch)
+                if reason is not None:
                     return reason
     return _wait(process, deadline, cancel)
+
+
+def _look(pid: int, limits: Limits, watch: Callable[[], Stop | None] | None) -> Stop | None:
+    if memory.can_watch() and memory.memory_of_tree(pid, limits.memory) > limits.memory:
+        return Stop.OUT_OF_MEMORY
+    return watch() if watch is not None else None
 
 
 def _wait(process: subprocess.Popen[bytes], deadline: float, cancel: CancelToken | None) -> Stop:

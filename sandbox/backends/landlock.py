@@ -69,7 +69,7 @@ class LandlockBackend:
 
     def record(self, limits: Limits) -> BackendRecord:
         """Return the record of an isolated run, with what is reduced."""
-        told = {**limits.record(), "reduced": "; ".join(self._reduced())}
+        told: dict[str, int | float | str] = {**limits.record(), "reduced": "; ".join(self._reduced())}
         return BackendRecord(self.name, self._version(), isolated=True, limits=told)
 
     def run(self, command: Command, *, on_line: Callable[[bytes], None], cancel: CancelToken | None = None) -> Ended:

@@ -50,13 +50,13 @@ _AARCH64 = {
 # other processes' priorities and limits. They outlive the run, or reach beyond it.
 _SHARED_X86_64 = {
     "shmget": 29, "shmat": 30, "shmctl": 31, "semget": 64, "semop": 65, "semctl": 66, "msgget": 68, "msgsnd": 69,
-    "msgrcv": 70, "msgctl": 71, "semtimedop": 220, "setpriority": 141, "mq_open": 240, "mq_unlink": 241, "ioprio_set": 251,
-    "process_madvise": 440, "process_mrelease": 448,
+    "msgrcv": 70, "msgctl": 71, "semtimedop": 220, "setpriority": 141, "mq_open": 240, "mq_unlink": 241,
+    "ioprio_set": 251, "process_madvise": 440, "process_mrelease": 448,
 }  # fmt: skip
 _SHARED_AARCH64 = {
-    "ioprio_set": 30, "setpriority": 140, "mq_open": 180, "mq_unlink": 181, "msgget": 186, "msgctl": 187, "msgrcv": 188, "msgsnd": 189,
-    "semget": 190, "semctl": 191, "semtimedop": 192, "semop": 193, "shmget": 194, "shmctl": 195, "shmat": 196,
-    "process_madvise": 440, "process_mrelease": 448,
+    "ioprio_set": 30, "setpriority": 140, "mq_open": 180, "mq_unlink": 181, "msgget": 186, "msgctl": 187, "msgrcv": 188,
+    "msgsnd": 189, "semget": 190, "semctl": 191, "semtimedop": 192, "semop": 193, "shmget": 194, "shmctl": 195,
+    "shmat": 196, "process_madvise": 440, "process_mrelease": 448,
 }  # fmt: skip
 # Allowed on the caller itself, process 0, alone; by the argument that names the process.
 _ON_ITSELF_X86_64 = {302: _AT_FIRST, 203: _AT_FIRST, 142: _AT_FIRST, 144: _AT_FIRST, 314: _AT_FIRST}

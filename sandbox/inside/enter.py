@@ -121,10 +121,9 @@ def _supervise(start: Callable[[], NoReturn]) -> NoReturn:
 def _confine(order: dict[str, Any]) -> None:
     sys.dont_write_bytecode = True
     sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-    from confinement import confine
-
+    confinement: Any = __import__("confinement")
     try:
-        confine(order, order["version"], bytes.fromhex(order["filter"]))
+        confinement.confine(order, order["version"], bytes.fromhex(order["filter"]))
     except OSError as error:
         print(f"gistpoint: the kernel refused the confinement: {error}", flush=True)
         os._exit(70)
