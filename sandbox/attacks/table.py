@@ -139,7 +139,7 @@ ESCAPES = (
 )
 """What goes beyond the run."""
 
-_EVERYWHERE = dict.fromkeys(("docker", "bwrap", "landlock", "plain"), _R)
+_EVERYWHERE: dict[str, Expected] = {"docker": _R, "bwrap": _R, "landlock": _R, "plain": _R}
 
 
 def _report(name: str, what: str, but: Mapping[str, Expected] | None = None) -> Attack:

