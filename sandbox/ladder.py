@@ -20,9 +20,10 @@ _FORMAT = {"format": "gistpoint-consent", "version": 1}
 def builtin_backends() -> Mapping[str, Callable[[], Backend]]:
     """Return the backends that come with gistpoint, strongest first, as functions that make them."""
     from gistpoint.sandbox.backends.bubblewrap import BubblewrapBackend
+    from gistpoint.sandbox.backends.docker.backend import DockerBackend
     from gistpoint.sandbox.backends.plain import PlainBackend
 
-    return {"bwrap": BubblewrapBackend, UNSANDBOXED: PlainBackend}
+    return {"bwrap": BubblewrapBackend, "docker": DockerBackend, UNSANDBOXED: PlainBackend}
 
 
 def choose(
