@@ -26,7 +26,7 @@ import traceback
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import IO, NoReturn, cast
+    from typing import Any, NoReturn
 
 _SHOWN = "/gistpoint"
 _TICK_MS = 100
@@ -59,7 +59,7 @@ class Bounded:
 def _unpack(size: int, folder: str) -> None:
     """Write the folders, files and links of a tar that gistpoint made; whatever else it holds is left out."""
     source = Bounded(size)
-    file = cast("IO[bytes]", source) if TYPE_CHECKING else source
+    file: Any = source  # of a file, tarfile only reads
     links = []
     with tarfile.open(fileobj=file, mode="r|") as archive:
         for member in archive:

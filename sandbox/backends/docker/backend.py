@@ -227,7 +227,7 @@ def _work(command: Command, engine: Engine, stack: ExitStack) -> list[bytes | IO
 
 
 def _packed(folder: Path, stack: ExitStack) -> tuple[IO[bytes], int]:
-    file = stack.enter_context(tempfile.SpooledTemporaryFile(_SPOOLED))
+    file: IO[bytes] = stack.enter_context(tempfile.SpooledTemporaryFile(_SPOOLED))  # noqa: SIM115 # the stack closes it
     write_layer(folder_entries(folder, ""), file)
     return file, file.tell()
 

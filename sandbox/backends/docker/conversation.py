@@ -1,4 +1,4 @@
-"""Talking with a container: its work goes in, frames come out, on a thread of their own so that nobody waits in vain."""
+"""Talking with a container: its work goes in, frames come out, on threads of their own so that nobody waits in vain."""
 
 from __future__ import annotations
 
@@ -31,14 +31,14 @@ class Frame:
 
 
 class Conversation:
-    """Sends the parts of the work, then receives until the container closes its side."""
+    """Sends the parts of the work and receives until the container closes its side."""
 
     def __init__(self, stream: socket.socket, parts: Sequence[bytes | IO[bytes]]) -> None:
         self._stream = stream
         self._frames: queue.Queue[Frame] = queue.Queue(_WAITING_FRAMES)
         self._closed = threading.Event()
-        self._thread = threading.Thread(target=self._talk, args=(parts,), name="container", daemon=True)
-        self._thread.start()
+        for target, arguments in ((self._send, (parts,)), (self._listen, ())):
+            threading.Thread(target=target, args=arguments, name="container", daemon=True).start()
 
     def next(self, timeout_s: float) -> Frame | None:
         """Return the next frame, None where none came in time. The last one of all is `Z`, with what went wrong."""
@@ -53,10 +53,9 @@ class Conversation:
         with contextlib.suppress(OSError):
             self._stream.shutdown(socket.SHUT_RDWR)
 
-    def _talk(self, parts: Sequence[bytes | IO[bytes]]) -> None:
+    def _listen(self) -> None:
         reason = b""
         try:
-            self._send(parts)
             for frame in read_frames(self._stream):
                 if not self._put(frame):
                     return
@@ -65,7 +64,8 @@ class Conversation:
         self._put(Frame("Z", reason))
 
     def _send(self, parts: Sequence[bytes | IO[bytes]]) -> None:
-        try:
+        """Send while listening: a container that refuses its work says why, and takes no more of it."""
+        with contextlib.suppress(OSError, ValueError):
             for part in parts:
                 if isinstance(part, bytes):
                     self._stream.sendall(part)
@@ -73,8 +73,6 @@ class Conversation:
                 part.seek(0)
                 while block := part.read(_BLOCK):
                     self._stream.sendall(block)
-        except (BrokenPipeError, ConnectionResetError):
-            return  # it refused its work: what it wrote before says why
 
     def _put(self, frame: Frame) -> bool:
         while not self._closed.is_set():

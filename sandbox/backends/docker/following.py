@@ -31,9 +31,7 @@ class Course:
     complaint: str = ""
 
 
-def follow(
-    conversation: Conversation, course: Course, *, deadline: float, cancel: CancelToken | None
-) -> None:
+def follow(conversation: Conversation, course: Course, *, deadline: float, cancel: CancelToken | None) -> None:
     """Take frames until the run is over, or is to be stopped: `course.stop` says which. `deadline` is monotonic."""
     takers: dict[str, Callable[[bytes], None]] = {"R": course.lines.add, "O": course.output.add}
     while course.stop is None:

@@ -25,7 +25,7 @@ _SHOWN = "gistpoint"
 _INSIDE = Path(__file__).parent.parent.parent / "inside"
 _DOCKERFILE = Path(__file__).parent / "base.Dockerfile"
 _SETTING = "GISTPOINT_DOCKER_BASE"
-_FOREIGN = "The environment holds code compiled for another system than the engine's: {name}."
+_FOREIGN = "the environment holds code compiled for another system than the engine's: {name}"
 
 
 def environment_image(engine: Engine, environment: Environment) -> str:
@@ -38,7 +38,9 @@ def environment_image(engine: Engine, environment: Environment) -> str:
     if sys.platform != "linux":
         for entry in entries:
             if entry.source is not None and entry.path.endswith(".so") and not _is_elf(entry.source):
-                raise EngineError(_FOREIGN.format(name=entry.path), "Run on Linux, or use a lock without binary wheels.")
+                raise EngineError(
+                    _FOREIGN.format(name=entry.path), "Run on Linux, or use a lock without binary wheels."
+                )
     tag = digest_of([Entry("base", data=base.encode()), *entries])[:32]
     found = _known(engine, f"{_ENVIRONMENT}:{tag}")
     if found is not None:

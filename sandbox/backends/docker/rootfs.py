@@ -22,10 +22,14 @@ from gistpoint.sandbox.backends.docker.layers import Entry, folder_entries, with
 PYTHON = "usr/local"
 _RECIPE = "1"
 _PROGRAMS = (
-    "sh bash cat cp ls mv rm mkdir rmdir ln chmod touch sed grep env less more head tail cut wc sleep true false uname "
-    "id tr sort uniq echo printf test expr dirname basename date find xargs tee which mktemp"
-).split()
-_LIBRARIES = "gcc_s stdc++ z gomp atomic pthread dl rt m util resolv nss_files nss_dns crypt ffi".split()
+    "sh", "bash", "cat", "cp", "ls", "mv", "rm", "mkdir", "rmdir", "ln", "chmod", "touch", "sed", "grep", "env", "less",
+    "more", "head", "tail", "cut", "wc", "sleep", "true", "false", "uname", "id", "tr", "sort", "uniq", "echo",
+    "printf", "test", "expr", "dirname", "basename", "date", "find", "xargs", "tee", "which", "mktemp",
+)  # fmt: skip
+_LIBRARIES = (
+    "gcc_s", "stdc++", "z", "gomp", "atomic", "pthread", "dl", "rt", "m", "util", "resolv", "nss_files", "nss_dns",
+    "crypt", "ffi",
+)  # fmt: skip
 _DATA = ("usr/share/zoneinfo", "usr/lib/locale/C.utf8", "lib/terminfo", "usr/share/terminfo/x", "usr/share/terminfo/d")
 _NOT_NEEDED = {"test", "idlelib", "tkinter", "turtledemo", "ensurepip", "lib2to3", "site-packages", "dist-packages"}
 _ETC = {
@@ -108,11 +112,10 @@ def _libraries(programs: Iterable[Path]) -> set[Path]:
 def _shared(libraries: Iterable[Path]) -> Iterator[Entry]:
     """Put each library where it was found; one from outside the system's folders, beside the C library."""
     known = sorted(libraries)
-    systems = next((path.parent for path in known if path.name.startswith("libc.so")), Path("/lib"))
+    beside = next((path.parent for path in known if path.name.startswith("libc.so")), Path("/lib"))
     for path in known:
-        inside = path if path.is_relative_to("/lib") or path.is_relative_to("/usr/lib") or path.parts[1] == "lib64" else (
-            systems / path.name
-        )
+        of_the_system = path.is_relative_to("/usr") or path.parts[1].startswith("lib")
+        inside = path if of_the_system else beside / path.name
         yield _file(path.resolve(), str(inside).lstrip("/"))
 
 
