@@ -56,8 +56,8 @@ DENIED = {
         status = Path("/proc/self/status").read_text()
         assert "CapEff:\\t0000000000000000" in status and "CapPrm:\\t0000000000000000" in status
         assert "NoNewPrivs:\\t1" in status and "Seccomp:\\t2" in status
-        for change in (lambda: os.setuid(0), lambda: os.setgid(0), lambda: os.setgroups([0]), lambda: os.chroot("/tmp")):
-            try: change()
+        for change, value in ((os.setuid, 0), (os.setgid, 0), (os.setgroups, [0]), (os.chroot, "/tmp")):
+            try: change(value)
             except PermissionError: continue
             raise AssertionError
     """,

@@ -49,7 +49,7 @@ def test_each_run_has_a_container_of_its_own_and_the_next_one_waits(run, engine)
     seen = []
     for _ in range(3):
         assert run(GREEN, backend=backend).passed
-        wait_until(lambda: list(ours(engine).values()) == ["running"])
+        wait_until(lambda: list(ours(engine).values()) == ["running"] and not set(ours(engine)) & set(seen))
         seen += ours(engine)
     assert len(set(seen)) == 3
     backend.close()

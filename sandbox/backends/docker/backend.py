@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING
 
 from gistpoint.core.outcomes import BackendRecord
-from gistpoint.sandbox.backends.base import Command, Ended, Environment, Invocation, Places, Probe, Stop
+from gistpoint.sandbox.backends.base import Command, Ended, Environment, Places, Probe, Stop
 from gistpoint.sandbox.backends.docker import containers
 from gistpoint.sandbox.backends.docker.containers import SHOWN, USER, WORK, Container, Settings
 from gistpoint.sandbox.backends.docker.conversation import Conversation
@@ -27,8 +27,8 @@ from gistpoint.sandbox.backends.docker.engine import Engine, EngineError, Engine
 from gistpoint.sandbox.backends.docker.following import Course, follow
 from gistpoint.sandbox.backends.docker.layers import folder_entries, write_layer
 from gistpoint.sandbox.backends.docker.waiting import WaitingContainer
+from gistpoint.sandbox.backends.probing import probe_command
 from gistpoint.sandbox.backends.seccomp import filter_program
-from gistpoint.sandbox.interpreters import find_interpreter, own_version
 from gistpoint.sandbox.limits import Limits
 from gistpoint.sandbox.process import Lines, Tail
 
@@ -166,7 +166,7 @@ class DockerBackend:
         try:
             engine = self._connected()
             with tempfile.TemporaryDirectory(prefix="gistpoint-probe-") as name:
-                ended = self.run(_probe_command(Path(name), token), on_line=lines.append)
+                ended = self.run(probe_command(Path(name), token), on_line=lines.append)
         except EngineError as error:
             return Probe(works=False, why_not=error.message, mend=error.mend)
         if ended.stop is Stop.EXITED and ended.exit_code == 0 and lines == [token]:
@@ -236,18 +236,3 @@ def _warning(engine: Engine) -> str:
     if not engine.not_enforced:
         return ""
     return f"the engine ignores limits on: {', '.join(engine.not_enforced)} (rootless engines need cgroup v2 for them)"
-
-
-def _probe_command(base: Path, token: bytes) -> Command:
-    interpreter = find_interpreter(own_version())
-    tree, environment = base / "tree", base / "environment"
-    for folder in (tree, environment):
-        folder.mkdir()
-    code = "import os, sys, ctypes, ssl; os.write(int(sys.argv[1]), sys.argv[2].encode() + b'\\n')"
-
-    def invocation(places: Places) -> Invocation:
-        arguments = (places.python, "-I", "-c", code, str(places.results_fd), token.decode())
-        return Invocation(arguments, {"PATH": "/usr/local/bin:/usr/bin:/bin"})
-
-    described = Environment(environment, interpreter.path, interpreter.prefix, interpreter.version)
-    return Command(tree, described, invocation, timeout_s=60.0)
