@@ -46,12 +46,22 @@ def wait_until(true) -> None:
 
 def test_each_run_has_a_container_of_its_own_and_the_next_one_waits(run, engine):
     backend = DockerBackend()
-    seen = []
+    used: list[set[str]] = []
+    waiting: list[set[str]] = []
+
+    def look(progress) -> None:
+        if progress.latest is not None:
+            used.append(set(ours(engine)))
+
+    def only_the_next_one() -> bool:
+        return list(ours(engine).values()) == ["running"] and not set(ours(engine)) & used[-1]
+
     for _ in range(3):
-        assert run(GREEN, backend=backend).passed
-        wait_until(lambda: list(ours(engine).values()) == ["running"] and not set(ours(engine)) & set(seen))
-        seen += ours(engine)
-    assert len(set(seen)) == 3
+        assert run(GREEN, backend=backend, on_progress=look).passed
+        wait_until(only_the_next_one)
+        waiting.append(set(ours(engine)))
+    assert used[1:] == waiting[:-1]
+    assert len(set().union(*used, *waiting)) == 4
     backend.close()
     assert ours(engine) == {}
 
