@@ -8,6 +8,7 @@ import sys
 import tempfile
 import threading
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -18,6 +19,7 @@ from gistpoint.sandbox.backends.docker import containers
 from gistpoint.sandbox.backends.docker.backend import DockerBackend
 from gistpoint.sandbox.backends.docker.engine import Engine, connect
 from gistpoint.sandbox.backends.docker.owners import OWNER, this_program
+from gistpoint.sandbox.limits import Limits
 
 pytestmark = pytest.mark.docker
 
@@ -157,3 +159,27 @@ def test_twenty_runs_a_tenth_of_them_killed_leave_nothing(run, engine, tmp_path,
     assert list((tmp_path / "temporary").iterdir()) == []
     commands = [entry.read_bytes() for entry in Path("/proc").glob("[0-9]*/cmdline") if entry.exists()]
     assert not [command for command in commands if b"container_entry.py" in command and mark.encode() in command]
+
+
+def test_limits_that_the_engine_ignores_are_recorded_and_set_inside(run, engine):
+    backend = DockerBackend()
+    backend._engine = replace(engine, not_enforced=("memory", "processes", "cpus"))
+    body = """
+import os, time
+def test_a():
+    children = []
+    try:
+        for _ in range(200):
+            child = os.fork()
+            if child == 0:
+                time.sleep(20); os._exit(0)
+            children.append(child)
+    except BlockingIOError: pass
+    for child in children: os.kill(child, 9)
+    assert len(children) < 60
+"""
+    report = run({"test_a.py": body}, backend=backend, limits=Limits(processes=60))
+    backend.close()
+    assert report.passed, report
+    assert report.backend.limits["not_enforced"] == "memory, processes, cpus"
+    assert "not_enforced" not in DockerBackend().record(Limits()).limits
