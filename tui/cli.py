@@ -97,10 +97,11 @@ def build_runner(
     from gistpoint.sandbox.environments import EnvironmentStore
     from gistpoint.sandbox.ladder import choose, has_consented, remember_consent
     from gistpoint.sandbox.testruns import SuiteRunner
+    from gistpoint.sandbox.wishes import wished_backend
     from gistpoint.tui.commands.consent import ask_consent
 
     locations = Locations.of_user()
-    requested = getattr(options, "sandbox", None)
+    requested = getattr(options, "sandbox", None) or wished_backend(locations.config)
     allowed = bool(getattr(options, "allow_unsandboxed", False))
     try:
         backend = choose(requested, consented=demo or allowed or has_consented(locations.config))
@@ -146,6 +147,17 @@ def parser() -> argparse.ArgumentParser:
 
     _task_commands(commands.add_parser("task", help="make, list, show and check tasks"))
     _attempt_commands(commands.add_parser("attempt", help="list and show attempts"))
+
+    doctor = commands.add_parser(
+        "doctor",
+        help="say which isolation works here, and what would mend the rest",
+        description="Tries each kind of isolation. Exit code 0 if one that isolates works, else 1; with --self-test "
+        "also 1 where an attack did not come out as promised.",
+    )
+    doctor.add_argument("--self-test", action="store_true", help="try the list of attacks against each that works")
+    doctor.add_argument("--sandbox", metavar="BACKEND", default=None, help="as if it were asked for")
+    doctor.add_argument("--json", action="store_true", help="as JSON")
+    doctor.set_defaults(run=_command("doctor", "doctor"))
 
     paths = commands.add_parser("paths", help="print where gistpoint keeps things")
     paths.add_argument("--json", action="store_true", help="as JSON")
@@ -200,7 +212,9 @@ def _attempt_commands(parser: argparse.ArgumentParser) -> None:
 
 def _isolation(parser: argparse.ArgumentParser) -> None:
     group = parser.add_argument_group("isolation")
-    group.add_argument("--sandbox", metavar="BACKEND", default=None, help="bwrap or plain")
+    group.add_argument(
+        "--sandbox", metavar="BACKEND", default=None, help="bwrap, docker, landlock or plain; overrules config.toml"
+    )
     group.add_argument(
         "--allow-unsandboxed",
         action="store_true",
