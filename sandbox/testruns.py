@@ -100,7 +100,7 @@ class SuiteRunner:
         write_control(control, request)
 
         def invocation(places: Places) -> Invocation:
-            return invoke_pytest(places, request.environment)
+            return invoke_pytest(places, request.environment, request.hash_seed)
 
         transcript = Transcript()
 
@@ -155,6 +155,8 @@ def write_control(folder: Path, request: RunRequest) -> None:
         "sentinels": sentinels,
         "select": request.select,
         "deselect": request.deselect,
+        "first": request.first,
+        "backwards": request.backwards,
         "ids_in_arguments": any("::" in argument for argument in request.environment.pytest_args),
     }
     (folder / "run.json").write_text(json.dumps(order), "utf-8")
@@ -164,7 +166,7 @@ def write_control(folder: Path, request: RunRequest) -> None:
         path.chmod(0o755 if path.is_dir() else 0o644)
 
 
-def invoke_pytest(places: Places, pins: EnvironmentPins) -> Invocation:
+def invoke_pytest(places: Places, pins: EnvironmentPins, hash_seed: int = 0) -> Invocation:
     """Return the command line and the whole environment of pytest for one run."""
     control = places.folders["control"]
     roots = [posixpath.normpath(f"{places.workspace}/{root}") for root in pins.import_roots]
@@ -182,7 +184,7 @@ def invoke_pytest(places: Places, pins: EnvironmentPins) -> Invocation:
         "TZ": "UTC",
         "COLUMNS": "120",
         "PYTHONPATH": os.pathsep.join((control, *roots, f"{control}/metadata")),
-        "PYTHONHASHSEED": "0",
+        "PYTHONHASHSEED": str(hash_seed),
         "PYTHONDONTWRITEBYTECODE": "1",
         "PYTHONNOUSERSITE": "1",
         "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1",

@@ -12,5 +12,6 @@ given = tuple(address) if isinstance(address, list) else address
 with socket.socket(family, kind) as client:
     client.settimeout(3)
     client.connect(given)
-    client.send(b"hello")
+    if kind == socket.SOCK_DGRAM:
+        client.send(b"hello")
     os.write(order["results"], client.recv(100) + b"\n")

@@ -8,6 +8,10 @@ order = json.loads(sys.argv[1])
 
 for name in os.listdir("/proc"):
     if name.isdigit():
-        with open(f"/proc/{name}/cmdline", "rb") as file:
-            if file.read().endswith(b"\0" + order["victim_mark"].encode() + b"\0"):
-                os.write(order["results"], order["token"].encode() + b"\n")
+        try:
+            with open(f"/proc/{name}/cmdline", "rb") as file:
+                seen = file.read()
+        except OSError:
+            continue
+        if seen.endswith(b"\0" + order["victim_mark"].encode() + b"\0"):
+            os.write(order["results"], order["token"].encode() + b"\n")
