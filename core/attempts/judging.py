@@ -75,13 +75,17 @@ class Judge:
             first=self._order(first),
         )
         report = self.runner.run(request, on_progress=on_progress, cancel=cancel)
-        suspicious = suspicious_names(SourceTree.open(self.task.tree_path), tree)
+        suspicious = suspicious_names(self._untouched(tree), tree)
         if suspicious and score(self.baseline, report).all_pass:
             report = self._confirmed(request, report, suspicious, cancel)
         changed = changed_targets(tree, self.answer.targets)
         result = score(self.baseline, report)
         names = [target.name for target in self.answer.targets]
         return Judgement(report, result, solved(result, names, changed), changed, suspicious)
+
+    def _untouched(self, tree: SourceTree) -> SourceTree:
+        same = tree.tar == self.task.tree_path
+        return SourceTree(tree.tar, tree.members) if same else SourceTree.open(self.task.tree_path)
 
     def _order(self, first: tuple[str, ...]) -> tuple[str, ...]:
         baseline = self.baseline
@@ -101,7 +105,7 @@ class Judge:
             return second
         lost = self.baseline.passed - second.passed
         if lost:  # tests may depend on their order: only what the original passes backwards counts
-            original = repaired_tree(SourceTree.open(self.task.tree_path), self.answer.targets)
+            original = repaired_tree(self._untouched(request.tree), self.answer.targets)
             lost &= self.runner.run(replace(again, tree=original), cancel=cancel).passed
         if not lost:
             return report

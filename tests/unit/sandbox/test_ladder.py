@@ -50,7 +50,7 @@ def test_plain_by_name_needs_consent_too():
 
 
 def test_unknown_name():
-    with pytest.raises(SandboxUnavailableError, match=r"There is no sandbox 'chroot'.*bwrap, docker, plain"):
+    with pytest.raises(SandboxUnavailableError, match=r"There is no sandbox 'chroot'.*bwrap, docker, landlock, plain"):
         ladder.choose("chroot", consented=True)
 
 
