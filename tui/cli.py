@@ -159,6 +159,15 @@ def parser() -> argparse.ArgumentParser:
     doctor.add_argument("--json", action="store_true", help="as JSON")
     doctor.set_defaults(run=_command("doctor", "doctor"))
 
+    cache = commands.add_parser("cache", help="list or clean what can be built again")
+    cache_commands = cache.add_subparsers(title="commands", metavar="COMMAND", required=True)
+    listing = cache_commands.add_parser("list", help="environments, images and leftovers, with their sizes")
+    listing.add_argument("--json", action="store_true", help="as JSON")
+    listing.set_defaults(run=_command("cache", "listing"))
+    clean = cache_commands.add_parser("clean", help="remove them; nothing of a task or an attempt is touched")
+    clean.add_argument("--json", action="store_true", help="as JSON")
+    clean.set_defaults(run=_command("cache", "clean"))
+
     paths = commands.add_parser("paths", help="print where gistpoint keeps things")
     paths.add_argument("--json", action="store_true", help="as JSON")
     paths.set_defaults(run=_command("paths", "paths"))
@@ -197,6 +206,18 @@ def _task_commands(parser: argparse.ArgumentParser) -> None:
     check.add_argument("--json", action="store_true", help="as JSON")
     _isolation(check)
     check.set_defaults(run=_command("tasks", "check"))
+
+    baseline = commands.add_parser(
+        "baseline",
+        help="record what the suite shows on another backend",
+        description="Runs the original three times and the corrupted tree once in the isolation asked for, and keeps "
+        "the result beside the task's other baselines. Ids that differ between backends are shown.",
+    )
+    baseline.add_argument("task", help="id or its beginning, a folder or a .tar.zst")
+    baseline.add_argument("--runs", type=int, default=3, metavar="N", help="of the original, three or more")
+    baseline.add_argument("--json", action="store_true", help="as JSON")
+    _isolation(baseline)
+    baseline.set_defaults(run=_command("baselines", "baseline"))
 
 
 def _attempt_commands(parser: argparse.ArgumentParser) -> None:
