@@ -26,6 +26,7 @@ from gistpoint.sandbox.backends.base import Command, Ended, Invocation, Places, 
 from gistpoint.sandbox.backends.bwrapmounts import INSIDE, SHOWN, WORK, Plan, plan_mounts, stage
 from gistpoint.sandbox.backends.probing import probe_command
 from gistpoint.sandbox.backends.seccomp import filter_program
+from gistpoint.sandbox.cgroups import Bound, Delegation, bounded, find_delegation
 from gistpoint.sandbox.limits import Limits
 from gistpoint.sandbox.process import follow, result_pipe
 
@@ -43,6 +44,7 @@ class BubblewrapBackend:
     def __init__(self, program: str | None = None) -> None:
         self._program = program or shutil.which("bwrap") or ""
         self._probe: Probe | None = None
+        self._delegated: Delegation | None = None
 
     def probe(self) -> Probe:
         """Run a trivial command with the settings of every run; the answer is kept."""
@@ -52,14 +54,15 @@ class BubblewrapBackend:
 
     def record(self, limits: Limits) -> BackendRecord:
         """Return the record of an isolated run."""
-        return BackendRecord(self.name, self._version(), isolated=True, limits=limits.record())
+        told = {**limits.record(), "memory_bound": "cgroup" if self._delegation() else "watchdog"}
+        return BackendRecord(self.name, self._version(), isolated=True, limits=told)
 
     def run(self, command: Command, *, on_line: Callable[[bytes], None], cancel: CancelToken | None = None) -> Ended:
         """Run `command` in fresh namespaces, which end with it."""
-        with result_pipe() as pipe:
+        with result_pipe() as pipe, bounded(self._delegation(), command.limits) as bound:
             plan = Plan(stage() if os.geteuid() == 0 else None)
             try:
-                process = self._start(command, plan, pipe.writing)
+                process = self._start(command, plan, pipe.writing, bound)
             finally:
                 plan.close()
             pipe.close_writing()
@@ -73,9 +76,16 @@ class BubblewrapBackend:
                     cancel=cancel,
                     kill=lambda: _kill(process),
                 )
+                if bound.was_hit():
+                    return replace(ended, stop=Stop.OUT_OF_MEMORY, exit_code=None)
                 return replace(ended, exit_code=_as_signal(ended.exit_code))
 
-    def _start(self, command: Command, plan: Plan, results: int) -> subprocess.Popen[bytes]:
+    def _delegation(self) -> Delegation:
+        if self._delegated is None:
+            self._delegated = find_delegation()
+        return self._delegated
+
+    def _start(self, command: Command, plan: Plan, results: int, bound: Bound) -> subprocess.Popen[bytes]:
         places = Places(
             workspace=f"{WORK}/repo",
             python=f"{SHOWN}/environment/bin/python",
@@ -99,11 +109,13 @@ class BubblewrapBackend:
             }
             arguments = [sys.executable, "-I", "-S", str(INSIDE / "private_mounts.py"), json.dumps(staging)]
         return subprocess.Popen(
-            arguments,
+            [*bound.prefix, *arguments],
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
-            env={},  # bubblewrap's own environment stays readable inside, as that of process 1
+            env=dict(
+                bound.environment or {}
+            ),  # bubblewrap's own environment stays readable inside, as that of process 1
             cwd="/",
             pass_fds=(results, *plan.descriptors),
             start_new_session=True,
