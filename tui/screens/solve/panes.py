@@ -106,7 +106,16 @@ class PanesScreen(RecordedScreen):
     # Panes
 
     def action_pane(self, pane: str) -> None:
-        """Show a pane and put the focus into it."""
+        """Show a pane and put the focus into it, at once: the next key is meant for it."""
+        self.show_pane(pane)
+        widget = self.query_one(_FOCUS[pane], Widget)
+        if widget.focusable:
+            self.set_focus(widget)
+        else:
+            self.call_after_refresh(widget.focus)
+
+    def show_pane(self, pane: str) -> None:
+        """Show a pane and leave the focus where it is."""
         if pane in _READING:
             self.reading.current = "notes-pane" if pane == "notes" else pane
         if pane != "console":
@@ -114,7 +123,6 @@ class PanesScreen(RecordedScreen):
                 self.set_class(name == (pane if pane in ("files", "editor") else "reading"), f"-shows-{name}")
         if pane == "editor":
             self.editor.switcher.current = "function-editor"
-        self.call_after_refresh(self.query_one(_FOCUS[pane], Widget).focus)
 
     @on(PaneTab.Clicked)
     def tab_clicked(self, message: PaneTab.Clicked) -> None:

@@ -24,7 +24,7 @@ from gistpoint.tui.screens.solve.interruptions import Interruptions
 from gistpoint.tui.screens.solve.panes import PanesScreen
 from gistpoint.tui.screens.solve.playing import Playback, StepPlayed
 from gistpoint.tui.screens.solve.recorded import PANE_EVENTS
-from gistpoint.tui.screens.solve.recording import EDIT_SECONDS
+from gistpoint.tui.screens.solve.recording import EDIT_SECONDS, HEARTBEAT_SECONDS
 from gistpoint.tui.view_models import price_words, shown_sources, shows_evidence, target_name
 from gistpoint.tui.widgets.knowledge_tree import KnowledgeTree
 
@@ -61,6 +61,7 @@ class SolveScreen(PanesScreen):
         self.draw()
         self.show_last_source()
         self.set_interval(EDIT_SECONDS, self._second)
+        self.set_interval(HEARTBEAT_SECONDS, self._recording.heartbeat)
         pane = next(name for name, event in PANE_EVENTS.items() if event is self._attempt.state.pane)
         self.action_pane(pane)
         if self._attempt.state.pause is not None:
@@ -79,6 +80,7 @@ class SolveScreen(PanesScreen):
         self._recording.flush()
         if self._playback is None:
             self._interruptions.check_idle()
+        self._recording.do(self._attempt.check_time)
         self.draw_clock()
 
     # Drawing
@@ -175,9 +177,10 @@ class SolveScreen(PanesScreen):
         if tool == "list_directory" and not call.refused and self._pane == "files":
             return
         pane = "results" if shown is None else "code"
-        self.action_pane(pane)
         if typing:
-            self.action_pane("console")
+            self.show_pane(pane)
+        else:
+            self.action_pane(pane)
 
     @on(StepPlayed)
     def step_played(self, message: StepPlayed) -> None:
