@@ -122,9 +122,9 @@ def clock_rows(clock: Clock) -> list[tuple[str, str]]:
     """Return the clocks by kind, then what they add up to, and what ran beside them."""
     rows = [(words, duration(clock.of(activity))) for activity, words in ACTIVITY_WORDS.items()]
     rows.append(("Working time (reading, exploring, editing)", duration(sum(clock.of(a) for a in ACTIVE))))
-    if clock.away:
+    if clock.away >= 1000:
         rows.append(("Program closed", duration(clock.away)))
-    if clock.asleep:
+    if clock.asleep >= 1000:
         rows.append(("Machine asleep", duration(clock.asleep)))
     return rows
 

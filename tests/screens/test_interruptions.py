@@ -148,7 +148,7 @@ async def test_what_was_half_done_is_there_when_the_attempt_goes_on(tmp_path: Pa
         assert driver.state.clock.active == 0
         assert driver.state.clock.away == 1_000_000
         await driver.press("f7")
-        assert "read_file shop/prices.py" in driver.text()
+        await driver.until(lambda: "read_file shop/prices.py" in driver.text())
 
 
 async def test_a_call_that_a_dead_process_began_is_finished(tmp_path: Path) -> None:

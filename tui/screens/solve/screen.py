@@ -28,9 +28,6 @@ from gistpoint.tui.screens.solve.recording import EDIT_SECONDS, HEARTBEAT_SECOND
 from gistpoint.tui.view_models import price_words, shown_sources, shows_evidence, target_name
 from gistpoint.tui.widgets.knowledge_tree import KnowledgeTree
 
-BREAKPOINTS: list[tuple[int, str]] | None = [(0, "-narrow"), (110, "-wide"), (150, "-very-wide")]
-"""One region; files beside it; and the editor as well."""
-
 SUBMITTING = ("submit_attempt", "replace_function")
 """Tools whose calls run the tests."""
 
@@ -40,7 +37,6 @@ class SolveScreen(PanesScreen):
 
     CSS_PATH = "solve.tcss"
     BINDINGS: ClassVar[list[BindingType]] = [*bindings_of(Scope.SOLVE)]
-    HORIZONTAL_BREAKPOINTS = BREAKPOINTS
     HELP_PAGE = "solve"
     SCOPES = (Scope.SOLVE, Scope.CONSOLE, Scope.FILES, Scope.CODE, Scope.EDITOR, Scope.RESULTS)
 
@@ -89,6 +85,13 @@ class SolveScreen(PanesScreen):
     def state_changed(self) -> None:
         """Draw what has changed; leave where the attempt is over."""
         self.draw()
+        if self.playing:
+            pending = self._attempt.state.pending
+            runs = pending is not None and pending.tool in SUBMITTING
+            if runs and not self.run_line.display:
+                self.run_line.begin("… the tests of the recorded submission run")
+            elif not runs:
+                self.run_line.end()
         self._leave_if_over()
 
     # Calls
