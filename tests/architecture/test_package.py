@@ -95,9 +95,7 @@ def _texts() -> list[tuple[str, str]]:
 def test_no_tracked_file_names_a_registry_or_a_place_of_one_machine() -> None:
     hosts = ["py" + "pi.org", "python" + "hosted.org", "registry." + "npmjs"]
     places = re.compile(
-        "(?<![\\w./])/(?:"
-        + "|".join(["work", "root", "home/[a-z]", "tmp/wt", "Users/[A-Za-z]"])
-        + ")(?:/|\\b)"
+        "(?<![\\w./])/(?:" + "|".join(["work", "root", "home/[a-z]", "tmp/wt", "Users/[A-Za-z]"]) + ")(?:/|\\b)"
     )
     for path, text in _texts():
         for host in hosts:
