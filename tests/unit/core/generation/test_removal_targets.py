@@ -67,7 +67,7 @@ def test_named_function_loses_its_body_and_gets_it_back(tmp_path: Path) -> None:
 def test_bare_name_must_be_unique(tmp_path: Path) -> None:
     tree = tree_of(FILES, tmp_path)
     assert removal_target(tree, "buy").name == "pkg/shop.py::Shop.buy"
-    with pytest.raises(SourceError, match="names 2 functions: pkg/shop.py::Shop.sell, pkg/shop.py::sell"):
+    with pytest.raises(SourceError, match=r"names 2 functions: pkg/shop\.py::Shop\.sell, pkg/shop\.py::sell"):
         removal_target(tree, "sell")
     with pytest.raises(SourceError, match="names 0 functions"):
         removal_target(tree, "nothing")
