@@ -41,7 +41,7 @@ def written(folder: Path, count: int = 5) -> Path:
     return folder / JOURNAL
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(
     items=st.lists(
         st.tuples(
@@ -132,7 +132,7 @@ def test_torn_tail_is_moved_away_when_opened_for_writing(tmp_path: Path, tail: b
 
 
 @given(cut=st.integers(0, 2000))
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 def test_cut_anywhere_loses_nothing_but_the_line_that_was_cut(
     tmp_path_factory: pytest.TempPathFactory, cut: int
 ) -> None:

@@ -34,7 +34,7 @@ def task(home: Path) -> Task:
 @pytest.fixture
 def runner(monkeypatch: pytest.MonkeyPatch) -> FakeRunner:
     runner = FakeRunner(CHECKS)
-    monkeypatch.setattr(cli, "build_runner", lambda options, demo=False: runner)
+    monkeypatch.setattr(cli, "build_runner", lambda options, demo=False, **more: runner)
     return runner
 
 
@@ -197,7 +197,7 @@ def test_task_that_only_says_it_is_the_demo_gets_no_exception_from_consent(
 ) -> None:
     asked: list[bool] = []
 
-    def refuse(options: object, demo: bool = False) -> FakeRunner:
+    def refuse(options: object, demo: bool = False, **more: object) -> FakeRunner:
         asked.append(demo)
         raise SandboxUnavailableError("No isolation works here.")
 
@@ -216,7 +216,9 @@ def test_task_that_only_says_it_is_the_demo_gets_no_exception_from_consent(
 def test_check_prints_findings_and_is_negative_where_one_failed(
     task: Task, monkeypatch: pytest.MonkeyPatch, capsys: Captured
 ) -> None:
-    monkeypatch.setattr("gistpoint.tui.commands.tasks.build_runner", lambda options, demo=False: FakeRunner(CHECKS))
+    monkeypatch.setattr(
+        "gistpoint.tui.commands.tasks.build_runner", lambda options, demo=False, **more: FakeRunner(CHECKS)
+    )
     assert cli.main(["task", "check", task.id, "--json"]) == 1
     printed = json.loads(capsys.readouterr().out)
     found = {check["name"]: check["passed"] for check in printed["checks"]}

@@ -55,7 +55,7 @@ def test_task_is_found_by_its_names(unpacked: Path, name: str) -> None:
 
 @pytest.mark.parametrize("name", ["", "nope", "a"])
 def test_unknown_task_is_told_with_the_names_of_the_others(unpacked: Path, name: str) -> None:
-    with pytest.raises(TaskError, match="it has missed-trains"):
+    with pytest.raises(TaskError, match="it has seats-together"):
         demo_task(name, unpacked)
 
 
