@@ -228,7 +228,7 @@ class SolveScreen(PanesScreen):
             return
         target = target_name(self._attempt.task)
         if target and message.name != target:
-            self.notify(f"Only {target} may be changed in this task.", severity="warning")
+            self.app.notify(f"Only {target} may be changed in this task.", severity="warning")
         elif not target and not self.start_of(message.name):
             self.notify("Its source was not shown yet: read it first.", severity="warning")
         else:

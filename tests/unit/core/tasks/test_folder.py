@@ -212,7 +212,7 @@ def test_canary_stands_in_every_file_of_ours_and_in_none_of_the_repository(folde
     assert b"canary" not in (folder / "workspace" / "tree.tar").read_bytes()
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(data=st.data(), file=st.sampled_from(["task.toml", "answer/answer.json"]))
 def test_no_damage_of_bytes_gives_anything_but_a_task_error(
     tmp_path_factory: pytest.TempPathFactory, data: st.DataObject, file: str
