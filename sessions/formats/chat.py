@@ -1,0 +1,136 @@
+"""Chat messages as such: one conversation in a JSON text, one message a line, or one conversation a line."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Literal
+
+from gistpoint.sessions.formats.messages import Turns, message_step, role_of
+from gistpoint.sessions.formats.probe import Probe
+from gistpoint.sessions.formats.protocol import BaseReader, RunEntry
+from gistpoint.sessions.formats.values import as_dict, as_list, as_str, first, objects
+from gistpoint.sessions.runs.blobs import RunFileError, SliceBlob
+from gistpoint.sessions.runs.model import Json, Run, Step
+from gistpoint.sessions.runs.reader import Raw, array_records, guarded, line_records, object_records
+from gistpoint.sessions.runs.scanning import LightKeys, Record, lines
+
+Shape = Literal["object", "array", "lines", "runs"]
+_LIGHT = LightKeys(("role", "type", "object", "tool_call_id", "call_id"))
+
+
+def _is_message(value: Json) -> bool:
+    return (
+        isinstance(value, dict)
+        and bool(role_of(value))
+        and bool({"content", "tool_calls", "output", "text"} & value.keys())
+    )
+
+
+def shape_of(probe: Probe) -> Shape | None:
+    """Return how the messages lie in the file, None if there are none."""
+    if probe.array:
+        return "array" if _is_message(probe.array[0]) else None
+    listed = [line for line in probe.lines if isinstance(line.get("messages"), list)]
+    if listed and (len(probe.lines) > 1 or b"\n" not in probe.head.strip()):
+        return "runs" if _has_more_lines(probe) else "object"
+    if isinstance(probe.object.get("messages"), list):
+        messages = as_list(probe.object["messages"])
+        return "object" if not messages or isinstance(messages[0], dict) else None
+    return "lines" if probe.lines and _is_message(probe.lines[0]) else None
+
+
+def _has_more_lines(probe: Probe) -> bool:
+    return len(probe.lines) > 1 or (len(probe.head) < probe.blob.size and b"\n{" in probe.tail)
+
+
+class ChatReader(BaseReader):
+    """Reads one conversation."""
+
+    format = "chat"
+
+    def __init__(self, probe: Probe, shape: Shape) -> None:
+        super().__init__(probe)
+        self._shape = shape
+        self._turns = Turns(shell=False)
+
+    def records(self) -> Iterator[Record]:
+        blob, start = self.probe.blob, self.probe.start
+        if self._shape == "array":
+            found = array_records(blob, start, None)
+        elif self._shape == "lines":
+            found = line_records(blob, start)
+        else:
+            found = object_records(blob, start, ("messages",), self.facts, None)
+        return guarded(found, blob, self.warnings)
+
+    def place(self, fields: Json, step_count: int) -> int:
+        return self._turns.place(fields, step_count)
+
+    def step(self, index: int, raws: Sequence[Raw]) -> Step:
+        return message_step(index, raws, shell=False)
+
+    def header(self) -> Run:
+        if self._shape in ("array", "lines"):
+            return Run(self.format, self._shape)
+        task = first(
+            {key: self.fact(key) for key in ("instance_id", "id", "task_id", "task")},
+            "instance_id",
+            "id",
+            "task_id",
+            "task",
+        )
+        return Run(self.format, self._shape, task=as_str(task), model=as_str(self.fact("model")))
+
+
+class Chat:
+    """Told by objects with a role and content, where no format that is more than that is surer."""
+
+    name = "chat"
+
+    def sniff(self, probe: Probe) -> float:
+        """Return how sure it is."""
+        shape = shape_of(probe)
+        if shape is None:
+            return 0.0
+        if shape in ("object", "runs"):
+            messages = objects((probe.lines or [probe.object])[0].get("messages"))
+            return 0.5 if messages and all(role_of(message) for message in messages[:3]) else 0.1
+        return 0.5
+
+    def runs(self, probe: Probe) -> Iterator[RunEntry]:
+        """List the conversations."""
+        shape = shape_of(probe) or "object"
+        if shape != "runs":
+            yield RunEntry("", ChatReader(probe, shape).header())
+            return
+        for id, record in _conversations(probe):
+            fields = as_dict(record.fields)
+            yield RunEntry(
+                id,
+                Run("chat", "runs", id=id, task=as_str(fields.get("instance_id")), model=as_str(fields.get("model"))),
+            )
+
+    def open(self, probe: Probe, id: str) -> ChatReader:
+        """Open one conversation."""
+        shape = shape_of(probe) or "object"
+        if shape != "runs":
+            if id:
+                raise RunFileError(f"{probe.name or 'The file'} holds one run only: there is no #{id}.")
+            return ChatReader(probe, shape)
+        for known, record in _conversations(probe):
+            if known == id or not id:
+                part = SliceBlob(probe.blob, record.start, record.end, probe.blob.name, origin=record.start)
+                return ChatReader(Probe(part, name=probe.name), "object")
+        raise RunFileError(f"{probe.name or 'The file'} has no run #{id}.")
+
+
+def _conversations(probe: Probe) -> Iterator[tuple[str, Record]]:
+    seen: dict[str, int] = {}
+    for number, record in enumerate(lines(probe.blob, probe.start), 1):
+        fields = as_dict(record.fields)
+        name = as_str(first(fields, "instance_id", "id", "task_id")) or str(number)
+        seen[name] = seen.get(name, 0) + 1
+        yield (name if seen[name] == 1 else f"{name}~{seen[name]}"), record
+
+
+FORMAT = Chat()

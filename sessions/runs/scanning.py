@@ -1,0 +1,356 @@
+"""Finds where the records of a JSON text begin and end, in one pass over its bytes, holding one chunk at a time.
+
+The text is looked at as Latin-1, so that an offset in it is an offset in the file; keys and the values that pairing
+needs are ASCII. Records are told apart by the standard library's scanner, and in files that were written with an
+indent by the lines that close a record, which is three times faster: a JSON string never holds a raw line break.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from gistpoint.sessions.runs import limits
+from gistpoint.sessions.runs.blobs import Blob
+from gistpoint.sessions.runs.loading import load_record
+from gistpoint.sessions.runs.model import Json
+
+_DECODER = json.JSONDecoder(strict=False)
+_SPACE = re.compile(r"[ \t\r\n]*")
+_TOKEN = re.compile(r'"(?:[^"\\]++|\\.)*+"|[{}\[\]]|"', re.S)
+_SCALAR = re.compile(r"[^,\]}\s]+")
+_INDENTED = re.compile(r"\[\r?\n([ \t]+)(?=[{\[])")
+_KEY_INDENT = re.compile(r"\{\r?\n([ \t]+)\"")
+
+
+class Record(NamedTuple):
+    """One raw record: its place in its member, and what of it the scanner decoded; None where that failed."""
+
+    start: int
+    end: int
+    fields: Json
+    damage: str = ""
+    member: int = 0
+
+
+@dataclass(slots=True)
+class LightKeys:
+    """Keys with short strings or integers that are all that pairing needs: indented records need no decoding."""
+
+    names: tuple[str, ...]
+
+
+class CutOffError(Exception):
+    """The text ends within a value that began at `start`."""
+
+    def __init__(self, start: int) -> None:
+        super().__init__(start)
+        self.start = start
+
+
+class DamagedError(Exception):
+    """What stands at `start` is no JSON."""
+
+    def __init__(self, start: int) -> None:
+        super().__init__(start)
+        self.start = start
+
+
+class TooLongError(Exception):
+    """The value that begins at `start` is longer than a record may be."""
+
+    def __init__(self, start: int) -> None:
+        super().__init__(start)
+        self.start = start
+
+
+class Scanner:
+    """A window that moves over a blob; positions are offsets in the blob."""
+
+    def __init__(self, blob: Blob, start: int = 0, end: int | None = None) -> None:
+        self.blob = blob
+        self.end = blob.size if end is None else end
+        self._base = start
+        self._text = ""
+        self._at = 0
+        self._read = start
+
+    @property
+    def position(self) -> int:
+        """Offset of the next character."""
+        return self._base + self._at
+
+    def seek(self, offset: int) -> None:
+        """Go on at `offset`."""
+        if self._base <= offset <= self._base + len(self._text):
+            self._at = offset - self._base
+        else:
+            self._base, self._text, self._at, self._read = offset, "", 0, offset
+
+    def _more(self, keep: int) -> bool:
+        """Read on, forgetting what stands before offset `keep`; False at the end."""
+        cut = keep - self._base
+        if cut > 0:
+            self._text = self._text[cut:]
+            self._at -= cut
+            self._base = keep
+        want = min(max(limits.CHUNK, len(self._text)), self.end - self._read, limits.RECORD)
+        data = self.blob.read(self._read, want) if want > 0 else b""
+        self._read += len(data)
+        self._text += data.decode("latin-1")
+        return bool(data)
+
+    def peek(self) -> str:
+        """Return the next character that is no white space, and stand on it; empty at the end."""
+        while True:
+            match = _SPACE.match(self._text, self._at)
+            self._at = match.end() if match else self._at
+            if self._at < len(self._text):
+                return self._text[self._at]
+            if not self._more(self.position):
+                return ""
+
+    def take(self, character: str) -> bool:
+        """Step over `character` if it comes next."""
+        if self.peek() != character:
+            return False
+        self._at += 1
+        return True
+
+    def value(self) -> tuple[Json, int, int]:
+        """Decode the value that comes next and return it with its place; raises for a cut, damaged or long one."""
+        if not self.peek():
+            raise CutOffError(self.position)
+        start = self.position
+        try:
+            found, end = _DECODER.raw_decode(self._text, self._at)
+            if end < len(self._text) or self._read >= self.end:
+                self._at = end
+                return found, start, self.position
+        except (ValueError, RecursionError):
+            pass
+        self.skip()
+        end = self.position
+        loaded, damage = load_record(self.blob, start, end)
+        if damage:
+            raise DamagedError(start)
+        return loaded, start, end
+
+    def skip(self) -> None:
+        """Step over the value that comes next without decoding it, to any depth and in bounded memory."""
+        first = self.peek()
+        start = self.position
+        if not first:
+            raise CutOffError(start)
+        if first in '"{[':
+            self._skip_nested(start)
+            return
+        while True:
+            match = _SCALAR.match(self._text, self._at)
+            if match is None or len(self._text) - self._at > limits.LONG_RECORD * 2:
+                raise DamagedError(start)
+            if match.end() < len(self._text) or not self._more(self.position):
+                self._at = match.end()
+                return
+
+    def _skip_nested(self, start: int) -> None:
+        depth = 0
+        at = start
+        while True:
+            stopped = self._base + len(self._text)
+            for match in _TOKEN.finditer(self._text, at - self._base):
+                token = self._text[match.start()]
+                if token in "{[":
+                    depth += 1
+                elif token in "}]":
+                    depth -= 1
+                elif match.end() - match.start() == 1:
+                    stopped = self._base + match.start()
+                    break
+                if depth <= 0:
+                    self._at = match.end()
+                    return
+            at = stopped
+            if self._read - stopped > limits.RECORD:
+                raise TooLongError(start)
+            self._at = stopped - self._base
+            if not self._more(stopped):
+                raise CutOffError(start)
+
+    def key(self) -> str:
+        """Read a key and its colon."""
+        start = self.position
+        if self.peek() != '"':
+            raise DamagedError(start) if self.peek() else CutOffError(start)
+        key, _, _ = self.value()
+        if not self.take(":"):
+            raise DamagedError(start) if self.peek() else CutOffError(start)
+        return str(key)
+
+    def elements(self, light: LightKeys | None = None) -> Iterator[Record]:
+        """Yield the elements of the array that begins here, and stand behind it at the end."""
+        if not self._text:
+            self.peek()
+        if self.peek() != "[":
+            raise DamagedError(self.position)
+        while len(self._text) - self._at < 4096 and self._more(self.position):
+            pass
+        match = _INDENTED.match(self._text, self._at)
+        if light is not None and match is not None:
+            unit = _KEY_INDENT.match(self._text, match.end())
+            if unit is not None and unit[1].startswith(match[1]) and len(unit[1]) > len(match[1]):
+                yield from self._indented(match[1], unit[1], light)
+                return
+        self._at += 1
+        yield from self._spelled_out()
+
+    def _spelled_out(self) -> Iterator[Record]:
+        if self.take("]"):
+            return
+        while True:
+            yield self.record()
+            if self.take(","):
+                continue
+            if self.take("]"):
+                return
+            raise DamagedError(self.position) if self.peek() else CutOffError(self.position)
+
+    def record(self) -> Record:
+        """Read the value that comes next as a record, damaged or not; raises only where the text ends."""
+        try:
+            fields, start, end = self.value()
+        except DamagedError as error:
+            if self.position <= error.start:
+                raise
+            return Record(error.start, self.position, None, "can't be decoded")
+        return Record(start, end, fields)
+
+    def _indented(self, indent: str, keys: str, light: LightKeys) -> Iterator[Record]:
+        """Take lines at `indent` as borders of records; keys of a record stand at `keys`, the array's end before."""
+        outer = indent[: 2 * len(indent) - len(keys)] if 2 * len(indent) > len(keys) else ""
+        names = "|".join(re.escape(name) for name in light.names)
+        pattern = re.compile(
+            rf'\n(?:{indent}([^ \t\r\n])|{keys}"({names})": ?(?:"([^"\\\n]*)"|(-?\d{{1,18}}))|{outer}(\]))'
+        )
+        start, fields = -1, dict[str, Json]()
+        line = self.position
+        while True:
+            complete = self._read >= self.end
+            last = len(self._text) if complete else max(self._text.rfind("\n"), line - self._base)
+            for match in pattern.finditer(self._text, line - self._base, last if complete else last + 1):
+                what, name = match[1], match[2]
+                here = self._base + match.end() - 1
+                if name is not None:
+                    fields[name] = match[3] if match[4] is None else int(match[4])
+                elif what is None:
+                    if start >= 0:
+                        yield Record(start, here, None, "is not closed")
+                    self._at = match.end()
+                    return
+                elif what in "}]" and start >= 0:
+                    yield Record(start, here + 1, fields)
+                    start, fields = -1, {}
+                elif what in "{[":
+                    if start >= 0:
+                        yield Record(start, here, None, "is not closed")
+                    empty = self._text[match.end() : match.end() + 1] in ("}", "]")
+                    if empty:
+                        yield Record(here, here + 2, {})
+                    start, fields = (-1 if empty else here), {}
+                elif start < 0 and what not in "}]":
+                    yield self._one_line(match.end() - 1)
+            line = self._base + last
+            if start >= 0 and line - start > limits.RECORD:
+                raise TooLongError(start)
+            self._at = last
+            if complete or not self._more(line):
+                raise CutOffError(start if start >= 0 else line)
+
+    def _one_line(self, at: int) -> Record:
+        end = self._text.find("\n", at)
+        end = len(self._text) if end < 0 else end
+        line = self._text[at:end].rstrip("\r, ")
+        try:
+            found: Json = json.loads(line)
+        except (ValueError, RecursionError):
+            return Record(self._base + at, self._base + at + len(line), None, "can't be decoded")
+        return Record(self._base + at, self._base + at + len(line), found)
+
+
+def members(scanner: Scanner, wants: Callable[[str], bool]) -> Iterator[tuple[str, Json, int, int]]:
+    """Yield the members of the object that begins here: key, value and place.
+
+    Where `wants` is true for a key, nothing has been read of its value yet and the scanner stands before it; the
+    caller reads it. Other values are decoded if they are no longer than a long record, else stepped over as None.
+    """
+    if not scanner.take("{"):
+        raise DamagedError(scanner.position)
+    if scanner.take("}"):
+        return
+    while True:
+        key = scanner.key()
+        scanner.peek()
+        start = scanner.position
+        if wants(key):
+            yield key, None, start, start
+        else:
+            yield (key, *_bounded_value(scanner))
+        if scanner.take(","):
+            continue
+        if scanner.take("}"):
+            return
+        raise DamagedError(scanner.position) if scanner.peek() else CutOffError(scanner.position)
+
+
+def _bounded_value(scanner: Scanner) -> tuple[Json, int, int]:
+    scanner.peek()
+    start = scanner.position
+    scanner.skip()
+    end = scanner.position
+    if end - start > limits.LONG_RECORD:
+        return None, start, end
+    return load_record(scanner.blob, start, end)[0], start, end
+
+
+def lines(blob: Blob, start: int = 0) -> Iterator[Record]:
+    """Yield the lines of a JSONL text as records; empty ones are left out."""
+    held: list[bytes] = []
+    begun, offset, size = start, start, blob.size
+    while offset < size:
+        chunk = blob.read(offset, limits.CHUNK)
+        if not chunk:
+            break
+        at = 0
+        while (found := chunk.find(b"\n", at)) >= 0:
+            end = offset + found
+            yield from _line(blob, held, chunk[at:found], begun, end)
+            held = []
+            at, begun = found + 1, end + 1
+        offset += len(chunk)
+        if offset - begun <= limits.LONG_RECORD:
+            held.append(chunk[at:])
+        else:
+            held = []
+    if offset > begun:
+        yield from _line(blob, held, b"", begun, offset, last=True)
+
+
+def _line(blob: Blob, held: list[bytes], rest: bytes, start: int, end: int, last: bool = False) -> Iterator[Record]:
+    if end - start > limits.RECORD:
+        yield Record(start, end, None, f"is longer than {limits.RECORD >> 20} MB")
+        return
+    raw = b"".join([*held, rest]) if held else rest
+    if len(raw) < end - start:
+        fields, damage = load_record(blob, start, end)
+        yield Record(start, end, fields, damage)
+        return
+    text = raw.strip(b" \t\r\0\xef\xbb\xbf")
+    if not text:
+        return
+    try:
+        yield Record(start, end, _DECODER.decode(text.decode("latin-1")))
+    except (ValueError, RecursionError):
+        yield Record(start, end, None, "is cut off" if last else "can't be decoded")
