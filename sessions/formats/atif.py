@@ -130,17 +130,24 @@ def _flags(value: dict[str, Json], extra: dict[str, Json], results: tuple[Result
 
 def _call(item: dict[str, Json]) -> Call:
     arguments = item.get("arguments")
-    raw = as_dict(as_dict(item.get("extra")).get("gistpoint")).get("arguments")
     parsed = arguments if isinstance(arguments, dict) else None
-    if isinstance(raw, str):
-        return Call(as_str(item.get("tool_call_id")), as_str(item.get("function_name")), raw, parsed or None)
+    ours = as_dict(as_dict(item.get("extra")).get("gistpoint"))
+    if ours:
+        return Call(
+            as_str(ours.get("id")),
+            as_str(ours.get("tool")),
+            as_text(ours.get("arguments")),
+            parsed if ours.get("parsed") else None,
+        )
     return Call(as_str(item.get("tool_call_id")), as_str(item.get("function_name")), compact(arguments), parsed)
 
 
 def _result(item: dict[str, Json], calls: tuple[Call, ...]) -> tuple[Result, list[str], bool]:
     extra = as_dict(item.get("extra"))
     identity = as_str(item.get("source_call_id"))
-    guessed = not identity and len(calls) == 1 and "gistpoint" not in extra
+    ours = as_dict(extra.get("gistpoint"))
+    guessed = not identity and len(calls) == 1 and not ours
+    identity = as_str(ours["call_id"]) if "call_id" in ours else identity
     duration = as_float(extra.get("duration_ms"))
     result = Result(
         calls[0].id if guessed else identity,

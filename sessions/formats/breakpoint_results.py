@@ -103,11 +103,13 @@ class _Reader(BaseReader):
         shown += [
             as_text(item) if isinstance(item, str) else dumped(item) for item in as_list(tests.get("failures_info"))
         ]
-        counts = {key: as_int(tests.get(key)) for key in ("passed", "failed", "deselected") if key in tests}
+        counts: dict[str, Json] = {
+            key: as_int(tests.get(key)) for key in ("passed", "failed", "deselected") if key in tests
+        }
         failed = bool(tests.get("failed") or tests.get("had_execution_error"))
         return Step(
             index, Actor.ENVIRONMENT, StepKind.SCORE, raws[0].range, tuple(raw.range for raw in raws), label="result",
-            text=f"score {as_str(value.get('score')) or 'none'}", state={**counts},
+            text=f"score {as_str(value.get('score')) or 'none'}", state=counts,
             results=(Result("", "\n".join(part for part in shown if part), failed),),
             flags=frozenset({"error"} if failed else ()),
         )  # fmt: skip

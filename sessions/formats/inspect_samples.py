@@ -136,7 +136,7 @@ class MonolithSample(_Sample):
             yield from object_records(self.probe.blob, self.probe.start, ("messages",), {}, None)
 
     def header(self) -> Run:
-        sample = {
+        sample: dict[str, Json] = {
             **{key: self.probe.object[key] for key in ("id", "epoch") if key in self.probe.object},
             **self._summary,
             **self.facts,

@@ -126,7 +126,7 @@ def _turn(
     call, answer = kinds["tool_call"], kinds.get("tool_result")
     arguments = as_dict(call.get("arguments"))
     calls = (Call(as_str(call.get("call_id")), as_str(call.get("tool")), compact(call.get("arguments")), arguments),)
-    results = ()
+    results: tuple[Result, ...] = ()
     if answer is not None:
         duration = as_float(answer.get("duration_ms"))
         refused = as_bool(answer.get("refused"))

@@ -20,11 +20,12 @@ from gistpoint.sessions.formats.values import (
     objects,
 )
 from gistpoint.sessions.runs.blobs import RunFileError, SliceBlob
+from gistpoint.sessions.runs.loading import load_record
 from gistpoint.sessions.runs.model import Json, Run, Step, Tokens
 from gistpoint.sessions.runs.reader import Raw, array_records, guarded, line_records, object_records
 from gistpoint.sessions.runs.scanning import LightKeys, Record, lines
 
-Shape = Literal["array", "lines", "runs", "object"]
+Shape = Literal["array", "lines", "runs", "object", "folder"]
 
 
 class _Reader(BaseReader):
@@ -39,6 +40,8 @@ class _Reader(BaseReader):
 
     def records(self) -> Iterator[Record]:
         blob, start = self.probe.blob, self.probe.start
+        if self._shape == "folder":
+            return self._files()
         if self._shape == "array":
             light = (
                 LightKeys(("id", "cause", "action", "observation"))
@@ -52,6 +55,14 @@ class _Reader(BaseReader):
             found = object_records(blob, start, ("history",), self.facts, None)
         return guarded(found, blob, self.warnings)
 
+    def _files(self) -> Iterator[Record]:
+        self.blobs = self.probe.parts
+        for number, blob in enumerate(self.blobs):
+            fields, damage = load_record(blob, 0, blob.size)
+            if damage:
+                self.warnings.append(f"{blob.name} {damage}; it is shown raw.")
+            yield Record(0, blob.size, fields, damage, number)
+
     def place(self, fields: Json, step_count: int) -> int:
         event = as_dict(fields)
         if event.get("key") == "stats":
@@ -62,24 +73,25 @@ class _Reader(BaseReader):
         return event_step(index, raws)
 
     def header(self) -> Run:
-        if self._shape in ("array", "lines"):
-            sample = self.probe.array[:3] if self._shape == "array" else self.probe.lines[:3]
+        if self._shape in ("array", "lines", "folder"):
+            sample = self.probe.array[:3] if self._shape == "array" else [self.probe.object, *self.probe.lines[:3]]
             version = "V1" if any("kind" in as_dict(event) for event in sample) else "V0"
-            return Run(self.format, version, **_totals(self._stats))
+            tokens, cost = _totals(self._stats)
+            return Run(self.format, version, tokens=tokens, cost=cost)
         return header_of({key: self.fact(key) for key in _HEADER_KEYS}, self._id)
 
 
-def _totals(stats: dict[str, Json]) -> dict[str, Tokens | float | None]:
+def _totals(stats: dict[str, Json]) -> tuple[Tokens, float | None]:
     used = [as_dict(item) for item in stats.values()]
     if not used:
-        return {}
+        return Tokens(), None
     counts = [as_dict(item.get("accumulated_token_usage")) for item in used]
     tokens = Tokens(
         sum(as_int(item.get("prompt_tokens")) or 0 for item in counts),
         sum(as_int(item.get("completion_tokens")) or 0 for item in counts),
         sum(as_int(item.get("cache_read_tokens")) or 0 for item in counts),
     )
-    return {"tokens": tokens, "cost": sum(as_float(item.get("accumulated_cost")) or 0.0 for item in used)}
+    return tokens, sum(as_float(item.get("accumulated_cost")) or 0.0 for item in used)
 
 
 _HEADER_KEYS = (
@@ -165,6 +177,8 @@ class OpenHands:
         return 0.9 if self._shape(probe) else 0.0
 
     def _shape(self, probe: Probe) -> Shape | None:
+        if probe.parts:
+            return "folder" if _is_event(probe.object) else None
         opening = probe.array[:3]
         if opening and (
             any(_is_event(item) for item in opening) or any(_is_event(item) for item in as_list(opening[0]))
@@ -224,8 +238,6 @@ def _named(probe: Probe) -> Iterator[tuple[str, Record]]:
 
 def object_lines(probe: Probe) -> Iterator[Record]:
     """Yield the whole text as one record: an output line that somebody saved indented."""
-    from gistpoint.sessions.runs.loading import load_record
-
     fields, damage = load_record(probe.blob, probe.start, probe.blob.size)
     yield Record(probe.start, probe.blob.size, fields, damage)
 

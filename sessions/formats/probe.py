@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from gistpoint.sessions.runs.blobs import Blob
 
 _DECODER = json.JSONDecoder(strict=False)
+_COLON = re.compile(r"\s*:\s*")
 _SPACE = re.compile(r"[\s,:]*")
 _DEEPEST = 12
 
@@ -36,17 +37,29 @@ class Probe:
         archive: Archive | None = None,
         sibling: Callable[[str], Blob | None] = _no_sibling,
         siblings: Callable[[], tuple[str, ...]] = tuple,
+        parts: Sequence[Blob] = (),
     ) -> None:
+        """`parts` are the files of a run that is a folder of one file an event; `blob` is the first of them."""
         self.blob = blob
         self.name = name
         self.archive = archive
         self.sibling = sibling
         self.siblings = siblings
+        self.parts = parts
+        self._wide = False
 
     @cached_property
     def head(self) -> bytes:
-        """The first bytes."""
-        return self.blob.read(0, limits.HEAD)
+        """The first bytes: a quarter of what may be looked at, until `widen` is called."""
+        return self.blob.read(0, limits.HEAD if self._wide else limits.HEAD // 4)
+
+    def widen(self) -> None:
+        """Look at more of the head from now on."""
+        if not self._wide:
+            self._wide = True
+            if len(self.head) < self.blob.size:
+                for name in ("head", "start", "text", "top", "object", "array", "lines"):
+                    self.__dict__.pop(name, None)
 
     @cached_property
     def tail(self) -> bytes:
@@ -66,7 +79,7 @@ class Probe:
     @cached_property
     def top(self) -> Json:
         """The first value of the text, as much of it as the head holds."""
-        return prefix_value(self.text, 0, 0)
+        return prefix_value(self.text, 0) if len(self.head) >= self.blob.size else _prefix(self.text, 0, 0)
 
     @cached_property
     def object(self) -> dict[str, Json]:
@@ -108,14 +121,24 @@ class Probe:
 
         A first look that costs nothing; the index finds the real one.
         """
-        text = self.tail.decode("utf-8", "replace")
-        for match in reversed(list(re.finditer(rf'(?<!\\)"{re.escape(key)}"\s*:\s*', text))):
+        text = self._tail_text
+        end = len(text)
+        name = f'"{key}"'
+        while (at := text.rfind(name, 0, end)) >= 0:
+            end = at
+            colon = _COLON.match(text, at + len(name))
+            if colon is None or text[at - 1 : at] == "\\":
+                continue
             try:
-                value: Json = _DECODER.raw_decode(text, match.end())[0]
+                value: Json = _DECODER.raw_decode(text, colon.end())[0]
             except (ValueError, RecursionError):
                 continue
             return value
         return None
+
+    @cached_property
+    def _tail_text(self) -> str:
+        return self.tail.decode("utf-8", "replace")
 
     def early(self, key: str) -> Json:
         """Return the value of a key of the top object from either end."""
@@ -123,16 +146,22 @@ class Probe:
         return self.late(key) if value is None else value
 
 
-def prefix_value(text: str, at: int, depth: int) -> Json:
+def prefix_value(text: str, at: int) -> Json:
     """Decode the value at `at`, as much of it as there is: open objects and arrays with what they hold so far."""
-    opening = text[at : at + 1]
     try:
         value: Json = _DECODER.raw_decode(text, at)[0]
-        return value
     except (ValueError, RecursionError):
-        pass
+        return _prefix(text, at, 0)
+    return value
+
+
+def _prefix(text: str, at: int, depth: int) -> Json:
+    """Decode a value that is known to be cut."""
+    opening = text[at : at + 1]
+    if opening == '"':
+        return text[at + 1 :][:4096]
     if depth >= _DEEPEST or opening not in ("{", "["):
-        return text[at + 1 :][:4096] if opening == '"' else None
+        return None
     return _prefix_object(text, at + 1, depth) if opening == "{" else _prefix_array(text, at + 1, depth)
 
 
@@ -145,16 +174,19 @@ def _prefix_object(text: str, at: int, depth: int) -> Json:
     found: dict[str, Json] = {}
     while True:
         at = _next(text, at)
+        if text[at : at + 1] != '"':
+            return found
         try:
             key, at = _DECODER.raw_decode(text, at)
         except (ValueError, RecursionError):
             return found
         at = _next(text, at)
+        if at >= len(text):
+            return found
         try:
             found[str(key)], at = _DECODER.raw_decode(text, at)
         except (ValueError, RecursionError):
-            if at < len(text):
-                found[str(key)] = prefix_value(text, at, depth + 1)
+            found[str(key)] = _prefix(text, at, depth + 1)
             return found
 
 
@@ -162,10 +194,11 @@ def _prefix_array(text: str, at: int, depth: int) -> Json:
     found: list[Json] = []
     while True:
         at = _next(text, at)
+        if text[at : at + 1] in ("", "]", "}"):
+            return found
         try:
             value, at = _DECODER.raw_decode(text, at)
         except (ValueError, RecursionError):
-            if at < len(text) and text[at] not in "]}":
-                found.append(prefix_value(text, at, depth + 1))
+            found.append(_prefix(text, at, depth + 1))
             return found
         found.append(value)

@@ -13,6 +13,7 @@ import zlib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from io import RawIOBase
+from typing import IO, cast
 
 from gistpoint.sessions.runs import limits
 from gistpoint.sessions.runs.blobs import Blob, RunFileError, SliceBlob, spool
@@ -112,19 +113,24 @@ class _BlobFile(RawIOBase):
         self.length = blob.size - start if size is None else size
 
     def readable(self) -> bool:
+        """Yes."""
         return True
 
     def seekable(self) -> bool:
+        """Yes."""
         return True
 
     def seek(self, offset: int, whence: int = 0) -> int:
+        """Go to an offset."""
         self.at = max(0, offset + (0, self.at, self.length)[whence])
         return self.at
 
     def tell(self) -> int:
+        """Return the offset."""
         return self.at
 
     def read(self, size: int | None = -1) -> bytes:
+        """Return up to `size` bytes."""
         left = max(0, self.length - self.at)
         data = self.blob.read(self.start + self.at, left if size is None or size < 0 else min(size, left))
         self.at += len(data)
@@ -134,9 +140,8 @@ class _BlobFile(RawIOBase):
 def _unzstd(blob: Blob, start: int, size: int) -> Iterator[bytes]:
     import zstandard
 
-    reader = zstandard.ZstdDecompressor(max_window_size=1 << 27).stream_reader(
-        _BlobFile(blob, start, size), read_across_frames=True
-    )
+    source = cast("IO[bytes]", _BlobFile(blob, start, size))
+    reader = zstandard.ZstdDecompressor(max_window_size=1 << 27).stream_reader(source, read_across_frames=True)
     while True:
         try:
             piece = reader.read(limits.CHUNK // 4)

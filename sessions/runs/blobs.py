@@ -48,9 +48,11 @@ class FileBlob:
 
     @property
     def size(self) -> int:
+        """Bytes, as of now."""
         return os.fstat(self._descriptor).st_size
 
     def read(self, offset: int, length: int) -> bytes:
+        """Return up to `length` bytes from `offset`."""
         try:
             return os.pread(self._descriptor, length, offset)
         except OSError as error:
@@ -62,6 +64,24 @@ class FileBlob:
             os.close(descriptor)
 
 
+class PathBlob:
+    """A small file of many, open only while it is read."""
+
+    def __init__(self, path: Path, name: str) -> None:
+        self.path = path
+        self.name = name
+
+    @property
+    def size(self) -> int:
+        """Bytes, as of now."""
+        return self.path.stat().st_size
+
+    def read(self, offset: int, length: int) -> bytes:
+        """Return up to `length` bytes from `offset`."""
+        with self.path.open("rb") as file:
+            return os.pread(file.fileno(), length, offset)
+
+
 class BytesBlob:
     """Bytes in memory."""
 
@@ -71,9 +91,11 @@ class BytesBlob:
 
     @property
     def size(self) -> int:
+        """Bytes."""
         return len(self.data)
 
     def read(self, offset: int, length: int) -> bytes:
+        """Return up to `length` bytes from `offset`."""
         return self.data[offset : offset + length]
 
 
@@ -82,17 +104,19 @@ class SliceBlob:
 
     def __init__(self, whole: Blob, start: int, end: int, name: str = "", *, origin: int = 0) -> None:
         """`origin` is what its offsets count from in the file that the user knows; 0 for a member of an archive."""
-        self.whole = whole
-        self.origin = origin + (whole.origin if isinstance(whole, SliceBlob) and origin else 0)
+        self.whole: Blob = whole
+        self.origin: int = origin + (whole.origin if isinstance(whole, SliceBlob) and origin else 0)
         self.start = start
         self.end = end
         self.name = name
 
     @property
     def size(self) -> int:
+        """Bytes."""
         return self.end - self.start
 
     def read(self, offset: int, length: int) -> bytes:
+        """Return up to `length` bytes from `offset`."""
         length = min(length, self.end - self.start - offset)
         return self.whole.read(self.start + offset, length) if length > 0 else b""
 
@@ -106,6 +130,7 @@ class _TemporaryBlob:
         self.name = name
 
     def read(self, offset: int, length: int) -> bytes:
+        """Return up to `length` bytes from `offset`."""
         return os.pread(self._file.fileno(), length, offset)
 
 

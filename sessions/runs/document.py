@@ -219,6 +219,12 @@ class RunDocument:
         blob = next((blob for blob in self._reader.blobs if blob.name == text.source.member), self._reader.blobs[0])
         yield from text_pieces(blob, text.source)
 
+    def step_covering(self, member: int, offset: int) -> int | None:
+        """Return the step that a byte belongs to, building the index that far; None between records."""
+        while not self._finished and self._position <= (member, offset):
+            self._advance(lambda: self._position > (member, offset))
+        return self.step_at(member, offset)
+
     def step_at(self, member: int, offset: int) -> int | None:
         """Return the step that a byte belongs to, as far as the index goes."""
         with self._lock:

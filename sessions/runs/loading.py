@@ -11,7 +11,6 @@ from gistpoint.sessions.runs import limits
 from gistpoint.sessions.runs.blobs import Blob
 from gistpoint.sessions.runs.model import ByteRange, CutText, Json
 
-_STRING = re.compile(rb'"(?:[^"\\]++|\\.)*+"', re.S)
 _WHOLE_ESCAPES = re.compile(rb'(?:[^"\\]++|\\u[0-9a-fA-F]{4}|\\[^u])*+', re.S)
 
 
@@ -43,17 +42,35 @@ def _decode_long(raw: bytes, member: str, offset: int) -> Json:
     cut: dict[str, CutText] = {}
     parts: list[bytes] = []
     at = 0
-    for match in _STRING.finditer(raw):
-        if match.end() - match.start() < limits.LONG_STRING:
-            continue
+    for start, end in _long_strings(raw):
         name = f"{nonce}{len(cut)}"
-        source = ByteRange(member, offset + match.start(), offset + match.end())
-        head = raw[match.start() + 1 : match.start() + 1 + limits.STRING_HEAD]
-        cut[name] = CutText(_text_of(head), source)
-        parts += (raw[at : match.start()], b'"', name.encode(), b'"')
-        at = match.end()
+        head = raw[start + 1 : start + 1 + limits.STRING_HEAD]
+        cut[name] = CutText(_text_of(head), ByteRange(member, offset + start, offset + end))
+        parts += (raw[at:start], b'"', name.encode(), b'"')
+        at = end
     parts.append(raw[at:])
     return _restore(_decode(b"".join(parts)), cut) if cut else _decode(raw)
+
+
+def _long_strings(raw: bytes) -> Iterator[tuple[int, int]]:
+    """Yield the place of each string literal that is long, quotes included, by hopping from quote to quote."""
+    opening = raw.find(b'"')
+    while opening >= 0:
+        closing = raw.find(b'"', opening + 1)
+        while closing >= 0 and _is_escaped(raw, closing, opening):
+            closing = raw.find(b'"', closing + 1)
+        if closing < 0:
+            return
+        if closing - opening >= limits.LONG_STRING:
+            yield opening, closing + 1
+        opening = raw.find(b'"', closing + 1)
+
+
+def _is_escaped(raw: bytes, quote: int, opening: int) -> bool:
+    before = quote
+    while before - 1 > opening and raw[before - 1] == 0x5C:
+        before -= 1
+    return (quote - before) % 2 == 1
 
 
 def _restore(value: Json, cut: dict[str, CutText]) -> Json:

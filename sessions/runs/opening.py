@@ -5,16 +5,19 @@ An ID is percent-encoded. Within an archive it is the member, and for a member w
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from urllib.parse import quote, unquote
 
 from gistpoint.sessions.formats.probe import Probe
 from gistpoint.sessions.formats.registry import recognise
+from gistpoint.sessions.runs import limits
 from gistpoint.sessions.runs.archives import Archive, opened
-from gistpoint.sessions.runs.blobs import Blob, FileBlob, RunFileError, SliceBlob
+from gistpoint.sessions.runs.blobs import Blob, FileBlob, PathBlob, RunFileError, SliceBlob
 from gistpoint.sessions.runs.document import RunDocument
 
 JOURNAL = "journal.jsonl"
+EVENT_FILE = re.compile(r"event-\d{1,12}-[\w-]{1,80}\.json")
 
 
 def split_name(name: str) -> tuple[Path, str]:
@@ -45,6 +48,7 @@ def open_run(name: str | Path) -> RunDocument:
         path = path / JOURNAL
     probe, rest = probe_of(path, id)
     format = recognise(probe)
+    probe.widen()
     run = unquote(rest)
     if not run:
         run = _only(format.runs(probe), probe.name)
@@ -77,6 +81,9 @@ def probe_of(path: Path, id: str = "") -> tuple[Probe, str]:
     if not path.exists():
         raise RunFileError(f"{path} does not exist.")
     if path.is_dir():
+        events = event_files(path)
+        if events:
+            return Probe(events[0], name=str(path), parts=events), id
         raise RunFileError(f"{path} is a folder of several files.", hint="Name one of them, or list the folder.")
     if not path.is_file():
         raise RunFileError(f"{path} is no regular file.")
@@ -84,6 +91,16 @@ def probe_of(path: Path, id: str = "") -> tuple[Probe, str]:
     if isinstance(blob, Archive):
         return _in_archive(path, blob, id)
     return Probe(blob, name=str(path), sibling=_Siblings(path).open, siblings=_Siblings(path).names), id
+
+
+def event_files(folder: Path) -> list[PathBlob]:
+    """Return the files of a run that is kept as one file an event, in order; none if the folder is no such run."""
+    inner = folder / "events"
+    if not inner.is_dir():
+        return []
+    found = [entry for entry in inner.iterdir() if EVENT_FILE.fullmatch(entry.name) and entry.is_file()]
+    found.sort(key=lambda entry: (len(entry.name.split("-")[1]), entry.name))
+    return [PathBlob(entry, f"events/{entry.name}") for entry in found[: limits.MEMBERS]]
 
 
 def is_log(archive: Archive) -> bool:
