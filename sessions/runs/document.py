@@ -192,11 +192,10 @@ class RunDocument:
             self._cached_bytes -= gone
 
     def steps(self) -> Iterator[Step]:
-        """Yield every step, in order."""
-        index = 0
-        while self.ensure(index):
+        """Yield every step, in order and complete: the index is built first, because results may come late."""
+        self.build()
+        for index in range(self.step_count):
             yield self.step(index)
-            index += 1
 
     def raw(self, index: int, limit: int | None = None) -> bytes:
         """Return the raw records of a step, one below the other, up to `limit` bytes in all."""

@@ -9,6 +9,9 @@ HEAD = 1 << 16
 RECORD = 64 << 20
 """Bytes of the longest record that is decoded."""
 
+DEPTH = 10_000
+"""Brackets that may be open at once in a value that is stepped over; what is decoded has the interpreter's limit."""
+
 LONG_RECORD = 1 << 20
 """Bytes from which a record's long strings are decoded only in part."""
 

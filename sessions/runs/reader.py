@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
+from gistpoint.sessions.runs import limits
 from gistpoint.sessions.runs.blobs import Blob
 from gistpoint.sessions.runs.model import Actor, ByteRange, Json, Run, Step, StepKind
 from gistpoint.sessions.runs.scanning import (
@@ -14,6 +15,7 @@ from gistpoint.sessions.runs.scanning import (
     LightKeys,
     Record,
     Scanner,
+    TooDeepError,
     TooLongError,
     lines,
     members,

@@ -67,6 +67,10 @@ class TooLongError(Exception):
         self.start = start
 
 
+class TooDeepError(TooLongError):
+    """The value that begins at `start` is nested deeper than any honest one."""
+
+
 class Scanner:
     """A window that moves over a blob; positions are offsets in the blob."""
 
@@ -165,6 +169,8 @@ class Scanner:
                 token = self._text[match.start()]
                 if token in "{[":
                     depth += 1
+                    if depth > limits.DEPTH:
+                        raise TooDeepError(start)
                 elif token in "}]":
                     depth -= 1
                 elif match.end() - match.start() == 1:

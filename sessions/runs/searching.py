@@ -20,6 +20,8 @@ from gistpoint.sessions.runs.opening import open_run
 
 _TIMEOUT_S = 2.0
 _AROUND = 80
+_LATEST_RESULT = 64
+"""Steps by which the index runs ahead of a search, because a result may come after the steps that follow its call."""
 
 
 class SearchError(UserError):
@@ -172,7 +174,7 @@ def search_document(document: RunDocument, query: Query, *, cancel: CancelToken 
 def _candidates(document: RunDocument, query: Query, cancel: CancelToken | None) -> Iterator[int]:
     if query.forms is None or document.header.format not in _PLAIN:
         index = 0
-        while document.ensure(index):
+        while document.ensure(index + _LATEST_RESULT) or index < document.step_count:
             if cancel is not None:
                 cancel.check()
             yield index
