@@ -1,5 +1,6 @@
 """Writes any run as ATIF 1.7. What ATIF has no place for goes into `extra.gistpoint`, so that reading it back loses
-nothing but byte ranges."""
+nothing but byte ranges.
+"""
 
 from __future__ import annotations
 
@@ -76,8 +77,8 @@ def _foot(run: Run) -> dict[str, Json]:
         "agent": run.agent,
         "actor": run.actor.value,
         "prompt": run.prompt,
-        "warnings": list(run.warnings),
-        "derived": sorted(run.derived),
+        "warnings": [*run.warnings],
+        "derived": [*sorted(run.derived)],
     }
     extra["gistpoint"] = ours
     return {**({"final_metrics": final} if final else {}), "extra": extra}
@@ -163,8 +164,8 @@ def _kept(document: RunDocument, step: Step, *, agent: bool) -> dict[str, Json]:
         "started": step.started, "ended": step.ended, "cost": step.cost, "model": step.model,
         "tokens": {"prompt": step.tokens.prompt, "completion": step.tokens.completion,
                    "cached": step.tokens.cached, "reasoning": step.tokens.reasoning},
-        "state": dict(step.state), "flags": sorted(step.flags - {"long"}), "derived": sorted(step.derived),
-        "links": list(step.links),
+        "state": dict(step.state), "flags": [*sorted(step.flags - {"long"})], "derived": [*sorted(step.derived)],
+        "links": [*step.links],
     }  # fmt: skip
     if not agent and step.thought:
         kept["thought"] = _whole(document, step.thought)

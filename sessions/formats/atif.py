@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from gistpoint.sessions.formats.calls import edits_of, kind_of
 from gistpoint.sessions.formats.probe import Probe
-from gistpoint.sessions.formats.protocol import BaseReader, RunEntry, actor_of
+from gistpoint.sessions.formats.protocol import BaseReader, RunEntry, RunNames, actor_of
 from gistpoint.sessions.formats.values import (
     as_bool,
     as_dict,
@@ -101,7 +101,7 @@ def _step(index: int, value: dict[str, Json], raws: Sequence[Raw]) -> Step:
         index, actor_of(source), kind, raws[0].range, tuple(raw.range for raw in raws), label=source,
         thought=as_text(value.get("reasoning_content")), text=as_text(value.get("message")), calls=calls,
         results=results, started=started,
-        tokens=Tokens(as_int(metrics.get("prompt_tokens")), as_int(metrics.get("completion_tokens")), as_int(metrics.get("cached_tokens"))),
+        tokens=Tokens(*(as_int(metrics.get(f"{name}_tokens")) for name in ("prompt", "completion", "cached"))),
         cost=as_float(metrics.get("cost_usd")), model=as_str(value.get("model_name")), edits=edits_of(calls),
         flags=frozenset(_flags(value, extra, results)), derived=frozenset(derived),
         links=tuple(link for _, links, _ in pairs for link in links), id=as_str(value.get("step_id")),
@@ -247,10 +247,11 @@ def _embedded(probe: Probe, depth: int = 0) -> Iterator[tuple[str, Probe]]:
                 found += scanner.elements() if scanner.peek() == "[" else [scanner.record()]
     except (CutOffError, DamagedError, TooLongError):
         pass
+    names = RunNames()
     for number, record in enumerate(found, 1):
         part = SliceBlob(probe.blob, record.start, record.end, probe.blob.name, origin=record.start)
         inner = Probe(part, name=probe.name, sibling=probe.sibling, siblings=probe.siblings)
-        yield as_str(as_dict(record.fields).get("trajectory_id")) or f"subagent-{number}", inner
+        yield names.name(as_str(as_dict(record.fields).get("trajectory_id")) or f"subagent-{number}"), inner
         yield from _embedded(inner, depth + 1)
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from gistpoint.sessions.formats.calls import edits_of, kind_of
 from gistpoint.sessions.formats.probe import Probe
-from gistpoint.sessions.formats.protocol import BaseReader, RunEntry
+from gistpoint.sessions.formats.protocol import BaseReader, RunEntry, RunNames
 from gistpoint.sessions.formats.values import (
     as_dict,
     as_float,
@@ -44,7 +44,8 @@ def _header(line: dict[str, Json], id: str) -> Run:
         extra={
             key: value
             for key, value in {
-                "mode": config.get("mode"), "file": metadata.get("file_path"), "tool_uses": config.get("max_iterations"),
+                "mode": config.get("mode"), "file": metadata.get("file_path"),
+                "tool_uses": config.get("max_iterations"),
                 "test_runs": config.get("test_budget"), "right_function": bool(metadata.get("right_function")),
                 "corruptions": metadata.get("num_corruptions"),
             }.items()
@@ -147,14 +148,13 @@ class BreakpointResults:
 
 
 def _problems(probe: Probe) -> Iterator[tuple[str, Record]]:
-    seen: dict[str, int] = {}
+    names = RunNames()
     for record in lines(probe.blob, probe.start):
         fields = as_dict(record.fields)
         if record.fields is not None and not _is_problem(fields):
             continue
         name = as_str(fields.get("problem")) or "damaged"
-        seen[name] = seen.get(name, 0) + 1
-        yield (name if seen[name] == 1 else f"{name}~{seen[name]}"), record
+        yield names.name(name), record
 
 
 FORMAT = BreakpointResults()

@@ -76,11 +76,13 @@ _SHELLS = frozenset(
     ]
 )
 _TEST = re.compile(
-    r"\b(pytest|py\.test|tox|nox|unittest|runtests\.py|bin/test|npm (run )?test|go test|cargo test|ctest|make (check|test))\b"
+    r"\b(pytest|py\.test|tox|nox|unittest|runtests\.py|bin/test|npm (run )?test|go test|cargo test|ctest)\b"
+    r"|\bmake (check|test)\b"
 )
 _SUBMIT = re.compile(r"^\s*(submit|exit_forfeit)\b|COMPLETE_TASK_AND_SUBMIT_FINAL_OUTPUT|MINI_SWE_AGENT_FINAL_OUTPUT")
 _EDIT = re.compile(
-    r"\bsed\b[^|;&]*\s-i|\btee\b|\bpatch\b|\bgit apply\b|(^|\s)>>?\s*[^&\s/][^\s]*|(^|\s)>>?\s*/(?!dev/null)|^\s*(create|edit|insert|append)\s"
+    r"\bsed\b[^|;&]*\s-i|\btee\b|\bpatch\b|\bgit apply\b|^\s*(create|edit|insert|append)\s"
+    r"|(^|\s)>>?\s*[^&\s/][^\s]*|(^|\s)>>?\s*/(?!dev/null)"
 )
 _SEARCH = re.compile(r"^\s*(e?grep|rg|ag|find|fd|git grep|search_dir|search_file|find_file)\b")
 _VIEW = re.compile(

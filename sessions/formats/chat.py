@@ -7,7 +7,7 @@ from typing import Literal
 
 from gistpoint.sessions.formats.messages import Turns, message_step, role_of
 from gistpoint.sessions.formats.probe import Probe
-from gistpoint.sessions.formats.protocol import BaseReader, RunEntry
+from gistpoint.sessions.formats.protocol import BaseReader, RunEntry, RunNames
 from gistpoint.sessions.formats.values import as_dict, as_list, as_str, first, objects
 from gistpoint.sessions.runs.blobs import RunFileError, SliceBlob
 from gistpoint.sessions.runs.model import Json, Run, Step
@@ -43,7 +43,7 @@ def _has_more_lines(probe: Probe) -> bool:
     return len(probe.lines) > 1 or (len(probe.head) < probe.blob.size and b"\n{" in probe.tail)
 
 
-class ChatReader(BaseReader):
+class _Reader(BaseReader):
     """Reads one conversation."""
 
     format = "chat"
@@ -101,7 +101,7 @@ class Chat:
         """List the conversations."""
         shape = shape_of(probe) or "object"
         if shape != "runs":
-            yield RunEntry("", ChatReader(probe, shape).header())
+            yield RunEntry("", _Reader(probe, shape).header())
             return
         for id, record in _conversations(probe):
             fields = as_dict(record.fields)
@@ -110,27 +110,26 @@ class Chat:
                 Run("chat", "runs", id=id, task=as_str(fields.get("instance_id")), model=as_str(fields.get("model"))),
             )
 
-    def open(self, probe: Probe, id: str) -> ChatReader:
+    def open(self, probe: Probe, id: str) -> _Reader:
         """Open one conversation."""
         shape = shape_of(probe) or "object"
         if shape != "runs":
             if id:
                 raise RunFileError(f"{probe.name or 'The file'} holds one run only: there is no #{id}.")
-            return ChatReader(probe, shape)
+            return _Reader(probe, shape)
         for known, record in _conversations(probe):
             if known == id or not id:
                 part = SliceBlob(probe.blob, record.start, record.end, probe.blob.name, origin=record.start)
-                return ChatReader(Probe(part, name=probe.name), "object")
+                return _Reader(Probe(part, name=probe.name), "object")
         raise RunFileError(f"{probe.name or 'The file'} has no run #{id}.")
 
 
 def _conversations(probe: Probe) -> Iterator[tuple[str, Record]]:
-    seen: dict[str, int] = {}
+    names = RunNames()
     for number, record in enumerate(lines(probe.blob, probe.start), 1):
         fields = as_dict(record.fields)
         name = as_str(first(fields, "instance_id", "id", "task_id")) or str(number)
-        seen[name] = seen.get(name, 0) + 1
-        yield (name if seen[name] == 1 else f"{name}~{seen[name]}"), record
+        yield names.name(name), record
 
 
 FORMAT = Chat()

@@ -48,13 +48,15 @@ class _Reader(BaseReader):
         usage = [as_dict(pair.get("token_usage")) for pair in objects(value.get("prompt_response_pairs"))]
         opening = index == 0 and not calls
         prompts = [as_text(value.get(key)) for key in ("system_message", "problem_message")]
+        told = "\n\n".join(part for part in [*prompts, observation] if part)
+        counts = (total([as_int(item.get(key)) for item in usage]) for key in ("prompt", "response"))
         return Step(
             index, Actor.ENVIRONMENT if opening else Actor.AGENT, StepKind.TASK if opening else kind_of(calls),
             raws[0].range, tuple(raw.range for raw in raws), label=f"step {as_str(value.get('step_id'))}".strip(),
             thought=as_text(value.get("reasoning")),
-            text="\n\n".join(part for part in [*prompts, observation] if part) if opening else as_text(value.get("content")),
+            text=told if opening else as_text(value.get("content")),
             calls=calls, results=(Result(calls[0].id, observation),) if calls else (),
-            tokens=Tokens(total([as_int(item.get("prompt")) for item in usage]), total([as_int(item.get("response")) for item in usage])),
+            tokens=Tokens(*counts),
             edits=edits_of(calls), derived=frozenset({"kind"}), id=as_str(value.get("step_id")),
         )  # fmt: skip
 

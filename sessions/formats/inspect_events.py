@@ -27,7 +27,8 @@ _QUIET = frozenset({"state", "store", "span_begin", "span_end", "step", "checkpo
 _KINDS = {
     "score": StepKind.SCORE, "score_edit": StepKind.SCORE, "error": StepKind.ERROR, "sample_limit": StepKind.END,
     "input": StepKind.MESSAGE, "approval": StepKind.NOTE, "info": StepKind.NOTE, "logger": StepKind.NOTE,
-    "compaction": StepKind.CONTEXT, "branch": StepKind.CONTEXT, "interrupt": StepKind.PAUSE, "subtask": StepKind.DELEGATE,
+    "compaction": StepKind.CONTEXT, "branch": StepKind.CONTEXT, "interrupt": StepKind.PAUSE,
+    "subtask": StepKind.DELEGATE,
 }  # fmt: skip
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from gistpoint.sessions.formats.inspect_samples import ChunkedSample, MonolithSample, header_of
 from gistpoint.sessions.formats.probe import Probe
-from gistpoint.sessions.formats.protocol import RunEntry
+from gistpoint.sessions.formats.protocol import RunEntry, RunNames
 from gistpoint.sessions.formats.values import as_dict, as_str, objects
 from gistpoint.sessions.runs import limits
 from gistpoint.sessions.runs.archives import Archive
@@ -110,14 +110,14 @@ def _log(archive: Archive) -> dict[str, Json]:
 
 
 def _samples(probe: Probe) -> Iterator[tuple[str, Record]]:
-    scanner = Scanner(probe.blob, probe.start)
+    scanner, names = Scanner(probe.blob, probe.start), RunNames()
     try:
         for key, _, _, _ in members(scanner, lambda key: key == "samples"):
             if key == "samples" and scanner.peek() == "[":
                 for number, record in enumerate(scanner.elements(), 1):
                     fields = as_dict(record.fields)
                     id = f"{as_str(fields.get('id'))}_epoch_{as_str(fields.get('epoch'))}"
-                    yield (id if fields else f"damaged-{number}"), record
+                    yield names.name(id if fields else f"damaged-{number}"), record
             elif key == "samples":
                 scanner.value()
     except (CutOffError, DamagedError, TooLongError):

@@ -125,6 +125,7 @@ class MonolithSample(_Sample):
         self._places: dict[str, tuple[int, int]] | None = None
 
     def records(self) -> Iterator[Record]:
+        """Yield the events, or the messages where there are none."""
         return guarded(self._events_or_messages(), self.probe.blob, self.warnings)
 
     def _events_or_messages(self) -> Iterator[Record]:
@@ -136,6 +137,7 @@ class MonolithSample(_Sample):
             yield from object_records(self.probe.blob, self.probe.start, ("messages",), {}, None)
 
     def header(self) -> Run:
+        """Return the header."""
         sample: dict[str, Json] = {
             **{key: self.probe.object[key] for key in ("id", "epoch") if key in self.probe.object},
             **self._summary,
@@ -144,6 +146,7 @@ class MonolithSample(_Sample):
         return header_of(sample, self._log, self._id, "")
 
     def attachment(self, name: str) -> str | None:
+        """Return the text of an attachment; None if there is none of that name."""
         if self._places is None:
             self._places = _places(self.probe.blob, self.probe.start)
         place = self._places.get(name)
@@ -178,6 +181,7 @@ class ChunkedSample(_Sample):
         self.blobs = [blob for _, blob in chunks]
 
     def records(self) -> Iterator[Record]:
+        """Yield the events, or the messages where there are none."""
         for number, blob in enumerate(self.blobs):
             try:
                 yield from guarded(array_records(blob, 0, None), blob, self.warnings, number)
@@ -185,10 +189,12 @@ class ChunkedSample(_Sample):
                 self.warnings.append(str(error))
 
     def header(self) -> Run:
+        """Return the header."""
         shell = load_record(self.probe.blob, 0, self.probe.blob.size)[0]
         return header_of({**self._summary, **as_dict(shell)}, self._log, self._id, "chunked")
 
     def attachment(self, name: str) -> str | None:
+        """Return the text of an attachment; None if there is none of that name."""
         if not name.isdigit():
             return None
         number = bisect_right([start for start, _ in self._attachments], int(name)) - 1

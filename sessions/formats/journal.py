@@ -17,6 +17,7 @@ from gistpoint.sessions.formats.values import (
     compact,
     dumped,
     first,
+    when,
 )
 from gistpoint.sessions.runs.model import Actor, Call, Edit, Json, Result, Run, Step, StepKind, Tokens
 from gistpoint.sessions.runs.reader import Raw, guarded, line_records, unknown_step
@@ -52,9 +53,9 @@ class _Reader(BaseReader):
         event = as_dict(fields)
         kind, data = as_str(event.get("type")), as_dict(event.get("data"))
         self._learn(kind, data)
-        at = as_float(event.get("utc_ms"))
+        at = when(event.get("utc_ms"))
         if at is not None:
-            self._times = (self._times[0] if self._times else at / 1000, at / 1000)
+            self._times = (self._times[0] if self._times else at, at)
         identity = as_str(data.get("call_id"))
         if kind not in _OF_CALL or not identity:
             return step_count
@@ -110,14 +111,9 @@ class _Reader(BaseReader):
             index, actor if kind in ("note", "suspect", "questionnaire", "pause") else Actor.SYSTEM,
             _KINDS.get(kind, StepKind.TOOL), raws[0].range, tuple(raw.range for raw in raws), label=kind,
             text=as_text(data.get("text")) if set(data) == {"text"} else dumped(data) if data else "",
-            started=_seconds(events[0].get("utc_ms")), flags=frozenset({"error"} if kind == "crash" else ()),
+            started=when(events[0].get("utc_ms")), flags=frozenset({"error"} if kind == "crash" else ()),
             id=as_str(events[0].get("seq")),
         )  # fmt: skip
-
-
-def _seconds(value: Json) -> float | None:
-    milliseconds = as_float(value)
-    return None if milliseconds is None else milliseconds / 1000
 
 
 def _turn(
@@ -148,10 +144,9 @@ def _turn(
     refused_flag = {"refused", "error"} if answer is not None and answer.get("refused") else set[str]()
     return Step(
         index, actor, kind, raws[0].range, tuple(raw.range for raw in raws), label=calls[0].tool,
-        thought=as_text(call.get("thought")), calls=calls, results=results, started=_seconds(events[0].get("utc_ms")),
-        ended=_seconds(events[-1].get("utc_ms")) if answer is not None else None,
-        tokens=Tokens(as_int(first(tokens, "prompt", "prompt_tokens")), as_int(first(tokens, "completion", "completion_tokens")),
-                      as_int(first(tokens, "cached", "cached_tokens"))),
+        thought=as_text(call.get("thought")), calls=calls, results=results, started=when(events[0].get("utc_ms")),
+        ended=when(events[-1].get("utc_ms")) if answer is not None else None,
+        tokens=Tokens(*(as_int(first(tokens, key, f"{key}_tokens")) for key in ("prompt", "completion", "cached"))),
         cost=as_float(call.get("cost")), state=state, edits=edits, flags=frozenset(refused_flag),
         id=as_str(events[0].get("seq")),
     )  # fmt: skip

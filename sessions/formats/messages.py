@@ -102,8 +102,9 @@ def message_step(index: int, raws: Sequence[Raw], *, shell: bool) -> Step:
         kind, flags = StepKind.ERROR, {"error"}
     state = {key: extra[key] for key in ("exit_status", "interrupt_type", "traceback") if extra.get(key)}
     started = when(first(extra, "timestamp") or first(head, "timestamp", "created_at"))
+    label = role or as_str(head.get("type")) or type(raws[0].value).__name__
     return Step(
-        index, actor, kind, raws[0].range, ranges, label=role or as_str(head.get("type")) or type(raws[0].value).__name__,
+        index, actor, kind, raws[0].range, ranges, label=label,
         text=text, started=started, state=state, flags=frozenset(flags), derived=frozenset({"kind"}),
         id=as_str(first(head, "id")),
     )  # fmt: skip

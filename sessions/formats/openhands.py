@@ -7,7 +7,7 @@ from typing import Literal
 
 from gistpoint.sessions.formats.openhands_events import EventTurns, event_step
 from gistpoint.sessions.formats.probe import Probe
-from gistpoint.sessions.formats.protocol import BaseReader, RunEntry
+from gistpoint.sessions.formats.protocol import BaseReader, RunEntry, RunNames
 from gistpoint.sessions.formats.values import (
     as_bool,
     as_dict,
@@ -226,14 +226,13 @@ def _proper(value: Json) -> Json:
 
 
 def _named(probe: Probe) -> Iterator[tuple[str, Record]]:
-    seen: dict[str, int] = {}
+    names = RunNames()
     indented = len(probe.lines) == 0
     records = object_lines(probe) if indented else lines(probe.blob, probe.start)
     for number, record in enumerate(records, 1):
         fields = as_dict(record.fields)
         name = as_str(fields.get("instance_id")) or _issue(fields) or f"line-{number}"
-        seen[name] = seen.get(name, 0) + 1
-        yield (name if seen[name] == 1 else f"{name}~{seen[name]}"), record
+        yield names.name(name), record
 
 
 def object_lines(probe: Probe) -> Iterator[Record]:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import hashlib
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Protocol
 
 from gistpoint.sessions.formats.probe import Probe
@@ -12,6 +13,8 @@ from gistpoint.sessions.runs.blobs import Blob, RunFileError
 from gistpoint.sessions.runs.model import Actor, Json, Run, Step
 from gistpoint.sessions.runs.reader import Raw, RunReader
 from gistpoint.sessions.runs.scanning import Record
+
+_LONGEST_ID = 120
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,13 +44,6 @@ class Format(Protocol):
     def open(self, probe: Probe, id: str) -> RunReader:
         """Open the run named `id`, or the only one. Raises `RunFileError` where there is no such run."""
         ...
-
-
-@dataclass(slots=True)
-class Facts:
-    """What a reader learned of its run while it passed over the bytes."""
-
-    values: dict[str, Json] = field(default_factory=dict)
 
 
 class BaseReader(ABC):
@@ -80,6 +76,22 @@ class BaseReader(ABC):
     @abstractmethod
     def step(self, index: int, raws: Sequence[Raw]) -> Step:
         """Make a step."""
+
+
+class RunNames:
+    """Gives each run of a file an id of its own: its name, `~2` and on where that repeats, cut where it is too long."""
+
+    def __init__(self) -> None:
+        self._seen: dict[str, int] = {}
+
+    def name(self, name: str) -> str:
+        """Return the id of the next run."""
+        if len(name) > _LONGEST_ID:
+            digest = hashlib.sha256(name.encode("utf-8", "surrogatepass")).hexdigest()[:12]
+            name = f"{name[:_LONGEST_ID]}~{digest}"
+        name = name.encode("utf-8", "replace").decode()
+        self._seen[name] = self._seen.get(name, 0) + 1
+        return name if self._seen[name] == 1 else f"{name}~{self._seen[name]}"
 
 
 class SingleRun(ABC):

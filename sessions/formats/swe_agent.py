@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from itertools import pairwise
 
 from gistpoint.sessions.formats.calls import edits_of, kind_of_command, words
 from gistpoint.sessions.formats.messages import Turns, message_step
@@ -128,7 +129,7 @@ def _call(action: str) -> Call | None:
     if name == "str_replace_editor":
         parts = words(action)[1:]
         parsed = {"command": parts[0] if parts else "", **({"path": parts[1]} if len(parts) > 1 else {})}
-        for flag, value in zip(parts[2:], parts[3:], strict=False):
+        for flag, value in pairwise(parts[2:]):
             if flag.startswith("--"):
                 parsed[flag[2:]] = value
     return Call("", name, action, parsed)

@@ -8,6 +8,8 @@ from datetime import UTC, datetime
 
 from gistpoint.sessions.runs.model import CutText, Json
 
+_YEAR_9999 = 253_000_000_000
+
 
 def as_dict(value: Json) -> dict[str, Json]:
     """Return an object, or an empty one."""
@@ -101,16 +103,16 @@ def when(value: Json) -> float | None:
     """Return a time as seconds since the epoch: a number, or ISO 8601; without a zone it counts as UTC."""
     number = as_float(value)
     if number is not None:
-        if number > 1e14:
-            return number / 1e6
-        return number / 1e3 if number > 1e11 else number
+        seconds = number / 1e6 if number > 1e14 else number / 1e3 if number > 1e11 else number
+        return seconds if 0 <= seconds < _YEAR_9999 else None
     if not isinstance(value, str) or not 8 <= len(value) <= 40:
         return None
     try:
         moment = datetime.fromisoformat(value)
-        return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()
+        seconds = (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()
     except (ValueError, OverflowError):
         return None
+    return seconds if 0 <= seconds < _YEAR_9999 else None
 
 
 def is_naive(value: Json) -> bool:
@@ -123,7 +125,7 @@ def is_naive(value: Json) -> bool:
 
 def parsed_object(text: str) -> dict[str, Json] | None:
     """Return the JSON object that `text` is, or None."""
-    if not text.lstrip()[:1] == "{" or isinstance(text, CutText):
+    if text.lstrip()[:1] != "{" or isinstance(text, CutText):
         return None
     try:
         value: Json = json.loads(text, strict=False)

@@ -31,7 +31,7 @@ class Listed:
 
 
 def files_of(path: Path) -> Iterator[Path]:
-    """Yield the files below a folder, sorted, runs kept as a folder as the folder; links to folders are not followed."""
+    """Yield the files below a folder, sorted, a run that is a folder as that; no links to folders."""
     if not path.is_dir():
         yield path
         return
@@ -110,8 +110,7 @@ def _in_file(path: Path) -> Iterator[Listed]:
         if member.refused:
             yield Listed(name, member.size, None, f"Refused: {member.refused}.")
             continue
-        for listed in _guarded(name, lambda member=member, name=name: _in_member(path, blob, member.name, name)):
-            yield listed
+        yield from _guarded(name, lambda member=member, name=name: _in_member(path, blob, member.name, name))
 
 
 def _in_member(path: Path, archive: Archive, member: str, name: str) -> Iterator[Listed]:

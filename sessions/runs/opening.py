@@ -22,15 +22,22 @@ EVENT_FILE = re.compile(r"event-\d{1,12}-[\w-]{1,80}\.json")
 
 def split_name(name: str) -> tuple[Path, str]:
     """Split `PATH#ID`; a path that is there as it stands has no id. The id stays encoded."""
-    if Path(name).exists() or "#" not in name:
+    if "#" not in name or _is_there(name):
         return Path(name), ""
     at = name.find("#")
     while at >= 0:
-        if Path(name[:at]).exists():
+        if _is_there(name[:at]):
             return Path(name[:at]), name[at + 1 :]
         at = name.find("#", at + 1)
     path, _, id = name.partition("#")
     return Path(path), id
+
+
+def _is_there(path: str) -> bool:
+    try:
+        return Path(path).exists()
+    except (OSError, ValueError):
+        return False
 
 
 def join_name(path: str, *ids: str) -> str:
@@ -78,7 +85,7 @@ def _only(entries: object, name: str) -> str:
 
 def probe_of(path: Path, id: str = "") -> tuple[Probe, str]:
     """Return the probe of a file, or of the member of an archive that `id` begins with, and what is left of `id`."""
-    if not path.exists():
+    if not _is_there(str(path)):
         raise RunFileError(f"{path} does not exist.")
     if path.is_dir():
         events = event_files(path)

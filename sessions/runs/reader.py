@@ -92,10 +92,9 @@ def guarded(records: Iterator[Record], blob: Blob, warnings: list[str], member: 
             yield Record(error.start, blob.size, None, "is damaged", member)
     except TooLongError as error:
         left = blob.size - error.start
-        warnings.append(
-            f"Record {count + 1}, at byte {error.start:,}, is too long to read; {left:,} bytes are left out."
-        )
-        yield Record(error.start, blob.size, None, "is too long to read", member)
+        why = f"is nested deeper than {limits.DEPTH:,}" if isinstance(error, TooDeepError) else "is too long to read"
+        warnings.append(f"Record {count + 1}, at byte {error.start:,}, {why}; {left:,} bytes are left out.")
+        yield Record(error.start, blob.size, None, why, member)
 
 
 def object_records(

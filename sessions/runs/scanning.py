@@ -21,6 +21,7 @@ from gistpoint.sessions.runs.model import Json
 _DECODER = json.JSONDecoder(strict=False)
 _SPACE = re.compile(r"[ \t\r\n]*")
 _TOKEN = re.compile(r'"(?:[^"\\]++|\\.)*+"|[{}\[\]]|"', re.S)
+_OPENING = re.compile(r'\{\s*+"[^"\\]{1,60}"\s*+:')
 _SCALAR = re.compile(r"[^,\]}\s]+")
 _INDENTED = re.compile(r"\[\r?\n([ \t]+)(?=[{\[])")
 _KEY_INDENT = re.compile(r"\{\r?\n([ \t]+)\"")
@@ -96,11 +97,11 @@ class Scanner:
 
     def _more(self, keep: int) -> bool:
         """Read on, forgetting what stands before offset `keep`; False at the end."""
-        cut = keep - self._base
+        cut = min(keep - self._base, len(self._text))
         if cut > 0:
             self._text = self._text[cut:]
             self._at -= cut
-            self._base = keep
+            self._base += cut
         want = min(max(limits.CHUNK, len(self._text)), self.end - self._read, limits.RECORD)
         data = self.blob.read(self._read, want) if want > 0 else b""
         self._read += len(data)
@@ -216,13 +217,48 @@ class Scanner:
     def _spelled_out(self) -> Iterator[Record]:
         if self.take("]"):
             return
+        opening = _OPENING.match(self._text, self._at) if self.peek() == "{" else None
         while True:
-            yield self.record()
-            if self.take(","):
+            start = self.position
+            try:
+                record = self.record()
+                if record.damage and opening is not None and not self._goes_on(opening[0]):
+                    raise DamagedError(start)
+                separated = self.take(",")
+                if not separated and not self.take("]"):
+                    raise DamagedError(start) if self.peek() else CutOffError(self.position)
+            except (DamagedError, CutOffError):
+                if opening is None or not self._find_next(start, opening[0]):
+                    raise
+                yield Record(start, self.position, None, "is damaged")
                 continue
-            if self.take("]"):
+            yield record
+            if not separated:
                 return
-            raise DamagedError(self.position) if self.peek() else CutOffError(self.position)
+
+    def _goes_on(self, opening: str) -> bool:
+        """Whether what comes next is another record or the end of the array; the window is left where it was."""
+        character = self.peek()
+        if character != ",":
+            return character == "]"
+        after = _SPACE.match(self._text, self._at + 1)
+        return after is None or self._text.startswith(opening, after.end()) or after.end() >= len(self._text)
+
+    def _find_next(self, start: int, opening: str) -> bool:
+        """Stand on the next record behind a damaged one: on what looks as the first record of the array began."""
+        pattern = re.compile(r",\s*+(?=" + re.escape(opening) + ")")
+        self.seek(start)
+        self.peek()
+        at = start + 1
+        while True:
+            found = pattern.search(self._text, max(0, at - self._base))
+            if found is not None and found.end() + len(opening) <= len(self._text):
+                self._at = found.end()
+                return True
+            at = max(at, self._base + len(self._text) - 4096)
+            self._at = max(0, at - self._base)
+            if at - start > limits.RECORD or not self._more(at):
+                return False
 
     def record(self) -> Record:
         """Read the value that comes next as a record, damaged or not; raises only where the text ends."""
