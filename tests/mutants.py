@@ -17,7 +17,8 @@ from gistpoint.sessions.runs.searching import Query, search_document
 
 _LITERAL = re.compile(rb'(?<=[:,\[])\s*("(?:[^"\\]|\\.){0,200}"|-?\d+(?:\.\d+)?|true|false|null)')
 _OTHERS: tuple[object, ...] = (
-    None, True, -1, 10**40, 1e308, float("nan"), "", "text", [], {}, [[]], {"a": {"b": []}}, ["x", None, 3], "\ud800", "\x00\x1b[31m",
+    None, True, -1,
+    10**40, 1e308, float("nan"), "", "text", [], {}, [[]], {"a": {"b": []}}, ["x", None, 3], "\ud800", "\x00\x1b[31m",
 )  # fmt: skip
 
 

@@ -247,7 +247,8 @@ def _v1_action(index: int, raws: Sequence[Raw], events: list[dict[str, Json]]) -
     failed = any(result.is_error or result.returncode for result in results)
     return Step(
         index, actor_of(as_str(actions[0].get("source"))), kind_of(calls), raws[0].range,
-        tuple(raw.range for raw in raws), label="ActionEvent", thought=joined(as_text(event.get("reasoning_content")) for event in actions),
+        tuple(raw.range for raw in raws), label="ActionEvent",
+        thought=joined(as_text(event.get("reasoning_content")) for event in actions),
         text=joined(as_text(event.get("thought")) for event in actions), calls=calls, results=results,
         started=when(actions[0].get("timestamp")), ended=ended, edits=edits_of(calls),
         state={"summary": actions[0]["summary"]} if actions[0].get("summary") else {},

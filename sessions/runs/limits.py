@@ -12,6 +12,9 @@ RECORD = 64 << 20
 DEPTH = 10_000
 """Brackets that may be open at once in a value that is stepped over; what is decoded has the interpreter's limit."""
 
+DECODED_DEPTH = 150
+"""Containers within each other in a value that is used; honest records have fewer than twenty."""
+
 LONG_RECORD = 1 << 20
 """Bytes from which a record's long strings are decoded only in part."""
 

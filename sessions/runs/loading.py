@@ -27,11 +27,25 @@ def load_record(blob: Blob, start: int, end: int) -> tuple[Json, str]:
     if len(raw) < end - start:
         return None, "is no longer there"
     try:
-        if len(raw) <= limits.LONG_RECORD:
-            return _decode(raw), ""
-        return _decode_long(raw, blob.name, start), ""
+        value = _decode(raw) if len(raw) <= limits.LONG_RECORD else _decode_long(raw, blob.name, start)
     except (ValueError, RecursionError):
         return None, "can't be decoded"
+    return (None, "is nested too deep") if is_deep(value) else (value, "")
+
+
+def is_deep(value: Json) -> bool:
+    """Whether a value is nested deeper than what is used may be; never recurses."""
+    level = [value] if isinstance(value, dict | list) else []
+    for _ in range(limits.DECODED_DEPTH):
+        if not level:
+            return False
+        level = [
+            inner
+            for outer in level
+            for inner in (outer.values() if isinstance(outer, dict) else outer)
+            if isinstance(inner, dict | list)
+        ]
+    return True
 
 
 def _decode(raw: bytes) -> Json:

@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 from gistpoint.sessions.runs import limits
 from gistpoint.sessions.runs.blobs import Blob
-from gistpoint.sessions.runs.loading import load_record
+from gistpoint.sessions.runs.loading import is_deep, load_record
 from gistpoint.sessions.runs.model import Json
 
 _DECODER = json.JSONDecoder(strict=False)
@@ -134,7 +134,7 @@ class Scanner:
             found, end = _DECODER.raw_decode(self._text, self._at)
             if end < len(self._text) or self._read >= self.end:
                 self._at = end
-                return found, start, self.position
+                return (None if is_deep(found) else found), start, self.position
         except (ValueError, RecursionError):
             pass
         self.skip()
@@ -278,38 +278,42 @@ class Scanner:
             rf'\n(?:{indent}([^ \t\r\n])|{keys}"({names})": ?(?:"([^"\\\n]*)"|(-?\d{{1,18}}))|{outer}(\]))'
         )
         start, fields = -1, dict[str, Json]()
-        line = self.position
+        for match in self._borders(pattern):
+            what, here = match[1], self._base + match.end() - 1
+            if match[2] is not None:
+                fields[match[2]] = match[3] if match[4] is None else int(match[4])
+                continue
+            if start >= 0 and (what is None or what in "{["):
+                yield Record(start, here, None, "is not closed")
+            if what is None:
+                self._at = match.end()
+                return
+            if what in "{[":
+                empty = self._text[match.end() : match.end() + 1] in ("}", "]")
+                if empty:
+                    yield Record(here, here + 2, {})
+                start, fields = (-1 if empty else here), {}
+            elif what in "}]" and start >= 0:
+                yield Record(start, here + 1, fields)
+                start = -1
+            elif what not in "}]" and start < 0:
+                yield self._one_line(match.end() - 1)
+        raise CutOffError(start if start >= 0 else self.position)
+
+    def _borders(self, pattern: re.Pattern[str]) -> Iterator[re.Match[str]]:
+        """Yield what matches at the beginning of lines, whole lines only, to the end of the text."""
+        line = seen = self.position
         while True:
             complete = self._read >= self.end
             last = len(self._text) if complete else max(self._text.rfind("\n"), line - self._base)
             for match in pattern.finditer(self._text, line - self._base, last if complete else last + 1):
-                what, name = match[1], match[2]
-                here = self._base + match.end() - 1
-                if name is not None:
-                    fields[name] = match[3] if match[4] is None else int(match[4])
-                elif what is None:
-                    if start >= 0:
-                        yield Record(start, here, None, "is not closed")
-                    self._at = match.end()
-                    return
-                elif what in "}]" and start >= 0:
-                    yield Record(start, here + 1, fields)
-                    start, fields = -1, {}
-                elif what in "{[":
-                    if start >= 0:
-                        yield Record(start, here, None, "is not closed")
-                    empty = self._text[match.end() : match.end() + 1] in ("}", "]")
-                    if empty:
-                        yield Record(here, here + 2, {})
-                    start, fields = (-1 if empty else here), {}
-                elif start < 0 and what not in "}]":
-                    yield self._one_line(match.end() - 1)
-            line = self._base + last
-            if start >= 0 and line - start > limits.RECORD:
-                raise TooLongError(start)
-            self._at = last
+                seen = self._base + match.start()
+                yield match
+            line, self._at = self._base + last, last
+            if line - seen > limits.RECORD:
+                raise TooLongError(seen)
             if complete or not self._more(line):
-                raise CutOffError(start if start >= 0 else line)
+                return
 
     def _one_line(self, at: int) -> Record:
         end = self._text.find("\n", at)
@@ -393,6 +397,7 @@ def _line(blob: Blob, held: list[bytes], rest: bytes, start: int, end: int, last
     if not text:
         return
     try:
-        yield Record(start, end, _DECODER.decode(text.decode("latin-1")))
+        found = _DECODER.decode(text.decode("latin-1"))
+        yield Record(start, end, None if is_deep(found) else found)
     except (ValueError, RecursionError):
         yield Record(start, end, None, "is cut off" if last else "can't be decoded")

@@ -14,7 +14,6 @@ from gistpoint.sessions.runs.listing import list_runs
 from gistpoint.sessions.runs.model import StepKind
 from gistpoint.sessions.runs.opening import join_name, open_run
 
-
 ROOT = Path(tempfile.mkdtemp(prefix="gistpoint-runs-"))
 atexit.register(shutil.rmtree, ROOT, ignore_errors=True)
 MADE = {made.path.name: made for made in make_all(ROOT)}
