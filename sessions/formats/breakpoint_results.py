@@ -19,6 +19,7 @@ from gistpoint.sessions.formats.values import (
     objects,
 )
 from gistpoint.sessions.runs.blobs import RunFileError, SliceBlob
+from gistpoint.sessions.runs.loading import is_deep
 from gistpoint.sessions.runs.model import Actor, Call, Json, Result, Run, Step, StepKind
 from gistpoint.sessions.runs.reader import Raw, guarded, unknown_step
 from gistpoint.sessions.runs.scanning import Record, Scanner, lines, members
@@ -135,14 +136,16 @@ class BreakpointResults:
     def runs(self, probe: Probe) -> Iterator[RunEntry]:
         """List the problems; summaries are no runs."""
         for id, record in _problems(probe):
-            yield RunEntry(id, _header(as_dict(record.fields), id))
+            yield RunEntry(id, _header({} if is_deep(record.fields) else as_dict(record.fields), id))
 
     def open(self, probe: Probe, id: str) -> _Reader:
         """Open a problem by its name, the first without one."""
         for known, record in _problems(probe):
             if known == id or not id:
                 blob = SliceBlob(probe.blob, record.start, record.end, probe.blob.name, origin=record.start)
-                return _Reader(Probe(blob, name=probe.name), known, as_dict(record.fields))
+                return _Reader(
+                    Probe(blob, name=probe.name), known, {} if is_deep(record.fields) else as_dict(record.fields)
+                )
         where = probe.name or "The file"
         raise RunFileError(f"{where} has no problem #{id}." if id else f"{where} holds summaries only, no problem.")
 
@@ -150,7 +153,7 @@ class BreakpointResults:
 def _problems(probe: Probe) -> Iterator[tuple[str, Record]]:
     names = RunNames()
     for record in lines(probe.blob, probe.start):
-        fields = as_dict(record.fields)
+        fields = {} if is_deep(record.fields) else as_dict(record.fields)
         if record.fields is not None and not _is_problem(fields):
             continue
         name = as_str(fields.get("problem")) or "damaged"

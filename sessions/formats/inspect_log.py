@@ -11,7 +11,7 @@ from gistpoint.sessions.formats.values import as_dict, as_str, objects
 from gistpoint.sessions.runs import limits
 from gistpoint.sessions.runs.archives import Archive
 from gistpoint.sessions.runs.blobs import RunFileError, SliceBlob
-from gistpoint.sessions.runs.loading import load_record
+from gistpoint.sessions.runs.loading import is_deep, load_record
 from gistpoint.sessions.runs.model import Json
 from gistpoint.sessions.runs.scanning import CutOffError, DamagedError, Record, Scanner, TooLongError, members
 
@@ -115,6 +115,7 @@ def _samples(probe: Probe) -> Iterator[tuple[str, Record]]:
         for key, _, _, _ in members(scanner, lambda key: key == "samples"):
             if key == "samples" and scanner.peek() == "[":
                 for number, record in enumerate(scanner.elements(), 1):
+                    record = record._replace(fields=None) if is_deep(record.fields) else record
                     fields = as_dict(record.fields)
                     id = f"{as_str(fields.get('id'))}_epoch_{as_str(fields.get('epoch'))}"
                     yield names.name(id if fields else f"damaged-{number}"), record

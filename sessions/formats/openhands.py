@@ -20,7 +20,7 @@ from gistpoint.sessions.formats.values import (
     objects,
 )
 from gistpoint.sessions.runs.blobs import RunFileError, SliceBlob
-from gistpoint.sessions.runs.loading import load_record
+from gistpoint.sessions.runs.loading import is_deep, load_record
 from gistpoint.sessions.runs.model import Json, Run, Step, Tokens
 from gistpoint.sessions.runs.reader import Raw, array_records, guarded, line_records, object_records
 from gistpoint.sessions.runs.scanning import LightKeys, Record, lines
@@ -198,7 +198,7 @@ class OpenHands:
             yield RunEntry("", _Reader(probe, shape).header())
             return
         for id, record in _named(probe):
-            yield RunEntry(id, header_of(as_dict(_proper(record.fields)), id))
+            yield RunEntry(id, header_of(_proper(record.fields), id))
 
     def open(self, probe: Probe, id: str) -> _Reader:
         """Open a run by its id, the first without one."""
@@ -213,15 +213,19 @@ class OpenHands:
         return _Reader(probe, shape)
 
 
-def _proper(value: Json) -> Json:
-    """Undo Latin-1 in the texts that a header shows."""
+def _proper(fields: Json) -> dict[str, Json]:
+    """Return what a header is made from, Latin-1 undone in its texts."""
+    return as_dict(_recoded(None if is_deep(fields) else fields))
+
+
+def _recoded(value: Json) -> Json:
     if isinstance(value, str):
         try:
             return value.encode("latin-1").decode("utf-8")
         except UnicodeError:
             return value
     if isinstance(value, dict):
-        return {key: item if key == "history" else _proper(item) for key, item in value.items()}
+        return {key: item if key == "history" else _recoded(item) for key, item in value.items()}
     return value
 
 

@@ -92,10 +92,12 @@ def _closing(raw: bytes, opening: int) -> int:
 
 
 def _is_escaped(raw: bytes, quote: int, opening: int) -> bool:
-    before = quote
-    while before - 1 > opening and raw[before - 1] == 0x5C:
-        before -= 1
-    return (quote - before) % 2 == 1
+    for reach in (64, quote - opening - 1):
+        before = raw[max(opening + 1, quote - reach) : quote]
+        slashes = len(before) - len(before.rstrip(b"\\"))
+        if slashes < len(before):
+            break
+    return slashes % 2 == 1
 
 
 def _restore(value: Json, cut: dict[str, CutText]) -> Json:

@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 from gistpoint.sessions.runs import limits
 from gistpoint.sessions.runs.blobs import Blob
-from gistpoint.sessions.runs.loading import is_deep, load_record
+from gistpoint.sessions.runs.loading import load_record
 from gistpoint.sessions.runs.model import Json
 
 _DECODER = json.JSONDecoder(strict=False)
@@ -134,7 +134,7 @@ class Scanner:
             found, end = _DECODER.raw_decode(self._text, self._at)
             if end < len(self._text) or self._read >= self.end:
                 self._at = end
-                return (None if is_deep(found) else found), start, self.position
+                return found, start, self.position
         except (ValueError, RecursionError):
             pass
         self.skip()
@@ -397,7 +397,6 @@ def _line(blob: Blob, held: list[bytes], rest: bytes, start: int, end: int, last
     if not text:
         return
     try:
-        found = _DECODER.decode(text.decode("latin-1"))
-        yield Record(start, end, None if is_deep(found) else found)
+        yield Record(start, end, _DECODER.decode(text.decode("latin-1")))
     except (ValueError, RecursionError):
         yield Record(start, end, None, "is cut off" if last else "can't be decoded")
