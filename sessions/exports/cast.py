@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 
-from gistpoint.core.text import visible
+from gistpoint.core.text import visible, visible_line
 from gistpoint.sessions.runs.document import RunDocument
 from gistpoint.sessions.runs.model import Step
 from gistpoint.sessions.runs.rendering import summary
@@ -16,15 +16,11 @@ _SHOWN = 20_000
 
 
 def cast_text(document: RunDocument, *, width: int = 120, height: int = 40) -> Iterator[str]:
-    """Yield the lines of a recording; waits are cut at 3 s, steps without a time take 1 s, results 20,000 characters."""
+    """Yield the lines of a recording; waits are cut at 3 s, results at 20,000 characters."""
     document.build()
     run = document.header
-    head: dict[str, object] = {
-        "version": 2,
-        "width": width,
-        "height": height,
-        "title": run.task or run.id or run.format,
-    }
+    title = visible_line(run.task or run.id or run.format)
+    head: dict[str, object] = {"version": 2, "width": width, "height": height, "title": title}
     if run.started is not None:
         head["timestamp"] = int(run.started)
     yield json.dumps(head) + "\n"

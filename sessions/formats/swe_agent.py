@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from itertools import pairwise
 
 from gistpoint.sessions.formats.calls import edits_of, kind_of_command, words
 from gistpoint.sessions.formats.messages import Turns, message_step
 from gistpoint.sessions.formats.probe import Probe
-from gistpoint.sessions.formats.protocol import BaseReader, SingleRun
+from gistpoint.sessions.formats.protocol import BaseReader, RunEntry, SingleRun
 from gistpoint.sessions.formats.values import (
     as_dict,
     as_float,
@@ -20,9 +21,18 @@ from gistpoint.sessions.formats.values import (
     objects,
     parsed_object,
 )
+from gistpoint.sessions.runs.blobs import RunFileError, SliceBlob
 from gistpoint.sessions.runs.model import Actor, Call, Json, Result, Run, Step, StepKind, Tokens
 from gistpoint.sessions.runs.reader import Raw, guarded, object_records, unknown_step
-from gistpoint.sessions.runs.scanning import LightKeys, Record
+from gistpoint.sessions.runs.scanning import (
+    CutOffError,
+    DamagedError,
+    LightKeys,
+    Record,
+    Scanner,
+    TooLongError,
+    members,
+)
 
 _TOOLS = frozenset(
     ("open", "goto", "scroll_up", "scroll_down", "create", "edit", "search_dir", "search_file", "find_file", "submit",
@@ -136,7 +146,10 @@ def _call(action: str) -> Call | None:
 
 
 class SweAgent(SingleRun):
-    """Told by steps with an action and an observation, or by a history of messages that name their agent."""
+    """Told by steps with an action and an observation, or by a history of messages that name their agent.
+
+    A run that was tried several times is the chosen try; each try is `#attempt-N` beside it.
+    """
 
     name = "swe-agent"
 
@@ -148,6 +161,9 @@ class SweAgent(SingleRun):
             if len(_STEP_KEYS & keys) >= 2:
                 return 0.95
             return 0.6 if not steps or "history" in probe.object else 0.2
+        attempts = objects(probe.object.get("attempts"))
+        if attempts and "trajectory" in attempts[0]:
+            return 0.9
         history = objects(probe.object.get("history"))
         if history and "role" in history[0] and ({"agent", "message_type"} & history[0].keys()):
             return 0.85
@@ -156,6 +172,37 @@ class SweAgent(SingleRun):
     def reader(self, probe: Probe) -> _Reader:
         """Open the run."""
         return _Reader(probe)
+
+    def runs(self, probe: Probe) -> Iterator[RunEntry]:
+        """List the run, and the tries of one that was tried several times."""
+        yield RunEntry("", _Reader(probe).header())
+        for id, part in _attempts(probe):
+            yield RunEntry(id, replace(_Reader(part).header(), id=id))
+
+    def open(self, probe: Probe, id: str) -> _Reader:
+        """Open the run, or one of its tries."""
+        if not id:
+            return _Reader(probe)
+        for known, part in _attempts(probe):
+            if known == id:
+                return _Reader(part)
+        raise RunFileError(f"{probe.name or 'The file'} has no run #{id}.")
+
+
+def _attempts(probe: Probe) -> Iterator[tuple[str, Probe]]:
+    if "attempts" not in probe.object and probe.late("attempts") is None:
+        return
+    found: list[Record] = []
+    try:
+        scanner = Scanner(probe.blob, probe.start)
+        for key, _, _, _ in members(scanner, lambda key: key == "attempts"):
+            if key == "attempts":
+                found += scanner.elements(LightKeys(("environment",))) if scanner.peek() == "[" else [scanner.record()]
+    except (CutOffError, DamagedError, TooLongError):
+        pass
+    for number, record in enumerate(found, 1):
+        part = SliceBlob(probe.blob, record.start, record.end, probe.blob.name, origin=record.start)
+        yield f"attempt-{number}", Probe(part, name=probe.name)
 
 
 FORMAT = SweAgent()

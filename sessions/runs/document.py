@@ -45,6 +45,7 @@ class RunDocument:
         self._index = StepIndex()
         self._scan: Iterator[Record] | None = None
         self._finished = False
+        self._indexed_bytes = 0
         self._position = (0, 0)
         self._lock = RLock()
         self._cache: OrderedDict[int, tuple[int, int, Step]] = OrderedDict()
@@ -79,6 +80,11 @@ class RunDocument:
     def finished(self) -> bool:
         """Whether the index is complete."""
         return self._finished
+
+    @property
+    def changed(self) -> bool:
+        """Whether the bytes grew or shrank since the index was finished: a run that is still written. Open it again."""
+        return self._finished and sum(blob.size for blob in self._reader.blobs) != self._indexed_bytes
 
     @property
     def blobs(self) -> tuple[Blob, ...]:
@@ -128,6 +134,7 @@ class RunDocument:
                 if enough() or (not count % 16 and time.monotonic() > until):
                     return
             self._finished = True
+            self._indexed_bytes = sum(blob.size for blob in self._reader.blobs)
             self._scan = None
 
     def step(self, index: int) -> Step:

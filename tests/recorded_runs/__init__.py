@@ -60,6 +60,10 @@ def make_all(folder: Path) -> list[Made]:
     for era in ("0.5", "0.7", "1.0", "1.1"):
         add(_write(folder / f"a-{era}", swe_agent(era), 2), "swe-agent", 4)
     add(_write(folder / "a-compact", swe_agent("1.1")), "swe-agent", 4)
+    tries = [swe_agent("1.1", 2), swe_agent("1.1", 4)]
+    counts = {"": 4, "attempt-1": 2, "attempt-2": 4}
+    add(_write(folder / "a-retried", {"attempts": tries, **tries[1]}, 2), "swe-agent", counts)
+    add(_write(folder / "a-retried-compact", {"attempts": tries, **tries[1]}), "swe-agent", counts)
     add(_write(folder / "a-history", history_only(), 2), "swe-agent", 4, 3)
     add(_write(folder / "b-1", mini_v1(), 2), "mini-swe-agent", 8, 5)
     add(_write(folder / "b-2", mini_v2(), 2), "mini-swe-agent", 10, 7)

@@ -16,14 +16,14 @@ from typing import Any
 from gistpoint.sessions.runs.listing import list_runs
 from gistpoint.sessions.runs.opening import open_run
 
-ARRAYS = ("trajectory", "messages", "steps", "log", "events", "history")
+ARRAYS = ("trajectory", "events", "messages", "steps", "log", "history")
 
 
 def count(document: Any) -> int:
     """Records of one JSON document that is one run."""
     if isinstance(document, list):
         return len(document)
-    return next((len(document[key]) for key in ARRAYS if isinstance(document.get(key), list)), 0)
+    return next((len(document[key]) for key in ARRAYS if isinstance(document.get(key), list)), 1)
 
 
 def direct(path: Path) -> Iterator[int]:
@@ -74,9 +74,8 @@ def main() -> int:
             wrong += told != records
             format, version = names.pop() if names else ("none", "")
             mark = "" if told == records else "  DIFFERS"
-            print(
-                f"{path.name[-62:]:<62} {format:<16} {version:<14} {runs:>4} {steps:>6} {sum(records):>8} {sum(told):>7}{mark}"
-            )
+            shown = f"{path.name[-62:]:<62} {format:<16} {version:<14} {runs:>4} {steps:>6}"
+            print(f"{shown} {sum(records):>8} {sum(told):>7}{mark}")
     return 1 if wrong else 0
 
 
