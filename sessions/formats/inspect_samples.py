@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 from gistpoint.sessions.formats.inspect_events import InspectTurns, event_step
 from gistpoint.sessions.formats.probe import Probe
@@ -13,7 +14,7 @@ from gistpoint.sessions.formats.values import as_dict, as_float, as_int, as_str,
 from gistpoint.sessions.runs.archives import Archive
 from gistpoint.sessions.runs.blobs import Blob, RunFileError
 from gistpoint.sessions.runs.loading import load_record
-from gistpoint.sessions.runs.model import Json, Run, Step, Tokens
+from gistpoint.sessions.runs.model import Json, Result, Run, Step, Tokens
 from gistpoint.sessions.runs.reader import Raw, array_records, guarded, object_records
 from gistpoint.sessions.runs.scanning import CutOffError, DamagedError, Record, Scanner, TooLongError, members
 
@@ -90,12 +91,43 @@ class _Sample(BaseReader):
         super().__init__(probe)
         self._id, self._log, self._summary = id, log, summary
         self._turns = InspectTurns()
+        self._answers: dict[str, tuple[Blob, int, int]] | None = None
 
     def place(self, fields: Json, step_count: int) -> int:
         return self._turns.place(fields, step_count)
 
     def step(self, index: int, raws: Sequence[Raw]) -> Step:
-        return event_step(index, [Raw(raw.range, self._resolved(raw.value, 0), raw.damage) for raw in raws])
+        step = event_step(index, [Raw(raw.range, self._resolved(raw.value, 0), raw.damage) for raw in raws])
+        return self._answered(step) if step.calls and not step.results else step
+
+    def _answered(self, step: Step) -> Step:
+        """Take results from the conversation where the log has no events for its tools, as with bridged agents."""
+        results: list[Result] = []
+        for call in step.calls:
+            value = self.answer(call.id) if call.id else None
+            if value is not None:
+                message = as_dict(self._resolved(value, 0))
+                failed = True if message.get("error") else None
+                results.append(Result(call.id, as_text(message.get("content")), failed))
+        if not results:
+            return step
+        flags = step.flags | ({"error"} if any(result.is_error for result in results) else set())
+        return replace(step, results=tuple(results), flags=flags, derived=step.derived | {"results"})
+
+    def answer(self, call_id: str) -> Json:
+        """Return the message that answers a call, None if there is none."""
+        if self._answers is None:
+            self._answers = {}
+            for blob, record in self.conversation():
+                identity = as_str(as_dict(record.fields).get("tool_call_id"))
+                if identity:
+                    self._answers[identity] = (blob, record.start, record.end)
+        place = self._answers.get(call_id)
+        return None if place is None else load_record(*place)[0]
+
+    def conversation(self) -> Iterator[tuple[Blob, Record]]:
+        """Yield the messages of the sample, wherever they lie."""
+        raise NotImplementedError
 
     def _resolved(self, value: Json, depth: int) -> Json:
         """Put attachments in the place of their references."""
@@ -145,12 +177,35 @@ class MonolithSample(_Sample):
         }
         return header_of(sample, self._log, self._id, "")
 
+    def conversation(self) -> Iterator[tuple[Blob, Record]]:
+        """Yield the messages."""
+        yield from ((self.probe.blob, record) for record in _messages(self.probe.blob, self.probe.start))
+
     def attachment(self, name: str) -> str | None:
         """Return the text of an attachment; None if there is none of that name."""
         if self._places is None:
             self._places = _places(self.probe.blob, self.probe.start)
         place = self._places.get(name)
         return None if place is None else as_text(load_record(self.probe.blob, *place)[0])
+
+
+def _messages(blob: Blob, start: int) -> Iterator[Record]:
+    """Yield the messages of a sample: of its conversation and of the pool that its events refer to."""
+    scanner = Scanner(blob, start)
+    try:
+        for key, _, _, _ in members(scanner, lambda key: key in ("messages", "events_data", "events")):
+            if key == "messages" and scanner.peek() == "[":
+                yield from scanner.elements()
+            elif key == "events_data" and scanner.peek() == "{":
+                for inner, _, _, _ in members(scanner, lambda _: True):
+                    if inner == "messages" and scanner.peek() == "[":
+                        yield from scanner.elements()
+                    else:
+                        scanner.skip()
+            elif key in ("messages", "events_data", "events"):
+                scanner.skip()
+    except (CutOffError, DamagedError, TooLongError):
+        return
 
 
 def _places(blob: Blob, start: int) -> dict[str, tuple[int, int]]:
@@ -176,8 +231,9 @@ class ChunkedSample(_Sample):
     def __init__(self, probe: Probe, archive: Archive, id: str, log: dict[str, Json], summary: dict[str, Json]) -> None:
         super().__init__(probe, id, log, summary)
         self._attachments = _chunks(archive, id, "attachments")
+        self._messages = _chunks(archive, id, "messages")
         self._items: dict[str, list[Record]] = {}
-        chunks = _chunks(archive, id, "events") or _chunks(archive, id, "messages")
+        chunks = _chunks(archive, id, "events") or self._messages
         self.blobs = [blob for _, blob in chunks]
 
     def records(self) -> Iterator[Record]:
@@ -192,6 +248,11 @@ class ChunkedSample(_Sample):
         """Return the header."""
         shell = load_record(self.probe.blob, 0, self.probe.blob.size)[0]
         return header_of({**self._summary, **as_dict(shell)}, self._log, self._id, "chunked")
+
+    def conversation(self) -> Iterator[tuple[Blob, Record]]:
+        """Yield the messages."""
+        for _, blob in self._messages:
+            yield from ((blob, record) for record in guarded(array_records(blob, 0, None), blob, []))
 
     def attachment(self, name: str) -> str | None:
         """Return the text of an attachment; None if there is none of that name."""

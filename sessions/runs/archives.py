@@ -156,12 +156,8 @@ def zip_archive(blob: Blob) -> Archive:
     """List a zip, by its directory, or, where that is lost, by the headers in front of its members."""
     import zipfile
 
-    end = blob.read(max(0, blob.size - 66_000), 66_000)
-    at = end.rfind(b"PK\x05\x06")
-    if at >= 0 and len(end) >= at + 12:
-        count, _ = struct.unpack_from("<H", end, at + 10)[0], None
-        if count == 0xFFFF and blob.size < 100 * count:
-            raise RunFileError("The zip says it holds more members than its size allows: refused.")
+    if _directory_size(blob) > limits.DIRECTORY:
+        raise RunFileError(f"The zip's directory is longer than {limits.DIRECTORY >> 20} MB: refused.")
     try:
         with zipfile.ZipFile(_BlobFile(blob)) as archive:
             infos = archive.infolist()
@@ -176,6 +172,18 @@ def zip_archive(blob: Blob) -> Archive:
         if not info.is_dir()
     ]  # fmt: skip
     return Archive("zip", members)
+
+
+def _directory_size(blob: Blob) -> int:
+    """Return the bytes of the directory as the end of a zip tells them, 0 where there is no such end."""
+    end = blob.read(max(0, blob.size - 66_000), 66_000)
+    at, large = end.rfind(b"PK\x05\x06"), end.rfind(b"PK\x06\x06")
+    if at < 0 or len(end) < at + 22:
+        return 0
+    size: int = struct.unpack_from("<I", end, at + 12)[0]
+    if size == 0xFFFFFFFF and 0 <= large <= len(end) - 56:
+        size = struct.unpack_from("<Q", end, large + 40)[0]
+    return size
 
 
 def _zip_member(

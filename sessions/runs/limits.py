@@ -39,6 +39,9 @@ RATIO_FROM = 32 << 20
 MEMBERS = 200_000
 """Members of an archive, or files of a folder, that are listed."""
 
+DIRECTORY = 16 << 20
+"""Bytes of a zip's directory."""
+
 CACHED_STEPS = 64
 CACHED_BYTES = 8 << 20
 """Steps that a document keeps parsed, and how many raw bytes they may have stood for."""

@@ -56,8 +56,8 @@ def summary(step: Step, width: int = 100) -> str:
     """Return a step in one line: its first call, or the beginning of what was said."""
     if step.calls:
         call = step.calls[0]
-        command = (call.parsed or {}).get("command")
-        shown = command if isinstance(command, str) else call.arguments
+        commands = [(call.parsed or {}).get(key) for key in ("command", "cmd", "keystrokes")]
+        shown = next((command for command in commands if isinstance(command, str)), call.arguments)
         shown = f"{call.tool} {shown}" + (f"  (+{len(step.calls) - 1} more)" if len(step.calls) > 1 else "")
     else:
         shown = step.text or step.thought or (step.results[0].text if step.results else "") or step.label

@@ -84,12 +84,12 @@ def make_all(folder: Path) -> list[Made]:
     for number, event in enumerate(openhands_v1()):
         _write(folder / "d-folder" / "events" / f"event-{number:05}-{number}abc.json", event)
     add(folder / "d-folder", "openhands", 9, 5)
-    samples = {"1_epoch_1": 7, "2_epoch_1": 7}
-    turns = {"1_epoch_1": 6, "2_epoch_1": 6}
+    samples = {"1_epoch_1": 8, "2_epoch_1": 8}
+    turns = {"1_epoch_1": 7, "2_epoch_1": 7}
     add(inspect_archive(folder / "e-deflate"), "inspect", samples, turns)
     add(inspect_archive(folder / "e-zstd", zstd=True), "inspect", samples, turns)
     add(inspect_archive(folder / "e-running", finished=False), "inspect", samples, turns)
-    add(inspect_chunked(folder / "e-chunked"), "inspect", {"1_epoch_1": 7}, {"1_epoch_1": 6})
+    add(inspect_chunked(folder / "e-chunked"), "inspect", {"1_epoch_1": 8}, {"1_epoch_1": 7})
     whole = {**inspect_header(), "samples": [inspect_sample(1), inspect_sample(2)]}
     add(_write(folder / "e-json", whole, 2), "inspect", samples, turns)
     add(_lines(folder / "f-session", claude_session()), "claude-code", 10, 6)

@@ -65,6 +65,13 @@ def inspect_events() -> list[Any]:
             "target": "t",
             "uuid": "6",
         },
+        {
+            **base,
+            "event": "model",
+            "model": "model-x",
+            "output": {"choices": [{"message": {**reply, "tool_calls": [{"id": "c2", "function": "bash"}]}}]},
+            "uuid": "7",
+        },
     ]
 
 
@@ -74,7 +81,10 @@ def inspect_sample(number: int) -> dict[str, Any]:
         "epoch": 1,
         "input": "Fix",
         "target": "t",
-        "messages": [{"role": "user", "content": "Fix"}],
+        "messages": [
+            {"role": "user", "content": "Fix"},
+            {"role": "tool", "tool_call_id": "c2", "content": "from the conversation"},
+        ],
         "scores": {"match": {"value": "C", "answer": "a"}},
         "store": {},
         "events": inspect_events(),

@@ -120,6 +120,8 @@ def test_inspect_resolves_attachments(name: str, runs: Path) -> None:
     assert reply.results[0].text == "stats.py"
     assert reply.results[0].call_id == reply.calls[0].id == "c1"
     assert steps[4].kind is StepKind.UNKNOWN
+    assert [(result.call_id, result.text) for result in steps[6].results] == [("c2", "from the conversation")]
+    assert "results" in steps[6].derived
 
 
 def test_claude_code_counts_a_reply_once(runs: Path) -> None:
