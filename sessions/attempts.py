@@ -54,8 +54,12 @@ class AttemptStore:
         """Begin a new attempt."""
         identity = new_attempt_id(self._clock.utc_ms())
         journal = JournalWriter(self.root / identity, self._clock)
-        attempt = Attempt(task, judge, journal, self._clock, version=self._version)
-        attempt.start(enrolment, attempt_id=identity)
+        try:
+            attempt = Attempt(task, judge, journal, self._clock, version=self._version)
+            attempt.start(enrolment, attempt_id=identity)
+        except BaseException:
+            journal.close()
+            raise
         return OpenAttempt(attempt, journal)
 
     def resume(self, attempt_id: str, task: Task, judge: Judge) -> OpenAttempt:
@@ -103,9 +107,14 @@ class AttemptStore:
 
 def _summary(folder: Path) -> AttemptSummary:
     content = read_journal(folder / JOURNAL)
-    state = fold(content.events)
-    problem = "" if content.broken_at is None else f"Its chain of hashes breaks at line {content.broken_at}."
+    try:
+        state = fold(content.events)
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        raise AttemptError(f"{folder.name}: an event of {JOURNAL} has not the data that its type needs.") from error
     header = state.header
+    problem = "" if header else f"Its {JOURNAL} holds no start of an attempt."
+    if content.broken_at is not None:
+        problem = f"Its chain of hashes breaks at line {content.broken_at}."
     return AttemptSummary(
         attempt_id=folder.name,
         task_id=str(header.get("task_id", "")),

@@ -10,6 +10,7 @@ import fcntl
 import hashlib
 import json
 import os
+import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -25,6 +26,7 @@ TORN = "journal.torn"
 LOCK = "lock"
 GROUP_SECONDS = 1.0
 """How long events that are synced in groups may wait for their sync."""
+_sync = os.fsync if sys.platform == "darwin" else os.fdatasync
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +91,7 @@ def _decoded(line: bytes, path: Path, number: int) -> Event:
             data=dict(value["data"]),
             prev=str(value["prev"]),
         )
-    except (ValueError, KeyError, TypeError, RecursionError) as error:
+    except (ValueError, KeyError, TypeError, OverflowError, RecursionError) as error:
         raise AttemptError(
             f"{path.name}, line {number}: not an event ({error}).",
             hint="The journal was changed by something else; restore it from a copy.",
@@ -110,9 +112,14 @@ class JournalWriter:
         self.events: tuple[Event, ...] = ()
         """What the journal held when it was opened."""
         self._head, self._seq = "", 0
-        if self.path.exists():
-            self._recover(folder)
-        self._file = os.open(self.path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
+        try:
+            if self.path.exists():
+                self._recover(folder)
+            self._file = os.open(self.path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
+        except BaseException:
+            os.close(self._holder)
+            raise
+        self._size = os.fstat(self._file).st_size
         _sync_folder(folder)
 
     def append(self, type: str, data: Mapping[str, Any], *, durable: bool = True) -> Event:
@@ -120,10 +127,10 @@ class JournalWriter:
         with self._lock:
             event = Event(self._seq + 1, type, self._clock.utc_ms(), self._clock.mono_ms(), data, self._head)
             line = encode(event)
-            _write_all(self._file, line)
+            self._write(line)
             self._head, self._seq = line_hash(line), event.seq
             if durable:
-                os.fdatasync(self._file)
+                _sync(self._file)
             elif self._timer is None:
                 self._timer = Timer(GROUP_SECONDS, self._sync_group)
                 self._timer.daemon = True
@@ -142,16 +149,27 @@ class JournalWriter:
                 return
             if self._timer is not None:
                 self._timer.cancel()
-            os.fdatasync(self._file)
+            _sync(self._file)
             os.close(self._file)
             os.close(self._holder)
             self._file = -1
+
+    def _write(self, line: bytes) -> None:
+        """Write a whole line or none of it: a full disk must not leave half a line in front of the next one."""
+        view = memoryview(line)
+        try:
+            while view:
+                view = view[os.write(self._file, view) :]
+        except OSError:
+            os.ftruncate(self._file, self._size)
+            raise
+        self._size += len(line)
 
     def _sync_group(self) -> None:
         with self._lock:
             self._timer = None
             if self._file >= 0:
-                os.fdatasync(self._file)
+                _sync(self._file)
 
     def _recover(self, folder: Path) -> None:
         content = read_journal(self.path)
@@ -179,12 +197,6 @@ def _held(folder: Path) -> int:
             hint="Close it there, or look at it here with `gistpoint attempt show`.",
         ) from None
     return holder
-
-
-def _write_all(file: int, data: bytes) -> None:
-    view = memoryview(data)
-    while view:
-        view = view[os.write(file, view) :]
 
 
 def _sync_folder(folder: Path) -> None:

@@ -16,7 +16,7 @@ from gistpoint.core.attempts.budgets import Budgets, Remaining
 from gistpoint.core.attempts.clock import Clock
 from gistpoint.core.attempts.events import EndReason, Event, EventType, GiveUpCode, Pane, PauseReason
 from gistpoint.core.attempts.identity import Enrolment, new_attempt_id, start_data
-from gistpoint.core.attempts.judging import Judge, Judgement
+from gistpoint.core.attempts.judging import Judge, Judgement, test_run_data
 from gistpoint.core.attempts.state import AttemptState, Call, Submission, advance, fold
 from gistpoint.core.cancel import CancelToken
 from gistpoint.core.errors import AttemptError
@@ -97,6 +97,7 @@ class Attempt:
         if self.state.header.get("task_id") != self.task.id:
             raise AttemptError("The attempt belongs to another task, or the task was changed since.")
         self._process_started()
+        self._end_where_over()
 
     @property
     def tree(self) -> SourceTree:
@@ -117,7 +118,7 @@ class Attempt:
         if self.state.ended:
             return ()
         tools = tools_of(self.task.mode)
-        if self.state.remaining.tool_uses == 1 and not self.state.submissions:
+        if self.state.remaining.tool_uses == 1 and not self.state.submitted:
             return tuple(tool for tool in tools if tool.submits)
         return tools
 
@@ -142,15 +143,15 @@ class Attempt:
         """
         with self._lock:
             self._require_running()
-            if self._calling:
+            if self._calling or self.state.pending is not None:
                 raise AttemptError("A tool call is running.", hint="Wait for it, or cancel it.")
-            self._calling = True
             number = len(self.state.calls) + 1
             data = {"call_id": f"call-{number}", "turn": number, "tool": name, "arguments": dict(arguments)}
             if thought:
                 data["thought"] = thought
-            self._append(EventType.TOOL_CALL, {**data, **(extra or {})})
+            self._append(EventType.TOOL_CALL, {**(extra or {}), **data})
             call = self.state.calls[-1]
+            self._calling = True
         try:
             return self._answer(call, on_progress, cancel)
         finally:
@@ -254,7 +255,9 @@ class Attempt:
 
     def _check_time(self) -> None:
         limit = self.state.budgets.time_limit_s
-        if limit is not None and not self.state.ended and self.clock().active >= limit * 1000:
+        if limit is None or self.state.ended or self.state.pending is not None:
+            return
+        if self.clock().active >= limit * 1000:
             self._append(EventType.ATTEMPT_ENDED, {"reason": EndReason.TIME_CAP.value})
 
     def _process_started(self) -> None:
@@ -324,7 +327,7 @@ class Attempt:
         tree = self._tree if persistent else with_replacement(self._base, submission.replacement)
         judgement = self.judge.judge(tree, on_progress=on_progress, cancel=cancel)
         self.judgements[call.call_id] = judgement
-        self._append(EventType.TEST_RUN, _test_run_data(call.call_id, judgement, self.task))
+        self._append(EventType.TEST_RUN, test_run_data(call.call_id, judgement, self.task))
         score = {
             "call_id": call.call_id,
             "score": judgement.score.value,
@@ -342,7 +345,7 @@ class Attempt:
         with self._lock:
             left = self.state.remaining.spend(tool_uses=charged.tool_uses, submissions=charged.submissions)
             lines = [output.text, budget_line(left)]
-            if left.tool_uses == 1 and charged.tool_uses and not self.state.submissions:
+            if left.tool_uses == 1 and charged.tool_uses and not self.state.submitted:
                 lines.append(LAST_USE)
             text = "\n".join(lines)
             data: dict[str, Any] = {
@@ -355,42 +358,20 @@ class Attempt:
             if revealed := output.revealed.as_json():
                 data["revealed"] = revealed
             self._append(EventType.TOOL_RESULT, data)
-            reason = self._ending(judgement)
-            if reason is not None:
-                self._append(EventType.ATTEMPT_ENDED, {"reason": reason.value})
+            self._end_where_over()
         return ToolResult(call.call_id, text, output.refused, judgement)
 
-    def _ending(self, judgement: Judgement | None) -> EndReason | None:
-        if self.state.ended:
-            return None
-        if judgement is not None and judgement.solved:
-            return EndReason.SOLVED
-        if self.state.remaining.submissions == 0:
-            return EndReason.SUBMISSIONS_EXHAUSTED
-        if self.state.remaining.tool_uses == 0:
-            return EndReason.CALLS_EXHAUSTED
-        return None
-
-
-def _test_run_data(call_id: str, judgement: Judgement, task: Task) -> dict[str, Any]:
-    report, score = judgement.report, judgement.score
-    failures = [
-        (result.id, result.message[: task.limits.failure_characters])
-        for result in report.failed
-        if result.id in score.failing
-    ]
-    return {
-        "call_id": call_id,
-        "status": report.status.value,
-        "reason": report.reason,
-        "counts": judgement.counts,
-        "passed": score.passing,
-        "failing": sorted(score.failing) if score.valid else [],
-        "failures": failures[:20],
-        "seconds": round(report.seconds, 3),
-        "backend": {
-            "name": report.backend.name,
-            "version": report.backend.version,
-            "isolated": report.backend.isolated,
-        },
-    }
+    def _end_where_over(self) -> None:
+        """End the attempt where it is solved or a budget is spent."""
+        state = self.state
+        if state.ended or state.pending is not None:
+            return
+        if state.solved:
+            reason = EndReason.SOLVED
+        elif state.remaining.submissions == 0:
+            reason = EndReason.SUBMISSIONS_EXHAUSTED
+        elif state.remaining.tool_uses == 0:
+            reason = EndReason.CALLS_EXHAUSTED
+        else:
+            return
+        self._append(EventType.ATTEMPT_ENDED, {"reason": reason.value})

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 from gistpoint.core.cancel import CancelToken
 from gistpoint.core.code.compare import same_behaviour_tree
@@ -61,7 +62,7 @@ class Judge:
             environment=self.task.environment,
             timeout_s=self.task.suite.timeout_s,
             deselect=self.task.suite.deselected,
-            expected=self.baseline.passed,
+            expected=self.baseline.collected,
         )
         report = self.runner.run(request, on_progress=on_progress, cancel=cancel)
         changed = changed_targets(tree, self.answer.targets)
@@ -75,10 +76,35 @@ def changed_targets(tree: SourceTree, targets: tuple[Target, ...]) -> tuple[str,
     changed = []
     for target in targets:
         try:
-            now = index_source(target.path, tree.read(target.path)).find(target.qualname).source
+            now = index_source(target.path, tree.read(target.path)).get(target.qualname).source
             if same_behaviour_tree(now, target.corrupted):
                 continue
         except (CodeError, FileNotFoundError):
             pass
         changed.append(target.name)
     return tuple(changed)
+
+
+def test_run_data(call_id: str, judgement: Judgement, task: Task) -> dict[str, Any]:
+    """Return the data of the `test_run` event of a submission."""
+    report, score = judgement.report, judgement.score
+    failures = [
+        (result.id, result.message[: task.limits.failure_characters])
+        for result in report.failed
+        if result.id in score.failing
+    ]
+    return {
+        "call_id": call_id,
+        "status": report.status.value,
+        "reason": report.reason,
+        "counts": judgement.counts,
+        "passed": score.passing,
+        "failing": sorted(score.failing) if score.valid else [],
+        "failures": failures[:20],
+        "seconds": round(report.seconds, 3),
+        "backend": {
+            "name": report.backend.name,
+            "version": report.backend.version,
+            "isolated": report.backend.isolated,
+        },
+    }

@@ -4,15 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from types import MappingProxyType
 from typing import Any
 
 from gistpoint.core.attempts.budgets import NOTHING_LEFT, Budgets, Remaining
 from gistpoint.core.attempts.clock import ACTIVITY_OF_PANE, Activity, Clock
 from gistpoint.core.attempts.events import Event, EventType, Pane
 from gistpoint.core.attempts.knowledge import Knowledge
-
-EMPTY: Mapping[str, Any] = MappingProxyType({})
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +28,7 @@ class Call:
     duration_ms: int = 0
     remaining: Remaining = NOTHING_LEFT
     """What was left after it."""
-    revealed: Mapping[str, Any] = EMPTY
+    revealed: Mapping[str, Any] = field(default_factory=dict)
     thought: str = ""
 
 
@@ -98,7 +95,7 @@ class Ending:
 class AttemptState:
     """Everything that is known of an attempt after some number of its events."""
 
-    header: Mapping[str, Any] = EMPTY
+    header: Mapping[str, Any] = field(default_factory=dict)
     """The data of `attempt_started`."""
     budgets: Budgets = field(default_factory=Budgets)
     remaining: Remaining = NOTHING_LEFT
@@ -107,14 +104,14 @@ class AttemptState:
     replacements: tuple[Replacement, ...] = ()
     knowledge: Knowledge = field(default_factory=Knowledge)
     suspects: tuple[Suspect, ...] = ()
-    buffers: Mapping[str, str] = EMPTY
+    buffers: Mapping[str, str] = field(default_factory=dict)
     """Half-written code by buffer name (`path::qualname`)."""
     notes: str = ""
     pane: Pane = Pane.BRIEF
     pause: Pause | None = None
     ending: Ending | None = None
     clock: Clock = field(default_factory=Clock)
-    comforts: Mapping[str, int] = EMPTY
+    comforts: Mapping[str, int] = field(default_factory=dict)
     """How often each comfort that costs no budget was used."""
     processes: int = 0
     events: int = 0
@@ -140,6 +137,11 @@ class AttemptState:
     def counted_submissions(self) -> tuple[Submission, ...]:
         """The submissions that count: the infrastructure did not fail, and the run is over."""
         return tuple(s for s in self.submissions if s.counts and s.status)
+
+    @property
+    def submitted(self) -> bool:
+        """Whether anything was submitted that counts, its tests over or not."""
+        return any(submission.counts for submission in self.submissions)
 
     @property
     def last(self) -> Submission | None:

@@ -12,6 +12,7 @@ from itertools import accumulate
 from gistpoint.core.code.errors import CodeError
 
 _FIRST_TWO_LINES = re.compile(rb"[^\r\n]*(?:\r\n?|\n)?[^\r\n]*(?:\r\n?|\n)?")
+_REVERSIBLE = frozenset({"utf-8", "iso-8859-1", "ascii"})
 _LINE_END = re.compile(r"\r\n?|\n")
 
 
@@ -26,19 +27,24 @@ class SourceText:
     newline: str = "\n"
     """The line end that most lines have: LF, CRLF or CR."""
     line_starts: Sequence[int] = field(default=(0,), repr=False)
+    is_reversible: bool = True
+    """Whether encoding `text` gives the very bytes that were read; not so in some encodings that switch states."""
 
     @classmethod
-    def of(cls, path: str, text: str, encoding: str = "utf-8", bom: bytes = b"") -> SourceText:
+    def of(
+        cls, path: str, text: str, encoding: str = "utf-8", bom: bytes = b"", *, is_reversible: bool = True
+    ) -> SourceText:
         """Index the lines of `text`, which end where Python's parser ends them."""
         if "\r" not in text:
             starts = list(accumulate((len(line) + 1 for line in text.split("\n")), initial=0))[:-1]
-            return cls(path, text, encoding, bom, "\n", starts)
+            return cls(path, text, encoding, bom, "\n", starts, is_reversible)
         ends = list(_LINE_END.finditer(text))
         counts: dict[str, int] = {}
         for match in ends:
             counts[match[0]] = counts.get(match[0], 0) + 1
         newline = max(counts, key=lambda end: counts[end])
-        return cls(path, text, encoding, bom, newline, [0, *(match.end() for match in ends)])
+        starts = [0, *(match.end() for match in ends)]
+        return cls(path, text, encoding, bom, newline, starts, is_reversible)
 
     def line(self, number: int) -> str:
         """Return the text of a line without its end."""
@@ -98,6 +104,8 @@ def read_document(path: str, source: bytes) -> SourceText:
     bom = codecs.BOM_UTF8 if source.startswith(codecs.BOM_UTF8) else b""
     encoding = "utf-8" if bom else encoding
     try:
+        if "a\n#".encode(encoding) != b"a\n#":
+            raise LookupError("it does not extend ASCII")
         text = source[len(bom) :].decode(encoding)
     except UnicodeDecodeError as error:
         line = len(re.findall(rb"\r\n?|\n", source[: error.start + len(bom)])) + 1
@@ -108,4 +116,13 @@ def read_document(path: str, source: bytes) -> SourceText:
     if null >= 0:
         line = len(_LINE_END.findall(text, 0, null)) + 1
         raise CodeError(f"{path} holds a null byte on line {line}; Python code can't.", line=line)
-    return SourceText.of(path, text, encoding, bom)
+    return SourceText.of(path, text, encoding, bom, is_reversible=_is_reversible(source[len(bom) :], text, encoding))
+
+
+def _is_reversible(source: bytes, text: str, encoding: str) -> bool:
+    if encoding in _REVERSIBLE:
+        return True
+    try:
+        return text.encode(encoding) == source
+    except (UnicodeError, LookupError):
+        return False

@@ -87,7 +87,8 @@ def _kept(new: Sequence[CodeLine], old: Sequence[CodeLine], margin: str, newline
     middle_old, middle_new = keys_old[head : len(old) - tail], keys_new[head : len(new) - tail]
     for block in SequenceMatcher(None, middle_old, middle_new, autojunk=len(middle_old) > 500).get_matching_blocks():
         kept |= {head + block.b + i: old[head + block.a + i] for i in range(block.size)}
-    return {place: line for place, line in kept.items() if place > 0 or line is old[0]}
+    # The first line lacks its margin, so it is kept in its own place only.
+    return {place: line for place, line in kept.items() if (place == 0) == (line is old[0])}
 
 
 def _key(line: CodeLine) -> tuple[str, bool, int | None]:

@@ -38,7 +38,7 @@ def replace_definition(
 def spliced_text(index: FileIndex, definition: Definition, new: Snippet, *, keep_decorators: bool) -> str:
     """Return the text of the file with `new` in place of `definition`, unchecked."""
     document, given = index.document, new.definition
-    _check_start(definition)
+    _check_place(definition)
     old = code_lines(document, definition.start_line, definition.end_line)
     lines = code_lines(given.document, given.start_line, given.end_line)
     unit = block_unit(old) or file_unit(index.definitions)
@@ -77,9 +77,11 @@ def _check_name(definition: Definition, given: Definition) -> None:
         )
 
 
-def _check_start(definition: Definition) -> None:
-    line = definition.start_line
-    if line > 1 and definition.document.line(line - 1).strip(" \t\f") == "\\":
+def _check_place(definition: Definition) -> None:
+    document, line = definition.document, definition.start_line
+    if not document.is_reversible:
+        raise CodeError(f"{document.path} can't be written in {document.encoding} without changing other bytes of it.")
+    if line > 1 and document.line(line - 1).strip(" \t\f") == "\\":
         raise CodeError(
             f"{definition.ref} starts behind a line continuation (line {line - 1}), so it can't be replaced in place."
         )

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import io
+import re
 import shutil
 import tarfile
 import tempfile
@@ -14,6 +16,8 @@ from gistpoint.core.tasks.model import Task
 
 MAX_BYTES = 2 * 1024**3
 """Largest size of an unpacked task; an archive that grows beyond is refused."""
+MAX_MEMBERS = 1_000
+_MEMBER = re.compile(r"task\.toml|workspace/tree\.tar|answer/answer\.json|answer/baselines/[A-Za-z0-9][\w.-]*\.json")
 
 
 def pack_task(folder: Path, archive: Path, *, with_answer: bool = True) -> None:
@@ -45,7 +49,8 @@ def unpack_task(archive: Path, into: Path) -> Task:
         task = read_task(folder)
         place = into / task.id
         if not (place / TASK_FILE).is_file():
-            folder.rename(place)
+            with contextlib.suppress(OSError):  # another process was first
+                folder.rename(place)
         return read_task(place)
     finally:
         shutil.rmtree(folder, ignore_errors=True)
@@ -54,8 +59,7 @@ def unpack_task(archive: Path, into: Path) -> Task:
 def _extract(archive: Path, folder: Path) -> None:
     import zstandard
 
-    allowed_folders = {"workspace", "answer", "answer/baselines"}
-    total = 0
+    total = members = 0
     try:
         with (
             archive.open("rb") as file,
@@ -63,8 +67,8 @@ def _extract(archive: Path, folder: Path) -> None:
             tarfile.open(fileobj=stream, mode="r|") as tar,
         ):
             for info in tar:
-                parent, _, name = info.name.rpartition("/")
-                if not info.isfile() or (parent and parent not in allowed_folders) or name in ("", "..", "."):
+                members += 1
+                if not info.isfile() or not _MEMBER.fullmatch(info.name) or members > MAX_MEMBERS:
                     raise TaskError(f"{archive.name} holds {info.name!r}, which is no file of a task.")
                 total += info.size
                 if total > MAX_BYTES:
@@ -74,5 +78,5 @@ def _extract(archive: Path, folder: Path) -> None:
                 (folder / info.name).parent.mkdir(parents=True, exist_ok=True)
                 with (folder / info.name).open("wb") as target:
                     shutil.copyfileobj(source, target)
-    except (zstandard.ZstdError, tarfile.TarError, EOFError, OSError) as error:
+    except (zstandard.ZstdError, tarfile.TarError, EOFError, OSError, ValueError) as error:
         raise TaskError(f"{archive.name} can't be unpacked: {error}.") from error

@@ -7,6 +7,7 @@ open the second.
 from __future__ import annotations
 
 import json
+import re
 import tomllib
 from collections.abc import Mapping
 from dataclasses import asdict
@@ -64,6 +65,7 @@ def read_task(folder: Path, *, verify: bool = True) -> Task:
 def read_answer(task: Task) -> Answer:
     """Read the answer of a task. Raises `TaskError` where it is absent or broken."""
     fields = _document(task.folder / ANSWER_FILE)
+    fields.get("canary", str)
     targets = tuple(
         Target(item.get("path", str), item.get("qualname", str), item.get("original", str), item.get("corrupted", str))
         for item in fields.tables("targets")
@@ -76,8 +78,8 @@ def read_answer(task: Task) -> Answer:
     return Answer(
         targets,
         baselines,
-        fields.table("metrics", optional=True).values,
-        fields.table("provenance", optional=True).values,
+        fields.table("metrics").values,
+        fields.table("provenance").values,
     )
 
 
@@ -155,17 +157,18 @@ def _task(fields: Fields, folder: Path) -> Task:
         raise TaskError(f"{fields.file}: the key 'mode' is {mode!r}; known are {', '.join(m.value for m in Mode)}.")
     source, budgets = fields.table("source"), fields.table("budgets")
     limit = budgets.at_least("time_limit_s", 0, 0)
+    fields.get("canary", str)
     return Task(
-        id=fields.get("id", str),
+        id=_hash(fields, "id"),
         mode=Mode(mode),
         source=Source(source.get("kind", str), source.get("name", str), source.get("revision", str)),
-        tree_sha256=fields.table("tree").get("sha256", str),
+        tree_sha256=_hash(fields.table("tree"), "sha256"),
         brief=_brief(fields.table("brief")),
         suite=_suite(fields.table("suite")),
         environment=_environment(fields.table("environment")),
         budgets=Budgets(budgets.at_least("tool_uses", 1), budgets.at_least("submissions", 1), limit or None),
         limits=_limits(fields.table("limits")),
-        rules=_rules(fields.table("rules", optional=True)),
+        rules=_rules(fields.table("rules")),
         entrypoint=fields.get("entrypoint", str, ""),
         demo=fields.get("demo", bool, False),
         several=fields.get("several", bool, False),
@@ -173,35 +176,43 @@ def _task(fields: Fields, folder: Path) -> Task:
     )
 
 
+def _hash(fields: Fields, key: str) -> str:
+    """Return a sha256; an id becomes the name of a folder, so it must be nothing else."""
+    value = fields.get(key, str)
+    if not re.fullmatch(r"[0-9a-f]{64}", value):
+        raise TaskError(f"{fields.file}: the key {fields.name(key)!r} must be 64 hexadecimal digits.")
+    return value
+
+
 def _brief(fields: Fields) -> Brief:
     return Brief(
         template=fields.get("template", str),
         template_sha256=fields.get("template_sha256", str),
-        failing=tuple(Failure(item.get("id", str), item.get("text", str, "")) for item in fields.tables("failing")),
-        target=fields.get("target", str, ""),
-        signature=fields.get("signature", str, ""),
-        docstring=fields.get("docstring", str, ""),
-        targets=fields.at_least("targets", 0, 0),
+        failing=tuple(Failure(item.get("id", str), item.get("text", str)) for item in fields.tables("failing")),
+        target=fields.get("target", str),
+        signature=fields.get("signature", str),
+        docstring=fields.get("docstring", str),
+        targets=fields.at_least("targets", 0),
     )
 
 
 def _suite(fields: Fields) -> Suite:
     return Suite(
         tests=fields.at_least("tests", 1),
-        ids_sha256=fields.get("ids_sha256", str),
+        ids_sha256=_hash(fields, "ids_sha256"),
         seconds=fields.get("seconds", float),
-        timeout_s=fields.get("timeout_s", float),
+        timeout_s=fields.above_zero("timeout_s"),
         deselected=fields.strings("deselected"),
         test_files=fields.strings("test_files"),
     )
 
 
 def _environment(fields: Fields) -> EnvironmentPins:
-    metadata = fields.table("metadata", optional=True)
+    metadata = fields.table("metadata")
     return EnvironmentPins(
         python=fields.get("python", str),
-        lock=fields.strings("lock", optional=False),
-        resolved=fields.get("resolved", str, ""),
+        lock=fields.strings("lock"),
+        resolved=fields.get("resolved", str),
         import_roots=fields.strings("import_roots"),
         plugins=fields.strings("plugins"),
         pytest_args=fields.strings("pytest_args"),
@@ -219,33 +230,30 @@ def _limits(fields: Fields) -> Limits:
         )
     return Limits(
         tool_semantics=semantics,
-        search_seconds=fields.get("search_seconds", float, known.search_seconds),
-        **{
-            key: fields.at_least(key, 0, getattr(known, key))
-            for key in Limits.__slots__
-            if key not in ("tool_semantics", "search_seconds")
-        },
+        search_seconds=fields.above_zero("search_seconds"),
+        **{key: fields.at_least(key, 0) for key in Limits.__slots__ if key not in ("tool_semantics", "search_seconds")},
     )
 
 
 def _rules(fields: Fields) -> Rules:
-    known = Rules()
     return Rules(
-        refused_costs_attempt=fields.get("refused_costs_attempt", bool, known.refused_costs_attempt),
-        tell_count=fields.get("tell_count", bool, known.tell_count),
-        min_failing=fields.at_least("min_failing", 1, known.min_failing),
+        refused_costs_attempt=fields.get("refused_costs_attempt", bool),
+        tell_count=fields.get("tell_count", bool),
+        min_failing=fields.at_least("min_failing", 1),
     )
 
 
 def _baseline(path: Path) -> Baseline:
     fields = _document(path)
+    fields.get("canary", str)
     return Baseline(
         backend=fields.get("backend", str),
         environment=fields.get("environment", str),
         runs=fields.at_least("runs", 1),
-        passed=frozenset(fields.strings("passed", optional=False)),
-        passed_corrupted=frozenset(fields.strings("passed_corrupted", optional=False)),
-        seconds=fields.get("seconds", float, 0.0),
+        collected=frozenset(fields.strings("collected")),
+        passed=frozenset(fields.strings("passed")),
+        passed_corrupted=frozenset(fields.strings("passed_corrupted")),
+        seconds=fields.get("seconds", float),
     )
 
 

@@ -143,6 +143,8 @@ class Baseline:
     backend: str
     environment: str
     runs: int
+    collected: frozenset[str]
+    """Every id that was collected and not deselected; the ids that a run must have, no more."""
     passed: frozenset[str]
     """B: the ids that passed in every run of the original."""
     passed_corrupted: frozenset[str]

@@ -19,7 +19,7 @@ def upgraded(document: dict[str, Any], file: str) -> dict[str, Any]:
     for key in ("format", "version"):
         if key not in document:
             raise TaskError(f"{file}: the key {key!r} is missing.")
-    if document["format"] not in FORMATS:
+    if not isinstance(document["format"], str) or document["format"] not in FORMATS:
         raise TaskError(f"{file}: the key 'format' is {document['format']!r}, not one of gistpoint's.")
     version = document["version"]
     if not isinstance(version, int) or isinstance(version, bool) or version < 1 or version > VERSION:

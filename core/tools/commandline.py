@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import shlex
+from collections.abc import Mapping
 
 from gistpoint.core.tools.declaration import RefusalError, Tool
+from gistpoint.core.tools.registry import BROWSING, SUBMITTING
 
 
 def parse(line: str, tools: tuple[Tool, ...]) -> tuple[Tool, dict[str, str]]:
@@ -13,7 +15,7 @@ def parse(line: str, tools: tuple[Tool, ...]) -> tuple[Tool, dict[str, str]]:
     Words are split as a shell splits them. The last argument of a tool takes the rest of the line as it stands when
     no quotes are used, so that a pattern needs none.
     """
-    name, _, rest = line.strip().partition(" ")
+    name, rest = [*line.split(maxsplit=1), "", ""][:2]
     tool = next((t for t in tools if t.name == name), None)
     if tool is None:
         raise RefusalError(f"There is no tool {name!r} here; there are {', '.join(t.name for t in tools)}.")
@@ -33,7 +35,8 @@ def parse(line: str, tools: tuple[Tool, ...]) -> tuple[Tool, dict[str, str]]:
     return tool, arguments
 
 
-def spelled(tool: str, arguments: dict[str, str]) -> str:
-    """Return a call as one line that `parse` reads back; code is left out."""
-    words = [shlex.quote(value) if value != "" else "''" for name, value in arguments.items() if name != "func_code"]
-    return " ".join([tool, *words])
+def spelled(tool: str, arguments: Mapping[str, object]) -> str:
+    """Return a call as one line that `parse` reads back, arguments in their declared order; code is left out."""
+    order = [argument.name for known in (*BROWSING, *SUBMITTING) if known.name == tool for argument in known.arguments]
+    names = sorted(arguments, key=lambda name: order.index(name) if name in order else len(order))
+    return " ".join([tool, *(shlex.quote(str(arguments[name])) for name in names if name != "func_code")])

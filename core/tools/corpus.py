@@ -48,11 +48,10 @@ def _made(tree: SourceTree) -> Corpus:
 def _decoded(data: bytes) -> str | None:
     if b"\0" in data:
         return None
+    encoding = "utf-8-sig"
     try:
-        return data.decode("utf-8-sig")
-    except UnicodeDecodeError:
-        pass
-    try:
-        return data.decode(tokenize.detect_encoding(io.BytesIO(data).readline)[0])
-    except (SyntaxError, UnicodeDecodeError, LookupError):
+        if b"coding" in b"".join(data[:1024].split(b"\n", 2)[:2]):
+            encoding = tokenize.detect_encoding(io.BytesIO(data).readline)[0]
+        return data.decode(encoding)
+    except (SyntaxError, UnicodeError, LookupError):
         return None

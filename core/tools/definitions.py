@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import lru_cache
 
+from gistpoint.core.code.definitions import Definition
 from gistpoint.core.code.errors import CodeError
-from gistpoint.core.code.index import Definition, FileIndex, index_source
+from gistpoint.core.code.index import FileIndex, index_source
 from gistpoint.core.tools.declaration import RefusalError, ToolContext
 
 _DOCSTRING_CHARACTERS = 100
@@ -16,9 +18,14 @@ def indexed(context: ToolContext, path: str) -> FileIndex:
     if not path.endswith((".py", ".pyi")):
         raise RefusalError(f"{path} is not a Python file; read_file shows it.")
     try:
-        return index_source(path, context.tree.read(path))
+        return _indexed(path, context.tree.read(path))
     except CodeError as error:
         raise RefusalError(str(error)) from error
+
+
+@lru_cache(maxsize=64)
+def _indexed(path: str, source: bytes) -> FileIndex:
+    return index_source(path, source)
 
 
 def listing(definitions: Iterable[Definition]) -> list[str]:

@@ -64,5 +64,5 @@ def text_of(context: ToolContext, path: str) -> str:
         raise RefusalError(f"{path} is a binary file of {len(data)} bytes.")
     try:
         return data.decode(encoding)
-    except (UnicodeDecodeError, LookupError) as error:
+    except (UnicodeError, LookupError) as error:
         raise RefusalError(f"{path} is not text in {encoding.removesuffix('-sig').upper()}: {error}.") from error

@@ -4,9 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from gistpoint.core.code.errors import CodeError
-from gistpoint.core.code.index import index_source
-from gistpoint.core.tools.declaration import Activity, Argument, Group, Kind, Revealed, Tool, ToolContext, ToolOutput
+from gistpoint.core.tools.declaration import (
+    Activity,
+    Argument,
+    Group,
+    Kind,
+    RefusalError,
+    Revealed,
+    Tool,
+    ToolContext,
+    ToolOutput,
+)
 from gistpoint.core.tools.definitions import indexed, listing, revealed_functions
 from gistpoint.core.tools.paths import existing_file, text_of
 
@@ -36,8 +44,8 @@ def _functions(context: ToolContext, path: str) -> tuple[tuple[str, int, int], .
     if not path.endswith((".py", ".pyi")):
         return ()
     try:
-        return revealed_functions(index_source(path, context.tree.read(path)).definitions)
-    except CodeError:
+        return revealed_functions(indexed(context, path).definitions)
+    except RefusalError:
         return ()
 
 

@@ -16,6 +16,7 @@ from gistpoint.core.tools.replacement import REPLACE_FUNCTION, SUBMIT_ATTEMPT
 from gistpoint.core.tools.search_code import SEARCH_CODE
 
 BROWSING = (LIST_DIRECTORY, SEARCH_CODE, READ_FILE, LIST_FILE_FUNCTIONS, READ_FUNCTION)
+SUBMITTING = (SUBMIT_ATTEMPT, REPLACE_FUNCTION)
 
 TOOLS: Mapping[Mode, tuple[Tool, ...]] = {
     Mode.REMOVE: (*BROWSING, SUBMIT_ATTEMPT),

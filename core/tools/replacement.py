@@ -29,14 +29,14 @@ MAX_CODE_CHARACTERS = 1_000_000
 def with_replacement(tree: SourceTree, replacement: Replacement) -> SourceTree:
     """Return the tree with one definition replaced; raises `CodeError` where that can't be done."""
     index = index_source(replacement.path, tree.read(replacement.path))
-    data = replace_definition(index, index.find(replacement.qualname), replacement.code)
+    data = replace_definition(index, index.get(replacement.qualname), replacement.code)
     return tree.with_files({tree.resolve(replacement.path) or replacement.path: data})
 
 
 def _accepted(context: ToolContext, path: str, name: str, code: str) -> ToolOutput:
     if len(code) > MAX_CODE_CHARACTERS:
         raise RefusalError(f"The code has {len(code)} characters; at most {MAX_CODE_CHARACTERS} are taken.")
-    if is_protected(path, context.test_files):
+    if _is_protected(context, path):
         raise RefusalError(f"{path} belongs to the tests or to their configuration; it may not be changed.")
     if not path.endswith(".py"):
         raise RefusalError(f"{path} is not a Python file; only functions and classes can be replaced.")
@@ -48,6 +48,12 @@ def _accepted(context: ToolContext, path: str, name: str, code: str) -> ToolOutp
     except CodeError as error:
         raise RefusalError(str(error)) from error
     return ToolOutput("", replacement=replacement)
+
+
+def _is_protected(context: ToolContext, path: str) -> bool:
+    """Whether a path is that of a test's file, or leads to one, or is what one leads to, by links."""
+    tests = context.test_files | {place for test in context.test_files if (place := context.tree.resolve(test))}
+    return any(is_protected(place, tests) for place in (path, context.tree.resolve(path) or path))
 
 
 def _submit_attempt(context: ToolContext, arguments: Mapping[str, str]) -> ToolOutput:

@@ -46,6 +46,8 @@ def _run(context: ToolContext, arguments: Mapping[str, str]) -> ToolOutput:
             f"The search took longer than {limits.search_seconds:g} s and was stopped. A simpler pattern, with fewer "
             "nested repetitions, will be faster."
         ) from None
+    except MemoryError:
+        raise RefusalError("The search needed too much memory and was stopped. A simpler pattern will do.") from None
     text = "\n".join([_head(matches, len(paths), more), *blocks, *_skipped(corpus.undecodable)])
     return ToolOutput(text, revealed=Revealed(entries=tuple((path, "file") for path in paths)))
 
