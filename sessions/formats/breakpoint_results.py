@@ -19,10 +19,11 @@ from gistpoint.sessions.formats.values import (
     objects,
 )
 from gistpoint.sessions.runs.blobs import RunFileError, SliceBlob
+from gistpoint.sessions.runs.lines import lines
 from gistpoint.sessions.runs.loading import is_deep
 from gistpoint.sessions.runs.model import Actor, Call, Json, Result, Run, Step, StepKind
 from gistpoint.sessions.runs.reader import Raw, guarded, unknown_step
-from gistpoint.sessions.runs.scanning import Record, Scanner, lines, members
+from gistpoint.sessions.runs.scanning import Record, Scanner, members
 
 
 def _header(line: dict[str, Json], id: str) -> Run:

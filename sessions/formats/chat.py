@@ -10,12 +10,13 @@ from gistpoint.sessions.formats.probe import Probe
 from gistpoint.sessions.formats.protocol import BaseReader, RunEntry, RunNames
 from gistpoint.sessions.formats.values import as_dict, as_list, as_str, first, objects
 from gistpoint.sessions.runs.blobs import RunFileError, SliceBlob
+from gistpoint.sessions.runs.lines import lines
 from gistpoint.sessions.runs.model import Json, Run, Step
 from gistpoint.sessions.runs.reader import Raw, array_records, guarded, line_records, object_records
-from gistpoint.sessions.runs.scanning import LightKeys, Record, lines
+from gistpoint.sessions.runs.scanning import Record
 
 Shape = Literal["object", "array", "lines", "runs"]
-_LIGHT = LightKeys(("role", "type", "object", "tool_call_id", "call_id"))
+_ARRAYS = ("messages", "traj")
 
 
 def _is_message(value: Json) -> bool:
@@ -26,15 +27,21 @@ def _is_message(value: Json) -> bool:
     )
 
 
+def _messages(value: dict[str, Json]) -> list[Json] | None:
+    return next((as_list(value[key]) for key in _ARRAYS if isinstance(value.get(key), list)), None)
+
+
 def shape_of(probe: Probe) -> Shape | None:
     """Return how the messages lie in the file, None if there are none."""
     if probe.array:
+        if _messages(as_dict(probe.array[0])) is not None:
+            return "runs"
         return "array" if _is_message(probe.array[0]) else None
-    listed = [line for line in probe.lines if isinstance(line.get("messages"), list)]
+    listed = [line for line in probe.lines if _messages(line) is not None]
     if listed and (len(probe.lines) > 1 or b"\n" not in probe.head.strip()):
         return "runs" if _has_more_lines(probe) else "object"
-    if isinstance(probe.object.get("messages"), list):
-        messages = as_list(probe.object["messages"])
+    messages = _messages(probe.object)
+    if messages is not None:
         return "object" if not messages or isinstance(messages[0], dict) else None
     return "lines" if probe.lines and _is_message(probe.lines[0]) else None
 
@@ -60,7 +67,7 @@ class _Reader(BaseReader):
         elif self._shape == "lines":
             found = line_records(blob, start)
         else:
-            found = object_records(blob, start, ("messages",), self.facts, None)
+            found = object_records(blob, start, _ARRAYS, self.facts, None)
         return guarded(found, blob, self.warnings)
 
     def place(self, fields: Json, step_count: int) -> int:
@@ -93,7 +100,8 @@ class Chat:
         if shape is None:
             return 0.0
         if shape in ("object", "runs"):
-            messages = objects((probe.lines or [probe.object])[0].get("messages"))
+            holder = as_dict(probe.array[0]) if probe.array else (probe.lines or [probe.object])[0]
+            messages = objects(_messages(holder))
             return 0.5 if messages and all(role_of(message) for message in messages[:3]) else 0.1
         return 0.5
 
@@ -126,7 +134,8 @@ class Chat:
 
 def _conversations(probe: Probe) -> Iterator[tuple[str, Record]]:
     names = RunNames()
-    for number, record in enumerate(lines(probe.blob, probe.start), 1):
+    found = array_records(probe.blob, probe.start, None) if probe.array else lines(probe.blob, probe.start)
+    for number, record in enumerate(guarded(found, probe.blob, []), 1):
         fields = as_dict(record.fields)
         name = as_str(first(fields, "instance_id", "id", "task_id")) or str(number)
         yield names.name(name), record

@@ -44,6 +44,7 @@ class _Reader(BaseReader):
         self._score: float | None = None
         self._solved: bool | None = None
         self._submissions = 0
+        self._code = ""
         self._times: tuple[float, float] | None = None
 
     def records(self) -> Iterator[Record]:
@@ -68,6 +69,7 @@ class _Reader(BaseReader):
             self._ending = data
         elif kind == "submit":
             self._submissions += 1
+            self._code = as_text(as_dict(data.get("replacement")).get("code"))
         elif kind == "score":
             self._score = as_float(data.get("score"))
             self._solved = as_bool(data.get("solved")) or self._solved
@@ -75,25 +77,23 @@ class _Reader(BaseReader):
     def header(self) -> Run:
         opening = self.probe.lines[0] if self.probe.lines else self.probe.object
         data = self._header or as_dict(opening.get("data"))
-        actor = as_dict(data.get("actor"))
-        kind = as_str(first(data, "actor_kind")) or as_str(actor.get("kind")) or as_str(data.get("actor"))
         verdict = "solved" if self._solved else "unsolved" if self._ending else ""
         return Run(
             self.format,
-            as_str(first(data, "schema_version", "version")),
+            as_str(data.get("schema")),
             id=as_str(data.get("attempt_id")),
             task=as_str(data.get("task_id")),
-            model=as_str(first(data, "model") or actor.get("model")),
-            agent=as_str(first(data, "participant") or actor.get("name")),
-            actor=Actor.PERSON if kind == "person" else Actor.AGENT,
+            model=as_str(data.get("model")),
+            agent=as_str(data.get("participant")),
+            actor=Actor.PERSON if data.get("actor") == "person" else Actor.AGENT,
             verdict=verdict,
             score=self._score,
             exit_status=as_str(self._ending.get("reason")),
             submissions=self._submissions if self._times else None,
             started=self._times[0] if self._times else None,
             duration_s=self._times[1] - self._times[0] if self._times else None,
-            prompt=as_text(data.get("brief")),
-            extra={key: data[key] for key in ("budgets", "role", "study", "condition") if key in data},
+            submission=self._code,
+            extra={key: data[key] for key in ("mode", "budgets", "role", "study", "condition") if data.get(key)},
             derived=frozenset({"duration_s"}),
         )
 
@@ -139,6 +139,8 @@ def _turn(
         if name in kinds:
             state[name] = {key: value for key, value in kinds[name].items() if key != "call_id"}
     replacement = as_dict(as_dict(kinds.get("submit")).get("replacement"))
+    if replacement:
+        state["replacement"] = replacement
     edits = (Edit(as_str(replacement["path"]), None, None),) if replacement.get("path") else edits_of(calls)
     kind = StepKind.SUBMIT if "submit" in kinds else kind_of(calls)
     refused_flag = {"refused", "error"} if answer is not None and answer.get("refused") else set[str]()

@@ -20,10 +20,11 @@ from gistpoint.sessions.formats.values import (
     objects,
 )
 from gistpoint.sessions.runs.blobs import RunFileError, SliceBlob
+from gistpoint.sessions.runs.lines import lines
 from gistpoint.sessions.runs.loading import is_deep, load_record
 from gistpoint.sessions.runs.model import Json, Run, Step, Tokens
 from gistpoint.sessions.runs.reader import Raw, array_records, guarded, line_records, object_records
-from gistpoint.sessions.runs.scanning import LightKeys, Record, lines
+from gistpoint.sessions.runs.scanning import LightKeys, Record
 
 Shape = Literal["array", "lines", "runs", "object", "folder"]
 

@@ -8,6 +8,7 @@ from typing import Protocol
 
 from gistpoint.sessions.runs import limits
 from gistpoint.sessions.runs.blobs import Blob
+from gistpoint.sessions.runs.lines import lines
 from gistpoint.sessions.runs.model import Actor, ByteRange, Json, Run, Step, StepKind
 from gistpoint.sessions.runs.scanning import (
     CutOffError,
@@ -17,7 +18,6 @@ from gistpoint.sessions.runs.scanning import (
     Scanner,
     TooDeepError,
     TooLongError,
-    lines,
     members,
 )
 

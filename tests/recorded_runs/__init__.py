@@ -108,6 +108,7 @@ def make_all(folder: Path) -> list[Made]:
     add(_lines(folder / "g-lines", chat()), "chat", 5, 4)
     runs = [{"messages": chat(), "instance_id": "one"}, {"messages": chat(False)}]
     add(_lines(folder / "g-runs", runs), "chat", {"one": 5, "2": 5}, {"one": 4, "2": 4})
+    add(_write(folder / "g-list", [{"task_id": 3, "traj": chat(), "reward": 1.0}], 2), "chat", {"3": 5}, {"3": 4})
     add(_lines(folder / "h-results", breakpoint_results()), "breakpoint", dict.fromkeys(("f", "g", "f~2"), 4))
     add(_write(folder / "i-log", debug_gym(), 2), "debug-gym", 3)
     add(_lines(folder / "j-journal", journal()), "gistpoint", 13, 8)

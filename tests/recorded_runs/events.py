@@ -213,7 +213,7 @@ def journal() -> list[Any]:
     events: list[tuple[str, dict[str, Any]]] = [
         (
             "attempt_started",
-            {"attempt_id": "a1", "task_id": "t1", "actor_kind": "person", "budgets": {"tool_uses": 16}},
+            {"attempt_id": "a1", "task_id": "t1", "schema": 1, "actor": "person", "budgets": {"tool_uses": 16}},
         ),
         ("process_started", {"boot_id": "b"}),
         ("view", {"pane": "code"}),
