@@ -233,6 +233,7 @@ class ChunkedSample(_Sample):
         self._attachments = _chunks(archive, id, "attachments")
         self._messages = _chunks(archive, id, "messages")
         self._items: dict[str, list[Record]] = {}
+        self._shell = as_dict(load_record(probe.blob, 0, probe.blob.size)[0])
         chunks = _chunks(archive, id, "events") or self._messages
         self.blobs = [blob for _, blob in chunks]
 
@@ -246,8 +247,7 @@ class ChunkedSample(_Sample):
 
     def header(self) -> Run:
         """Return the header."""
-        shell = load_record(self.probe.blob, 0, self.probe.blob.size)[0]
-        return header_of({**self._summary, **as_dict(shell)}, self._log, self._id, "chunked")
+        return header_of({**self._summary, **self._shell}, self._log, self._id, "chunked")
 
     def conversation(self) -> Iterator[tuple[Blob, Record]]:
         """Yield the messages."""

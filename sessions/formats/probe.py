@@ -47,6 +47,7 @@ class Probe:
         self.siblings = siblings
         self.parts = parts
         self._wide = False
+        self._late: dict[str, Json] = {}
 
     @cached_property
     def head(self) -> bytes:
@@ -121,6 +122,11 @@ class Probe:
 
         A first look that costs nothing; the index finds the real one.
         """
+        if key not in self._late:
+            self._late[key] = self._find_late(key)
+        return self._late[key]
+
+    def _find_late(self, key: str) -> Json:
         text = self._tail_text
         end = len(text)
         name = f'"{key}"'

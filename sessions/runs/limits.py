@@ -15,6 +15,9 @@ DEPTH = 10_000
 DECODED_DEPTH = 150
 """Containers within each other in a value that is used; honest records have fewer than twenty."""
 
+RECORDS = 2_000_000
+"""Records of one run that are indexed."""
+
 LONG_RECORD = 1 << 20
 """Bytes from which a record's long strings are decoded only in part."""
 

@@ -70,6 +70,9 @@ def guarded(records: Iterator[Record], blob: Blob, warnings: list[str], member: 
     try:
         for record in records:
             count += 1
+            if count > limits.RECORDS:
+                warnings.append(f"Only the first {limits.RECORDS:,} records are read; the file goes on behind them.")
+                return
             if record.damage:
                 warnings.append(f"Record {count}, at byte {record.start:,}, {record.damage}; it is shown raw.")
             yield record._replace(member=member) if member else record

@@ -185,3 +185,22 @@ def test_what_is_no_run_is_a_mistake_of_the_users(data: bytes, tmp_path: Path) -
         open_run(tmp_path / "a")
     assert next(list_runs([tmp_path / "a"])).problem
     assert list(list_runs([tmp_path])) == []
+
+
+def test_a_flood_of_records_is_read_to_a_limit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("gistpoint.sessions.runs.limits.RECORDS", 500)
+    document = opened(tmp_path / "a", json.dumps(messages(900)).encode())
+    assert document.record_count == 500
+    assert "Only the first 500 records" in document.warnings[0]
+
+
+def test_a_file_that_grew_says_so(tmp_path: Path) -> None:
+    lines = "\n".join(json.dumps(message) for message in messages(6)) + "\n"
+    document = opened(tmp_path / "a", lines.encode())
+    assert not document.changed
+    with (tmp_path / "a").open("a") as file:
+        file.write(lines)
+    assert document.changed
+    again = open_run(tmp_path / "a")
+    again.build()
+    assert again.record_count == 12
