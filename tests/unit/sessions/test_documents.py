@@ -11,7 +11,9 @@ import pytest
 from gistpoint.core.cancel import CancelToken
 from gistpoint.core.errors import CancelledError
 from gistpoint.sessions.runs import limits
-from gistpoint.sessions.runs.model import CutText
+from gistpoint.sessions.runs.blobs import BytesBlob
+from gistpoint.sessions.runs.loading import text_pieces
+from gistpoint.sessions.runs.model import ByteRange, CutText
 from gistpoint.sessions.runs.opening import join_name, open_run, split_name
 from gistpoint.sessions.runs.rendering import show
 from gistpoint.sessions.runs.searching import Query, Scope, SearchError, search, search_document
@@ -148,3 +150,13 @@ def test_show_prints_a_run_and_a_step(tmp_path: Path) -> None:
     assert "── result\nmessage 1 x" in step
     with pytest.raises(IndexError):
         list(show(document, 99))
+
+
+@pytest.mark.parametrize("prefix", ["", "x", "xy", "xyz"])
+@pytest.mark.parametrize("unit", ["\u00e9", "\u6f22", "\U0001f600", "\\n", "\\u00e9", "\\ud83d\\ude00"])
+def test_pieces_of_a_text_never_split_a_character(unit: str, prefix: str) -> None:
+    literal = f'"{prefix}{unit * (limits.CHUNK // len(unit.encode()) + 9)}"'
+    blob = BytesBlob(literal.encode())
+    pieces = list(text_pieces(blob, ByteRange("", 0, blob.size)))
+    assert len(pieces) == 2
+    assert "".join(pieces) == json.loads(literal)
