@@ -10,9 +10,8 @@ from collections.abc import Iterator
 from gistpoint.sessions.runs import limits
 from gistpoint.sessions.runs.blobs import Blob
 from gistpoint.sessions.runs.model import ByteRange, CutText, Json
+from gistpoint.sessions.runs.quotes import IN_BYTES
 
-_REST = re.compile(rb'(?:[^"\\]++|\\.)*+"', re.S)
-_HOPS = 200
 _WHOLE_ESCAPES = re.compile(rb'(?:[^"\\]++|\\u[0-9a-fA-F]{4}|\\[^u])*+', re.S)
 
 
@@ -72,32 +71,12 @@ def _long_strings(raw: bytes) -> Iterator[tuple[int, int]]:
     """Yield the place of each string literal that is long, quotes included, by hopping from quote to quote."""
     opening = raw.find(b'"')
     while opening >= 0:
-        closing = _closing(raw, opening)
+        closing = IN_BYTES.closing(raw, opening)
         if closing < 0:
             return
         if closing - opening >= limits.LONG_STRING:
             yield opening, closing + 1
         opening = raw.find(b'"', closing + 1)
-
-
-def _closing(raw: bytes, opening: int) -> int:
-    """Return where a literal closes, -1 if it does not: by hops, and where quotes are many, by one pattern."""
-    closing = raw.find(b'"', opening + 1)
-    for _ in range(_HOPS):
-        if closing < 0 or not _is_escaped(raw, closing, opening):
-            return closing
-        closing = raw.find(b'"', closing + 1)
-    match = _REST.match(raw, opening + 1)
-    return match.end() - 1 if match else -1
-
-
-def _is_escaped(raw: bytes, quote: int, opening: int) -> bool:
-    for reach in (64, quote - opening - 1):
-        before = raw[max(opening + 1, quote - reach) : quote]
-        slashes = len(before) - len(before.rstrip(b"\\"))
-        if slashes < len(before):
-            break
-    return slashes % 2 == 1
 
 
 def _restore(value: Json, cut: dict[str, CutText]) -> Json:

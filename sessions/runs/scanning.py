@@ -17,10 +17,11 @@ from gistpoint.sessions.runs import limits
 from gistpoint.sessions.runs.blobs import Blob
 from gistpoint.sessions.runs.loading import load_record
 from gistpoint.sessions.runs.model import Json
+from gistpoint.sessions.runs.quotes import IN_TEXT
 
 _DECODER = json.JSONDecoder(strict=False)
 _SPACE = re.compile(r"[ \t\r\n]*")
-_TOKEN = re.compile(r'"(?:[^"\\]++|\\.)*+"|[{}\[\]]|"', re.S)
+_TOKEN = re.compile(r'"[^"\\]*+"|[{}\[\]"]')
 _OPENING = re.compile(r'\{\s*+"[^"\\]{1,60}"\s*+:')
 _SCALAR = re.compile(r"[^,\]}\s]+")
 _INDENTED = re.compile(r"\[\r?\n([ \t]+)(?=[{\[])")
@@ -162,30 +163,38 @@ class Scanner:
                 return
 
     def _skip_nested(self, start: int) -> None:
-        depth = 0
-        at = start
+        depth, at = 0, start
         while True:
-            stopped = self._base + len(self._text)
-            for match in _TOKEN.finditer(self._text, at - self._base):
-                token = self._text[match.start()]
-                if token in "{[":
-                    depth += 1
-                    if depth > limits.DEPTH:
-                        raise TooDeepError(start)
-                elif token in "}]":
-                    depth -= 1
-                elif match.end() - match.start() == 1:
-                    stopped = self._base + match.start()
-                    break
-                if depth <= 0:
-                    self._at = match.end()
-                    return
-            at = stopped
-            if self._read - stopped > limits.RECORD:
-                raise TooLongError(start)
-            self._at = stopped - self._base
-            if not self._more(stopped):
-                raise CutOffError(start)
+            match = _TOKEN.search(self._text, at - self._base)
+            if match is None:
+                at = self._base + len(self._text)
+                self._skip_on(start, at)
+                continue
+            token, end = match[0], match.end()
+            if token in "{[":
+                depth += 1
+                if depth > limits.DEPTH:
+                    raise TooDeepError(start)
+            elif token in "}]":
+                depth -= 1
+            elif token == '"':
+                end = IN_TEXT.closing(self._text, match.start()) + 1
+                if not end:
+                    at = self._base + match.start()
+                    self._skip_on(start, at)
+                    continue
+            if depth <= 0:
+                self._at = end
+                return
+            at = self._base + end
+
+    def _skip_on(self, start: int, at: int) -> None:
+        """Read on, forgetting what stands before offset `at`."""
+        if self._read - at > limits.RECORD:
+            raise TooLongError(start)
+        self._at = at - self._base
+        if not self._more(at):
+            raise CutOffError(start)
 
     def key(self) -> str:
         """Read a key and its colon."""
