@@ -99,7 +99,7 @@ def stale(state: AttemptState, shown: Shown) -> str:
         and s.call_id in order
         and order.index(s.call_id) > at
     ]
-    return f"as it was before you replaced {', '.join(dict.fromkeys(later))}" if later else ""
+    return f"{', '.join(dict.fromkeys(later))} replaced since" if later else ""
 
 
 def call_words(call: Call) -> str:

@@ -301,10 +301,16 @@ class SolveScreen(PanesScreen):
     def stop(self) -> None:
         """Write everything that waits; nothing is recorded from here on."""
         if not self._stopped:
+            self.editor.editor.flush()
+            if self.editor.changed:
+                self._recording.edited(self.editor.buffer, self.editor.code)
+            self.on_unmount()
+
+    def on_unmount(self) -> None:
+        """Let go of the threads, however the screen came to its end."""
+        if not self._stopped:
             self._stopped = True
             if self._playback is not None:
                 self._playback.stop()
-            if self.editor.changed:
-                self._recording.edited(self.editor.buffer, self.editor.code)
             self._bridge.close()
             self._recording.close()
