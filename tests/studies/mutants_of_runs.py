@@ -41,6 +41,7 @@ def main() -> int:
     print(f"{count} mutants of {len(sources)} files: {sum(broken.values())} broke the reader")
     for trace, times in broken.most_common(10):
         print(f"{times} x {trace}")
+    print("CPU seconds to list, open, index, show and search each:")
     print(f"slowest {slow[0][0]:.2f} s ({slow[0][1]}), median {slow[len(slow) // 2][0] * 1000:.1f} ms")
     print(f"over 2 s: {sum(seconds > 2 for seconds, _ in slow)}")
     print(f"peak memory {after // 1024} MB, {(after - before) // 1024} MB more than with the sources alone")
