@@ -1,0 +1,276 @@
+"""Which statements of a codebase a command needs: from its test, along the names read on lines that ran."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass, field
+
+from gistpoint.core.gist.lines import lines_of_statement
+from gistpoint.core.gist.reference.global_names import Site
+from gistpoint.core.gist.reference.modules import ModuleCode, Unit, first_line
+from gistpoint.core.gist.reference.trace import Trace
+
+MODULE, EXTERNAL, DEFINED = "module", "external", "defined"
+
+
+@dataclass(frozen=True, slots=True)
+class Entity:
+    """What a name stands for: a module of the codebase, an import from elsewhere, or a definition of the codebase."""
+
+    kind: str
+    module: str
+    name: str
+    """Of a definition, its name; of an external import, the statement; empty for a module."""
+
+    @property
+    def own_name(self) -> str:
+        """The name that its definition gives it."""
+        if self.kind == EXTERNAL:
+            alias = _alias_of(self.name)
+            return alias.asname or alias.name.partition(".")[0]
+        return self.name
+
+
+def _alias_of(text: str) -> ast.alias:
+    statement = ast.parse(text).body[0]
+    assert isinstance(statement, ast.Import | ast.ImportFrom)
+    return statement.names[0]
+
+
+@dataclass(frozen=True, slots=True)
+class Use:
+    """A site and what it means: the name's entity, then that of each attribute as far as modules reach."""
+
+    unit: Unit
+    site: Site
+    entities: tuple[Entity, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class LocalImport:
+    """An import of the codebase within a function: the statement, the function, and what each name stands for."""
+
+    statement: ast.Import | ast.ImportFrom
+    function: ast.AST
+
+
+@dataclass(slots=True)
+class Selection:
+    """The units that are needed, with all uses on their lines that ran."""
+
+    units: set[Unit] = field(default_factory=set)
+    uses: list[Use] = field(default_factory=list)
+    entities: dict[Entity, set[Unit]] = field(default_factory=dict)
+    """The units that define each entity that is needed; none for modules."""
+
+
+class Extractor:
+    """Follows names through the modules of a trace; `owned` are the top-level names of the codebase."""
+
+    def __init__(self, modules: Mapping[str, ModuleCode], trace: Trace, owned: Collection[str]) -> None:
+        self.modules = modules
+        self.trace = trace
+        self.owned = frozenset(owned)
+        self._ran = {module.name: _lines_that_ran(module, trace) for module in modules.values()}
+        self._resolved: dict[tuple[str, str], Entity | None] = {}
+
+    def select(self, roots: Collection[Unit], *, everything_in: Collection[str] = ()) -> Selection:
+        """Return all that `roots` need; of the modules named in `everything_in`, all that ran."""
+        selection = Selection()
+        pending = list(roots)
+        pending += [unit for name in everything_in for unit in self.modules[name].units if not _is_import(unit)]
+        while pending:
+            while pending:
+                pending.extend(self._take(pending.pop(), selection))
+            pending = [unit for unit in self._side_effects(selection) if unit not in selection.units]
+        return selection
+
+    def ran_functions(self, *, hooks_of: Collection[str]) -> list[Unit]:
+        """Return the units that hold a function called by the run itself; pytest hooks in `hooks_of` are left out."""
+        found: list[Unit] = []
+        by_path = {module.path: module for module in self.modules.values()}
+        for function in self.trace.functions:
+            module = by_path.get(function.path)
+            if not function.run or module is None or function.qualname == "<module>":
+                continue
+            if function.path in hooks_of and function.qualname.startswith("pytest_"):
+                continue
+            found.extend(u for u in module.units if u.first <= function.line <= u.last and not _is_import(u))
+        return found
+
+    def resolve(self, module: str, name: str) -> Entity | None:
+        """Return what `name` stands for in `module` when its top level has run, None for a builtin or unknown."""
+        key = (module, name)
+        if key not in self._resolved:
+            self._resolved[key] = None
+            self._resolved[key] = self._look_up(module, name)
+        return self._resolved[key]
+
+    def _look_up(self, module_name: str, name: str) -> Entity | None:
+        module = self.modules.get(module_name)
+        if module is None:
+            return None
+        binding = [unit for unit in module.units if name in unit.binds]
+        if binding:
+            last = max(binding, key=lambda unit: (unit.rank, unit.first))
+            statement = last.statement
+            if isinstance(statement, ast.Import | ast.ImportFrom):
+                return self.imported(module, statement, name)
+            return Entity(DEFINED, module_name, name)
+        for unit in reversed(module.units):
+            statement = unit.statement
+            if isinstance(statement, ast.ImportFrom) and statement.names[0].name == "*":
+                source = module.absolute(statement.module, statement.level)
+                if source in self.modules and not name.startswith("_"):
+                    found = self.resolve(source, name)
+                    if found is not None:
+                        return found
+        if f"{module_name}.{name}" in self.modules:
+            return Entity(MODULE, f"{module_name}.{name}", "")
+        return None
+
+    def imported(self, module: ModuleCode, statement: ast.Import | ast.ImportFrom, name: str) -> Entity | None:
+        """Return what an import statement binds to `name`."""
+        for alias in statement.names:
+            if isinstance(statement, ast.ImportFrom) and name == (alias.asname or alias.name):
+                source = module.absolute(statement.module, statement.level)
+                if source in self.modules:
+                    return self.resolve(source, alias.name)
+                if self.owns(source):
+                    return None
+                return Entity(EXTERNAL, "", ast.unparse(ast.ImportFrom(statement.module, [alias], 0)))
+            if isinstance(statement, ast.Import) and name == (alias.asname or alias.name.partition(".")[0]):
+                target = alias.name if alias.asname else alias.name.partition(".")[0]
+                if target in self.modules:
+                    return Entity(MODULE, target, "")
+                if self.owns(target):
+                    return None
+                shown = alias if alias.asname else ast.alias(target)
+                return Entity(EXTERNAL, "", ast.unparse(ast.Import([shown])))
+        return None
+
+    def owns(self, name: str) -> bool:
+        """Whether a dotted name belongs to the codebase."""
+        return name in self.modules or name.partition(".")[0] in self.owned
+
+    def owned_import(self, module: ModuleCode, statement: ast.stmt) -> bool:
+        """Whether the statement imports something of the codebase."""
+        if isinstance(statement, ast.ImportFrom):
+            return statement.level > 0 or self.owns(module.absolute(statement.module, 0))
+        return isinstance(statement, ast.Import) and any(self.owns(alias.name) for alias in statement.names)
+
+    def _take(self, unit: Unit, selection: Selection) -> Iterator[Unit]:
+        if unit in selection.units:
+            return
+        selection.units.add(unit)
+        for name in unit.binds if not _is_import(unit) else ():
+            yield from self._need(Entity(DEFINED, unit.module.name, name), selection)
+        for use in self._uses(unit):
+            selection.uses.append(use)
+            for entity in use.entities:
+                yield from self._need(entity, selection)
+
+    def _need(self, entity: Entity, selection: Selection) -> Iterator[Unit]:
+        if entity in selection.entities:
+            return
+        units = selection.entities[entity] = set()
+        if entity.kind == DEFINED:
+            units |= {unit for unit in self.modules[entity.module].units if entity.name in unit.binds}
+            yield from units
+
+    def _uses(self, unit: Unit) -> Iterator[Use]:
+        ran = self._ran[unit.module.name]
+        for site in [*unit.sites, *self._local_sites(unit)]:
+            if site.line not in ran:
+                continue
+            first = self._meaning(unit, site)
+            if first is None:
+                continue
+            entities = [first]
+            for attribute in site.chain:
+                if entities[-1].kind != MODULE:
+                    break
+                following = self.resolve(entities[-1].module, attribute)
+                if following is None:
+                    break
+                entities.append(following)
+            yield Use(unit, site, tuple(entities))
+
+    def _meaning(self, unit: Unit, site: Site) -> Entity | None:
+        for local in self.local_imports(unit):
+            first, last = first_line(local.function), local.function.end_lineno or 0  # type: ignore[arg-type,attr-defined]
+            if first <= site.line <= last:
+                bound = self.imported(unit.module, local.statement, site.name)
+                if bound is not None:
+                    return bound
+        return self.resolve(unit.module.name, site.name)
+
+    def local_imports(self, unit: Unit) -> list[LocalImport]:
+        """Return the imports of the codebase within functions and methods of a unit."""
+        found: list[LocalImport] = []
+        for function in ast.walk(unit.statement):
+            if isinstance(function, ast.FunctionDef | ast.AsyncFunctionDef):
+                for node in ast.walk(function):
+                    if isinstance(node, ast.Import | ast.ImportFrom) and self.owned_import(unit.module, node):
+                        found.append(LocalImport(node, function))
+        return found
+
+    def _local_sites(self, unit: Unit) -> Iterator[Site]:
+        known = {(site.line, site.column) for site in unit.sites}
+        for local in self.local_imports(unit):
+            names = {alias.asname or alias.name.partition(".")[0] for alias in local.statement.names}
+            parents = {child: node for node in ast.walk(local.function) for child in ast.iter_child_nodes(node)}
+            for node in ast.walk(local.function):
+                if not (isinstance(node, ast.Name) and node.id in names):
+                    continue
+                if (node.lineno, node.col_offset) in known:
+                    continue
+                known.add((node.lineno, node.col_offset))
+                chain: list[ast.Attribute] = []
+                parent = parents.get(node)
+                while isinstance(parent, ast.Attribute):
+                    chain.append(parent)
+                    parent = parents.get(parent)
+                yield Site(
+                    node.id,
+                    node.lineno,
+                    node.col_offset,
+                    False,
+                    True,
+                    tuple(attribute.attr for attribute in chain),
+                    tuple((a.end_lineno or a.lineno, a.end_col_offset or 0) for a in chain),
+                )
+
+    def _side_effects(self, selection: Selection) -> Iterator[Unit]:
+        for module in self.modules.values():
+            for unit in module.units:
+                if unit in selection.units or not _acts(unit):
+                    continue
+                touched = {entity for use in self._uses(unit) for entity in use.entities}
+                if any(entity.kind == DEFINED and entity in selection.entities for entity in touched):
+                    yield unit
+
+
+def _is_import(unit: Unit) -> bool:
+    return isinstance(unit.statement, ast.Import | ast.ImportFrom)
+
+
+def _acts(unit: Unit) -> bool:
+    """Whether a statement is there for what it does to something else."""
+    statement = unit.statement
+    if isinstance(statement, ast.Assign):
+        return any(not isinstance(target, ast.Name | ast.Tuple) for target in statement.targets)
+    return isinstance(statement, ast.Expr | ast.AugAssign | ast.For | ast.While | ast.With | ast.Try)
+
+
+def _lines_that_ran(module: ModuleCode, trace: Trace) -> set[int]:
+    """Return the physical lines of every header that ran, whole."""
+    seen = trace.lines.get(module.path, frozenset())
+    ran: set[int] = set()
+    for statement in module.tree.body:
+        for line in lines_of_statement(statement):
+            span = range(line.first, line.last + 1)
+            if any(number in seen for number in span):
+                ran.update(span)
+    return ran

@@ -1,0 +1,45 @@
+"""Making a reference gist: extract, try, widen where it fails, reduce where it holds."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from gistpoint.core.gist.reference.assembly import Breadth, Codebase, flat_gist
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What an oracle says of a gist: is it faithful and self-contained, and which physical lines ran."""
+
+    holds: bool
+    executed: frozenset[int] = frozenset()
+    pass_rate: float = 0.0
+
+
+Oracle = Callable[[str], Verdict]
+
+
+@dataclass(frozen=True, slots=True)
+class Reference:
+    """A reference gist; `how` is the breadth of the extraction that held, `reason` says why none did."""
+
+    text: str
+    faithful: bool
+    how: str = ""
+    executed: frozenset[int] = frozenset()
+    reason: str = ""
+
+
+def make_reference(
+    codebase: Codebase, path: str, qualname: str, oracle: Oracle, *, out_of_time: Callable[[], bool]
+) -> Reference:
+    """Return the smallest faithful gist found before `out_of_time`, or the first that was tried, with a reason."""
+    first = ""
+    for breadth in Breadth:
+        text = flat_gist(codebase, path, qualname, breadth)
+        verdict = oracle(text)
+        if verdict.holds:
+            return Reference(text, True, breadth, verdict.executed)
+        first = first or text
+    return Reference(first, False, reason="No extraction is faithful.")
