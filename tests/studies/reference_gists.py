@@ -23,8 +23,9 @@ from typing import Any
 from gistpoint.core.gist.execution import line_execution
 from gistpoint.core.gist.existence import ExistenceReason, Originals, line_existence
 from gistpoint.core.gist.fidelity import compare_tests
-from gistpoint.core.gist.reference.making import Verdict, make_reference
 from gistpoint.core.gist.reference.assembly import Codebase
+from gistpoint.core.gist.reference.making import make_reference
+from gistpoint.core.gist.reference.reduction import Verdict
 from gistpoint.core.gist.reference.trace import read_trace
 from gistpoint.core.gist.runs import Isolation, Raised, TestRun, TestsRun
 from gistpoint.core.outcomes import Outcome, RunStatus
@@ -41,22 +42,63 @@ class Library:
     owned: list[str]
     tests: list[str]
     args: list[str] = field(default_factory=list)
+    env: str = "env"
 
 
-def run(lab: Path, cwd: Path, configuration: Mapping[str, Any], timeout: float = 90) -> tuple[int | None, str]:
-    with tempfile.NamedTemporaryFile("w", suffix=".json") as file:
-        json.dump(configuration, file)
-        file.flush()
-        command = [str(lab / "env/bin/python"), "-P", str(INJECT / "launcher.py"), file.name]
-        environment = {"PATH": "/usr/bin:/bin", "PYTHONHASHSEED": "0", "PYTHONDONTWRITEBYTECODE": "1", "HOME": str(cwd)}
-        environment["TEST_NETWORK"] = "0"
+SERVER = """
+import json, os, runpy, signal, sys
+import pytest, _pytest.python, _pytest.capture, _pytest.junitxml
+launcher = runpy.run_path(sys.argv[1])
+for line in sys.stdin:
+    job = json.loads(line)
+    child = os.fork()
+    if not child:
+        os.setpgid(0, 0)
+        os.chdir(job["cwd"])
+        out = os.open(job["output"], os.O_WRONLY | os.O_CREAT, 0o644)
+        os.dup2(out, 1), os.dup2(out, 2), os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
+        status = 1
         try:
-            done = subprocess.run(
-                command, cwd=cwd, env=environment, capture_output=True, text=True, errors="replace", timeout=timeout
-            )
-        except subprocess.TimeoutExpired:
-            return None, ""
-    return done.returncode, done.stdout[-3000:] + done.stderr[-3000:]
+            status = launcher["main"](job["configuration"])
+        except SystemExit as leaving:
+            status = leaving.code if isinstance(leaving.code, int) else 1
+        except BaseException:
+            import traceback
+            traceback.print_exc()
+        finally:
+            sys.stdout.flush(), sys.stderr.flush()
+            os._exit(status)
+    def late(number, frame):
+        os.killpg(child, signal.SIGKILL)
+    signal.signal(signal.SIGALRM, late)
+    signal.alarm(int(job["timeout"]))
+    _, status = os.waitpid(child, 0)
+    signal.alarm(0)
+    print(os.waitstatus_to_exitcode(status), flush=True)
+"""
+
+
+class Server:
+    """A process with pytest loaded, that forks for each run."""
+
+    def __init__(self, python: Path) -> None:
+        variables = {"PATH": "/usr/bin:/bin", "PYTHONHASHSEED": "0", "PYTHONDONTWRITEBYTECODE": "1"}
+        variables |= {"HOME": "/nonexistent", "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
+        command = [str(python), "-P", "-c", SERVER, str(INJECT / "launcher.py")]
+        self.process = subprocess.Popen(
+            command, env=variables, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+        )
+
+    def run(self, cwd: Path, configuration: Mapping[str, Any], timeout: float = 90) -> tuple[int | None, str]:
+        assert self.process.stdin and self.process.stdout
+        with tempfile.TemporaryDirectory() as name:
+            output = Path(name, "output")
+            job = {"cwd": str(cwd), "output": str(output), "configuration": configuration, "timeout": timeout}
+            self.process.stdin.write(json.dumps(job) + "\n")
+            self.process.stdin.flush()
+            status = int(self.process.stdout.readline())
+            text = output.read_text(errors="replace") if output.exists() else ""
+        return (None if status == -9 else status), text
 
 
 def read_run(report: Path, status: int | None) -> TestsRun:
@@ -94,8 +136,8 @@ def read_run(report: Path, status: int | None) -> TestsRun:
 class Entrypoint:
     """One test of a library, its original runs, and the oracle for its gists."""
 
-    def __init__(self, lab: Path, library: Library, node: str) -> None:
-        self.lab, self.library, self.node = lab, library, node
+    def __init__(self, server: Server, library: Library, node: str) -> None:
+        self.server, self.library, self.node = server, library, node
         self.path, _, rest = node.partition("::")
         self.qualname = rest.replace("::", ".")
         self.queries = 0
@@ -111,7 +153,7 @@ class Entrypoint:
             }
             if traced:
                 configuration |= {"trace_root": str(folder), "trace": str(trace)}
-            status, _ = run(self.lab, folder, configuration)
+            status, _ = self.server.run(folder, configuration)
             return read_run(report, status), json.loads(trace.read_text()) if traced and trace.exists() else None
 
     def moved(self) -> TestsRun:
@@ -119,16 +161,19 @@ class Entrypoint:
         folder = self.library.folder
         with tempfile.TemporaryDirectory() as name:
             report, place = Path(name, "report"), Path(name, "place")
-            place.mkdir()
-            shutil.copy(folder / self.path, place / "test_moved.py")
-            parent = (folder / self.path).parent
-            while parent != folder.parent:
-                if (parent / "conftest.py").exists() and not (place / "conftest.py").exists():
-                    shutil.copy(parent / "conftest.py", place / "conftest.py")
-                parent = parent.parent
-            argv = ["pytest", *PYTEST, f"--rootdir={place}", "test_moved.py::" + self.node.partition("::")[2]]
+            around = (folder / self.path).parent
+            if (around / "__init__.py").exists() and around.name not in self.library.owned[:1]:
+                shutil.copytree(around, place / "moved_tests", ignore=shutil.ignore_patterns("test_*", "__pycache__"))
+            else:
+                (place / "moved_tests").mkdir(parents=True)
+            shutil.copy(folder / self.path, place / "moved_tests" / "test_moved.py")
+            for parent in [around, *around.parents][: len(around.relative_to(folder).parts) + 1]:
+                if (parent / "conftest.py").exists() and not (place / "moved_tests/conftest.py").exists():
+                    shutil.copy(parent / "conftest.py", place / "moved_tests/conftest.py")
+            node = "moved_tests/test_moved.py::" + self.node.partition("::")[2]
+            argv = ["pytest", *PYTEST, *self.library.args, f"--rootdir={place}", "-c", "/dev/null", node]
             roots = [str(folder / root) for root in self.library.roots]
-            status, _ = run(self.lab, place, {"argv": argv, "path": roots, "report": str(report)})
+            status, _ = self.server.run(place, {"argv": argv, "path": roots, "report": str(report)})
             return read_run(report, status)
 
     def run_gist(self, text: str) -> tuple[TestsRun, list[int], str]:
@@ -141,7 +186,7 @@ class Entrypoint:
             Path(name, "empty.ini").write_text("[pytest]\n")
             configuration = {
                 "argv": [
-                    "pytest", *PYTEST, "--noconftest", f"--rootdir={place}", "-c", str(Path(name, "empty.ini")),
+                    "pytest", *PYTEST, *self.library.args, "--noconftest", f"--rootdir={place}", "-c", str(Path(name, "empty.ini")),
                     "test_gist.py::" + self.node.partition("::")[2],
                 ],
                 "report": str(report),
@@ -150,13 +195,13 @@ class Entrypoint:
                 "owned": self.library.owned,
                 "forbidden": [str(self.library.folder)],
             }  # fmt: skip
-            status, output = run(self.lab, place, configuration, timeout=30)
+            status, output = self.server.run(place, configuration, timeout=30)
             lines = json.loads(trace.read_text()) if trace.exists() else []
             return read_run(report, status), lines, output
 
 
-def study(lab: Path, library: Library, node: str, budget_s: float) -> dict[str, Any]:
-    entry = Entrypoint(lab, library, node)
+def study(server: Server, library: Library, node: str, budget_s: float) -> dict[str, Any]:
+    entry = Entrypoint(server, library, node)
     result: dict[str, Any] = {"library": library.name, "node": node}
     first, second = entry.original()[0], entry.original()[0]
     outcomes = {test.outcome for test in first.tests.values()}
@@ -181,7 +226,7 @@ def study(lab: Path, library: Library, node: str, budget_s: float) -> dict[str, 
         fidelity = compare_tests([first, second], found)
         last.update(output=output, differences=[str(d)[:300] for d in fidelity.differences[:2]])
         last["isolation"] = [*found.isolation.refused_imports, *found.isolation.original_reads]
-        return Verdict(fidelity.value == 1 and found.isolation.clean, frozenset(lines), fidelity.pass_rate or 0.0)
+        return Verdict(fidelity.value == 1 and found.isolation.clean, frozenset(lines))
 
     start = time.monotonic()
     made = make_reference(
@@ -204,21 +249,16 @@ def study(lab: Path, library: Library, node: str, budget_s: float) -> dict[str, 
     return result
 
 
-def collect(lab: Path, library: Library) -> list[str]:
+def collect(server: Server, library: Library) -> list[str]:
     argv = ["pytest", *PYTEST, *library.args, "--collect-only", f"--rootdir={library.folder}", *library.tests]
     roots = [str(library.folder / root) for root in library.roots]
-    _, output = run_long(lab, library.folder, {"argv": argv, "path": roots})
-    nodes = [line.partition("[")[0].strip() for line in output.splitlines() if "::" in line and " " not in line.partition("[")[0].strip()]
+    _, output = server.run(library.folder, {"argv": argv, "path": roots})
+    nodes = [
+        line.partition("[")[0].strip()
+        for line in output.splitlines()
+        if "::" in line and " " not in line.partition("[")[0].strip()
+    ]
     return list(dict.fromkeys(nodes))
-
-
-def run_long(lab: Path, cwd: Path, configuration: Mapping[str, Any]) -> tuple[int, str]:
-    with tempfile.NamedTemporaryFile("w", suffix=".json") as file:
-        json.dump(configuration, file)
-        file.flush()
-        command = [str(lab / "env/bin/python"), "-P", str(INJECT / "launcher.py"), file.name]
-        done = subprocess.run(command, cwd=cwd, capture_output=True, text=True)
-    return done.returncode, done.stdout
 
 
 def main() -> None:
@@ -236,13 +276,14 @@ def main() -> None:
         if options.libraries and entry["name"] not in options.libraries:
             continue
         library = Library(**{**entry, "folder": lab / entry["folder"]})
-        nodes = [options.node] if options.node else collect(lab, library)
+        server = Server(lab / library.env / "bin/python")
+        nodes = [options.node] if options.node else collect(server, library)
         random.Random(options.seed).shuffle(nodes)
         made = 0
         for node in nodes:
             if made >= options.count:
                 break
-            result = study(lab, library, node, options.budget)
+            result = study(server, library, node, options.budget)
             made += "refused" not in result
             with options.out.open("a") as out:
                 out.write(json.dumps(result) + "\n")

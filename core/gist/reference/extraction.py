@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import cache
 
 from gistpoint.core.gist.lines import lines_of_statement
 from gistpoint.core.gist.reference.global_names import Site
@@ -32,6 +33,7 @@ class Entity:
         return self.name
 
 
+@cache
 def _alias_of(text: str) -> ast.alias:
     statement = ast.parse(text).body[0]
     assert isinstance(statement, ast.Import | ast.ImportFrom)
@@ -74,6 +76,8 @@ class Extractor:
         self.owned = frozenset(owned)
         self._ran = {module.name: _lines_that_ran(module, trace) for module in modules.values()}
         self._resolved: dict[tuple[str, str], Entity | None] = {}
+        self._used: dict[Unit, list[Use]] = {}
+        self._local: dict[Unit, list[LocalImport]] = {}
 
     def select(self, roots: Collection[Unit], *, everything_in: Collection[str] = ()) -> Selection:
         """Return all that `roots` need; of the modules named in `everything_in`, all that ran."""
@@ -179,8 +183,20 @@ class Extractor:
             units |= {unit for unit in self.modules[entity.module].units if entity.name in unit.binds}
             yield from units
 
-    def _uses(self, unit: Unit) -> Iterator[Use]:
+    def _uses(self, unit: Unit) -> list[Use]:
+        if unit not in self._used:
+            self._used[unit] = list(self._find_uses(unit))
+        return self._used[unit]
+
+    def _find_uses(self, unit: Unit) -> Iterator[Use]:
         ran = self._ran[unit.module.name]
+        for local in self.local_imports(unit):
+            for alias in self.rebound(local) if local.statement.lineno in ran else ():
+                bound = self.imported(unit.module, local.statement, alias.asname or alias.name)
+                if bound is not None:
+                    yield Use(
+                        unit, Site(bound.own_name or alias.name, local.statement.lineno, -1, False, True), (bound,)
+                    )
         for site in [*unit.sites, *self._local_sites(unit)]:
             if site.line not in ran:
                 continue
@@ -208,6 +224,11 @@ class Extractor:
 
     def local_imports(self, unit: Unit) -> list[LocalImport]:
         """Return the imports of the codebase within functions and methods of a unit."""
+        if unit not in self._local:
+            self._local[unit] = self._find_local_imports(unit)
+        return self._local[unit]
+
+    def _find_local_imports(self, unit: Unit) -> list[LocalImport]:
         found: list[LocalImport] = []
         for function in ast.walk(unit.statement):
             if isinstance(function, ast.FunctionDef | ast.AsyncFunctionDef):
@@ -216,10 +237,20 @@ class Extractor:
                         found.append(LocalImport(node, function))
         return found
 
+    def rebound(self, local: LocalImport) -> list[ast.alias]:
+        """Return the names of a local import that the function binds elsewhere too: those stay local names."""
+        stored = {
+            node.id
+            for node in ast.walk(local.function)
+            if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)
+        }
+        return [alias for alias in local.statement.names if (alias.asname or alias.name) in stored]
+
     def _local_sites(self, unit: Unit) -> Iterator[Site]:
         known = {(site.line, site.column) for site in unit.sites}
         for local in self.local_imports(unit):
-            names = {alias.asname or alias.name.partition(".")[0] for alias in local.statement.names}
+            kept = self.rebound(local)
+            names = {a.asname or a.name.partition(".")[0] for a in local.statement.names if a not in kept}
             parents = {child: node for node in ast.walk(local.function) for child in ast.iter_child_nodes(node)}
             for node in ast.walk(local.function):
                 if not (isinstance(node, ast.Name) and node.id in names):

@@ -41,7 +41,7 @@ def global_sites(source: str, tree: ast.Module, path: str) -> list[Site]:
             for name in node.names:
                 column = _word(lines[node.lineno - 1], name)
                 found.append(Site(name, node.lineno, column, True, True, statement_form=True))
-        elif (node.lineno, node.col_offset) in places:
+        elif (node.lineno, node.col_offset, node.id) in places:
             column = _column(lines, node.lineno, node.col_offset)
             ends = tuple(
                 (a.end_lineno or a.lineno, _column(lines, a.end_lineno or a.lineno, a.end_col_offset or 0))
@@ -52,9 +52,9 @@ def global_sites(source: str, tree: ast.Module, path: str) -> list[Site]:
     return sorted(found, key=lambda site: (site.line, site.column))
 
 
-def _places(code: CodeType, *, is_class: bool = False) -> set[tuple[int, int]]:
-    """Return (line, byte column) of every name in the code, and in all code within it, that is a global."""
-    found: set[tuple[int, int]] = set()
+def _places(code: CodeType, *, is_class: bool = False) -> set[tuple[int, int, str]]:
+    """Return (line, byte column, name) of every name in the code, and in all code within it, that is a global."""
+    found: set[tuple[int, int, str]] = set()
     own: set[str] = set()
     module = code.co_name == "<module>"
     for instruction in dis.get_instructions(code):
@@ -68,7 +68,7 @@ def _places(code: CodeType, *, is_class: bool = False) -> set[tuple[int, int]]:
         if is_class and not module and name == "STORE_NAME":
             own.add(instruction.argval)
         elif name in ("LOAD_GLOBAL", "STORE_GLOBAL", "DELETE_GLOBAL") or (by_name and instruction.argval not in own):
-            found.add((position.lineno, position.col_offset))
+            found.add((position.lineno, position.col_offset, instruction.argval))
     return found
 
 

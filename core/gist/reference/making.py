@@ -6,18 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from gistpoint.core.gist.reference.assembly import Breadth, Codebase, flat_gist
-
-
-@dataclass(frozen=True, slots=True)
-class Verdict:
-    """What an oracle says of a gist: is it faithful and self-contained, and which physical lines ran."""
-
-    holds: bool
-    executed: frozenset[int] = frozenset()
-    pass_rate: float = 0.0
-
-
-Oracle = Callable[[str], Verdict]
+from gistpoint.core.gist.reference.reduction import Oracle, Reducer
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +29,7 @@ def make_reference(
         text = flat_gist(codebase, path, qualname, breadth)
         verdict = oracle(text)
         if verdict.holds:
+            text, verdict = Reducer(oracle, out_of_time, qualname).reduce(text, verdict)
             return Reference(text, True, breadth, verdict.executed)
         first = first or text
     return Reference(first, False, reason="No extraction is faithful.")

@@ -6,7 +6,16 @@ import ast
 from collections.abc import Collection, Iterator
 
 from gistpoint.core.gist.lines import import_texts
-from gistpoint.core.gist.reference.extraction import DEFINED, EXTERNAL, MODULE, Entity, Extractor, Selection, Use
+from gistpoint.core.gist.reference.extraction import (
+    DEFINED,
+    EXTERNAL,
+    MODULE,
+    Entity,
+    Extractor,
+    LocalImport,
+    Selection,
+    Use,
+)
 from gistpoint.core.gist.reference.flat_names import FlatNames
 from gistpoint.core.gist.reference.modules import Unit, first_line
 from gistpoint.core.gist.source_text import dedented
@@ -32,14 +41,14 @@ class Renderer:
             if names.replacement(use) is not None:
                 self._reached_by_alias.add(use.entities[-1])
         self._reached_by_alias |= set(self._alias_claims)
+        self._called: dict[str, list[Entity]] = {}
+        for entity in selection.entities:
+            if entity.kind != MODULE:
+                self._called.setdefault(entity.own_name, []).append(entity)
         self._last = {entity: self._rank(entity) for entity in selection.entities}
 
     def _rank(self, entity: Entity) -> int:
-        if entity.kind == EXTERNAL:
-            ranks = [use.unit.rank for use in self.selection.uses if entity in use.entities]
-        else:
-            ranks = [unit.rank for unit in self.selection.entities[entity]]
-        return max(ranks, default=-1)
+        return max((unit.rank for unit in self.selection.entities[entity]), default=-1)
 
     def _claim(self, use: Use) -> None:
         held = [(use.site.name, use.entities[0])]
@@ -143,7 +152,7 @@ class Renderer:
         for use in self._replaced.get(unit, []):
             site = use.site
             replacement = self.names.replacement(use)
-            if replacement is None or (site.line, site.column) in done:
+            if replacement is None or site.column < 0 or (site.line, site.column) in done:
                 continue
             done.add((site.line, site.column))
             depth, text = replacement
@@ -155,7 +164,7 @@ class Renderer:
 
     def _drop(self, unit: Unit, lines: dict[int, str]) -> None:
         """Take out statements that are not wanted, and imports of the codebase within functions."""
-        local = {item.statement for item in self.extractor.local_imports(unit)}
+        local = {item.statement: list(self._assignments(unit, item)) for item in self.extractor.local_imports(unit)}
         for node in ast.walk(unit.statement):
             for field in ("body", "orelse", "finalbody", "handlers"):
                 body = getattr(node, field, None)
@@ -167,8 +176,18 @@ class Renderer:
                     margin = lines.get(first, "")[: statement.col_offset]
                     for line in range(first, (statement.end_lineno or first) + 1):
                         lines.pop(line, None)
-                    if len(gone) == len(body) and number == 0 and not margin.strip():
-                        lines[first] = margin + "pass"
+                    kept = "; ".join(local.get(statement, []))
+                    if margin.strip():
+                        continue
+                    if kept or (len(gone) == len(body) and number == 0):
+                        lines[first] = margin + (kept or "pass")
+
+    def _assignments(self, unit: Unit, local: LocalImport) -> Iterator[str]:
+        for alias in self.extractor.rebound(local):
+            name = alias.asname or alias.name
+            bound = self.extractor.imported(unit.module, local.statement, name)
+            if bound is not None and bound in self.selection.entities:
+                yield f"{name} = {self.names.name_of(bound)}"
 
     def _module_import(self, unit: Unit, statement: ast.AST) -> bool:
         return isinstance(statement, ast.Import | ast.ImportFrom) and self.extractor.owned_import(
@@ -203,11 +222,8 @@ class Renderer:
 
     def _is_shadowed(self, entity: Entity, name: str) -> bool:
         return any(
-            other.kind != MODULE
-            and other != entity
-            and other.own_name == name
-            and (EXTERNAL in (other.kind, entity.kind) or self._last[other] > self._last[entity])
-            for other in self.selection.entities
+            other != entity and (EXTERNAL in (other.kind, entity.kind) or self._last[other] > self._last[entity])
+            for other in self._called.get(name, ())
         )
 
     def _kept(self, name: str) -> str:

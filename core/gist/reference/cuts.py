@@ -1,0 +1,235 @@
+"""Cuts: ways to make a gist smaller that leave the rest of its text as it stands."""
+
+from __future__ import annotations
+
+import ast
+from bisect import bisect_left
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass
+
+from gistpoint.core.gist.lines import type_of_function
+from gistpoint.core.gist.reference.modules import first_line
+from gistpoint.core.gist.source_text import dedented, indented
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """Physical lines `first` to `last`, replaced by `text`."""
+
+    first: int
+    last: int
+    text: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Cut:
+    """Spans that go together; `label` says what is cut, so that a cut that failed is not tried again."""
+
+    label: str
+    spans: tuple[Span, ...]
+
+
+def apply_cuts(text: str, cuts: Sequence[Cut]) -> str:
+    """Return `text` with the spans of all cuts replaced; of spans within each other the outer one counts."""
+    lines = text.splitlines()
+    spans = sorted({s for cut in cuts for s in cut.spans}, key=lambda span: (span.first, -span.last))
+    result: list[str] = []
+    line = 1
+    for span in spans:
+        if span.first < line:
+            continue
+        result.extend(lines[line - 1 : span.first - 1])
+        result.extend(span.text)
+        line = span.last + 1
+    return "\n".join([*result, *lines[line - 1 :]]) + "\n"
+
+
+class CutFinder:
+    """Finds cuts in one text, given the physical lines of it that ran; the test named `test` is left alone."""
+
+    def __init__(self, text: str, executed: Collection[int], test: str, rejected: Collection[str] = ()) -> None:
+        self.lines = text.splitlines()
+        self.tree = ast.parse(text)
+        self.seen = sorted(executed)
+        self.test = test
+        self.rejected = frozenset(rejected)
+
+    def idle(self) -> list[Cut]:
+        """Return cuts of what never ran: statements, branches, methods, functions."""
+        return [cut for cut in self._in_body(self.tree.body, "") if cut.label not in self.rejected]
+
+    def unused(self) -> list[Cut]:
+        """Return cuts of top-level imports, assignments and definitions whose names stand nowhere else."""
+        found: list[Cut] = []
+        words = self._words()
+        for statement in self.tree.body:
+            names = _bound_names(statement)
+            if not names or self._is_test(statement, ""):
+                continue
+            own = self._words(statement)
+            if all(words.get(name, 0) <= own.get(name, 0) for name in names) and self._whole(statement):
+                found.append(self._deletion(statement, ""))
+        return [cut for cut in found if cut.label not in self.rejected]
+
+    def statements(self) -> list[Cut]:
+        """Return a cut for every top-level statement, the last first."""
+        found = [
+            self._deletion(statement, "")
+            for statement in reversed(self.tree.body)
+            if not self._is_test(statement, "") and self._whole(statement)
+        ]
+        return [cut for cut in found if cut.label not in self.rejected]
+
+    def _words(self, node: ast.AST | None = None) -> dict[str, int]:
+        counts: dict[str, int] = {}
+        for child in ast.walk(node or self.tree):
+            match child:
+                case ast.Name(id=word) | ast.Attribute(attr=word) | ast.arg(arg=word) | ast.keyword(arg=str(word)):
+                    names = [word]
+                case ast.Constant(value=str(value)):
+                    names = value.replace(".", " ").replace("[", " ").replace("]", " ").split()
+                case ast.FunctionDef(name=word) | ast.AsyncFunctionDef(name=word) | ast.ClassDef(name=word):
+                    names = [word]
+                case ast.alias():
+                    names = [child.asname or child.name.partition(".")[0]]
+                case ast.Global(names=words):
+                    names = list(words)
+                case _:
+                    names = []
+            for name in names:
+                counts[name] = counts.get(name, 0) + 1
+        return counts
+
+    def _ran(self, first: int, last: int) -> bool:
+        place = bisect_left(self.seen, first)
+        return place < len(self.seen) and self.seen[place] <= last
+
+    def _body_ran(self, body: Sequence[ast.stmt]) -> bool:
+        return bool(body) and self._ran(first_line(body[0]), _last(body[-1]))
+
+    def _is_test(self, statement: ast.stmt, prefix: str) -> bool:
+        name = prefix + str(getattr(statement, "name", ""))
+        return bool(self.test) and (self.test == name or (self.test.startswith(name + ".") and name != prefix))
+
+    def _whole(self, statement: ast.stmt) -> bool:
+        """Whether the statement has its physical lines for itself."""
+        first, last = first_line(statement), _last(statement)
+        before = self.lines[statement.lineno - 1].encode()[: statement.col_offset].decode(errors="replace")
+        after = self.lines[last - 1].encode()[statement.end_col_offset or 0 :].decode(errors="replace").strip()
+        return (not before.strip() or first < statement.lineno) and (not after or after.startswith("#"))
+
+    def _deletion(self, statement: ast.stmt, prefix: str) -> Cut:
+        return Cut(f"{prefix}-{ast.unparse(statement)}", (self._span(statement),))
+
+    def _span(self, statement: ast.stmt) -> Span:
+        first = first_line(statement)
+        while first > 1 and self.lines[first - 2].strip().startswith("#"):
+            first -= 1
+        return Span(first, _last(statement))
+
+    def _in_body(self, body: list[ast.stmt], prefix: str) -> Iterator[Cut]:
+        rest: list[ast.stmt] = []
+        cuts: list[Cut] = []
+        for statement in body:
+            cut = None if self._is_test(statement, prefix) else self._of_whole(statement, body, prefix)
+            if cut is not None and cut.label not in self.rejected:
+                cuts.append(cut)
+            else:
+                rest.append(statement)
+        if not rest and body is not self.tree.body and cuts:
+            rest.append(body[-1])
+            cuts = [cut for cut in cuts if self._span(body[-1]) not in cut.spans]
+        yield from cuts
+        for statement in rest:
+            if self.test != prefix + str(getattr(statement, "name", "\0")):
+                yield from self._within(statement, prefix)
+
+    def _of_whole(self, statement: ast.stmt, body: list[ast.stmt], prefix: str) -> Cut | None:
+        if not self._whole(statement) or _is_docstring(statement):
+            return None
+        if isinstance(statement, ast.Pass | ast.Global | ast.Nonlocal):
+            return None
+        if isinstance(statement, type_of_function):
+            alike = [s for s in body if isinstance(s, type_of_function) and s.name == statement.name]
+            if any(self._body_ran(_code(s.body)) or s.body[0].lineno == s.lineno for s in alike):
+                return None
+            spans = tuple(self._span(s) for s in alike if self._whole(s))
+            return Cut(f"{prefix}def {statement.name}", spans)
+        if not self._ran(first_line(statement), _last(statement)):
+            annotation = isinstance(statement, ast.AnnAssign) and statement.value is None
+            return None if annotation else self._deletion(statement, prefix)
+        if isinstance(statement, ast.If) and not statement.orelse and self._separate(statement.body, statement):
+            return None if self._body_ran(statement.body) else self._deletion(statement, prefix)
+        if isinstance(statement, ast.For | ast.While) and self._separate(statement.body, statement):
+            return None if self._body_ran(statement.body) or statement.orelse else self._deletion(statement, prefix)
+        return None
+
+    def _separate(self, body: Sequence[ast.stmt], parent: ast.stmt) -> bool:
+        return bool(body) and first_line(body[0]) > parent.lineno
+
+    def _within(self, statement: ast.stmt, prefix: str) -> Iterator[Cut]:
+        if isinstance(statement, ast.If) and statement.orelse and self._separate(statement.body, statement):
+            cut = self._branch(statement, prefix)
+            if cut is not None and cut.label not in self.rejected:
+                yield cut
+                return
+        name = getattr(statement, "name", "")
+        inner = f"{prefix}{name}." if name else prefix
+        for field in ("body", "orelse", "finalbody"):
+            yield from self._in_body(getattr(statement, field, []), inner)
+        for case in getattr(statement, "cases", []):
+            if not self._body_ran(case.body) and len(statement.cases) > 1:  # type: ignore[attr-defined]
+                yield Cut(
+                    f"{inner}case {ast.unparse(case.pattern)}", (Span(case.pattern.lineno, _last(case.body[-1])),)
+                )
+            else:
+                yield from self._in_body(case.body, inner)
+
+    def _branch(self, statement: ast.If, prefix: str) -> Cut | None:
+        """Take out the arm of an `if` that never ran."""
+        label = f"{prefix}if {ast.unparse(statement)}"
+        other = statement.orelse
+        chained = len(other) == 1 and isinstance(other[0], ast.If) and self._word(other[0]) == "elif"
+        is_elif = self._word(statement) == "elif"
+        margin = " " * statement.col_offset
+        if not self._body_ran(statement.body):
+            start = first_line(other[0])
+            text = self.lines[start - 1 : _last(statement)]
+            if chained:
+                text = [text[0].replace("elif", "elif" if is_elif else "if", 1), *text[1:]]
+            elif is_elif:
+                text = [margin + "else:", *text]
+            else:
+                text = indented(dedented(text), margin)
+            return Cut(label, (Span(statement.lineno, _last(statement), tuple(text)),))
+        if not self._body_ran(other):
+            return Cut(label, (Span(_last(statement.body[-1]) + 1, _last(statement)),))
+        return None
+
+    def _word(self, statement: ast.stmt) -> str:
+        return self.lines[statement.lineno - 1].strip().partition(" ")[0].partition("(")[0]
+
+
+def _code(body: list[ast.stmt]) -> list[ast.stmt]:
+    return body[1:] if body and _is_docstring(body[0]) else body
+
+
+def _is_docstring(statement: ast.stmt) -> bool:
+    return isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant)
+
+
+def _last(statement: ast.stmt) -> int:
+    return statement.end_lineno or statement.lineno
+
+
+def _bound_names(statement: ast.stmt) -> list[str]:
+    match statement:
+        case ast.Import(names=aliases) | ast.ImportFrom(names=aliases):
+            return [a.asname or a.name.partition(".")[0] for a in aliases if a.name != "*"]
+        case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name) | ast.ClassDef(name=name):
+            return [name]
+        case ast.Assign(targets=targets) if all(isinstance(target, ast.Name) for target in targets):
+            return [target.id for target in targets if isinstance(target, ast.Name)]
+        case ast.AnnAssign(target=ast.Name(id=name)):
+            return [name]
+    return []
