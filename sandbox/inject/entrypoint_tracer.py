@@ -1,42 +1,46 @@
 """Records what a command touches in a codebase: calls, functions, files, depth and lines, in order of first touch."""
 
+from __future__ import annotations
+
 import os
 import sys
 import threading
+from collections.abc import Iterable, Mapping
+from types import CodeType, FrameType
+from typing import Any
 
 
 class EntrypointTracer:
     """Traces the code below `root`, `excluded` folders (environments, say) left out."""
 
-    def __init__(self, root, excluded=()):
+    def __init__(self, root: str, excluded: Iterable[str] = ()) -> None:
         self.root = os.path.realpath(root)
         self.excluded = tuple(os.path.realpath(path) + os.sep for path in excluded)
         self.calls = 0
         self.depth = 0
-        self.files = {}
-        self.functions = {}
-        self.order = {}
-        self.modules = {}
-        self._paths = {}
-        self._pending = {}
-        self._threads = {}
-        self._tool = None
+        self.files: dict[str, set[int]] = {}
+        self.functions: dict[tuple[str, int, str], dict[str, Any]] = {}
+        self.order: dict[tuple[str, int], None] = {}
+        self.modules: dict[str, str] = {}
+        self._paths: dict[str, str] = {}
+        self._pending: dict[CodeType, set[int]] = {}
+        self._threads: dict[int, list[int]] = {}
+        self._tool = -1
 
-    def start(self):
+    def start(self) -> None:
         """Begin to record, in this thread and in those started later."""
-        if hasattr(sys, "monitoring"):
+        if sys.version_info >= (3, 12):
             self._start_monitoring()
         else:
             threading.settrace(self._on_call)
             sys.settrace(self._on_call)
 
-    def stop(self):
+    def stop(self) -> dict[str, Any]:
         """Stop, and return the trace as a dictionary fit for JSON; paths are relative to the root."""
-        if self._tool is not None:
+        if sys.version_info >= (3, 12):
             sys.monitoring.set_events(self._tool, 0)
             sys.monitoring.free_tool_id(self._tool)
-            self._tool = None
-        elif not hasattr(sys, "monitoring"):
+        else:
             threading.settrace(None)
             sys.settrace(None)
         return {
@@ -51,12 +55,12 @@ class EntrypointTracer:
             "order": [list(place) for place in self.order],
         }
 
-    def _note_module(self, path, names):
+    def _note_module(self, path: str, names: Mapping[str, Any]) -> None:
         """Keep the dotted name under which a file is run as a module, that of its spec where it is `__main__`."""
         spec = names.get("__spec__")
         self.modules.setdefault(path, getattr(spec, "name", None) or names.get("__name__", ""))
 
-    def _path(self, filename):
+    def _path(self, filename: str) -> str:
         known = self._paths.get(filename)
         if known is None:
             known = ""
@@ -67,7 +71,7 @@ class EntrypointTracer:
             self._paths[filename] = known
         return known
 
-    def _enter(self, code, path):
+    def _enter(self, code: CodeType, path: str) -> set[int]:
         """Count a call; the state of a thread is its depth and how many of its frames are modules being imported."""
         state = self._threads.setdefault(threading.get_ident(), [0, 0])
         lines = self.files.setdefault(path, set())
@@ -76,7 +80,7 @@ class EntrypointTracer:
         self.depth = max(self.depth, state[0])
         if code.co_name == "<module>":
             state[1] += 1
-        key = (path, code.co_firstlineno, code.co_qualname if hasattr(code, "co_qualname") else code.co_name)
+        key = (path, code.co_firstlineno, code.co_qualname)
         entry = self.functions.get(key)
         if entry is None:
             entry = {"path": path, "qualname": key[2], "line": key[1], "calls": 0, "run": False}
@@ -86,14 +90,14 @@ class EntrypointTracer:
             entry["run"] = True
         return lines
 
-    def _leave(self, code):
+    def _leave(self, code: CodeType) -> None:
         state = self._threads.get(threading.get_ident())
         if state and state[0]:
             state[0] -= 1
             if code.co_name == "<module>":
                 state[1] -= 1
 
-    def _on_call(self, frame, event, argument):
+    def _on_call(self, frame: FrameType, event: str, argument: Any) -> Any:
         code = frame.f_code
         path = self._paths.get(code.co_filename)
         if path is None:
@@ -111,13 +115,13 @@ class EntrypointTracer:
         if not pending:
             frame.f_trace_lines = False
 
-        def on_event(frame, event, argument):
+        def on_event(frame: FrameType, event: str, argument: Any) -> Any:
             if event == "line":
                 line = frame.f_lineno
                 lines.add(line)
                 pending.discard(line)
                 if module:
-                    order.setdefault((path, line))
+                    order.setdefault((path, line), None)
                 if not pending:
                     frame.f_trace_lines = False
             elif event == "return" and not resumed:
@@ -126,45 +130,47 @@ class EntrypointTracer:
 
         return on_event
 
-    def _start_monitoring(self):
-        monitoring = sys.monitoring
-        events = monitoring.events
-        self._tool = next(tool for tool in (4, 3, 5, 2, 1, 0) if monitoring.get_tool(tool) is None)
-        monitoring.use_tool_id(self._tool, "entrypoint trace")
+    if sys.version_info >= (3, 12):
 
-        def on_start(code, offset):
-            path = self._path(code.co_filename)
-            if not path:
-                return monitoring.DISABLE
-            if code.co_name == "<module>" and path not in self.modules:
-                self._note_module(path, sys._getframe(1).f_globals)
-            self._enter(code, path)
-            return None
+        def _start_monitoring(self) -> None:
+            monitoring = sys.monitoring
+            events = monitoring.events
+            self._tool = next(tool for tool in (4, 3, 5, 2, 1, 0) if monitoring.get_tool(tool) is None)
+            monitoring.use_tool_id(self._tool, "entrypoint trace")
 
-        def on_return(code, offset, value):
-            if not self._path(code.co_filename):
-                return monitoring.DISABLE
-            self._leave(code)
-            return None
+            def on_start(code: CodeType, offset: int) -> Any:
+                path = self._path(code.co_filename)
+                if not path:
+                    return monitoring.DISABLE
+                if code.co_name == "<module>" and path not in self.modules:
+                    self._note_module(path, sys._getframe(1).f_globals)
+                self._enter(code, path)
+                return None
 
-        def on_unwind(code, offset, error):
-            if self._path(code.co_filename):
+            def on_return(code: CodeType, offset: int, value: Any) -> Any:
+                if not self._path(code.co_filename):
+                    return monitoring.DISABLE
                 self._leave(code)
+                return None
 
-        def on_line(code, line):
-            path = self._path(code.co_filename)
-            if path:
-                self.files.setdefault(path, set()).add(line)
-                if code.co_name == "<module>":
-                    self.order.setdefault((path, line))
-            return monitoring.DISABLE
+            def on_unwind(code: CodeType, offset: int, error: BaseException) -> None:
+                if self._path(code.co_filename):
+                    self._leave(code)
 
-        for event, callback in (
-            (events.PY_START, on_start),
-            (events.PY_RETURN, on_return),
-            (events.PY_UNWIND, on_unwind),
-            (events.LINE, on_line),
-        ):
-            monitoring.register_callback(self._tool, event, callback)
-        monitoring.set_events(self._tool, events.PY_START | events.PY_RETURN | events.PY_UNWIND | events.LINE)
-        monitoring.restart_events()
+            def on_line(code: CodeType, line: int) -> Any:
+                path = self._path(code.co_filename)
+                if path:
+                    self.files.setdefault(path, set()).add(line)
+                    if code.co_name == "<module>":
+                        self.order.setdefault((path, line), None)
+                return monitoring.DISABLE
+
+            for event, callback in (
+                (events.PY_START, on_start),
+                (events.PY_RETURN, on_return),
+                (events.PY_UNWIND, on_unwind),
+                (events.LINE, on_line),
+            ):
+                monitoring.register_callback(self._tool, event, callback)
+            monitoring.set_events(self._tool, events.PY_START | events.PY_RETURN | events.PY_UNWIND | events.LINE)
+            monitoring.restart_events()

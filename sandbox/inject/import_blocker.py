@@ -4,9 +4,13 @@ The audit hook can't be taken off again, so it also stands behind the finder, wh
 child process or native code reads is beyond it: the codebase must not be there at all where that matters.
 """
 
+from __future__ import annotations
+
 import json
 import os
 import sys
+from collections.abc import Iterable
+from typing import Any
 
 _PATHS = {"open": 0, "os.link": 0, "os.symlink": 0, "os.rename": 0, "shutil.copyfile": 0, "shutil.move": 0}
 _PROCESSES = {"subprocess.Popen", "os.system", "os.exec", "os.posix_spawn", "os.spawn", "os.fork"}
@@ -18,16 +22,16 @@ class ImportBlocker:
     The report has one JSON object a line: `event` (`import`, `read`, `process`, `preloaded`) and `name`.
     """
 
-    def __init__(self, owned, forbidden, report=None):
+    def __init__(self, owned: Iterable[str], forbidden: Iterable[str], report: str | None = None) -> None:
         self.owned = frozenset(owned)
         self.forbidden = tuple(sorted({os.path.realpath(path) for path in forbidden}))
-        self.events = []
-        self._descriptor = None
+        self.events: list[dict[str, str]] = []
+        self._descriptor: int | None = None
         self._busy = False
         if report is not None:
             self._descriptor = os.open(report, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
 
-    def install(self):
+    def install(self) -> ImportBlocker:
         """Put the finder first and the hook under everything; modules that are loaded already are dropped."""
         for name in sorted(sys.modules):
             if self._owns(name):
@@ -37,20 +41,19 @@ class ImportBlocker:
         sys.addaudithook(self._audit)
         return self
 
-    def find_spec(self, name, path=None, target=None):
+    def find_spec(self, name: str, path: Any = None, target: Any = None) -> None:
         """Refuse an owned module, leave all others to the finders behind."""
         if self._owns(name):
             self._refuse(name)
-        return None
 
-    def _owns(self, name):
+    def _owns(self, name: object) -> bool:
         return isinstance(name, str) and name.partition(".")[0] in self.owned
 
-    def _refuse(self, name):
+    def _refuse(self, name: str) -> None:
         self._record("import", name)
-        raise ModuleNotFoundError("No module named %r" % name, name=name)
+        raise ModuleNotFoundError(f"No module named {name!r}", name=name)
 
-    def _audit(self, event, arguments):
+    def _audit(self, event: str, arguments: tuple[Any, ...]) -> None:
         if event == "import":
             if self._owns(arguments[0]):
                 self._refuse(arguments[0])
@@ -59,7 +62,7 @@ class ImportBlocker:
         elif event in _PROCESSES and not self._busy:
             self._record("process", str(arguments[0]) if arguments else event)
 
-    def _check_path(self, path):
+    def _check_path(self, path: object) -> None:
         if self._busy or not self.forbidden or not isinstance(path, (str, bytes, os.PathLike)):
             return
         self._busy = True
@@ -74,7 +77,7 @@ class ImportBlocker:
                 self._record("read", real)
                 raise PermissionError(13, "A gist may not read the codebase", real)
 
-    def _record(self, event, name):
+    def _record(self, event: str, name: str) -> None:
         entry = {"event": event, "name": name}
         if entry in self.events:
             return

@@ -5,28 +5,35 @@ on sys.path), `report` (blocker and tests append to it), `lines` (file whose lin
 `trace_excluded` (trace of an original), `trace` (where lines or trace are written), `owned` and `forbidden` (blocker).
 """
 
+from __future__ import annotations
+
 import importlib.util
 import json
-import os
 import runpy
 import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from types import ModuleType
+from typing import Any
 
 
-def _sibling(name):
-    path = os.path.join(os.path.dirname(os.path.abspath(__file__)), name + ".py")
+def _sibling(name: str) -> ModuleType:
+    path = Path(__file__).resolve().with_name(name + ".py")
     spec = importlib.util.spec_from_file_location("_gistpoint_" + name, path)
+    assert spec is not None
+    assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return module
 
 
-def _run(argv, report):
+def _run(argv: Sequence[str], report: str | None) -> int:
     if argv[0] == "pytest":
         import pytest
 
         plugins = [_sibling("test_reporter").TestReporter(report)] if report else []
-        return int(pytest.main(argv[1:], plugins=plugins))
-    sys.argv = argv[1:] if argv[0] == "-m" else argv
+        return int(pytest.main(list(argv[1:]), plugins=plugins))
+    sys.argv = list(argv[1:] if argv[0] == "-m" else argv)
     if argv[0] == "-m":
         runpy.run_module(argv[1], run_name="__main__", alter_sys=True)
     else:
@@ -34,10 +41,10 @@ def _run(argv, report):
     return 0
 
 
-def main(configuration):
+def main(configuration: Mapping[str, Any]) -> int:
     """Run what `configuration` asks for, and return the exit status."""
     report = configuration.get("report")
-    tracer = None
+    tracer: Any = None
     if configuration.get("lines"):
         tracer = _sibling("line_tracer").LineTracer(configuration["lines"])
     elif configuration.get("trace_root"):
@@ -56,11 +63,8 @@ def main(configuration):
     finally:
         if tracer:
             result = tracer.stop()
-            with open(configuration["trace"], "w", encoding="utf-8") as file:
-                json.dump(result, file)
+            Path(configuration["trace"]).write_text(json.dumps(result), encoding="utf-8")
 
 
 if __name__ == "__main__":
-    with open(sys.argv[1], encoding="utf-8") as _file:
-        _configuration = json.load(_file)
-    sys.exit(main(_configuration))
+    sys.exit(main(json.loads(Path(sys.argv[1]).read_text(encoding="utf-8"))))
