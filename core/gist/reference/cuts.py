@@ -27,6 +27,8 @@ class Cut:
 
     label: str
     spans: tuple[Span, ...]
+    risky: bool = False
+    """Whether something that ran names what is cut."""
 
 
 def apply_cuts(text: str, cuts: Sequence[Cut]) -> str:
@@ -53,6 +55,7 @@ class CutFinder:
         self.seen = sorted(executed)
         self.test = test
         self.rejected = frozenset(rejected)
+        self._live_words = self._words(only_live=True)
 
     def idle(self) -> list[Cut]:
         """Return cuts of what never ran: statements, branches, methods, functions."""
@@ -80,9 +83,11 @@ class CutFinder:
         ]
         return [cut for cut in found if cut.label not in self.rejected]
 
-    def _words(self, node: ast.AST | None = None) -> dict[str, int]:
+    def _words(self, node: ast.AST | None = None, *, only_live: bool = False) -> dict[str, int]:
         counts: dict[str, int] = {}
         for child in ast.walk(node or self.tree):
+            if only_live and not self._is_live(child):
+                continue
             match child:
                 case ast.Name(id=word) | ast.Attribute(attr=word) | ast.arg(arg=word) | ast.keyword(arg=str(word)):
                     names = [word]
@@ -99,6 +104,12 @@ class CutFinder:
             for name in names:
                 counts[name] = counts.get(name, 0) + 1
         return counts
+
+    def _is_live(self, node: ast.AST) -> bool:
+        """Whether a name stands on lines that ran; definitions name themselves, and that does not count."""
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef) or not isinstance(node, ast.expr):
+            return False
+        return self._ran(node.lineno, node.end_lineno or node.lineno)
 
     def _ran(self, first: int, last: int) -> bool:
         place = bisect_left(self.seen, first)
@@ -153,8 +164,12 @@ class CutFinder:
             alike = [s for s in body if isinstance(s, type_of_function) and s.name == statement.name]
             if any(self._body_ran(_code(s.body)) or s.body[0].lineno == s.lineno for s in alike):
                 return None
+            if statement.name in self._live_words and not prefix:
+                return None
             spans = tuple(self._span(s) for s in alike if self._whole(s))
-            return Cut(f"{prefix}def {statement.name}", spans)
+            return Cut(f"{prefix}def {statement.name}", spans, risky=statement.name in self._live_words)
+        if isinstance(statement, ast.If) and not statement.orelse and _is_empty(statement.body):
+            return self._deletion(statement, prefix)
         if not self._ran(first_line(statement), _last(statement)):
             annotation = isinstance(statement, ast.AnnAssign) and statement.value is None
             return None if annotation else self._deletion(statement, prefix)
@@ -175,6 +190,11 @@ class CutFinder:
                 return
         name = getattr(statement, "name", "")
         inner = f"{prefix}{name}." if name else prefix
+        if isinstance(statement, type_of_function) and not self._body_ran(_code(statement.body)):
+            cut = self._emptied(statement, inner)
+            if cut is not None and cut.label not in self.rejected:
+                yield cut
+            return
         for field in ("body", "orelse", "finalbody"):
             yield from self._in_body(getattr(statement, field, []), inner)
         for case in getattr(statement, "cases", []):
@@ -184,6 +204,20 @@ class CutFinder:
                 )
             else:
                 yield from self._in_body(case.body, inner)
+
+    def _seen_otherwise(self, statement: ast.stmt, case: ast.match_case) -> bool:
+        return isinstance(statement, ast.Match) and any(
+            self._body_ran(other.body) for other in statement.cases if other is not case
+        )
+
+    def _emptied(self, function: ast.FunctionDef | ast.AsyncFunctionDef, prefix: str) -> Cut | None:
+        """Take out of a function that never ran all but its docstring, or all but one statement."""
+        code = _code(function.body)
+        if len(code) == len(function.body):
+            simple = [s for s in code if not hasattr(s, "body")] or code
+            code = [s for s in code if s is not simple[-1]]
+        spans = tuple(self._span(s) for s in code if self._whole(s) and first_line(s) > function.lineno)
+        return Cut(f"{prefix}body", spans) if spans else None
 
     def _branch(self, statement: ast.If, prefix: str) -> Cut | None:
         """Take out the arm of an `if` that never ran."""
@@ -212,6 +246,10 @@ class CutFinder:
 
 def _code(body: list[ast.stmt]) -> list[ast.stmt]:
     return body[1:] if body and _is_docstring(body[0]) else body
+
+
+def _is_empty(body: list[ast.stmt]) -> bool:
+    return all(isinstance(statement, ast.Pass) for statement in body)
 
 
 def _is_docstring(statement: ast.stmt) -> bool:

@@ -75,6 +75,8 @@ class Extractor:
         self.trace = trace
         self.owned = frozenset(owned)
         self._ran = {module.name: _lines_that_ran(module, trace) for module in modules.values()}
+        self._constants = _constants(modules)
+        self._repeated = {unit for alike in self._constants.values() for unit in alike[1:]}
         self._resolved: dict[tuple[str, str], Entity | None] = {}
         self._used: dict[Unit, list[Use]] = {}
         self._local: dict[Unit, list[LocalImport]] = {}
@@ -86,7 +88,9 @@ class Extractor:
         pending += [unit for name in everything_in for unit in self.modules[name].units if not _is_import(unit)]
         while pending:
             while pending:
-                pending.extend(self._take(pending.pop(), selection))
+                unit = pending.pop()
+                if unit not in self._repeated:
+                    pending.extend(self._take(unit, selection))
             pending = [unit for unit in self._side_effects(selection) if unit not in selection.units]
         return selection
 
@@ -121,7 +125,7 @@ class Extractor:
             statement = last.statement
             if isinstance(statement, ast.Import | ast.ImportFrom):
                 return self.imported(module, statement, name)
-            return Entity(DEFINED, module_name, name)
+            return self._first_alike(Entity(DEFINED, module_name, name), binding)
         for unit in reversed(module.units):
             statement = unit.statement
             if isinstance(statement, ast.ImportFrom) and statement.names[0].name == "*":
@@ -133,6 +137,13 @@ class Extractor:
         if f"{module_name}.{name}" in self.modules:
             return Entity(MODULE, f"{module_name}.{name}", "")
         return None
+
+    def _first_alike(self, entity: Entity, binding: list[Unit]) -> Entity:
+        """Return the first of the constants that several modules define by the same statement, else the entity."""
+        if len(binding) == 1 and binding[0] in self._repeated:
+            first = self._constants[ast.unparse(binding[0].statement)][0]
+            return Entity(DEFINED, first.module.name, entity.name)
+        return entity
 
     def imported(self, module: ModuleCode, statement: ast.Import | ast.ImportFrom, name: str) -> Entity | None:
         """Return what an import statement binds to `name`."""
@@ -281,6 +292,33 @@ class Extractor:
                 touched = {entity for use in self._uses(unit) for entity in use.entities}
                 if any(entity.kind == DEFINED and entity in selection.entities for entity in touched):
                     yield unit
+
+
+_SHARED_CALLS = {"object", "TypeVar", "ParamSpec", "compile", "getLogger", "frozenset"}
+
+
+def _constants(modules: Mapping[str, ModuleCode]) -> dict[str, list[Unit]]:
+    """Return the statements that define a constant or marker, by text, each with its units in order of execution."""
+    found: dict[str, list[Unit]] = {}
+    for module in modules.values():
+        for unit in module.units:
+            statement = unit.statement
+            if not isinstance(statement, ast.Assign | ast.AnnAssign) or len(unit.binds) != 1:
+                continue
+            if sum(unit.binds <= other.binds for other in module.units) == 1 and _is_constant(statement.value):
+                found.setdefault(ast.unparse(statement), []).append(unit)
+    return {text: sorted(units, key=lambda unit: unit.rank) for text, units in found.items()}
+
+
+def _is_constant(value: ast.expr | None) -> bool:
+    for node in ast.walk(value) if value is not None else ():
+        if isinstance(node, ast.Dict | ast.List | ast.Set | ast.Lambda | ast.ListComp | ast.DictComp | ast.SetComp):
+            return False
+        if isinstance(node, ast.Call) and ast.unparse(node.func).rpartition(".")[2] not in _SHARED_CALLS:
+            return False
+        if isinstance(node, ast.Subscript):
+            return False
+    return value is not None
 
 
 def _is_import(unit: Unit) -> bool:

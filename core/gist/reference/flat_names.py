@@ -37,6 +37,8 @@ class FlatNames:
     def replacement(self, use: Use) -> tuple[int, str] | None:
         """Return how much of a site has to be replaced (0: the name, n: with n attributes) and by what, or None."""
         entities = use.entities
+        if use.site.stores and not use.site.in_function:
+            return None
         reachable = self.winners.get(use.site.name) == entities[0]
         for depth in range(1, len(entities)):
             holder, attribute = entities[depth - 1], use.site.chain[depth - 1]

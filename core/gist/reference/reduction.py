@@ -39,15 +39,9 @@ class Reducer:
                 cuts = finder.statements()
             if not cuts:
                 break
-            smaller, verdict = self._try(text, verdict, cuts)
-            if smaller == text and not self.thorough and not self._untried(smaller, verdict):
-                break
-            text = smaller
+            safe = [cut for cut in cuts if not cut.risky]
+            text, verdict = self._try(text, verdict, safe or cuts)
         return text, verdict
-
-    def _untried(self, text: str, verdict: Verdict) -> bool:
-        finder = CutFinder(text, verdict.executed, self.test, self._rejected)
-        return bool(finder.idle() or finder.unused())
 
     def _try(self, text: str, verdict: Verdict, cuts: Sequence[Cut]) -> tuple[str, Verdict]:
         """Make as many of the cuts as hold together: halves of those that fail, down to single ones."""
