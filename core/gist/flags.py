@@ -44,7 +44,7 @@ def _is_fake(node: ast.AST, owned: Collection[str]) -> bool:
             text = ast.unparse(holder)
             if text == "sys.modules" and attr in ("update", "setdefault", "__setitem__"):
                 return True
-            if attr == "dict" and args and ast.unparse(args[0]) in ("sys.modules", "'sys.modules'"):
+            if attr in ("dict", "setitem") and args and ast.unparse(args[0]) in ("sys.modules", "'sys.modules'"):
                 return True
             if text in _IMPORT_HOOKS and attr in ("insert", "append", "extend"):
                 return True

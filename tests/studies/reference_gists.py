@@ -90,7 +90,8 @@ class Server:
         )
 
     def run(self, cwd: Path, configuration: Mapping[str, Any], timeout: float = 90) -> tuple[int | None, str]:
-        assert self.process.stdin and self.process.stdout
+        assert self.process.stdin
+        assert self.process.stdout
         with tempfile.TemporaryDirectory() as name:
             output = Path(name, "output")
             job = {"cwd": str(cwd), "output": str(output), "configuration": configuration, "timeout": timeout}
@@ -184,11 +185,10 @@ class Entrypoint:
             gist, report, trace = place / "test_gist.py", Path(name, "report"), Path(name, "trace")
             gist.write_text(text)
             Path(name, "empty.ini").write_text("[pytest]\n")
+            alone = [f"--rootdir={place}", "-c", str(Path(name, "empty.ini"))]
+            node = "test_gist.py::" + self.node.partition("::")[2]
             configuration = {
-                "argv": [
-                    "pytest", *PYTEST, *self.library.args, "--noconftest", f"--rootdir={place}", "-c", str(Path(name, "empty.ini")),
-                    "test_gist.py::" + self.node.partition("::")[2],
-                ],
+                "argv": ["pytest", *PYTEST, *self.library.args, "--noconftest", *alone, node],
                 "report": str(report),
                 "lines": str(gist),
                 "trace": str(trace),

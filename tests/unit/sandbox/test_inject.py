@@ -41,7 +41,8 @@ def codebase(tmp_path: Path) -> Path:
     (package / "__init__.py").write_text("from pkg.deep.core import area\n")
     (package / "deep" / "__init__.py").write_text("")
     (package / "deep" / "core.py").write_text(
-        "def half(x):\n    return x / 2\n\n\ndef area(a, b):\n    for _ in range(2):\n        half(a)\n    return a * b\n"
+        "def half(x):\n    return x / 2\n\n\n"
+        "def area(a, b):\n    for _ in range(2):\n        half(a)\n    return a * b\n"
     )
     (package / "__main__.py").write_text("from pkg import area\nprint(area(2, 3))\n")
     return tmp_path / "codebase"
