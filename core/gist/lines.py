@@ -161,10 +161,10 @@ def _line(
     first = getattr(place, "lineno", 0)
     last = first
     for part in parts:
-        if isinstance(part, ast.arguments):
-            last = max([last, *(getattr(node, "end_lineno", 0) for node in ast.walk(part))])
+        if isinstance(part, ast.expr | ast.stmt | ast.pattern):
+            last = max(last, part.end_lineno or 0)
         elif isinstance(part, ast.AST):
-            last = max(last, getattr(part, "end_lineno", None) or 0)
+            last = max([last, *(getattr(node, "end_lineno", 0) for node in ast.walk(part))])
     end = max([last, *(_end(child) for child in body)])
     return LogicalLine(text, first, last, end, kind)
 

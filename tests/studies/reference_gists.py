@@ -134,6 +134,10 @@ def read_run(report: Path, status: int | None) -> TestsRun:
     return TestsRun(state, tests, collection, isolation)
 
 
+def other_tests_and_data(folder: str, names: list[str]) -> list[str]:
+    return [n for n in names if n.startswith("test_") or not (n.endswith(".py") or Path(folder, n).is_dir())]
+
+
 class Entrypoint:
     """One test of a library, its original runs, and the oracle for its gists."""
 
@@ -163,8 +167,8 @@ class Entrypoint:
         with tempfile.TemporaryDirectory() as name:
             report, place = Path(name, "report"), Path(name, "place")
             around = (folder / self.path).parent
-            if (around / "__init__.py").exists() and around.name not in self.library.owned[:1]:
-                shutil.copytree(around, place / "moved_tests", ignore=shutil.ignore_patterns("test_*", "__pycache__"))
+            if around.name not in self.library.owned[:1]:
+                shutil.copytree(around, place / "moved_tests", ignore=other_tests_and_data)
             else:
                 (place / "moved_tests").mkdir(parents=True)
             shutil.copy(folder / self.path, place / "moved_tests" / "test_moved.py")

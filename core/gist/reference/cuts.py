@@ -67,7 +67,7 @@ class CutFinder:
         words = self._words()
         for statement in self.tree.body:
             names = _bound_names(statement)
-            if not names or self._is_test(statement, ""):
+            if not names or self._is_test(statement, "") or _is_future(statement):
                 continue
             own = self._words(statement)
             if all(words.get(name, 0) <= own.get(name, 0) for name in names) and self._whole(statement):
@@ -79,7 +79,7 @@ class CutFinder:
         found = [
             self._deletion(statement, "")
             for statement in reversed(self.tree.body)
-            if not self._is_test(statement, "") and self._whole(statement)
+            if not (self._is_test(statement, "") or _is_future(statement)) and self._whole(statement)
         ]
         return [cut for cut in found if cut.label not in self.rejected]
 
@@ -141,16 +141,20 @@ class CutFinder:
     def _in_body(self, body: list[ast.stmt], prefix: str) -> Iterator[Cut]:
         rest: list[ast.stmt] = []
         cuts: list[Cut] = []
+        emptied: list[Cut | None] = []
         for statement in body:
             cut = None if self._is_test(statement, prefix) else self._of_whole(statement, body, prefix)
             if cut is not None and cut.label not in self.rejected:
                 cuts.append(cut)
+                if cut.risky and isinstance(statement, type_of_function):
+                    emptied.append(self._emptied(statement, f"{prefix}{statement.name}."))
             else:
                 rest.append(statement)
         if not rest and body is not self.tree.body and cuts:
             rest.append(body[-1])
             cuts = [cut for cut in cuts if self._span(body[-1]) not in cut.spans]
         yield from cuts
+        yield from (cut for cut in emptied if cut is not None and cut.label not in self.rejected)
         for statement in rest:
             if self.test != prefix + str(getattr(statement, "name", "\0")):
                 yield from self._within(statement, prefix)
@@ -158,7 +162,7 @@ class CutFinder:
     def _of_whole(self, statement: ast.stmt, body: list[ast.stmt], prefix: str) -> Cut | None:
         if not self._whole(statement) or _is_docstring(statement):
             return None
-        if isinstance(statement, ast.Pass | ast.Global | ast.Nonlocal):
+        if isinstance(statement, ast.Pass | ast.Global | ast.Nonlocal) or _is_future(statement):
             return None
         if isinstance(statement, type_of_function):
             alike = [s for s in body if isinstance(s, type_of_function) and s.name == statement.name]
@@ -246,6 +250,10 @@ class CutFinder:
 
 def _code(body: list[ast.stmt]) -> list[ast.stmt]:
     return body[1:] if body and _is_docstring(body[0]) else body
+
+
+def _is_future(statement: ast.stmt) -> bool:
+    return isinstance(statement, ast.ImportFrom) and statement.module == "__future__"
 
 
 def _is_empty(body: list[ast.stmt]) -> bool:

@@ -151,7 +151,9 @@ class Extractor:
             if isinstance(statement, ast.ImportFrom) and name == (alias.asname or alias.name):
                 source = module.absolute(statement.module, statement.level)
                 if source in self.modules:
-                    return self.resolve(source, alias.name)
+                    submodule = f"{source}.{alias.name}"
+                    found = self.resolve(source, alias.name)
+                    return Entity(MODULE, submodule, "") if found is None and submodule in self.modules else found
                 if self.owns(source):
                     return None
                 return Entity(EXTERNAL, "", ast.unparse(ast.ImportFrom(statement.module, [alias], 0)))

@@ -102,7 +102,8 @@ class Renderer:
                 glue.extend(
                     f"{self.names.boxed[m]}.{a} = {value}" for m, a in sorted(self.names.box_attributes[holder])
                 )
-        glue.extend(f"{name} = sys.modules[__name__]" for name in dict.fromkeys(own))
+        if own:
+            glue.append(" = ".join([*dict.fromkeys(own), "sys.modules[__name__]"]))
         if any("sys.modules[__name__]" in line for line in [*glue, *body]):
             glue.insert(0, "import sys")
         return [*head, *glue]
