@@ -11,7 +11,10 @@ from typing import Any
 
 
 class EntrypointTracer:
-    """Traces the code below `root`, `excluded` folders (environments, say) left out."""
+    """Traces the code below `root`, `excluded` folders (environments, say) left out.
+
+    `order` has the first execution of each line at the top level of a module, and line 0 where a module has ended.
+    """
 
     def __init__(self, root: str, excluded: Iterable[str] = ()) -> None:
         self.root = os.path.realpath(root)
@@ -72,14 +75,19 @@ class EntrypointTracer:
         return known
 
     def _enter(self, code: CodeType, path: str) -> set[int]:
-        """Count a call; the state of a thread is its depth and how many of its frames are modules being imported."""
+        """Count a call; the state of a thread is its depth and how many of its frames are modules being imported.
+
+        Bodies of modules, classes and comprehensions are no calls: interpreters differ in how they run the last.
+        """
         state = self._threads.setdefault(threading.get_ident(), [0, 0])
         lines = self.files.setdefault(path, set())
+        if code.co_name == "<module>":
+            state[1] += 1
+        if not _is_function(code):
+            return lines
         state[0] += 1
         self.calls += 1
         self.depth = max(self.depth, state[0])
-        if code.co_name == "<module>":
-            state[1] += 1
         key = (path, code.co_firstlineno, code.co_qualname)
         entry = self.functions.get(key)
         if entry is None:
@@ -90,12 +98,14 @@ class EntrypointTracer:
             entry["run"] = True
         return lines
 
-    def _leave(self, code: CodeType) -> None:
+    def _leave(self, code: CodeType, path: str) -> None:
         state = self._threads.get(threading.get_ident())
-        if state and state[0]:
-            state[0] -= 1
-            if code.co_name == "<module>":
+        if code.co_name == "<module>":
+            self.order.setdefault((path, 0), None)
+            if state and state[1]:
                 state[1] -= 1
+        elif state and state[0] and _is_function(code):
+            state[0] -= 1
 
     def _on_call(self, frame: FrameType, event: str, argument: Any) -> Any:
         code = frame.f_code
@@ -125,7 +135,7 @@ class EntrypointTracer:
                 if not pending:
                     frame.f_trace_lines = False
             elif event == "return" and not resumed:
-                leave(code)
+                leave(code, path)
             return on_event
 
         return on_event
@@ -148,14 +158,16 @@ class EntrypointTracer:
                 return None
 
             def on_return(code: CodeType, offset: int, value: Any) -> Any:
-                if not self._path(code.co_filename):
+                path = self._path(code.co_filename)
+                if not path:
                     return monitoring.DISABLE
-                self._leave(code)
+                self._leave(code, path)
                 return None
 
             def on_unwind(code: CodeType, offset: int, error: BaseException) -> None:
-                if self._path(code.co_filename):
-                    self._leave(code)
+                path = self._path(code.co_filename)
+                if path:
+                    self._leave(code, path)
 
             def on_line(code: CodeType, line: int) -> Any:
                 path = self._path(code.co_filename)
@@ -174,3 +186,7 @@ class EntrypointTracer:
                 monitoring.register_callback(self._tool, event, callback)
             monitoring.set_events(self._tool, events.PY_START | events.PY_RETURN | events.PY_UNWIND | events.LINE)
             monitoring.restart_events()
+
+
+def _is_function(code: CodeType) -> bool:
+    return bool(code.co_flags & 0x2) and (code.co_name[:1] != "<" or code.co_name == "<lambda>")

@@ -256,7 +256,7 @@ class Extractor:
             node.id
             for node in ast.walk(local.function)
             if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)
-        }
+        } | {node.arg for node in ast.walk(local.function) if isinstance(node, ast.arg)}
         return [alias for alias in local.statement.names if (alias.asname or alias.name) in stored]
 
     def _local_sites(self, unit: Unit) -> Iterator[Site]:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator, Mapping
+import math
+from bisect import bisect_right
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from gistpoint.core.gist.lines import children
@@ -19,8 +21,8 @@ class Unit:
     statement: ast.stmt
     first: int
     last: int
-    rank: int
-    """Its place in the order in which the interpreter ran the statements of all modules."""
+    rank: float
+    """Its place in the order in which the interpreter was done with the statements of all modules."""
     binds: set[str] = field(default_factory=set)
     sites: list[Site] = field(default_factory=list)
 
@@ -96,7 +98,16 @@ def _units(module: ModuleCode, statements: list[ast.stmt], trace: Trace) -> Iter
             continue
         ranks = [trace.order[module.path, line] for line in ran if (module.path, line) in trace.order]
         if ranks:
-            yield Unit(module, statement, first, last, min(ranks))
+            yield Unit(module, statement, first, last, _done(module.path, max(ranks), ran, trace))
+
+
+def _done(path: str, last: int, own: Collection[int], trace: Trace) -> float:
+    """Return the rank of what the module ran next: by then the statement, and all that it imported, was done."""
+    following = bisect_right(trace.module_ranks[path], (last, 0))
+    for rank, line in trace.module_ranks[path][following:]:
+        if line not in own:
+            return rank
+    return math.inf
 
 
 def _ran(statements: list[ast.stmt], lines: frozenset[int]) -> bool:

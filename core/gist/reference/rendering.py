@@ -47,7 +47,7 @@ class Renderer:
                 self._called.setdefault(entity.own_name, []).append(entity)
         self._last = {entity: self._rank(entity) for entity in selection.entities}
 
-    def _rank(self, entity: Entity) -> int:
+    def _rank(self, entity: Entity) -> float:
         return max((unit.rank for unit in self.selection.entities[entity]), default=-1)
 
     def _claim(self, use: Use) -> None:

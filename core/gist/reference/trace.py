@@ -34,7 +34,9 @@ class Trace:
     functions: tuple[TracedFunction, ...]
     lines: Mapping[str, frozenset[int]]
     order: Mapping[tuple[str, int], int] = field(repr=False)
-    """Rank of first execution of each (path, line) at the top level of a module."""
+    """Rank of first execution of each (path, line) at the top level of a module; line 0 is the module's end."""
+    module_ranks: Mapping[str, list[tuple[int, int]]] = field(repr=False)
+    """The (rank, line) pairs of each path, sorted."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +59,9 @@ def read_trace(data: Mapping[str, Any]) -> Trace:
         TracedFunction(f["path"], f["qualname"], int(f["line"]), int(f["calls"]), bool(f["run"]))
         for f in data["functions"]
     )
+    ranks: dict[str, list[tuple[int, int]]] = {}
+    for rank, (path, line) in enumerate(data["order"]):
+        ranks.setdefault(path, []).append((rank, line))
     return Trace(
         calls=int(data["calls"]),
         depth=int(data["depth"]),
@@ -65,6 +70,7 @@ def read_trace(data: Mapping[str, Any]) -> Trace:
         functions=functions,
         lines={path: frozenset(lines) for path, lines in data["lines"].items()},
         order={(path, line): rank for rank, (path, line) in enumerate(data["order"])},
+        module_ranks=ranks,
     )
 
 
