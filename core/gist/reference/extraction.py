@@ -291,9 +291,22 @@ class Extractor:
             for unit in module.units:
                 if unit in selection.units or not _acts(unit):
                     continue
-                touched = {entity for use in self._uses(unit) for entity in use.entities}
-                if any(entity.kind == DEFINED and entity in selection.entities for entity in touched):
+                if any(entity in selection.entities for entity in self._touched(unit)):
                     yield unit
+
+    def _touched(self, unit: Unit) -> set[Entity]:
+        """Return the definitions that a statement names, and those that functions of its own module name for it."""
+        found: set[Entity] = set()
+        pending = [unit]
+        while pending:
+            for use in self._uses(pending.pop()):
+                for entity in use.entities:
+                    if entity.kind != DEFINED or entity in found:
+                        continue
+                    found.add(entity)
+                    if entity.module == unit.module.name:
+                        pending.extend(u for u in unit.module.units if entity.name in u.binds and _is_function(u))
+        return found
 
 
 _SHARED_CALLS = {"object", "TypeVar", "ParamSpec", "compile", "getLogger", "frozenset"}
@@ -321,6 +334,10 @@ def _is_constant(value: ast.expr | None) -> bool:
         if isinstance(node, ast.Subscript):
             return False
     return value is not None
+
+
+def _is_function(unit: Unit) -> bool:
+    return isinstance(unit.statement, ast.FunctionDef | ast.AsyncFunctionDef)
 
 
 def _is_import(unit: Unit) -> bool:

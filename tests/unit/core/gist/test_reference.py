@@ -72,6 +72,9 @@ CASES: dict[str, tuple[dict[str, str], int]] = {
             REGISTRY["three"] = one
             for name in "ab":
                 REGISTRY.setdefault(name, two)
+            def _fill():
+                REGISTRY["late"] = two
+            _fill()
             """,
         },
         0,
