@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
+from copy import copy
 from dataclasses import dataclass, field
 from enum import StrEnum
 
@@ -45,8 +46,9 @@ class Block:
     def _read(self) -> Iterator[LogicalLine]:
         for statement in self.statements:
             if self.kind is BlockKind.CLASS and isinstance(statement, ast.ClassDef):
-                shell = ast.ClassDef(**{**dict(ast.iter_fields(statement)), "body": []})
-                for line in lines_of_statement(ast.copy_location(shell, statement)):
+                shell = copy(statement)
+                shell.body = []
+                for line in lines_of_statement(shell):
                     yield LogicalLine(line.text, line.first, line.last, max(line.last, line.end), line.kind)
                 for child in statement.body:
                     yield from lines_of_statement(child, nested=False)

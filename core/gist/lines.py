@@ -128,7 +128,10 @@ def header_text(statement: ast.stmt) -> str:
     }
     if not emptied:
         return ast.unparse(statement)
-    return ast.unparse(ast.copy_location(type(statement)(**{**fields, **emptied}), statement))
+    shell = type(statement)()
+    for name, value in {**fields, **emptied}.items():
+        setattr(shell, name, value)
+    return ast.unparse(ast.copy_location(shell, statement))
 
 
 def _handler_text(handler: ast.ExceptHandler, statement: ast.stmt) -> str:

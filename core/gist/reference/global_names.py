@@ -62,13 +62,14 @@ def _places(code: CodeType, *, is_class: bool = False) -> set[tuple[int, int, st
         name = instruction.opname
         if isinstance(instruction.argval, CodeType):
             found |= _places(instruction.argval, is_class=not instruction.argval.co_flags & 0x2)
-        if position is None or position.lineno is None or position.col_offset is None:
+        argument = instruction.argval
+        if not isinstance(argument, str) or position is None or position.lineno is None or position.col_offset is None:
             continue
         by_name = name in ("LOAD_NAME", "STORE_NAME", "DELETE_NAME", "LOAD_FROM_DICT_OR_GLOBALS")
         if is_class and not module and name == "STORE_NAME":
-            own.add(instruction.argval)
-        elif name in ("LOAD_GLOBAL", "STORE_GLOBAL", "DELETE_GLOBAL") or (by_name and instruction.argval not in own):
-            found.add((position.lineno, position.col_offset, instruction.argval))
+            own.add(argument)
+        elif name in ("LOAD_GLOBAL", "STORE_GLOBAL", "DELETE_GLOBAL") or (by_name and argument not in own):
+            found.add((position.lineno, position.col_offset, argument))
     return found
 
 
