@@ -28,7 +28,7 @@ class Cut:
     label: str
     spans: tuple[Span, ...]
     risky: bool = False
-    """Whether something that ran names what is cut."""
+    """Whether something that ran names what is cut, or a base class may ask for it."""
 
 
 def apply_cuts(text: str, cuts: Sequence[Cut]) -> str:
@@ -55,6 +55,7 @@ class CutFinder:
         self.seen = sorted(executed)
         self.test = test
         self.rejected = frozenset(rejected)
+        self._heirs: set[str] = set()
         self._live_words = self._words(only_live=True)
 
     def idle(self) -> list[Cut]:
@@ -171,7 +172,8 @@ class CutFinder:
             if statement.name in self._live_words and not prefix:
                 return None
             spans = tuple(self._span(s) for s in alike if self._whole(s))
-            return Cut(f"{prefix}def {statement.name}", spans, risky=statement.name in self._live_words)
+            risky = statement.name in self._live_words or prefix in self._heirs or statement.name.startswith("__")
+            return Cut(f"{prefix}def {statement.name}", spans, risky)
         if isinstance(statement, ast.If) and not statement.orelse and _is_empty(statement.body):
             return self._deletion(statement, prefix)
         if not self._ran(first_line(statement), _last(statement)):
@@ -194,6 +196,8 @@ class CutFinder:
                 return
         name = getattr(statement, "name", "")
         inner = f"{prefix}{name}." if name else prefix
+        if isinstance(statement, ast.ClassDef) and statement.bases:
+            self._heirs.add(inner)
         if isinstance(statement, type_of_function) and not self._body_ran(_code(statement.body)):
             cut = self._emptied(statement, inner)
             if cut is not None and cut.label not in self.rejected:
