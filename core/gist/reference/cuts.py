@@ -11,6 +11,9 @@ from gistpoint.core.gist.lines import type_of_function
 from gistpoint.core.gist.reference.modules import first_line
 from gistpoint.core.gist.source_text import dedented, indented
 
+KEPT = "_kept"
+"""Ending of the names under which glue keeps what a rival's definition hides for a while."""
+
 
 @dataclass(frozen=True, slots=True)
 class Span:
@@ -74,6 +77,18 @@ class CutFinder:
             if all(words.get(name, 0) <= own.get(name, 0) for name in names) and self._whole(statement):
                 found.append(self._deletion(statement, ""))
         return [cut for cut in found if cut.label not in self.rejected]
+
+    def restored(self) -> list[Cut]:
+        """Return cuts of the glue that keeps a name and binds it again behind a rival's definition."""
+        groups: dict[str, list[ast.stmt]] = {}
+        for statement in self.tree.body:
+            match statement:
+                case ast.Assign(targets=[ast.Name(id=target)], value=ast.Name(id=value)) if self._whole(statement):
+                    kept = next((name for name in (target, value) if name.endswith(KEPT)), "")
+                    if kept:
+                        groups.setdefault(kept, []).append(statement)
+        cuts = [Cut(f"restored {kept}", tuple(map(self._span, group)), True) for kept, group in groups.items()]
+        return [cut for cut in cuts if cut.label not in self.rejected]
 
     def statements(self) -> list[Cut]:
         """Return a cut for every top-level statement, the last first."""

@@ -34,7 +34,7 @@ class Reducer:
         self._rejected.clear()
         while not self.out_of_time():
             finder = CutFinder(text, verdict.executed, self.test, self._rejected)
-            cuts = [*finder.idle(), *finder.unused()]
+            cuts = [*finder.idle(), *finder.unused(), *finder.restored()]
             if not cuts and self.thorough:
                 cuts = finder.statements()
             if not cuts:

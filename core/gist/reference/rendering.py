@@ -228,7 +228,7 @@ class Renderer:
         )
 
     def _kept(self, name: str) -> str:
-        return f"{name}_kept"
+        return name + KEPT
 
 
 def _end_column(source: list[str], statement: ast.stmt) -> int:
