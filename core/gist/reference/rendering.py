@@ -6,6 +6,7 @@ import ast
 from collections.abc import Collection, Iterator
 
 from gistpoint.core.gist.lines import import_texts
+from gistpoint.core.gist.reference.cuts import KEPT
 from gistpoint.core.gist.reference.extraction import (
     DEFINED,
     EXTERNAL,
