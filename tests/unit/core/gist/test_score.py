@@ -15,9 +15,10 @@ TEST = GistTest("test_it", "from a import area\n" + BODY)
 REPO = Originals({"a.py": AREA, "test_a.py": TEST.source})
 EVERYTHING = frozenset(range(1, 50))
 PASSED = TestRun(Outcome.PASSED)
+CLEAN = Isolation()
 
 
-def outcome_of(test: TestRun | None = PASSED, isolation: Isolation = Isolation(), **more: TestRun) -> TestsRun:
+def outcome_of(test: TestRun | None = PASSED, isolation: Isolation = CLEAN, **more: TestRun) -> TestsRun:
     tests = {"gist.py::test_it": test} if test else {}
     error = None if test else Raised("NameError", "name 'functools' is not defined")
     return TestsRun(RunStatus.FINISHED, {**tests, **more}, error, isolation)
