@@ -54,7 +54,7 @@ class LocalImport:
     """An import of the codebase within a function: the statement, the function, and what each name stands for."""
 
     statement: ast.Import | ast.ImportFrom
-    function: ast.AST
+    function: ast.FunctionDef | ast.AsyncFunctionDef
 
 
 @dataclass(slots=True)
@@ -228,7 +228,7 @@ class Extractor:
 
     def _meaning(self, unit: Unit, site: Site) -> Entity | None:
         for local in self.local_imports(unit):
-            first, last = first_line(local.function), local.function.end_lineno or 0  # type: ignore[arg-type,attr-defined]
+            first, last = first_line(local.function), local.function.end_lineno or 0
             if first <= site.line <= last:
                 bound = self.imported(unit.module, local.statement, site.name)
                 if bound is not None:
