@@ -221,7 +221,7 @@ class CutFinder:
         for field in ("body", "orelse", "finalbody"):
             yield from self._in_body(getattr(statement, field, []), inner)
         for case in getattr(statement, "cases", []):
-            if not self._body_ran(case.body) and len(statement.cases) > 1:  # type: ignore[attr-defined]
+            if not self._body_ran(case.body) and self._seen_otherwise(statement, case):
                 yield Cut(
                     f"{inner}case {ast.unparse(case.pattern)}", (Span(case.pattern.lineno, _last(case.body[-1])),)
                 )
