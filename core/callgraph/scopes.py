@@ -1,0 +1,256 @@
+"""Scopes and definitions: which names each scope binds, and which functions and classes there are."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from gistpoint.core.callgraph.graph import MODULE, FunctionNode
+from gistpoint.core.callgraph.sources import SourceFile, Sources
+from gistpoint.core.callgraph.values import Class, Function, Variable
+
+Definition = ast.FunctionDef | ast.AsyncFunctionDef
+Definer = Class | tuple[ast.Import | ast.ImportFrom, ast.alias] | ast.expr
+Callable = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
+
+
+@dataclass(slots=True, eq=False)
+class Scope:
+    """A module, class, function or comprehension: the names it binds and what encloses it.
+
+    `owner` is the id of the function (or module code) to which calls made here belong. `variables` holds what a name
+    may be at any time, as seen from other scopes; `captured` whether there may be such scopes; `definers` the class, import or expression that a name stands for.
+    """
+
+    kind: str
+    file: SourceFile
+    parent: Scope | None
+    owner: str
+    bound: set[str] = field(default_factory=set)
+    globals: set[str] = field(default_factory=set)
+    nonlocals: set[str] = field(default_factory=set)
+    variables: dict[str, Variable] = field(default_factory=dict)
+    definers: dict[str, Definer] = field(default_factory=dict)
+    stars: list[ast.ImportFrom] = field(default_factory=list)
+    function: Function | None = None
+    cls: Class | None = None
+    captured: bool = False
+
+    def enclosing(self, name: str) -> Scope | None:
+        """Return the scope in which a name read here is bound; None for a built-in or an unknown one."""
+        module: Scope = self
+        while module.parent is not None:
+            module = module.parent
+        if name in self.globals:
+            return module
+        scope: Scope | None = self
+        first = name not in self.nonlocals
+        while scope is not None:
+            if (scope.kind != "class" or first) and name in scope.bound and (first or scope is not self):
+                return scope
+            first = first and scope.kind == "comprehension"
+            scope = scope.parent
+        return module if name in module.bound else None
+
+
+@dataclass(slots=True)
+class Definitions:
+    """All functions and classes of the sources, found from their syntax nodes."""
+
+    nodes: dict[str, FunctionNode] = field(default_factory=dict)
+    functions: dict[ast.AST, Function] = field(default_factory=dict)
+    classes: dict[ast.AST, Class] = field(default_factory=dict)
+    scopes: dict[ast.AST, Scope] = field(default_factory=dict)
+    modules: dict[str, Scope] = field(default_factory=dict)
+    folded: dict[str, str] = field(default_factory=dict)
+    stored_names: set[str] = field(default_factory=set)
+
+
+def define_all(sources: Sources) -> Definitions:
+    """Collect the definitions of every file; lambdas become functions that `folded` maps to what encloses them."""
+    definitions = Definitions()
+    for file in sources.files.values():
+        _Definer(file, definitions).run()
+    return definitions
+
+
+class _Definer:
+    """Walks one file in source order, iterating where real code nests deeply."""
+
+    def __init__(self, file: SourceFile, definitions: Definitions) -> None:
+        self.file = file
+        self.all = definitions
+        self.seen: dict[str, int] = {}
+
+    def run(self) -> None:
+        node_id = f"{self.file.path}::{MODULE}"
+        scope = Scope("module", self.file, None, node_id)
+        self.all.modules[self.file.path] = scope
+        self.all.scopes[self.file.tree] = scope
+        last = max((getattr(item, "end_lineno", 0) or 0 for item in self.file.tree.body), default=0)
+        self.all.nodes[node_id] = FunctionNode(node_id, self.file.path, MODULE, "module", 1, 1, last)
+        self.body(self.file.tree.body, scope, "")
+
+    def body(self, nodes: list[ast.stmt], scope: Scope, prefix: str) -> None:
+        for node in nodes:
+            self.visit(node, scope, prefix)
+
+    def visit(self, root: ast.AST, scope: Scope, prefix: str) -> None:
+        """Visit `root` and what is below it within the same scope, without recursing into expressions."""
+        stack: list[ast.AST] = [root]
+        while stack:
+            node = stack.pop()
+            kind = type(node)
+            if kind is ast.FunctionDef or kind is ast.AsyncFunctionDef:
+                assert isinstance(node, Definition)
+                self.function(node, scope, prefix)
+                stack.extend(reversed([*node.decorator_list, *_defaults(node.args), *_annotations(node)]))
+            elif kind is ast.ClassDef:
+                assert isinstance(node, ast.ClassDef)
+                self.class_(node, scope, prefix)
+                stack.extend(reversed([*node.decorator_list, *node.bases, *node.keywords]))
+            elif kind is ast.Lambda:
+                assert isinstance(node, ast.Lambda)
+                self.lambda_(node, scope, prefix)
+                stack.extend(reversed(list(_defaults(node.args))))
+            elif kind in _COMPREHENSIONS:
+                self.comprehension(node, scope, prefix)
+            else:
+                _bind(node, scope)
+                if kind is ast.Attribute and isinstance(getattr(node, "ctx", None), ast.Store):
+                    self.all.stored_names.add(getattr(node, "attr", ""))
+                stack.extend(reversed(list(ast.iter_child_nodes(node))))
+
+    def name(self, prefix: str, name: str) -> str:
+        """Return the qualified name, `#2` and on where it is defined again in this file."""
+        qualname = prefix + name
+        self.seen[qualname] = self.seen.get(qualname, 0) + 1
+        return qualname if self.seen[qualname] == 1 else f"{qualname}#{self.seen[qualname]}"
+
+    def function(self, node: Definition, scope: Scope, prefix: str) -> None:
+        scope.bound.add(node.name)
+        qualname = self.name(prefix, node.name)
+        node_id = f"{self.file.path}::{qualname}"
+        inner = Scope("function", self.file, scope, node_id)
+        function = self.record(node, node_id, node.name, inner, scope.cls if scope.kind == "class" else None)
+        first = min([node.lineno, *(item.lineno for item in node.decorator_list)])
+        kind = _kind(node, in_class=scope.kind == "class")
+        self.all.nodes[node_id] = FunctionNode(
+            node_id, self.file.path, qualname, kind, first, node.lineno, node.end_lineno or node.lineno
+        )
+        if scope.kind == "class":
+            names = {_last(item) for item in node.decorator_list}
+            function.is_static = "staticmethod" in names or node.name == "__new__"
+            function.is_class_method = "classmethod" in names or node.name in _CLASS_METHODS
+        self.body(node.body, inner, f"{prefix}{node.name}.<locals>.")
+
+    def lambda_(self, node: ast.Lambda, scope: Scope, prefix: str) -> None:
+        node_id = f"{self.file.path}::{self.name(prefix, '<lambda>')}"
+        self.all.folded[node_id] = self.all.folded.get(scope.owner, scope.owner)
+        inner = Scope("function", self.file, scope, node_id)
+        self.record(node, node_id, "<lambda>", inner, None)
+        self.visit(node.body, inner, f"{prefix}<lambda>.<locals>.")
+
+    def record(self, node: Callable, node_id: str, name: str, inner: Scope, cls: Class | None) -> Function:
+        arguments = node.args
+        positional = [item.arg for item in [*arguments.posonlyargs, *arguments.args]]
+        _capture(inner.parent)
+        function = Function(node_id, name, node, inner, cls, positional, [item.arg for item in arguments.kwonlyargs])
+        inner.function = function
+        inner.bound.update(positional, function.keyword_only)
+        inner.bound.update(item.arg for item in (arguments.vararg, arguments.kwarg) if item)
+        self.all.functions[node] = function
+        self.all.scopes[node] = inner
+        return function
+
+    def class_(self, node: ast.ClassDef, scope: Scope, prefix: str) -> None:
+        scope.bound.add(node.name)
+        self.name(prefix, node.name)
+        inner = Scope("class", self.file, scope, scope.owner)
+        inner.cls = Class(node.name, node, self.file, inner)
+        scope.definers[node.name] = inner.cls
+        self.all.classes[node] = inner.cls
+        self.all.scopes[node] = inner
+        self.body(node.body, inner, f"{prefix}{node.name}.")
+
+    def comprehension(self, node: ast.AST, scope: Scope, prefix: str) -> None:
+        inner = Scope("comprehension", self.file, scope, scope.owner)
+        self.all.scopes[node] = inner
+        for child in ast.iter_child_nodes(node):
+            self.visit(child, inner, prefix)
+
+
+_COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
+_CLASS_METHODS = ("__init_subclass__", "__class_getitem__")
+
+
+def _capture(scope: Scope | None) -> None:
+    while scope is not None and not scope.captured:
+        scope.captured = True
+        scope = scope.parent
+
+
+def _bind(node: ast.AST, scope: Scope) -> None:
+    """Note the names that a statement or expression binds in its scope."""
+    if isinstance(node, ast.Name):
+        if not isinstance(node.ctx, ast.Load):
+            scope.bound.add(node.id)
+    elif isinstance(node, ast.Import | ast.ImportFrom):
+        _bind_import(node, scope)
+    elif isinstance(node, ast.Assign):
+        for target in node.targets:
+            if isinstance(target, ast.Name):
+                scope.definers.setdefault(target.id, node.value)
+    elif isinstance(node, ast.Global):
+        scope.globals.update(node.names)
+        module = scope
+        while module.parent is not None:
+            module = module.parent
+        module.bound.update(node.names)
+    elif isinstance(node, ast.Nonlocal):
+        scope.nonlocals.update(node.names)
+    elif isinstance(node, ast.ExceptHandler | ast.MatchAs | ast.MatchStar) and node.name:
+        scope.bound.add(node.name)
+    elif isinstance(node, ast.MatchMapping) and node.rest:
+        scope.bound.add(node.rest)
+    elif isinstance(node, ast.NamedExpr) and scope.kind == "comprehension":
+        outer: Scope = scope
+        while outer.kind == "comprehension" and outer.parent is not None:
+            outer = outer.parent
+        outer.bound.add(node.target.id)
+
+
+def _bind_import(node: ast.Import | ast.ImportFrom, scope: Scope) -> None:
+    for item in node.names:
+        if item.name == "*":
+            assert isinstance(node, ast.ImportFrom)
+            scope.stars.append(node)
+            continue
+        name = item.asname or item.name.split(".")[0]
+        scope.bound.add(name)
+        scope.definers.setdefault(name, (node, item))
+
+
+def _defaults(arguments: ast.arguments) -> Iterator[ast.expr]:
+    yield from arguments.defaults
+    yield from (item for item in arguments.kw_defaults if item is not None)
+
+
+def _annotations(node: Definition) -> Iterator[ast.expr]:
+    if node.returns is not None:
+        yield node.returns
+
+
+def _last(node: ast.expr) -> str:
+    """Return the last name of a decorator: `cached_property` of `@functools.cached_property()`."""
+    if isinstance(node, ast.Call):
+        node = node.func
+    return node.attr if isinstance(node, ast.Attribute) else node.id if isinstance(node, ast.Name) else ""
+
+
+def _kind(node: Definition, *, in_class: bool) -> str:
+    names = {_last(item) for item in node.decorator_list}
+    if in_class and names & {"property", "cached_property", "setter", "getter", "deleter"}:
+        return "property"
+    return "method" if in_class else "function"
