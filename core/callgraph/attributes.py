@@ -26,6 +26,7 @@ from gistpoint.core.callgraph.values import (
     Property,
     PropertySlot,
     SuperProxy,
+    Text,
     Value,
     Variable,
     Wrapped,
@@ -56,12 +57,12 @@ class Attributes:
         elif isinstance(value, Class | OpenClass):
             self._read_class(scope, name, result, value)
         elif isinstance(value, Module):
-            self._read_module(name, result, value)
+            self.read_module(name, result, value)
         elif isinstance(value, Outside):
             self.solver.add(result, self.program.outside(f"{value.name}.{name}"))
         elif isinstance(value, SuperProxy):
             self._read_super(scope, name, result, value)
-        elif isinstance(value, Container | Generated | Constant):
+        elif isinstance(value, Container | Generated | Constant | Text):
             self.solver.add(result, self.program.builtin_method(value, name))
         elif isinstance(value, Object):
             made = self.program.builtin_method(value, name) if value.type_name else value
@@ -84,7 +85,7 @@ class Attributes:
             return
         seen = {first}
         for sub in cls.subclasses[:MOST_SUBCLASSES]:
-            other = sub if name in sub.scope.bound else _first(sub.mro, name) if first is None else None
+            other = _first(sub.mro, name)
             if other is not None and other not in seen:
                 seen.add(other)
                 yield other, self.program.name_variable(other.scope, name)
@@ -99,7 +100,7 @@ class Attributes:
             self.solver.watch(variable, partial(self._bind, scope, result, value))
         if name == "__class__":
             self.solver.add(result, as_class(value))
-        elif not found and name not in self.program.stored_names and not name.startswith("__"):
+        elif not found and name not in self.program.written_names and not name.startswith("__"):
             arguments = Arguments([self.solver.holding(self.program.constant(name))])
             call = Call(scope, "__getattr__", arguments, result, Found.PROTOCOL)
             self.calls.special(call, value, "__getattr__")
@@ -149,13 +150,14 @@ class Attributes:
         else:
             self.solver.add(result, value)
 
-    def _read_module(self, name: str, result: Variable, value: Module) -> None:
-        if value.scope is not None and (name in value.scope.bound or name in value.scope.variables):
+    def read_module(self, name: str, result: Variable, value: Module, *, submodule_first: bool = False) -> None:
+        """Let `result` hold what a module's name does; a module of a package where no name is bound to it."""
+        submodule = self.program.hierarchy.submodule(value, name)
+        bound = value.scope is not None and (name in value.scope.bound or name in value.scope.variables)
+        if submodule is not None and (submodule_first or not bound):
+            self.solver.add(result, submodule)
+        elif value.scope is not None and bound:
             self.solver.copy(self.program.name_variable(value.scope, name), result)
-        else:
-            submodule = self.program.hierarchy.submodule(value, name)
-            if submodule is not None:
-                self.solver.add(result, submodule)
 
     def _read_super(self, scope: Scope, name: str, result: Variable, value: SuperProxy) -> None:
         receiver = value.receiver
@@ -186,7 +188,7 @@ class Attributes:
             for _, variable in self.special(value.cls, name, exact=value.exact):
                 self.solver.watch(variable, partial(self._computed, scope, value, source, "setter"))
             named = self.solver.holding(self.program.constant(name))
-            call = Call(scope, "__setattr__", Arguments([named, source]), NOTHING, Found.PROTOCOL)
+            call = Call(scope, "__setattr__", Arguments([named, NOTHING]), NOTHING, Found.PROTOCOL)
             self.calls.special(call, value, "__setattr__")
         elif isinstance(value, Class | OpenClass):
             cls = value if isinstance(value, Class) else value.cls

@@ -15,6 +15,7 @@ from gistpoint.core.callgraph.scopes import Scope
 from gistpoint.core.callgraph.values import NOTHING, Arguments, Builtin, Function, Generated, Variable
 
 _MOST_ITEMS = 64
+_SHORTEST_START = 3
 
 
 @dataclass(slots=True, eq=False)
@@ -211,6 +212,8 @@ class Expressions:
         left, right = self.evaluate(frame, node.left), self.evaluate(frame, node.right)
         if isinstance(node.left, ast.Constant) and isinstance(node.op, ast.Mod):
             self.parts.library.convert(frame.scope, right, "__str__")
+        if isinstance(node.op, ast.Mod | ast.Add) and isinstance(node.left, ast.Constant):
+            return self._text(node.left)
         name = BINARY[type(node.op)]
         result = self.operate(frame, [f"__{name}__", f"__r{name}__"], left, right)
         self.parts.operators.keep_builtin(left, result)
@@ -369,7 +372,15 @@ class Expressions:
     def _joinedstr(self, frame: Frame, node: ast.JoinedStr) -> Variable:
         for item in node.values:
             self.evaluate(frame, item)
-        return self.solver.holding(self.program.object("str"))
+        return self._text(node.values[0] if node.values else None)
+
+    def _text(self, first: ast.expr | None) -> Variable:
+        """Return the variable of a string that begins with a constant; `str` where that is too short to be telling."""
+        start = first.value if isinstance(first, ast.Constant) and isinstance(first.value, str) else ""
+        start = start.partition("%")[0].partition("{")[0]
+        if len(start) < _SHORTEST_START or not start.replace("_", "a").isalnum():
+            return self.solver.holding(self.program.object("str"))
+        return self.solver.holding(self.program.text(start))
 
     def _formattedvalue(self, frame: Frame, node: ast.FormattedValue) -> Variable:
         variable = self.evaluate(frame, node.value)

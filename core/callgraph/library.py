@@ -10,7 +10,7 @@ from gistpoint.core.callgraph.attributes import Attributes
 from gistpoint.core.callgraph.calls import Calls
 from gistpoint.core.callgraph.containers import Containers, Key
 from gistpoint.core.callgraph.graph import Found
-from gistpoint.core.callgraph.program import Call, Program, as_class
+from gistpoint.core.callgraph.program import MOST_SUBCLASSES, Call, Program, as_class, class_of
 from gistpoint.core.callgraph.scopes import Scope
 from gistpoint.core.callgraph.values import (
     NOTHING,
@@ -28,6 +28,7 @@ from gistpoint.core.callgraph.values import (
     Partial,
     Property,
     SuperProxy,
+    Text,
     Value,
     Variable,
     Wrapped,
@@ -56,6 +57,7 @@ _PROPERTIES = {"property", "functools.cached_property", "abc.abstractproperty", 
 _TYPES = {"str", "int", "float", "bool", "bytes", "bytearray", "complex", "range", "memoryview", "object", "len", "repr", "open", "hash", "id", "ord", "chr", "format", "input", "round", "abs", "isinstance", "issubclass", "callable"}  # fmt: skip
 _PUTS = {"append": 0, "add": 0, "appendleft": 0, "insert": 1, "setdefault": 1, "put": 0}
 _TAKES = {"pop", "popleft", "get", "setdefault", "popitem", "__getitem__", "__next__"}
+_SHORTEST_START = 3
 _MERGES = {"update", "extend", "union", "copy", "intersection", "difference", "extendleft"}
 
 
@@ -226,6 +228,18 @@ class Library:
         if isinstance(name, str):
             reader = partial(self.attributes.read, call.scope, name, call.result)
             self.solver.watch(call.arguments.positional[0], reader)
+        elif isinstance(value, Text):
+            self.solver.watch(call.arguments.positional[0], partial(self._getattr_like, call, value.start))
+
+    def _getattr_like(self, call: Call, start: str, value: Value) -> None:
+        """Read every attribute whose name begins with `start`, as dispatch by computed names does."""
+        cls = class_of(value)
+        if cls is None or isinstance(value, SuperProxy):
+            return
+        owners = [*cls.mro, *([] if getattr(value, "exact", False) else cls.subclasses[:MOST_SUBCLASSES])]
+        names = dict.fromkeys(name for owner in owners for name in sorted(owner.scope.bound) if name.startswith(start))
+        for name in names:
+            self.attributes.read(call.scope, name, call.result, value)
 
     def _hasattr(self, call: Call) -> None:
         unused = Call(call.scope, "getattr", Arguments(call.arguments.positional[:2]), self.solver.variable())
@@ -285,13 +299,18 @@ class Library:
             self.solver.copy(owner.items, call.result)
         elif isinstance(owner, Container):
             self._container_method(call, owner, name)
-        elif name in ("format", "join") and isinstance(owner, Constant):
+        elif isinstance(owner, Text) and name in ("lower", "replace", "strip", "rstrip"):
+            self.solver.add(call.result, owner)
+        elif name in ("format", "join") and isinstance(owner, Constant | Text):
             for item in [*given, *call.arguments.named.values()]:
                 if name == "format":
                     self.convert(call.scope, item, "__str__")
                 else:
                     self.containers.iterate(call.scope, item)
-            self.solver.add(call.result, self.program.object("str"))
+            start = owner.value[1] if isinstance(owner, Constant) and isinstance(owner.value, tuple) else ""
+            start = str(start).partition("{")[0]
+            known = name == "format" and len(start) >= _SHORTEST_START and start.replace("_", "a").isalnum()
+            self.solver.add(call.result, self.program.text(start) if known else self.program.object("str"))
         else:
             self.calls.apply(call, self.program.object(""))
 

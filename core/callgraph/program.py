@@ -21,6 +21,7 @@ from gistpoint.core.callgraph.values import (
     Object,
     OpenClass,
     Outside,
+    Text,
     Value,
     Variable,
 )
@@ -61,8 +62,10 @@ class Program:
         self.edges: dict[tuple[str, str], dict[Found, None]] = {}
         self.deferred: list[Callable[[], None]] = []
         self.class_names = {name for cls in definitions.classes.values() for name in cls.scope.bound}
-        self.stored_names = definitions.stored_names
+        self.written_names = frozenset(definitions.stored_names)
+        self.stored_names = set(self.written_names)
         self._constants: dict[tuple[str, object], Constant] = {}
+        self._texts: dict[str, Text] = {}
         self._objects: dict[str, Object] = {}
         self._outside: dict[str, Outside] = {}
         self._bound: dict[tuple[Function, Value], Bound] = {}
@@ -98,6 +101,13 @@ class Program:
         known = self._objects.get(type_name)
         if known is None:
             known = self._objects[type_name] = Object(type_name)
+        return known
+
+    def text(self, start: str) -> Text:
+        """Return the string that begins with `start`, the same one each time."""
+        known = self._texts.get(start)
+        if known is None:
+            known = self._texts[start] = Text(start)
         return known
 
     def outside(self, name: str) -> Value:

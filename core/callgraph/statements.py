@@ -209,7 +209,8 @@ class Statements:
                 continue
             made = self.solver.variable()
             if isinstance(module, Module):
-                self.parts.attributes.read(frame.scope, alias.name, made, module)
+                inside = module.file is frame.scope.file  # a package's own file imports its modules by its own name
+                self.parts.attributes.read_module(alias.name, made, module, submodule_first=inside)
             else:
                 self.solver.add(made, self.program.outside(f"{module}.{alias.name}"))
             self.expressions.assign(frame, alias.asname or alias.name, made)

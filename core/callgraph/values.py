@@ -199,6 +199,13 @@ class Constant(Value):
 
 
 @dataclass(slots=True, eq=False)
+class Text(Value):
+    """A string of which only the beginning is known: `f"visit_{name}"`."""
+
+    start: str
+
+
+@dataclass(slots=True, eq=False)
 class Builtin(Value):
     """A function or type of `builtins`."""
 
