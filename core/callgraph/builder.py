@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import sys
 import threading
 from collections.abc import Iterator, Mapping
@@ -13,12 +14,12 @@ from gistpoint.core.callgraph.guesses import Guesses
 from gistpoint.core.callgraph.hierarchy import Hierarchy
 from gistpoint.core.callgraph.parts import Parts
 from gistpoint.core.callgraph.program import Program
-from gistpoint.core.callgraph.scopes import Definitions, define_all
-from gistpoint.core.callgraph.sources import DEEPEST, parse_all
+from gistpoint.core.callgraph.scopes import TOO_DEEP, Definitions, define_all
+from gistpoint.core.callgraph.sources import parse_all
 from gistpoint.core.callgraph.statements import Statements
 
 _STACK_BYTES = 512 * 1024 * 1024
-_FRAMES_PER_LEVEL = 6
+_DEEPEST = 30_000
 
 
 def build_call_graph(files: Mapping[str, bytes], *, keep_lambdas: bool = False) -> CallGraph:
@@ -36,7 +37,7 @@ def build_call_graph(files: Mapping[str, bytes], *, keep_lambdas: bool = False) 
         except BaseException as error:  # noqa: BLE001 - handed to the caller's thread
             outcome.append(error)
 
-    with _deep():
+    with _deep(), _uncollected():
         thread = threading.Thread(target=work, name="call graph")
         thread.start()
         thread.join()
@@ -55,13 +56,25 @@ def read_folder(folder: Path) -> dict[str, bytes]:
 @contextmanager
 def _deep() -> Iterator[None]:
     limit, size = sys.getrecursionlimit(), threading.stack_size()
-    sys.setrecursionlimit(max(limit, DEEPEST * _FRAMES_PER_LEVEL))
+    sys.setrecursionlimit(max(limit, _DEEPEST))
     threading.stack_size(_STACK_BYTES)
     try:
         yield
     finally:
         threading.stack_size(size)
         sys.setrecursionlimit(limit)
+
+
+@contextmanager
+def _uncollected() -> Iterator[None]:
+    """Keep the garbage collector from looking, again and again, through a graph that stays alive anyway."""
+    enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if enabled:
+            gc.enable()
 
 
 def _build(files: Mapping[str, bytes], *, keep_lambdas: bool) -> CallGraph:
@@ -75,7 +88,10 @@ def _build(files: Mapping[str, bytes], *, keep_lambdas: bool) -> CallGraph:
                 source = program.name_variable(module.scope, name)
                 program.solver.copy(source, program.name_variable(scope, name))
     for file in sources.files.values():
-        statements.module(file)
+        try:
+            statements.module(file)
+        except RecursionError:
+            sources.skipped[file.path] = TOO_DEEP
     solve(program, Guesses(program, statements.expressions.method_calls))
     return _graph(program, definitions, sources.skipped, keep_lambdas=keep_lambdas)
 

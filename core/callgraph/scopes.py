@@ -10,6 +10,8 @@ from gistpoint.core.callgraph.graph import MODULE, FunctionNode
 from gistpoint.core.callgraph.sources import SourceFile, Sources
 from gistpoint.core.callgraph.values import Class, Function, Variable
 
+TOO_DEEP = "its expressions or blocks are nested too deeply"
+
 Definition = ast.FunctionDef | ast.AsyncFunctionDef
 Definer = Class | tuple[ast.Import | ast.ImportFrom, ast.alias] | ast.expr
 Callable = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
@@ -70,8 +72,12 @@ class Definitions:
 def define_all(sources: Sources) -> Definitions:
     """Collect the definitions of every file; lambdas become functions that `folded` maps to what encloses them."""
     definitions = Definitions()
-    for file in sources.files.values():
-        _Definer(file, definitions).run()
+    for file in list(sources.files.values()):
+        try:
+            _Definer(file, definitions).run()
+        except RecursionError:
+            sources.skipped[file.path] = TOO_DEEP
+            del sources.files[file.path]
     return definitions
 
 
@@ -117,10 +123,11 @@ class _Definer:
             elif kind in _COMPREHENSIONS:
                 self.comprehension(node, scope, prefix)
             else:
-                _bind(node, scope)
-                if kind is ast.Attribute and isinstance(getattr(node, "ctx", None), ast.Store):
+                if kind in _BINDING:
+                    _bind(node, scope)
+                elif kind is ast.Attribute and type(getattr(node, "ctx", None)) is ast.Store:
                     self.all.stored_names.add(getattr(node, "attr", ""))
-                stack.extend(reversed(list(ast.iter_child_nodes(node))))
+                stack.extend(reversed(_below(node)))
 
     def name(self, prefix: str, name: str) -> str:
         """Return the qualified name, `#2` and on where it is defined again in this file."""
@@ -182,7 +189,23 @@ class _Definer:
 
 
 _COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
+_BINDING = frozenset({
+    ast.Name, ast.Import, ast.ImportFrom, ast.Assign, ast.Global, ast.Nonlocal, ast.ExceptHandler, ast.MatchAs,
+    ast.MatchStar, ast.MatchMapping, ast.NamedExpr,
+})  # fmt: skip
 _CLASS_METHODS = ("__init_subclass__", "__class_getitem__")
+
+
+def _below(node: ast.AST) -> list[ast.AST]:
+    """Return the child nodes that may hold definitions or bind names."""
+    found: list[ast.AST] = []
+    for name in node._fields:
+        value = getattr(node, name, None)
+        if isinstance(value, list):
+            found.extend(item for item in value if isinstance(item, ast.AST) and item._fields)
+        elif isinstance(value, ast.AST) and value._fields and type(value) is not ast.Constant:
+            found.append(value)
+    return found
 
 
 def _capture(scope: Scope | None) -> None:

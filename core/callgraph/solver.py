@@ -1,8 +1,8 @@
 """Values flowing between variables until nothing changes.
 
 Inclusion constraints, as in Andersen's points-to analysis, with two bounds that keep the work near linear: a variable
-holds at most `MOST_VALUES`, and at most `MOST_CONSTANTS` of them are constants. What comes later is dropped, in an
-order that depends on the sources alone.
+holds at most `MOST_VALUES`, and no more values that matter little to calls (constants, containers, built-in objects)
+once it holds `MOST_MINOR`. What comes later is dropped, in an order that depends on the sources alone.
 """
 
 from __future__ import annotations
@@ -10,10 +10,22 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable
 
-from gistpoint.core.callgraph.values import NOTHING, Constant, Value, Variable
+from gistpoint.core.callgraph.values import (
+    NOTHING,
+    BuiltinMethod,
+    Constant,
+    Container,
+    Object,
+    Outside,
+    Text,
+    Value,
+    Variable,
+)
 
 MOST_VALUES = 24
-MOST_CONSTANTS = 6
+MOST_MINOR = 5
+
+_MINOR = frozenset({Constant, Container, Object, BuiltinMethod, Outside, Text})
 
 Watcher = Callable[[Value], None]
 
@@ -25,8 +37,8 @@ class Solver:
         self._values: list[dict[Value, None] | None] = []
         self._targets: list[dict[Variable, None] | None] = []
         self._watchers: list[list[Watcher] | None] = []
-        self._done: list[int] = []
-        self._pending: deque[tuple[Variable, Value]] = deque()
+        self._fresh: list[list[Value] | None] = []
+        self._pending: deque[Variable] = deque()
         self._holders: dict[Value, Variable] = {}
 
     def variable(self) -> Variable:
@@ -34,7 +46,7 @@ class Solver:
         self._values.append(None)
         self._targets.append(None)
         self._watchers.append(None)
-        self._done.append(0)
+        self._fresh.append(None)
         return len(self._values) - 1
 
     def holding(self, value: Value) -> Variable:
@@ -60,12 +72,17 @@ class Solver:
         held = self._values[variable]
         if held is None:
             held = self._values[variable] = {}
-        elif value in held or len(held) >= MOST_VALUES:
+        elif value in held:
             return
-        elif isinstance(value, Constant) and sum(isinstance(item, Constant) for item in held) >= MOST_CONSTANTS:
+        elif len(held) >= MOST_MINOR and (len(held) >= MOST_VALUES or type(value) in _MINOR):
             return
         held[value] = None
-        self._pending.append((variable, value))
+        fresh = self._fresh[variable]
+        if fresh is None:
+            self._fresh[variable] = [value]
+            self._pending.append(variable)
+        else:
+            fresh.append(value)
 
     def copy(self, source: Variable, target: Variable) -> None:
         """Let `target` hold everything that `source` does."""
@@ -77,7 +94,7 @@ class Solver:
         elif target in targets:
             return
         targets[target] = None
-        for value in self.values(source):
+        for value in self._values[source] or ():
             self.add(target, value)
 
     def watch(self, variable: Variable, watcher: Watcher) -> None:
@@ -88,17 +105,24 @@ class Solver:
         if watchers is None:
             watchers = self._watchers[variable] = []
         watchers.append(watcher)
-        if self._done[variable]:  # what is still pending will come by `run`
-            for value in self.values(variable)[: self._done[variable]]:
+        held = self._values[variable]
+        if held:
+            fresh = self._fresh[variable] or ()  # what is still pending comes by `run`
+            for value in list(held)[: len(held) - len(fresh)]:
                 watcher(value)
 
     def run(self) -> None:
         """Propagate until nothing is pending."""
-        pending = self._pending
+        pending, add = self._pending, self.add
         while pending:
-            variable, value = pending.popleft()
-            self._done[variable] += 1
-            for target in list(self._targets[variable] or ()):
-                self.add(target, value)
-            for watcher in list(self._watchers[variable] or ()):
-                watcher(value)
+            variable = pending.popleft()
+            fresh = self._fresh[variable] or []
+            self._fresh[variable] = None
+            for target in self._targets[variable] or ():
+                for value in fresh:
+                    add(target, value)
+            watchers = self._watchers[variable]
+            if watchers:
+                for watcher in watchers[:]:
+                    for value in fresh:
+                        watcher(value)

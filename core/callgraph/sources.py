@@ -5,11 +5,8 @@ from __future__ import annotations
 import ast
 import posixpath
 import warnings
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-
-#: Nesting of a syntax tree beyond which a file is skipped. Real code stays below 600 (sympy's tables of polynomials).
-DEEPEST = 4_000
 
 
 @dataclass(slots=True, eq=False)
@@ -80,29 +77,8 @@ def _parse(path: str, data: bytes, skipped: dict[str, str]) -> ast.Module | None
     except (ValueError, RecursionError, MemoryError, UnicodeError) as error:
         skipped[path] = str(error) or type(error).__name__
     else:
-        if _depth_below(tree, DEEPEST):
-            return tree
-        skipped[path] = f"nested deeper than {DEEPEST} levels"
+        return tree
     return None
-
-
-def _depth_below(tree: ast.AST, limit: int) -> bool:
-    level: list[ast.AST] = [tree]
-    for _ in range(limit):
-        level = [child for node in level for child in _children(node)]
-        if not level:
-            return True
-    return False
-
-
-def _children(node: ast.AST) -> Iterator[ast.AST]:
-    for name in node._fields:
-        value = getattr(node, name, None)
-        if isinstance(value, ast.AST):
-            if value._fields:
-                yield value
-        elif isinstance(value, list):
-            yield from (item for item in value if isinstance(item, ast.AST))
 
 
 def _dotted(path: str, package_folders: set[str]) -> tuple[str, bool]:
