@@ -108,6 +108,7 @@ class Calls:
     def _bound(self, call: Call, value: Bound) -> None:
         function, receiver = value.function, value.receiver
         self.program.emit(call.caller, function, self._found(call, function, receiver))
+        receiver = _narrowed(function, receiver)
         if function.positional:
             first = function.positional[0]
             self.solver.add(function.parameters[first], receiver)
@@ -218,3 +219,11 @@ class Calls:
     def unknown_decorator(self, call: Call) -> None:
         """Treat a decorator of which nothing is known as one from outside."""
         self._opaque(call)
+
+
+def _narrowed(function: Function, receiver: Value) -> Value:
+    """Return the receiver as its method sees it: where a subclass's version runs, it is one of that subclass."""
+    cls = function.cls
+    if cls is None or not isinstance(receiver, Instance | OpenClass) or cls in receiver.cls.mro:
+        return receiver
+    return cls.open_instance if isinstance(receiver, Instance) else cls.open

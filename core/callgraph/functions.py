@@ -11,7 +11,7 @@ from gistpoint.core.callgraph.expressions import Expressions, Frame
 from gistpoint.core.callgraph.graph import Found
 from gistpoint.core.callgraph.parts import Parts
 from gistpoint.core.callgraph.program import Call
-from gistpoint.core.callgraph.scopes import Definition
+from gistpoint.core.callgraph.scopes import Definition, last_name
 from gistpoint.core.callgraph.values import (
     NOTHING,
     Arguments,
@@ -47,7 +47,9 @@ class Functions:
         declared = self.parts.annotations.declared(frame.scope, node.returns)
         self.solver.copy(declared, function.result)
         variable = self.solver.holding(function)
-        self.expressions.assign(frame, node.name, self._decorated(frame, node.decorator_list, variable))
+        decorated = self._decorated(frame, node.decorator_list, variable)
+        if not any(last_name(item) == "overload" for item in node.decorator_list):
+            self.expressions.assign(frame, node.name, decorated)
 
     def lambda_(self, node: ast.Lambda, frame: Frame) -> Variable:
         """Return the variable of a lambda."""

@@ -141,13 +141,18 @@ class _Definer:
         node_id = f"{self.file.path}::{qualname}"
         inner = Scope("function", self.file, scope, node_id)
         function = self.record(node, node_id, node.name, inner, scope.cls if scope.kind == "class" else None)
+        function.is_abstract = _is_abstract(node)
         first = min([node.lineno, *(item.lineno for item in node.decorator_list)])
         kind = _kind(node, in_class=scope.kind == "class")
         self.all.nodes[node_id] = FunctionNode(
             node_id, self.file.path, qualname, kind, first, node.lineno, node.end_lineno or node.lineno
         )
-        if scope.kind == "class":
-            names = {_last(item) for item in node.decorator_list}
+        if scope.cls is not None and scope.kind == "class":
+            if function.is_abstract:
+                scope.cls.abstract_names.add(node.name)
+            else:
+                scope.cls.abstract_names.discard(node.name)
+            names = {last_name(item) for item in node.decorator_list}
             function.is_static = "staticmethod" in names or node.name == "__new__"
             function.is_class_method = "classmethod" in names or node.name in _CLASS_METHODS
         self.body(node.body, inner, f"{prefix}{node.name}.<locals>.")
@@ -208,6 +213,19 @@ def _below(node: ast.AST) -> list[ast.AST]:
     return found
 
 
+def _is_abstract(node: Definition) -> bool:
+    """Whether a function does nothing of its own but to leave it to subclasses."""
+    if any(last_name(item).startswith("abstract") for item in node.decorator_list):
+        return True
+    for item in node.body:
+        if isinstance(item, ast.Expr) and isinstance(item.value, ast.Constant):
+            continue
+        if isinstance(item, ast.Raise) and item.exc is not None:
+            return last_name(item.exc) == "NotImplementedError"
+        return isinstance(item, ast.Pass)
+    return True
+
+
 def _capture(scope: Scope | None) -> None:
     while scope is not None and not scope.captured:
         scope.captured = True
@@ -265,7 +283,7 @@ def _annotations(node: Definition) -> Iterator[ast.expr]:
         yield node.returns
 
 
-def _last(node: ast.expr) -> str:
+def last_name(node: ast.expr) -> str:
     """Return the last name of a decorator: `cached_property` of `@functools.cached_property()`."""
     if isinstance(node, ast.Call):
         node = node.func
@@ -273,7 +291,7 @@ def _last(node: ast.expr) -> str:
 
 
 def _kind(node: Definition, *, in_class: bool) -> str:
-    names = {_last(item) for item in node.decorator_list}
+    names = {last_name(item) for item in node.decorator_list}
     if in_class and names & {"property", "cached_property", "setter", "getter", "deleter"}:
         return "property"
     return "method" if in_class else "function"

@@ -22,7 +22,7 @@ from gistpoint.core.callgraph.values import (
     Variable,
 )
 
-MOST_VALUES = 24
+MOST_VALUES = 8
 MOST_MINOR = 5
 
 _MINOR = frozenset({Constant, Container, Object, BuiltinMethod, Outside, Text})

@@ -59,6 +59,7 @@ class Function(Value):
     generated: Generated | None = None
     passes_through: list[str] = field(default_factory=list)
     is_static: bool = False
+    is_abstract: bool = False
     is_class_method: bool = False
 
 
@@ -77,6 +78,7 @@ class Class(Value):
     attributes: dict[str, Variable] = field(default_factory=dict)
     fields: dict[str, Variable] = field(default_factory=dict)
     data_fields: list[str] = field(default_factory=list)
+    abstract_names: set[str] = field(default_factory=set)
     open: OpenClass = field(init=False)
     instance: Instance = field(init=False)
     open_instance: Instance = field(init=False)
