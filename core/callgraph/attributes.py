@@ -75,7 +75,11 @@ class Attributes:
             self.solver.add(result, self.program.object(""))
 
     def special(self, cls: Class, name: str, *, exact: bool) -> Iterator[tuple[Class, Variable]]:
-        """Yield the class attributes `name` of an instance: the one its class has, then those of subclasses."""
+        """Yield the class attributes `name` of an instance: the one that its class has, and those of subclasses.
+
+        Those count only where the instance may be of a subclass, and its class has none or an abstract one: elsewhere
+        a run confirmed too few of them.
+        """
         if name not in self.program.class_names:
             return
         first = _first(cls.mro, name)
@@ -84,21 +88,13 @@ class Attributes:
         if exact:
             return
         seen = {first}
-        if first is not None and not self._leaves_open(first, name):
+        if first is not None and name not in first.abstract_names:
             return
         for sub in cls.subclasses[:MOST_SUBCLASSES]:
             other = _first(sub.mro, name)
             if other is not None and other not in seen:
                 seen.add(other)
                 yield other, self.program.name_variable(other.scope, name)
-
-    def _leaves_open(self, cls: Class, name: str) -> bool:
-        """Whether a class leaves a method to its subclasses."""
-        import os
-        pol=os.environ.get("POL","abstract")
-        if pol=="all": return True
-        if pol.isdigit() and sum(1 for s in cls.subclasses if name in s.scope.bound)<=int(pol): return True
-        return name in cls.abstract_names
 
     def _read_instance(self, scope: Scope, name: str, result: Variable, value: Instance) -> None:
         if name in self.program.stored_names:
@@ -130,8 +126,8 @@ class Attributes:
             made = value.function if value.static else self.program.bound(value.function, as_class(receiver))
             self.solver.add(result, made)
         elif isinstance(value, Property):
-            call = Call(scope, "", Arguments([self.solver.holding(receiver)]), result, Found.PROPERTY)
-            self.solver.watch(value.getter, partial(self.calls.apply, call))
+            call = Call(scope, "", Arguments(), result, Found.PROPERTY)
+            self.solver.watch(value.getter, partial(self.calls.apply_bound, call, receiver))
         elif isinstance(value, Instance) and "__get__" in self.program.class_names and self._has(value.cls, "__get__"):
             owner = self.solver.holding(as_class(receiver))
             call = Call(scope, "__get__", Arguments([self.solver.holding(receiver), owner]), result, Found.PROTOCOL)
@@ -222,10 +218,9 @@ class Attributes:
 
     def _computed(self, scope: Scope, receiver: Instance, source: Variable, slot: str, value: Value) -> None:
         if isinstance(value, Property):
-            arguments = Arguments([self.solver.holding(receiver), *([] if slot == "deleter" else [source])])
-            call = Call(scope, "", arguments, NOTHING, Found.PROPERTY)
+            call = Call(scope, "", Arguments([] if slot == "deleter" else [source]), NOTHING, Found.PROPERTY)
             function = value.setter if slot == "setter" else value.deleter
-            self.solver.watch(function, partial(self.calls.apply, call))
+            self.solver.watch(function, partial(self.calls.apply_bound, call, receiver))
         elif isinstance(value, Instance) and slot == "setter":
             arguments = Arguments([self.solver.holding(receiver), source])
             self.calls.special(Call(scope, "__set__", arguments, NOTHING, Found.PROTOCOL), value, "__set__")

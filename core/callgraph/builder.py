@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import gc
-import sys
-import threading
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from pathlib import Path
 
+from gistpoint.core.callgraph.deep import run_deep
 from gistpoint.core.callgraph.graph import CallEdge, CallGraph, Found, FunctionNode
 from gistpoint.core.callgraph.guesses import Guesses
 from gistpoint.core.callgraph.hierarchy import Hierarchy
@@ -18,10 +15,6 @@ from gistpoint.core.callgraph.scopes import TOO_DEEP, Definitions, define_all
 from gistpoint.core.callgraph.sources import parse_all
 from gistpoint.core.callgraph.statements import Statements
 
-_STACK_BYTES = 512 * 1024 * 1024
-_DEEPEST = 30_000
-
-
 def build_call_graph(files: Mapping[str, bytes], *, keep_lambdas: bool = False) -> CallGraph:
     """Return the static call graph of `files` (path to source bytes; what is no `.py` file is left out).
 
@@ -29,52 +22,13 @@ def build_call_graph(files: Mapping[str, bytes], *, keep_lambdas: bool = False) 
     each lambda a node of its own. Files that do not parse are in `skipped`. Works in a thread of its own, with a stack
     that deep expressions need.
     """
-    outcome: list[CallGraph | BaseException] = []
-
-    def work() -> None:
-        try:
-            outcome.append(_build(files, keep_lambdas=keep_lambdas))
-        except BaseException as error:  # noqa: BLE001 - handed to the caller's thread
-            outcome.append(error)
-
-    with _deep(), _uncollected():
-        thread = threading.Thread(target=work, name="call graph")
-        thread.start()
-        thread.join()
-    result = outcome[0]
-    if isinstance(result, BaseException):
-        raise result
-    return result
+    return run_deep(lambda: _build(files, keep_lambdas=keep_lambdas))
 
 
 def read_folder(folder: Path) -> dict[str, bytes]:
     """Return the `.py` files below `folder`: path relative to it, with forward slashes, to bytes."""
     paths = sorted(path for path in folder.rglob("*.py") if path.is_file())
     return {path.relative_to(folder).as_posix(): path.read_bytes() for path in paths}
-
-
-@contextmanager
-def _deep() -> Iterator[None]:
-    limit, size = sys.getrecursionlimit(), threading.stack_size()
-    sys.setrecursionlimit(max(limit, _DEEPEST))
-    threading.stack_size(_STACK_BYTES)
-    try:
-        yield
-    finally:
-        threading.stack_size(size)
-        sys.setrecursionlimit(limit)
-
-
-@contextmanager
-def _uncollected() -> Iterator[None]:
-    """Keep the garbage collector from looking, again and again, through a graph that stays alive anyway."""
-    enabled = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if enabled:
-            gc.enable()
 
 
 def _build(files: Mapping[str, bytes], *, keep_lambdas: bool) -> CallGraph:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from gistpoint.core.callgraph.attributes import Attributes
 from gistpoint.core.callgraph.containers import Containers
 from gistpoint.core.callgraph.graph import Found
-from gistpoint.core.callgraph.program import Call, Program
+from gistpoint.core.callgraph.program import Call, Program, as_class
 from gistpoint.core.callgraph.values import (
     NOTHING,
     Arguments,
@@ -79,7 +79,7 @@ class Calls:
         found = False
         for _, variable in self.attributes.special(receiver.cls, name, exact=receiver.exact):
             found = True
-            self.solver.watch(variable, partial(self._special, call, receiver))
+            self.solver.watch(variable, partial(self.apply_bound, call, receiver))
         return found
 
     def protocol(self, call: Call, receiver: Variable, name: str) -> None:
@@ -90,10 +90,10 @@ class Calls:
     def _protocol(self, call: Call, name: str, value: Value) -> None:
         self.special(call, value, name)
 
-    def _special(self, call: Call, receiver: Instance, value: Value) -> None:
+    def apply_bound(self, call: Call, receiver: Value, value: Value) -> None:
+        """Run `call` on one value that was found on the class of `receiver`."""
         if isinstance(value, Function) and not value.is_static:
-            made = receiver.cls if value.is_class_method else receiver
-            value = self.program.bound(value, made)
+            value = self.program.bound(value, as_class(receiver) if value.is_class_method else receiver)
         self.apply(call, value)
 
     def _instance(self, call: Call, value: Instance) -> None:

@@ -58,9 +58,9 @@ class Functions:
         return self.solver.holding(function)
 
     def _header(self, frame: Frame, function: Function, arguments: ast.arguments) -> None:
-        function.result = self.solver.variable()
+        function.result = self.solver.narrow()
         for name in [*function.positional, *function.keyword_only]:
-            function.parameters[name] = self.solver.variable()
+            function.parameters[name] = self.solver.narrow()
         positional = [*arguments.posonlyargs, *arguments.args]
         if arguments.defaults:
             for item, default in zip(positional[-len(arguments.defaults) :], arguments.defaults, strict=True):

@@ -156,7 +156,7 @@ class Program:
         key = (owner, name)
         known = self._fields.get(key)
         if known is None:
-            known = self._fields[key] = self.solver.variable()
+            known = self._fields[key] = self.solver.narrow()
         return known
 
     def fields_seen(self, cls: Class, name: str, *, exact: bool) -> Variable:

@@ -1,8 +1,10 @@
 """Values flowing between variables until nothing changes.
 
-Inclusion constraints, as in Andersen's points-to analysis, with two bounds that keep the work near linear: a variable
-holds at most `MOST_VALUES`, and no more values that matter little to calls (constants, containers, built-in objects)
-once it holds `MOST_MINOR`. What comes later is dropped, in an order that depends on the sources alone.
+Inclusion constraints, as in Andersen's points-to analysis, with bounds that keep the work near linear and the calls
+believable: a variable holds at most `MOST_VALUES` functions and classes (a table of them is a common thing), no more
+than `MOST_NARROW` once they have met from many places, as in a parameter, nor of objects; and no more values that
+matter little to calls (constants, containers, built-in objects) once it holds `MOST_MINOR`. What comes later is
+dropped, in an order that depends on the sources alone.
 """
 
 from __future__ import annotations
@@ -13,8 +15,10 @@ from collections.abc import Callable
 from gistpoint.core.callgraph.values import (
     NOTHING,
     BuiltinMethod,
+    Class,
     Constant,
     Container,
+    Function,
     Object,
     Outside,
     Text,
@@ -22,10 +26,12 @@ from gistpoint.core.callgraph.values import (
     Variable,
 )
 
-MOST_VALUES = 8
+MOST_VALUES = 24
+MOST_NARROW = 6
 MOST_MINOR = 5
 
 _MINOR = frozenset({Constant, Container, Object, BuiltinMethod, Outside, Text})
+_MANY = frozenset({Function, Class})
 
 Watcher = Callable[[Value], None]
 
@@ -39,7 +45,14 @@ class Solver:
         self._watchers: list[list[Watcher] | None] = []
         self._fresh: list[list[Value] | None] = []
         self._pending: deque[Variable] = deque()
+        self._narrow: set[Variable] = set()
         self._holders: dict[Value, Variable] = {}
+
+    def narrow(self) -> Variable:
+        """Return a new variable for what meets from many places: a parameter, a result or a field."""
+        variable = self.variable()
+        self._narrow.add(variable)
+        return variable
 
     def variable(self) -> Variable:
         """Return a new variable that holds nothing yet."""
@@ -74,7 +87,7 @@ class Solver:
             held = self._values[variable] = {}
         elif value in held:
             return
-        elif len(held) >= MOST_MINOR and (len(held) >= MOST_VALUES or type(value) in _MINOR):
+        elif len(held) >= MOST_MINOR and self._is_full(variable, len(held), type(value)):
             return
         held[value] = None
         fresh = self._fresh[variable]
@@ -83,6 +96,11 @@ class Solver:
             self._pending.append(variable)
         else:
             fresh.append(value)
+
+    def _is_full(self, variable: Variable, held: int, kind: type[Value]) -> bool:
+        if kind in _MINOR:
+            return True
+        return held >= (MOST_NARROW if kind not in _MANY or variable in self._narrow else MOST_VALUES)
 
     def copy(self, source: Variable, target: Variable) -> None:
         """Let `target` hold everything that `source` does."""

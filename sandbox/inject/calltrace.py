@@ -27,6 +27,14 @@ def _is_inside(code):
     return known
 
 
+def _caller(frame):
+    """Return the frame that called, looking through code made from strings, such as a data class's `__init__`."""
+    back = frame.f_back
+    while back is not None and back.f_code.co_filename == "<string>":
+        back = back.f_back
+    return back
+
+
 def _note(caller, callee):
     key = (caller, callee)
     _counts[key] = _counts.get(key, 0) + 1
@@ -37,7 +45,7 @@ def _profile(frame, event, _argument):
     if event == "call":
         code = frame.f_code
         if _is_inside(code):
-            back = frame.f_back
+            back = _caller(frame)
             if back is not None and _is_inside(back.f_code) and frame.f_lasti <= _first_instruction(code):
                 _note(back.f_code, code)
 
@@ -67,7 +75,7 @@ def _start_monitoring():
     def started(code, _offset):
         if not _is_inside(code):
             return monitoring.DISABLE
-        back = sys._getframe(1).f_back
+        back = _caller(sys._getframe(1))
         if back is not None and _is_inside(back.f_code):
             _note(back.f_code, code)
         return None
