@@ -6,7 +6,7 @@ import ast
 
 from gistpoint.core.callgraph.program import Program
 from gistpoint.core.callgraph.scopes import Scope
-from gistpoint.core.callgraph.values import NOTHING, Class, Generated, Value, Variable
+from gistpoint.core.callgraph.values import NOTHING, Class, Generated, Instance, Value, Variable
 
 _UNIONS = {"Optional", "Union", "Annotated", "Final", "ClassVar", "Required", "NotRequired", "Awaitable", "Coroutine"}
 _MAPPINGS = {"dict", "Dict", "Mapping", "MutableMapping", "DefaultDict", "OrderedDict", "defaultdict"}
@@ -60,7 +60,7 @@ class Annotations:
         if isinstance(meaning, Class):
             return [meaning.open_instance]
         if isinstance(meaning, str) and name not in ("Any", "None", "object"):
-            return [self.program.object(meaning.removeprefix("builtins."))]
+            return [self.program.opaque(meaning.removeprefix("builtins."))]
         return []
 
     def _self(self, scope: Scope) -> list[Value]:
@@ -78,7 +78,8 @@ class Annotations:
             used = arguments[-1:] if name == "Coroutine" else arguments[:1] if name == "Annotated" else arguments
             return [value for item in used for value in self._values(scope, item)]
         if name in ("type", "Type"):
-            return [value.cls.open for item in arguments for value in self._values(scope, item) if _is_instance(value)]
+            found = [value for item in arguments for value in self._values(scope, item)]
+            return [value.cls.open for value in found if isinstance(value, Instance)]
         if name in _ITERATORS:
             items = self.declared(scope, arguments[0])
             return [Generated(items, NOTHING)] if items != NOTHING else []
@@ -88,7 +89,3 @@ class Annotations:
                 self.solver.copy(self.declared(scope, item), made.unplaced)
             return [made]
         return self._values(scope, node.value)
-
-
-def _is_instance(value: Value) -> bool:
-    return isinstance(getattr(value, "cls", None), Class)

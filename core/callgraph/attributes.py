@@ -72,7 +72,7 @@ class Attributes:
         elif isinstance(value, Function) and name in self.program.stored_names:
             self.solver.copy(self.program.field(value, name), result)
         elif isinstance(value, BuiltinMethod):
-            self.solver.add(result, self.program.object(""))
+            self.solver.add(result, self.program.opaque(""))
 
     def special(self, cls: Class, name: str, *, exact: bool) -> Iterator[tuple[Class, Variable]]:
         """Yield the class attributes `name` of an instance: the one that its class has, and those of subclasses.
@@ -111,7 +111,7 @@ class Attributes:
             call = Call(scope, "__getattr__", arguments, result, Found.PROTOCOL)
             self.calls.special(call, value, "__getattr__")
             if value.cls.outside_bases:
-                self.solver.add(result, self.program.object(""))
+                self.solver.add(result, self.program.opaque(""))
 
     def _bind(self, scope: Scope, result: Variable, receiver: Value, value: Value) -> None:
         """Let `result` hold what a class attribute is when it is read through `receiver`."""
@@ -182,7 +182,7 @@ class Attributes:
                 variable = self.program.name_variable(found.scope, name)
                 self.solver.watch(variable, partial(self._bind, scope, result, receiver))
         if not seen:
-            self.solver.add(result, self.program.object("super"))
+            self.solver.add(result, self.program.opaque("super"))
 
     def store(self, scope: Scope, base: Variable, name: str, source: Variable) -> None:
         """Let `base.name`, written in `scope`, hold what `source` does."""
@@ -228,4 +228,3 @@ class Attributes:
 
 def _first(order: tuple[Class, ...], name: str) -> Class | None:
     return next((cls for cls in order if name in cls.scope.bound), None)
-

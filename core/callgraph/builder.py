@@ -15,6 +15,7 @@ from gistpoint.core.callgraph.scopes import TOO_DEEP, Definitions, define_all
 from gistpoint.core.callgraph.sources import parse_all
 from gistpoint.core.callgraph.statements import Statements
 
+
 def build_call_graph(files: Mapping[str, bytes], *, keep_lambdas: bool = False) -> CallGraph:
     """Return the static call graph of `files` (path to source bytes; what is no `.py` file is left out).
 
@@ -63,9 +64,7 @@ def solve(program: Program, guesses: Guesses) -> None:
         program.solver.run()
 
 
-def _graph(
-    program: Program, definitions: Definitions, skipped: Mapping[str, str], *, keep_lambdas: bool
-) -> CallGraph:
+def _graph(program: Program, definitions: Definitions, skipped: Mapping[str, str], *, keep_lambdas: bool) -> CallGraph:
     folded = {} if keep_lambdas else definitions.folded
     edges: dict[tuple[str, str], dict[Found, None]] = {}
     for (caller, callee), found in program.edges.items():

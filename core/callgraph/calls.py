@@ -210,7 +210,7 @@ class Calls:
         if len(call.arguments.positional) == 1:
             self.solver.watch(call.arguments.positional[0], partial(self._returned, call))
         if call.found is not Found.DECORATOR:
-            self.solver.add(call.result, self.program.object(""))
+            self.solver.add(call.result, self.program.opaque(""))
 
     def _returned(self, call: Call, value: Value) -> None:
         if call.found is Found.DECORATOR or isinstance(value, Function | Bound):

@@ -106,7 +106,7 @@ class Containers:
         elif isinstance(value, Class | OpenClass | Outside):
             self.solver.add(call.result, value)
         elif isinstance(value, Object):
-            self.solver.add(call.result, self.program.object(""))
+            self.solver.add(call.result, self.program.opaque(""))
 
     def _by_constant(self, container: Container, result: Variable, index: Value) -> None:
         if isinstance(index, Constant) and isinstance(index.value, tuple):
@@ -164,7 +164,7 @@ class Containers:
         elif isinstance(value, Class):
             self.solver.add(result, value.instance)
         elif isinstance(value, Object):
-            self.solver.add(result, self.program.object(""))
+            self.solver.add(result, self.program.opaque(""))
 
     def _advance(self, call: Call, value: Value) -> None:
         if isinstance(value, Container | Generated):
@@ -199,4 +199,4 @@ class Containers:
         elif isinstance(value, Instance):
             self.calls.special(call, value, "__getitem__")
         elif isinstance(value, Object | Constant):
-            self.solver.add(call.result, value if isinstance(value, Object) else self.program.object("str"))
+            self.solver.add(call.result, value if isinstance(value, Object) else self.program.opaque("str"))

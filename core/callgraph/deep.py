@@ -11,6 +11,7 @@ from typing import TypeVar
 
 _STACK_BYTES = 512 * 1024 * 1024
 _DEEPEST = 30_000
+_ONE_AT_A_TIME = threading.Lock()  # the recursion limit is the interpreter's, not a thread's
 
 Result = TypeVar("Result")
 
@@ -19,7 +20,7 @@ def run_deep(work: Callable[[], Result]) -> Result:
     """Return `work()`, run in a thread with a large stack and a high recursion limit; what it raises is raised here.
 
     Trees of real code (sympy) nest deeper than Python's default limit. The garbage collector rests meanwhile: it would
-    look, again and again, through a growing graph of objects that all stay alive.
+    look, again and again, through a growing graph of objects that all stay alive. `work` must not call this again.
     """
     results: list[Result] = []
     errors: list[BaseException] = []
@@ -30,7 +31,7 @@ def run_deep(work: Callable[[], Result]) -> Result:
         except BaseException as error:
             errors.append(error)
 
-    with _deep(), _uncollected():
+    with _ONE_AT_A_TIME, _deep(), _uncollected():
         thread = threading.Thread(target=run, name="syntax trees")
         thread.start()
         thread.join()

@@ -224,7 +224,7 @@ class Expressions:
         operand = self.evaluate(frame, node.operand)
         if isinstance(node.op, ast.Not):
             self.parts.library.convert(frame.scope, operand, "__bool__")
-            return self.solver.holding(self.program.object("bool"))
+            return self.solver.holding(self.program.opaque("bool"))
         if isinstance(node.operand, ast.Constant) and isinstance(node.operand.value, int):
             return self.solver.holding(self.program.constant(-node.operand.value))
         return self.operate(frame, [UNARY[type(node.op)]], operand, NOTHING)
@@ -239,7 +239,7 @@ class Expressions:
             elif type(operator) in COMPARED:
                 self.operate(frame, COMPARED[type(operator)], left, right)
             left = right
-        return self.solver.holding(self.program.object("bool"))
+        return self.solver.holding(self.program.opaque("bool"))
 
     def _subscript(self, frame: Frame, node: ast.Subscript) -> Variable:
         base = self.evaluate(frame, node.value)
@@ -379,7 +379,7 @@ class Expressions:
         start = first.value if isinstance(first, ast.Constant) and isinstance(first.value, str) else ""
         start = start.partition("%")[0].partition("{")[0]
         if len(start) < _SHORTEST_START or not start.replace("_", "a").isalnum():
-            return self.solver.holding(self.program.object("str"))
+            return self.solver.holding(self.program.opaque("str"))
         return self.solver.holding(self.program.text(start))
 
     def _formattedvalue(self, frame: Frame, node: ast.FormattedValue) -> Variable:

@@ -53,8 +53,17 @@ _APPLIES = {
 }  # fmt: skip
 _KEYED = {"sorted", "min", "max", "itertools.groupby"}
 _SAME = {"copy.copy", "copy.deepcopy", "dataclasses.replace", "weakref.proxy", "six.text_type", "asyncio.shield"}
-_PROPERTIES = {"property", "functools.cached_property", "abc.abstractproperty", "cached_property", "types.DynamicClassAttribute"}
-_TYPES = {"str", "int", "float", "bool", "bytes", "bytearray", "complex", "range", "memoryview", "object", "len", "repr", "open", "hash", "id", "ord", "chr", "format", "input", "round", "abs", "isinstance", "issubclass", "callable"}  # fmt: skip
+_PROPERTIES = {
+    "property",
+    "functools.cached_property",
+    "abc.abstractproperty",
+    "cached_property",
+    "types.DynamicClassAttribute",
+}
+_TYPES = {
+    "str", "int", "float", "bool", "bytes", "bytearray", "complex", "range", "memoryview", "object", "len", "repr",
+    "open", "hash", "id", "ord", "chr", "format", "input", "round", "abs", "isinstance", "issubclass", "callable",
+}  # fmt: skip
 _PUTS = {"append": 0, "add": 0, "appendleft": 0, "insert": 1, "setdefault": 1, "put": 0}
 _TAKES = {"pop", "popleft", "get", "setdefault", "popitem", "__getitem__", "__next__"}
 _SHORTEST_START = 3
@@ -115,7 +124,7 @@ class Library:
         if name in _COLLECT:
             self._collect(call, name, _COLLECT[name])
         elif name in _TYPES:
-            self.solver.add(call.result, self.program.object(name))
+            self.solver.add(call.result, self.program.opaque(name))
         elif name == "map":
             pass
         else:
@@ -126,7 +135,7 @@ class Library:
         if call.found is Found.DECORATOR and given:
             self.solver.copy(given[0], call.result)
         else:
-            self.solver.add(call.result, self.program.object(""))
+            self.solver.add(call.result, self.program.opaque(""))
 
     def _convert(self, call: Call, name: str, given: Variable) -> None:
         self.convert(call.scope, given, _SPECIAL[name])
@@ -201,7 +210,7 @@ class Library:
 
     def _super_proxy(self, cls: Value, receiver: Value) -> Value:
         if not isinstance(cls, Class):
-            return self.program.object("super")
+            return self.program.opaque("super")
         key = (cls, receiver)
         known = self._proxies.get(key)
         if known is None:
@@ -244,7 +253,7 @@ class Library:
     def _hasattr(self, call: Call) -> None:
         unused = Call(call.scope, "getattr", Arguments(call.arguments.positional[:2]), self.solver.variable())
         self._getattr(unused)
-        self.solver.add(call.result, self.program.object("bool"))
+        self.solver.add(call.result, self.program.opaque("bool"))
 
     def _setattr(self, call: Call) -> None:
         given = call.arguments.positional
@@ -310,9 +319,9 @@ class Library:
             start = owner.value[1] if isinstance(owner, Constant) and isinstance(owner.value, tuple) else ""
             start = str(start).partition("{")[0]
             known = name == "format" and len(start) >= _SHORTEST_START and start.replace("_", "a").isalnum()
-            self.solver.add(call.result, self.program.text(start) if known else self.program.object("str"))
+            self.solver.add(call.result, self.program.text(start) if known else self.program.opaque("str"))
         else:
-            self.calls.apply(call, self.program.object(""))
+            self.calls.apply(call, self.program.opaque(""))
 
     def _container_method(self, call: Call, owner: Container, name: str) -> None:
         given = call.arguments.positional

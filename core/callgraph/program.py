@@ -87,16 +87,16 @@ class Program:
     def constant(self, value: object) -> Value:
         """Return the constant, or an object of its type where it is too long to be a key."""
         if isinstance(value, str | bytes) and len(value) > _LONGEST_KEY:
-            return self.object(type(value).__name__)
+            return self.opaque(type(value).__name__)
         if not isinstance(value, str | int | None):
-            return self.object(type(value).__name__)
+            return self.opaque(type(value).__name__)
         key = (type(value).__name__, value)
         known = self._constants.get(key)
         if known is None:
             known = self._constants[key] = Constant(key)
         return known
 
-    def object(self, type_name: str) -> Object:
+    def opaque(self, type_name: str) -> Object:
         """Return the object that stands for all of a built-in or outside type; "" where the type is unknown."""
         known = self._objects.get(type_name)
         if known is None:
@@ -113,7 +113,7 @@ class Program:
     def outside(self, name: str) -> Value:
         """Return what a dotted name outside of the sources stands for."""
         if name.count(".") > _MOST_DOTS:
-            return self.object("")
+            return self.opaque("")
         known = self._outside.get(name)
         if known is None:
             known = self._outside[name] = Outside(name)

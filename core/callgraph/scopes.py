@@ -22,7 +22,8 @@ class Scope:
     """A module, class, function or comprehension: the names it binds and what encloses it.
 
     `owner` is the id of the function (or module code) to which calls made here belong. `variables` holds what a name
-    may be at any time, as seen from other scopes; `captured` whether there may be such scopes; `definers` the class, import or expression that a name stands for.
+    may be at any time, as seen from other scopes; `captured` says whether there may be such scopes; `definers` holds
+    the class, import or expression that a name stands for.
     """
 
     kind: str
@@ -251,7 +252,13 @@ def _bind(node: ast.AST, scope: Scope) -> None:
         module.bound.update(node.names)
     elif isinstance(node, ast.Nonlocal):
         scope.nonlocals.update(node.names)
-    elif isinstance(node, ast.ExceptHandler | ast.MatchAs | ast.MatchStar) and node.name:
+    else:
+        _bind_captured(node, scope)
+
+
+def _bind_captured(node: ast.AST, scope: Scope) -> None:
+    """Note the names that handlers, patterns and assignment expressions bind."""
+    if isinstance(node, ast.ExceptHandler | ast.MatchAs | ast.MatchStar) and node.name:
         scope.bound.add(node.name)
     elif isinstance(node, ast.MatchMapping) and node.rest:
         scope.bound.add(node.rest)

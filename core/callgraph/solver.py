@@ -85,9 +85,7 @@ class Solver:
         held = self._values[variable]
         if held is None:
             held = self._values[variable] = {}
-        elif value in held:
-            return
-        elif len(held) >= MOST_MINOR and self._is_full(variable, len(held), type(value)):
+        elif value in held or (len(held) >= MOST_MINOR and self._is_full(variable, len(held), type(value))):
             return
         held[value] = None
         fresh = self._fresh[variable]
@@ -104,7 +102,7 @@ class Solver:
 
     def copy(self, source: Variable, target: Variable) -> None:
         """Let `target` hold everything that `source` does."""
-        if source == NOTHING or target == NOTHING or source == target:
+        if source in (NOTHING, target) or target == NOTHING:
             return
         targets = self._targets[source]
         if targets is None:

@@ -80,27 +80,33 @@ class Targets:
         if isinstance(pattern, ast.MatchValue):
             self.expressions.evaluate(frame, pattern.value)
         elif isinstance(pattern, ast.MatchAs):
-            if pattern.pattern is not None:
-                self.match(frame, pattern.pattern, subject)
-            if pattern.name is not None:
-                classes = pattern.pattern
-                held = self.narrowed(frame, classes, subject) if classes is not None else subject
-                self.expressions.assign(frame, pattern.name, held)
+            self._match_as(frame, pattern, subject)
         elif isinstance(pattern, ast.MatchStar):
             if pattern.name is not None:
                 self.expressions.assign(frame, pattern.name, self.parts.containers.slice(frame.scope, subject, None))
         elif isinstance(pattern, ast.MatchOr):
             for item in pattern.patterns:
                 self.match(frame, item, subject)
-        elif isinstance(pattern, ast.MatchSequence):
+        elif isinstance(pattern, ast.MatchClass):
+            self._match_class(frame, pattern, subject)
+        else:
+            self._match_items(frame, pattern, subject)
+
+    def _match_as(self, frame: Frame, pattern: ast.MatchAs, subject: Variable) -> None:
+        if pattern.pattern is not None:
+            self.match(frame, pattern.pattern, subject)
+        if pattern.name is not None:
+            held = self.narrowed(frame, pattern.pattern, subject) if pattern.pattern is not None else subject
+            self.expressions.assign(frame, pattern.name, held)
+
+    def _match_items(self, frame: Frame, pattern: ast.pattern, subject: Variable) -> None:
+        if isinstance(pattern, ast.MatchSequence):
             for place, item in enumerate(pattern.patterns):
                 self.match(frame, item, self.parts.containers.get(subject, ("int", place)))
         elif isinstance(pattern, ast.MatchMapping):
             for key, item in zip(pattern.keys, pattern.patterns, strict=True):
                 known, index = self.expressions.index(frame, key)
                 self.match(frame, item, self.parts.containers.subscript(frame.scope, subject, known, index))
-        elif isinstance(pattern, ast.MatchClass):
-            self._match_class(frame, pattern, subject)
 
     def _match_class(self, frame: Frame, pattern: ast.MatchClass, subject: Variable) -> None:
         held = self.narrowed(frame, pattern, subject)

@@ -7,12 +7,13 @@ on with it does not. Child processes are not recorded.
 """
 
 import atexit
+import io
 import json
 import os
 import sys
 import threading
 
-_ROOT = os.path.join(os.path.realpath(os.environ.get("GISTPOINT_CALLS_ROOT", os.getcwd())), "")
+_ROOT = os.path.realpath(os.environ.get("GISTPOINT_CALLS_ROOT", ".")) + os.sep
 _OUT = os.environ.get("GISTPOINT_CALLS_OUT", "")
 _PROCESS = os.getpid()
 
@@ -100,7 +101,7 @@ def write():
         return
     sys.setprofile(None)
     rows = sorted([*_place(caller), *_place(callee), count] for (caller, callee), count in list(_counts.items()))
-    with open(_OUT, "w", encoding="utf-8") as file:
+    with io.open(_OUT, "w", encoding="utf-8") as file:
         file.write(json.dumps({"format": "gistpoint-calls", "version": 1}) + "\n")
         for row in rows:
             file.write(json.dumps(row) + "\n")

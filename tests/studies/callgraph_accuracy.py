@@ -109,9 +109,11 @@ def code2flow_edges(python: str, folder: Path, files: Iterable[str], timeout: fl
 
 
 def _code2flow_name(name: str) -> str:
-    return name.replace("::", ".").replace(".(global)", "").removesuffix(".__init__") if name.endswith(
-        "__init__::(global)"
-    ) else name.replace("::", ".").replace(".(global)", "")
+    return (
+        name.replace("::", ".").replace(".(global)", "").removesuffix(".__init__")
+        if name.endswith("__init__::(global)")
+        else name.replace("::", ".").replace(".(global)", "")
+    )
 
 
 def cpu() -> float:
@@ -143,7 +145,7 @@ class Score:
         recall = 100 * self.right / self.wanted if self.wanted else 0.0
         f1 = 2 * precision * recall / (precision + recall) if precision + recall else 0.0
         return (
-            f"{name:12} P {precision:5.1f}  R {recall:5.1f}  F1 {f1:5.1f}  edges {self.found:5} of {self.wanted:5}"
+            f"{name:10} P {precision:5.1f}  R {recall:5.1f}  F1 {f1:5.1f}  edges {self.found:5} of {self.wanted:5}"
             f"  complete {self.complete} sound {self.sound} exact {self.exact} of {self.parts}  {self.seconds:.2f} s CPU"
         )
 
@@ -296,7 +298,9 @@ def runs(options: argparse.Namespace) -> None:
             total = totals.setdefault(name, Counter())
             total.update(wanted=len(wanted), hit=len(edges & wanted), between=len(between), ran=len(between & wanted))
             report(options, name, folder.name, between, wanted)
-            print(f"  {folder.name:16} {name:10} {_shares(Counter(wanted=len(wanted), hit=len(edges & wanted), between=len(between), ran=len(between & wanted)))}")
+            print(
+                f"  {folder.name:16} {name:10} {_shares(Counter(wanted=len(wanted), hit=len(edges & wanted), between=len(between), ran=len(between & wanted)))}"
+            )
     for name, total in totals.items():
         print(f"{name:12} {_shares(total)}")
     for kind, count in sorted(kinds.items()):
