@@ -5,8 +5,7 @@ from __future__ import annotations
 import ast
 
 from gistpoint.core.callgraph.program import Program
-from gistpoint.core.callgraph.scopes import Scope
-from gistpoint.core.callgraph.values import NOTHING, Class, Generated, Instance, Value, Variable
+from gistpoint.core.callgraph.values import NOTHING, Class, Generated, Instance, Scope, Value, Variable
 
 _UNIONS = {"Optional", "Union", "Annotated", "Final", "ClassVar", "Required", "NotRequired", "Awaitable", "Coroutine"}
 _MAPPINGS = {"dict", "Dict", "Mapping", "MutableMapping", "DefaultDict", "OrderedDict", "defaultdict"}

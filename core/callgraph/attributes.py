@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 
 from gistpoint.core.callgraph.graph import Found
 from gistpoint.core.callgraph.program import MOST_SUBCLASSES, Call, Program, as_class
-from gistpoint.core.callgraph.scopes import Scope
 from gistpoint.core.callgraph.values import (
     NOTHING,
     Arguments,
@@ -25,6 +24,7 @@ from gistpoint.core.callgraph.values import (
     Outside,
     Property,
     PropertySlot,
+    Scope,
     SuperProxy,
     Text,
     Value,

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 
 from gistpoint.core.callgraph.graph import Found
 from gistpoint.core.callgraph.program import Call, Program
-from gistpoint.core.callgraph.scopes import Scope
 from gistpoint.core.callgraph.values import (
     NOTHING,
     Arguments,
@@ -19,6 +18,7 @@ from gistpoint.core.callgraph.values import (
     Object,
     OpenClass,
     Outside,
+    Scope,
     Value,
     Variable,
 )

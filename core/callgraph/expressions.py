@@ -4,27 +4,18 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from gistpoint.core.callgraph.containers import Key
+from gistpoint.core.callgraph.frames import Frame
 from gistpoint.core.callgraph.graph import Found
 from gistpoint.core.callgraph.operators import BINARY, COMPARED, REFLECTED, UNARY
 from gistpoint.core.callgraph.parts import Parts
 from gistpoint.core.callgraph.program import Call
-from gistpoint.core.callgraph.scopes import Scope
-from gistpoint.core.callgraph.values import NOTHING, Arguments, Builtin, Function, Generated, Variable
+from gistpoint.core.callgraph.values import NOTHING, Arguments, Builtin, Function, Generated, Scope, Variable
 
 _MOST_ITEMS = 64
 _SHORTEST_START = 3
-
-
-@dataclass(slots=True, eq=False)
-class Frame:
-    """A scope while its code is walked: what each name holds at this point, and the frame it runs inside of."""
-
-    scope: Scope
-    names: dict[str, Variable] = field(default_factory=dict)
-    outer: Frame | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,8 @@ from collections import deque
 from collections.abc import Callable
 from functools import partial
 
-from gistpoint.core.callgraph.expressions import Expressions, Frame
+from gistpoint.core.callgraph.expressions import Expressions
+from gistpoint.core.callgraph.frames import Frame
 from gistpoint.core.callgraph.graph import Found
 from gistpoint.core.callgraph.parts import Parts
 from gistpoint.core.callgraph.program import Call

@@ -5,9 +5,9 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterable
 
-from gistpoint.core.callgraph.scopes import Definer, Definitions, Scope
+from gistpoint.core.callgraph.scopes import Definitions
 from gistpoint.core.callgraph.sources import SourceFile, Sources
-from gistpoint.core.callgraph.values import Class, Module
+from gistpoint.core.callgraph.values import Class, Definer, Module, Scope
 
 #: What a name stands for: a class, a module, the dotted name of something outside, or unknown.
 Meaning = Class | Module | str | None

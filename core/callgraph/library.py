@@ -11,7 +11,6 @@ from gistpoint.core.callgraph.calls import Calls
 from gistpoint.core.callgraph.containers import Containers, Key
 from gistpoint.core.callgraph.graph import Found
 from gistpoint.core.callgraph.program import MOST_SUBCLASSES, Call, Program, as_class, class_of
-from gistpoint.core.callgraph.scopes import Scope
 from gistpoint.core.callgraph.values import (
     NOTHING,
     Arguments,
@@ -27,6 +26,7 @@ from gistpoint.core.callgraph.values import (
     Outside,
     Partial,
     Property,
+    Scope,
     SuperProxy,
     Text,
     Value,

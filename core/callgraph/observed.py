@@ -57,8 +57,8 @@ def read_calls(lines: Iterable[str]) -> Iterator[ObservedCall]:
                 )
             continue
         match item:
-            case [str(), int(), str(), str(), int(), str(), int()]:
-                yield ObservedCall(CodePlace(*item[:3]), CodePlace(*item[3:6]), item[6])
+            case [str(path), int(first), str(name), str(to), int(begin), str(called), int(count)]:
+                yield ObservedCall(CodePlace(path, first, name), CodePlace(to, begin, called), count)
             case _:
                 raise CallRecordError(f"Line {number} of the record of calls is not a call.")
 

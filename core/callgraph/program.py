@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from gistpoint.core.callgraph.graph import Found
 from gistpoint.core.callgraph.hierarchy import Hierarchy
-from gistpoint.core.callgraph.scopes import Definitions, Scope
+from gistpoint.core.callgraph.scopes import Definitions
 from gistpoint.core.callgraph.solver import Solver
 from gistpoint.core.callgraph.values import (
     NOTHING,
@@ -21,6 +21,7 @@ from gistpoint.core.callgraph.values import (
     Object,
     OpenClass,
     Outside,
+    Scope,
     Text,
     Value,
     Variable,

@@ -6,7 +6,8 @@ import ast
 from collections.abc import Callable
 from typing import Any
 
-from gistpoint.core.callgraph.expressions import Expressions, Frame
+from gistpoint.core.callgraph.expressions import Expressions
+from gistpoint.core.callgraph.frames import Frame
 from gistpoint.core.callgraph.functions import Functions
 from gistpoint.core.callgraph.graph import Found
 from gistpoint.core.callgraph.operators import AUGMENTED, BINARY

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import ast
 
-from gistpoint.core.callgraph.expressions import Expressions, Frame
+from gistpoint.core.callgraph.expressions import Expressions
+from gistpoint.core.callgraph.frames import Frame
 from gistpoint.core.callgraph.graph import Found
 from gistpoint.core.callgraph.parts import Parts
 from gistpoint.core.callgraph.program import Call

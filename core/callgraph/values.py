@@ -1,14 +1,11 @@
-"""What a variable may hold, as far as calls are concerned. Values are compared by identity."""
+"""What a variable may hold, as far as calls are concerned, and the scopes of names. All compared by identity."""
 
 from __future__ import annotations
 
 import ast
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from gistpoint.core.callgraph.scopes import Scope
-    from gistpoint.core.callgraph.sources import SourceFile
+from gistpoint.core.callgraph.sources import SourceFile
 
 #: A variable of the solver; `NOTHING` stands for an expression about whose value nothing can be known.
 Variable = int
@@ -226,3 +223,46 @@ class Outside(Value):
     """Something imported that is not in the sources, by its dotted name."""
 
     name: str
+
+
+Definer = Class | tuple[ast.Import | ast.ImportFrom, ast.alias] | ast.expr
+
+
+@dataclass(slots=True, eq=False)
+class Scope:
+    """A module, class, function or comprehension: the names it binds and what encloses it.
+
+    `owner` is the id of the function (or module code) to which calls made here belong. `variables` holds what a name
+    may be at any time, as seen from other scopes; `captured` says whether there may be such scopes; `definers` holds
+    the class, import or expression that a name stands for.
+    """
+
+    kind: str
+    file: SourceFile
+    parent: Scope | None
+    owner: str
+    bound: set[str] = field(default_factory=set)
+    globals: set[str] = field(default_factory=set)
+    nonlocals: set[str] = field(default_factory=set)
+    variables: dict[str, Variable] = field(default_factory=dict)
+    definers: dict[str, Definer] = field(default_factory=dict)
+    stars: list[ast.ImportFrom] = field(default_factory=list)
+    function: Function | None = None
+    cls: Class | None = None
+    captured: bool = False
+
+    def enclosing(self, name: str) -> Scope | None:
+        """Return the scope in which a name read here is bound; None for a built-in or an unknown one."""
+        module: Scope = self
+        while module.parent is not None:
+            module = module.parent
+        if name in self.globals:
+            return module
+        scope: Scope | None = self
+        first = name not in self.nonlocals
+        while scope is not None:
+            if (scope.kind != "class" or first) and name in scope.bound and (first or scope is not self):
+                return scope
+            first = first and scope.kind == "comprehension"
+            scope = scope.parent
+        return module if name in module.bound else None

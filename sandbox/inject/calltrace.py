@@ -7,7 +7,6 @@ on with it does not. Child processes are not recorded.
 """
 
 import atexit
-import io
 import json
 import os
 import sys
@@ -69,7 +68,7 @@ def _first_instruction(code):
 
 
 def _start_monitoring():
-    monitoring = sys.monitoring
+    monitoring = sys.monitoring  # pyright: ignore[reportAttributeAccessIssue] - 3.12 and later
     tool = monitoring.PROFILER_ID
     monitoring.use_tool_id(tool, "gistpoint")
 
@@ -101,7 +100,7 @@ def write():
         return
     sys.setprofile(None)
     rows = sorted([*_place(caller), *_place(callee), count] for (caller, callee), count in list(_counts.items()))
-    with io.open(_OUT, "w", encoding="utf-8") as file:
+    with open(_OUT, "w", encoding="utf-8") as file:  # noqa: PTH123 - few imports in the target
         file.write(json.dumps({"format": "gistpoint-calls", "version": 1}) + "\n")
         for row in rows:
             file.write(json.dumps(row) + "\n")

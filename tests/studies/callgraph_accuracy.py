@@ -93,7 +93,7 @@ def own_edges(files: dict[str, bytes], *, keep_lambdas: bool) -> Edges:
 
 
 def pycg_edges(checkout: str, folder: Path, files: Iterable[str], timeout: float) -> Edges:
-    command = [sys.executable, "-c", _PYCG, checkout, str(folder), *(str(folder / file) for file in files)]
+    command = [sys.executable, "-c", _PYCG, checkout, ".", *files]
     done = subprocess.run(command, capture_output=True, text=True, timeout=timeout, check=True, cwd=folder)
     return {(caller, callee) for caller, callees in json.loads(done.stdout).items() for callee in callees}
 
@@ -146,7 +146,7 @@ class Score:
         f1 = 2 * precision * recall / (precision + recall) if precision + recall else 0.0
         return (
             f"{name:10} P {precision:5.1f}  R {recall:5.1f}  F1 {f1:5.1f}  edges {self.found:5} of {self.wanted:5}"
-            f"  complete {self.complete} sound {self.sound} exact {self.exact} of {self.parts}  {self.seconds:.2f} s CPU"
+            f"  complete {self.complete} sound {self.sound} exact {self.exact} of {self.parts}  {self.seconds:.2f} s"
         )
 
 
@@ -296,11 +296,10 @@ def runs(options: argparse.Namespace) -> None:
             edges = {edge for edge in found_edges if edge[0] != edge[1]}
             between = {(a, b) for a, b in edges if a in seen and b in seen}
             total = totals.setdefault(name, Counter())
-            total.update(wanted=len(wanted), hit=len(edges & wanted), between=len(between), ran=len(between & wanted))
+            one = Counter(wanted=len(wanted), hit=len(edges & wanted), between=len(between), ran=len(between & wanted))
+            total.update(one)
             report(options, name, folder.name, between, wanted)
-            print(
-                f"  {folder.name:16} {name:10} {_shares(Counter(wanted=len(wanted), hit=len(edges & wanted), between=len(between), ran=len(between & wanted)))}"
-            )
+            print(f"  {folder.name:16} {name:10} {_shares(one)}")
     for name, total in totals.items():
         print(f"{name:12} {_shares(total)}")
     for kind, count in sorted(kinds.items()):
