@@ -6,6 +6,7 @@ The tar is never unpacked to be read, so no path, link or special file in it can
 from __future__ import annotations
 
 import hashlib
+import io
 import os
 import posixpath
 import tarfile
@@ -55,7 +56,7 @@ class SourceTree:
                         members[path] = Member(path, info.offset_data, info.size, bool(info.mode & 0o100))
                     elif info.issym():
                         members[path] = Member(path, link=info.linkname)
-        except (tarfile.TarError, OSError) as error:
+        except (tarfile.TarError, OSError, ValueError) as error:
             raise TaskError(f"{tar.name} can't be read as a tar archive: {error}.") from error
         return cls(tar, members)
 
@@ -122,7 +123,7 @@ class SourceTree:
                 self._cache[resolved] = data
         return data
 
-    def list(self, path: str = "") -> list[tuple[str, str]]:
+    def entries(self, path: str = "") -> list[tuple[str, str]]:
         """Return the entries of a folder as (name, "dir" or "file"), sorted by name."""
         resolved = self.resolve(path) if path else ""
         if resolved is None or resolved not in self._folders():
@@ -133,6 +134,17 @@ class SourceTree:
         """Yield the paths of all regular files that end with `suffix`, sorted; links are left out."""
         paths = {path for path, member in self.members.items() if not member.link} | set(self.overlay)
         yield from sorted(path for path in paths if path.endswith(suffix))
+
+    def read_all(self, suffix: str) -> Iterator[tuple[str, bytes]]:
+        """Yield (path, bytes) of all regular files that end with `suffix`, sorted, through one open file."""
+        with self.tar.open("rb") as file:
+            descriptor = file.fileno()
+            for path in self.files(suffix):
+                data = self.overlay.get(path)
+                if data is None:
+                    member = self.members[path]
+                    data = os.pread(descriptor, member.size, member.offset)
+                yield path, data
 
     def _file(self, path: str) -> str:
         resolved = self.resolve(path)
@@ -166,7 +178,7 @@ def _folders_of(paths: Iterable[str]) -> dict[str, dict[str, str]]:
 def _inside(path: str) -> str | None:
     """Normalise a relative path; None for an absolute one, an empty one or one that climbs out."""
     normal = posixpath.normpath(path)
-    if not path or normal.startswith(("/", "..")) or normal == "." or "\0" in path:
+    if not path or normal.startswith(("/", "../")) or normal in (".", "..") or "\0" in path:
         return None
     return normal
 
@@ -193,6 +205,23 @@ def write_tree(folder: Path, tar: Path, *, leave_out: Iterable[str] = ()) -> str
             info.size, info.mode = stat.st_size, 0o755 if stat.st_mode & 0o100 else 0o644
             with source.open("rb") as file:
                 archive.addfile(info, file)
+    return sha256_of(tar)
+
+
+def write_tar(tree: SourceTree, tar: Path) -> str:
+    """Write a tree, overlay included, into a deterministic tar as `write_tree` does, and return its sha256."""
+    tar.parent.mkdir(parents=True, exist_ok=True)
+    with tarfile.open(tar, "w:", format=tarfile.PAX_FORMAT) as archive:
+        for path in sorted({*tree.members, *tree.overlay}):
+            info = tarfile.TarInfo(path)
+            member = tree.members.get(path)
+            if member is not None and member.link and path not in tree.overlay:
+                info.type, info.linkname, info.mode = tarfile.SYMTYPE, member.link, 0o777
+                archive.addfile(info)
+                continue
+            data = tree.read(path)
+            info.size, info.mode = len(data), 0o755 if member is not None and member.executable else 0o644
+            archive.addfile(info, io.BytesIO(data))
     return sha256_of(tar)
 
 

@@ -6,7 +6,7 @@
     python tests/studies/callgraph_accuracy.py speed  FOLDER... [--pycg FOLDER] [--code2flow PYTHON]
 
 SNIPPETS is the folder `micro-benchmark/snippets` of PyCG's repository; EVALUATION the folder `evaluation` of Jarvis's,
-with six applications and their hand-made graphs; RECORD a file that `gistpoint.sandbox.inject.calltrace` wrote while
+with six applications and their hand-made graphs; RECORD a file that `gistpoint.sandbox.inside.calltrace` wrote while
 the suite of the package in FOLDER ran. None of them is part of this project. `--pycg` names a checkout of PyCG,
 `--code2flow` a Python interpreter in which code2flow is installed. `--misses` prints what was missed and what was
 wrong.

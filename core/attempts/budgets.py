@@ -1,0 +1,39 @@
+"""Budgets of an attempt: tool uses and submissions, counted in one place for a person, a model and a replay."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Budgets:
+    """How many tool uses and submissions an attempt starts with, and how long its solver may work."""
+
+    tool_uses: int = 16
+    submissions: int = 4
+    time_limit_s: int | None = None
+    """Seconds on the active clock; None for no limit."""
+
+    @classmethod
+    def of(cls, tool_uses: int, submissions: int | None = None, time_limit_s: int | None = None) -> Budgets:
+        """N tool uses give N/4 submissions unless stated (specs: budgets)."""
+        return cls(tool_uses, max(1, tool_uses // 4) if submissions is None else submissions, time_limit_s)
+
+
+DEFAULT_BUDGETS = Budgets(16, 4)
+SEVERAL_CORRUPTIONS_BUDGETS = Budgets(32, 8)
+
+
+@dataclass(frozen=True, slots=True)
+class Remaining:
+    """What is left of the budgets."""
+
+    tool_uses: int
+    submissions: int
+
+    def spend(self, *, tool_uses: int = 0, submissions: int = 0) -> Remaining:
+        """Return what is left after spending; never below zero."""
+        return Remaining(max(0, self.tool_uses - tool_uses), max(0, self.submissions - submissions))
+
+
+NOTHING_LEFT = Remaining(0, 0)

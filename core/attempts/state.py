@@ -1,0 +1,354 @@
+"""The pure fold from events to the state that the screens draw; live work, resuming and replay all go through it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from gistpoint.core.attempts.budgets import NOTHING_LEFT, Budgets, Remaining
+from gistpoint.core.attempts.clock import ACTIVITY_OF_PANE, Activity, Clock
+from gistpoint.core.attempts.events import Event, EventType, Pane
+from gistpoint.core.attempts.knowledge import Knowledge
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """One tool call, and its result once there is one."""
+
+    call_id: str
+    turn: int
+    tool: str
+    arguments: Mapping[str, Any]
+    text: str | None = None
+    """What was sent back; None while the call runs."""
+    refused: bool = False
+    at_ms: int = 0
+    """Active milliseconds when the call was made."""
+    duration_ms: int = 0
+    remaining: Remaining = NOTHING_LEFT
+    """What was left after it."""
+    revealed: Mapping[str, Any] = field(default_factory=dict)
+    thought: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Replacement:
+    """An accepted replacement of one definition."""
+
+    path: str
+    qualname: str
+    code: str
+
+
+@dataclass(frozen=True, slots=True)
+class Submission:
+    """One submission, with the result of its tests once there is one."""
+
+    number: int
+    call_id: str
+    replacement: Replacement
+    counts: bool = True
+    """False where the infrastructure failed: it cost nothing."""
+    status: str = ""
+    """The run's status; empty while it runs."""
+    reason: str = ""
+    score: float | None = None
+    solved: bool = False
+    passed: int = 0
+    failing: tuple[str, ...] = ()
+    failures: tuple[tuple[str, str], ...] = ()
+    changed: tuple[str, ...] = ()
+    """Corrupted functions whose text differs from the corrupted one, as `path::qualname`."""
+    at_ms: int = 0
+    seconds: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Pause:
+    """A pause that is going on."""
+
+    reason: str
+    text: str
+    since_mono_ms: int
+
+
+@dataclass(frozen=True, slots=True)
+class Suspect:
+    """A function that the solver marked as suspect, and when."""
+
+    name: str
+    at_ms: int
+    calls: int
+
+
+@dataclass(frozen=True, slots=True)
+class Ending:
+    """Why the attempt ended, with the solver's own words where there are some."""
+
+    reason: str
+    code: str = ""
+    text: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class AttemptState:
+    """Everything that is known of an attempt after some number of its events."""
+
+    header: Mapping[str, Any] = field(default_factory=dict)
+    """The data of `attempt_started`."""
+    budgets: Budgets = field(default_factory=Budgets)
+    remaining: Remaining = NOTHING_LEFT
+    calls: tuple[Call, ...] = ()
+    submissions: tuple[Submission, ...] = ()
+    replacements: tuple[Replacement, ...] = ()
+    knowledge: Knowledge = field(default_factory=Knowledge)
+    suspects: tuple[Suspect, ...] = ()
+    buffers: Mapping[str, str] = field(default_factory=dict)
+    """Half-written code by buffer name (`path::qualname`)."""
+    notes: str = ""
+    pane: Pane = Pane.BRIEF
+    pause: Pause | None = None
+    ending: Ending | None = None
+    clock: Clock = field(default_factory=Clock)
+    comforts: Mapping[str, int] = field(default_factory=dict)
+    """How often each comfort that costs no budget was used."""
+    processes: int = 0
+    events: int = 0
+    unknown: int = 0
+    """Events of types that this version does not know."""
+
+    @property
+    def attempt_id(self) -> str:
+        """The attempt's id."""
+        return str(self.header.get("attempt_id", ""))
+
+    @property
+    def pending(self) -> Call | None:
+        """The call that has no result yet."""
+        return self.calls[-1] if self.calls and self.calls[-1].text is None else None
+
+    @property
+    def ended(self) -> bool:
+        """Whether the attempt is over."""
+        return self.ending is not None
+
+    @property
+    def counted_submissions(self) -> tuple[Submission, ...]:
+        """The submissions that count: the infrastructure did not fail, and the run is over."""
+        return tuple(s for s in self.submissions if s.counts and s.status)
+
+    @property
+    def submitted(self) -> bool:
+        """Whether anything was submitted that counts, its tests over or not."""
+        return any(submission.counts for submission in self.submissions)
+
+    @property
+    def last(self) -> Submission | None:
+        """The last submission: the primary result."""
+        return self.counted_submissions[-1] if self.counted_submissions else None
+
+    @property
+    def best(self) -> Submission | None:
+        """The best submission, the first of equals: the secondary result."""
+        scored = self.counted_submissions
+        return max(scored, key=lambda s: (s.solved, s.score or 0.0)) if scored else None
+
+    @property
+    def solved(self) -> bool:
+        """Whether a submission solved the task."""
+        return any(s.solved for s in self.submissions)
+
+
+def fold(events: Iterable[Event], state: AttemptState | None = None) -> AttemptState:
+    """Return the state after `events`."""
+    current = state or AttemptState()
+    for event in events:
+        current = advance(current, event)
+    return current
+
+
+def advance(state: AttemptState, event: Event) -> AttemptState:
+    """Return the state after one more event."""
+    if event.type == EventType.PROCESS_STARTED:
+        state = replace(state, clock=state.clock.restarted(event.mono_ms, event.utc_ms), processes=state.processes + 1)
+    else:
+        state = replace(state, clock=state.clock.at(event.mono_ms, event.utc_ms))
+    handler = _HANDLERS.get(event.type)
+    if handler is None:
+        state = replace(state, unknown=state.unknown + (event.type not in _KNOWN))
+    else:
+        state = handler(state, event)
+    running = _running(state)
+    clock = state.clock if state.clock.running is running else replace(state.clock, running=running)
+    return replace(state, events=state.events + 1, clock=clock)
+
+
+def _running(state: AttemptState) -> Activity:
+    if state.pause is not None or state.ending is not None:
+        return Activity.PAUSED
+    if state.pending is not None:
+        return Activity.WAITING
+    return ACTIVITY_OF_PANE[state.pane]
+
+
+def _attempt_started(state: AttemptState, event: Event) -> AttemptState:
+    given = event.data.get("budgets", {})
+    budgets = Budgets(given.get("tool_uses", 16), given.get("submissions", 4), given.get("time_limit_s"))
+    return replace(
+        state, header=event.data, budgets=budgets, remaining=Remaining(budgets.tool_uses, budgets.submissions)
+    )
+
+
+def _process_started(state: AttemptState, event: Event) -> AttemptState:
+    return state
+
+
+def _view(state: AttemptState, event: Event) -> AttemptState:
+    pane = event.data.get("pane")
+    return replace(state, pane=Pane(pane)) if pane in set(Pane) else state
+
+
+def _tool_call(state: AttemptState, event: Event) -> AttemptState:
+    call = Call(
+        call_id=event.data["call_id"],
+        turn=event.data.get("turn", len(state.calls) + 1),
+        tool=event.data["tool"],
+        arguments=event.data.get("arguments", {}),
+        at_ms=state.clock.active,
+        thought=event.data.get("thought") or "",
+        remaining=state.remaining,
+    )
+    return replace(state, calls=(*state.calls, call))
+
+
+def _tool_result(state: AttemptState, event: Event) -> AttemptState:
+    data = event.data
+    left = data.get("budget", {})
+    remaining = Remaining(
+        left.get("tool_uses", state.remaining.tool_uses), left.get("submissions", state.remaining.submissions)
+    )
+    calls = tuple(
+        replace(
+            call,
+            text=data.get("text", ""),
+            refused=bool(data.get("refused")),
+            duration_ms=data.get("duration_ms", 0),
+            remaining=remaining,
+            revealed=data.get("revealed", {}),
+        )
+        if call.call_id == data["call_id"]
+        else call
+        for call in state.calls
+    )
+    knowledge = state.knowledge.with_revealed(data.get("revealed", {}), data["call_id"])
+    return replace(state, calls=calls, remaining=remaining, knowledge=knowledge)
+
+
+def _submit(state: AttemptState, event: Event) -> AttemptState:
+    given = event.data["replacement"]
+    replacement = Replacement(given["path"], given["qualname"], given["code"])
+    submission = Submission(
+        number=event.data.get("number", len(state.submissions) + 1),
+        call_id=event.data["call_id"],
+        replacement=replacement,
+        at_ms=state.clock.active,
+    )
+    kept = (*state.replacements, replacement) if event.data.get("persistent") else state.replacements
+    return replace(state, submissions=(*state.submissions, submission), replacements=kept)
+
+
+def _on_submission(state: AttemptState, call_id: str, **changes: Any) -> AttemptState:
+    submissions = tuple(replace(s, **changes) if s.call_id == call_id else s for s in state.submissions)
+    return replace(state, submissions=submissions)
+
+
+def _test_run(state: AttemptState, event: Event) -> AttemptState:
+    data = event.data
+    return _on_submission(
+        state,
+        data["call_id"],
+        status=data["status"],
+        reason=data.get("reason", ""),
+        counts=data.get("counts", True),
+        passed=data.get("passed", 0),
+        failing=tuple(data.get("failing", ())),
+        failures=tuple((id, text) for id, text in data.get("failures", ())),
+        seconds=data.get("seconds", 0.0),
+    )
+
+
+def _score(state: AttemptState, event: Event) -> AttemptState:
+    data = event.data
+    return _on_submission(
+        state,
+        data["call_id"],
+        score=data["score"],
+        solved=bool(data.get("solved")),
+        changed=tuple(data.get("changed", ())),
+    )
+
+
+def _pause(state: AttemptState, event: Event) -> AttemptState:
+    return replace(state, pause=Pause(event.data.get("reason", ""), event.data.get("text", ""), event.mono_ms))
+
+
+def _resume(state: AttemptState, event: Event) -> AttemptState:
+    return replace(state, pause=None)
+
+
+def _idle_prompt(state: AttemptState, event: Event) -> AttemptState:
+    """An answer of `away` moves the time without input from what had the focus to idle."""
+    if event.data.get("answer") != "away":
+        return state
+    span = max(0, int(event.data.get("idle_ms", 0)))
+    activity = ACTIVITY_OF_PANE[state.pane]
+    moved = min(span, state.clock.of(activity))
+    return replace(state, clock=state.clock.add(activity, -moved).add(Activity.IDLE, moved))
+
+
+def _note(state: AttemptState, event: Event) -> AttemptState:
+    return replace(state, notes=event.data.get("text", ""))
+
+
+def _edit_buffer(state: AttemptState, event: Event) -> AttemptState:
+    return replace(state, buffers={**state.buffers, event.data["buffer"]: event.data.get("text", "")})
+
+
+def _comfort(state: AttemptState, event: Event) -> AttemptState:
+    kind = str(event.data.get("kind", ""))
+    return replace(state, comforts={**state.comforts, kind: state.comforts.get(kind, 0) + event.data.get("times", 1)})
+
+
+def _suspect(state: AttemptState, event: Event) -> AttemptState:
+    name = event.data["function"]
+    others = tuple(s for s in state.suspects if s.name != name)
+    if not event.data.get("marked", True):
+        return replace(state, suspects=others)
+    return replace(state, suspects=(*others, Suspect(name, state.clock.active, len(state.calls))))
+
+
+def _attempt_ended(state: AttemptState, event: Event) -> AttemptState:
+    ending = Ending(event.data["reason"], event.data.get("code", ""), event.data.get("text", ""))
+    return replace(state, ending=ending, pause=None)
+
+
+_HANDLERS: Mapping[str, Callable[[AttemptState, Event], AttemptState]] = {
+    EventType.ATTEMPT_STARTED: _attempt_started,
+    EventType.PROCESS_STARTED: _process_started,
+    EventType.VIEW: _view,
+    EventType.TOOL_CALL: _tool_call,
+    EventType.TOOL_RESULT: _tool_result,
+    EventType.SUBMIT: _submit,
+    EventType.TEST_RUN: _test_run,
+    EventType.SCORE: _score,
+    EventType.PAUSE: _pause,
+    EventType.RESUME: _resume,
+    EventType.IDLE_PROMPT: _idle_prompt,
+    EventType.NOTE: _note,
+    EventType.EDIT_BUFFER: _edit_buffer,
+    EventType.COMFORT: _comfort,
+    EventType.SUSPECT: _suspect,
+    EventType.ATTEMPT_ENDED: _attempt_ended,
+}
+_KNOWN = frozenset(EventType)

@@ -1,0 +1,68 @@
+"""The name of a function: `path::qualname`."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from dataclasses import dataclass
+
+from gistpoint.core.code.errors import CodeError
+
+LOCALS = "<locals>"
+_NUMBER = re.compile(r"(?P<plain>[^#]+)#(?P<number>[1-9][0-9]{0,5})")
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class FunctionRef:
+    """A function, method or class: the file's path from the root of the tree and Python's own qualified name.
+
+    Definitions repeated under one qualified name carry `#2`, `#3` in source order; the first carries no number.
+    """
+
+    path: str
+    qualname: str
+
+    def __str__(self) -> str:
+        return f"{self.path}::{self.qualname}"
+
+    @property
+    def plain(self) -> str:
+        """The qualified name without a number: what `__qualname__` says when the program runs."""
+        return self.qualname.partition("#")[0]
+
+    @property
+    def name(self) -> str:
+        """The last part of the qualified name."""
+        return self.plain.rpartition(".")[2]
+
+    @classmethod
+    def parse(cls, text: str) -> FunctionRef:
+        """Read `path::qualname`; `#1` means the same as no number. Raises `CodeError` for anything else."""
+        path, separator, qualname = text.rpartition("::")
+        hint = "Write it as path::qualname, such as src/pkg/mod.py::Class.method."
+        if not separator or not path or not qualname:
+            raise CodeError(f"{text!r} is not the name of a function.", hint=hint)
+        if path.startswith("/") or "\0" in path or ".." in path.split("/"):
+            raise CodeError(f"The path of {text!r} does not stay inside the repository.", hint=hint)
+        plain, number = split_number(qualname)
+        if not all(part.isidentifier() or part == LOCALS for part in plain.split(".")) or plain.endswith(LOCALS):
+            raise CodeError(f"{qualname!r} in {text!r} is not a qualified name.", hint=hint)
+        return cls(path, numbered(plain, number or 1))
+
+
+def split_number(qualname: str) -> tuple[str, int | None]:
+    """Split `C.value#2` into `C.value` and 2; None where the name carries no number."""
+    match = _NUMBER.fullmatch(qualname)
+    if match is None:
+        return normalised(qualname), None
+    return normalised(match["plain"]), int(match["number"])
+
+
+def numbered(plain: str, number: int) -> str:
+    """Return the qualified name of the `number`th definition of `plain` in its file, counted from 1."""
+    return plain if number == 1 else f"{plain}#{number}"
+
+
+def normalised(name: str) -> str:
+    """Return `name` as Python's parser stores identifiers (NFKC)."""
+    return name if name.isascii() else unicodedata.normalize("NFKC", name)

@@ -1,0 +1,94 @@
+"""The code that a solver sends in: exactly one definition, wherever its margin is."""
+
+from __future__ import annotations
+
+import ast
+import re
+from dataclasses import dataclass
+
+from gistpoint.core.code.definitions import Definition
+from gistpoint.core.code.document import SourceText
+from gistpoint.core.code.errors import CodeError
+from gistpoint.core.code.index import index_module
+from gistpoint.core.code.lines import leading_space
+from gistpoint.core.code.syntax import DefinitionNode, parse_module
+
+_WHAT = "The code"
+_ALONE = "Send the whole definition and nothing else: no imports, no calls, no second definition."
+_NAMES: dict[type[ast.stmt], str] = {
+    ast.Import: "an import",
+    ast.ImportFrom: "an import",
+    ast.Expr: "an expression",
+    ast.Assign: "an assignment",
+    ast.AnnAssign: "an assignment",
+    ast.AugAssign: "an assignment",
+    ast.FunctionDef: "a function",
+    ast.AsyncFunctionDef: "a function",
+    ast.ClassDef: "a class",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Snippet:
+    """A piece of code that is one definition, and its syntax tree."""
+
+    definition: Definition
+    node: DefinitionNode
+
+
+def read_snippet(code: str) -> Snippet:
+    """Read code that is one function, method or class, at any margin, with comments and blank lines around it.
+
+    Raises `CodeError`, saying the line, for anything else.
+    """
+    text, statements, first_line = _statements(code)
+    node = statements[0] if statements else None
+    if not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef) or len(statements) > 1:
+        raise _not_alone(statements, first_line)
+    document = SourceText.of(_WHAT, text)
+    index, nodes = index_module(document, ast.Module(body=[node], type_ignores=[]))
+    return Snippet(index.definitions[0], nodes[0])
+
+
+def parse_snippet(code: str) -> list[ast.stmt]:
+    """Return the statements of a piece of code at any margin. Raises `CodeError`, saying the line."""
+    return _statements(code)[1]
+
+
+def _statements(code: str) -> tuple[str, list[ast.stmt], int]:
+    """Return the text that was parsed, its statements and the number of its first line in messages."""
+    text = re.sub(r"\r\n?", "\n", code.removeprefix("\ufeff"))
+    _check_characters(text)
+    first = next((line for line in text.split("\n") if line.strip(" \t\f") and line.lstrip(" \t\f")[0] != "#"), None)
+    if first is None:
+        raise CodeError("The code is empty.", hint="Send the whole definition, from `def` to its last line.")
+    if first.startswith("```"):
+        raise CodeError("The code starts with a Markdown fence.", hint="Send the Python code alone.", line=1)
+    if not leading_space(first):
+        return text, parse_module(text, _WHAT).body, 1
+    text = f"if 1:\n{text}"
+    body = parse_module(text, _WHAT, first_line=0).body
+    block = body[0]
+    if len(body) > 1 or not isinstance(block, ast.If) or block.orelse:
+        after = body[1].lineno - 1 if len(body) > 1 else 1
+        raise CodeError(f"{_WHAT} changes its margin: its first line is indented, line {after} is not.", line=after)
+    return text, block.body, 0
+
+
+def _check_characters(text: str) -> None:
+    for number, line in enumerate(text.split("\n"), start=1):
+        if line.isascii():
+            if "\0" in line:
+                raise CodeError(f"{_WHAT} holds a null byte on line {number}.", line=number)
+        elif any("\ud800" <= character <= "\udfff" for character in line) or "\0" in line:
+            raise CodeError(f"{_WHAT} holds a null byte or half a surrogate pair on line {number}.", line=number)
+
+
+def _not_alone(statements: list[ast.stmt], first_line: int) -> CodeError:
+    found = [(_NAMES.get(type(item), "a statement"), item.lineno + first_line - 1) for item in statements]
+    if len(found) == 1:
+        what, line = found[0]
+        return CodeError(f"{_WHAT} is {what}, not a definition.", hint=_ALONE, line=line)
+    listed = ", ".join(f"{what} (line {line})" for what, line in found[:5])
+    more = f" and {len(found) - 5} more" if len(found) > 5 else ""
+    return CodeError(f"{_WHAT} is not one definition but {listed}{more}.", hint=_ALONE, line=found[0][1])

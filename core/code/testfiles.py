@@ -1,0 +1,39 @@
+"""Which files of a repository belong to its tests: no solver may change them."""
+
+from __future__ import annotations
+
+from pathlib import PurePosixPath
+
+_FOLDERS = frozenset({"tests", "test", "testing"})
+_CONFIGURATION = frozenset(
+    {
+        "conftest.py",
+        "pytest.ini",
+        ".pytest.ini",
+        "pytest.toml",
+        ".pytest.toml",
+        "tox.ini",
+        "setup.cfg",
+        "pyproject.toml",
+    }
+)
+
+
+def is_test_path(path: str) -> bool:
+    """Return whether a path, relative to the repository, is that of a test file or of the configuration of the tests.
+
+    Whole names of files and folders count, never a part of one: `latest.py` and `contest/` are no tests.
+    """
+    parts = PurePosixPath(path).parts
+    if not parts:
+        return False
+    *folders, name = parts
+    if name in _CONFIGURATION or any(folder.lower() in _FOLDERS for folder in folders):
+        return True
+    stem, dot, suffix = name.rpartition(".")
+    return bool(dot) and suffix == "py" and (stem.startswith("test_") or stem.endswith("_test"))
+
+
+def is_protected(path: str, collected_files: frozenset[str]) -> bool:
+    """Return whether a solver may not change `path`: it is a test path, or a file in which tests were collected."""
+    return str(PurePosixPath(path)) in collected_files or is_test_path(path)

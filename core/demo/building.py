@@ -1,0 +1,75 @@
+"""Builds the demo's archives from its library and recipe; run when one of them changes."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Iterator
+from importlib.resources import as_file, files
+from pathlib import Path
+
+from gistpoint.core.code.index import index_source
+from gistpoint.core.code.names import FunctionRef
+from gistpoint.core.demo.tasks import PACKAGE, DemoTask, demo_tasks
+from gistpoint.core.generation.intake import Intake, OnMaking, Repository, take_in
+from gistpoint.core.generation.making import write_proven
+from gistpoint.core.generation.proof import prove
+from gistpoint.core.generation.removal import removal_target
+from gistpoint.core.ports import EnvironmentPins, Runner, Source
+from gistpoint.core.tasks.archive import pack_task
+from gistpoint.core.tasks.model import Mode, Rules, Target, Task
+from gistpoint.core.trees import SourceTree, write_tree
+
+LIBRARY = "sporvei"
+VERSION = "1.0"
+PINS = EnvironmentPins(python="", import_roots=(".",), pytest_args=("tests",))
+"""An empty lock: gistpoint's own pytest, on the Python that it runs on."""
+
+
+def library_tree(scratch: Path) -> SourceTree:
+    """Return the tree of the demo's library, packed below `scratch`."""
+    with as_file(files(PACKAGE).joinpath("library")) as folder:
+        write_tree(folder, scratch / "tree.tar")
+    return SourceTree.open(scratch / "tree.tar")
+
+
+def targets_of(demo: DemoTask, tree: SourceTree) -> tuple[Target, ...]:
+    """Return a demo task's targets, corrupted as its recipe says."""
+    targets = []
+    for name, corrupted in zip(demo.functions, demo.corrupted, strict=True):
+        if corrupted is None:
+            targets.append(removal_target(tree, name))
+            continue
+        ref = FunctionRef.parse(name)
+        definition = index_source(ref.path, tree.read(ref.path)).get(ref.qualname)
+        targets.append(Target(ref.path, ref.qualname, definition.dedented, corrupted))
+    return tuple(targets)
+
+
+def build_demo(runner: Runner, into: Path, *, on_progress: OnMaking | None = None) -> Iterator[Task]:
+    """Run the library's suite, prove every task of the recipe, write its archive into `into`, and yield it."""
+    with tempfile.TemporaryDirectory(prefix="gistpoint-demo-") as name:
+        scratch = Path(name)
+        source = Source("demo", LIBRARY, VERSION)
+        intake = take_in(Repository(source, library_tree(scratch), PINS), runner, on_progress=on_progress)
+        for demo in demo_tasks():
+            yield _build(demo, intake, runner, scratch, into, on_progress)
+
+
+def _build(
+    demo: DemoTask, intake: Intake, runner: Runner, scratch: Path, into: Path, on_progress: OnMaking | None
+) -> Task:
+    targets = targets_of(demo, intake.repository.tree)
+    proof = prove(intake, targets, runner, on_progress=on_progress)
+    task = write_proven(
+        intake,
+        proof,
+        Mode(demo.mode),
+        runner.backend.name,
+        scratch / "tasks",
+        rules=Rules(tell_count=demo.tell_count),
+        demo=True,
+        provenance={"corruption": "recipe", "name": demo.name},
+    )
+    into.mkdir(parents=True, exist_ok=True)
+    pack_task(task.folder, into / f"{demo.name}.tar.zst")
+    return task

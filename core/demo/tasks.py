@@ -1,0 +1,77 @@
+"""The demo's tasks: shipped as one archive each, unpacked where data of the user belongs."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from importlib.resources import as_file, files
+from pathlib import Path
+from typing import Any
+
+from gistpoint.core.errors import TaskError
+from gistpoint.core.tasks.archive import unpack_task
+from gistpoint.core.tasks.model import Mode, Task
+
+PACKAGE = "gistpoint.core.demo"
+
+
+@dataclass(frozen=True, slots=True)
+class DemoTask:
+    """One task of the demo, by the name that people type."""
+
+    name: str
+    title: str
+    mode: Mode
+    functions: tuple[str, ...]
+    corrupted: tuple[str | None, ...]
+    """The corrupted text of each function; None where its body is removed."""
+    tell_count: bool = False
+
+    @property
+    def aliases(self) -> tuple[str, ...]:
+        """Other names: the mode, or `two` for the one with two functions."""
+        return ("two",) if len(self.functions) > 1 else (self.mode.value,)
+
+
+def demo_tasks() -> tuple[DemoTask, ...]:
+    """Return the demo's tasks, the easiest first."""
+    recipe = _json("recipe.json")
+    return tuple(
+        DemoTask(
+            name=entry["name"],
+            title=entry["title"],
+            mode=Mode(entry["mode"]),
+            functions=tuple(target["function"] for target in entry["targets"]),
+            corrupted=tuple(target.get("corrupted") for target in entry["targets"]),
+            tell_count=entry.get("tell_count", False),
+        )
+        for entry in recipe["tasks"]
+    )
+
+
+def unpack_demo(into: Path) -> Iterator[tuple[DemoTask, Task]]:
+    """Unpack the archives below `into`, each once, and yield the tasks."""
+    for demo in demo_tasks():
+        with as_file(files(PACKAGE).joinpath("archives", f"{demo.name}.tar.zst")) as archive:
+            yield demo, unpack_task(archive, into)
+
+
+def demo_task(name: str, into: Path) -> Task:
+    """Return one task of the demo by name, alias or the beginning of its id. Raises `TaskError` that names them."""
+    tasks = list(unpack_demo(into))
+    for demo, task in tasks:
+        if name in (demo.name, *demo.aliases) or (len(name) >= 4 and task.id.startswith(name)):
+            return task
+    known = ", ".join(f"{demo.name} ({demo.aliases[0]})" for demo, _ in tasks)
+    raise TaskError(f"The demo has no task {name!r}; it has {known}.")
+
+
+def playthrough() -> tuple[str, list[dict[str, Any]]]:
+    """Return the name of the task that the recorded attempt is of, and its steps."""
+    recorded = _json("playthrough.json")
+    return recorded["task"], recorded["steps"]
+
+
+def _json(name: str) -> Any:
+    return json.loads(files(PACKAGE).joinpath(name).read_text(encoding="utf-8"))

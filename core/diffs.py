@@ -1,0 +1,268 @@
+"""Differences between texts: files, hunks and lines; computed, written and read as unified diffs, and applied.
+
+Lines end at a newline alone, so every other character of a line, a carriage return too, is part of its text.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from difflib import SequenceMatcher
+from enum import StrEnum
+
+from gistpoint.core.errors import UserError
+
+CONTEXT = 3
+_EXACT_LINES = 3_000
+"""Longer parts that differ are compared with difflib's heuristic, which treats frequent lines as noise."""
+_SECTION = re.compile(r"[A-Za-z_$@]")
+NO_NEWLINE = "\\ No newline at end of file"
+
+
+class DiffError(UserError):
+    """A text is no unified diff, or a diff does not fit the text that it is applied to."""
+
+
+class LineKind(StrEnum):
+    """What a line of a hunk says."""
+
+    CONTEXT = " "
+    REMOVED = "-"
+    ADDED = "+"
+
+
+@dataclass(frozen=True, slots=True)
+class DiffLine:
+    """A line of a hunk, without its newline."""
+
+    kind: LineKind
+    text: str
+    old: int | None
+    """Its number in the old text, from 1; None where it was added."""
+    new: int | None
+    """Its number in the new text, from 1; None where it was removed."""
+    newline: bool = True
+    """False for a last line that no newline ends."""
+
+
+@dataclass(frozen=True, slots=True)
+class Hunk:
+    """Lines that changed and those around them; starts count from 1, or name the line before where there are none."""
+
+    old_start: int
+    old_count: int
+    new_start: int
+    new_count: int
+    lines: tuple[DiffLine, ...]
+    section: str = ""
+    """The heading that the hunk lies under, such as a `def` line."""
+
+    @property
+    def header(self) -> str:
+        """The hunk's `@@` line."""
+        return f"@@ -{_range(self.old_start, self.old_count)} +{_range(self.new_start, self.new_count)} @@" + (
+            f" {self.section}" if self.section else ""
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class FileDiff:
+    """What changed in one file; a path is None where the file did not exist."""
+
+    old_path: str | None
+    new_path: str | None
+    hunks: tuple[Hunk, ...] = ()
+    binary: bool = False
+
+    @property
+    def path(self) -> str:
+        """The path after the change, or the last one it had."""
+        return self.new_path or self.old_path or ""
+
+    @property
+    def added(self) -> int:
+        """How many lines were added."""
+        return self._count(LineKind.ADDED)
+
+    @property
+    def removed(self) -> int:
+        """How many lines were removed."""
+        return self._count(LineKind.REMOVED)
+
+    def _count(self, kind: LineKind) -> int:
+        return sum(line.kind is kind for hunk in self.hunks for line in hunk.lines)
+
+
+def compute(
+    before: str, after: str, *, old_path: str | None = "", new_path: str | None = "", context: int = CONTEXT
+) -> FileDiff:
+    """Return how `after` differs from `before`, with `context` unchanged lines around each change."""
+    old, new = _pieces(before), _pieces(after)
+    head = _common(old, new)
+    tail = _common(old[head:][::-1], new[head:][::-1])
+    groups = _grouped(_opcodes(old, new, head, tail), context)
+    return FileDiff(old_path, new_path, tuple(_hunk(old, new, group) for group in groups))
+
+
+Opcode = tuple[str, int, int, int, int]
+
+
+def _pieces(text: str) -> list[str]:
+    """Return the lines of a text, each with the newline that ends it."""
+    *lines, last = text.split("\n")
+    return [f"{line}\n" for line in lines] + ([last] if last else [])
+
+
+def _common(one: Sequence[str], other: Sequence[str]) -> int:
+    count = 0
+    for a, b in zip(one, other, strict=False):
+        if a != b:
+            break
+        count += 1
+    return count
+
+
+def _opcodes(old: list[str], new: list[str], head: int, tail: int) -> list[Opcode]:
+    middle_old, middle_new = old[head : len(old) - tail], new[head : len(new) - tail]
+    exact = max(len(middle_old), len(middle_new)) <= _EXACT_LINES
+    matcher = SequenceMatcher(None, middle_old, middle_new, autojunk=not exact)
+    found: list[Opcode] = [("equal", 0, head, 0, head)] if head else []
+    for tag, i1, i2, j1, j2 in matcher.get_opcodes():
+        found.append((tag, i1 + head, i2 + head, j1 + head, j2 + head))
+    if tail:
+        found.append(("equal", len(old) - tail, len(old), len(new) - tail, len(new)))
+    return found
+
+
+def _grouped(opcodes: list[Opcode], context: int) -> list[list[Opcode]]:
+    """Split where more than twice the context is unchanged, as `SequenceMatcher.get_grouped_opcodes` does."""
+    groups: list[list[Opcode]] = []
+    current: list[Opcode] = []
+    for index, (tag, i1, i2, j1, j2) in enumerate(opcodes):
+        if tag != "equal":
+            current.append((tag, i1, i2, j1, j2))
+            continue
+        if index == 0:
+            i1, j1 = max(i1, i2 - context), max(j1, j2 - context)
+        if index == len(opcodes) - 1:
+            i2, j2 = min(i2, i1 + context), min(j2, j1 + context)
+        elif i2 - i1 > 2 * context and index:
+            current.append((tag, i1, i1 + context, j1, j1 + context))
+            groups.append(current)
+            current = []
+            i1, j1 = i2 - context, j2 - context
+        current.append((tag, i1, i2, j1, j2))
+    if current:
+        groups.append(current)
+    return [group for group in groups if any(tag != "equal" for tag, *_ in group)]
+
+
+def _hunk(old: list[str], new: list[str], group: list[Opcode]) -> Hunk:
+    lines: list[DiffLine] = []
+    for tag, i1, i2, j1, j2 in group:
+        if tag == "equal":
+            pairs = zip(range(i1, i2), range(j1, j2), strict=True)
+            lines += [_line(LineKind.CONTEXT, old[i], i + 1, j + 1) for i, j in pairs]
+        else:
+            lines += [_line(LineKind.REMOVED, old[i], i + 1, None) for i in range(i1, i2)]
+            lines += [_line(LineKind.ADDED, new[j], None, j + 1) for j in range(j1, j2)]
+    old_start, new_start = group[0][1], group[0][3]
+    old_count, new_count = group[-1][2] - old_start, group[-1][4] - new_start
+    section = next((text.rstrip() for text in reversed(old[:old_start]) if _SECTION.match(text)), "")
+    return Hunk(
+        old_start + (1 if old_count else 0),
+        old_count,
+        new_start + (1 if new_count else 0),
+        new_count,
+        tuple(lines),
+        section[:80],
+    )
+
+
+def _line(kind: LineKind, piece: str, old: int | None, new: int | None) -> DiffLine:
+    return DiffLine(kind, piece.removesuffix("\n"), old, new, piece.endswith("\n"))
+
+
+def _range(start: int, count: int) -> str:
+    return str(start) if count == 1 else f"{start},{count}"
+
+
+def apply(before: str, diff: FileDiff) -> str:
+    """Return `before` with a diff applied; raises `DiffError` where a line is not what the diff says it is."""
+    old = _pieces(before)
+    parts: list[str] = []
+    at = 0
+    for hunk in diff.hunks:
+        start = hunk.old_start - (1 if hunk.old_count else 0)
+        if start < at or start > len(old):
+            raise DiffError(f"{hunk.header} does not fit a text of {len(old)} lines.")
+        parts += old[at:start]
+        at = start
+        for line in hunk.lines:
+            piece = line.text + ("\n" if line.newline else "")
+            if line.kind is not LineKind.ADDED:
+                if at >= len(old) or old[at] != piece:
+                    raise DiffError(f"Line {at + 1} is not what {hunk.header} says it is.")
+                at += 1
+            if line.kind is not LineKind.REMOVED:
+                parts.append(piece)
+    return "".join(parts + old[at:])
+
+
+def side_by_side(hunk: Hunk) -> tuple[tuple[DiffLine | None, DiffLine | None], ...]:
+    """Pair the lines of a hunk: unchanged ones with themselves, removed with added ones, the longer side with None."""
+    rows: list[tuple[DiffLine | None, DiffLine | None]] = []
+    removed: list[DiffLine] = []
+    added: list[DiffLine] = []
+
+    def flush() -> None:
+        for index in range(max(len(removed), len(added))):
+            left = removed[index] if index < len(removed) else None
+            rows.append((left, added[index] if index < len(added) else None))
+        removed.clear()
+        added.clear()
+
+    for line in hunk.lines:
+        if line.kind is LineKind.REMOVED:
+            if added:
+                flush()
+            removed.append(line)
+        elif line.kind is LineKind.ADDED:
+            added.append(line)
+        else:
+            flush()
+            rows.append((line, line))
+    flush()
+    return tuple(rows)
+
+
+_WORDS = re.compile(r"\w+|\s+|.", re.DOTALL)
+_LONGEST_COMPARED = 2_000
+_ALIKE = 0.4
+"""Lines less alike than this are shown as replaced whole."""
+
+
+def changes_within(old: str, new: str) -> tuple[list[tuple[int, int]], list[tuple[int, int]]]:
+    """Return which ranges of characters changed between two lines, word by word; nothing for lines hardly alike."""
+    if max(len(old), len(new)) > _LONGEST_COMPARED:
+        return [], []
+    words_old, words_new = _WORDS.findall(old), _WORDS.findall(new)
+    matcher = SequenceMatcher(None, words_old, words_new, autojunk=False)
+    same = sum(len(word) for a, _b, n in matcher.get_matching_blocks() for word in words_old[a : a + n] if word.strip())
+    most = max(len("".join(old.split())), len("".join(new.split())))
+    if not most or same / most < _ALIKE:
+        return [], []
+    left: list[tuple[int, int]] = []
+    right: list[tuple[int, int]] = []
+    for tag, i1, i2, j1, j2 in matcher.get_opcodes():
+        if tag != "equal":
+            left += _extent(words_old, i1, i2)
+            right += _extent(words_new, j1, j2)
+    return left, right
+
+
+def _extent(words: list[str], first: int, last: int) -> list[tuple[int, int]]:
+    start = sum(map(len, words[:first]))
+    length = sum(map(len, words[first:last]))
+    return [(start, start + length)] if length else []

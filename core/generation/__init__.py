@@ -1,0 +1,1 @@
+"""From a repository to a task: intake of its suite, corruption, proof."""

@@ -1,0 +1,189 @@
+"""The check of a task: its workspace leaks nothing, its original scores 1 and its corrupted form 0."""
+
+from __future__ import annotations
+
+import ast
+import posixpath
+import secrets
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+from gistpoint.core.attempts.judging import Judge
+from gistpoint.core.cancel import CancelToken
+from gistpoint.core.code.testfiles import is_test_path
+from gistpoint.core.generation.intake import MakingProgress, OnMaking
+from gistpoint.core.generation.leaks import leaks_of
+from gistpoint.core.generation.proof import repaired_tree
+from gistpoint.core.outcomes import Outcome, RunStatus
+from gistpoint.core.ports import RunRequest
+from gistpoint.core.tasks.brief import render_brief
+from gistpoint.core.tasks.folder import verify_identity
+from gistpoint.core.trees import SourceTree
+
+PROBE_TIMEOUT_S = 60.0
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One thing that was looked at. A check that could not be made in full is `reduced`, which is no failure."""
+
+    name: str
+    passed: bool
+    detail: str
+    reduced: bool = False
+
+
+def check_task(
+    judge: Judge, *, on_progress: OnMaking | None = None, cancel: CancelToken | None = None
+) -> Iterator[Finding]:
+    """Yield what each check found, as they are made. Raises `TaskError` for a folder that is no task."""
+    task, answer = judge.task, judge.answer
+    verify_identity(task, answer)
+    yield Finding("identity", True, f"the id {task.short_id} is the hash of the content")
+    render_brief(task)
+    yield Finding("brief", True, f"{task.brief.template}, hash {task.brief.template_sha256[:12]}")
+    tree = SourceTree.open(task.tree_path)
+    found = list(leaks_of(tree, answer.targets))
+    yield Finding(
+        "tree", not found, "; ".join(found[:5]) or f"{len(tree.members)} files hold no way back to the answer"
+    )
+    yield _looks_inside(judge, tree, on_progress, cancel)
+    yield _scores(judge, tree, "corrupted scores 0", 0.0, on_progress, cancel)
+    yield _scores(judge, repaired_tree(tree, answer.targets), "original scores 1", 1.0, on_progress, cancel)
+
+
+def _scores(
+    judge: Judge,
+    tree: SourceTree,
+    name: str,
+    wanted: float,
+    on_progress: OnMaking | None,
+    cancel: CancelToken | None,
+) -> Finding:
+    if on_progress is not None:
+        on_progress(MakingProgress(name))
+    judgement = judge.judge(
+        tree,
+        on_progress=None if on_progress is None else lambda run: on_progress(MakingProgress(name, run)),
+        cancel=cancel,
+    )
+    if cancel is not None:
+        cancel.check()
+    score = judgement.score
+    right = score.valid and score.value == wanted and judgement.solved is (wanted == 1.0)
+    detail = f"score {score.value:.3f}, {score.passing} tests pass, {len(score.failing)} fail"
+    if judgement.report.status is not RunStatus.FINISHED:
+        detail = f"{judgement.report.status}: {judgement.report.reason}"
+    return Finding(name, right, detail)
+
+
+def _looks_inside(judge: Judge, tree: SourceTree, on_progress: OnMaking | None, cancel: CancelToken | None) -> Finding:
+    """Run a test of our own inside the sandbox: where is the package imported from, and can the answer be read?"""
+    if on_progress is not None:
+        on_progress(MakingProgress("look from inside the sandbox"))
+    task, backend = judge.task, judge.runner.backend
+    name = f"test_gistpoint_look_{secrets.token_hex(8)}.py"
+    ids = frozenset({f"{name}::test_packages_come_from_the_workspace", f"{name}::test_answer_is_out_of_reach"})
+    probe = _PROBE.format(
+        packages=packages_of(tree, task.environment.import_roots),
+        answer=str(task.folder.absolute() / "answer" / "answer.json"),
+        bodies=[body for target in judge.answer.targets if (body := distinctive_body(target.original))],
+    )
+    request = RunRequest(
+        tree.with_files({name: probe.encode()}),
+        replace(task.environment, pytest_args=(name,)),
+        PROBE_TIMEOUT_S,
+        select=tuple(sorted(ids)),
+    )
+    report = judge.runner.run(request, cancel=cancel)
+    if cancel is not None:
+        cancel.check()
+    outcomes = {id: report.results[id].outcome if id in report.results else None for id in ids}
+    wrong = [id for id, outcome in outcomes.items() if outcome is not Outcome.PASSED]
+    if not wrong and report.status is RunStatus.FINISHED:
+        return Finding("sandbox", True, f"on {backend.name} the package comes from the workspace, the answer is hidden")
+    only_answer = wrong == [f"{name}::test_answer_is_out_of_reach"]
+    messages = [_first_error(report.results[id].message) for id in wrong if id in report.results]
+    if only_answer and not backend.isolated:
+        return Finding(
+            "sandbox", True, f"{backend.name} does not isolate: files of this user can be read", reduced=True
+        )
+    return Finding("sandbox", False, "; ".join(messages) or f"{report.status}: {report.reason}")
+
+
+def _first_error(message: str) -> str:
+    lines = [line[1:].strip() for line in message.splitlines() if line.startswith("E ")]
+    return (lines or message.splitlines() or [""])[0]
+
+
+def packages_of(tree: SourceTree, import_roots: tuple[str, ...]) -> list[str]:
+    """Return the names that can be imported from a tree's import roots, tests left out."""
+    names: set[str] = set()
+    for root in import_roots or (".",):
+        folder = "" if root in (".", "") else posixpath.normpath(root)
+        if not tree.is_directory(folder):
+            continue
+        prefix = f"{folder}/" if folder else ""
+        for entry, kind in tree.entries(folder):
+            path = prefix + entry
+            if kind == "dir" and tree.is_file(f"{path}/__init__.py") and not is_test_path(f"{path}/__init__.py"):
+                names.add(entry)
+            elif kind == "file" and entry.endswith(".py") and not is_test_path(path) and not _is_script(entry):
+                names.add(entry.removesuffix(".py"))
+    return sorted(name for name in names if name.isidentifier())
+
+
+def _is_script(name: str) -> bool:
+    return name in {"setup.py", "noxfile.py", "conftest.py", "fabfile.py", "tasks.py"}
+
+
+def distinctive_body(source: str) -> str:
+    """Return the statements of a function without docstring, as `ast` spells them; empty where there are too few."""
+    try:
+        node = ast.parse(source).body[0]
+    except (SyntaxError, IndexError, ValueError):
+        return ""
+    if not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+        return ""
+    body = node.body[1:] if ast.get_docstring(node, clean=False) is not None else node.body
+    text = "\n".join(ast.unparse(statement) for statement in body)
+    return text if len(text) >= 40 else ""
+
+
+_PROBE = """\
+import ast, importlib, os, sys
+
+PACKAGES = {packages!r}
+ANSWER = {answer!r}
+BODIES = {bodies!r}
+
+
+def _inside(path):
+    root = os.path.realpath(os.path.dirname(os.path.abspath(__file__)))
+    return (os.path.realpath(path) + os.sep).startswith(root + os.sep)
+
+
+def test_packages_come_from_the_workspace():
+    for name in PACKAGES:
+        try:
+            module = importlib.import_module(name)
+        except BaseException:
+            continue
+        place = getattr(module, "__file__", None) or next(iter(getattr(module, "__path__", [])), None)
+        assert place is None or _inside(place), f"{{name}} is imported from outside the workspace"
+    for folder in sys.path:
+        if not folder or not os.path.isdir(folder) or _inside(folder):
+            continue
+        for name in PACKAGES:
+            for copy in (name, name + ".py"):
+                assert not os.path.exists(os.path.join(folder, copy)), f"another copy of {{name}} can be imported"
+
+
+def test_answer_is_out_of_reach():
+    try:
+        with open(ANSWER, "rb") as file:
+            file.read(1)
+    except OSError:
+        return
+    assert False, "the answer can be read from inside"
+"""

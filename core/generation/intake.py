@@ -1,0 +1,166 @@
+"""Intake: what a repository's suite shows on the original, three runs alike, or the reason why it is no good."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import StrEnum
+
+from gistpoint.core.cancel import CancelToken
+from gistpoint.core.errors import UserError
+from gistpoint.core.outcomes import Outcome, RunStatus, SuiteReport
+from gistpoint.core.ports import EnvironmentPins, Runner, RunProgress, RunRequest, Source
+from gistpoint.core.trees import SourceTree
+
+RUNS = 3
+MAX_SUITE_SECONDS = 60.0
+LEAST_TIMEOUT_S = 30.0
+_GRACE_SECONDS = 30.0
+"""A run is stopped only this long behind the limit, so that a suite just above it is told as too slow."""
+
+
+class NoGood(StrEnum):
+    """Why no task can be made: a closed set, counted by generation."""
+
+    NO_TESTS = "no_tests"
+    NOT_GREEN = "suite_not_green"
+    TOO_SLOW = "suite_too_slow"
+    COULD_NOT_RUN = "suite_could_not_run"
+    TOO_FEW_FAILING = "too_few_failing_tests"
+    BREAKS_COLLECTION = "breaks_collection_only"
+    HANGS = "hangs_or_exhausts_memory"
+    NOT_REMOVABLE = "function_not_removable"
+    NO_CANDIDATE = "no_candidate"
+
+
+class NoTaskError(UserError):
+    """A repository or a corruption makes no task: a verdict, not a mistake."""
+
+    def __init__(self, reason: NoGood, message: str, *, hint: str = "") -> None:
+        super().__init__(message, hint=hint)
+        self.reason = reason
+
+
+@dataclass(frozen=True, slots=True)
+class Repository:
+    """A repository that is about to become a task."""
+
+    source: Source
+    tree: SourceTree
+    environment: EnvironmentPins
+
+
+@dataclass(frozen=True, slots=True)
+class Intake:
+    """What the suite of a repository shows on the original."""
+
+    repository: Repository
+    collected: frozenset[str]
+    passed: frozenset[str]
+    flaky: tuple[str, ...]
+    seconds: float
+    """The slowest run."""
+    runs: int
+
+    @property
+    def test_files(self) -> tuple[str, ...]:
+        """Files from which tests were collected, sorted."""
+        return tuple(sorted({id.partition("::")[0] for id in self.collected}))
+
+    @property
+    def timeout_s(self) -> float:
+        """Seconds after which a run of the suite is stopped: five times what it took, and enough for a busy machine."""
+        return float(max(LEAST_TIMEOUT_S, round(5 * self.seconds)))
+
+
+@dataclass(frozen=True, slots=True)
+class MakingProgress:
+    """Where the making of a task stands."""
+
+    step: str
+    """What is being done, in a few words."""
+    run: RunProgress | None = None
+
+
+OnMaking = Callable[[MakingProgress], None]
+
+
+def take_in(
+    repository: Repository,
+    runner: Runner,
+    *,
+    runs: int = RUNS,
+    on_progress: OnMaking | None = None,
+    cancel: CancelToken | None = None,
+) -> Intake:
+    """Run the suite of the original `runs` times. Raises `NoTaskError` where it is not green, too slow or empty.
+
+    A test whose outcome differs between two runs is flaky: deselected, and named.
+    """
+    reports: list[SuiteReport] = []
+    for number in range(1, runs + 1):
+        request = RunRequest(repository.tree, repository.environment, MAX_SUITE_SECONDS + _GRACE_SECONDS)
+        report = run_step(runner, request, f"suite of the original, run {number} of {runs}", on_progress, cancel)
+        _require_usable(report)
+        reports.append(report)
+    outcomes = [{id: result.outcome for id, result in report.results.items()} for report in reports]
+    everything = set().union(*outcomes)
+    flaky = sorted(id for id in everything if len({outcome.get(id) for outcome in outcomes}) > 1)
+    stable = everything - set(flaky)
+    red = sorted(id for id in stable if outcomes[0][id] in (Outcome.FAILED, Outcome.ERROR))
+    if red:
+        result = reports[0].results[red[0]]
+        raise NoTaskError(
+            NoGood.NOT_GREEN,
+            f"The suite is not green: {len(red)} of {len(everything)} tests fail on the original, first {red[0]}.",
+            hint=f"Deselect them with --pytest-args, or supply what they need with --with.\n{result.message}",
+        )
+    passed = frozenset(id for id in stable if outcomes[0][id] is Outcome.PASSED)
+    if not passed:
+        raise NoTaskError(NoGood.NO_TESTS, "No test of the suite passes on the original.")
+    seconds = max(report.seconds for report in reports)
+    return Intake(repository, frozenset(stable), passed, tuple(flaky), seconds, runs)
+
+
+def run_step(
+    runner: Runner, request: RunRequest, step: str, on_progress: OnMaking | None, cancel: CancelToken | None
+) -> SuiteReport:
+    """Run a suite as one named step of the making of a task. Raises `CancelledError` when stopped."""
+
+    def forward(progress: RunProgress) -> None:
+        if on_progress is not None:
+            on_progress(MakingProgress(step, progress))
+
+    if on_progress is not None:
+        on_progress(MakingProgress(step))
+    report = runner.run(request, on_progress=forward, cancel=cancel)
+    if cancel is not None:
+        cancel.check()
+    return report
+
+
+def _require_usable(report: SuiteReport) -> None:
+    tail = f"\n{report.output[-2000:]}" if report.output else ""
+    if report.status is RunStatus.TIMED_OUT or report.seconds > MAX_SUITE_SECONDS:
+        raise NoTaskError(
+            NoGood.TOO_SLOW,
+            f"The suite takes longer than {MAX_SUITE_SECONDS:g} s.",
+            hint="Choose a part of it with --pytest-args.",
+        )
+    if report.collection_errors:
+        error = report.collection_errors[0]
+        raise NoTaskError(
+            NoGood.NOT_GREEN,
+            f"{error.id} can't be collected on the original.",
+            hint=f"Supply what it needs with --with, or ignore it with --pytest-args.\n{error.message}",
+        )
+    if report.status is RunStatus.COULD_NOT_RUN or (report.status is RunStatus.FINISHED and not report.results):
+        raise NoTaskError(
+            NoGood.NO_TESTS,
+            f"No tests were found. {report.reason}".rstrip(),
+            hint=f"Say where they are with --pytest-args.{tail}",
+        )
+    if report.status is not RunStatus.FINISHED:
+        raise NoTaskError(
+            NoGood.COULD_NOT_RUN, f"The suite did not run to its end: {report.status}. {report.reason}", hint=tail
+        )

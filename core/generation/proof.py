@@ -1,0 +1,97 @@
+"""Proof: what the suite shows on a corrupted tree, and whether that makes a task."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from gistpoint.core.cancel import CancelToken
+from gistpoint.core.code.index import index_source
+from gistpoint.core.code.splice import replace_definition
+from gistpoint.core.generation.intake import Intake, NoGood, NoTaskError, OnMaking, run_step
+from gistpoint.core.outcomes import RunStatus, SuiteReport
+from gistpoint.core.ports import Runner, RunRequest
+from gistpoint.core.tasks.model import Failure, Limits, Target
+from gistpoint.core.trees import SourceTree
+
+DEFAULT_MIN_FAILING = 5
+
+
+@dataclass(frozen=True, slots=True)
+class Proof:
+    """A corruption that was shown to break enough tests."""
+
+    targets: tuple[Target, ...]
+    tree: SourceTree
+    report: SuiteReport
+    failing: frozenset[str]
+
+    @property
+    def passed_corrupted(self) -> frozenset[str]:
+        """The ids that pass on the corrupted tree."""
+        return self.report.passed
+
+    def failures(self, limits: Limits) -> tuple[Failure, ...]:
+        """Return the failing tests as the brief tells them: all ids, the first few with their texts."""
+        ran = [result for result in self.report.results.values() if result.id in self.failing]
+        missing = sorted(self.failing - {result.id for result in ran})
+        told = [
+            Failure(result.id, result.message[: limits.failure_characters] if n < limits.brief_failures else "")
+            for n, result in enumerate(ran)
+        ]
+        return (*told, *(Failure(id) for id in missing))
+
+
+def corrupted_tree(tree: SourceTree, targets: tuple[Target, ...]) -> SourceTree:
+    """Return `tree` with every target's corrupted text in place. Raises `CodeError` where one does not fit."""
+    for target in targets:
+        index = index_source(target.path, tree.read(target.path))
+        tree = tree.with_files({target.path: replace_definition(index, index.get(target.qualname), target.corrupted)})
+    return tree
+
+
+def repaired_tree(tree: SourceTree, targets: tuple[Target, ...]) -> SourceTree:
+    """Return a corrupted tree with every target's original text in place."""
+    for target in targets:
+        index = index_source(target.path, tree.read(target.path))
+        tree = tree.with_files({target.path: replace_definition(index, index.get(target.qualname), target.original)})
+    return tree
+
+
+def prove(
+    intake: Intake,
+    targets: tuple[Target, ...],
+    runner: Runner,
+    *,
+    min_failing: int = DEFAULT_MIN_FAILING,
+    on_progress: OnMaking | None = None,
+    cancel: CancelToken | None = None,
+) -> Proof:
+    """Run the whole suite on the corrupted tree. Raises `NoTaskError` where the corruption makes no task."""
+    tree = corrupted_tree(intake.repository.tree, targets)
+    request = RunRequest(
+        tree,
+        intake.repository.environment,
+        intake.timeout_s,
+        deselect=intake.flaky,
+        expected=intake.collected,
+    )
+    names = ", ".join(target.name for target in targets)
+    report = run_step(runner, request, f"suite with {names} corrupted", on_progress, cancel)
+    if report.status in (RunStatus.TIMED_OUT, RunStatus.OUT_OF_MEMORY):
+        raise NoTaskError(NoGood.HANGS, f"With {names} corrupted the suite was stopped: {report.status}.")
+    if report.status is not RunStatus.FINISHED:
+        raise NoTaskError(
+            NoGood.COULD_NOT_RUN, f"With {names} corrupted the suite did not run: {report.status}. {report.reason}"
+        )
+    failing = intake.passed - report.passed
+    if len(failing) < min_failing:
+        raise NoTaskError(
+            NoGood.TOO_FEW_FAILING,
+            f"With {names} corrupted {len(failing)} tests fail; a task needs {min_failing}.",
+            hint="Choose another function, or lower the bar with --min-failing.",
+        )
+    if not any(result.id in failing for result in report.failed):
+        raise NoTaskError(
+            NoGood.BREAKS_COLLECTION, f"With {names} corrupted nothing but the collection of tests fails."
+        )
+    return Proof(targets, tree, report, failing)

@@ -1,0 +1,83 @@
+"""Remove-mode targets: one function named by the user, or one picked at random with a seed."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator
+
+from gistpoint.core.code.definitions import Definition, Kind
+from gistpoint.core.code.errors import CodeError
+from gistpoint.core.code.index import index_source
+from gistpoint.core.code.names import FunctionRef
+from gistpoint.core.code.removal import remove_body
+from gistpoint.core.code.splice import replace_definition
+from gistpoint.core.code.testfiles import is_protected
+from gistpoint.core.errors import SourceError
+from gistpoint.core.generation.intake import Intake, NoGood, NoTaskError
+from gistpoint.core.tasks.model import Target
+from gistpoint.core.trees import SourceTree
+
+MIN_LINES = 3
+"""Bodies shorter than this are not picked at random: there would be nothing to repair."""
+
+
+def removal_target(tree: SourceTree, name: str, test_files: frozenset[str] = frozenset()) -> Target:
+    """Return the target for a function named as `path::qualname`, or by a qualname unique in the package.
+
+    Raises `SourceError` where there is no such function, `NoTaskError` where its body can't be removed.
+    """
+    ref = _resolved(tree, name, test_files)
+    if is_protected(ref.path, test_files):
+        raise SourceError(f"{ref.path} belongs to the tests: no task can be made of it.", hint="Name another function.")
+    index = index_source(ref.path, tree.read(ref.path))
+    definition = index.get(ref.qualname)
+    try:
+        corrupted = remove_body(index, definition)
+        replace_definition(index, definition, corrupted)
+    except CodeError as error:
+        raise NoTaskError(NoGood.NOT_REMOVABLE, f"The body of {ref} can't be removed: {error}") from error
+    return Target(ref.path, ref.qualname, definition.dedented, corrupted)
+
+
+def _resolved(tree: SourceTree, name: str, test_files: frozenset[str]) -> FunctionRef:
+    if "::" in name:
+        path, _, qualname = name.partition("::")
+        if not tree.is_file(path):
+            raise SourceError(f"There is no file {path} in the source.", hint="Name a function as path::qualname.")
+        return index_source(path, tree.read(path)).find(qualname).ref
+    found = [d.ref for d in definitions(tree, test_files) if name in (d.ref.qualname, d.ref.name)]
+    if len(found) == 1:
+        return found[0]
+    listed = ", ".join(str(ref) for ref in found[:10])
+    raise SourceError(
+        f"{name} names {len(found)} functions{': ' + listed if found else ''}.",
+        hint="Name one as path::qualname.",
+    )
+
+
+def definitions(tree: SourceTree, test_files: frozenset[str]) -> Iterator[Definition]:
+    """Yield the functions and methods of all files that belong to no test, in the order of their paths."""
+    for path in tree.files(".py"):
+        if is_protected(path, test_files):
+            continue
+        try:
+            index = index_source(path, tree.read(path))
+        except CodeError:
+            continue
+        yield from (d for d in index.definitions if d.kind is not Kind.CLASS)
+
+
+def random_targets(intake: Intake, seed: int) -> Iterator[Target]:
+    """Yield removable functions in an order that the seed decides, those with next to no body left out."""
+    tree, tests = intake.repository.tree, frozenset(intake.test_files)
+    names = [
+        str(d.ref)
+        for d in definitions(tree, tests)
+        if d.end_line - d.def_line >= MIN_LINES and not any("overload" in text for text in d.decorators)
+    ]
+    random.Random(seed).shuffle(names)
+    for name in names:
+        try:
+            yield removal_target(tree, name, tests)
+        except (NoTaskError, CodeError):
+            continue

@@ -1,0 +1,56 @@
+"""Where the program keeps things: the platform's data, config and cache folders, or all below `GISTPOINT_HOME`."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+
+@dataclass(frozen=True, slots=True)
+class Locations:
+    """The folders of one user; none is made before it is needed."""
+
+    data: Path
+    config: Path
+    cache: Path
+
+    @classmethod
+    def of_user(cls) -> Locations:
+        """Return the folders of the user who runs the program."""
+        home = os.environ.get("GISTPOINT_HOME")
+        if home:
+            root = Path(home).expanduser().absolute()
+            return cls(root / "data", root / "config", root / "cache")
+        import platformdirs
+
+        return cls(
+            platformdirs.user_data_path("gistpoint", appauthor=False),
+            platformdirs.user_config_path("gistpoint", appauthor=False),
+            platformdirs.user_cache_path("gistpoint", appauthor=False),
+        )
+
+    @property
+    def tasks(self) -> Path:
+        """Tasks that were made or brought here."""
+        return self.data / "tasks"
+
+    @property
+    def attempts(self) -> Path:
+        """Journals of attempts."""
+        return self.data / "attempts"
+
+    @property
+    def demo(self) -> Path:
+        """The demo's tasks, unpacked."""
+        return self.cache / "demo"
+
+    @property
+    def environments(self) -> Path:
+        """Environments of repositories, by the hash of their lock."""
+        return self.cache / "environments"
+
+    @property
+    def logs(self) -> Path:
+        """Logs of crashes."""
+        return self.data / "logs"

@@ -1,0 +1,1 @@
+"""Isolation backends, behind the seam in `base`."""

@@ -1,0 +1,120 @@
+"""The seam between a test run and the isolation it happens in.
+
+A backend copies a folder into a place that the run may write, shows it an environment and named folders read-only,
+starts one command there under limits, hands on what comes over the result pipe line by line, and leaves nothing behind.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Protocol
+
+from gistpoint.sandbox.limits import Limits
+
+if TYPE_CHECKING:
+    from gistpoint.core.cancel import CancelToken
+    from gistpoint.core.outcomes import BackendRecord
+
+
+@dataclass(frozen=True, slots=True)
+class Environment:
+    """An environment on this machine: a virtual environment's folder and the interpreter that it belongs to."""
+
+    folder: Path
+    interpreter: Path
+    """The real path of the interpreter, outside the environment."""
+    prefix: Path
+    """The folder in which that interpreter is installed (`sys.base_prefix`)."""
+    version: str
+    """Such as `3.11`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Places:
+    """Where things lie as the command sees them."""
+
+    workspace: str
+    python: str
+    home: str
+    temporary: str
+    folders: Mapping[str, str]
+    results_fd: int
+
+
+@dataclass(frozen=True, slots=True)
+class Invocation:
+    """What to execute, and its whole environment: nothing is inherited."""
+
+    arguments: tuple[str, ...]
+    environment: Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class Command:
+    """One command to run in isolation."""
+
+    tree: Path
+    """Copied into the workspace before the command starts in it; never written."""
+    environment: Environment
+    invocation: Callable[[Places], Invocation]
+    timeout_s: float
+    folders: Mapping[str, Path] = field(default_factory=dict)
+    """Folders shown read-only, by the name under which `Places.folders` tells where."""
+    limits: Limits = field(default_factory=Limits)
+
+
+class Stop(StrEnum):
+    """Why a command is no longer running."""
+
+    EXITED = "exited"
+    TIMED_OUT = "timed_out"
+    CANCELLED = "cancelled"
+    OUT_OF_MEMORY = "out_of_memory"
+    TOO_MANY_RESULTS = "too_many_results"
+    NOT_STARTED = "not_started"
+    """The isolation itself failed before the command began; `output` says how."""
+
+
+@dataclass(frozen=True, slots=True)
+class Ended:
+    """How a command ended. `exit_code` is negative for a signal, None where the command was stopped from outside."""
+
+    stop: Stop
+    exit_code: int | None
+    output: str
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class Probe:
+    """Whether a backend works on this machine, shown by running it."""
+
+    works: bool
+    version: str = ""
+    why_not: str = ""
+    mend: str = ""
+    """The command or setting that would make it work."""
+
+
+class Backend(Protocol):
+    """One kind of isolation."""
+
+    @property
+    def name(self) -> str:
+        """The name by which `--sandbox` asks for it."""
+        ...
+
+    def probe(self) -> Probe:
+        """Run a trivial command with the very settings of a real run."""
+        ...
+
+    def record(self, limits: Limits) -> BackendRecord:
+        """Return what is written into each result."""
+        ...
+
+    def run(self, command: Command, *, on_line: Callable[[bytes], None], cancel: CancelToken | None = None) -> Ended:
+        """Run to the end, the time limit or the cancel; no process, mount or file of it is left afterwards."""
+        ...

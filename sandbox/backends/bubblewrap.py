@@ -1,0 +1,210 @@
+"""bubblewrap: namespaces without a daemon, the default on Linux.
+
+The command sees `/usr`, its interpreter, its environment and the named folders, all read-only, and may write to two
+size-limited file systems in memory. It has no network, no other process, no capability, no new user namespace and a
+filter on system calls. What the host has installed for its own Pythons is hidden: it may hold the answer.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import platform
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from gistpoint.core.outcomes import BackendRecord
+from gistpoint.sandbox.backends.base import Command, Ended, Environment, Invocation, Places, Probe, Stop
+from gistpoint.sandbox.backends.bwrapmounts import INSIDE, SHOWN, WORK, Plan, plan_mounts, stage
+from gistpoint.sandbox.backends.seccomp import filter_program
+from gistpoint.sandbox.interpreters import find_interpreter, own_version
+from gistpoint.sandbox.limits import Limits
+from gistpoint.sandbox.process import follow, result_pipe
+
+if TYPE_CHECKING:
+    from gistpoint.core.cancel import CancelToken
+
+_NOBODY = 65534
+
+
+class BubblewrapBackend:
+    """Runs commands in namespaces made by bubblewrap; started by root, it runs them as `nobody`."""
+
+    name = "bwrap"
+
+    def __init__(self, program: str | None = None) -> None:
+        self._program = program or shutil.which("bwrap") or ""
+        self._probe: Probe | None = None
+
+    def probe(self) -> Probe:
+        """Run a trivial command with the settings of every run; the answer is kept."""
+        if self._probe is None:
+            self._probe = self._try()
+        return self._probe
+
+    def record(self, limits: Limits) -> BackendRecord:
+        """Return the record of an isolated run."""
+        return BackendRecord(self.name, self._version(), isolated=True, limits=limits.record())
+
+    def run(self, command: Command, *, on_line: Callable[[bytes], None], cancel: CancelToken | None = None) -> Ended:
+        """Run `command` in fresh namespaces, which end with it."""
+        with result_pipe() as (reading, writing):
+            plan = Plan(stage() if os.geteuid() == 0 else None)
+            try:
+                process = self._start(command, plan, writing)
+            finally:
+                plan.close()
+            os.close(writing)
+            with process:
+                ended = follow(
+                    process,
+                    reading,
+                    timeout_s=command.timeout_s,
+                    limits=command.limits,
+                    on_line=on_line,
+                    cancel=cancel,
+                    kill=lambda: _kill(process),
+                )
+                return replace(ended, exit_code=_as_signal(ended.exit_code))
+
+    def _start(self, command: Command, plan: Plan, results: int) -> subprocess.Popen[bytes]:
+        places = Places(
+            workspace=f"{WORK}/repo",
+            python=f"{SHOWN}/environment/bin/python",
+            home=f"{WORK}/home",
+            temporary="/tmp",
+            folders={name: f"{SHOWN}/{name}" for name in command.folders},
+            results_fd=results,
+        )
+        plan_mounts(plan, command)
+        order = _order(command.limits, places, command.invocation(places))
+        enter = [str(command.environment.interpreter), "-I", "-S", f"{SHOWN}/inside/enter.py", json.dumps(order)]
+        packed = plan.memory(b"".join(argument.encode() + b"\0" for argument in plan.arguments))
+        arguments = [self._program, "--args", packed, "--", *enter]
+        if plan.staged_at is not None:
+            staging = {
+                "sources": plan.sources,
+                "place": plan.staged_at,
+                "user": _NOBODY,
+                "arguments": arguments,
+                "parent": os.getpid(),
+            }
+            arguments = [sys.executable, "-I", "-S", str(INSIDE / "private_mounts.py"), json.dumps(staging)]
+        return subprocess.Popen(
+            arguments,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            env={},  # bubblewrap's own environment stays readable inside, as that of process 1
+            cwd="/",
+            pass_fds=(results, *plan.descriptors),
+            start_new_session=True,
+        )
+
+    def _version(self) -> str:
+        if not self._program:
+            return ""
+        with contextlib.suppress(OSError, subprocess.SubprocessError):
+            told = subprocess.run([self._program, "--version"], capture_output=True, text=True, timeout=10, check=False)
+            return told.stdout.strip().removeprefix("bubblewrap ")
+        return ""
+
+    def _try(self) -> Probe:
+        if sys.platform != "linux":
+            return Probe(works=False, why_not="bubblewrap serves Linux alone", mend="Use the Docker backend.")
+        if filter_program() is None:
+            return Probe(
+                works=False,
+                why_not=f"there is no table of system calls for {platform.machine()}",
+                mend="Use the Docker backend.",
+            )
+        if not self._program:
+            return Probe(
+                works=False,
+                why_not="bwrap is not installed",
+                mend="Install it: `apt-get install bubblewrap`, or the package `bubblewrap` of your distribution.",
+            )
+        version, token, lines = self._version(), os.urandom(8).hex().encode(), list[bytes]()
+        with tempfile.TemporaryDirectory(prefix="gistpoint-probe-") as name:
+            ended = self.run(_probe_command(Path(name), token), on_line=lines.append)
+        if ended.stop is Stop.EXITED and ended.exit_code == 0 and lines == [token]:
+            return Probe(works=True, version=version)
+        complaint = (ended.output.strip().splitlines() or [f"it left with status {ended.exit_code}"])[-1]
+        return Probe(works=False, version=version, why_not=complaint, mend=_mend(complaint))
+
+
+def _order(limits: Limits, places: Places, invocation: Invocation) -> dict[str, object]:
+    return {
+        "limits": {
+            "RLIMIT_CORE": 0,
+            "RLIMIT_NOFILE": limits.open_files,
+            "RLIMIT_NPROC": limits.processes,
+            "RLIMIT_AS": limits.address_space,
+            "RLIMIT_FSIZE": limits.file_size,
+        },
+        "make": [places.home],
+        "copy": [f"{SHOWN}/tree", places.workspace],
+        "folder": places.workspace,
+        "arguments": invocation.arguments,
+        "environment": dict(invocation.environment),
+        "results_fd": places.results_fd,
+        "supervise": False,
+        "parent": 0,
+    }
+
+
+def _probe_command(base: Path, token: bytes) -> Command:
+    base.chmod(0o755)
+    interpreter = find_interpreter(own_version())
+    tree, environment = base / "tree", base / "environment"
+    for folder in (tree, environment / "bin"):
+        folder.mkdir(parents=True)
+    (environment / "bin" / "python").symlink_to(interpreter.path)
+    (environment / "pyvenv.cfg").write_text(f"home = {interpreter.path.parent}\n")
+    code = "import os, sys, ctypes, ssl; os.write(int(sys.argv[1]), sys.argv[2].encode() + b'\\n')"
+
+    def invocation(places: Places) -> Invocation:
+        arguments = (places.python, "-I", "-c", code, str(places.results_fd), token.decode())
+        return Invocation(arguments, {"PATH": "/usr/bin:/bin"})
+
+    described = Environment(environment, interpreter.path, interpreter.prefix, interpreter.version)
+    return Command(tree, described, invocation, timeout_s=30.0)
+
+
+def _mend(complaint: str) -> str:
+    def has(*words: str) -> bool:
+        return any(word in complaint for word in words)
+
+    if has("uid map", "RTM_NEWADDR"):
+        return (
+            "The kernel restricts user namespaces: install the package apparmor-profiles and load its profile "
+            "bwrap-userns-restrict."
+        )
+    if has("No permissions to create", "Creating new namespace failed", "Failed to make / slave"):
+        return "A container or the kernel forbids user namespaces here: allow them, or use the Docker backend."
+    if has("No space left"):
+        return "Raise the limit on user namespaces: `sysctl user.max_user_namespaces=15000`."
+    if has("Unknown option"):
+        return "Install bubblewrap 0.8.0 or newer."
+    if has("execvp", "execve"):
+        return "Install Python where every user may read it; it was not found inside."
+    return "Run `bwrap --unshare-user --ro-bind / / true` to see what the kernel objects to."
+
+
+def _as_signal(exit_code: int | None) -> int | None:
+    """Undo bubblewrap's way of telling a signal: 128 more than its number."""
+    return 128 - exit_code if exit_code is not None and 128 < exit_code <= 192 else exit_code
+
+
+def _kill(process: subprocess.Popen[bytes]) -> None:
+    """End bubblewrap: its process namespace, with everything in it, ends too."""
+    with contextlib.suppress(ProcessLookupError):
+        os.killpg(process.pid, signal.SIGKILL)

@@ -1,0 +1,62 @@
+"""Python interpreters of this machine, by version."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+from gistpoint.core.errors import EnvironmentBuildError
+
+_ASK = "import sys; print(sys.base_prefix); print('%d.%d' % sys.version_info[:2]); print(sys.implementation.name)"
+
+
+@dataclass(frozen=True, slots=True)
+class Interpreter:
+    """An interpreter outside of any virtual environment."""
+
+    path: Path
+    prefix: Path
+    version: str
+
+
+def own_version() -> str:
+    """Return the version of the running interpreter, such as `3.11`."""
+    return f"{sys.version_info[0]}.{sys.version_info[1]}"
+
+
+def uv_binary() -> str:
+    """Return the path of uv, which comes with gistpoint."""
+    import uv
+
+    return os.fsdecode(uv.find_uv_bin())
+
+
+@cache
+def find_interpreter(version: str) -> Interpreter:
+    """Return the interpreter of `version` (`3.11`). Raises `EnvironmentBuildError` where the machine has none."""
+    if version == own_version():
+        base = Path(getattr(sys, "_base_executable", "") or sys.executable).resolve()
+        return Interpreter(base, Path(sys.base_prefix).resolve(), version)
+    found = subprocess.run(
+        [uv_binary(), "python", "find", "--no-project", "--no-python-downloads", "--system", version],
+        capture_output=True,
+        text=True,
+        stdin=subprocess.DEVNULL,
+        timeout=60,
+        check=False,
+    )
+    path = Path(found.stdout.strip()) if found.returncode == 0 else None
+    if path is not None:
+        asked = subprocess.run([path, "-I", "-c", _ASK], capture_output=True, text=True, timeout=60, check=False)
+        answer = asked.stdout.splitlines()
+        if asked.returncode == 0 and answer[1:2] == [version]:
+            return Interpreter(path.resolve(), Path(answer[0]).resolve(), version)
+    raise EnvironmentBuildError(
+        f"This machine has no Python {version}, which the task's environment is pinned to.",
+        hint=f"Install it (for example with `uv python install {version}`) and try again.",
+        log=found.stderr,
+    )

@@ -1,0 +1,194 @@
+"""What a repository says of itself in its files: name, version, requirements, where its packages lie."""
+
+from __future__ import annotations
+
+import ast
+import configparser
+import tomllib
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from email.parser import HeaderParser
+from pathlib import Path
+
+from packaging.requirements import InvalidRequirement, Requirement
+from packaging.utils import canonicalize_name
+
+from gistpoint.core.errors import EnvironmentBuildError
+from gistpoint.sandbox.importroots import find_import_roots
+from gistpoint.sandbox.tables import Table, table, text_of, texts_of
+
+TEST_GROUPS = ("test", "tests", "testing")
+
+
+@dataclass(frozen=True, slots=True)
+class Project:
+    """A repository's own description."""
+
+    name: str
+    version: str
+    described_in: str
+    """The file that a build backend starts from: `pyproject.toml` or `setup.py`; empty where there is neither."""
+    requirements: tuple[str, ...] | None
+    """What it needs at run time; None where only its build backend can tell."""
+    test_requirements: tuple[str, ...] = ()
+    extras: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    requires_python: str = ""
+    import_roots: tuple[str, ...] = (".",)
+    entry_points: str = ""
+    """As in `entry_points.txt`."""
+    plugins: tuple[str, ...] = ()
+    """The pytest plugins that it brings itself."""
+
+    def metadata(self) -> dict[str, str]:
+        """Return what `importlib.metadata` is to say of it."""
+        known = {"name": self.name, "version": self.version}
+        return {**known, "entry_points": self.entry_points} if self.entry_points else known
+
+
+def read_project(folder: Path) -> Project:
+    """Read `pyproject.toml`, `setup.cfg` and an sdist's `PKG-INFO`, in this order, each filling what is missing.
+
+    Raises `EnvironmentBuildError` for a `pyproject.toml` that is no TOML.
+    """
+    pyproject = _pyproject(folder)
+    project, setup_cfg, info = table(pyproject, "project"), _setup_cfg(folder), _package_info(folder)
+    dynamic = set(texts_of(project, "dynamic"))
+    name = text_of(project, "name") or setup_cfg.get("name", "") or str(info.get("Name", "")) or folder.name
+    version = text_of(project, "version") or str(info.get("Version", "")) or setup_cfg.get("version", "")
+    extras = _extras(project, info)
+    groups: dict[str, object] = {
+        canonicalize_name(key): value for key, value in table(pyproject, "dependency-groups").items()
+    }
+    tests = [line for group in TEST_GROUPS for line in _group(groups, group, ())]
+    tests += [line for group in TEST_GROUPS for line in extras.get(group, ())]
+    points = _entry_points(project)
+    described = next((file for file in ("pyproject.toml", "setup.py") if (folder / file).is_file()), "")
+    if described == "pyproject.toml" and not project and (folder / "setup.py").is_file():
+        described = "setup.py"
+    roots = find_import_roots(folder, pyproject)
+    return Project(
+        name=name,
+        version=version if version and not version.startswith("attr:") else _version_in_code(folder, roots) or "0",
+        described_in=described,
+        requirements=_requirements(project, dynamic, info, described),
+        test_requirements=tuple(dict.fromkeys(tests)),
+        extras=extras,
+        requires_python=text_of(project, "requires-python") or str(info.get("Requires-Python", "")),
+        import_roots=roots,
+        entry_points=points,
+        plugins=tuple(table(table(project, "entry-points"), "pytest11")),
+    )
+
+
+def _pyproject(folder: Path) -> Table:
+    path = folder / "pyproject.toml"
+    if not path.is_file():
+        return {}
+    try:
+        return tomllib.loads(path.read_text("utf-8", "replace"))
+    except tomllib.TOMLDecodeError as error:
+        raise EnvironmentBuildError(f"pyproject.toml of the repository is no valid TOML: {error}.") from error
+
+
+def _setup_cfg(folder: Path) -> dict[str, str]:
+    parser = configparser.RawConfigParser(strict=False)
+    try:
+        parser.read(folder / "setup.cfg", "utf-8")
+        return dict(parser["metadata"]) if parser.has_section("metadata") else {}
+    except (configparser.Error, UnicodeDecodeError):
+        return {}
+
+
+def _package_info(folder: Path) -> Mapping[str, str | list[str]]:
+    try:
+        headers = HeaderParser().parsestr((folder / "PKG-INFO").read_text("utf-8", "replace"))
+    except OSError:
+        return {}
+    many = ("Requires-Dist", "Dynamic", "Provides-Extra")
+    found: dict[str, str | list[str]] = {key: [str(value) for value in headers.get_all(key, [])] for key in many}
+    for key in ("Metadata-Version", "Name", "Version", "Requires-Python"):
+        if headers.get(key):
+            found[key] = str(headers[key])
+    return found
+
+
+def _requirements(
+    project: Table, dynamic: set[str], info: Mapping[str, str | list[str]], described: str
+) -> tuple[str, ...] | None:
+    if project and "dependencies" not in dynamic:
+        return texts_of(project, "dependencies")
+    stated = str(info.get("Metadata-Version", "0")).split(".")
+    if [int(part) for part in stated if part.isdigit()] >= [2, 2] and "Requires-Dist" not in info.get("Dynamic", []):
+        return tuple(
+            line for line in info.get("Requires-Dist", []) if "extra ==" not in line.replace("extra==", "extra ==")
+        )
+    return None if described else ()
+
+
+def _extras(project: Table, info: Mapping[str, str | list[str]]) -> dict[str, tuple[str, ...]]:
+    declared = table(project, "optional-dependencies")
+    if declared:
+        return {canonicalize_name(name): texts_of(declared, name) for name in declared}
+    found: dict[str, tuple[str, ...]] = {}
+    for name in info.get("Provides-Extra", []):
+        found[canonicalize_name(name)] = tuple(_of_extra(info.get("Requires-Dist", []), name))
+    return found
+
+
+def _of_extra(lines: Iterable[str], extra: str) -> Iterable[str]:
+    for line in lines:
+        try:
+            requirement = Requirement(line)
+        except InvalidRequirement:
+            continue
+        marker = requirement.marker
+        if marker is not None and marker.evaluate({"extra": extra}) and not marker.evaluate({"extra": ""}):
+            requirement.marker = None
+            yield str(requirement)
+
+
+def _group(groups: Mapping[str, object], name: str, within: tuple[str, ...]) -> list[str]:
+    """Return the lines of a dependency group, with those that it includes (PEP 735)."""
+    lines: list[str] = []
+    content = groups.get(canonicalize_name(name))
+    if name in within or not isinstance(content, list):
+        return lines
+    for entry in content:
+        if isinstance(entry, str):
+            lines.append(entry)
+        elif isinstance(entry, dict) and isinstance(entry.get("include-group"), str):
+            lines += _group(groups, entry["include-group"], (*within, name))
+    return lines
+
+
+def _entry_points(project: Table) -> str:
+    groups = {"console_scripts": table(project, "scripts"), "gui_scripts": table(project, "gui-scripts")}
+    declared = table(project, "entry-points")
+    groups.update({name: table(declared, name) for name in declared})
+    sections = []
+    for group, points in groups.items():
+        lines = [f"{name} = {value}" for name, value in points.items() if isinstance(value, str)]
+        if lines:
+            sections.append("\n".join([f"[{group}]", *lines]) + "\n")
+    return "\n".join(sections)
+
+
+def _version_in_code(folder: Path, roots: tuple[str, ...]) -> str:
+    """Return the first `__version__ = "..."` of a package's own modules; read, not run."""
+    for root in roots:
+        names = ("__init__.py", "_version.py", "version.py", "__about__.py")
+        paths = [path for name in names for path in sorted((folder / root).glob(f"*/{name}"))]
+        for path in [*paths, *sorted((folder / root).glob("*.py"))]:
+            try:
+                tree = ast.parse(path.read_bytes())
+            except (SyntaxError, ValueError, OSError):
+                continue
+            for node in tree.body:
+                if (
+                    isinstance(node, ast.Assign)
+                    and any(isinstance(target, ast.Name) and target.id == "__version__" for target in node.targets)
+                    and isinstance(node.value, ast.Constant)
+                    and isinstance(node.value.value, str)
+                ):
+                    return node.value.value
+    return ""

@@ -1,0 +1,157 @@
+"""Bringing a repository onto this machine: an sdist, a folder, or a git repository at a commit.
+
+None of its code runs on the way: no set-up script, no git hook, no filter.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import shutil
+import tomllib
+import urllib.error
+import urllib.parse
+import urllib.request
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from packaging.requirements import InvalidRequirement, Requirement
+from packaging.utils import canonicalize_name
+
+from gistpoint.core.errors import SourceError
+from gistpoint.core.ports import Source
+from gistpoint.core.trees import SourceTree, write_tree
+from gistpoint.sandbox.archives import unpack
+from gistpoint.sandbox.builder import call_uv
+from gistpoint.sandbox.projects import read_project
+from gistpoint.sandbox.tables import Table, table, text_of
+from gistpoint.sandbox.workspaces import lay_out
+
+if TYPE_CHECKING:
+    from gistpoint.core.cancel import CancelToken
+
+_MAX_SDIST = 256 << 20
+_BLOCK = 1 << 16
+_TIMEOUT_S = 60
+_COMMIT = re.compile(r"[0-9A-Za-z][0-9A-Za-z._/+^~-]*")
+_FORMS = "Give `name==version` of a package, a folder, or `PATH_OR_URL@COMMIT` of a git repository."
+
+
+class Fetcher:
+    """Fetches sources; implements `gistpoint.core.ports.SourceFetcher`."""
+
+    def __init__(self, *, on_line: Callable[[str], None] | None = None, cancel: CancelToken | None = None) -> None:
+        self._on_line = on_line or (lambda line: None)
+        self._cancel = cancel
+
+    def fetch(self, specification: str, into: Path) -> tuple[Source, Path]:
+        """Fetch what `specification` names below `into`; return what it is and the folder of its files.
+
+        Raises `SourceError` for what can't be had, and `CancelledError`.
+        """
+        into.mkdir(parents=True, exist_ok=True)
+        if specification and Path(specification).expanduser().is_dir():
+            return self._folder(Path(specification).expanduser(), into, specification)
+        if "==" in specification and "://" not in specification and "@" not in specification:
+            return self._sdist(specification, into)
+        place, at, commit = specification.removeprefix("git+").rpartition("@")
+        if not at or not place or not _COMMIT.fullmatch(commit):
+            looks_like_path = "/" in specification or specification.startswith((".", "~"))
+            what = "There is no such folder" if looks_like_path else "It is no source"
+            raise SourceError(f"{what}: {specification!r}.", hint=_FORMS)
+        return self._git(place, commit, into, specification)
+
+    def _folder(self, folder: Path, into: Path, given: str) -> tuple[Source, Path]:
+        tar, target = into / "folder.tar", into / "source"
+        revision = write_tree(folder, tar)
+        tree = SourceTree.open(tar)
+        if not tree.members:
+            raise SourceError(f"The folder {given} is empty.", hint=_FORMS)
+        lay_out(tree, target)
+        tar.unlink()
+        return Source("folder", _named(target, folder.resolve().name), revision, given), target
+
+    def _sdist(self, specification: str, into: Path) -> tuple[Source, Path]:
+        try:
+            requirement = Requirement(specification)
+        except InvalidRequirement as error:
+            raise SourceError(f"{specification!r} is no requirement of the form name==version.", hint=_FORMS) from error
+        sdist, version = self._locate(f"{requirement.name}{requirement.specifier}", requirement.name)
+        address = text_of(sdist, "url") or text_of(sdist, "path")
+        archive = into / Path(urllib.parse.urlparse(address).path).name
+        self._on_line(f"Fetching {archive.name}")
+        digest = self._download(address, archive)
+        expected = text_of(table(sdist, "hashes"), "sha256")
+        if expected and digest != expected:
+            raise SourceError(f"{archive.name} is not what its index describes: its sha256 is {digest}.")
+        folder = unpack(archive, into / "source")
+        archive.unlink()
+        return Source("sdist", canonicalize_name(requirement.name), version, specification), folder
+
+    def _locate(self, pinned: str, name: str) -> tuple[Table, str]:
+        """Ask uv, and so the user's own index, where the sdist lies."""
+        arguments = ["pip", "compile", "-", "--no-deps", "--format", "pylock.toml", "--no-header", "--quiet"]
+        result = call_uv(arguments, standard_input=pinned + "\n", cancel=self._cancel, timeout_s=300)
+        if not result.ok:
+            reason = next((line.strip() for line in result.log.splitlines() if "Because" in line), result.log.strip())
+            raise SourceError(
+                f"{pinned} can't be found: {reason[:300]}", hint="Is the version right, the index reachable?"
+            )
+        packages = tomllib.loads(result.output).get("packages", [])
+        for package in packages if isinstance(packages, list) else ():
+            if canonicalize_name(text_of(package, "name")) == canonicalize_name(name):
+                sdist = table(package, "sdist")
+                if sdist:
+                    return sdist, text_of(package, "version")
+        raise SourceError(f"{pinned} has no source distribution.", hint="Give its git repository at a commit instead.")
+
+    def _download(self, address: str, target: Path) -> str:
+        url = address if "://" in address else Path(address).resolve().as_uri()
+        if urllib.parse.urlparse(url).scheme not in ("https", "http", "file"):
+            raise SourceError(f"The index gives an address that can't be fetched: {url[:200]}.")
+        digest, size = hashlib.sha256(), 0
+        try:
+            with urllib.request.urlopen(url, timeout=_TIMEOUT_S) as answer, target.open("wb") as file:
+                while block := answer.read(_BLOCK):
+                    if self._cancel is not None:
+                        self._cancel.check()
+                    size += len(block)
+                    if size > _MAX_SDIST:
+                        raise SourceError(f"{target.name} is larger than {_MAX_SDIST >> 20} MiB.")
+                    digest.update(block)
+                    file.write(block)
+        except (urllib.error.URLError, OSError) as error:
+            raise SourceError(f"{target.name} can't be fetched: {error}.", hint="Is the index reachable?") from error
+        return digest.hexdigest()
+
+    def _git(self, place: str, commit: str, into: Path, given: str) -> tuple[Source, Path]:
+        import git
+
+        target = into / "source"
+        where = str(Path(place).expanduser().resolve()) if Path(place).expanduser().is_dir() else place
+        self._on_line(f"Cloning {place}")
+        try:
+            settings = ["core.hooksPath=/dev/null", "core.symlinks=true", "core.autocrlf=false"]
+            repository = git.Repo.clone_from(
+                where, target, no_checkout=True, multi_options=[f"--config={setting}" for setting in settings],
+                allow_unsafe_options=True, env={"GIT_TERMINAL_PROMPT": "0", "GIT_LFS_SKIP_SMUDGE": "1"},
+            )  # fmt: skip
+            try:
+                revision = str(repository.git.rev_parse("--verify", "--end-of-options", f"{commit}^{{commit}}"))
+                repository.git.checkout("--detach", "--force", revision)
+            finally:
+                repository.close()
+        except (git.GitError, ValueError, OSError) as error:
+            detail = str(getattr(error, "stderr", "") or error).strip().splitlines()
+            told = detail[-1].strip(" '") if detail else "git gave no reason"
+            raise SourceError(f"{given} can't be had: {told[:300]}", hint=_FORMS) from error
+        shutil.rmtree(target / ".git")
+        name = Path(urllib.parse.urlparse(place).path).name.removesuffix(".git") or "repository"
+        return Source("git", _named(target, name), revision, given), target
+
+
+def _named(folder: Path, otherwise: str) -> str:
+    """Return the project's own name, or the one that it goes by."""
+    known = read_project(folder).name
+    return otherwise if known == folder.name else known

@@ -1,0 +1,191 @@
+"""Running a suite on a tree: laid out, run in isolation by pytest, reported by test id."""
+
+from __future__ import annotations
+
+import json
+import os
+import posixpath
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Protocol
+
+from gistpoint.core.errors import CancelledError, EnvironmentBuildError, TaskError
+from gistpoint.core.outcomes import BackendRecord, RunStatus, SuiteReport
+from gistpoint.core.ports import EnvironmentPins, RunProgress, RunRequest
+from gistpoint.sandbox.backends.base import Backend, Command, Ended, Environment, Invocation, Places, Stop
+from gistpoint.sandbox.limits import Limits
+from gistpoint.sandbox.metadata import write_metadata
+from gistpoint.sandbox.runfolders import remove_leftovers, run_folder
+from gistpoint.sandbox.verdict import Conclusion, Transcript
+from gistpoint.sandbox.workspaces import lay_out
+
+if TYPE_CHECKING:
+    from gistpoint.core.cancel import CancelToken
+
+_INSIDE = Path(__file__).parent / "inside"
+_STOPPED = {
+    Stop.TIMED_OUT: (RunStatus.TIMED_OUT, "The run was stopped at its time limit of {timeout:g} s."),
+    Stop.CANCELLED: (RunStatus.CANCELLED, "The run was stopped at your request."),
+    Stop.OUT_OF_MEMORY: (RunStatus.OUT_OF_MEMORY, "The run was stopped at its memory limit of {memory} MiB."),
+    Stop.TOO_MANY_RESULTS: (RunStatus.INVALID, "The run wrote more on its result pipe than any suite would."),
+    Stop.NOT_STARTED: (RunStatus.INFRASTRUCTURE, "The isolation could not be started; its output says why."),
+}
+
+
+class Environments(Protocol):
+    """Where built environments come from."""
+
+    def get(
+        self,
+        pins: EnvironmentPins,
+        *,
+        on_line: Callable[[str], None] | None = None,
+        cancel: CancelToken | None = None,
+    ) -> Environment:
+        """Return the environment of `pins`, built if it is not there yet. Raises `EnvironmentBuildError`."""
+        ...
+
+
+class SuiteRunner:
+    """Runs suites on one backend; implements `gistpoint.core.ports.Runner`."""
+
+    def __init__(self, backend: Backend, environments: Environments, limits: Limits | None = None) -> None:
+        self._backend = backend
+        self._environments = environments
+        self._limits = limits or Limits()
+        self._record = backend.record(self._limits)
+        remove_leftovers()
+
+    @property
+    def backend(self) -> BackendRecord:
+        """The isolation that every run of it has."""
+        return self._record
+
+    def run(
+        self,
+        request: RunRequest,
+        *,
+        on_progress: Callable[[RunProgress], None] | None = None,
+        cancel: CancelToken | None = None,
+    ) -> SuiteReport:
+        """Run and report; whatever the code under test does ends up in the report's status."""
+        tell = on_progress or (lambda progress: None)
+        tell(RunProgress("preparing"))
+        try:
+            if cancel is not None:
+                cancel.check()
+            environment = self._environments.get(request.environment, cancel=cancel)
+            with run_folder() as base:
+                lay_out(request.tree, base / "tree")
+                return self._run(request, environment, base, tell, cancel)
+        except CancelledError as error:
+            return self._report(RunStatus.CANCELLED, error.message)
+        except (EnvironmentBuildError, TaskError, OSError) as error:
+            return self._report(RunStatus.INFRASTRUCTURE, str(error))
+
+    def _report(self, status: RunStatus, reason: str) -> SuiteReport:
+        return SuiteReport(status, reason=reason, backend=self._record)
+
+    def _run(
+        self,
+        request: RunRequest,
+        environment: Environment,
+        base: Path,
+        tell: Callable[[RunProgress], None],
+        cancel: CancelToken | None,
+    ) -> SuiteReport:
+        control = base / "control"
+        write_control(control, request)
+
+        def invocation(places: Places) -> Invocation:
+            return invoke_pytest(places, request.environment)
+
+        transcript = Transcript()
+
+        def on_line(line: bytes) -> None:
+            before = transcript.collected
+            latest = transcript.feed(line)
+            if latest is not None or transcript.collected != before:
+                tell(RunProgress("running", transcript.done, transcript.collected or 0, latest))
+
+        tell(RunProgress("collecting"))
+        command = Command(
+            tree=base / "tree",
+            environment=environment,
+            invocation=invocation,
+            timeout_s=request.timeout_s,
+            folders={"control": control},
+            limits=self._limits,
+        )
+        ended = self._backend.run(command, on_line=on_line, cancel=cancel)
+        tell(RunProgress("finished", transcript.done, transcript.collected or 0))
+        return self._conclude(request, transcript, ended)
+
+    def _conclude(self, request: RunRequest, transcript: Transcript, ended: Ended) -> SuiteReport:
+        if ended.stop is Stop.EXITED:
+            conclusion = transcript.conclude(ended.exit_code, request.expected)
+        else:
+            status, reason = _STOPPED[ended.stop]
+            memory = self._limits.memory >> 20
+            conclusion = Conclusion(status, reason.format(timeout=request.timeout_s, memory=memory))
+        finished = conclusion.status is RunStatus.FINISHED
+        return SuiteReport(
+            status=conclusion.status,
+            results=dict(transcript.results),
+            reason=conclusion.reason,
+            collection_errors=tuple(transcript.collection_errors),
+            in_flight="" if finished else transcript.in_flight,
+            seconds=ended.seconds,
+            backend=self._record,
+            output=ended.output,
+        )
+
+
+def write_control(folder: Path, request: RunRequest) -> None:
+    """Write what the run needs of ours: the plugin, the sentinels under a random name, the selection, the metadata."""
+    folder.mkdir()
+    folder.chmod(0o755)
+    sentinels = f"sentinels_{os.urandom(8).hex()}.py"
+    shutil.copyfile(_INSIDE / "results_plugin.py", folder / "gistpoint_results.py")
+    shutil.copyfile(_INSIDE / "sentinel_tests.py", folder / sentinels)
+    order = {
+        "sentinels": sentinels,
+        "select": request.select,
+        "deselect": request.deselect,
+        "ids_in_arguments": any("::" in argument for argument in request.environment.pytest_args),
+    }
+    (folder / "run.json").write_text(json.dumps(order), "utf-8")
+    if request.environment.metadata:
+        write_metadata(folder / "metadata", request.environment.metadata)
+    for path in folder.rglob("*"):
+        path.chmod(0o755 if path.is_dir() else 0o644)
+
+
+def invoke_pytest(places: Places, pins: EnvironmentPins) -> Invocation:
+    """Return the command line and the whole environment of pytest for one run."""
+    control = places.folders["control"]
+    roots = [posixpath.normpath(f"{places.workspace}/{root}") for root in pins.import_roots]
+    arguments = [places.python, "-m", "pytest", "-p", "gistpoint_results", "-p", "no:cacheprovider"]
+    for plugin in pins.plugins:
+        arguments += ["-p", plugin]
+    arguments += ["-q", "--tb=short", "--color=no", "--no-summary", f"--rootdir={places.workspace}"]
+    arguments += ["--continue-on-collection-errors", "--maxfail=0", *pins.pytest_args]
+    environment = {
+        "PATH": os.pathsep.join((posixpath.dirname(places.python), "/usr/local/bin", "/usr/bin", "/bin")),
+        "HOME": places.home,
+        "TMPDIR": places.temporary,
+        "LANG": "C.UTF-8",
+        "LC_ALL": "C.UTF-8",
+        "TZ": "UTC",
+        "COLUMNS": "120",
+        "PYTHONPATH": os.pathsep.join((control, *roots, f"{control}/metadata")),
+        "PYTHONHASHSEED": "0",
+        "PYTHONDONTWRITEBYTECODE": "1",
+        "PYTHONNOUSERSITE": "1",
+        "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1",
+        "GISTPOINT_RUN": f"{control}/run.json",
+        "GISTPOINT_ROOT": places.workspace,
+        "GISTPOINT_RESULTS": str(places.results_fd),
+    }
+    return Invocation(tuple(arguments), environment)

@@ -1,0 +1,71 @@
+"""Every backend that works on this machine, behind one way to run a small suite."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from gistpoint.core.outcomes import SuiteReport
+from gistpoint.core.ports import EnvironmentPins, RunRequest
+from gistpoint.core.trees import SourceTree, write_tree
+from gistpoint.sandbox.backends.base import Backend
+from gistpoint.sandbox.environments import EnvironmentStore
+from gistpoint.sandbox.ladder import builtin_backends
+from gistpoint.sandbox.limits import Limits
+from gistpoint.sandbox.testruns import SuiteRunner
+
+MADE = {name: make() for name, make in builtin_backends().items()}
+WORKING = [name for name, backend in MADE.items() if backend.probe().works]
+
+Run = Callable[..., SuiteReport]
+
+
+def pytest_terminal_summary(terminalreporter: Any) -> None:
+    missing = [f"{name} ({b.probe().why_not})" for name, b in MADE.items() if name not in WORKING]
+    line = f"sandbox contract ran against: {', '.join(WORKING)}"
+    terminalreporter.write_line(line + (f"; not against: {', '.join(missing)}" if missing else ""))
+
+
+@pytest.fixture(params=WORKING)
+def backend(request: pytest.FixtureRequest) -> Backend:
+    return MADE[request.param]
+
+
+@pytest.fixture(scope="session")
+def environments(tmp_path_factory: pytest.TempPathFactory) -> EnvironmentStore:
+    return EnvironmentStore(tmp_path_factory.mktemp("cache"))
+
+
+@pytest.fixture
+def make_tree(tmp_path: Path) -> Callable[[Mapping[str, str]], SourceTree]:
+    def make(files: Mapping[str, str]) -> SourceTree:
+        folder = tmp_path / "repository"
+        for path, text in files.items():
+            (folder / path).parent.mkdir(parents=True, exist_ok=True)
+            (folder / path).write_text(text)
+        write_tree(folder, tmp_path / "tree.tar")
+        return SourceTree.open(tmp_path / "tree.tar")
+
+    return make
+
+
+@pytest.fixture
+def run(backend: Backend, environments: EnvironmentStore, make_tree: Callable[..., SourceTree]) -> Run:
+    def run_suite(
+        files: Mapping[str, str],
+        *,
+        limits: Limits | None = None,
+        on_progress: Any = None,
+        cancel: Any = None,
+        pins: EnvironmentPins | None = None,
+        **request: Any,
+    ) -> SuiteReport:
+        asked = RunRequest(make_tree(files), pins or EnvironmentPins(), timeout_s=60)
+        runner = SuiteRunner(backend, environments, limits)
+        return runner.run(replace(asked, **request), on_progress=on_progress, cancel=cancel)
+
+    return run_suite

@@ -1,0 +1,85 @@
+"""Doubles of what the core and the screens get from outside."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+
+from gistpoint.core.cancel import CancelToken
+from gistpoint.core.outcomes import BackendRecord, Outcome, RunStatus, SuiteReport, TestResult
+from gistpoint.core.ports import RunProgress, RunRequest
+from gistpoint.core.trees import SourceTree
+
+Check = Callable[[Mapping[str, object]], None]
+
+
+class FakeClock:
+    """A clock that stands still until it is moved."""
+
+    def __init__(self, utc_ms: int = 1_790_000_000_000, mono_ms: int = 5_000_000, boot: str = "boot-1") -> None:
+        self._utc, self._mono, self.boot = utc_ms, mono_ms, boot
+
+    def utc_ms(self) -> int:
+        return self._utc
+
+    def mono_ms(self) -> int:
+        return self._mono
+
+    def boot_id(self) -> str:
+        return self.boot
+
+    def advance(self, ms: int) -> None:
+        self._utc += ms
+        self._mono += ms
+
+
+@dataclass
+class FakeRunner:
+    """Runs checks in this process: each is called with the names that the tree's modules define."""
+
+    checks: Mapping[str, Check]
+    backend: BackendRecord = field(default_factory=lambda: BackendRecord("fake", "1", isolated=True))
+    gate: threading.Event | None = None
+    """Where it is set, a run waits for it after its first test, or for being cancelled."""
+    status: RunStatus = RunStatus.FINISHED
+    runs: int = 0
+
+    def run(
+        self,
+        request: RunRequest,
+        *,
+        on_progress: Callable[[RunProgress], None] | None = None,
+        cancel: CancelToken | None = None,
+    ) -> SuiteReport:
+        self.runs += 1
+        if self.status is not RunStatus.FINISHED:
+            return SuiteReport(self.status, reason="As the test wants it.", backend=self.backend)
+        results: dict[str, TestResult] = {}
+        names = loaded(request.tree)
+        total = len(self.checks)
+        for done, (id, check) in enumerate(self.checks.items(), start=1):
+            results[id] = _result(id, check, names)
+            if on_progress:
+                on_progress(RunProgress("running", done, total, results[id]))
+            while self.gate is not None and not self.gate.wait(0.01):
+                if cancel is not None and cancel.cancelled:
+                    return SuiteReport(RunStatus.CANCELLED, backend=self.backend)
+        return SuiteReport(RunStatus.FINISHED, results, seconds=0.1, backend=self.backend)
+
+
+def _result(id: str, check: Check, names: Mapping[str, object]) -> TestResult:
+    try:
+        check(names)
+    except Exception as error:
+        return TestResult(id, Outcome.FAILED, 0.01, f"{type(error).__name__}: {error}")
+    return TestResult(id, Outcome.PASSED, 0.01)
+
+
+def loaded(tree: SourceTree) -> dict[str, object]:
+    """The names that all modules of the tree define, tests left out, run in one namespace."""
+    names: dict[str, object] = {}
+    for path in tree.files(".py"):
+        if not path.startswith("tests/"):
+            exec(compile(tree.read(path), path, "exec"), names)
+    return names

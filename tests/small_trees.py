@@ -1,0 +1,53 @@
+"""Trees for tests, written straight into a tar, so that they can hold what no folder on a disk would."""
+
+from __future__ import annotations
+
+import io
+import tarfile
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from gistpoint.core.tasks.model import Limits, Mode
+from gistpoint.core.tools.declaration import ToolContext, ToolOutput
+from gistpoint.core.tools.registry import TOOLS, call
+from gistpoint.core.trees import SourceTree
+
+
+@dataclass(frozen=True)
+class Link:
+    """A symbolic link."""
+
+    to: str
+
+
+def write_tar(files: Mapping[str, str | bytes | Link], tar: Path) -> Path:
+    with tarfile.open(tar, "w:", format=tarfile.PAX_FORMAT) as archive:
+        for path, content in files.items():
+            info = tarfile.TarInfo(path)
+            if isinstance(content, Link):
+                info.type, info.linkname = tarfile.SYMTYPE, content.to
+                archive.addfile(info)
+                continue
+            data = content.encode() if isinstance(content, str) else content
+            info.size = len(data)
+            archive.addfile(info, io.BytesIO(data))
+    return tar
+
+
+def tree_of(files: Mapping[str, str | bytes | Link], folder: Path) -> SourceTree:
+    number = len(list(folder.glob("tree-*.tar")))
+    return SourceTree.open(write_tar(files, folder / f"tree-{number}.tar"))
+
+
+def context_of(
+    files: Mapping[str, str | bytes | Link], folder: Path, *, limits: Limits | None = None, **changes: Any
+) -> ToolContext:
+    return ToolContext(tree_of(files, folder), limits or Limits(), changes.pop("mode", Mode.DISCOVERY), **changes)
+
+
+def ask(context: ToolContext, name: str, **arguments: Any) -> ToolOutput:
+    """Call a tool of any mode as the engine does."""
+    tool = next(tool for tools in TOOLS.values() for tool in tools if tool.name == name)
+    return call(tool, context, arguments)

@@ -1,0 +1,72 @@
+"""Text from outside is drawn code point by code point, and nothing in it acts."""
+
+from __future__ import annotations
+
+import unicodedata
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from gistpoint.core.canonical import canonical_json, sha256_of_json, sha256_of_text
+from gistpoint.core.text import bounded, visible, visible_line
+
+ANY_TEXT = st.text(st.characters() | st.sampled_from("\0\x1b\u202e\u2066\ufeff\ud800\r\n\t\u2028\x9b\xad"))
+
+
+@given(ANY_TEXT)
+def test_nothing_is_left_that_acts_on_a_terminal_or_hides(text: str) -> None:
+    shown = visible(text)
+    assert len(shown) == len(text)
+    for before, after in zip(text, shown, strict=True):
+        if before in "\n\t":
+            assert after == before
+        else:
+            assert unicodedata.category(after) not in {"Cc", "Cs", "Zl", "Zp"}
+            assert unicodedata.bidirectional(after) not in {
+                "LRE",
+                "RLE",
+                "LRO",
+                "RLO",
+                "PDF",
+                "LRI",
+                "RLI",
+                "FSI",
+                "PDI",
+            }
+
+
+@given(ANY_TEXT)
+def test_one_line_stays_one_line(text: str) -> None:
+    shown = visible_line(text)
+    assert len(shown) == len(text)
+    assert len((shown + ".").splitlines()) == 1
+
+
+@pytest.mark.parametrize("text", ["list[int]", "[/x]", "plain", "[red]no[/red]", "größe", "日本"])
+def test_ordinary_text_and_markup_stay_as_they_are(text: str) -> None:
+    assert visible(text) == text
+
+
+def test_escape_sequence_is_shown() -> None:
+    assert visible("\x1b[31mred\0\u202e") == "␛[31mred␀⇄"
+
+
+@given(st.text(max_size=300), st.integers(1, 100))
+def test_bounded_text_keeps_both_ends_and_says_what_is_missing(text: str, characters: int) -> None:
+    cut = bounded(text, characters)
+    if len(text) <= characters:
+        assert cut == text
+    else:
+        assert cut.startswith(text[: characters * 2 // 3])
+        assert f"{len(text) - characters} characters" in cut
+        tail = characters - characters * 2 // 3
+        assert cut.endswith(text[len(text) - tail :])
+
+
+def test_canonical_json_has_one_spelling() -> None:
+    assert canonical_json({"b": [1, 2.5, None], "a": "é\ud800"}) == '{"a":"\\u00e9\\ud800","b":[1,2.5,null]}'
+    assert sha256_of_json({"a": 1, "b": 2}) == sha256_of_json({"b": 2, "a": 1})
+    assert len(sha256_of_text("\ud800")) == 64
+    with pytest.raises(ValueError, match="JSON"):
+        canonical_json(float("nan"))

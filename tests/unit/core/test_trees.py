@@ -1,0 +1,90 @@
+"""Trees: deterministic tars, nothing in them that leads back or out."""
+
+from __future__ import annotations
+
+import os
+import tarfile
+from pathlib import Path
+
+import pytest
+from small_trees import Link, tree_of
+
+from gistpoint.core.errors import TaskError
+from gistpoint.core.trees import SourceTree, sha256_of, write_tar, write_tree
+
+
+def laid_out(folder: Path) -> Path:
+    for path, text in {
+        "pkg/__init__.py": "",
+        "pkg/mod.py": "x = 1\n",
+        "pkg/__pycache__/mod.cpython-311.pyc": "x",
+        "pkg/stale.pyc": "x",
+        ".git/HEAD": "ref",
+        "build/lib/pkg/mod.py": "x = 1\n",
+        "pkg/build/kept.py": "x = 1\n",
+        "pkg.egg-info/SOURCES.txt": "x",
+        "env/pyvenv.cfg": "home",
+        "env/lib/pkg/mod.py": "x = 1\n",
+        "run.sh": "#!/bin/sh\n",
+    }.items():
+        (folder / path).parent.mkdir(parents=True, exist_ok=True)
+        (folder / path).write_text(text)
+    (folder / "run.sh").chmod(0o700)
+    (folder / "alias.py").symlink_to("pkg/mod.py")
+    (folder / "outside").symlink_to("/etc")
+    return folder
+
+
+def test_written_tree_leaves_out_history_bytecode_environments_and_links_out(tmp_path: Path) -> None:
+    write_tree(laid_out(tmp_path / "repo"), tmp_path / "tree.tar")
+    tree = SourceTree.open(tmp_path / "tree.tar")
+    assert sorted(tree.members) == ["alias.py", "pkg/__init__.py", "pkg/build/kept.py", "pkg/mod.py", "run.sh"]
+    assert tree.members["run.sh"].executable
+    assert not tree.members["pkg/mod.py"].executable
+
+
+def test_same_content_gives_the_same_bytes_whenever_and_wherever_it_is_written(tmp_path: Path) -> None:
+    first, second = laid_out(tmp_path / "a"), laid_out(tmp_path / "elsewhere")
+    os.utime(second / "pkg/mod.py", (1, 1))
+    (second / "pkg/mod.py").chmod(0o600)
+    (second / "pkg").rename(second / "x")
+    (second / "x").rename(second / "pkg")
+    assert write_tree(first, tmp_path / "1.tar") == write_tree(second, tmp_path / "2.tar")
+    with tarfile.open(tmp_path / "1.tar") as archive:
+        for info in archive:
+            assert (info.mtime, info.uid, info.gid, info.uname, info.gname) == (0, 0, 0, "", "")
+
+
+def test_tar_of_a_tree_is_that_of_the_folder(tmp_path: Path) -> None:
+    digest = write_tree(laid_out(tmp_path / "repo"), tmp_path / "tree.tar")
+    tree = SourceTree.open(tmp_path / "tree.tar")
+    assert write_tar(tree, tmp_path / "again.tar") == digest == sha256_of(tmp_path / "tree.tar")
+    changed = tree.with_files({"pkg/mod.py": b"x = 2\n", "new.py": b""})
+    assert write_tar(changed, tmp_path / "changed.tar") != digest
+    assert SourceTree.open(tmp_path / "changed.tar").read("pkg/mod.py") == b"x = 2\n"
+    assert tree.read("pkg/mod.py") == b"x = 1\n"
+
+
+def test_overlay_is_seen_by_every_question(tmp_path: Path) -> None:
+    tree = tree_of({"a.py": "old", "l.py": Link("a.py")}, tmp_path)
+    assert tree.read("a.py") == b"old"
+    changed = tree.with_files({"a.py": b"newer", "deep/b.py": b""})
+    assert changed.read("a.py") == changed.read("l.py") == b"newer"
+    assert changed.size("l.py") == 5
+    assert list(changed.files(".py")) == ["a.py", "deep/b.py"]
+    assert ("deep", "dir") in changed.entries()
+    assert dict(changed.read_all(".py")) == {"a.py": b"newer", "deep/b.py": b""}
+
+
+def test_damaged_tar_is_a_task_error(tmp_path: Path) -> None:
+    tree = tree_of({"a.py": "x" * 4000}, tmp_path)
+    data = tree.tar.read_bytes()
+    for name, content in {"empty": b"", "noise": b"noise" * 500, "zip": b"PK\3\4" + b"\0" * 600}.items():
+        (tmp_path / name).write_bytes(content)
+        with pytest.raises(TaskError, match="can't be read"):
+            SourceTree.open(tmp_path / name)
+    tree.tar.write_bytes(data[:2000])
+    with pytest.raises(TaskError):
+        tree.read("a.py")
+    with pytest.raises(TaskError):
+        SourceTree.open(tmp_path / "missing")

@@ -1,0 +1,68 @@
+from __future__ import annotations
+
+import subprocess
+import sys
+import time
+
+from gistpoint.sandbox.limits import Limits, suite_timeout
+from gistpoint.sandbox.memory import descendants, memory_of_tree
+from gistpoint.sandbox.process import Lines, Tail
+
+
+def test_tail_keeps_the_end_and_says_what_is_lost():
+    tail = Tail(10)
+    for chunk in (b"0123456789", b"abc", b"", b"def"):
+        if chunk:
+            tail.add(chunk)
+    assert tail.text() == "[6 bytes before this are not kept]\n6789abcdef"
+
+
+def test_tail_that_fits_is_whole():
+    tail = Tail(10)
+    tail.add("äö".encode())
+    assert tail.text() == "äö"
+
+
+def test_tail_replaces_what_is_no_text():
+    tail = Tail(10)
+    tail.add(b"a\xffb")
+    assert tail.text() == "a\ufffdb"
+
+
+def test_lines_come_whole_and_only_after_the_ready_line():
+    seen: list[bytes] = []
+    lines = Lines(Limits(), seen.append)
+    for chunk in (b"noise\n", b'{"e":"rea', b'dy"}\n{"a"', b":1}\n{}\n{", b"}"):
+        lines.add(chunk)
+    assert seen == [b'{"a":1}', b"{}"]
+    assert lines.ready
+
+
+def test_lines_stop_at_their_limits():
+    long, many = Lines(Limits(result_line=100), print), Lines(Limits(results=100), print)
+    long.add(b"x" * 101)
+    many.add(b"x\n" * 51)
+    assert long.too_many
+    assert many.too_many
+
+
+def test_suite_timeout_has_a_floor():
+    assert (suite_timeout(0.5), suite_timeout(20)) == (10.0, 100.0)
+
+
+def test_memory_of_a_tree_sees_grandchildren():
+    child = "import time; held = bytearray(b'x') * 80_000_000; print('.', flush=True); time.sleep(60)"
+    code = f"import subprocess, sys; subprocess.run([sys.executable, '-c', {child!r}])"
+    with subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE) as process:
+        try:
+            assert process.stdout is not None
+            assert process.stdout.read(1) == b"."
+            assert len(descendants(process.pid)) == 2
+            assert 80_000_000 < memory_of_tree(process.pid, enough=0) < 200_000_000
+        finally:
+            for pid in reversed(descendants(process.pid)):
+                subprocess.run(["kill", "-9", str(pid)], check=False)
+    deadline = time.monotonic() + 5
+    while memory_of_tree(process.pid, 0) and time.monotonic() < deadline:
+        time.sleep(0.01)
+    assert memory_of_tree(process.pid, enough=0) == 0

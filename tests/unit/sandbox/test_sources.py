@@ -1,0 +1,156 @@
+from __future__ import annotations
+
+import io
+import tarfile
+import zipfile
+from pathlib import Path
+
+import git
+import pytest
+
+from gistpoint.core.errors import SourceError
+from gistpoint.sandbox.archives import unpack
+from gistpoint.sandbox.sources import Fetcher
+
+
+def files_below(folder: Path) -> set[str]:
+    return {path.relative_to(folder).as_posix() for path in folder.rglob("*") if not path.is_dir()}
+
+
+def test_an_sdist_is_fetched_without_running_its_code(shelf, tmp_path):
+    trap = tmp_path / "trap"
+    setup = f"open({str(trap)!r}, 'w').close()\n"
+    shelf.sdist("thing", "2.0", {"setup.py": setup, "thing.py": "x = 1\n", "tests/test_thing.py": ""})
+    source, folder = Fetcher().fetch("thing==2.0", tmp_path / "into")
+    assert (source.kind, source.name, source.revision) == ("sdist", "thing", "2.0")
+    assert files_below(folder) == {"PKG-INFO", "setup.py", "thing.py", "tests/test_thing.py"}
+    assert not trap.exists()
+
+
+def test_an_sdist_that_is_not_there(shelf, tmp_path):
+    shelf.wheel("only", "1.0")
+    with pytest.raises(SourceError, match="only"):
+        Fetcher().fetch("only==3.0", tmp_path / "a")
+    with pytest.raises(SourceError, match="no source distribution"):
+        Fetcher().fetch("only==1.0", tmp_path / "b")
+
+
+def test_a_folder_is_copied_and_named_by_its_content(write, tmp_path):
+    folder = write(
+        {"pyproject.toml": '[project]\nname = "thing"\n', "a.py": "x\n", "__pycache__/a.pyc": "", ".git/x": ""}
+    )
+    source, copy = Fetcher().fetch(str(folder), tmp_path / "one")
+    assert (source.kind, source.name) == ("folder", "thing")
+    assert files_below(copy) == {"pyproject.toml", "a.py"}
+    assert Fetcher().fetch(str(folder), tmp_path / "two")[0].revision == source.revision
+    (folder / "a.py").write_text("y\n")
+    assert Fetcher().fetch(str(folder), tmp_path / "three")[0].revision != source.revision
+    assert (copy / "a.py").read_text() == "x\n"
+
+
+@pytest.fixture
+def repository(write):
+    folder = write({"mod.py": "first\n", ".gitattributes": "tests export-ignore\n", "tests/test_x.py": "t\n"})
+    repository = git.Repo.init(folder, initial_branch="main")
+    author = git.Actor("somebody", "somebody@example.org")
+    repository.git.add("--all")
+    first = repository.index.commit("one", author=author, committer=author).hexsha
+    (folder / "mod.py").write_text("second\n")
+    repository.git.add("--all")
+    repository.index.commit("two", author=author, committer=author)
+    repository.create_tag("v2")
+    (folder / "mod.py").write_text("not committed\n")
+    hook = folder / ".git/hooks/post-checkout"
+    hook.write_text(f"#!/bin/sh\ntouch {folder}/hooked\n")
+    hook.chmod(0o755)
+    return folder, first
+
+
+def test_a_git_repository_at_a_commit(repository, tmp_path):
+    folder, first = repository
+    source, copy = Fetcher().fetch(f"{folder}@{first[:10]}", tmp_path / "one")
+    assert (source.kind, source.name, source.revision) == ("git", "repository", first)
+    assert files_below(copy) == {"mod.py", ".gitattributes", "tests/test_x.py"}
+    assert (copy / "mod.py").read_text() == "first\n"
+    _, tagged = Fetcher().fetch(f"git+file://{folder}@v2", tmp_path / "two")
+    assert (tagged / "mod.py").read_text() == "second\n"
+    assert not (folder / "hooked").exists()
+
+
+@pytest.mark.parametrize("commit", ["0" * 40, "no-such", "--upload-pack=touch"])
+def test_a_commit_that_is_not_there(repository, tmp_path, commit):
+    with pytest.raises(SourceError):
+        Fetcher().fetch(f"{repository[0]}@{commit}", tmp_path / "one")
+
+
+@pytest.mark.parametrize(
+    "text", ["", "name", "./nowhere", "@x", "git+@x", "thing==", "a b==1", "ext::sh -c touch% x@y"]
+)
+def test_what_is_no_source(tmp_path, text):
+    with pytest.raises(SourceError) as caught:
+        Fetcher().fetch(text, tmp_path / "into")
+    assert caught.value.hint
+
+
+def tar_with(path: Path, *members: tuple[tarfile.TarInfo, bytes]) -> Path:
+    with tarfile.open(path, "w:gz") as archive:
+        for info, data in members:
+            info.size = len(data)
+            archive.addfile(info, io.BytesIO(data))
+    return path
+
+
+def entry(name: str, kind: bytes = tarfile.REGTYPE, link: str = "") -> tarfile.TarInfo:
+    info = tarfile.TarInfo(name)
+    info.type, info.linkname, info.mode = kind, link, 0o4755
+    return info
+
+
+@pytest.mark.parametrize("name", ["../out", "/etc/out", "a/../../out", "a\\..\\out"])
+def test_paths_that_lead_out(tmp_path, name):
+    with pytest.raises(SourceError, match="leads out"):
+        unpack(tar_with(tmp_path / "x.tar.gz", (entry(name), b"x")), tmp_path / "into" / "deep")
+    assert not (tmp_path / "into" / "out").exists()
+
+
+def test_links_and_devices(tmp_path):
+    archive = tar_with(
+        tmp_path / "x.tar.gz",
+        (entry("top/real"), b"data"),
+        (entry("top/inner", tarfile.SYMTYPE, "real"), b""),
+        (entry("top/outer", tarfile.SYMTYPE, "../../secret"), b""),
+        (entry("top/absolute", tarfile.SYMTYPE, "/etc/passwd"), b""),
+        (entry("top/d/e", tarfile.SYMTYPE, "../.."), b""),
+        (entry("top/d/trick", tarfile.SYMTYPE, "e/../secret"), b""),
+        (entry("top/through", tarfile.SYMTYPE, ".."), b""),
+        (entry("top/fifo", tarfile.FIFOTYPE), b""),
+        (entry("top/device", tarfile.CHRTYPE), b""),
+    )
+    folder = unpack(archive, tmp_path / "into")
+    root = folder.parent.resolve()
+    assert (folder / "inner").read_text() == "data"
+    assert not any(
+        (folder / name).is_symlink() or (folder / name).exists() for name in ("outer", "absolute", "fifo", "device")
+    )
+    assert all(path.resolve().is_relative_to(root) for path in folder.rglob("*"))
+    assert (folder / "real").stat().st_mode & 0o7777 == 0o755
+
+
+def test_a_file_is_not_written_through_a_link(tmp_path):
+    (tmp_path / "outside").mkdir()
+    archive = tar_with(
+        tmp_path / "x.tar.gz",
+        (entry("top/link", tarfile.SYMTYPE, "../../outside"), b""),
+        (entry("top/link/file"), b"x"),
+    )
+    unpack(archive, tmp_path / "into")
+    assert list((tmp_path / "outside").iterdir()) == []
+
+
+def test_zip_archives_and_damaged_ones(tmp_path):
+    with zipfile.ZipFile(tmp_path / "x.zip", "w") as archive:
+        archive.writestr("thing-1/a.py", "x")
+    assert (unpack(tmp_path / "x.zip", tmp_path / "one") / "a.py").read_text() == "x"
+    (tmp_path / "bad.tar.gz").write_bytes(b"\x1f\x8b nothing")
+    with pytest.raises(SourceError, match="can't be unpacked"):
+        unpack(tmp_path / "bad.tar.gz", tmp_path / "two")

@@ -1,0 +1,213 @@
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from gistpoint.core.outcomes import Outcome, RunStatus
+from gistpoint.sandbox.verdict import ForgedRecordError, Transcript, fold
+
+PASS = [["setup", "passed", False], ["raw", None], ["call", "passed", False], ["teardown", "passed", False]]
+FAIL = [["setup", "passed", False], ["raw", "AssertionError"], ["call", "failed", False], ["teardown", "passed", False]]
+VALUE = [["setup", "passed", False], ["raw", "ValueError"], ["call", "failed", False], ["teardown", "passed", False]]
+SENTINEL_REPORTS = {
+    "test_raises_assertion": FAIL,
+    "test_asserts": FAIL,
+    "test_raises_value": VALUE,
+    "test_passes": PASS,
+}
+
+
+class Script:
+    """An honest run's records, to be bent by a test."""
+
+    def __init__(self, ids=("a::x", "a::y"), outcomes=(PASS, FAIL)):
+        self.records = [{"e": "start", "pytest": "8"}, {"e": "items", "ids": list(ids)}]
+        self.records.append({"e": "collected", "count": len(ids), "sentinels": 4})
+        for index, reports in enumerate(outcomes):
+            self.test(index, reports)
+        for name, reports in SENTINEL_REPORTS.items():
+            self.test(name, reports)
+        self.records.append({"e": "finish", "exit": 1, "collected": len(ids) + 4})
+
+    def test(self, index, reports, text="why"):
+        self.records.append({"e": "run", "i": index})
+        self.records.append({"e": "test", "i": index, "reports": reports, "text": text, "seconds": 0.5})
+
+    def read(self, *, number=True):
+        transcript = Transcript()
+        for place, record in enumerate(self.records, 1):
+            transcript.feed(json.dumps({"n": place, **record}).encode())
+        return transcript
+
+
+def test_an_honest_run():
+    transcript = Script().read()
+    assert transcript.conclude(1).status is RunStatus.FINISHED
+    assert {id: r.outcome for id, r in transcript.results.items()} == {"a::x": Outcome.PASSED, "a::y": Outcome.FAILED}
+    assert transcript.results["a::y"].message == "why"
+    assert transcript.results["a::x"].message == ""
+    assert transcript.results["a::x"].seconds == 0.5
+
+
+@pytest.mark.parametrize("exit_code", [0, 2, 3, 4, 5, -9, None])
+def test_the_exit_status_must_agree(exit_code):
+    assert Script().read().conclude(exit_code).status is RunStatus.INVALID
+
+
+def test_agreeing_on_success_is_not_possible_either():
+    script = Script()
+    script.records[-1]["exit"] = 0
+    assert script.read().conclude(0).status is RunStatus.INVALID
+
+
+@pytest.mark.parametrize("place", range(1, 15))
+def test_any_record_taken_out_spoils_the_run(place):
+    script = Script()
+    numbered = [{"n": n, **record} for n, record in enumerate(script.records, 1)]
+    del numbered[place]
+    transcript = Transcript()
+    for record in numbered:
+        transcript.feed(json.dumps(record).encode())
+    assert transcript.conclude(1).status in (RunStatus.INVALID, RunStatus.CRASHED)
+
+
+@pytest.mark.parametrize("place", range(15))
+def test_any_record_repeated_spoils_the_run(place):
+    script = Script()
+    script.records.insert(place, script.records[place])
+    assert script.read().conclude(1).status is RunStatus.INVALID
+
+
+@pytest.mark.parametrize(
+    "line",
+    [b"", b"3 passed", b"[]", b"null", b'{"n": 1}', b'{"e": "start", "n": true}', b'{"e": "start", "n": "1"}', b"\xff",
+     b"[" * 100_000],
+)  # fmt: skip
+def test_lines_that_are_no_records(line):
+    transcript = Transcript()
+    transcript.feed(line)
+    assert transcript.conclude(0).status is RunStatus.INVALID
+
+
+def test_a_test_that_was_not_collected():
+    script = Script()
+    script.records.insert(3, {"e": "run", "i": 7})
+    assert "not collected" in script.read().conclude(1).reason
+
+
+def test_tests_that_never_ran():
+    script = Script()
+    del script.records[5:7]
+    assert "1 collected tests never ran" in script.read().conclude(1).reason
+
+
+@pytest.mark.parametrize("name", SENTINEL_REPORTS)
+def test_a_sentinel_that_came_out_wrong(name):
+    script = Script()
+    for record in script.records:
+        if record.get("i") == name and record["e"] == "test":
+            record["reports"] = FAIL if name == "test_passes" else PASS
+    conclusion = script.read().conclude(1)
+    assert conclusion.status is RunStatus.INVALID
+    assert name in conclusion.reason
+
+
+def test_a_sentinel_missing():
+    script = Script()
+    del script.records[-3:-1]
+    assert script.read().conclude(1).status is RunStatus.INVALID
+
+
+def test_no_sentinels_announced():
+    script = Script()
+    script.records[2]["sentinels"] = 0
+    assert script.read().conclude(1).status is RunStatus.INVALID
+
+
+def test_nothing_after_the_finish():
+    script = Script()
+    script.records.append({"e": "run", "i": 0})
+    assert script.read().conclude(1).status is RunStatus.INVALID
+
+
+def test_expected_ids():
+    assert Script().read().conclude(1, frozenset({"a::x", "a::y", "a::z"})).status is RunStatus.FINISHED
+    refused = Script().read().conclude(1, frozenset({"a::x"}))
+    assert refused.status is RunStatus.INVALID
+    assert "a::y" in refused.reason
+
+
+def test_an_id_collected_twice_counts_its_worst():
+    script = Script(ids=("a::x", "a::x"), outcomes=(FAIL,))
+    script.records[5:5] = [
+        {"e": "run", "i": 0},
+        {"e": "test", "i": 0, "reports": PASS, "text": "", "seconds": 0.1},
+    ]
+    transcript = script.read()
+    assert transcript.conclude(1).status is RunStatus.FINISHED
+    assert transcript.results["a::x"].outcome is Outcome.FAILED
+
+
+@pytest.mark.parametrize(
+    ("exit_code", "status"),
+    [(0, RunStatus.CRASHED), (1, RunStatus.CRASHED), (-11, RunStatus.CRASHED), (4, RunStatus.COULD_NOT_RUN)],
+)
+def test_no_records_at_all(exit_code, status):
+    assert Transcript().conclude(exit_code).status is status
+
+
+def test_no_tests_collected():
+    transcript = Transcript()
+    for n, record in enumerate(
+        [{"e": "start"}, {"e": "collected", "count": 0, "sentinels": 0}, {"e": "finish", "exit": 5}], 1
+    ):
+        transcript.feed(json.dumps({"n": n, **record}).encode())
+    assert transcript.conclude(5).status is RunStatus.COULD_NOT_RUN
+
+
+def phases(*reports):
+    return [list(report) for report in reports]
+
+
+@pytest.mark.parametrize(
+    ("reports", "outcome"),
+    [
+        (PASS, Outcome.PASSED),
+        (FAIL, Outcome.FAILED),
+        (phases(("setup", "failed", False), ("teardown", "passed", False)), Outcome.ERROR),
+        (phases(("setup", "skipped", False), ("teardown", "passed", False)), Outcome.SKIPPED),
+        (phases(("setup", "skipped", True), ("teardown", "passed", False)), Outcome.XFAILED),
+        ([PASS[0], ["raw", "Skipped"], ["call", "skipped", False], PASS[3]], Outcome.SKIPPED),
+        ([PASS[0], ["raw", "AssertionError"], ["call", "skipped", True], PASS[3]], Outcome.XFAILED),
+        ([PASS[0], ["raw", None], ["call", "passed", True], PASS[3]], Outcome.XPASSED),
+        ([*PASS[:3], ["teardown", "failed", False]], Outcome.ERROR),
+        ([*PASS[:2], ["subtest", "failed", False], *PASS[2:]], Outcome.FAILED),
+        ([["raw", "AssertionError"], PASS[0], ["call", "rerun", False], *PASS], Outcome.PASSED),
+        (phases(("setup", "passed", False), ("teardown", "passed", False)), Outcome.ERROR),
+        (phases(("setup", "rerun", False), *PASS), Outcome.PASSED),
+        ([], Outcome.ERROR),
+    ],
+)
+def test_folding(reports, outcome):
+    assert fold("a::x", reports)[0] is outcome
+
+
+@pytest.mark.parametrize(
+    "reports",
+    [
+        None,
+        [7],
+        [[]],
+        [PASS[0], ["raw", "AssertionError"], PASS[2], PASS[3]],
+        [PASS[0], PASS[2], PASS[3]],
+        [*PASS[:2], ["raw", None], *PASS[2:]],
+        [*PASS, PASS[2]],
+        [["raw"]],
+        [["call"]],
+        [["call", "passed"]],
+    ],
+)
+def test_contradicting_phases(reports):
+    with pytest.raises(ForgedRecordError):
+        fold("a::x", reports)

@@ -1,0 +1,101 @@
+from __future__ import annotations
+
+import io
+import subprocess
+import tarfile
+
+import pytest
+
+from gistpoint.core.errors import TaskError
+from gistpoint.core.trees import SourceTree, write_tree
+from gistpoint.sandbox.workspaces import lay_out, start_history
+
+
+def tree_of(tmp_path, *members):
+    with tarfile.open(tmp_path / "t.tar", "w:") as archive:
+        for name, kind, data in members:
+            info = tarfile.TarInfo(name)
+            info.type, info.mode = kind, 0o755 if data.startswith(b"#!") else 0o600
+            if kind == tarfile.SYMTYPE:
+                info.linkname = data.decode()
+                archive.addfile(info)
+            else:
+                info.size = len(data)
+                archive.addfile(info, io.BytesIO(data))
+    return SourceTree.open(tmp_path / "t.tar")
+
+
+FILE, LINK = tarfile.REGTYPE, tarfile.SYMTYPE
+
+
+def test_files_links_and_overlay(tmp_path):
+    tree = tree_of(tmp_path, ("a/b.py", FILE, b"old"), ("run", FILE, b"#!/bin/sh"), ("l", LINK, b"a/b.py"))
+    lay_out(tree.with_files({"a/b.py": b"new", "c/d.py": b"more"}), tmp_path / "w")
+    assert (tmp_path / "w/l").read_text() == "new"
+    assert (tmp_path / "w/c/d.py").read_text() == "more"
+    assert (tmp_path / "w/run").stat().st_mode & 0o777 == 0o755
+    assert (tmp_path / "w/a/b.py").stat().st_mode & 0o777 == 0o644
+    assert (tmp_path / "w/a").stat().st_mode & 0o777 == 0o755
+
+
+def test_links_that_lead_out_are_cut(tmp_path):
+    (tmp_path / "secret").write_text("x")
+    tree = tree_of(
+        tmp_path,
+        ("f/keep", FILE, b"x"),
+        ("out", LINK, b"../secret"),
+        ("absolute", LINK, str(tmp_path / "secret").encode()),
+        ("a/b/c/e", LINK, b"../../../f"),
+        ("a/b/c/x", LINK, b"e/../../secret"),
+        ("circle", LINK, b"circle"),
+        ("inner", LINK, b"f/keep"),
+    )
+    lay_out(tree, tmp_path / "w")
+    links = {path.relative_to(tmp_path / "w").as_posix() for path in (tmp_path / "w").rglob("*") if path.is_symlink()}
+    assert links == {"a/b/c/e", "inner"}
+
+
+def test_a_file_below_a_link_does_not_leave(tmp_path):
+    (tmp_path / "outside").mkdir()
+    tree = tree_of(tmp_path, ("d", LINK, str(tmp_path / "outside").encode()), ("d/file", FILE, b"x"))
+    with pytest.raises(TaskError, match="below a link"):
+        lay_out(tree, tmp_path / "w")
+    assert list((tmp_path / "outside").iterdir()) == []
+
+
+def test_a_file_that_is_also_a_folder(tmp_path):
+    with pytest.raises(TaskError, match="as a file and as a folder"):
+        lay_out(tree_of(tmp_path, ("a", FILE, b"x"), ("a/b", FILE, b"y")), tmp_path / "w")
+
+
+def test_a_history_of_one_commit_that_tells_nothing(tmp_path):
+    for name in ("one", "two"):
+        lay_out(
+            tree_of(tmp_path, ("a.py", FILE, b"x"), (".gitignore", FILE, b"b.py"), ("b.py", FILE, b"y")),
+            tmp_path / name,
+        )
+    commits = {start_history(tmp_path / name) for name in ("one", "two")}
+    assert len(commits) == 1
+    log = subprocess.run(
+        ["git", "-C", str(tmp_path / "one"), "log", "--all", "--format=%an %ae %at %s", "--name-only"],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert log.stdout.split() == [
+        "workspace",
+        "workspace@localhost",
+        "946684800",
+        "Start",
+        ".gitignore",
+        "a.py",
+        "b.py",
+    ]
+
+
+def test_a_tree_survives_the_way_there_and_back(tmp_path):
+    tree = tree_of(tmp_path, ("a/b.py", FILE, b"x\r\n\0"), ("l", LINK, b"a"), ("run", FILE, b"#!"))
+    lay_out(tree, tmp_path / "w")
+    first = write_tree(tmp_path / "w", tmp_path / "again.tar")
+    lay_out(SourceTree.open(tmp_path / "again.tar"), tmp_path / "v")
+    assert write_tree(tmp_path / "v", tmp_path / "third.tar") == first

@@ -1,0 +1,225 @@
+"""The command line: parses, puts the object graph together, and hands over to one command.
+
+Nothing heavy is imported before a command needs it: `gistpoint --help` loads neither Textual nor Docker nor git.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
+
+from gistpoint import __version__
+from gistpoint.core.errors import CancelledError, UserError
+
+if TYPE_CHECKING:
+    from gistpoint.core.attempts.identity import Role
+    from gistpoint.core.locations import Locations
+    from gistpoint.core.ports import Runner
+    from gistpoint.core.tasks.model import Task
+    from gistpoint.tui.services import Services
+
+DONE, NEGATIVE, MISTAKE = 0, 1, 2
+"""Exit codes: done; a negative verdict (not solved, check failed, no task); a mistake of the user's."""
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command line and return its exit code."""
+    options = parser().parse_args(arguments)
+    try:
+        code: int = options.run(options)
+        return code
+    except CancelledError as error:
+        print(f"gistpoint: {error}", file=sys.stderr)
+        return NEGATIVE
+    except UserError as error:
+        return _told(error)
+    except KeyboardInterrupt:
+        print("\ngistpoint: stopped", file=sys.stderr)
+        return 130
+    except BrokenPipeError:
+        sys.stderr.close()
+        return DONE
+
+
+def _told(error: UserError) -> int:
+    from gistpoint.core.generation.intake import NoTaskError
+    from gistpoint.core.text import visible
+
+    print(f"gistpoint: {visible(error.message)}", file=sys.stderr)
+    if error.hint:
+        print(visible(error.hint), file=sys.stderr)
+    return NEGATIVE if isinstance(error, NoTaskError) else MISTAKE
+
+
+def build_services(options: argparse.Namespace, *, role: Role | None = None) -> Services:
+    """Put the object graph together for one run of the program."""
+    from gistpoint.core.attempts.clock import SystemTime
+    from gistpoint.core.attempts.identity import Enrolment, Role
+    from gistpoint.core.locations import Locations
+    from gistpoint.sessions.attempts import AttemptStore
+    from gistpoint.sessions.tasks import TaskStore
+    from gistpoint.tui.services import Services
+
+    locations, clock = Locations.of_user(), SystemTime()
+    enrolment = Enrolment(
+        role=role or Role(getattr(options, "role", None) or Role.BASELINE),
+        participant=getattr(options, "participant", "") or "",
+    )
+
+    def runner_for(task: Task) -> Runner:
+        return build_runner(options, demo=is_our_demo(task, locations))
+
+    return Services(
+        locations=locations,
+        tasks=TaskStore(locations.tasks, locations.demo),
+        attempts=AttemptStore(locations.attempts, clock, __version__),
+        clock=clock,
+        runner_for=runner_for,
+        enrolment=enrolment,
+    )
+
+
+def is_our_demo(task: Task, locations: Locations) -> bool:
+    """Whether a task is one of the demo's as it came with gistpoint; what a task says of itself proves nothing."""
+    return task.demo and task.folder.parent == locations.demo
+
+
+def build_runner(options: argparse.Namespace, *, demo: bool = False) -> Runner:
+    """Choose the isolation and return a runner on it. Raises `SandboxUnavailableError`."""
+    from gistpoint.core.errors import SandboxUnavailableError
+    from gistpoint.core.locations import Locations
+    from gistpoint.sandbox.environments import EnvironmentStore
+    from gistpoint.sandbox.ladder import choose, has_consented, remember_consent
+    from gistpoint.sandbox.testruns import SuiteRunner
+    from gistpoint.tui.commands.consent import ask_consent
+
+    locations = Locations.of_user()
+    requested = getattr(options, "sandbox", None)
+    allowed = bool(getattr(options, "allow_unsandboxed", False))
+    try:
+        backend = choose(requested, consented=demo or allowed or has_consented(locations.config))
+    except SandboxUnavailableError as error:
+        if demo or requested not in (None, "plain") or not ask_consent(error.message):
+            raise
+        allowed, backend = True, choose(requested, consented=True)
+    runner = SuiteRunner(backend, EnvironmentStore(locations.cache))
+    if allowed and not runner.backend.isolated:
+        remember_consent(locations.config)
+    return runner
+
+
+def parser() -> argparse.ArgumentParser:
+    """Return the parser of the whole command line."""
+    top = argparse.ArgumentParser(
+        prog="gistpoint",
+        description="Solve, replay and validate repository-level coding tasks with the tools and budgets of agents.",
+        epilog="Without a command, gistpoint opens its home screen. Exit codes: 0 done, 1 a negative verdict, "
+        "2 a mistake in how it was called.",
+    )
+    top.add_argument("--version", action="version", version=f"gistpoint {__version__}")
+    top.set_defaults(run=_command("home", "home"))
+    _isolation(top)
+    commands = top.add_subparsers(title="commands", metavar="COMMAND")
+
+    demo = commands.add_parser("demo", help="solve a task on a small library that comes with gistpoint")
+    demo.add_argument("task", nargs="?", help="remove, discovery, two or an id; without it the home screen opens")
+    demo.add_argument("--play", action="store_true", help="play a recorded attempt before your eyes")
+    demo.add_argument("--speed", type=_positive, default=1.0, help="how many times as fast as it was recorded")
+    _isolation(demo)
+    demo.set_defaults(run=_command("demo", "demo"))
+
+    solve = commands.add_parser("solve", help="solve a task, or go on with an attempt")
+    solve.add_argument("what", metavar="TASK|ATTEMPT", help="id or its beginning, a task's folder or its .tar.zst")
+    solve.add_argument("--new", action="store_true", help="begin another attempt although one is unfinished")
+    solve.add_argument(
+        "--role", choices=["baseline", "qa", "author", "training"], help="what the attempt is for (default: baseline)"
+    )
+    solve.add_argument("--participant", default="", help="a pseudonym, recorded with the attempt")
+    _isolation(solve)
+    solve.set_defaults(run=_command("solve", "solve"))
+
+    _task_commands(commands.add_parser("task", help="make, list, show and check tasks"))
+    _attempt_commands(commands.add_parser("attempt", help="list and show attempts"))
+
+    paths = commands.add_parser("paths", help="print where gistpoint keeps things")
+    paths.add_argument("--json", action="store_true", help="as JSON")
+    paths.set_defaults(run=_command("paths", "paths"))
+    return top
+
+
+def _task_commands(parser: argparse.ArgumentParser) -> None:
+    commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
+    new = commands.add_parser(
+        "new",
+        help="make a task from an sdist, a folder or a git repository",
+        description="Builds the environment, runs the suite three times, removes a function's body, runs again, and "
+        "writes the task, or says why it is no good. The last line of standard output is the id of the task.",
+    )
+    new.add_argument("source", help="name==version, a folder, or git+URL@commit")
+    new.add_argument("--function", metavar="PATH::QUALNAME", help="whose body is removed; else one picked at random")
+    new.add_argument("--seed", type=int, default=0, help="of the random pick (default: 0)")
+    new.add_argument("--with", dest="extra", action="append", default=[], metavar="REQUIREMENT", help="for the suite")
+    new.add_argument("--pytest-args", default="", metavar="ARGS", help="such as 'tests -o addopts='")
+    new.add_argument("--exclude-newer", metavar="DATE", help="take no package that is newer")
+    new.add_argument("--min-failing", type=int, default=5, metavar="N", help="failing tests a task needs (default: 5)")
+    _isolation(new)
+    new.set_defaults(run=_command("task_new", "new"))
+
+    listing = commands.add_parser("list", help="the tasks that are here")
+    listing.add_argument("--json", action="store_true", help="as JSON")
+    listing.set_defaults(run=_command("tasks", "listing"))
+
+    show = commands.add_parser("show", help="what a solver of a task is told")
+    show.add_argument("task", help="id or its beginning, a folder or a .tar.zst")
+    show.add_argument("--json", action="store_true", help="the public part as JSON")
+    show.set_defaults(run=_command("tasks", "show"))
+
+    check = commands.add_parser("check", help="prove that a task leaks nothing and scores as it should")
+    check.add_argument("task", help="id or its beginning, a folder or a .tar.zst")
+    check.add_argument("--json", action="store_true", help="as JSON")
+    _isolation(check)
+    check.set_defaults(run=_command("tasks", "check"))
+
+
+def _attempt_commands(parser: argparse.ArgumentParser) -> None:
+    commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
+    listing = commands.add_parser("list", help="the attempts that are here")
+    listing.add_argument("--json", action="store_true", help="as JSON")
+    listing.set_defaults(run=_command("attempts", "listing"))
+    show = commands.add_parser("show", help="an attempt: times, budgets, calls and submissions")
+    show.add_argument("attempt", help="id or its beginning")
+    show.add_argument("--json", action="store_true", help="as JSON")
+    show.set_defaults(run=_command("attempts", "show"))
+
+
+def _isolation(parser: argparse.ArgumentParser) -> None:
+    group = parser.add_argument_group("isolation")
+    group.add_argument("--sandbox", metavar="BACKEND", default=None, help="bwrap or plain")
+    group.add_argument(
+        "--allow-unsandboxed",
+        action="store_true",
+        help="where no isolation works, run the repository's code as yourself",
+    )
+
+
+def _positive(text: str) -> float:
+    value = float(text)
+    if not 0 < value < float("inf"):
+        raise argparse.ArgumentTypeError("must be a number above 0")
+    return value
+
+
+def _command(module: str, function: str) -> Callable[[argparse.Namespace], int]:
+    """Return a function that imports its command only when it is called."""
+
+    def run(options: argparse.Namespace) -> int:
+        from importlib import import_module
+
+        command: Callable[[argparse.Namespace], int] = getattr(
+            import_module(f"gistpoint.tui.commands.{module}"), function
+        )
+        return command(options)
+
+    return run

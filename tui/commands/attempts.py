@@ -1,0 +1,112 @@
+"""`gistpoint attempt list` and `show`."""
+
+from __future__ import annotations
+
+import argparse
+from datetime import UTC, datetime
+from typing import Any
+
+from gistpoint import __version__
+from gistpoint.core.attempts.clock import Activity, SystemTime
+from gistpoint.core.locations import Locations
+from gistpoint.sessions.attempts import AttemptStore, AttemptSummary
+from gistpoint.tui.cli import DONE
+from gistpoint.tui.commands.output import duration, print_json, print_table
+
+
+def _store() -> AttemptStore:
+    return AttemptStore(Locations.of_user().attempts, SystemTime(), __version__)
+
+
+def listing(options: argparse.Namespace) -> int:
+    """Print the attempts, the newest first."""
+    summaries = list(_store().summaries())
+    if options.json:
+        print_json("gistpoint.attempts/1", {"attempts": [_row(summary) for summary in summaries]})
+        return DONE
+    if not summaries:
+        print("There are no attempts yet. `gistpoint demo` begins one.")
+        return DONE
+    print_table(
+        ["attempt", "task", "mode", "role", "started (UTC)", "active", "calls", "submissions", "outcome"],
+        [
+            [
+                summary.attempt_id,
+                summary.task_id[:12],
+                summary.mode,
+                summary.role,
+                _started(summary)[:16].replace("T", " "),
+                duration(summary.state.clock.active),
+                str(len(summary.state.calls)),
+                str(len(summary.state.submissions)),
+                summary.problem or outcome(summary),
+            ]
+            for summary in summaries
+        ],
+    )
+    return DONE
+
+
+def show(options: argparse.Namespace) -> int:
+    """Print one attempt."""
+    summary = _store().summary(options.attempt)
+    state = summary.state
+    if options.json:
+        calls = [
+            {"call_id": c.call_id, "tool": c.tool, "arguments": dict(c.arguments), "refused": c.refused, "text": c.text}
+            for c in state.calls
+        ]
+        print_json("gistpoint.attempt/1", {**_row(summary), "calls": calls, "notes": state.notes})
+        return DONE
+    rows = [
+        ["attempt", summary.attempt_id],
+        ["task", summary.task_id[:12]],
+        ["outcome", summary.problem or outcome(summary)],
+        *[[activity.value, duration(state.clock.of(activity))] for activity in Activity],
+        ["active", duration(state.clock.active)],
+        ["tool uses left", f"{state.remaining.tool_uses} of {state.budgets.tool_uses}"],
+        ["submissions left", f"{state.remaining.submissions} of {state.budgets.submissions}"],
+    ]
+    print_table(["what", "value"], rows)
+    print_table(
+        ["call", "tool", "refused", "answer begins"],
+        [[c.call_id, c.tool, "yes" if c.refused else "", (c.text or "").partition("\n")[0][:80]] for c in state.calls],
+    )
+    return DONE
+
+
+def outcome(summary: AttemptSummary) -> str:
+    """Return how an attempt ended, or that it has not."""
+    ending = summary.state.ending
+    if ending is None:
+        return "unfinished"
+    return f"{ending.reason} ({ending.code})" if ending.code else ending.reason
+
+
+def _started(summary: AttemptSummary) -> str:
+    return datetime.fromtimestamp(summary.started_utc_ms / 1000, UTC).isoformat(timespec="seconds")
+
+
+def _row(summary: AttemptSummary) -> dict[str, Any]:
+    state = summary.state
+    last, best = state.last, state.best
+    return {
+        "attempt_id": summary.attempt_id,
+        "task_id": summary.task_id,
+        "mode": summary.mode,
+        "role": summary.role,
+        "started": _started(summary),
+        "ended": None if state.ending is None else state.ending.reason,
+        "solved": state.solved,
+        "score": None if last is None else last.score,
+        "best_score": None if best is None else best.score,
+        "milliseconds": {activity.value: state.clock.of(activity) for activity in Activity},
+        "active_ms": state.clock.active,
+        "asleep_ms": state.clock.asleep,
+        "tool_uses_left": state.remaining.tool_uses,
+        "submissions_left": state.remaining.submissions,
+        "calls": len(state.calls),
+        "submissions": len(state.submissions),
+        "comforts": dict(state.comforts),
+        "problem": summary.problem,
+    }

@@ -1,0 +1,78 @@
+"""`gistpoint demo`: a task on the library that comes with gistpoint, solved or played."""
+
+from __future__ import annotations
+
+import argparse
+import textwrap
+import time
+from collections.abc import Mapping
+from typing import Any
+
+from gistpoint.core.attempts.engine import ToolResult
+from gistpoint.core.attempts.identity import Role
+from gistpoint.core.demo.play import play
+from gistpoint.core.demo.tasks import demo_task, playthrough, unpack_demo
+from gistpoint.core.tools.commandline import spelled
+from gistpoint.tui.cli import DONE, NEGATIVE, build_services
+from gistpoint.tui.commands.output import duration, interactive, print_table, print_text
+from gistpoint.tui.services import Services
+
+_ANSWER_LINES = 12
+
+
+def demo(options: argparse.Namespace) -> int:
+    """Open the demo; without a terminal print what there is, or the played attempt, as text."""
+    services = build_services(options, role=Role.DEMO)
+    if options.play:
+        return _play(services, options.speed)
+    if options.task:
+        task = demo_task(options.task, services.locations.demo)
+        from gistpoint.tui.commands.solve import solve_task
+
+        return solve_task(services, task, new=False)
+    entries = list(unpack_demo(services.locations.demo))
+    if interactive():
+        from gistpoint.tui.app import GistpointApp
+
+        return GistpointApp(services).run_to_exit_code()
+    print_table(
+        ["name", "what", "mode", "failing", "id"],
+        [[d.name, d.title, d.mode.value, str(len(t.brief.failing)), t.short_id] for d, t in entries],
+    )
+    print(f"\nOn a terminal, `gistpoint demo {entries[0][0].name}` opens the first; `gistpoint demo --play` shows how.")
+    return DONE
+
+
+def _play(services: Services, speed: float) -> int:
+    name, steps = playthrough()
+    task = demo_task(name, services.locations.demo)
+    if interactive():
+        from gistpoint.tui.app import GistpointApp
+
+        return GistpointApp(services, open=task.id, play=(steps, speed)).run_to_exit_code()
+    opened = services.start(task)
+    try:
+        backend = opened.attempt.judge.runner.backend
+        print(f"Playing a recorded attempt of {name} ({task.short_id}), {speed:g} times as fast, in {backend.name}.\n")
+        for step, result in play(opened.attempt, steps, time.sleep, speed=speed):
+            _print_step(step, result)
+        state = opened.attempt.state
+    finally:
+        opened.close()
+    ending = state.ending.reason if state.ending else "unfinished"
+    print(f"\n{ending}: {len(state.calls)} tool uses, {len(state.submissions)} submissions, ", end="")
+    print(f"{duration(state.clock.active)} at this speed")
+    return DONE if state.solved else NEGATIVE
+
+
+def _print_step(step: Mapping[str, Any], result: ToolResult | None) -> None:
+    if result is None:
+        words = step.get("text") or step.get("function") or step.get("reason", "")
+        print_text(textwrap.indent(f"{step['kind']}: {words}", "  # "))
+        return
+    print_text(f"> {spelled(step['tool'], step['arguments'])}")
+    if code := step["arguments"].get("func_code"):
+        print_text(textwrap.indent(code.rstrip(), "  + "))
+    lines = result.text.splitlines()
+    shown = lines if len(lines) <= _ANSWER_LINES else [*lines[: _ANSWER_LINES - 2], "...", lines[-1]]
+    print_text(textwrap.indent("\n".join(shown), "  "))

@@ -1,0 +1,52 @@
+"""How commands print: tables for people, JSON with a schema for scripts, nothing from outside as markup."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from gistpoint.core.text import visible, visible_line
+
+
+def print_json(schema: str, values: Mapping[str, Any]) -> None:
+    """Print one JSON document; `schema` names its form and version."""
+    print(json.dumps({"schema": schema, **values}, indent=1, ensure_ascii=True))
+
+
+def print_text(text: str) -> None:
+    """Print text from anywhere, its control characters visible."""
+    print(visible(text))
+
+
+def print_table(headings: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
+    """Print a table; without a terminal as plain columns that a script can cut."""
+    rows = [[visible_line(cell) for cell in row] for row in rows]
+    if not sys.stdout.isatty():
+        for row in [list(headings), *rows]:
+            print("\t".join(row))
+        return
+    from rich import box
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    for heading in headings:
+        table.add_column(heading, overflow="ellipsis")
+    for row in rows:
+        table.add_row(*(Text(cell) for cell in row))
+    Console().print(table)
+
+
+def duration(milliseconds: int) -> str:
+    """Return a duration as `1:02:03` or `2:03`."""
+    minutes, seconds = divmod(round(milliseconds / 1000), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours}:{minutes:02}:{seconds:02}" if hours else f"{minutes}:{seconds:02}"
+
+
+def interactive() -> bool:
+    """Whether there is a terminal for a screen."""
+    return sys.stdin.isatty() and sys.stdout.isatty()

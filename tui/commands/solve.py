@@ -1,0 +1,97 @@
+"""`gistpoint solve`: the solve screen, or tool calls read from standard input where there is no terminal."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+
+from gistpoint.core.attempts.engine import Attempt
+from gistpoint.core.errors import AttemptError, UserError
+from gistpoint.core.tasks.brief import render_brief
+from gistpoint.core.tasks.model import Task
+from gistpoint.core.tools.commandline import parse
+from gistpoint.core.tools.declaration import Kind, RefusalError, Tool
+from gistpoint.core.tools.registry import tools_of
+from gistpoint.sessions.attempts import OpenAttempt
+from gistpoint.tui.cli import DONE, NEGATIVE, build_services
+from gistpoint.tui.commands.output import interactive, print_text
+from gistpoint.tui.services import Services
+
+
+def solve(options: argparse.Namespace) -> int:
+    """Open a task or an attempt by id."""
+    services = build_services(options)
+    try:
+        attempt_id = services.attempts.folder(options.what).name
+    except AttemptError:
+        return solve_task(services, services.tasks.find(options.what), new=options.new)
+    return _open(services, attempt_id)
+
+
+def solve_task(services: Services, task: Task, *, new: bool) -> int:
+    """Go on with the newest unfinished attempt of a task, or begin one."""
+    unfinished = [] if new else services.attempts.unfinished(task.id)
+    return _open(services, unfinished[0].attempt_id if unfinished else task)
+
+
+def _open(services: Services, what: Task | str) -> int:
+    if interactive():
+        from gistpoint.tui.app import GistpointApp
+
+        return GistpointApp(services, open=what if isinstance(what, str) else what.id).run_to_exit_code()
+    opened = services.resume(what) if isinstance(what, str) else services.start(what)
+    try:
+        return _by_lines(opened)
+    finally:
+        opened.close()
+
+
+def _by_lines(opened: OpenAttempt) -> int:
+    """Answer one tool call per line of standard input: as typed in the console, or `{"tool":…, "arguments":…}`."""
+    attempt = opened.attempt
+    print(f"attempt {attempt.state.attempt_id}", file=sys.stderr)
+    print_text(render_brief(attempt.task))
+    attempt.finish_pending()
+    for line in sys.stdin:
+        if not line.strip():
+            continue
+        if attempt.state.ended:
+            break
+        try:
+            name, arguments = _call(line, tools_of(attempt.task.mode))
+            print_text(attempt.call(name, arguments).text)
+        except AttemptError:
+            if not attempt.state.ended:
+                raise
+        except RefusalError as refusal:
+            print_text(f"Not understood: {refusal}")
+        sys.stdout.flush()
+    return _ended(attempt)
+
+
+def _call(line: str, tools: tuple[Tool, ...]) -> tuple[str, Mapping[str, str]]:
+    if line.lstrip().startswith("{"):
+        try:
+            value = json.loads(line)
+            return str(value["tool"]), dict(value.get("arguments", {}))
+        except (ValueError, KeyError, TypeError) as error:
+            raise RefusalError(f'a line of JSON must be {{"tool": ..., "arguments": {{...}}}} ({error})') from error
+    tool, arguments = parse(line, tools)
+    for argument in tool.arguments:
+        value = arguments.get(argument.name, "")
+        if argument.kind is Kind.CODE and value.startswith("@"):
+            try:
+                arguments[argument.name] = Path(value[1:]).read_text(encoding="utf-8")
+            except (OSError, UnicodeDecodeError) as error:
+                raise UserError(f"{value[1:]} can't be read: {error}.") from error
+    return tool.name, arguments
+
+
+def _ended(attempt: Attempt) -> int:
+    state = attempt.state
+    reason = state.ending.reason if state.ending else "unfinished; the same command goes on with it"
+    print(f"attempt {state.attempt_id}: {reason}", file=sys.stderr)
+    return DONE if state.solved else NEGATIVE

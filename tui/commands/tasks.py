@@ -1,0 +1,101 @@
+"""`gistpoint task list`, `show` and `check`."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from dataclasses import asdict
+from typing import Any
+
+from gistpoint.core.attempts.judging import Judge
+from gistpoint.core.generation.check import check_task
+from gistpoint.core.locations import Locations
+from gistpoint.core.tasks.brief import render_brief
+from gistpoint.core.tasks.folder import read_answer
+from gistpoint.core.tasks.model import Task
+from gistpoint.sessions.tasks import BrokenTask, TaskStore
+from gistpoint.tui.cli import DONE, NEGATIVE, build_runner, is_our_demo
+from gistpoint.tui.commands.output import print_json, print_table, print_text
+from gistpoint.tui.commands.progress import ProgressLine
+
+
+def _store() -> TaskStore:
+    locations = Locations.of_user()
+    return TaskStore(locations.tasks, locations.demo)
+
+
+def listing(options: argparse.Namespace) -> int:
+    """Print the tasks that are here; the source is shown, as this is an organiser's view."""
+    entries = list(_store().tasks())
+    tasks = [entry for entry in entries if isinstance(entry, Task)]
+    broken = [entry for entry in entries if isinstance(entry, BrokenTask)]
+    if options.json:
+        rows = [_row(task) for task in tasks]
+        problems = [{"folder": item.folder.name, "problem": item.problem} for item in broken]
+        print_json("gistpoint.tasks/1", {"tasks": rows, "broken": problems})
+        return DONE
+    if not entries:
+        print("There are no tasks yet. `gistpoint demo` brings three; `gistpoint task new SOURCE` makes one.")
+        return DONE
+    print_table(
+        ["id", "mode", "source", "tests", "failing", "uses", "submissions"],
+        [
+            [
+                task.short_id,
+                f"{task.mode}{' several' if task.several else ''}",
+                f"{task.source.name} {task.source.revision[:12]}",
+                str(task.suite.tests),
+                str(len(task.brief.failing)),
+                str(task.budgets.tool_uses),
+                str(task.budgets.submissions),
+            ]
+            for task in tasks
+        ],
+    )
+    for item in broken:
+        print(f"{item.folder.name}: {item.problem}", file=sys.stderr)
+    return DONE
+
+
+def _row(task: Task) -> dict[str, Any]:
+    return {
+        "id": task.id,
+        "mode": task.mode.value,
+        "several": task.several,
+        "source": {"kind": task.source.kind, "name": task.source.name, "revision": task.source.revision},
+        "tests": task.suite.tests,
+        "failing": len(task.brief.failing),
+        "budgets": asdict(task.budgets),
+        "demo": task.demo,
+    }
+
+
+def show(options: argparse.Namespace) -> int:
+    """Print the brief, exactly as a solver gets it."""
+    task = _store().find(options.task)
+    if options.json:
+        failing = [asdict(failure) for failure in task.brief.failing]
+        print_json("gistpoint.task/1", {**_row(task), "brief": render_brief(task), "failing_tests": failing})
+    else:
+        print_text(render_brief(task))
+    return DONE
+
+
+def check(options: argparse.Namespace) -> int:
+    """Run every check and print what it found; the exit code is 1 where one failed."""
+    task = _store().find(options.task)
+    runner = build_runner(options, demo=is_our_demo(task, Locations.of_user()))
+    findings = []
+    with ProgressLine() as progress:
+        for finding in check_task(Judge(task, read_answer(task), runner), on_progress=progress.making):
+            findings.append(finding)
+            if not options.json:
+                word = "reduced" if finding.reduced else "ok" if finding.passed else "FAILED"
+                progress.line(f"{word:>8}  {finding.name}: {finding.detail}")
+    good = all(finding.passed for finding in findings)
+    if options.json:
+        rows = [asdict(finding) for finding in findings]
+        print_json("gistpoint.check/1", {"id": task.id, "passed": good, "backend": runner.backend.name, "checks": rows})
+    else:
+        print(f"{task.short_id}: {'clean' if good else 'not clean'} on {runner.backend.name}")
+    return DONE if good else NEGATIVE

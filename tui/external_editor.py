@@ -1,0 +1,75 @@
+"""Hands a text to the user's own editor and takes it back."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import subprocess
+import tempfile
+from pathlib import Path
+
+from textual.app import App, SuspendNotSupported
+
+from gistpoint.core.errors import UserError
+
+
+class ExternalEditorError(UserError):
+    """No editor is set, it can't be started, it failed, or what it left is no text."""
+
+
+def editor_command() -> list[str]:
+    """Return the command in `$VISUAL` or `$EDITOR`; raises `ExternalEditorError` where there is none."""
+    said = os.environ.get("VISUAL") or os.environ.get("EDITOR") or ""
+    try:
+        command = shlex.split(said)
+    except ValueError as error:
+        raise ExternalEditorError(f"$VISUAL or $EDITOR can't be read: {said!r}.", hint="Check its quotes.") from error
+    if not command:
+        raise ExternalEditorError("No editor is set.", hint="Set $VISUAL or $EDITOR, for example EDITOR=vim.")
+    return command
+
+
+def edited_externally(app: App[object], text: str, *, suffix: str = ".py") -> str:
+    """Return `text` as the user's editor saved it, with the app suspended meanwhile.
+
+    The text goes through a file that only this user can read. It is deleted afterwards, unless the editor failed
+    after changing it: then the error names it, so that nothing is lost.
+    """
+    command = editor_command()
+    handle, name = tempfile.mkstemp(prefix="gistpoint-", suffix=suffix)
+    path = Path(name)
+    with os.fdopen(handle, "w", encoding="utf-8", errors="surrogatepass", newline="") as file:
+        file.write(text)
+    keep = False
+    try:
+        status = _run(app, [*command, name])
+        if status != 0:
+            keep = path.exists() and path.read_bytes() != text.encode("utf-8", "surrogatepass")
+            kept = f"What it saved is in {path}." if keep else "The text is as it was."
+            raise ExternalEditorError(f"{command[0]} ended with exit status {status}.", hint=kept)
+        return _read(path, command[0])
+    except UnicodeDecodeError as error:
+        keep = True
+        raise ExternalEditorError(f"{command[0]} saved something that is not UTF-8.", hint=f"It is {path}.") from error
+    finally:
+        if not keep:
+            path.unlink(missing_ok=True)
+
+
+def _run(app: App[object], command: list[str]) -> int:
+    try:
+        with app.suspend():
+            return subprocess.run(command, check=False).returncode
+    except OSError as error:
+        raise ExternalEditorError(
+            f"{command[0]} can't be started: {error.strerror}.", hint="Set $VISUAL or $EDITOR to a program that exists."
+        ) from error
+    except SuspendNotSupported as error:
+        raise ExternalEditorError("This terminal can't be handed to an editor.", hint="Edit here instead.") from error
+
+
+def _read(path: Path, editor: str) -> str:
+    try:
+        return path.read_bytes().decode("utf-8", "surrogatepass")
+    except FileNotFoundError as error:
+        raise ExternalEditorError(f"{editor} removed the file it was given.", hint="The text is as it was.") from error

@@ -1,0 +1,110 @@
+"""The rows of the home screen: tasks and attempts as cells, with what they are sorted by."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from gistpoint.core.tasks.model import Task
+from gistpoint.sessions.attempts import AttemptSummary
+from gistpoint.sessions.tasks import BrokenTask
+from gistpoint.tui.services import Services
+from gistpoint.tui.view_models import END_WORDS, duration, moment
+
+TASK_COLUMNS = ("Task", "Mode", "Tests", "Suite", "Uses/subm.", "Attempts", "Last result")
+ATTEMPT_COLUMNS = ("Started (UTC)", "Task", "Mode", "Role", "Result", "Score", "Uses", "Working", "Attempt")
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One row: its key, its cells as text, and a sort key per cell."""
+
+    key: str
+    cells: tuple[str, ...]
+    order: tuple[tuple[float, str], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class HomeRows:
+    """Everything that the home screen shows."""
+
+    tasks: tuple[Row, ...]
+    attempts: tuple[Row, ...]
+    unfinished: frozenset[str]
+    """Ids of attempts that can be resumed."""
+    problems: tuple[str, ...] = ()
+    """What could not be read, in sentences."""
+
+
+def load_rows(services: Services) -> HomeRows:
+    """Read tasks and attempts from the disk; may take a while with many of them."""
+    summaries = list(services.attempts.summaries())
+    found = list(services.tasks.tasks())
+    tasks = {task.id: task for task in found if isinstance(task, Task)}
+    problems = [f"{item.folder.name}: {item.problem}" for item in found if isinstance(item, BrokenTask)]
+    problems += [f"Attempt {s.attempt_id}: {s.problem}" for s in summaries if s.problem]
+    return HomeRows(
+        tasks=tuple(_task_row(task, [s for s in summaries if s.task_id == task.id]) for task in tasks.values()),
+        attempts=tuple(_attempt_row(summary) for summary in summaries),
+        unfinished=frozenset(s.attempt_id for s in summaries if not s.state.ended and not s.problem),
+        problems=tuple(problems),
+    )
+
+
+def arranged(rows: Iterable[Row], words: str, column: int | None, *, reverse: bool = False) -> list[Row]:
+    """Return the rows that hold all words, sorted by a column; in their own order where it is None."""
+    wanted = words.lower().split()
+    kept = [row for row in rows if all(any(word in cell.lower() for cell in row.cells) for word in wanted)]
+    if column is None:
+        return kept[::-1] if reverse else kept
+    return sorted(kept, key=lambda row: row.order[column], reverse=reverse)
+
+
+def _row(key: str, cells: Sequence[tuple[str, float]]) -> Row:
+    return Row(key, tuple(text for text, _ in cells), tuple((number, text.lower()) for text, number in cells))
+
+
+def _task_row(task: Task, attempts: list[AttemptSummary]) -> Row:
+    mode = "several" if task.several else task.mode.value
+    last = _result(attempts[0]) if attempts else "never tried"
+    return _row(
+        task.id,
+        [
+            (task.short_id, 0),
+            (f"{mode} (demo)" if task.demo else mode, 0),
+            (str(task.suite.tests), task.suite.tests),
+            (f"{task.suite.seconds:.1f} s", task.suite.seconds),
+            (f"{task.budgets.tool_uses}/{task.budgets.submissions}", task.budgets.tool_uses),
+            (str(len(attempts)), len(attempts)),
+            (last, 0),
+        ],
+    )
+
+
+def _attempt_row(summary: AttemptSummary) -> Row:
+    state = summary.state
+    score = state.last.score if state.last is not None else None
+    used = state.budgets.tool_uses - state.remaining.tool_uses
+    return _row(
+        summary.attempt_id,
+        [
+            (moment(summary.started_utc_ms), summary.started_utc_ms),
+            (summary.task_id[:12], 0),
+            (summary.mode, 0),
+            (summary.role, 0),
+            (_result(summary), 0),
+            ("–" if score is None else f"{score:.3f}", -1 if score is None else score),
+            (f"{used}/{state.budgets.tool_uses}", used),
+            (duration(state.clock.active), state.clock.active),
+            (summary.attempt_id, 0),
+        ],
+    )
+
+
+def _result(summary: AttemptSummary) -> str:
+    if summary.problem:
+        return "! damaged"
+    ending = summary.state.ending
+    if ending is not None:
+        return END_WORDS.get(ending.reason, ending.reason)
+    return "‖ paused" if summary.state.pause is not None else "… unfinished"

@@ -1,0 +1,1 @@
+"""The screen on which an attempt is made, and its panes."""

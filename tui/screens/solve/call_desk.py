@@ -1,0 +1,96 @@
+"""Where calls are asked for: the price is told, the last of a budget is confirmed, then the bridge runs it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from textual.widget import Widget
+
+from gistpoint.core.attempts.engine import Attempt, Price
+from gistpoint.core.tasks.model import Mode
+from gistpoint.core.tools.commandline import spelled
+from gistpoint.core.tools.declaration import RefusalError, Tool
+from gistpoint.core.tools.registry import tool_named
+from gistpoint.tui.screens.dialogs.confirm import ConfirmDialog
+from gistpoint.tui.screens.solve.calls import CallBridge
+from gistpoint.tui.view_models import price_words
+
+
+def warning(price: Price, tool: Tool, attempt: Attempt) -> str:
+    """Return what a call would use up for good, in sentences; empty where nothing is."""
+    state, parts = attempt.state, []
+    if price.last_submission:
+        parts.append("This is the last submission: the attempt ends with it.")
+    elif price.last_tool_use:
+        parts.append("This is the last tool use: the attempt ends with it.")
+    elif state.remaining.tool_uses == 2 and not state.submissions and not tool.submits:
+        parts.append("After it one tool use is left, and only a submission can follow.")
+    return " ".join(parts)
+
+
+class CallDesk:
+    """Takes what is to be called from any pane."""
+
+    def __init__(
+        self,
+        screen: Widget,
+        attempt: Attempt,
+        bridge: CallBridge,
+        begun: Callable[[str, bool], None],
+        busy: Callable[[], bool],
+    ) -> None:
+        """`begun` is told the call in words, and whether it runs tests; `busy` says whether one is under way."""
+        self._screen, self._attempt, self._bridge = screen, attempt, bridge
+        self._begun, self._busy = begun, busy
+
+    def ask(self, name: str, arguments: Mapping[str, str]) -> None:
+        """Call a tool, after a question where it spends the last of something."""
+        if self._refuses():
+            return
+        try:
+            tool = tool_named(self._attempt.task.mode, name)
+        except RefusalError as refusal:
+            self._screen.app.notify(str(refusal), severity="warning")
+            return
+        price = self._attempt.price(tool)
+        last = warning(price, tool, self._attempt)
+        if not last:
+            self._call(tool, arguments)
+            return
+        text = f"{spelled(name, dict(arguments))}\n\n{last}"
+        self._confirm("Spend the last of a budget?", text, tool, arguments, careful=True)
+
+    def submit(self, function: str, code: str) -> None:
+        """Submit code for a function, after a question that tells its price."""
+        if self._refuses():
+            return
+        remove = self._attempt.task.mode is Mode.REMOVE
+        tool = tool_named(self._attempt.task.mode, "submit_attempt" if remove else "replace_function")
+        path, _, qualname = function.partition("::")
+        arguments = {"func_code": code}
+        if not remove:
+            arguments |= {"func_name": qualname, "file_path": path}
+        price = self._attempt.price(tool)
+        last = warning(price, tool, self._attempt)
+        stays = "" if remove else "\nWhat it changes stays changed for the rest of the attempt."
+        text = f"{function}\n{price_words(price, self._attempt.state)}.{stays}"
+        title = "Submit and run the tests?"
+        self._confirm(title, f"{text}\n\n{last}" if last else text, tool, arguments, careful=bool(last))
+
+    def _refuses(self) -> bool:
+        if self._busy():
+            self._screen.app.notify("A call is under way: wait for its answer.", severity="warning")
+            return True
+        return self._attempt.state.ended
+
+    def _confirm(self, title: str, text: str, tool: Tool, arguments: Mapping[str, str], *, careful: bool) -> None:
+        def answered(yes: bool | None) -> None:
+            if yes and not self._refuses():
+                self._call(tool, arguments)
+
+        yes = "Submit" if tool.submits else "Spend it"
+        self._screen.app.push_screen(ConfirmDialog(title, text, yes=yes, careful=careful), answered)
+
+    def _call(self, tool: Tool, arguments: Mapping[str, str]) -> None:
+        self._begun(spelled(tool.name, dict(arguments)), tool.submits)
+        self._bridge.call(tool.name, arguments)

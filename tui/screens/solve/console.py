@@ -1,0 +1,173 @@
+"""The console: a line in which every tool call can be typed, with completion and history."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from textual import events, on
+from textual.app import ComposeResult
+from textual.binding import BindingType
+from textual.containers import Horizontal, Vertical
+from textual.getters import query_one
+from textual.message import Message
+from textual.suggester import Suggester
+from textual.widgets import Input
+
+from gistpoint.core.attempts.engine import Attempt
+from gistpoint.core.tools.commandline import parse, spelled
+from gistpoint.core.tools.declaration import RefusalError
+from gistpoint.tui.keys import Scope, bindings_of
+from gistpoint.tui.screens.solve.completion import candidates
+from gistpoint.tui.view_models import allowed, price_words
+from gistpoint.tui.widgets.plain import Plain
+
+
+class KnownNames(Suggester):
+    """Suggests the first completion behind the cursor."""
+
+    def __init__(self, attempt: Attempt) -> None:
+        super().__init__(use_cache=False, case_sensitive=True)
+        self._attempt = attempt
+
+    async def get_suggestion(self, value: str) -> str | None:
+        """Return the shortest line that goes on from `value`."""
+        found = lines_from(self._attempt, value)
+        return found[0] if found else None
+
+
+def lines_from(attempt: Attempt, value: str) -> list[str]:
+    """Return what a line can be completed to; nothing where completion is switched off."""
+    if not value or not allowed(attempt.state, "completion"):
+        return []
+    return candidates(value, attempt.offered(), attempt.state.knowledge)
+
+
+class Console(Vertical):
+    """The line, and above it what it would cost or why it can't be called."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [*bindings_of(Scope.CONSOLE)]
+
+    line = query_one("#console-line", Input)
+    hint = query_one("#console-hint", Plain)
+
+    class CallAsked(Message):
+        """A call was typed, whole and in order."""
+
+        def __init__(self, tool: str, arguments: dict[str, str]) -> None:
+            super().__init__()
+            self.tool = tool
+            self.arguments = arguments
+
+    class SubmitAsked(Message):
+        """A submission was typed: its code is in the editor."""
+
+    class Completed(Message):
+        """Completion was used."""
+
+    def __init__(self, attempt: Attempt) -> None:
+        super().__init__(id="console")
+        self._attempt = attempt
+        self._history: list[str] = []
+        self._place = 0
+        self._said = ""
+
+    def compose(self) -> ComposeResult:
+        """Lay out hint and line."""
+        yield Plain("", id="console-hint")
+        with Horizontal(id="console-row"):
+            yield Plain("❯ ", id="console-prompt")
+            yield Input(
+                placeholder="a tool call, such as search_code total — Tab completes, ↑ repeats",
+                id="console-line",
+                compact=True,
+                suggester=KnownNames(self._attempt),
+            )
+
+    def on_mount(self) -> None:
+        """Take up the lines of calls that were made before."""
+        for call in self._attempt.state.calls:
+            self._history.append(spelled(call.tool, {k: str(v) for k, v in call.arguments.items()}))
+        self._place = len(self._history)
+
+    def say(self, text: str) -> None:
+        """Show a line above the console: prices and what is under way."""
+        self._said = text
+        self.hint.update(text.replace("\n", " "))
+
+    def remember(self, line: str) -> None:
+        """Put a call into the history, wherever it was made."""
+        if not self._history or self._history[-1] != line:
+            self._history.append(line)
+        self._place = len(self._history)
+
+    @on(Input.Changed, "#console-line")
+    def explain(self, event: Input.Changed) -> None:
+        """Say what the line would cost, or how its tool is called."""
+        event.stop()
+        value = event.value.strip()
+        if not value:
+            self.say("Tools: " + ", ".join(tool.name for tool in self._attempt.offered()))
+            return
+        try:
+            tool, _ = parse(value, self._attempt.offered())
+        except RefusalError:
+            named = next((t for t in self._attempt.offered() if t.name == value.split(" ")[0]), None)
+            self.say(f"{named.usage()}: {named.description}" if named else "; ".join(self._names(value)))
+            return
+        self.say(f"{tool.usage()}  {price_words(self._attempt.price(tool), self._attempt.state)}")
+
+    def _names(self, value: str) -> list[str]:
+        found = [line.strip() for line in lines_from(self._attempt, value)[:6]]
+        return found or ["There is no such tool; Tab after the first letters completes names."]
+
+    @on(Input.Submitted, "#console-line")
+    def call(self, event: Input.Submitted) -> None:
+        """Ask for the call, or say what is wrong with it at no cost."""
+        event.stop()
+        value = event.value.strip()
+        if not value:
+            return
+        named = next((tool for tool in self._attempt.offered() if tool.name == value.split(" ")[0]), None)
+        if named is not None and named.submits:
+            self.line.value = ""
+            self.post_message(self.SubmitAsked())
+            return
+        try:
+            tool, arguments = parse(value, self._attempt.offered())
+        except RefusalError as refusal:
+            self.say(f"✘ Not called, nothing spent: {refusal}")
+            return
+        self.line.value = ""
+        self.post_message(self.CallAsked(tool.name, arguments))
+
+    def action_complete(self) -> None:
+        """Complete as far as all candidates agree, and show them."""
+        value = self.line.value
+        found = lines_from(self._attempt, value)
+        if not found:
+            self.app.bell()
+            return
+        self.post_message(self.Completed())
+        agreed = _common_start(found)
+        if len(found) > 1:
+            self.say("  ".join(line.rpartition(" ")[2] or line.strip() for line in found[:12]))
+        self.line.value = agreed if len(agreed) > len(value) else value
+        self.line.cursor_position = len(self.line.value)
+
+    def action_recall(self, by: int) -> None:
+        """Bring an earlier line back."""
+        self._place = min(len(self._history), max(0, self._place + by))
+        self.line.value = self._history[self._place] if self._place < len(self._history) else ""
+        self.line.cursor_position = len(self.line.value)
+
+    def on_key(self, event: events.Key) -> None:
+        """Escape empties the line."""
+        if event.key == "escape" and self.line.value:
+            event.stop()
+            self.line.value = ""
+
+
+def _common_start(lines: list[str]) -> str:
+    first, last = min(lines), max(lines)
+    size = next((n for n, (a, b) in enumerate(zip(first, last, strict=False)) if a != b), min(len(first), len(last)))
+    return first[:size]

@@ -1,0 +1,151 @@
+"""Pauses, the question after a time without input, and the ends that a solver chooses."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import Literal
+
+from textual.widget import Widget
+
+from gistpoint.core.attempts.engine import Attempt
+from gistpoint.core.attempts.events import SOLVER_PAUSE_REASONS, GiveUpCode, PauseReason
+from gistpoint.core.errors import UserError
+from gistpoint.core.ports import TimeSource
+from gistpoint.tui.screens.dialogs.ask import ReasonDialog, Reasoned
+from gistpoint.tui.screens.dialogs.confirm import show_error
+from gistpoint.tui.screens.dialogs.cover import IdleDialog, PauseCover
+from gistpoint.tui.screens.solve.recording import Recording
+
+IDLE_MS = 120_000
+"""Without any input for so long, the solver is asked."""
+
+_REASONS = {
+    PauseReason.BREAK: "A break",
+    PauseReason.INTERRUPTED: "Interrupted by others",
+    PauseReason.QUESTION_TO_ORGANISER: "A question to the organiser",
+    PauseReason.ENVIRONMENT_FAILURE: "Something here does not work",
+}
+_CODES = {
+    GiveUpCode.TOO_HARD: "Too hard for me",
+    GiveUpCode.UNCLEAR: "Unclear what is asked",
+    GiveUpCode.BROKEN_TASK: "The task is broken",
+    GiveUpCode.TIRED: "Tired",
+    GiveUpCode.OUT_OF_TIME: "Out of time",
+    GiveUpCode.OTHER: "Something else",
+}
+
+
+class Interruptions:
+    """Asks, records, and covers the screen meanwhile."""
+
+    def __init__(
+        self,
+        screen: Widget,
+        attempt: Attempt,
+        recording: Recording,
+        clock: TimeSource,
+        leave: Callable[[], None],
+    ) -> None:
+        self._screen, self._attempt, self._recording = screen, attempt, recording
+        self._time, self._leave = clock, leave
+        self._last_input = clock.mono_ms()
+        self._asked_since: int | None = None
+
+    # Pauses
+
+    def pause(self) -> None:
+        """Ask why, then stop the clock and cover the screen."""
+        choices = [(reason.value, _REASONS[reason]) for reason in SOLVER_PAUSE_REASONS]
+        dialog = ReasonDialog("Pause: why?", "Code and instructions are hidden until you go on.", choices, yes="Pause")
+
+        def answered(answer: Reasoned | None) -> None:
+            if answer is not None:
+                stop = partial(self._attempt.pause, PauseReason(answer.code), answer.text)
+                self._recording.do(stop, done=partial(self._on_loop, self._paused))
+
+        self._screen.app.push_screen(dialog, answered)
+
+    def cover(self) -> None:
+        """Hide everything while the attempt is paused."""
+        pause = self._attempt.state.pause
+        if pause is None:
+            return
+        self._screen.add_class("-covered")
+
+        def answered(go_on: bool | None) -> None:
+            if go_on:
+                self._recording.do(self._attempt.resume, done=partial(self._on_loop, self._resumed))
+            else:
+                self._leave()
+
+        self._screen.app.push_screen(PauseCover(pause.reason, pause.text), answered)
+
+    def _paused(self, error: Exception | None) -> None:
+        if self._told(error):
+            self.cover()
+
+    def _resumed(self, error: Exception | None) -> None:
+        if self._told(error):
+            self._screen.remove_class("-covered")
+            self.input_happened()
+
+    def _on_loop(self, then: Callable[[Exception | None], None], error: Exception | None) -> None:
+        """Go on in the event loop; called on the recording's thread, which must not wait for it."""
+        self._screen.call_next(then, error)
+
+    def _told(self, error: Exception | None) -> bool:
+        if error is None:
+            return True
+        if not isinstance(error, UserError):
+            raise error
+        show_error(self._screen.app, error)
+        return False
+
+    # Idle time
+
+    def input_happened(self) -> None:
+        """A key or the mouse was used."""
+        self._last_input = self._time.mono_ms()
+
+    def check_idle(self) -> None:
+        """Ask after a time without input; not while paused, while a call runs, or while it is asked already."""
+        state = self._attempt.state
+        if state.pause is not None or state.pending is not None or state.ended or self._asked_since is not None:
+            return
+        idle = self._time.mono_ms() - self._last_input
+        if idle >= IDLE_MS:
+            self._asked_since = self._last_input
+            self._screen.app.push_screen(IdleDialog(idle), self._idle_answered)
+
+    def _idle_answered(self, answer: Literal["worked", "away"] | None) -> None:
+        since, self._asked_since = self._asked_since, None
+        if answer is None or since is None:
+            return
+        idle = self._time.mono_ms() - since
+        self.input_happened()
+        self._recording.do(partial(self._attempt.answer_idle, idle, away=answer == "away"))
+
+    # Ends
+
+    def end(self) -> None:
+        """Ask whether to give up or to skip, and why."""
+        skipping = not self._attempt.state.calls
+        verb, title = ("skip", "Skip this task?") if skipping else ("give up", "Give up?")
+        text = f"The attempt ends and can't be resumed. If you {verb}, say why: it is part of the result."
+        choices = [(code.value, _CODES[code]) for code in GiveUpCode]
+        dialog = ReasonDialog(title, text, choices, yes=verb.capitalize(), words="More about it, in your own words")
+
+        def answered(answer: Reasoned | None) -> None:
+            if answer is None:
+                return
+            end = self._attempt.skip if skipping else self._attempt.give_up
+            self._recording.flush()
+            self._recording.do(
+                partial(end, GiveUpCode(answer.code), answer.text), done=partial(self._on_loop, self._ended)
+            )
+
+        self._screen.app.push_screen(dialog, answered)
+
+    def _ended(self, error: Exception | None) -> None:
+        self._told(error)

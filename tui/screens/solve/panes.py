@@ -1,0 +1,138 @@
+"""The panes of the solve screen: where they stand, what they show of the state, and which has the focus."""
+
+from __future__ import annotations
+
+from textual import on
+from textual.app import ComposeResult
+from textual.containers import Horizontal, Vertical
+from textual.getters import query_one
+from textual.widget import Widget
+from textual.widgets import ContentSwitcher, Footer, TextArea
+
+from gistpoint.core.attempts.engine import Attempt
+from gistpoint.core.ports import TimeSource
+from gistpoint.tui.screens.dialogs.ask import TextDialog
+from gistpoint.tui.screens.solve.brief_pane import BriefPane
+from gistpoint.tui.screens.solve.code_pane import CodePane
+from gistpoint.tui.screens.solve.console import Console
+from gistpoint.tui.screens.solve.editor_pane import EditorPane
+from gistpoint.tui.screens.solve.files_pane import FilesPane
+from gistpoint.tui.screens.solve.recorded import RecordedScreen
+from gistpoint.tui.screens.solve.results_pane import ResultsPane
+from gistpoint.tui.screens.solve.status import PaneTab, PaneTabs, RunLine
+from gistpoint.tui.view_models import allowed, shown_sources
+from gistpoint.tui.widgets.budget_bar import BudgetBar
+from gistpoint.tui.widgets.code_view import CodeView
+
+_FOCUS = {
+    "brief": "#brief-view",
+    "files": "#known",
+    "code": "#code-view",
+    "console": "#console-line",
+    "editor": "#function-editor",
+    "results": "#calls",
+    "notes": "#notes",
+}
+_READING = ("brief", "code", "results", "notes")
+
+
+class PanesScreen(RecordedScreen):
+    """Lays out the panes and draws the attempt's state in them."""
+
+    bar = query_one(BudgetBar)
+    tabs = query_one(PaneTabs)
+    run_line = query_one(RunLine)
+    reading = query_one("#reading", ContentSwitcher)
+    files = query_one(FilesPane)
+    code = query_one(CodePane)
+    editor = query_one(EditorPane)
+    results = query_one(ResultsPane)
+    console = query_one(Console)
+
+    def __init__(self, attempt: Attempt, clock: TimeSource) -> None:
+        super().__init__(attempt)
+        self._time = clock
+
+    def compose(self) -> ComposeResult:
+        """Lay out budgets, panes and console."""
+        state = self._attempt.state
+        yield BudgetBar()
+        yield PaneTabs()
+        with Horizontal(id="work"):
+            yield FilesPane()
+            with ContentSwitcher(initial="brief", id="reading"):
+                yield BriefPane(self._attempt.task)
+                yield CodePane()
+                yield ResultsPane(self.start_of, self._attempt.judgements.get)
+                with Vertical(id="notes-pane"):
+                    yield TextArea(state.notes, id="notes", soft_wrap=True, placeholder="Notes to yourself: kept")
+            yield EditorPane(self._attempt.task, state)
+        yield RunLine()
+        yield Console(self._attempt)
+        yield Footer(show_command_palette=False)
+
+    def start_of(self, name: str) -> str:
+        """Return the code that a function's buffer starts with."""
+        return self.editor.start_of(name)
+
+    def draw(self) -> None:
+        """Show the attempt as it is now."""
+        state = self._attempt.state
+        suspects = [suspect.name for suspect in state.suspects]
+        self.files.tree_view.update_from(state.knowledge, suspects=suspects)
+        self.code.update_from(state)
+        self.editor.update_from(state)
+        self.results.update_from(state)
+        self.draw_clock()
+
+    def draw_clock(self) -> None:
+        """Show budgets and clock as they stand now."""
+        state = self._attempt.state
+        clock = state.clock.at(self._time.mono_ms(), self._time.utc_ms())
+        self.bar.update_from(state, clock, backend=self._attempt.judge.runner.backend)
+
+    def pane_entered(self, pane: str) -> None:
+        """Mark the name of the pane that has the focus."""
+        self.tabs.mark(pane)
+
+    def show_last_source(self) -> None:
+        """Show the code that was read last."""
+        for call in reversed(self._attempt.state.calls):
+            shown = shown_sources(call)
+            if shown is not None:
+                self.code.show(shown)
+                return
+
+    # Panes
+
+    def action_pane(self, pane: str) -> None:
+        """Show a pane and put the focus into it."""
+        if pane in _READING:
+            self.reading.current = "notes-pane" if pane == "notes" else pane
+        if pane != "console":
+            for name in ("files", "reading", "editor"):
+                self.set_class(name == (pane if pane in ("files", "editor") else "reading"), f"-shows-{name}")
+        if pane == "editor":
+            self.editor.switcher.current = "function-editor"
+        self.call_after_refresh(self.query_one(_FOCUS[pane], Widget).focus)
+
+    @on(PaneTab.Clicked)
+    def tab_clicked(self, message: PaneTab.Clicked) -> None:
+        """Go to a pane by the mouse."""
+        self.action_pane(message.pane)
+
+    def action_find(self) -> None:
+        """Search in the text that has the focus, else in the code."""
+        if not allowed(self._attempt.state, "search"):
+            self.notify("Searching in what was shown is switched off in this study.")
+            return
+        view = self.focused if isinstance(self.focused, CodeView) else self.code.view
+
+        def answered(words: str | None) -> None:
+            if words is None:
+                return
+            count = view.search(words)
+            if words:
+                self.console.say(f"{count} found; n and N go through them" if count else f"Not found: {words}")
+
+        self.app.push_screen(TextDialog("Find in this text", placeholder="text, upper or lower case"), answered)

@@ -1,0 +1,92 @@
+"""Writes what the solver does beside tool calls, in order, on a thread of its own: a slow disk never stops a key."""
+
+from __future__ import annotations
+
+import queue
+import threading
+from collections.abc import Callable
+
+from gistpoint.core.attempts.engine import Attempt
+from gistpoint.core.attempts.events import Pane
+from gistpoint.core.errors import AttemptError
+
+EDIT_SECONDS = 1.0
+"""Half-written code and notes are kept at most this often, and whenever the pane is left."""
+
+
+class Recording:
+    """A queue in front of the engine's events that are not calls; `on_error` gets what goes wrong, on the thread."""
+
+    def __init__(self, attempt: Attempt, on_error: Callable[[Exception], None]) -> None:
+        self._attempt = attempt
+        self._on_error = on_error
+        self._queue: queue.SimpleQueue[Callable[[], None] | None] = queue.SimpleQueue()
+        self._comforts: dict[str, int] = {}
+        self._edits: dict[str, str] = {}
+        self._notes: str | None = None
+        self._thread = threading.Thread(target=self._work, name="recording", daemon=True)
+        self._thread.start()
+
+    def do(self, action: Callable[[], None], *, done: Callable[[Exception | None], None] | None = None) -> None:
+        """Run `action` behind everything that waits; `done` is called on the thread with what it raised."""
+
+        def body() -> None:
+            error: Exception | None = None
+            try:
+                action()
+            except Exception as raised:
+                error = raised
+            if done is not None:
+                done(error)
+            elif error is not None and not isinstance(error, AttemptError):
+                self._on_error(error)
+
+        self._queue.put(body)
+
+    def view(self, pane: Pane) -> None:
+        """Say what has the focus."""
+        self.do(lambda: self._attempt.view(pane))
+
+    def heartbeat(self) -> None:
+        """Say that the attempt is alive."""
+        self.do(self._attempt.heartbeat)
+
+    def comfort(self, kind: str) -> None:
+        """Count a comfort; written with the next flush."""
+        self._comforts[kind] = self._comforts.get(kind, 0) + 1
+
+    def edited(self, buffer: str, text: str) -> None:
+        """Remember half-written code; written with the next flush."""
+        self._edits[buffer] = text
+
+    def noted(self, text: str) -> None:
+        """Remember the notes; written with the next flush."""
+        self._notes = text
+
+    def flush(self) -> None:
+        """Write what was remembered since the last time."""
+        comforts, edits, notes = self._comforts, self._edits, self._notes
+        self._comforts, self._edits, self._notes = {}, {}, None
+        attempt = self._attempt
+        if not (comforts or edits or notes is not None):
+            return
+
+        def body() -> None:
+            for buffer, text in edits.items():
+                attempt.edit(buffer, text)
+            if notes is not None:
+                attempt.note(notes)
+            for kind, times in comforts.items():
+                attempt.comfort(kind, times)
+
+        self.do(body)
+
+    def close(self) -> None:
+        """Write everything that waits, then stop."""
+        self.flush()
+        self._queue.put(None)
+        self._thread.join(timeout=10)
+
+    def _work(self) -> None:
+        while (body := self._queue.get()) is not None:
+            body()

@@ -1,0 +1,310 @@
+"""Solve: an attempt under way, its panes, budgets and clock."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, ClassVar
+
+from textual import on
+from textual.binding import BindingType
+from textual.widgets import TextArea, Tree
+from textual.worker import Worker
+
+from gistpoint.core.attempts.engine import Attempt
+from gistpoint.core.errors import UserError
+from gistpoint.core.ports import TimeSource
+from gistpoint.tui.keys import Scope, bindings_of
+from gistpoint.tui.known import call_of, shown_function
+from gistpoint.tui.screens.dialogs.confirm import ConfirmDialog, show_error
+from gistpoint.tui.screens.solve.call_desk import CallDesk
+from gistpoint.tui.screens.solve.calls import CallBridge, CallFailed, CallFinished, CallProgressed, StateChanged
+from gistpoint.tui.screens.solve.code_pane import CodePane
+from gistpoint.tui.screens.solve.console import Console
+from gistpoint.tui.screens.solve.interruptions import Interruptions
+from gistpoint.tui.screens.solve.panes import PanesScreen
+from gistpoint.tui.screens.solve.playing import Playback, StepPlayed
+from gistpoint.tui.screens.solve.recorded import PANE_EVENTS
+from gistpoint.tui.screens.solve.recording import EDIT_SECONDS
+from gistpoint.tui.view_models import price_words, shown_sources, shows_evidence, target_name
+from gistpoint.tui.widgets.knowledge_tree import KnowledgeTree
+
+BREAKPOINTS: list[tuple[int, str]] | None = [(0, "-narrow"), (110, "-wide"), (150, "-very-wide")]
+"""One region; files beside it; and the editor as well."""
+
+SUBMITTING = ("submit_attempt", "replace_function")
+"""Tools whose calls run the tests."""
+
+
+class SolveScreen(PanesScreen):
+    """The attempt; dismissed with `ended`, or with `left` where it can be resumed."""
+
+    CSS_PATH = "solve.tcss"
+    BINDINGS: ClassVar[list[BindingType]] = [*bindings_of(Scope.SOLVE)]
+    HORIZONTAL_BREAKPOINTS = BREAKPOINTS
+    HELP_PAGE = "solve"
+    SCOPES = (Scope.SOLVE, Scope.CONSOLE, Scope.FILES, Scope.CODE, Scope.EDITOR, Scope.RESULTS)
+
+    def __init__(
+        self, attempt: Attempt, clock: TimeSource, *, play: tuple[Sequence[Mapping[str, Any]], float] | None = None
+    ) -> None:
+        """`play` are recorded steps, and how many times as fast to play them."""
+        super().__init__(attempt, clock)
+        self._bridge = CallBridge(self, attempt, self._in_thread)
+        self._desk = CallDesk(self, attempt, self._bridge, self._begun, lambda: self.busy)
+        self._interruptions = Interruptions(self, attempt, self._recording, clock, self.action_leave)
+        self._stopped = False
+        self._playback = Playback(self, attempt, *play) if play is not None else None
+
+    def on_mount(self) -> None:
+        """Show what the attempt holds so far, go where its solver was, and go on with what was under way."""
+        self.run_line.display = False
+        self.draw()
+        self.show_last_source()
+        self.set_interval(EDIT_SECONDS, self._second)
+        pane = next(name for name, event in PANE_EVENTS.items() if event is self._attempt.state.pane)
+        self.action_pane(pane)
+        if self._attempt.state.pause is not None:
+            self._interruptions.cover()
+        if self._attempt.state.pending is not None:
+            self._begun("finishing what was under way", self._attempt.state.pending.tool in SUBMITTING)
+            self._bridge.finish_pending()
+        if self._playback is not None:
+            self._playback.start()
+            self.console.say("▶ A recorded attempt is played, through the real tools and tests. Ctrl+L leaves it.")
+
+    def _in_thread(self, body: Callable[[], None]) -> Worker[None]:
+        return self.run_worker(body, thread=True, group="call", exit_on_error=False)
+
+    def _second(self) -> None:
+        self._recording.flush()
+        if self._playback is None:
+            self._interruptions.check_idle()
+        self.draw_clock()
+
+    # Drawing
+
+    @on(StateChanged)
+    def state_changed(self) -> None:
+        """Draw what has changed; leave where the attempt is over."""
+        self.draw()
+        self._leave_if_over()
+
+    # Calls
+
+    @on(Console.CallAsked)
+    @on(CodePane.CallAsked)
+    def call_asked(self, message: Console.CallAsked | CodePane.CallAsked) -> None:
+        """Call what was typed or pointed at."""
+        self._desk.ask(message.tool, message.arguments)
+
+    @on(KnowledgeTree.ListFolder)
+    def list_folder(self, message: KnowledgeTree.ListFolder) -> None:
+        """An unlisted folder is listed."""
+        self._desk.ask("list_directory", {"path": message.path})
+
+    @on(KnowledgeTree.OpenFile)
+    def open_file(self, message: KnowledgeTree.OpenFile) -> None:
+        """An unread file is read."""
+        self._desk.ask("read_file", {"file_path": message.path})
+
+    @on(KnowledgeTree.OpenFunction)
+    def open_function(self, message: KnowledgeTree.OpenFunction) -> None:
+        """A function is shown from a file that was read, else read."""
+        self._reopen_function(message.function)
+
+    @on(KnowledgeTree.ShowAgain)
+    def show_again(self, message: KnowledgeTree.ShowAgain) -> None:
+        """What was shown is shown again, free of charge."""
+        call = call_of(self._attempt.state, message.call_id)
+        if "::" in message.place:
+            self._reopen_function(message.place)
+        elif call is not None and (shown := shown_sources(call)) is not None:
+            self.code.show(shown)
+            self.action_pane("code")
+            self._recording.comfort("reopen")
+
+    def _reopen_function(self, name: str) -> None:
+        self.code.go_to_function(name)
+        if shown_function(self._attempt.state, name) is not None:
+            self.action_pane("code")
+
+    @on(Tree.NodeHighlighted)
+    def tell_price(self, event: Tree.NodeHighlighted[object]) -> None:
+        """Say what opening the node at the cursor costs."""
+        tree = self.files.tree_view
+        if self._pane == "files" and tree.place is not None:
+            tool = next((t for t in self._attempt.offered() if not t.submits), None)
+            if tool is not None:
+                words = price_words(self._attempt.price(tool), self._attempt.state)
+                self.console.say(f"{tree.place.name or 'the repository'}: what was not shown yet {words}")
+
+    def _begun(self, words: str, runs_tests: bool) -> None:
+        self.console.remember(words)
+        self.console.say(f"… {words}")
+        if runs_tests:
+            self.run_line.begin(f"… {words}")
+        self.refresh_bindings()
+
+    @on(CallProgressed)
+    def progressed(self, message: CallProgressed) -> None:
+        """Show how far the tests are; what fails only where more than the answer may be shown."""
+        evidence = shows_evidence(self._attempt.state)
+        self.run_line.progress(message.progress, message.failed if evidence else None)
+
+    @on(CallFinished)
+    def finished(self, message: CallFinished) -> None:
+        """Show the answer where it belongs."""
+        self.run_line.end()
+        self.refresh_bindings()
+        self.draw()
+        if message.result is not None:
+            self._show_answer(message.result.call_id, message.tool)
+        self._leave_if_over()
+
+    def _show_answer(self, call_id: str, tool: str) -> None:
+        call = call_of(self._attempt.state, call_id)
+        if call is None:
+            return
+        self.results.show_call(call_id)
+        lines = (call.text or "").split("\n")
+        self.console.say(f"{'✘ ' if call.refused else ''}{lines[0]}  {lines[-1]}")
+        shown = shown_sources(call)
+        if shown is not None:
+            self.code.show(shown)
+        typing = self._pane == "console"
+        if tool == "list_directory" and not call.refused and self._pane == "files":
+            return
+        pane = "results" if shown is None else "code"
+        self.action_pane(pane)
+        if typing:
+            self.action_pane("console")
+
+    @on(StepPlayed)
+    def step_played(self, message: StepPlayed) -> None:
+        """Show what a recorded attempt has done."""
+        self.draw()
+        step = message.step
+        if message.result is not None:
+            submission = self._attempt.state.submissions[-1:]
+            if submission and submission[0].call_id == message.result.call_id:
+                replacement = submission[0].replacement
+                self.editor.show_code(f"{replacement.path}::{replacement.qualname}", replacement.code)
+            self._show_answer(message.result.call_id, str(step["tool"]))
+        elif step["kind"] == "note":
+            self.query_one("#notes", TextArea).text = self._attempt.state.notes
+            self.action_pane("notes")
+        self._leave_if_over()
+
+    @on(CallFailed)
+    def failed(self, message: CallFailed) -> None:
+        """Say why no call could be made; anything unexpected goes on as a crash."""
+        self.run_line.end()
+        self.refresh_bindings()
+        if not isinstance(message.error, UserError):
+            raise message.error
+        show_error(self.app, message.error)
+
+    def _leave_if_over(self) -> None:
+        if self._attempt.state.ended and not self._bridge.busy and not self._stopped:
+            self.stop()
+            while self.app.screen is not self and len(self.app.screen_stack) > 1:
+                self.app.pop_screen()
+            self.dismiss("ended")
+
+    # Functions
+
+    @on(CodePane.FunctionAsked)
+    def function_asked(self, message: CodePane.FunctionAsked) -> None:
+        """Edit a function, or mark it."""
+        if message.what == "suspect":
+            marked = all(s.name != message.name for s in self._attempt.state.suspects)
+            self._recording.do(lambda: self._attempt.suspect(message.name, marked=marked))
+            return
+        target = target_name(self._attempt.task)
+        if target and message.name != target:
+            self.notify(f"Only {target} may be changed in this task.", severity="warning")
+        elif not target and not self.start_of(message.name):
+            self.notify("Its source was not shown yet: read it first.", severity="warning")
+        else:
+            self.editor.open(message.name)
+            self.action_pane("editor")
+
+    # The attempt
+
+    @on(Console.SubmitAsked)
+    def action_submit(self) -> None:
+        """Run the tests on the code in the editor."""
+        self.editor.editor.flush()
+        if not self.editor.buffer:
+            self.notify("The editor holds no function yet: read one and press e on it.", severity="warning")
+            return
+        self._desk.submit(self.editor.buffer, self.editor.code)
+
+    def action_pause(self) -> None:
+        """Stop the clock, with a reason."""
+        if self._bridge.busy:
+            self.notify("A call is under way: pause when it has answered.", severity="warning")
+        else:
+            self._interruptions.pause()
+
+    def action_end(self) -> None:
+        """Give up, or skip where nothing was called."""
+        if self._bridge.busy:
+            self.notify("A call is under way: wait for it, or cancel it.", severity="warning")
+        else:
+            self._interruptions.end()
+
+    def action_cancel_run(self) -> None:
+        """Stop the running tests, after a warning."""
+        question = ConfirmDialog(
+            "Cancel the test run?",
+            "The submission counts all the same, with score 0.",
+            yes="Cancel the run",
+            no="Let it run",
+            careful=True,
+        )
+
+        def answered(yes: bool | None) -> None:
+            if yes:
+                self._bridge.cancel()
+
+        self.app.push_screen(question, answered)
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """Cancelling is possible only while tests run."""
+        if action == "cancel_run":
+            return self.is_mounted and self._bridge.busy and self.run_line.display
+        return True
+
+    def action_leave(self) -> None:
+        """Go home; the attempt stays as it is."""
+        if self._bridge.busy and not self.playing:
+            self.notify("A call is under way: wait for it, or cancel it.", severity="warning")
+            return
+        self.stop()
+        self.dismiss("left")
+
+    @property
+    def busy(self) -> bool:
+        """Whether a call is under way, or a recorded attempt is played."""
+        return self._bridge.busy or self.playing
+
+    @property
+    def playing(self) -> bool:
+        """Whether a recorded attempt is played."""
+        return self._playback is not None and self._playback.running
+
+    def input_happened(self) -> None:
+        """A key or the mouse was used."""
+        self._interruptions.input_happened()
+
+    def stop(self) -> None:
+        """Write everything that waits; nothing is recorded from here on."""
+        if not self._stopped:
+            self._stopped = True
+            if self._playback is not None:
+                self._playback.stop()
+            if self.editor.changed:
+                self._recording.edited(self.editor.buffer, self.editor.code)
+            self._bridge.close()
+            self._recording.close()

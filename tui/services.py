@@ -1,0 +1,43 @@
+"""What the screens and the commands work with; `cli` puts it together, and nothing else does."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from gistpoint.core.attempts.identity import Enrolment
+from gistpoint.core.attempts.judging import Judge
+from gistpoint.core.locations import Locations
+from gistpoint.core.ports import Runner, TimeSource
+from gistpoint.core.tasks.folder import read_answer
+from gistpoint.core.tasks.model import Task
+from gistpoint.sessions.attempts import AttemptStore, OpenAttempt
+from gistpoint.sessions.tasks import TaskStore
+
+
+@dataclass(frozen=True, slots=True)
+class Services:
+    """The stores and the way to a runner for a task."""
+
+    locations: Locations
+    tasks: TaskStore
+    attempts: AttemptStore
+    clock: TimeSource
+    runner_for: Callable[[Task], Runner]
+    """Chooses the isolation and makes the runner. Raises `SandboxUnavailableError` where consent or a backend is
+    missing; may take a while, and is called off the event loop."""
+    enrolment: Enrolment = field(default_factory=Enrolment)
+    """What a new attempt is started as."""
+
+    def start(self, task: Task) -> OpenAttempt:
+        """Begin an attempt of a task."""
+        return self.attempts.start(task, self._judge(task), self.enrolment)
+
+    def resume(self, attempt_id: str) -> OpenAttempt:
+        """Go on with an attempt."""
+        summary = self.attempts.summary(attempt_id)
+        task = self.tasks.find(summary.task_id)
+        return self.attempts.resume(attempt_id, task, self._judge(task))
+
+    def _judge(self, task: Task) -> Judge:
+        return Judge(task, read_answer(task), self.runner_for(task))

@@ -1,0 +1,101 @@
+"""What the summary of an attempt says, computed from its state, task and answer. Pure."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from gistpoint.core.attempts.state import AttemptState, Submission
+from gistpoint.core.tasks.model import Answer, Mode, Target, Task
+from gistpoint.tui.view_models import END_WORDS, clock_rows, duration, isolation_warning, submission_words
+
+Rows = list[tuple[str, str]]
+
+
+@dataclass(frozen=True, slots=True)
+class Compared:
+    """A corrupted function: as it was at the end of the attempt, and as it should be."""
+
+    label: str
+    yours: str
+    true: str
+    legend: str
+
+
+def headline(state: AttemptState) -> str:
+    """Return the result in one line."""
+    if state.ending is None:
+        return "… not ended"
+    words = END_WORDS.get(state.ending.reason, state.ending.reason)
+    score = f"   score {state.last.score or 0:.3f}" if state.last is not None else "   nothing was submitted"
+    return f"{words}{score}   working time {duration(state.clock.active)}"
+
+
+def compared(answer: Answer, state: AttemptState) -> tuple[Compared, ...]:
+    """Return each corrupted function as the solver left it beside the true one."""
+    return tuple(_compared(target, state) for target in answer.targets)
+
+
+def _compared(target: Target, state: AttemptState) -> Compared:
+    submitted = [
+        s.replacement.code
+        for s in state.submissions
+        if s.replacement.path == target.path and s.replacement.qualname == target.qualname
+    ]
+    mark = "✔ changed" if submitted else "✘ never touched"
+    yours = submitted[-1] if submitted else target.corrupted
+    whose = "- as you wrote it last" if submitted else "- as it was given to you, for you never replaced it"
+    return Compared(
+        f"{mark}  {target.name}", _ended(yours), _ended(target.original), f"{target.name}:  {whose}   + as it should be"
+    )
+
+
+def _ended(text: str) -> str:
+    return f"{text.rstrip()}\n"
+
+
+def summary_rows(task: Task, state: AttemptState) -> list[tuple[str, Rows]]:
+    """Return titled groups of named values."""
+    groups = [("Outcome", _outcome(task, state)), ("Time", clock_rows(state.clock)), ("Budgets", _budgets(state))]
+    if state.submissions:
+        groups.append(
+            ("Submissions", [(f"{s.number}: {s.replacement.qualname}", _submitted(s)) for s in state.submissions])
+        )
+    if state.comforts:
+        groups.append(("Comforts that a model does not have", [(k, f"{n} times") for k, n in state.comforts.items()]))
+    return groups
+
+
+def _submitted(submission: Submission) -> str:
+    return f"{submission_words(submission)}, at {duration(submission.at_ms)}"
+
+
+def _outcome(task: Task, state: AttemptState) -> Rows:
+    rows: Rows = [("Task", f"{task.short_id}, {'several' if task.several else task.mode.value}")]
+    ending = state.ending
+    if ending is not None:
+        rows.append(("End", END_WORDS.get(ending.reason, ending.reason)))
+        if ending.code:
+            rows.append(("Reason", ending.code.replace("_", " ")))
+        if ending.text:
+            rows.append(("In your words", ending.text))
+    if task.mode is Mode.DISCOVERY and state.last is not None:
+        rows.append(("Corrupted functions changed", str(len(state.last.changed))))
+    best = state.best
+    if best is not None and best is not state.last:
+        rows.append(("Best submission", f"number {best.number}, score {best.score or 0:.3f}"))
+    if state.suspects:
+        rows.append(("Suspects", ", ".join(suspect.name for suspect in state.suspects)))
+    warning = isolation_warning(state)
+    if warning:
+        rows.append(("Isolation", warning))
+    rows.append(("Attempt", state.attempt_id))
+    return rows
+
+
+def _budgets(state: AttemptState) -> Rows:
+    budgets, left = state.budgets, state.remaining
+    return [
+        ("Tool uses", f"{budgets.tool_uses - left.tool_uses} of {budgets.tool_uses}"),
+        ("Submissions", f"{budgets.submissions - left.submissions} of {budgets.submissions}"),
+        ("Calls", str(len(state.calls))),
+    ]

@@ -1,0 +1,101 @@
+"""The themes: one dark and one light of our own, and the terminal's 16 colours; all of Textual's can be chosen too."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+
+from textual.app import App
+from textual.theme import Theme
+
+DARK = Theme(
+    name="gistpoint-dark",
+    primary="#6FA8DC",
+    secondary="#8AB8A8",
+    accent="#C9A0DC",
+    warning="#E6B450",
+    error="#EF7A72",
+    success="#8CC570",
+    foreground="#DDE1E6",
+    background="#14181D",
+    surface="#1A1F26",
+    panel="#232A33",
+    dark=True,
+    variables={
+        "block-cursor-background": "#2F4A66",
+        "block-cursor-foreground": "#FFFFFF",
+        "block-cursor-blurred-background": "#26313D",
+        "footer-key-foreground": "#E6B450",
+        "scrollbar": "#3A4653",
+        "scrollbar-hover": "#4C5B6B",
+        "scrollbar-active": "#6FA8DC",
+        "scrollbar-background": "#1A1F26",
+        "border": "#6FA8DC",
+        "border-blurred": "#3A4653",
+    },
+)
+
+LIGHT = Theme(
+    name="gistpoint-light",
+    primary="#1F5F99",
+    secondary="#2F6B5B",
+    accent="#7A3E9D",
+    warning="#8A5A00",
+    error="#B3261E",
+    success="#2E6B1F",
+    foreground="#1C2126",
+    background="#FBFAF7",
+    surface="#F3F1EC",
+    panel="#E6E3DB",
+    dark=False,
+    variables={
+        "block-cursor-background": "#CFE0F0",
+        "block-cursor-foreground": "#101418",
+        "block-cursor-blurred-background": "#E3E8EC",
+        "footer-key-foreground": "#8A5A00",
+        "scrollbar": "#C6C1B6",
+        "scrollbar-hover": "#AAA498",
+        "scrollbar-active": "#1F5F99",
+        "scrollbar-background": "#F3F1EC",
+        "border": "#1F5F99",
+        "border-blurred": "#C6C1B6",
+    },
+)
+
+TERMINAL_DARK, TERMINAL_LIGHT = "ansi-dark", "ansi-light"
+"""Textual's themes of the terminal's own 16 colours."""
+
+OWN = (DARK, LIGHT)
+DEFAULT = DARK.name
+
+
+def theme_named(wanted: str, environment: Mapping[str, str] | None = None) -> str:
+    """Return the name of the theme for `dark`, `light`, `terminal`, `terminal-light` or a theme's own name.
+
+    Empty means the default: the terminal's colours where `NO_COLOR` is set or the terminal says it has but 16, dark
+    elsewhere. With `NO_COLOR` Textual takes all colour out of any theme; that one then leaves the background alone.
+    """
+    env = os.environ if environment is None else environment
+    known = {
+        "dark": DARK.name,
+        "light": LIGHT.name,
+        "terminal": TERMINAL_DARK,
+        "terminal-light": TERMINAL_LIGHT,
+    }
+    if wanted:
+        return known.get(wanted, wanted)
+    return TERMINAL_DARK if env.get("NO_COLOR") is not None or _has_16_colours(env) else DEFAULT
+
+
+def install_themes(app: App[object], wanted: str = "") -> None:
+    """Make the themes known to the app and choose one; an unknown name gives the default."""
+    for theme in OWN:
+        app.register_theme(theme)
+    name = theme_named(wanted)
+    app.theme = name if name in app.available_themes else DEFAULT
+
+
+def _has_16_colours(environment: Mapping[str, str]) -> bool:
+    if environment.get("COLORTERM", "") in ("truecolor", "24bit"):
+        return False
+    return environment.get("TERM", "") in ("linux", "ansi", "vt100", "vt220", "xterm-16color", "cygwin")

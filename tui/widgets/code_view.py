@@ -1,0 +1,249 @@
+"""Source code to read: line numbers, marks, syntax colour, search, at any length."""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right
+from collections.abc import Mapping
+from typing import ClassVar
+
+from textual.binding import Binding, BindingType
+from textual.message import Message
+from textual.worker import get_current_worker
+
+from gistpoint.tui.widgets.line_view import LineView
+from gistpoint.tui.widgets.row_view import Span
+from gistpoint.tui.widgets.syntax import ANSI_STYLES, KINDS, STYLES, LineTokens, tokens_by_line
+from gistpoint.tui.widgets.text_lines import TextLines
+from gistpoint.tui.widgets.text_search import Matches, find_all
+
+MATCH = "bold underline $text-warning on $warning-muted"
+ANSI_MATCH = "bold underline ansi_black on ansi_yellow"
+CURRENT_MATCH = "bold reverse $text-warning"
+
+
+class CodeView(LineView):
+    """Code with a gutter; `load` shows another text, `search` finds in it, the cursor names a line and a word."""
+
+    DEFAULT_CSS = """
+    CodeView { scrollbar-size-vertical: 1; scrollbar-size-horizontal: 1; }
+    """
+    HELP = "Arrows, page keys, home, end, g and G move; n and N go through what a search found; w wraps; y copies."
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("n", "next_match", "Next match", show=False, id="code.next_match"),
+        Binding("N", "previous_match", "Previous match", show=False, id="code.previous_match"),
+    ]
+
+    class CursorMoved(LineView.CursorMoved):
+        """The cursor stands on another line."""
+
+    class Comfort(LineView.Comfort):
+        """Something that costs no budget was used, see `LineView.Comfort`."""
+
+    class _Coloured(Message):
+        """More lines have their colours."""
+
+        def __init__(self, tokens: list[LineTokens], first: int, last: int) -> None:
+            super().__init__()
+            self.tokens = tokens
+            self.first = first
+            self.last = last
+
+    def __init__(self, *, name: str | None = None, id: str | None = None, classes: str | None = None) -> None:
+        super().__init__(name=name, id=id, classes=classes)
+        self._tokens: list[LineTokens] = []
+        self._matches = Matches()
+        self._match: int | None = None
+        self._pattern: tuple[str, bool] = ("", False)
+        self._marks: Mapping[int, str] = {}
+        self.numbers = True
+        """Whether the gutter has line numbers."""
+
+    def load(self, text: str, *, language: str | None = "python", first_line: int = 1, title: str = "") -> None:
+        """Show `text` with its first line numbered `first_line`; colours follow from a thread."""
+        self._forget_search()
+        self._marks = {}
+        self.show_text(text, first_line=first_line, title=title)
+        self.colour(language)
+
+    def clear(self) -> None:
+        """Show nothing."""
+        self.load("", language=None)
+
+    @property
+    def marks(self) -> Mapping[int, str]:
+        """One-cell glyphs in the gutter, by line as numbered in the file."""
+        return self._marks
+
+    @marks.setter
+    def marks(self, marks: Mapping[int, str]) -> None:
+        self._marks = dict(marks)
+        self.redraw()
+
+    # Colour
+
+    def colour(self, language: str | None) -> None:
+        """Find the tokens of the text in a thread; None for none."""
+        self.workers.cancel_group(self, "colour")
+        tokens: list[LineTokens] = []
+        self._tokens = tokens
+        lines = self.lines
+        if language is not None and self.is_attached:
+            self.run_worker(
+                lambda: self._find_tokens(lines, language, tokens),
+                thread=True,
+                group="colour",
+                exit_on_error=False,
+            )
+
+    def _find_tokens(self, lines: TextLines, language: str, tokens: list[LineTokens]) -> None:
+        worker = get_current_worker()
+        for chunk in tokens_by_line(lines, language, lambda: worker.is_cancelled):
+            if worker.is_cancelled:
+                return
+            first = len(tokens)
+            tokens.extend(chunk)
+            self.post_message(self._Coloured(tokens, first, len(tokens)))
+
+    def on_code_view__coloured(self, message: _Coloured) -> None:
+        """Draw the lines in sight anew if they are among those that have their colours now."""
+        message.stop()
+        if message.tokens is self._tokens:
+            self.rows_changed(self.rows.row_of(message.first), self.rows.row_of(message.last - 1))
+
+    # Drawing
+
+    def gutter_width(self) -> int:
+        """Two cells for marks, the numbers, and a space."""
+        if not self.numbers:
+            return 2
+        return max(3, len(str(self.first_line + len(self.lines) - 1))) + 3
+
+    def line_gutter(self, line: int, *, continued: bool) -> list[tuple[str, str]]:
+        """Cursor, mark and number of a line; a folded line has its number once."""
+        here = line == self.cursor_index
+        cursor = ("▸" if here and not continued else " ", "bold $text-primary")
+        mark = (" " if continued else self._marks.get(line + self.first_line, " "), "bold $text-warning")
+        if not self.numbers:
+            return [cursor, mark]
+        width = self.gutter_width() - 3
+        number = "↪".rjust(width) if continued else str(line + self.first_line).rjust(width)
+        return [cursor, mark, (f"{number} ", "bold" if here else "$foreground 60%")]
+
+    def spans(self, line: int, start: int, end: int) -> list[Span]:
+        """Colours, then matches."""
+        found: list[Span] = []
+        tokens = self.line_tokens(line)
+        if tokens:
+            styles = ANSI_STYLES if self.app.native_ansi_color else STYLES
+            for place in range(0, len(tokens), 3):
+                first, last, kind = tokens[place : place + 3]
+                style = styles.get(KINDS[kind])
+                if style is not None and last > start and first < end:
+                    found.append((max(first, start), min(last, end), self.overlay(style)))
+        if self._matches:
+            found.extend(self._match_spans(line, start, end))
+        return found
+
+    def line_tokens(self, line: int) -> LineTokens | None:
+        """Return the tokens of a line (by index) if they were found yet."""
+        return self._tokens[line] if line < len(self._tokens) else None
+
+    def _match_spans(self, line: int, start: int, end: int) -> list[Span]:
+        offset = self.lines.starts[line]
+        matches, found = self._matches, list[Span]()
+        usual = ANSI_MATCH if self.app.native_ansi_color else MATCH
+        place = bisect_right(matches.ends, offset + start)
+        beyond = bisect_left(matches.starts, offset + end)
+        for index in range(place, beyond):
+            style = CURRENT_MATCH if index == self._match else usual
+            first, last = matches.starts[index] - offset, matches.ends[index] - offset
+            found.append((max(first, start), min(last, end), self.overlay(style)))
+        return found
+
+    # Search
+
+    def search(self, pattern: str, *, regex: bool = False) -> int:
+        """Find and highlight `pattern`; return how many times it occurs, 0 for an empty one.
+
+        Literal text is found whatever its case. The cursor goes to the first match at or behind it. Raises
+        `text_search.PatternError` for a regular expression that is not one, or takes too long.
+        """
+        self._forget_search()
+        self._matches = find_all(self.text, pattern, regex=regex)
+        self._pattern = (pattern, regex)
+        if self._matches:
+            here = self.lines.starts[self.cursor_index] + self.cursor_column
+            self._show_match(bisect_left(self._matches.starts, here) % len(self._matches))
+        self.redraw()
+        if pattern:
+            self.comfort("search")
+        return len(self._matches)
+
+    @property
+    def match_place(self) -> tuple[int, int]:
+        """The current match (from 1, 0 for none) and how many there are."""
+        return (0 if self._match is None else self._match + 1), len(self._matches)
+
+    def next_match(self) -> bool:
+        """Go to the next match, around the end; False where there is none."""
+        return self._step_match(1)
+
+    def previous_match(self) -> bool:
+        """Go to the match before, around the start; False where there is none."""
+        return self._step_match(-1)
+
+    def action_next_match(self) -> None:
+        """Go to the next match."""
+        self.next_match()
+
+    def action_previous_match(self) -> None:
+        """Go to the match before."""
+        self.previous_match()
+
+    def _step_match(self, by: int) -> bool:
+        if not self._matches:
+            return False
+        self._show_match(((self._match or 0) + by) % len(self._matches))
+        self.redraw()
+        self.comfort("search")
+        return True
+
+    def _show_match(self, index: int) -> None:
+        self._match = index
+        offset = self._matches.starts[index]
+        line = self.lines.line_of(offset)
+        self.go_to(line + self.first_line, offset - self.lines.starts[line])
+
+    def _forget_search(self) -> None:
+        self._matches, self._match, self._pattern = Matches(), None, ("", False)
+
+    def search_again(self) -> None:
+        """Search a text that has grown for what was searched before, without moving."""
+        pattern, regex = self._pattern
+        if pattern:
+            self._matches = find_all(self.text, pattern, regex=regex)
+
+    # Words
+
+    def word_at_cursor(self) -> str:
+        """Return the identifier under the cursor with what it is an attribute of (`a.b` on `b` of `a.b.c`), or ''."""
+        line, column = self.lines[self.cursor_index], self.cursor_column
+        if column >= len(line) or not _in_identifier(line[column]):
+            column -= 1
+        if column < 0 or column >= len(line) or not _in_identifier(line[column]):
+            return ""
+        end = column + 1
+        while end < len(line) and _in_identifier(line[end]):
+            end += 1
+        start = column
+        while start > 0 and (
+            _in_identifier(line[start - 1])
+            or (line[start - 1] == "." and start > 1 and _in_identifier(line[start - 2]))
+        ):
+            start -= 1
+        word = line[start:end]
+        return "" if word[0].isdigit() else word
+
+
+def _in_identifier(character: str) -> bool:
+    return character.isalnum() or character == "_"

@@ -1,0 +1,195 @@
+"""The editor for a function, and the way to the editor of the user's own choice."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from rich.style import Style as RichStyle
+from rich.text import Text
+from textual import on
+from textual.binding import Binding, BindingType
+from textual.message import Message
+from textual.style import Style
+from textual.timer import Timer
+from textual.widgets import TextArea
+from textual.widgets.text_area import TextAreaTheme
+
+from gistpoint.tui.external_editor import edited_externally
+from gistpoint.tui.widgets.plain import plain_line
+from gistpoint.tui.widgets.sealed_text import Seal
+from gistpoint.tui.widgets.syntax import ANSI_STYLES, STYLES
+
+_KIND_OF_CAPTURE = {
+    "attribute": "decorator",
+    "boolean": "constant",
+    "comment": "comment",
+    "conditional": "keyword",
+    "constant.builtin": "constant",
+    "exception": "keyword",
+    "float": "number",
+    "function": "function",
+    "function.builtin": "builtin",
+    "include": "keyword",
+    "keyword": "keyword",
+    "keyword.function": "keyword",
+    "keyword.operator": "keyword",
+    "keyword.return": "keyword",
+    "method": "function",
+    "number": "number",
+    "repeat": "keyword",
+    "string": "string",
+    "string.escape": "constant",
+    "type.builtin": "builtin",
+    "type.class": "class",
+    "variable.builtin": "builtin",
+}
+"""Kinds of `syntax` by the captures of tree-sitter's query for Python."""
+
+DELAY_SECONDS = 0.8
+"""An edit is told at most so long after the first key that made it."""
+
+
+class FunctionEditor(TextArea):
+    """Python code to write; half-written code is told as `Edited` within a second, so that nothing is lost."""
+
+    DEFAULT_CSS = """
+    FunctionEditor { border: none; padding: 0; background: $background; }
+    FunctionEditor:focus { border: none; }
+    FunctionEditor { scrollbar-size-vertical: 1; scrollbar-size-horizontal: 1; }
+    """
+    HELP = "Tab indents by four spaces, ctrl+z undoes, ctrl+y redoes, escape and then tab leaves the editor."
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("shift+tab", "outdent", "Outdent", show=False, id="editor.outdent"),
+        Binding("escape", "leave", "Leave the editor", show=False, id="editor.leave"),
+    ]
+
+    class Edited(Message):
+        """A buffer's text as it stands now."""
+
+        def __init__(self, editor: FunctionEditor, buffer: str, text: str) -> None:
+            super().__init__()
+            self.editor = editor
+            self.buffer = buffer
+            self.text = text
+
+        @property
+        def control(self) -> FunctionEditor:
+            """The editor."""
+            return self.editor
+
+    def __init__(
+        self,
+        text: str = "",
+        *,
+        buffer: str = "",
+        name: str | None = None,
+        id: str | None = None,
+        classes: str | None = None,
+    ) -> None:
+        self._seal = Seal(text)
+        super().__init__(
+            self._seal.close(text),
+            language="python",
+            soft_wrap=False,
+            tab_behavior="indent",
+            show_line_numbers=True,
+            name=name,
+            id=id,
+            classes=classes,
+        )
+        self.indent_width = 4
+        self.indent_type = "spaces"
+        self._buffer = buffer
+        self._told = text
+        self._timer: Timer | None = None
+
+    def on_mount(self) -> None:
+        """Colour the code as the code view does, in every theme."""
+        self.app.theme_changed_signal.subscribe(self, lambda _theme: self._recolour())
+        self._recolour()
+
+    def _recolour(self) -> None:
+        kinds = ANSI_STYLES if self.app.native_ansi_color else STYLES
+        name = f"gistpoint {self.app.theme}"
+        styles = {kind: (self.visual_style + Style.parse(style)).rich_style for kind, style in kinds.items()}
+        bare = {kind: RichStyle(color=s.color, bold=s.bold, italic=s.italic) for kind, s in styles.items()}
+        self.register_theme(TextAreaTheme(name, syntax_styles={c: bare[k] for c, k in _KIND_OF_CAPTURE.items()}))
+        self.theme = name
+
+    # The text is kept sealed in the document; what is read from and given to the editor is open.
+
+    @property
+    def code(self) -> str:
+        """The text as it is to be saved."""
+        return self._seal.open(self.text)
+
+    @property
+    def selected_text(self) -> str:
+        """The selected text as it is to be copied."""
+        return self._seal.open(super().selected_text)
+
+    def get_line(self, line_index: int) -> Text:
+        """Return a line as it is drawn: control characters as glyphs."""
+        return Text(self._seal.shown(self.document.get_line(line_index)), end="", no_wrap=True)
+
+    @property
+    def buffer(self) -> str:
+        """The name of what is edited, `path::qualname`."""
+        return self._buffer
+
+    def load_buffer(self, name: str, text: str) -> None:
+        """Tell what is unsaved, then edit another text; its undo history begins anew."""
+        self.flush()
+        self._buffer, self._told = name, text
+        self._seal = Seal(text)
+        self.load_text(self._seal.close(text))
+        self.history.clear()
+        self.border_title = plain_line(name)
+
+    @on(TextArea.Changed)
+    def _changed(self, event: TextArea.Changed) -> None:
+        event.stop()
+        if self._timer is None and self.code != self._told:
+            self._timer = self.set_timer(DELAY_SECONDS, self.flush)
+
+    def flush(self) -> None:
+        """Tell now what was not told yet."""
+        if self._timer is not None:
+            self._timer.stop()
+            self._timer = None
+        if self.code != self._told:
+            self._told = self.code
+            self.post_message(self.Edited(self, self._buffer, self._told))
+
+    def on_blur(self) -> None:
+        """Tell at once when the focus goes elsewhere."""
+        self.flush()
+
+    def action_leave(self) -> None:
+        """Give the focus back, so that tab moves on."""
+        self.screen.focus_next()
+
+    def action_outdent(self) -> None:
+        """Take up to four blanks from the start of each selected line."""
+        start, end = sorted((self.selection.start, self.selection.end))
+        for row in range(start[0], end[0] + 1):
+            line = self.document.get_line(row)
+            blanks = min(4, len(line) - len(line.lstrip(" ")))
+            if blanks:
+                self.delete((row, 0), (row, blanks))
+
+    def edit_in_external_editor(self) -> bool:
+        """Suspend the app, hand the text to the user's editor, and take over what it saved; False if unchanged.
+
+        Undo brings the text back as it was. Raises `external_editor.ExternalEditorError`; the text is then untouched.
+        """
+        self.flush()
+        before = self.code
+        after = edited_externally(self.app, before, suffix=".py")
+        if after == before:
+            return False
+        if Seal(after).needed and not self._seal.needed:
+            self._seal = Seal(before + after)
+        self.replace(self._seal.close(after), self.document.start, self.document.end)
+        self.flush()
+        return True

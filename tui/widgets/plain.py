@@ -1,0 +1,49 @@
+"""Text from outside as something that Textual draws literally; nothing else makes labels or cells out of data."""
+
+from __future__ import annotations
+
+from rich.style import Style
+from rich.text import Text
+from textual.content import Content
+from textual.visual import VisualType
+from textual.widgets import Static
+
+from gistpoint.core.text import visible, visible_line
+
+
+def plain_text(text: str) -> Content:
+    """Return `text` as literal content: never parsed, control characters as glyphs."""
+    return Content(visible(text))
+
+
+def plain_line(text: str) -> Content:
+    """Return `text` as one line of literal content, newlines and tabs as glyphs too."""
+    return Content(visible_line(text))
+
+
+def plain_cell(text: str, style: str | Style = "") -> Text:
+    """Return `text` as one literal line for a table's cell or a tree's label, which take Rich text alone."""
+    return Text(visible_line(text), style=style, no_wrap=True, end="")
+
+
+class Plain(Static):
+    """A `Static` whose strings are shown as they are; content that was built elsewhere is shown as built."""
+
+    def __init__(
+        self,
+        text: VisualType = "",
+        *,
+        name: str | None = None,
+        id: str | None = None,
+        classes: str | None = None,
+        disabled: bool = False,
+    ) -> None:
+        super().__init__(_literal(text), markup=False, name=name, id=id, classes=classes, disabled=disabled)
+
+    def update(self, content: VisualType = "", *, layout: bool = True) -> None:
+        """Show another text; strings are literal."""
+        super().update(_literal(content), layout=layout)
+
+
+def _literal(content: VisualType) -> VisualType:
+    return plain_text(content) if isinstance(content, str) else content

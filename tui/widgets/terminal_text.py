@@ -1,0 +1,167 @@
+"""What a terminal would show of output with escape sequences and carriage returns; nothing of it acts."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field, replace
+
+_PIECES = re.compile(
+    r"\x1b\[(?P<parameters>[0-9;:?<=>]*)[ -/]*(?P<final>[@-~])"
+    r"|\x1b[\]PX^_].*?(?:\x07|\x1b\\|$)|\x1b[ -/]*[0-~]"
+    r"|(?P<control>[\r\b])|(?P<text>[^\x1b\r\b]+)|\x1b",
+    re.DOTALL,
+)
+_NAMES = ("black", "red", "green", "yellow", "blue", "magenta", "cyan", "white")
+_ON = {1: "bold", 2: "dim", 3: "italic", 4: "underline", 7: "reverse"}
+_OFF = {22: ("bold", "dim"), 23: ("italic",), 24: ("underline",), 27: ("reverse",)}
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """Colour and attributes as set by escape sequences; colours as Textual writes them, or empty."""
+
+    colour: str = ""
+    background: str = ""
+    attributes: frozenset[str] = frozenset()
+
+    def __str__(self) -> str:
+        parts = [*sorted(self.attributes), self.colour]
+        return " ".join(filter(None, [*parts, f"on {self.background}" if self.background else ""]))
+
+
+@dataclass(frozen=True, slots=True)
+class TerminalLine:
+    """A line as shown, and the ranges of its characters that have a look of their own."""
+
+    text: str
+    looks: tuple[tuple[int, int, str], ...] = ()
+
+
+@dataclass(slots=True)
+class _Pen:
+    look: Look = field(default_factory=Look)
+    cells: list[tuple[str, Look]] = field(default_factory=list)
+    place: int = 0
+
+    def write(self, text: str) -> None:
+        new = [(character, self.look) for character in text]
+        self.cells.extend([(" ", Look())] * (self.place - len(self.cells)))
+        self.cells[self.place : self.place + len(new)] = new
+        self.place += len(new)
+
+    def line(self) -> TerminalLine:
+        looks: list[tuple[int, int, str]] = []
+        start = 0
+        for index in range(1, len(self.cells) + 1):
+            if index == len(self.cells) or self.cells[index][1] != self.cells[start][1]:
+                if said := str(self.cells[start][1]):
+                    looks.append((start, index, said))
+                start = index
+        return TerminalLine("".join(character for character, _ in self.cells), tuple(looks))
+
+
+MAX_COLUMN = 10_000
+"""Cursor movements beyond it are cut."""
+
+
+def terminal_lines(text: str) -> list[TerminalLine]:
+    """Return the lines of `text` with colours, carriage returns, backspaces and movements within a line applied.
+
+    Movements between lines, titles, links and every other sequence are dropped. Other control characters stay, to be
+    drawn as glyphs.
+    """
+    lines: list[TerminalLine] = []
+    pen = _Pen()
+    for raw in text.split("\n"):
+        raw = raw.removesuffix("\r")
+        if "\x1b" not in raw and "\r" not in raw and "\b" not in raw and pen.look == Look():
+            lines.append(TerminalLine(raw))
+            continue
+        pen.cells, pen.place = [], 0
+        for piece in _PIECES.finditer(raw):
+            _apply(pen, piece)
+        lines.append(pen.line())
+    return lines
+
+
+def _apply(pen: _Pen, piece: re.Match[str]) -> None:
+    if text := piece["text"]:
+        pen.write(text)
+    elif control := piece["control"]:
+        pen.place = 0 if control == "\r" else max(0, pen.place - 1)
+    elif final := piece["final"]:
+        numbers = [int(n) if n.isdigit() and len(n) < 6 else 0 for n in re.split("[;:]", piece["parameters"] or "")]
+        first = numbers[0]
+        if final == "m":
+            pen.look = _selected(pen.look, numbers)
+        elif final == "K":
+            _erase(pen, first)
+        elif final == "C":
+            pen.place = min(MAX_COLUMN, pen.place + max(1, first))
+        elif final == "D":
+            pen.place = max(0, pen.place - max(1, first))
+        elif final == "G":
+            pen.place = min(MAX_COLUMN, max(1, first)) - 1
+
+
+def _erase(pen: _Pen, what: int) -> None:
+    if what == 0:
+        del pen.cells[pen.place :]
+    elif what == 1:
+        pen.cells[: pen.place] = [(" ", Look())] * min(pen.place, len(pen.cells))
+    else:
+        pen.cells.clear()
+
+
+def _selected(look: Look, numbers: list[int]) -> Look:
+    index = 0
+    while index < len(numbers):
+        number = numbers[index]
+        if number in (38, 48):
+            colour, index = _extended(numbers, index + 1)
+            look = replace(look, colour=colour) if number == 38 else replace(look, background=colour)
+        else:
+            look = _simple(look, number)
+        index += 1
+    return look
+
+
+def _simple(look: Look, number: int) -> Look:
+    if number == 0:
+        return Look()
+    if number in _ON:
+        return replace(look, attributes=look.attributes | {_ON[number]})
+    if number in _OFF:
+        return replace(look, attributes=look.attributes - set(_OFF[number]))
+    if number == 39:
+        return replace(look, colour="")
+    if number == 49:
+        return replace(look, background="")
+    bright = "bright_" if number >= 90 else ""
+    if 30 <= number <= 37 or 90 <= number <= 97:
+        return replace(look, colour=f"ansi_{bright}{_NAMES[number % 10]}")
+    if 40 <= number <= 47 or 100 <= number <= 107:
+        return replace(look, background=f"ansi_{bright}{_NAMES[number % 10]}")
+    return look
+
+
+def _extended(numbers: list[int], index: int) -> tuple[str, int]:
+    """Read the colour of a 38 or 48 that stands before `index`; return it and the last index it took."""
+    kind = numbers[index] if index < len(numbers) else 0
+    if kind == 5 and index + 1 < len(numbers):
+        return _of_256(numbers[index + 1] & 255), index + 1
+    if kind == 2 and index + 3 < len(numbers):
+        red, green, blue = (n & 255 for n in numbers[index + 1 : index + 4])
+        return f"rgb({red},{green},{blue})", index + 3
+    return "", index
+
+
+def _of_256(number: int) -> str:
+    if number < 16:
+        return f"ansi_{'bright_' if number > 7 else ''}{_NAMES[number % 8]}"
+    if number >= 232:
+        grey = 8 + 10 * (number - 232)
+        return f"rgb({grey},{grey},{grey})"
+    number -= 16
+    red, green, blue = (0 if n == 0 else 55 + 40 * n for n in (number // 36, number // 6 % 6, number % 6))
+    return f"rgb({red},{green},{blue})"

@@ -1,0 +1,186 @@
+"""A text by lines and by rows, for widgets that draw what is in sight; a million lines are a string and two arrays.
+
+Lines end at a newline alone. Rows are what the screen shows: a line that is too long for one is folded over several.
+"""
+
+from __future__ import annotations
+
+import re
+from array import array
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterator
+from itertools import accumulate, chain
+from operator import sub
+
+from rich.cells import cell_len
+
+from gistpoint.core.text import visible
+
+TAB = 4
+"""Cells from one tab stop to the next."""
+
+LONGEST_ROW = 4_000
+"""Characters of a row where lines are not wrapped: what one row costs to draw stays bounded."""
+
+_WIDE = re.compile(
+    "[\u1100-\u115f\u2329\u232a\u231a-\u27bf\u2b1b-\u2b55\u2e80-\ua4cf\uac00-\ud7a3\uf900-\ufaff\ufe0f\ufe30-\ufe6f\uff00-\uff60\uffe0-\uffe6\U00016fe0-\U0003ffff]"
+)
+"""What may take two cells."""
+
+_EXACT = 20_000
+"""Longer lines that are not plain ASCII are wrapped at a quarter of the width, without measuring each character."""
+
+
+class TextLines:
+    """A text with the offset of each line; a newline at the very end begins no further line."""
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+        lengths = map((1).__add__, map(len, text.split("\n")))
+        self.starts = array("q", chain((0,), accumulate(lengths)))
+        """Offset of each line, and one past the text's end (counting a last newline)."""
+        if len(self.starts) > 2 and text.endswith("\n"):
+            self.starts.pop()
+
+    def __len__(self) -> int:
+        return len(self.starts) - 1
+
+    def __getitem__(self, index: int) -> str:
+        return self.text[self.starts[index] : self.starts[index + 1] - 1]
+
+    def __iter__(self) -> Iterator[str]:
+        return (self[index] for index in range(len(self)))
+
+    def line_of(self, offset: int) -> int:
+        """Return the index of the line that holds the character at `offset`."""
+        return min(max(0, bisect_right(self.starts, offset) - 1), len(self) - 1)
+
+    def length(self, index: int) -> int:
+        """Characters of a line, without its newline."""
+        return self.starts[index + 1] - 1 - self.starts[index]
+
+    def longest(self) -> int:
+        """Return the number of characters of the longest line."""
+        lengths: Iterator[int] = map(sub, self.starts[1:], self.starts)
+        return max(lengths) - 1
+
+    def widest(self) -> int:
+        """Return cells that no row needs more of: exact for plain ASCII, else a close upper bound."""
+        starts, longest = self.starts, LONGEST_ROW
+        if self.text.isascii() and "\t" not in self.text:
+            return min(longest, self.longest())
+        widest = 0
+        for index in range(len(self)):
+            length = min(longest, self.length(index))
+            if length * TAB > widest:
+                part = self.text[starts[index] : starts[index] + length]
+                wide = 0 if part.isascii() else len(_WIDE.findall(part))
+                widest = max(widest, length + wide + part.count("\t") * (TAB - 1))
+        return widest
+
+
+class Rows:
+    """Which part of which line each row shows; only folded lines take memory."""
+
+    def __init__(self, lines: TextLines, width: int | None = None) -> None:
+        """Fold every line wider than `width` cells, or longer than `LONGEST_ROW` characters where it is None."""
+        self._lines = lines
+        self._folded: list[int] = []
+        self._columns: list[list[int]] = []
+        self._first: list[int] = []
+        self._extra: list[int] = [0]
+        for line in _too_long(lines, width):
+            columns = _breaks(lines[line], width)
+            if len(columns) > 1:
+                self._folded.append(line)
+                self._columns.append(columns)
+                self._first.append(line + self._extra[-1])
+                self._extra.append(self._extra[-1] + len(columns) - 1)
+
+    def __len__(self) -> int:
+        return len(self._lines) + self._extra[-1]
+
+    def at(self, row: int) -> tuple[int, int, int]:
+        """Return the line's index and the range of its characters that a row shows."""
+        place = bisect_right(self._first, row) - 1
+        if place < 0:
+            return row, 0, self._lines.length(row)
+        columns = self._columns[place]
+        within = row - self._first[place]
+        if within >= len(columns):
+            line = row - self._extra[place + 1]
+            return line, 0, self._lines.length(line)
+        line = self._folded[place]
+        end = columns[within + 1] if within + 1 < len(columns) else self._lines.length(line)
+        return line, columns[within], end
+
+    def row_of(self, line: int, column: int = 0) -> int:
+        """Return the row that shows a character of a line."""
+        place = bisect_left(self._folded, line)
+        row = line + self._extra[place]
+        if place < len(self._folded) and self._folded[place] == line:
+            row += bisect_right(self._columns[place], column) - 1
+        return row
+
+
+def _too_long(lines: TextLines, width: int | None) -> Iterator[int]:
+    starts = lines.starts
+    limit = LONGEST_ROW if width is None else max(1, width)
+    all_narrow = width is None or _narrow(lines.text)
+    if all_narrow and lines.longest() <= limit:
+        return
+    for index in range(len(lines)):
+        length = starts[index + 1] - starts[index] - 1
+        if length > limit or (not all_narrow and length * TAB > limit and not _narrow(lines[index])):
+            yield index
+
+
+def _narrow(text: str) -> bool:
+    return text.isascii() and "\t" not in text
+
+
+def _breaks(line: str, width: int | None) -> list[int]:
+    if width is None:
+        return list(range(0, len(line), LONGEST_ROW)) or [0]
+    width = max(TAB, width)
+    if _narrow(line):
+        return list(range(0, len(line), width)) or [0]
+    if len(line) > _EXACT:
+        return list(range(0, len(line), max(1, width // TAB)))
+    columns, used = [0], 0
+    for column, character in enumerate(visible(line)):
+        cells = _cells(character, used)
+        if used + cells > width:
+            columns.append(column)
+            used, cells = 0, _cells(character, 0)
+        used += cells
+    return columns
+
+
+def _cells(character: str, used: int) -> int:
+    if character == "\t":
+        return TAB - used % TAB
+    # U+FE0F widens the character before it in terminals that follow Unicode's emoji presentation.
+    return 1 if character == "\ufe0f" else cell_len(character)
+
+
+def drawn(raw: str) -> tuple[str, range | array[int]]:
+    """Return a row as it is drawn, and for each raw character (and the end) its place in what is drawn.
+
+    Control characters become glyphs one for one; a tab becomes the spaces up to the next stop.
+    """
+    text = visible(raw)
+    if "\t" not in text:
+        return text, range(len(text) + 1)
+    parts: list[str] = []
+    places = array("q")
+    place = used = 0
+    for character in text:
+        places.append(place)
+        cells = _cells(character, used)
+        part = " " * cells if character == "\t" else character
+        parts.append(part)
+        place += len(part)
+        used += cells
+    places.append(place)
+    return "".join(parts), places

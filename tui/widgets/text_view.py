@@ -1,0 +1,106 @@
+"""Tool results and output of tests, to read: as they are, or as a terminal would have shown them."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from textual.binding import Binding, BindingType
+from textual.reactive import reactive
+
+from gistpoint.tui.widgets.code_view import CodeView
+from gistpoint.tui.widgets.line_view import LineView
+from gistpoint.tui.widgets.row_view import Span
+from gistpoint.tui.widgets.terminal_text import TerminalLine, terminal_lines
+
+
+class TextView(CodeView):
+    """Text without a language; `append` adds to it and stays at the end if that was in sight."""
+
+    DEFAULT_CSS = """
+    TextView { scrollbar-size-vertical: 1; scrollbar-size-horizontal: 1; }
+    """
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("t", "toggle_terminal", "Raw or as a terminal", show=False, id="text.terminal"),
+    ]
+
+    terminal: reactive[bool] = reactive(False, init=False, repaint=False)
+    """Whether escape sequences and carriage returns are interpreted; only where `can_interpret`."""
+
+    class CursorMoved(LineView.CursorMoved):
+        """The cursor stands on another line."""
+
+    class Comfort(LineView.Comfort):
+        """Something that costs no budget was used, see `LineView.Comfort`."""
+
+    def __init__(
+        self,
+        *,
+        can_interpret: bool = False,
+        name: str | None = None,
+        id: str | None = None,
+        classes: str | None = None,
+    ) -> None:
+        super().__init__(name=name, id=id, classes=classes)
+        self.can_interpret = can_interpret
+        """Whether `t` shows text as a terminal would: reviewers may, solvers see what is there."""
+        self._raw = ""
+        self._looks: list[TerminalLine] = []
+        self.numbers = False
+
+    def load(self, text: str, *, language: str | None = None, first_line: int = 1, title: str = "") -> None:
+        """Show `text`."""
+        self._raw = text
+        super().load(self._shown(), language=language, first_line=first_line, title=title)
+
+    @property
+    def raw(self) -> str:
+        """The text as it came, however it is shown."""
+        return self._raw
+
+    def append(self, text: str) -> None:
+        """Add to the end; the view follows if its end was in sight."""
+        if not text:
+            return
+        at_end = self.scroll_offset.y >= self.max_scroll_y
+        self._raw += text
+        self.show_text(self._shown(), first_line=self.first_line, keep_place=True)
+        self.search_again()
+        if at_end:
+            self.place(self.scroll_offset.x, max(0, len(self.rows) - self.sight.height))
+
+    def validate_terminal(self, terminal: bool) -> bool:
+        """Interpret nothing where that is not allowed."""
+        return terminal and self.can_interpret
+
+    def watch_terminal(self) -> None:
+        """Show the same text the other way."""
+        pattern, regex = self._pattern
+        self.show_text(self._shown(), first_line=self.first_line, keep_place=True)
+        self._forget_search()
+        if pattern:
+            self.search(pattern, regex=regex)
+
+    def action_toggle_terminal(self) -> None:
+        """Switch between the raw text and what a terminal would show."""
+        if self.can_interpret:
+            self.terminal = not self.terminal
+            self.comfort("terminal")
+
+    def spans(self, line: int, start: int, end: int) -> list[Span]:
+        """Colours that the text asks for, below all others."""
+        found = super().spans(line, start, end)
+        if self.terminal and line < len(self._looks):
+            looks = [
+                (max(first, start), min(last, end), self.overlay(look))
+                for first, last, look in self._looks[line].looks
+                if last > start and first < end
+            ]
+            return looks + found
+        return found
+
+    def _shown(self) -> str:
+        if not self.terminal:
+            self._looks = []
+            return self._raw
+        self._looks = terminal_lines(self._raw)
+        return "\n".join(line.text for line in self._looks)
