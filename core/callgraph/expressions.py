@@ -84,6 +84,10 @@ class Expressions:
             if target is not None:
                 self.solver.copy(variable, self.program.name_variable(target, name))
             return
+        if name in scope.written_inside:
+            frame.names[name] = self.program.name_variable(scope, name)
+            self.solver.copy(variable, frame.names[name])
+            return
         frame.names[name] = variable
         if scope.kind == "module" or (scope.kind == "function" and scope.captured):
             self.solver.copy(variable, self.program.name_variable(scope, name))
@@ -142,7 +146,8 @@ class Expressions:
         else:
             callee = self.evaluate(frame, node.func)
             name = node.func.id if isinstance(node.func, ast.Name) else ""
-        call = Call(frame.scope, name, self.arguments(frame, node), self.solver.variable())
+        found = Found.SUPER if _is_super(node.func) else None
+        call = Call(frame.scope, name, self.arguments(frame, node), self.solver.variable(), found)
         if isinstance(node.func, ast.Attribute) and name in self.program.class_names:
             self.method_calls.append(MethodCall(call, receiver, callee))
         self.parts.calls.run(call, callee)
@@ -380,3 +385,9 @@ class Expressions:
         if node.format_spec is not None:
             self.evaluate(frame, node.format_spec)
         return NOTHING
+
+
+def _is_super(node: ast.expr) -> bool:
+    """Whether a callee is an attribute of `super()`."""
+    owner = node.value if isinstance(node, ast.Attribute) else None
+    return isinstance(owner, ast.Call) and isinstance(owner.func, ast.Name) and owner.func.id == "super"

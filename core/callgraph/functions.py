@@ -118,8 +118,8 @@ class Functions:
             if arguments.kwarg is not None:
                 frame.names[arguments.kwarg.arg] = function.keywords
             if function.scope.captured:
-                for name, variable in frame.names.items():
-                    self.solver.copy(variable, self.program.name_variable(function.scope, name))
+                for name, variable in list(frame.names.items()):
+                    self.expressions.assign(frame, name, variable)
             if isinstance(function.tree, ast.Lambda):
                 self._result(frame, function, function.tree.body)
             else:

@@ -209,8 +209,13 @@ def _bind(node: ast.AST, scope: Scope) -> None:
         while module.parent is not None:
             module = module.parent
         module.bound.update(node.names)
+        module.written_inside.update(node.names)
     elif isinstance(node, ast.Nonlocal):
         scope.nonlocals.update(node.names)
+        outer = scope.parent
+        while outer is not None:
+            outer.written_inside.update(node.names)
+            outer = outer.parent
     else:
         _bind_captured(node, scope)
 

@@ -233,8 +233,8 @@ class Scope:
     """A module, class, function or comprehension: the names it binds and what encloses it.
 
     `owner` is the id of the function (or module code) to which calls made here belong. `variables` holds what a name
-    may be at any time, as seen from other scopes; `captured` says whether there may be such scopes; `definers` holds
-    the class, import or expression that a name stands for.
+    may be at any time, as seen from other scopes; `captured` says whether there may be such scopes, `written_inside`
+    which names they assign; `definers` holds the class, import or expression that a name stands for.
     """
 
     kind: str
@@ -250,6 +250,7 @@ class Scope:
     function: Function | None = None
     cls: Class | None = None
     captured: bool = False
+    written_inside: set[str] = field(default_factory=set)
 
     def enclosing(self, name: str) -> Scope | None:
         """Return the scope in which a name read here is bound; None for a built-in or an unknown one."""

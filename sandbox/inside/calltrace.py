@@ -100,7 +100,7 @@ def write():
         return
     sys.setprofile(None)
     rows = sorted([*_place(caller), *_place(callee), count] for (caller, callee), count in list(_counts.items()))
-    with open(_OUT, "w", encoding="utf-8") as file:  # noqa: PTH123 - few imports in the target
+    with open(_OUT, "w", encoding="utf-8") as file:
         file.write(json.dumps({"format": "gistpoint-calls", "version": 1}) + "\n")
         for row in rows:
             file.write(json.dumps(row) + "\n")

@@ -1,14 +1,14 @@
 """Measure the call graph against ground truth, against runs and against its peers, in one go.
 
-    python tests/studies/callgraph_accuracy.py micro  SNIPPETS [--pycg FOLDER] [--code2flow PYTHON]
-    python tests/studies/callgraph_accuracy.py apps   EVALUATION [--pycg FOLDER] [--code2flow PYTHON]
-    python tests/studies/callgraph_accuracy.py runs   RECORD:FOLDER... [--pycg FOLDER] [--code2flow PYTHON]
-    python tests/studies/callgraph_accuracy.py speed  FOLDER... [--pycg FOLDER] [--code2flow PYTHON]
+    python tests/studies/callgraph_accuracy.py micro  SNIPPETS [--python PYTHON] [--pycg FOLDER]
+    python tests/studies/callgraph_accuracy.py apps   EVALUATION [--python PYTHON] [--pycg FOLDER]
+    python tests/studies/callgraph_accuracy.py runs   RECORD:FOLDER... [--python PYTHON] [--pycg FOLDER]
+    python tests/studies/callgraph_accuracy.py speed  FOLDER... [--python PYTHON] [--pycg FOLDER]
 
 SNIPPETS is the folder `micro-benchmark/snippets` of PyCG's repository; EVALUATION the folder `evaluation` of Jarvis's,
 with six applications and their hand-made graphs; RECORD a file that `gistpoint.sandbox.inside.calltrace` wrote while
-the suite of the package in FOLDER ran. None of them is part of this project. `--pycg` names a checkout of PyCG,
-`--code2flow` a Python interpreter in which code2flow is installed. `--misses` prints what was missed and what was
+the suite of the package in FOLDER ran. None of them is part of this project. `--python` names an interpreter in which code2flow and
+setuptools below 81 (which PyCG imports) are installed, `--pycg` a checkout of PyCG. `--misses` prints what was missed and what was
 wrong.
 """
 
@@ -19,7 +19,6 @@ import json
 import re
 import resource
 import subprocess
-import sys
 import tempfile
 import time
 from collections import Counter
@@ -92,8 +91,8 @@ def own_edges(files: dict[str, bytes], *, keep_lambdas: bool) -> Edges:
     return {(names[edge.caller], names[edge.callee]) for edge in graph.edges}
 
 
-def pycg_edges(checkout: str, folder: Path, files: Iterable[str], timeout: float) -> Edges:
-    command = [sys.executable, "-c", _PYCG, checkout, ".", *files]
+def pycg_edges(python: str, checkout: str, folder: Path, files: Iterable[str], timeout: float) -> Edges:
+    command = [python, "-c", _PYCG, checkout, ".", *files]
     done = subprocess.run(command, capture_output=True, text=True, timeout=timeout, check=True, cwd=folder)
     return {(caller, callee) for caller, callees in json.loads(done.stdout).items() for callee in callees}
 
@@ -104,16 +103,18 @@ def code2flow_edges(python: str, folder: Path, files: Iterable[str], timeout: fl
         command = [python, "-c", _CODE2FLOW, str(out), *(str(folder / file) for file in files)]
         subprocess.run(command, capture_output=True, text=True, timeout=timeout, check=True, cwd=folder)
         graph = json.loads(out.read_text())["graph"]
-    names = {key: _code2flow_name(node["name"]) for key, node in graph["nodes"].items()}
+    modules: dict[str, str] = {}
+    for file in files:
+        modules.setdefault(Path(file).stem, dotted(file + "::<module>"))
+    names = {key: _code2flow_name(node["name"], modules) for key, node in graph["nodes"].items()}
     return {(names[edge["source"]], names[edge["target"]]) for edge in graph["edges"]}
 
 
-def _code2flow_name(name: str) -> str:
-    return (
-        name.replace("::", ".").replace(".(global)", "").removesuffix(".__init__")
-        if name.endswith("__init__::(global)")
-        else name.replace("::", ".").replace(".(global)", "")
-    )
+def _code2flow_name(name: str, modules: dict[str, str]) -> str:
+    """Name a node of code2flow, which knows a module by its file's name alone, as the benchmarks do."""
+    module, _, rest = name.partition("::")
+    rest = rest.replace("(global)", "")
+    return ".".join(part for part in (modules.get(module, module), rest) if part)
 
 
 def cpu() -> float:
@@ -159,10 +160,10 @@ def tools(options: argparse.Namespace, *, keep_lambdas: bool) -> dict[str, objec
             {file: (folder / file).read_bytes() for file in files}, keep_lambdas=keep_lambdas
         )
     }
-    if options.pycg:
-        chosen["PyCG"] = lambda folder, files: pycg_edges(options.pycg, folder, files, options.timeout)
-    if options.code2flow:
-        chosen["code2flow"] = lambda folder, files: code2flow_edges(options.code2flow, folder, files, options.timeout)
+    if options.pycg and options.python:
+        chosen["PyCG"] = lambda folder, files: pycg_edges(options.python, options.pycg, folder, files, options.timeout)
+    if options.python:
+        chosen["code2flow"] = lambda folder, files: code2flow_edges(options.python, folder, files, options.timeout)
     return chosen
 
 
@@ -333,7 +334,7 @@ def main() -> None:
     parser.add_argument("what", choices=["micro", "apps", "runs", "speed"])
     parser.add_argument("paths", nargs="+")
     parser.add_argument("--pycg")
-    parser.add_argument("--code2flow")
+    parser.add_argument("--python")
     parser.add_argument("--misses", action="store_true")
     parser.add_argument("--strict", action="store_true")
     parser.add_argument("--timeout", type=float, default=300)
