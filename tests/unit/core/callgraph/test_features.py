@@ -102,8 +102,14 @@ CLASSES = {
         {"f > B.__init__"},
     ),
     "a new": ("class C:\n    def __new__(cls): return super().__new__(cls)\ndef f(): C()", {"f > C.__new__"}),
-    "a method": ("class C:\n    def m(self): self.n()\n    def n(self): ...\ndef f(): C().m()", {"f > C.m", "C.m > C.n"}),
-    "a bound method passed": ("class C:\n    def m(self): ...\ndef g(h): h()\ndef f():\n    g(C().m)", {"f > g", "g > C.m"}),
+    "a method": (
+        "class C:\n    def m(self): self.n()\n    def n(self): ...\ndef f(): C().m()", {"f > C.m",
+        "C.m > C.n"},
+    ),
+    "a bound method passed": (
+        "class C:\n    def m(self): ...\ndef g(h): h()\ndef f():\n    g(C().m)", {"f > g",
+        "g > C.m"},
+    ),
     "the method resolution order": (
         "class A:\n    def m(self): ...\nclass B(A): ...\nclass C(A):\n    def m(self): ...\n"
         "class D(B, C): ...\ndef f(): D().m()",
@@ -136,7 +142,10 @@ CLASSES = {
         "class D:\n    def m(self): ...\nclass C:\n    def __init__(self): self.d = D()\n    def go(self): self.d.m()",
         {"C.go > D.m"},
     ),
-    "an annotation": ("class D:\n    def m(self): ...\ndef f(x: 'D | None', y: list[D]):\n    x.m()\n    y[0].m()", {"f > D.m"}),
+    "an annotation": (
+        "class D:\n    def m(self): ...\ndef f(x: 'D | None', y: list[D]):\n    x.m()\n    y[0].m()",
+        {"f > D.m"},
+    ),
     "isinstance": (
         "class D:\n    def m(self): ...\ndef f(x):\n    if isinstance(x, D):\n        x.m()",
         {"f > D.m"},
@@ -146,11 +155,15 @@ CLASSES = {
         "class B(A):\n    def m(self): ...",
         {"A.run > A.m", "A.run > B.m"},
     ),
-    "the only method of its name": ("class C:\n    def unheard_of(self): ...\ndef f(x): x.unheard_of()", {"f > C.unheard_of"}),
+    "the only method of its name": (
+        "class C:\n    def unheard_of(self): ...\ndef f(x): x.unheard_of()",
+        {"f > C.unheard_of"},
+    ),
     "no guess at a common name": ("class C:\n    def append(self, x): ...\ndef f(x): x.append(1)", set()),
     "no guess at a built-in object": ("class C:\n    def quux(self): ...\ndef f():\n    x = 'a'\n    x.quux()", set()),
     "operators": (
-        "class C:\n    def __add__(self, o): return self\n    def __eq__(self, o): ...\n    def __contains__(self, o): ...\n"
+        "class C:\n    def __add__(self, o): return self\n    def __eq__(self, o): ...\n"
+        "    def __contains__(self, o): ...\n"
         "    def __getitem__(self, k): ...\n    def __call__(self): ...\n"
         "def f(c: C):\n    c + 1\n    c == 2\n    3 in c\n    c[4]\n    c()",
         {"f > C.__add__", "f > C.__eq__", "f > C.__contains__", "f > C.__getitem__", "f > C.__call__"},
@@ -161,7 +174,8 @@ CLASSES = {
         {"f > C.__enter__", "f > C.__exit__", "f > C.m"},
     ),
     "contextlib": (
-        "from contextlib import contextmanager\nclass C:\n    def m(self): ...\n@contextmanager\ndef g():\n    yield C()\n"
+        "from contextlib import contextmanager\nclass C:\n    def m(self): ...\n"
+        "@contextmanager\ndef g():\n    yield C()\n"
         "def f():\n    with g() as c:\n        c.m()",
         {"f > g", "f > C.m"},
     ),
@@ -186,7 +200,8 @@ CLASSES = {
     ),
     "a raised class": ("class E(Exception):\n    def __init__(self): ...\ndef f(): raise E", {"f > E.__init__"}),
     "a protocol": (
-        "from typing import Protocol\nclass P(Protocol):\n    def m(self): ...\nclass C(P):\n    def m(self): pass; x = 1\n"
+        "from typing import Protocol\nclass P(Protocol):\n    def m(self): ...\n"
+        "class C(P):\n    def m(self): pass; x = 1\n"
         "def f(p: P): p.m()",
         {"f > P.m", "f > C.m"},
     ),
