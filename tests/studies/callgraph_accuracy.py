@@ -7,9 +7,9 @@
 
 SNIPPETS is the folder `micro-benchmark/snippets` of PyCG's repository; EVALUATION the folder `evaluation` of Jarvis's,
 with six applications and their hand-made graphs; RECORD a file that `gistpoint.sandbox.inside.calltrace` wrote while
-the suite of the package in FOLDER ran. None of them is part of this project. `--python` names an interpreter in which code2flow and
-setuptools below 81 (which PyCG imports) are installed, `--pycg` a checkout of PyCG. `--misses` prints what was missed and what was
-wrong.
+the suite of the package in FOLDER ran. None of them is part of this project. `--python` names an interpreter in which
+code2flow and setuptools below 81 (which PyCG imports) are installed, `--pycg` a checkout of PyCG. `--misses` prints
+what was missed and what was wrong.
 """
 
 from __future__ import annotations
@@ -92,7 +92,7 @@ def own_edges(files: dict[str, bytes], *, keep_lambdas: bool) -> Edges:
 
 
 def pycg_edges(python: str, checkout: str, folder: Path, files: Iterable[str], timeout: float) -> Edges:
-    command = [python, "-c", _PYCG, checkout, ".", *files]
+    command = [python, "-P", "-c", _PYCG, checkout, ".", *files]
     done = subprocess.run(command, capture_output=True, text=True, timeout=timeout, check=True, cwd=folder)
     return {(caller, callee) for caller, callees in json.loads(done.stdout).items() for callee in callees}
 
@@ -100,7 +100,7 @@ def pycg_edges(python: str, checkout: str, folder: Path, files: Iterable[str], t
 def code2flow_edges(python: str, folder: Path, files: Iterable[str], timeout: float) -> Edges:
     with tempfile.TemporaryDirectory() as scratch:
         out = Path(scratch) / "graph.json"
-        command = [python, "-c", _CODE2FLOW, str(out), *(str(folder / file) for file in files)]
+        command = [python, "-P", "-c", _CODE2FLOW, str(out), *(str(folder / file) for file in files)]
         subprocess.run(command, capture_output=True, text=True, timeout=timeout, check=True, cwd=folder)
         graph = json.loads(out.read_text())["graph"]
     modules: dict[str, str] = {}

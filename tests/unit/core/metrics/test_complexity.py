@@ -101,10 +101,8 @@ def test_inner_functions_decide_for_themselves() -> None:
     [("a + b", 4.755, 0.5), ("a < b < 3", 10.0, 0.5), ("a and b and a", 6.340, 0.75), ("a**2//3", 15.510, 1.0)],
 )
 def test_halstead(expression: str, volume: float, difficulty: float) -> None:
-    for source, line in (
-        (f"def f(a, b):\n    return {expression}", 1),
-        (f"class C:\n  def f(a, b):\n    {expression}", 2),
-    ):
+    function, method = f"def f(a, b):\n    return {expression}", f"class C:\n  def f(a, b):\n    {expression}"
+    for source, line in ((function, 1), (method, 2)):
         found = measure(source, line)
         assert found.halstead_volume == pytest.approx(volume, abs=0.001)
         assert found.halstead_difficulty == pytest.approx(difficulty)
