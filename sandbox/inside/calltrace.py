@@ -6,28 +6,32 @@ where both ends are files below the root and nothing but C code lies between the
 on with it does not. Child processes are not recorded.
 """
 
+from __future__ import annotations
+
 import atexit
 import json
 import os
 import sys
 import threading
+from types import CodeType, FrameType
+from typing import Any
 
 _ROOT = os.path.realpath(os.environ.get("GISTPOINT_CALLS_ROOT", ".")) + os.sep
 _OUT = os.environ.get("GISTPOINT_CALLS_OUT", "")
 _PROCESS = os.getpid()
 
-_counts = {}
-_inside = {}
+_counts: dict[tuple[CodeType, CodeType], int] = {}
+_inside: dict[CodeType, bool] = {}
 
 
-def _is_inside(code):
+def _is_inside(code: CodeType) -> bool:
     known = _inside.get(code)
     if known is None:
         known = _inside[code] = os.path.realpath(code.co_filename).startswith(_ROOT)
     return known
 
 
-def _caller(frame):
+def _caller(frame: FrameType) -> FrameType | None:
     """Return the frame that called, looking through code made from strings, such as a data class's `__init__`."""
     back = frame.f_back
     while back is not None and back.f_code.co_filename == "<string>":
@@ -35,12 +39,12 @@ def _caller(frame):
     return back
 
 
-def _note(caller, callee):
+def _note(caller: CodeType, callee: CodeType) -> None:
     key = (caller, callee)
     _counts[key] = _counts.get(key, 0) + 1
 
 
-def _profile(frame, event, _argument):
+def _profile(frame: FrameType, event: str, _argument: object) -> None:
     """Profile function for interpreters before 3.12; a generator that goes on has an instruction behind it."""
     if event == "call":
         code = frame.f_code
@@ -51,10 +55,10 @@ def _profile(frame, event, _argument):
 
 
 _GENERATOR = 0x20 | 0x80 | 0x200
-_starts = {}
+_starts: dict[CodeType, int] = {}
 
 
-def _first_instruction(code):
+def _first_instruction(code: CodeType) -> int:
     """Offset of the last instruction that may run before a call of `code` counts as begun."""
     if not code.co_flags & _GENERATOR:
         return sys.maxsize
@@ -67,12 +71,12 @@ def _first_instruction(code):
     return known
 
 
-def _start_monitoring():
-    monitoring = sys.monitoring  # pyright: ignore[reportAttributeAccessIssue] - 3.12 and later
+def _start_monitoring() -> None:
+    monitoring: Any = vars(sys)["monitoring"]  # 3.12 and later
     tool = monitoring.PROFILER_ID
     monitoring.use_tool_id(tool, "gistpoint")
 
-    def started(code, _offset):
+    def started(code: CodeType, _offset: int) -> object:
         if not _is_inside(code):
             return monitoring.DISABLE
         back = _caller(sys._getframe(1))
@@ -84,7 +88,7 @@ def _start_monitoring():
     monitoring.set_events(tool, monitoring.events.PY_START)
 
 
-def start():
+def start() -> None:
     """Begin to record, in this thread and those that it starts; the record is written when the interpreter ends."""
     atexit.register(write)
     if hasattr(sys, "monitoring"):
@@ -94,7 +98,7 @@ def start():
         sys.setprofile(_profile)
 
 
-def write():
+def write() -> None:
     """Write the record, in a stable order."""
     if not _OUT or os.getpid() != _PROCESS:
         return
@@ -106,7 +110,7 @@ def write():
             file.write(json.dumps(row) + "\n")
 
 
-def _place(code):
+def _place(code: CodeType) -> list[str | int]:
     path = os.path.relpath(os.path.realpath(code.co_filename), _ROOT).replace(os.sep, "/")
     return [path, code.co_firstlineno, getattr(code, "co_qualname", code.co_name)]
 
