@@ -125,7 +125,7 @@ def test_a_solver_who_has_used_tools_gives_up(start: Start, environment: dict[st
     terminal = opened(start, "demo", "seats-together")
     call(terminal, "list_directory sporvei", r"seats\.py")
     terminal.press("ctrl+g")
-    terminal.wait_for("Give up\?")
+    terminal.wait_for(r"Give up\?")
     call_it_off(terminal)
     (attempt,) = attempts(environment)
     assert attempt["ended"] == "gave_up"
