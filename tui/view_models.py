@@ -184,11 +184,12 @@ def stub(task: Task) -> str:
 
 
 def _docstring(text: str) -> str:
-    inner = text.replace("\\", "\\\\").replace('"""', '\\"\\"\\"')
-    first, *rest = inner.rstrip().split("\n")
+    inner = text.rstrip().replace("\\", "\\\\")
+    if '"""' in inner or inner.endswith('"'):
+        inner = inner.replace('"', '\\"')
+    first, *rest = inner.split("\n")
     if not rest:
-        closing = '\\"' if first.endswith('"') else first[-1:]
-        return f'    """{first[:-1]}{closing}"""'
+        return f'    """{first}"""'
     margin = min((len(line) - len(line.lstrip()) for line in rest if line.strip()), default=0)
     body = [f"    {line[margin:]}".rstrip() for line in rest]
     return "\n".join([f'    """{first}', *body, '    """'])
