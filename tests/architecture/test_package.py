@@ -17,7 +17,10 @@ from project_files import LIBRARY, ROOT, TOPS, packages, pyproject, tracked
 def test_packages_are_the_folders() -> None:
     setuptools = pyproject()["tool"]["setuptools"]
     assert setuptools["packages"] == sorted(packages())
-    assert setuptools["package-dir"] == packages()
+    assert setuptools["package-dir"] == {
+        "gistpoint": "src/gistpoint",
+        **{f"gistpoint.{top}": top for top in sorted(TOPS)},
+    }
 
 
 def test_links_under_src_lead_to_the_folders() -> None:
