@@ -161,6 +161,7 @@ def test_foreign_format_is_refused(folder: Path, file: str) -> None:
         ("task.toml", ("limits", "tool_semantics"), 2, "'limits.tool_semantics'"),
         ("task.toml", ("suite", "timeout_s"), float("inf"), "'suite.timeout_s'"),
         ("task.toml", ("suite", "timeout_s"), float("nan"), "'suite.timeout_s'"),
+        (BASELINE, ("seconds",), 10**400, "'seconds'"),
         ("task.toml", ("source", "revision"), "2.0", "'id'"),
         ("answer/answer.json", ("targets", 0, "corrupted"), "def discount(): pass", "'id'"),
         ("answer/answer.json", ("targets",), [], "'targets'"),
