@@ -9,7 +9,6 @@ from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
-
 from e2e.terminal import Terminal
 
 Start = Callable[..., Terminal]

@@ -12,6 +12,7 @@ from typing import Any
 
 from e2e.conftest import Start
 from e2e.terminal import Terminal
+
 from gistpoint.core.code.index import index_source
 from gistpoint.core.demo import building
 from gistpoint.core.demo.tasks import demo_task
@@ -41,11 +42,19 @@ def opened(start: Start, *arguments: str) -> Terminal:
     return terminal
 
 
+def confirm(terminal: Terminal, question: str) -> None:
+    """Say yes; where it is the last of a budget the focus is on the way back."""
+    terminal.wait_for(question)
+    if "the attempt ends with it" in terminal.settle():
+        terminal.press("shift+tab")
+        terminal.settle()
+    terminal.press("enter")
+    terminal.wait_for(question, gone=True)
+
+
 def submit(terminal: Terminal) -> None:
     terminal.press("f9")
-    terminal.wait_for("Submit and run the tests")
-    terminal.press("enter")
-    terminal.wait_for("Submit and run the tests", gone=True)
+    confirm(terminal, "Submit and run the tests|Spend the last")
 
 
 def go(terminal: Terminal, key: str, pane: str) -> None:
@@ -116,7 +125,7 @@ def test_a_solver_who_has_used_tools_gives_up(start: Start, environment: dict[st
     terminal = opened(start, "demo", "seats-together")
     call(terminal, "list_directory sporvei", r"seats\.py")
     terminal.press("ctrl+g")
-    terminal.wait_for("(?i)give up")
+    terminal.wait_for(r"Give up\?")
     call_it_off(terminal)
     (attempt,) = attempts(environment)
     assert attempt["ended"] == "gave_up"
@@ -130,7 +139,7 @@ def test_wrong_submissions_use_up_their_budget(start: Start, environment: dict[s
         if left:
             terminal.wait_for(rf"submissions {left}/4", seconds=90)
             go(terminal, "f6", "F6 Editor")
-    terminal.wait_for("(?i)submissions (are )?(exhausted|used up)|submissions_exhausted", seconds=90)
+    terminal.wait_for("submissions used up", seconds=90)
     leave(terminal)
     (attempt,) = attempts(environment)
     assert (attempt["ended"], attempt["solved"], attempt["submissions_left"]) == ("submissions_exhausted", False, 0)
@@ -149,10 +158,8 @@ def test_calls_use_up_their_budget(start: Start, environment: dict[str, str]) ->
         terminal.settle()
     terminal.type("list_directory tests")
     terminal.press("enter")
-    terminal.wait_for("(?i)last")
-    terminal.settle()
-    terminal.press("enter")
-    terminal.wait_for("(?i)tool uses (are )?(exhausted|used up)|calls_exhausted")
+    confirm(terminal, "Spend the last")
+    terminal.wait_for("tool uses used up")
     leave(terminal)
     (attempt,) = attempts(environment)
     assert (attempt["ended"], attempt["tool_uses_left"]) == ("calls_exhausted", 0)
@@ -161,7 +168,7 @@ def test_calls_use_up_their_budget(start: Start, environment: dict[str, str]) ->
 def test_the_time_runs_out(start: Start, environment: dict[str, str]) -> None:
     task = timed_copy(environment, seconds=6)
     terminal = opened(start, "solve", task)
-    terminal.wait_for("(?i)time (is|was) up|time_cap", seconds=60)
+    terminal.wait_for("time is up", seconds=60)
     leave(terminal)
     (attempt,) = attempts(environment)
     assert attempt["ended"] == "time_cap"

@@ -72,10 +72,15 @@ def helper():
         ("A.Inner.run", 'def run(self):\n    return "new"', 'return "inner"', 'return "new"'),
         ("helper", "def helper():\n    return 3", "def helper():\n    return 2", "def helper():\n    return 3"),
         ("A.run.<locals>.helper", "def helper():\n    return 3", "            return 1", "            return 3"),
-        ("A.value#1", "def value(self):\n    return 9", "self):\n        return 1\n\n    @v", "self):\n        return 9\n\n    @v"),
+        (
+            "A.value#1",
+            "def value(self):\n    return 9",
+            "self):\n        return 1\n\n    @v",
+            "self):\n        return 9\n\n    @v",
+        ),
         ("A.value#2", "def value(self, new):\n    self.x = new", "        pass", "        self.x = new"),
     ],
-)  # fmt: skip
+)
 def test_function_of_the_same_name_elsewhere_is_never_hit(
     tmp_path: Path, name: str, code: str, old: str, new: str
 ) -> None:

@@ -35,8 +35,19 @@ def test_limit_of_read_file_is_a_number_of_characters_that_the_brief_states(tmp_
 
 
 @pytest.mark.parametrize(
-    "path", ["../secret.py", "/etc/passwd", "pkg/../../secret.py", "link.py", "up/secret.py", "pkg/\0", "~root/x", "..\\secret.py", "./../secret.py"]
-)  # fmt: skip
+    "path",
+    [
+        "../secret.py",
+        "/etc/passwd",
+        "pkg/../../secret.py",
+        "link.py",
+        "up/secret.py",
+        "pkg/\0",
+        "~root/x",
+        "..\\secret.py",
+        "./../secret.py",
+    ],
+)
 def test_no_tool_leaves_the_workspace(tmp_path: Path, path: str) -> None:
     (tmp_path / "secret.py").write_text("def secret():\n    return 'out'\n")
     files = {

@@ -17,8 +17,16 @@ CODE = "def f():\n    return 2\n"
 
 @pytest.mark.parametrize(
     "path",
-    ["latest.py", "contest/rules.py", "pkg/attestation.py", "pkg/testament/x.py", "protest.py", "pkg/greatest.py", "src/pytest_x/plugin.py"],
-)  # fmt: skip
+    [
+        "latest.py",
+        "contest/rules.py",
+        "pkg/attestation.py",
+        "pkg/testament/x.py",
+        "protest.py",
+        "pkg/greatest.py",
+        "src/pytest_x/plugin.py",
+    ],
+)
 def test_path_that_only_contains_the_word_is_no_test(tmp_path: Path, path: str) -> None:
     folder = tmp_path / "test" / "my-tests"
     folder.mkdir(parents=True)
@@ -40,7 +48,8 @@ def test_file_in_which_tests_were_collected_is_refused_whatever_its_name(plain: 
     files = {
         "calc.py": "def double(x):\n    return x * 2\n",
         "tests/test_double.py": "from checks import *\n",
-        "checks.py": "from calc import double\n\n\ndef test_a():\n    assert double(2) == 4\n\n\ndef helper():\n    return 1\n",
+        "checks.py": "from calc import double\n\n\ndef test_a():\n    assert double(2) == 4\n\n\n"
+        "def helper():\n    return 1\n",
         "pytest.ini": "[pytest]\npython_files = test_*.py checks.py\ntestpaths = . tests\naddopts = checks.py\n",
     }
     task = plain.task(files, "calc.py::double", "def double(x):\n    return x\n")

@@ -1,4 +1,4 @@
-"""A pass is the set of tests that passed before, in a run that finished; what the function does to the run is no pass."""
+"""A pass is the set of tests that passed before, in a run that finished: nothing a function does to its run is one."""
 
 from __future__ import annotations
 
@@ -58,7 +58,8 @@ def test_text_on_standard_error_or_output_decides_nothing(maker: Maker, submit: 
 def test_file_that_can_no_longer_be_collected_counts_as_its_failing_tests_and_no_more(plain: Maker) -> None:
     files = {
         **FILES,
-        "tests/test_at_import.py": "from calc import double\n\nassert double(0) == 0\n\n\ndef test_import():\n    pass\n",
+        "tests/test_at_import.py": "from calc import double\n\nassert double(0) == 0\n\n\n"
+        "def test_import():\n    pass\n",
     }
     task = plain.task(files, "calc.py::double", "def double(x):\n    return x * 2 if x == 0 else x\n")
     assert {failure.id for failure in task.brief.failing} == {f"tests/test_double.py::test_{n}" for n in range(1, 5)}

@@ -8,7 +8,7 @@ import os
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 from fakes import FakeClock
@@ -41,7 +41,7 @@ def written(folder: Path, count: int = 5) -> Path:
     return folder / JOURNAL
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(
     items=st.lists(
         st.tuples(
@@ -84,7 +84,7 @@ def test_events_in_groups_are_written_at_once_and_synced_together(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     class Waiting:
-        started: list[Waiting] = []
+        started: ClassVar[list[Waiting]] = []
 
         def __init__(self, seconds: float, function: Any) -> None:
             self.seconds, self.function, self.daemon = seconds, function, False
@@ -132,7 +132,7 @@ def test_torn_tail_is_moved_away_when_opened_for_writing(tmp_path: Path, tail: b
 
 
 @given(cut=st.integers(0, 2000))
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 def test_cut_anywhere_loses_nothing_but_the_line_that_was_cut(
     tmp_path_factory: pytest.TempPathFactory, cut: int
 ) -> None:
@@ -166,9 +166,19 @@ def test_every_change_of_a_line_is_found_and_the_line_named(tmp_path: Path) -> N
 
 @pytest.mark.parametrize(
     "line",
-    [b"", b"null", b"[]", b"{}", b"x", b"\xff", b"[" * 9000, b'{"seq":1e999,"type":"a","utc_ms":1,"mono_ms":1,"data":{},"prev":""}',
-     b'{"seq":1,"type":"a","utc_ms":1,"mono_ms":1,"data":[1],"prev":""}', b'{"seq":"x","type":"a","utc_ms":1,"mono_ms":1,"data":{},"prev":""}'],
-)  # fmt: skip
+    [
+        b"",
+        b"null",
+        b"[]",
+        b"{}",
+        b"x",
+        b"\xff",
+        b"[" * 9000,
+        b'{"seq":1e999,"type":"a","utc_ms":1,"mono_ms":1,"data":{},"prev":""}',
+        b'{"seq":1,"type":"a","utc_ms":1,"mono_ms":1,"data":[1],"prev":""}',
+        b'{"seq":"x","type":"a","utc_ms":1,"mono_ms":1,"data":{},"prev":""}',
+    ],
+)
 def test_whole_line_that_is_no_event_is_named_and_the_lock_let_go(tmp_path: Path, line: bytes) -> None:
     path = written(tmp_path, 2)
     path.write_bytes(path.read_bytes() + line + b"\n")

@@ -64,3 +64,10 @@ def test_what_is_drawn_is_what_is_visible(text: str) -> None:
 def test_no_row_is_wider_than_the_widest(text: str) -> None:
     lines = TextLines(text)
     assert max(cell_len(drawn(line)[0]) for line in lines) <= lines.widest()
+
+
+def test_lines_are_folded_behind_words_where_there_are_some() -> None:
+    lines = TextLines("one two three four\n" + "x" * 25)
+    rows = Rows(lines, 10)
+    shown = [lines[line][start:end] for line, start, end in map(rows.at, range(len(rows)))]
+    assert shown == ["one two ", "three four", "xxxxxxxxxx", "xxxxxxxxxx", "xxxxx"]

@@ -25,15 +25,35 @@ ANY = st.one_of(
     of("process_started"),
     of("view", pane=st.sampled_from([p.value for p in Pane]) | TEXT),
     of("tool_call", call_id=CALLS, tool=TEXT),
-    of("tool_result", call_id=CALLS, text=TEXT, budget=BUDGET, revealed=st.just({"entries": [["a/b.py", "file"]], "files": ["a/b.py"]})),
-    of("submit", call_id=CALLS, replacement=st.fixed_dictionaries({"path": TEXT, "qualname": TEXT, "code": TEXT}), persistent=st.booleans()),
+    of(
+        "tool_result",
+        call_id=CALLS,
+        text=TEXT,
+        budget=BUDGET,
+        revealed=st.just({"entries": [["a/b.py", "file"]], "files": ["a/b.py"]}),
+    ),
+    of(
+        "submit",
+        call_id=CALLS,
+        replacement=st.fixed_dictionaries({"path": TEXT, "qualname": TEXT, "code": TEXT}),
+        persistent=st.booleans(),
+    ),
     of("test_run", call_id=CALLS, status=TEXT, failures=st.just([["a", "b"]])),
     of("score", call_id=CALLS, score=st.floats(0, 1), solved=st.booleans()),
-    of("pause", reason=TEXT), of("resume"), of("note", text=TEXT), of("comfort", kind=TEXT), of("heartbeat"),
-    of("edit_buffer", buffer=TEXT, text=TEXT), of("suspect", function=TEXT, marked=st.booleans()),
-    of("idle_prompt", answer=TEXT, idle_ms=st.integers(0, 10**6)), of("attempt_ended", reason=TEXT),
-    of("questionnaire"), of("correction"), of("crash"), of("from_the_future", anything=TEXT),
-)  # fmt: skip
+    of("pause", reason=TEXT),
+    of("resume"),
+    of("note", text=TEXT),
+    of("comfort", kind=TEXT),
+    of("heartbeat"),
+    of("edit_buffer", buffer=TEXT, text=TEXT),
+    of("suspect", function=TEXT, marked=st.booleans()),
+    of("idle_prompt", answer=TEXT, idle_ms=st.integers(0, 10**6)),
+    of("attempt_ended", reason=TEXT),
+    of("questionnaire"),
+    of("correction"),
+    of("crash"),
+    of("from_the_future", anything=TEXT),
+)
 TAPES = st.lists(st.tuples(ANY, st.integers(0, 10_000)), max_size=20)
 
 
@@ -112,8 +132,13 @@ def test_last_and_best_submissions_are_told_apart() -> None:
 def test_empty_attempt_has_nothing() -> None:
     state = AttemptState()
     assert (state.attempt_id, state.pending, state.last, state.best, state.solved, state.ended) == (
-        "", None, None, None, False, False,
-    )  # fmt: skip
+        "",
+        None,
+        None,
+        None,
+        False,
+        False,
+    )
 
 
 def test_knowledge_is_what_results_have_shown() -> None:
