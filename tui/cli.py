@@ -148,6 +148,14 @@ def parser() -> argparse.ArgumentParser:
     _task_commands(commands.add_parser("task", help="make, list, show and check tasks"))
     _attempt_commands(commands.add_parser("attempt", help="list and show attempts"))
 
+    _machine_commands(commands)
+    paths = commands.add_parser("paths", help="print where gistpoint keeps things")
+    paths.add_argument("--json", action="store_true", help="as JSON")
+    paths.set_defaults(run=_command("paths", "paths"))
+    return top
+
+
+def _machine_commands(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     doctor = commands.add_parser(
         "doctor",
         help="say which isolation works here, and what would mend the rest",
@@ -167,11 +175,6 @@ def parser() -> argparse.ArgumentParser:
     clean = cache_commands.add_parser("clean", help="remove them; nothing of a task or an attempt is touched")
     clean.add_argument("--json", action="store_true", help="as JSON")
     clean.set_defaults(run=_command("cache", "clean"))
-
-    paths = commands.add_parser("paths", help="print where gistpoint keeps things")
-    paths.add_argument("--json", action="store_true", help="as JSON")
-    paths.set_defaults(run=_command("paths", "paths"))
-    return top
 
 
 def _task_commands(parser: argparse.ArgumentParser) -> None:

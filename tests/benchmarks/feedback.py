@@ -1,7 +1,7 @@
 """Time to the first failing test that matters, with those tests first and in the suite's own order, as a ratio.
 
 Per library: one function that tests of the middle of the suite enter is broken; both runs are full ones, only the order
-differs. The plain run is pytest itself, whose summary comes at its end. Sdists are fetched by pip.
+differs. The plain run is pytest itself, whose summary comes at its end. Sdists come from the package index.
 usage: python tests/benchmarks/feedback.py
 """
 
@@ -19,9 +19,9 @@ from gistpoint.core.code.splice import replace_definition
 from gistpoint.core.outcomes import Outcome
 from gistpoint.core.ports import EnvironmentPins, RunProgress, RunRequest
 from gistpoint.core.trees import SourceTree, write_tree
-from gistpoint.sandbox.archives import unpack
 from gistpoint.sandbox.environments import EnvironmentStore
 from gistpoint.sandbox.ladder import choose
+from gistpoint.sandbox.sources import Fetcher
 from gistpoint.sandbox.testruns import SuiteRunner
 
 
@@ -74,10 +74,7 @@ def main() -> None:
         base.chmod(0o755)
         runner = SuiteRunner(backend, EnvironmentStore(base / "cache"))
         for case in CASES:
-            fetch = [sys.executable, "-m", "pip", "download", "-q", "--no-deps", "--no-binary", ":all:"]
-            fetch += ["--no-build-isolation", "-d", str(base / case.sdist), case.sdist]
-            subprocess.run([*_pip(fetch)], check=True, stdout=subprocess.DEVNULL)
-            folder = unpack(next((base / case.sdist).iterdir()), base / f"{case.sdist}-tree")
+            _, folder = Fetcher().fetch(case.sdist, base / f"{case.sdist}-source")
             write_tree(folder, base / f"{case.sdist}.tar")
             tree = broken(SourceTree.open(base / f"{case.sdist}.tar"), case)
             pins = EnvironmentPins(import_roots=(case.root,), pytest_args=(*case.arguments, "-o", "addopts="))
@@ -89,11 +86,6 @@ def main() -> None:
                 rows.append((slow, fast, _plain(base, tree, case)))
             slow, fast, whole = (sorted(column)[1] for column in zip(*rows, strict=True))
             print(f"{case.sdist}\t{len(failing)}\t{slow:.2f}\t{fast:.2f}\t{whole:.2f}\t{fast / whole:.2f}", flush=True)
-
-
-def _pip(command: list[str]) -> list[str]:
-    """Use the interpreter outside of the environment, which has pip."""
-    return [sys._base_executable, *command[1:]]  # type: ignore[attr-defined]  # CPython's own name for it
 
 
 def _plain(base: Path, tree: SourceTree, case: Case) -> float:
