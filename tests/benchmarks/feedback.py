@@ -36,9 +36,9 @@ class Case:
 
 
 CASES = (
-    Case("boltons==25.0.0", ".", ("tests",), "boltons/strutils.py", "slugify", "return None"),
-    Case("toolz==1.0.0", ".", ("toolz",), "toolz/itertoolz.py", "sliding_window", "return iter(())"),
-    Case("cachetools==5.5.0", "src", ("tests",), "src/cachetools/__init__.py", "TTLCache.expire", "return []"),
+    Case("boltons==25.0.0", ".", ("tests",), "boltons/urlutils.py", "parse_url", "return {}"),
+    Case("more-itertools==10.5.0", ".", ("tests",), "more_itertools/recipes.py", "triplewise", "return iter(())"),
+    Case("click==8.1.7", "src", ("tests",), "src/click/utils.py", "format_filename", 'return ""'),
 )
 
 
