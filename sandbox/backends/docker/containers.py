@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import socket
+import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -20,6 +21,8 @@ SHOWN = "/gistpoint"
 WORK = "/sandbox"
 _CPUS = 1_000_000_000
 _FOLDER = 64 << 20
+_PODMAN_PROCESSES = 4096
+_REMOVALS, _REMOVAL_PAUSE_S = 5, 0.3
 _ENTRY = ["/usr/local/bin/python3", "-I", "-S", f"{SHOWN}/inside/container_entry.py"]
 _COMMON = "rw,exec,nosuid,nodev"
 
@@ -126,6 +129,8 @@ def host_settings(engine: Engine, settings: Settings) -> dict[str, Any]:
             Ulimit(name="nofile", soft=max(limits.open_files, 1024), hard=max(limits.open_files, 1024)),
         ],
     }
+    if engine.podman:  # its own default may be above what this machine lets it set
+        options["ulimits"].append(Ulimit(name="nproc", soft=_PODMAN_PROCESSES, hard=_PODMAN_PROCESSES))
     if "memory" not in engine.not_enforced:
         options |= {"mem_limit": limits.memory, "memswap_limit": limits.memory}
     if "processes" not in engine.not_enforced:
@@ -136,12 +141,22 @@ def host_settings(engine: Engine, settings: Settings) -> dict[str, Any]:
 
 
 def remove(engine: Engine, identity: str) -> None:
-    """Remove a container, running or not; one that can't be removed now is left for a later start."""
+    """Remove a container, running or not; one that can't be removed now is left for a later start.
+
+    An engine that is just taking note of the container's end may refuse, and agree a moment later.
+    """
     import docker.errors
     import requests
 
-    with contextlib.suppress(docker.errors.DockerException, requests.RequestException):
-        engine.client.api.remove_container(identity, force=True, v=True)
+    for _ in range(_REMOVALS):
+        try:
+            engine.client.api.remove_container(identity, force=True, v=True)
+        except (docker.errors.NotFound, requests.RequestException):
+            return
+        except docker.errors.DockerException:
+            time.sleep(_REMOVAL_PAUSE_S)
+        else:
+            return
 
 
 def remove_leftovers(engine: Engine) -> int:
