@@ -6,6 +6,7 @@ import contextlib
 import socket
 import time
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING
 
 from gistpoint.sandbox.backends.docker.engine import Engine
@@ -21,7 +22,7 @@ SHOWN = "/gistpoint"
 WORK = "/sandbox"
 _CPUS = 1_000_000_000
 _FOLDER = 64 << 20
-_PODMAN_PROCESSES = 4096
+_PODMAN_PROCESSES, _PODMAN_END_S = 4096, 10
 _REMOVALS, _REMOVAL_PAUSE_S = 5, 0.3
 _ENTRY = ["/usr/local/bin/python3", "-I", "-S", f"{SHOWN}/inside/container_entry.py"]
 _COMMON = "rw,exec,nosuid,nodev"
@@ -143,11 +144,16 @@ def host_settings(engine: Engine, settings: Settings) -> dict[str, Any]:
 def remove(engine: Engine, identity: str) -> None:
     """Remove a container, running or not; one that can't be removed now is left for a later start.
 
-    An engine that is just taking note of the container's end may refuse, and agree a moment later.
+    An engine that is just taking note of the container's end may refuse, and agree a moment later. Podman's then says
+    yes and keeps it, so it is asked only when the container has ended.
     """
     import docker.errors
     import requests
 
+    if engine.podman:
+        for call in (engine.client.api.kill, partial(engine.client.api.wait, timeout=_PODMAN_END_S)):
+            with contextlib.suppress(docker.errors.DockerException, requests.RequestException):
+                call(identity)
     for _ in range(_REMOVALS):
         try:
             engine.client.api.remove_container(identity, force=True, v=True)
