@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -41,6 +43,22 @@ def find_interpreter(version: str) -> Interpreter:
     if version == own_version():
         base = Path(getattr(sys, "_base_executable", "") or sys.executable).resolve()
         return Interpreter(base, Path(sys.base_prefix).resolve(), version)
+    complaint = ""
+    for candidate in _candidates(version):
+        asked = subprocess.run([candidate, "-I", "-c", _ASK], capture_output=True, text=True, timeout=60, check=False)
+        answer = asked.stdout.splitlines()
+        if asked.returncode == 0 and answer[1:] == [version, "cpython"]:
+            return Interpreter(candidate.resolve(), Path(answer[0]).resolve(), version)
+        complaint += asked.stderr
+    raise EnvironmentBuildError(
+        f"This machine has no Python {version}, which the task's environment is pinned to.",
+        hint=f"Install it (for example with `uv python install {version}`) and try again.",
+        log=complaint,
+    )
+
+
+def _candidates(version: str) -> Iterator[Path]:
+    """Yield what may be an interpreter of `version`: uv's answer first, then what pyenv has but does not activate."""
     found = subprocess.run(
         [uv_binary(), "python", "find", "--no-project", "--no-python-downloads", "--system", version],
         capture_output=True,
@@ -49,14 +67,10 @@ def find_interpreter(version: str) -> Interpreter:
         timeout=60,
         check=False,
     )
-    path = Path(found.stdout.strip()) if found.returncode == 0 else None
-    if path is not None:
-        asked = subprocess.run([path, "-I", "-c", _ASK], capture_output=True, text=True, timeout=60, check=False)
-        answer = asked.stdout.splitlines()
-        if asked.returncode == 0 and answer[1:2] == [version]:
-            return Interpreter(path.resolve(), Path(answer[0]).resolve(), version)
-    raise EnvironmentBuildError(
-        f"This machine has no Python {version}, which the task's environment is pinned to.",
-        hint=f"Install it (for example with `uv python install {version}`) and try again.",
-        log=found.stderr,
+    if found.returncode == 0 and found.stdout.strip():
+        yield Path(found.stdout.strip())
+    pyenv = Path(os.environ.get("PYENV_ROOT") or Path.home() / ".pyenv")
+    releases = [path for path in pyenv.glob(f"versions/{version}.*/bin/python{version}") if path.is_file()]
+    yield from sorted(
+        releases, key=lambda path: [int(n) for n in re.findall(r"\d+", path.parents[1].name)], reverse=True
     )

@@ -44,7 +44,10 @@ class TaskStore:
             return self.add(path)
         if (path / TASK_FILE).is_file():
             return read_task(path)
-        found = {task.id: task for task in self.tasks() if isinstance(task, Task) and name and task.id.startswith(name)}
+        found: dict[str, Task] = {}
+        for task in self.tasks():
+            if isinstance(task, Task) and name and task.id.startswith(name):
+                found.setdefault(task.id, task)
         if len(found) == 1:
             return read_task(next(iter(found.values())).folder)
         if found:

@@ -8,8 +8,10 @@ from typing import Any, ClassVar, Literal, Protocol, runtime_checkable
 
 from textual import events, on, work
 from textual._context import active_message_pump  # tells whose handler raised; there is no public way to ask
+from textual.actions import ActionParseResult
 from textual.app import App
 from textual.binding import BindingType
+from textual.dom import DOMNode
 from textual.notifications import SeverityLevel
 
 from gistpoint.core.attempts.events import EventType
@@ -22,6 +24,7 @@ from gistpoint.tui.keys import Scope, bindings_of
 from gistpoint.tui.palette import KeyCommands
 from gistpoint.tui.screens.dialogs.ask import PickDialog
 from gistpoint.tui.screens.dialogs.confirm import ConfirmDialog, MessageDialog, show_error
+from gistpoint.tui.screens.dialogs.consent import ConsentDesk
 from gistpoint.tui.screens.home import HomeScreen
 from gistpoint.tui.services import Services
 from gistpoint.tui.settings import Settings, read_settings
@@ -69,11 +72,12 @@ class GistpointApp(App[object]):
             settings = Settings()
             self.call_later(partial(show_error, self, error))
         install_themes(self, settings.theme)
+        self.services.consent.asker = ConsentDesk(self).ask
         self.keymap = settings.keys
         self.set_keymap(dict(settings.keys))
         self.push_screen(HomeScreen(self.services))
         if self._open is not None:
-            self._find(self._open)
+            self._in_thread(partial(self._find, self._open))
 
     def run_to_exit_code(self) -> int:
         """Run until the user leaves; 0, or 1 where it ended by an error."""
@@ -105,35 +109,27 @@ class GistpointApp(App[object]):
     @on(HomeScreen.StartAsked)
     def start_asked(self, message: HomeScreen.StartAsked) -> None:
         """Begin an attempt, after asking where one of that task has not ended."""
-        self._find_task(message.task_id)
+        self._in_thread(lambda: self._choose_for(self.services.tasks.find(message.task_id)))
 
     @on(HomeScreen.OpenAsked)
     def open_asked(self, message: HomeScreen.OpenAsked) -> None:
         """Go on with an attempt, or show how it ended."""
-        self._find_attempt(message.attempt_id)
+        self._in_thread(lambda: self._open_attempt(message.attempt_id))
 
-    @work(thread=True, group="open", exit_on_error=False)
     def _find(self, name: str) -> None:
-        """Take a name as that of an attempt, else as that of a task."""
+        """Open what a name means: an attempt, else a task."""
         try:
             self.services.attempts.folder(name)
         except AttemptError:
-            self._in_thread(lambda: self._choose_for(self.services.tasks.find(name), new=self._play is not None))
+            self._choose_for(self.services.tasks.find(name), new=self._play is not None)
         else:
-            self._in_thread(lambda: self._open_attempt(self.services.attempts.summary(name)))
+            self._open_attempt(name)
 
-    @work(thread=True, group="open", exit_on_error=False)
-    def _find_task(self, task_id: str) -> None:
-        self._in_thread(lambda: self._choose_for(self.services.tasks.find(task_id)))
-
-    @work(thread=True, group="open", exit_on_error=False)
-    def _find_attempt(self, attempt_id: str) -> None:
-        self._in_thread(lambda: self._open_attempt(self.services.attempts.summary(attempt_id)))
-
-    @work(thread=True, group="open", exit_on_error=False)
     def _begin(self, opening: Callable[[], OpenAttempt]) -> None:
+        self.screen.loading = True
         self._in_thread(lambda: self.call_from_thread(self._solve, opening()))
 
+    @work(thread=True, group="open", exit_on_error=False)
     def _in_thread(self, body: Callable[[], object]) -> None:
         """Run what may take a while; whatever it raises reaches the screen."""
         try:
@@ -141,7 +137,7 @@ class GistpointApp(App[object]):
         except UserError as error:
             self.call_from_thread(self._failed, error)
         except Exception as error:
-            self.call_from_thread(self._handle_exception, error)
+            self.call_from_thread(self._crashed, error)
 
     def _failed(self, error: UserError) -> None:
         self.screen.loading = False
@@ -170,15 +166,14 @@ class GistpointApp(App[object]):
         self.push_screen(PickDialog("An attempt of this task has not ended", choices), answered)
 
     def _start(self, task: Task) -> None:
-        self.screen.loading = True
         self._begin(lambda: self.services.start(task))
 
     def _resume(self, attempt_id: str) -> None:
-        self.screen.loading = True
         self._begin(lambda: self.services.resume(attempt_id))
 
-    def _open_attempt(self, summary: AttemptSummary) -> None:
-        """Resume or show an attempt; runs in a thread, for it reads the task."""
+    def _open_attempt(self, attempt_id: str) -> None:
+        """Resume or show an attempt; runs in a thread, for it reads the journal and the task."""
+        summary = self.services.attempts.summary(attempt_id)
         if not summary.state.ended:
             self.call_from_thread(self._resume, summary.attempt_id)
             return
@@ -250,13 +245,32 @@ class GistpointApp(App[object]):
 
     # What nobody expected
 
-    def _handle_exception(self, error: Exception) -> None:
-        """Log an unexpected exception, keep the attempt, and tell; the only place where they end up.
+    async def run_action(
+        self,
+        action: str | ActionParseResult,
+        default_namespace: DOMNode | None = None,
+        namespaces: Mapping[str, DOMNode] | None = None,
+    ) -> bool:
+        """Run an action; one that raises must not end the app, which runs those of all keys itself."""
+        try:
+            return await super().run_action(action, default_namespace, namespaces)
+        except Exception as error:
+            self._crashed(error)
+            return True
 
-        Textual has no public hook for this. A widget whose handler raised is dead, so its screen is closed; where the
-        app itself raised, nothing is left that could draw, and Textual's own end is taken.
+    def _handle_exception(self, error: Exception) -> None:
+        """Take what a handler raised: Textual has no public hook for it.
+
+        A widget whose handler raised is dead, so its screen is closed. Where the app's own handler raised nothing is
+        left that could draw, and Textual's own end is taken.
         """
-        first = not self.crashes
+        fatal = active_message_pump.get(None) is self or bool(self.crashes) or not self.is_running
+        self._crashed(error, recover=not fatal)
+        if fatal:
+            super()._handle_exception(error)
+
+    def _crashed(self, error: Exception, *, recover: bool = True) -> None:
+        """Log an unexpected exception, keep the attempt, and tell; the only place where they end up."""
         self.crashes.append(error)
         held, self._held = self._held, None
         attempt_id = held.attempt.state.attempt_id if held is not None else ""
@@ -265,13 +279,10 @@ class GistpointApp(App[object]):
             data = {"error": type(error).__name__, "message": str(error)[:2_000], "log": log.name}
             held.journal.append(EventType.CRASH.value, data)
             held.close()
-        pump = active_message_pump.get(None)
-        if not first or pump is self or not self.is_running:
-            super()._handle_exception(error)
-            return
         kept = " The attempt is safe: resume it from the home screen." if held is not None else ""
         text = f"{type(error).__name__}: {str(error)[:500]}\n\nThe details are in {log}.{kept}"
-        self.call_later(self._recover, text)
+        if recover:
+            self.call_later(self._recover, text)
 
     async def _recover(self, text: str) -> None:
         """Go back to a fresh home screen and tell what happened."""

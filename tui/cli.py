@@ -60,16 +60,17 @@ def build_services(options: argparse.Namespace, *, role: Role | None = None) -> 
     from gistpoint.core.locations import Locations
     from gistpoint.sessions.attempts import AttemptStore
     from gistpoint.sessions.tasks import TaskStore
+    from gistpoint.tui.commands.consent import Consent
     from gistpoint.tui.services import Services
 
-    locations, clock = Locations.of_user(), SystemTime()
+    locations, clock, consent = Locations.of_user(), SystemTime(), Consent()
     enrolment = Enrolment(
         role=role or Role(getattr(options, "role", None) or Role.BASELINE),
         participant=getattr(options, "participant", "") or "",
     )
 
     def runner_for(task: Task) -> Runner:
-        return build_runner(options, demo=is_our_demo(task, locations))
+        return build_runner(options, demo=is_our_demo(task, locations), ask=consent.ask)
 
     return Services(
         locations=locations,
@@ -78,6 +79,7 @@ def build_services(options: argparse.Namespace, *, role: Role | None = None) -> 
         clock=clock,
         runner_for=runner_for,
         enrolment=enrolment,
+        consent=consent,
     )
 
 
@@ -86,8 +88,10 @@ def is_our_demo(task: Task, locations: Locations) -> bool:
     return task.demo and task.folder.parent == locations.demo
 
 
-def build_runner(options: argparse.Namespace, *, demo: bool = False) -> Runner:
-    """Choose the isolation and return a runner on it. Raises `SandboxUnavailableError`."""
+def build_runner(
+    options: argparse.Namespace, *, demo: bool = False, ask: Callable[[str], bool] | None = None
+) -> Runner:
+    """Choose the isolation and return a runner on it; `ask` asks for consent. Raises `SandboxUnavailableError`."""
     from gistpoint.core.errors import SandboxUnavailableError
     from gistpoint.core.locations import Locations
     from gistpoint.sandbox.environments import EnvironmentStore
@@ -101,7 +105,7 @@ def build_runner(options: argparse.Namespace, *, demo: bool = False) -> Runner:
     try:
         backend = choose(requested, consented=demo or allowed or has_consented(locations.config))
     except SandboxUnavailableError as error:
-        if demo or requested not in (None, "plain") or not ask_consent(error.message):
+        if demo or requested not in (None, "plain") or not (ask or ask_consent)(error.message):
             raise
         allowed, backend = True, choose(requested, consented=True)
     runner = SuiteRunner(backend, EnvironmentStore(locations.cache))

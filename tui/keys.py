@@ -54,6 +54,7 @@ class Key:
 
 
 _A, _H, _S, _M, _D = Scope.APP, Scope.HOME, Scope.SOLVE, Scope.SUMMARY, Scope.DIALOG
+_V = Scope.READING
 _L, _C, _E, _R, _F = Scope.CONSOLE, Scope.CODE, Scope.EDITOR, Scope.RESULTS, Scope.FILES
 
 KEYS: tuple[Key, ...] = (
@@ -69,13 +70,32 @@ KEYS: tuple[Key, ...] = (
     Key("home.reverse", "S", "reverse", "Reverse", "Turn the order round", "Home", _H),
     Key("home.tables", "t", "tables", "Tasks/attempts", "Go to the other table", "Home", _H, True),
     Key("home.reload", "f5", "reload", "Reload", "Read tasks and attempts again", "Home", _H),
-    Key("pane.brief", "f2,alt+1", "pane('brief')", "Brief", "What is asked, and the failing tests", "Panes", _S),
-    Key("pane.files", "f3,alt+2", "pane('files')", "Files", "The files that were shown so far", "Panes", _S),
-    Key("pane.code", "f4,alt+3", "pane('code')", "Code", "The code that was shown last", "Panes", _S),
-    Key("pane.console", "f5,alt+4,colon", "pane('console')", "Console", "Type a tool call", "Panes", _S),
-    Key("pane.editor", "f6,alt+5", "pane('editor')", "Editor", "Write the function", "Panes", _S),
-    Key("pane.results", "f7,alt+6", "pane('results')", "Results", "Every answer so far", "Panes", _S),
-    Key("pane.notes", "f8,alt+7", "pane('notes')", "Notes", "Notes to yourself, kept", "Panes", _S),
+    Key(
+        "pane.brief",
+        "f2,alt+1",
+        "pane('brief')",
+        "Brief",
+        "What is asked, and the failing tests",
+        "Panes",
+        _S,
+        priority=True,
+    ),
+    Key(
+        "pane.files",
+        "f3,alt+2",
+        "pane('files')",
+        "Files",
+        "The files that were shown so far",
+        "Panes",
+        _S,
+        priority=True,
+    ),
+    Key("pane.code", "f4,alt+3", "pane('code')", "Code", "The code that was shown last", "Panes", _S, priority=True),
+    Key("pane.console", "f5,alt+4", "pane('console')", "Console", "Type a tool call", "Panes", _S, priority=True),
+    Key("pane.command", "colon", "pane('console')", "Console", "Type a tool call", "Panes", _S),
+    Key("pane.editor", "f6,alt+5", "pane('editor')", "Editor", "Write the function", "Panes", _S, priority=True),
+    Key("pane.results", "f7,alt+6", "pane('results')", "Results", "Every answer so far", "Panes", _S, priority=True),
+    Key("pane.notes", "f8,alt+7", "pane('notes')", "Notes", "Notes to yourself, kept", "Panes", _S, priority=True),
     Key("attempt.submit", "f9,ctrl+r", "submit", "Submit", "Run the tests on the editor's code", "Attempt", _S, True),
     Key("attempt.pause", "f10,ctrl+t", "pause", "Pause", "Stop the clock and cover the screen", "Attempt", _S, True),
     Key("attempt.end", "ctrl+g", "end", "Give up", "Give up or skip, with a reason", "Attempt", _S),
@@ -96,13 +116,68 @@ KEYS: tuple[Key, ...] = (
     Key("code.suspect", "m", "suspect", "Suspect", "Mark the function as suspect, or unmark it", "Code", _C, True),
     Key("code.edit", "e", "edit", "Edit", "Open the function at the cursor in the editor", "Code", _C, True),
     Key("editor.external", "ctrl+o", "external_editor", "$EDITOR", "Go on in your own editor", "Editor", _E, True),
-    Key("editor.diff", "alt+d", "diff", "Diff", "Compare the code with where it started", "Editor", _E, True),
-    Key("editor.buffers", "alt+b", "buffers", "Other function", "Choose among the functions begun", "Editor", _E),
+    Key("editor.all", "alt+a", "select_all", "Select all", "Select the whole text", "Editor", _E, priority=True),
+    Key("editor.top", "ctrl+home", "top", "Top", "Go to the start of the text", "Editor", _E),
+    Key("editor.bottom", "ctrl+end", "bottom", "Bottom", "Go to the end of the text", "Editor", _E),
+    Key("editor.diff", "alt+d", "diff", "Diff", "Compare the code with where it started", "Editor", _E, True, True),
+    Key(
+        "editor.buffers",
+        "alt+b",
+        "buffers",
+        "Other function",
+        "Choose among the functions begun",
+        "Editor",
+        _E,
+        priority=True,
+    ),
     Key("results.next", "right_square_bracket", "page(1)", "Next page", "Answer, tests, diff", "Results", _R, True),
     Key("results.previous", "left_square_bracket", "page(-1)", "Page before", "Answer, tests, diff", "Results", _R),
     Key("summary.home", "escape", "home", "Home", "Back to tasks and attempts", "Summary", _M, True),
     Key("summary.next", "right_square_bracket", "section(1)", "Next page", "Show the next page", "Summary", _M, True),
     Key("summary.previous", "left_square_bracket", "section(-1)", "Page before", "Show the page before", "Summary", _M),
+    Key("code.next_match", "n", "next_match", "Next match", "Go to the next match of a search", "Reading", _V),
+    Key("code.previous_match", "N", "previous_match", "Previous match", "Go to the match before", "Reading", _V),
+    Key("view.up", "up,k", "cursor_rows(-1)", "Up", "One row up", "Reading", _V),
+    Key("view.down", "down,j", "cursor_rows(1)", "Down", "One row down", "Reading", _V),
+    Key("view.left", "left,h", "cursor_columns(-1)", "Left", "One character to the left", "Reading", _V),
+    Key("view.right", "right,l", "cursor_columns(1)", "Right", "One character to the right", "Reading", _V),
+    Key("view.word_left", "ctrl+left", "cursor_word(-1)", "Word left", "To the start of the word", "Reading", _V),
+    Key("view.word_right", "ctrl+right", "cursor_word(1)", "Word right", "To the end of the word", "Reading", _V),
+    Key("view.page_up", "pageup", "cursor_pages(-1)", "Page up", "One screenful up", "Reading", _V),
+    Key("view.page_down", "pagedown,space", "cursor_pages(1)", "Page down", "One screenful down", "Reading", _V),
+    Key("view.line_start", "home", "cursor_edge(-1)", "Start of line", "To the start of the line", "Reading", _V),
+    Key("view.line_end", "end", "cursor_edge(1)", "End of line", "To the end of the line", "Reading", _V),
+    Key("view.top", "g,ctrl+home", "first_row", "Top", "To the first line", "Reading", _V),
+    Key("view.bottom", "G,ctrl+end", "last_row", "Bottom", "To the last line", "Reading", _V),
+    Key("view.wrap", "w", "toggle_wrap", "Wrap lines", "Fold long lines, or scroll them", "Reading", _V),
+    Key("view.copy", "y", "copy_line", "Copy selection or line", "Copy to the clipboard", "Reading", _V),
+    Key(
+        "text.terminal",
+        "t",
+        "toggle_terminal",
+        "Raw or as a terminal",
+        "Obey escape sequences (in reviews)",
+        "Reading",
+        _V,
+    ),
+    Key("diff.next_hunk", "n", "hunk(1)", "Next change", "Go to the next change of a diff", "Diffs", _V),
+    Key("diff.previous_hunk", "p", "hunk(-1)", "Previous change", "Go to the change before", "Diffs", _V),
+    Key("diff.next_match", "N", "next_match", "Next match", "Go to the next match within a diff", "Diffs", _V),
+    Key("tree.open", "right,l", "open_node", "Open", "Open a folder, or step into it", "Tree", _V),
+    Key("tree.close", "left,h", "close_node", "Close", "Close a folder, or step out of it", "Tree", _V),
+    Key("tree.up", "k", "cursor_up", "Up", "One row up in the tree", "Tree", _V),
+    Key("tree.down", "j", "cursor_down", "Down", "One row down in the tree", "Tree", _V),
+    Key("tests.filter", "slash", "filter", "Filter tests", "Show only tests that hold some words", "Tests", _V),
+    Key(
+        "editor.outdent",
+        "shift+tab",
+        "outdent",
+        "Outdent",
+        "Take four blanks from the line's start",
+        "Writing",
+        _V,
+    ),
+    Key("editor.leave", "escape", "leave", "Leave the editor", "Let Tab move on from the editor", "Writing", _V),
     Key("dialog.cancel", "escape", "cancel", "Cancel", "Close without doing anything", "Dialogs", _D, True),
 )
 
@@ -154,3 +229,43 @@ def help_table(keymap: Mapping[str, str], *scopes: Scope) -> str:
         for group, rows in groups.items()
     ]
     return "\n\n".join(parts)
+
+
+def keys_page() -> str:
+    """Return the page of the user guide that lists every binding with its id, as Markdown."""
+    parts = [_PAGE_HEAD]
+    for scope in Scope:
+        rows = [
+            f"| `{key.id}` | {shown_keys(key.keys)} | {key.description} | {key.tooltip} |"
+            for key in KEYS
+            if key.scope is scope
+        ]
+        parts.append(f"## {_SCOPE_WORDS[scope]}\n\n| Id | Key | Name | What it does |\n| --- | --- | --- | --- |")
+        parts[-1] += "\n" + "\n".join(rows)
+    return "\n\n".join(parts) + "\n"
+
+
+_SCOPE_WORDS = {
+    Scope.APP: "Everywhere",
+    Scope.HOME: "Home",
+    Scope.SOLVE: "Solve, in any pane",
+    Scope.SUMMARY: "Summary",
+    Scope.DIALOG: "Dialogs",
+    Scope.CONSOLE: "Solve: console",
+    Scope.CODE: "Solve: code",
+    Scope.EDITOR: "Solve: editor",
+    Scope.RESULTS: "Solve: results",
+    Scope.FILES: "Solve: files",
+    Scope.READING: "Lists and texts",
+}
+_PAGE_HEAD = """# Keys
+
+Every key can be changed by its id, in `config.toml` in the config folder that `gistpoint paths` prints:
+
+```toml
+[keys]
+"attempt.submit" = "f9,ctrl+r"
+```
+
+Several keys are separated by commas, and named as Textual names them. F1 or ? shows the keys of the screen in sight,
+with yours in place; Ctrl+P finds any command by its name."""

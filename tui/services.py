@@ -13,6 +13,7 @@ from gistpoint.core.tasks.folder import read_answer
 from gistpoint.core.tasks.model import Task
 from gistpoint.sessions.attempts import AttemptStore, OpenAttempt
 from gistpoint.sessions.tasks import TaskStore
+from gistpoint.tui.commands.consent import Consent
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,6 +29,8 @@ class Services:
     missing; may take a while, and is called off the event loop."""
     enrolment: Enrolment = field(default_factory=Enrolment)
     """What a new attempt is started as."""
+    consent: Consent = field(default_factory=Consent)
+    """Asks before code runs without isolation."""
 
     def start(self, task: Task) -> OpenAttempt:
         """Begin an attempt of a task."""

@@ -61,7 +61,12 @@ def summary_rows(task: Task, state: AttemptState) -> list[tuple[str, Rows]]:
             ("Submissions", [(f"{s.number}: {s.replacement.qualname}", _submitted(s)) for s in state.submissions])
         )
     if state.comforts:
-        groups.append(("Comforts that a model does not have", [(k, f"{n} times") for k, n in state.comforts.items()]))
+        groups.append(
+            (
+                "Comforts that a model does not have",
+                [(k, "once" if n == 1 else f"{n} times") for k, n in state.comforts.items()],
+            )
+        )
     return groups
 
 

@@ -99,7 +99,7 @@ def stale(state: AttemptState, shown: Shown) -> str:
         and s.call_id in order
         and order.index(s.call_id) > at
     ]
-    return f"as it was before you replaced {', '.join(dict.fromkeys(later))}" if later else ""
+    return f"{', '.join(dict.fromkeys(later))} replaced since" if later else ""
 
 
 def call_words(call: Call) -> str:
@@ -122,9 +122,9 @@ def clock_rows(clock: Clock) -> list[tuple[str, str]]:
     """Return the clocks by kind, then what they add up to, and what ran beside them."""
     rows = [(words, duration(clock.of(activity))) for activity, words in ACTIVITY_WORDS.items()]
     rows.append(("Working time (reading, exploring, editing)", duration(sum(clock.of(a) for a in ACTIVE))))
-    if clock.away:
+    if clock.away >= 1000:
         rows.append(("Program closed", duration(clock.away)))
-    if clock.asleep:
+    if clock.asleep >= 1000:
         rows.append(("Machine asleep", duration(clock.asleep)))
     return rows
 
@@ -184,11 +184,12 @@ def stub(task: Task) -> str:
 
 
 def _docstring(text: str) -> str:
-    inner = text.replace("\\", "\\\\").replace('"""', '\\"\\"\\"')
-    first, *rest = inner.rstrip().split("\n")
+    inner = text.rstrip().replace("\\", "\\\\")
+    if '"""' in inner or inner.endswith('"'):
+        inner = inner.replace('"', '\\"')
+    first, *rest = inner.split("\n")
     if not rest:
-        closing = '\\"' if first.endswith('"') else first[-1:]
-        return f'    """{first[:-1]}{closing}"""'
+        return f'    """{first}"""'
     margin = min((len(line) - len(line.lstrip()) for line in rest if line.strip()), default=0)
     body = [f"    {line[margin:]}".rstrip() for line in rest]
     return "\n".join([f'    """{first}', *body, '    """'])

@@ -223,7 +223,15 @@ class Attempt:
         with self._lock:
             if not self.state.ended:
                 self._append(EventType.HEARTBEAT, {}, durable=False)
-                self._check_time()
+                self.check_time()
+
+    def check_time(self) -> None:
+        """End the attempt where its working time is up."""
+        limit = self.state.budgets.time_limit_s
+        if limit is None or self.state.ended or self.state.pending is not None:
+            return
+        if self.clock().active >= limit * 1000:
+            self._append(EventType.ATTEMPT_ENDED, {"reason": EndReason.TIME_CAP.value})
 
     def give_up(self, code: GiveUpCode, text: str = "") -> None:
         """End the attempt at the solver's wish."""
@@ -247,18 +255,11 @@ class Attempt:
                 self._append(EventType.ATTEMPT_ENDED, {"reason": reason.value, "code": code.value, "text": text})
 
     def _require_running(self) -> None:
-        self._check_time()
+        self.check_time()
         if self.state.ending is not None:
             raise AttemptError(f"The attempt has ended: {self.state.ending.reason}.")
         if self.state.pause is not None:
             raise AttemptError("The attempt is paused.", hint="Resume it first.")
-
-    def _check_time(self) -> None:
-        limit = self.state.budgets.time_limit_s
-        if limit is None or self.state.ended or self.state.pending is not None:
-            return
-        if self.clock().active >= limit * 1000:
-            self._append(EventType.ATTEMPT_ENDED, {"reason": EndReason.TIME_CAP.value})
 
     def _process_started(self) -> None:
         self._append(EventType.PROCESS_STARTED, {"boot_id": self._time.boot_id(), "gistpoint": self._version})

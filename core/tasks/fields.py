@@ -10,6 +10,8 @@ from gistpoint.core.errors import TaskError
 
 T = TypeVar("T")
 _MISSING = object()
+_LARGEST = 2**63
+"""Of whole numbers that stand for a number: larger ones have no floating point form."""
 _NAMES = {
     str: "a string",
     int: "a whole number",
@@ -38,13 +40,13 @@ class Fields:
     def get(self, key: str, kind: type[T], default: T) -> T: ...
     def get(self, key: str, kind: type[T], default: Any = _MISSING) -> T:
         """Return the value under `key`; raises `TaskError` where it is missing or of another kind."""
-        value = self.values.get(key, _MISSING)
+        value: Any = self.values.get(key, _MISSING)
         if value is _MISSING:
             if default is _MISSING:
                 raise TaskError(f"{self.file}: the key {self.name(key)!r} is missing.")
             value = default
         if kind is float and isinstance(value, int) and not isinstance(value, bool):
-            value = float(value)
+            value = float(value) if abs(value) <= _LARGEST else None
         if not isinstance(value, kind) or (kind is not bool and isinstance(value, bool)):
             raise TaskError(f"{self.file}: the key {self.name(key)!r} must be {_NAMES.get(kind, kind.__name__)}.")
         return value

@@ -68,7 +68,7 @@ def make_tree(tmp_path: Path) -> Callable[[Mapping[str, str]], SourceTree]:
 @pytest.fixture
 def run(backend: Backend, environments: EnvironmentStore, make_tree: Callable[..., SourceTree]) -> Run:
     def run_suite(
-        files: Mapping[str, str],
+        files: Mapping[str, str] | SourceTree,
         *,
         limits: Limits | None = None,
         on_progress: Any = None,
@@ -76,7 +76,8 @@ def run(backend: Backend, environments: EnvironmentStore, make_tree: Callable[..
         pins: EnvironmentPins | None = None,
         **request: Any,
     ) -> SuiteReport:
-        asked = RunRequest(make_tree(files), pins or EnvironmentPins(), timeout_s=60)
+        tree = files if isinstance(files, SourceTree) else make_tree(files)
+        asked = RunRequest(tree, pins or EnvironmentPins(), timeout_s=60)
         runner = SuiteRunner(backend, environments, limits)
         return runner.run(replace(asked, **request), on_progress=on_progress, cancel=cancel)
 

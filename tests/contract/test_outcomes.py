@@ -197,12 +197,12 @@ def test_cancel_stops_at_once(run):
     assert report.status is RunStatus.CANCELLED
 
 
-def test_runs_side_by_side_do_not_meet(run):
+def test_runs_side_by_side_do_not_meet(run, make_tree):
     reports = []
     test = "def test_a():\n    assert not list(Path().glob('left*'))\n    Path('left').touch()\n"
-    files = {"test_a.py": "from pathlib import Path\n" + test}
-    run(files)
-    threads = [threading.Thread(target=lambda: reports.append(run(files))) for _ in range(3)]
+    tree = make_tree({"test_a.py": "from pathlib import Path\n" + test})
+    run(tree)
+    threads = [threading.Thread(target=lambda: reports.append(run(tree))) for _ in range(3)]
     for thread in threads:
         thread.start()
     for thread in threads:

@@ -32,6 +32,7 @@ KEYS = {
     "delete": "\x1b[3~",
     "backspace": "\x7f",
     "space": " ",
+    **{f"alt+{letter}": f"\x1b{letter}" for letter in "abcdefghijklmnopqrstuvwxyz"},
     **{f"ctrl+{letter}": chr(ord(letter) - 96) for letter in "abcdefghijklmnopqrstuvwxyz"},
     **{f"f{n}": sequence for n, sequence in enumerate(("\x1bOP", "\x1bOQ", "\x1bOR", "\x1bOS"), start=1)},
     **{f"f{n}": f"\x1b[{code}~" for n, code in zip(range(5, 13), (15, 17, 18, 19, 20, 21, 23, 24), strict=True)},

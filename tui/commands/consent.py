@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
+from dataclasses import dataclass
 
 
 def ask_consent(why_not: str) -> bool:
@@ -18,3 +20,15 @@ def ask_consent(why_not: str) -> bool:
     )
     print("Run it all the same, on this machine from now on? Type yes: ", end="", file=sys.stderr, flush=True)
     return sys.stdin.readline().strip().lower() == "yes"
+
+
+@dataclass
+class Consent:
+    """Who asks: the terminal, or an app for as long as it has the terminal."""
+
+    asker: Callable[[str], bool] = ask_consent
+    """Called with why there is no isolation, on whatever thread makes the runner."""
+
+    def ask(self, why_not: str) -> bool:
+        """Ask, and return the answer."""
+        return self.asker(why_not)

@@ -37,7 +37,7 @@ class CodeView(LineView):
         """The cursor stands on another line."""
 
     class Comfort(LineView.Comfort):
-        """Something that costs no budget was used, see `LineView.Comfort`."""
+        """Something that costs no budget was used, see `RowView.Comfort`."""
 
     class _Coloured(Message):
         """More lines have their colours."""

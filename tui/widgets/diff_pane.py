@@ -11,7 +11,6 @@ from textual.message import Message
 
 from gistpoint.core.diffs import DiffLine, FileDiff, Hunk, LineKind, changes_within, side_by_side
 from gistpoint.tui.widgets.code_view import CodeView
-from gistpoint.tui.widgets.line_view import LineView
 from gistpoint.tui.widgets.row_view import Span
 from gistpoint.tui.widgets.syntax import LineTokens
 
@@ -109,14 +108,14 @@ class DiffPane(CodeView):
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("n", "hunk(1)", "Next change", show=False, id="diff.next_hunk"),
         Binding("p", "hunk(-1)", "Previous change", show=False, id="diff.previous_hunk"),
-        Binding("f3", "next_match", "Next match", show=False, id="diff.next_match"),
+        Binding("N", "next_match", "Next match", show=False, id="diff.next_match"),
     ]
 
-    class CursorMoved(LineView.CursorMoved):
+    class CursorMoved(CodeView.CursorMoved):
         """The cursor stands on another line."""
 
-    class Comfort(LineView.Comfort):
-        """Something that costs no budget was used, see `LineView.Comfort`."""
+    class Comfort(CodeView.Comfort):
+        """Something that costs no budget was used, see `RowView.Comfort`."""
 
     class Scrolled(Message):
         """Another part is in sight."""

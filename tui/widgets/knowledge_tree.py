@@ -110,23 +110,23 @@ class KnowledgeTree(Tree[Place]):
         return self.cursor_node.data if self.cursor_node is not None else None
 
     def _fill_anew(self) -> None:
-        opened = {node.data for node in _walk(self.root) if node.is_expanded and node.data is not None}
+        nodes = _walk(self.root)
+        opened = {node.data for node in nodes if node.is_expanded and node.data is not None}
+        closed = {node.data for node in nodes if node.children and not node.is_expanded and node.data is not None}
         here = self.place
         self.clear()
         self.root.set_label(self._label(Place("dir", "")))
         self.root.expand()
-        self._add_folder(self.root, "", opened)
+        self._add_folder(self.root, "", opened, closed)
         if here is not None:
             self._return_to(here)
 
-    def _add_folder(self, node: TreeNode[Place], folder: str, opened: set[Place]) -> None:
+    def _add_folder(self, node: TreeNode[Place], folder: str, opened: set[Place], closed: set[Place]) -> None:
         for path, kind in self._knowledge.children(folder):
             place = Place(kind, path)
             if kind == "dir":
-                child = node.add(
-                    self._label(place), place, expand=place in opened or path not in self._knowledge.listed
-                )
-                self._add_folder(child, path, opened)
+                child = node.add(self._label(place), place, expand=place not in closed)
+                self._add_folder(child, path, opened, closed)
                 child.allow_expand = bool(child.children)
             else:
                 self._add_file(node, place, opened)
@@ -142,6 +142,9 @@ class KnowledgeTree(Tree[Place]):
             child.add_leaf(self._label(leaf, function.name.removeprefix(prefix)), leaf)
 
     def _return_to(self, place: Place) -> None:
+        # Nodes have no line to go to before the lines are counted, which asking for the last one does.
+        if self.last_line < 0:
+            return
         for node in _walk(self.root):
             if node.data == place and self.last_line >= 0:  # asking for it gives the new nodes their lines
                 self.move_cursor(node)

@@ -71,13 +71,13 @@ class LineView(RowView):
     def watch_cursor_line(self, old: int, new: int) -> None:
         """Draw both lines and tell."""
         self.set_reactive(LineView.cursor_column, self.validate_cursor_column(self.cursor_column))
-        self._strips.clear()
-        self.refresh()
+        for line in (old, new):
+            self.refresh_line_at(line - self.first_line)
         self.post_message(self.CursorMoved(self, new))
 
     def watch_cursor_column(self) -> None:
         """Draw the cursor where it stands now."""
-        self.refresh()
+        self.refresh_line_at(self.cursor_index)
 
     def watch_has_focus(self, _has_focus: bool) -> None:
         """Show or hide the cursor."""

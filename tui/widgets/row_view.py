@@ -208,8 +208,7 @@ class RowView(ScrollView, can_focus=True):
         for first, last, style in spans:
             head = places[min(max(first, start), end) - start]
             tail = places[min(last, end) - start] if last <= end else len(text)
-            for place in range(head, tail):
-                styles[place] += style
+            _lay_over(styles, head, tail, style)
         self._paint_selection(row, styles)
         return Strip(_segments(text, styles))
 
@@ -220,8 +219,7 @@ class RowView(ScrollView, can_focus=True):
             return
         head, tail = span
         style = self.screen.get_component_rich_style("screen--selection")
-        for place in range(head, len(styles) if tail == -1 else min(tail, len(styles))):
-            styles[place] += style
+        _lay_over(styles, head, len(styles) if tail == -1 else min(tail, len(styles)), style)
 
     # Selection
 
@@ -280,6 +278,16 @@ class RowView(ScrollView, can_focus=True):
         self._quiet.pop(kind, None)
         self.post_message(self.Comfort(self, kind))
 
+    def refresh_line_at(self, line: int) -> None:
+        """Draw the rows of a line (by index) again, those in sight."""
+        if not 0 <= line < len(self.lines):
+            return
+        first = self.rows.row_of(line)
+        last = self.rows.row_of(line, self.lines.length(line))
+        top = self.scroll_offset.y
+        for row in range(max(first, top), min(last, top + self.size.height) + 1):
+            self.refresh_line(row)
+
     def rows_changed(self, first: int, last: int) -> None:
         """Forget how rows were drawn, and draw those in sight again."""
         top = self.scroll_offset.y
@@ -287,6 +295,15 @@ class RowView(ScrollView, can_focus=True):
             self.redraw()
         else:
             self._strips.clear()
+
+
+def _lay_over(styles: list[RichStyle], head: int, tail: int, style: RichStyle) -> None:
+    below, combined = None, style
+    for place in range(head, tail):
+        if styles[place] is not below:
+            below = styles[place]
+            combined = below + style
+        styles[place] = combined
 
 
 def _segments(text: str, styles: list[RichStyle]) -> list[Segment]:

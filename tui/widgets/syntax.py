@@ -72,15 +72,13 @@ def tokens_by_line(
         end = start + len(value)
         kind = _kind(token_type)
         while line < last and end > starts[line + 1]:
-            if kind and start < starts[line + 1] - 1:
-                current.extend((max(0, start - starts[line]), starts[line + 1] - 1 - starts[line], kind))
+            _add(current, start - starts[line], starts[line + 1] - 1 - starts[line], kind)
             chunk.append(_bounded(current))
             line, current = line + 1, array("L")
             if len(chunk) == CHUNK:
                 yield chunk
                 chunk = []
-        if kind and end > starts[line]:
-            current.extend((max(0, start - starts[line]), end - starts[line], kind))
+        _add(current, start - starts[line], end - starts[line], kind)
         if time.monotonic() > breath:
             if stopped():
                 return
@@ -88,6 +86,11 @@ def tokens_by_line(
             breath = time.monotonic() + _BREATH
     chunk.append(_bounded(current))
     yield chunk
+
+
+def _add(tokens: LineTokens, start: int, end: int, kind: int) -> None:
+    if kind and end > max(0, start):
+        tokens.extend((max(0, start), end, kind))
 
 
 def _bounded(tokens: LineTokens) -> LineTokens:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 
 _PIECES = re.compile(
     r"\x1b\[(?P<parameters>[0-9;:?<=>]*)[ -/]*(?P<final>[@-~])"
-    r"|\x1b[\]PX^_].*?(?:\x07|\x1b\\|$)|\x1b[ -/]*[0-~]"
+    r"|\x1b[\]PX^_].*?(?:\x07|\x1b\\|$)|\x1b(?![\[\]PX^_])[ -/]*[0-~]"
     r"|(?P<control>[\r\b])|(?P<text>[^\x1b\r\b]+)|\x1b",
     re.DOTALL,
 )

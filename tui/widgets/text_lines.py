@@ -31,6 +31,10 @@ _EXACT = 20_000
 """Longer lines that are not plain ASCII are wrapped at a quarter of the width, without measuring each character."""
 
 
+_BY_WORDS = 1_000_000
+"""Longer lines are folded without regard to words."""
+
+
 class TextLines:
     """A text with the offset of each line; a newline at the very end begins no further line."""
 
@@ -144,7 +148,7 @@ def _breaks(line: str, width: int | None) -> list[int]:
         return list(range(0, len(line), LONGEST_ROW)) or [0]
     width = max(TAB, width)
     if _narrow(line):
-        return list(range(0, len(line), width)) or [0]
+        return _word_breaks(line, width) if len(line) <= _BY_WORDS else list(range(0, len(line), width))
     if len(line) > _EXACT:
         return list(range(0, len(line), max(1, width // TAB)))
     columns, used = [0], 0
@@ -155,6 +159,16 @@ def _breaks(line: str, width: int | None) -> list[int]:
             used, cells = 0, _cells(character, 0)
         used += cells
     return columns
+
+
+def _word_breaks(line: str, width: int) -> list[int]:
+    """Break behind a blank in the second half of a row, else where the row is full."""
+    breaks, start = [0], 0
+    while start + width < len(line):
+        blank = line.rfind(" ", start + width // 2, start + width)
+        start = blank + 1 if blank >= 0 else start + width
+        breaks.append(start)
+    return breaks
 
 
 def _cells(character: str, used: int) -> int:

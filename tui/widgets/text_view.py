@@ -8,7 +8,6 @@ from textual.binding import Binding, BindingType
 from textual.reactive import reactive
 
 from gistpoint.tui.widgets.code_view import CodeView
-from gistpoint.tui.widgets.line_view import LineView
 from gistpoint.tui.widgets.row_view import Span
 from gistpoint.tui.widgets.terminal_text import TerminalLine, terminal_lines
 
@@ -26,11 +25,11 @@ class TextView(CodeView):
     terminal: reactive[bool] = reactive(False, init=False, repaint=False)
     """Whether escape sequences and carriage returns are interpreted; only where `can_interpret`."""
 
-    class CursorMoved(LineView.CursorMoved):
+    class CursorMoved(CodeView.CursorMoved):
         """The cursor stands on another line."""
 
-    class Comfort(LineView.Comfort):
-        """Something that costs no budget was used, see `LineView.Comfort`."""
+    class Comfort(CodeView.Comfort):
+        """Something that costs no budget was used, see `RowView.Comfort`."""
 
     def __init__(
         self,

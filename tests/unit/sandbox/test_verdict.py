@@ -55,6 +55,15 @@ def test_the_exit_status_must_agree(exit_code):
     assert Script().read().conclude(exit_code).status is RunStatus.INVALID
 
 
+@pytest.mark.parametrize("told", [0, 2])
+def test_the_finish_record_must_agree(told):
+    script = Script()
+    script.records[-1]["exit"] = told
+    conclusion = script.read().conclude(1)
+    assert conclusion.status is RunStatus.INVALID
+    assert f"reported exit status {told}" in conclusion.reason
+
+
 def test_agreeing_on_success_is_not_possible_either():
     script = Script()
     script.records[-1]["exit"] = 0

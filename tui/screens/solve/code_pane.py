@@ -104,8 +104,8 @@ class CodePane(Vertical):
             return
         last = self._shown.first_line + self.view.line_count - 1
         old = stale(self._state, self._shown)
-        note = f"  ⟲ {old}; R reads it again" if old else ""
-        self.title.update(f"{self._shown.name}  lines {self._shown.first_line}-{last}{note}".replace("\n", " "))
+        note = f"⟲ {old}, R reads it again  " if old else ""
+        self.title.update(f"{note}{self._shown.name}  lines {self._shown.first_line}-{last}".replace("\n", " "))
         self.title.set_class(bool(old), "-stale")
 
     def _draw_marks(self) -> None:

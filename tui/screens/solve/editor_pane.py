@@ -122,6 +122,18 @@ class EditorPane(Vertical):
             show_error(self.app, error)
         self.post_message(self.Comfort("external_editor"))
 
+    def action_select_all(self) -> None:
+        """Select the whole text."""
+        self.editor.select_all()
+
+    def action_top(self) -> None:
+        """Put the cursor at the start of the text."""
+        self.editor.move_cursor((0, 0))
+
+    def action_bottom(self) -> None:
+        """Put the cursor at the end of the text."""
+        self.editor.move_cursor(self.editor.document.end)
+
     def action_diff(self) -> None:
         """Show the difference from the start, or the code again."""
         if not self.buffer:

@@ -36,6 +36,10 @@ _FOCUS = {
 _READING = ("brief", "code", "results", "notes")
 
 
+WIDE, VERY_WIDE = 110, 150
+"""Cells from which the files stay in sight, and the editor as well."""
+
+
 class PanesScreen(RecordedScreen):
     """Lays out the panes and draws the attempt's state in them."""
 
@@ -52,6 +56,7 @@ class PanesScreen(RecordedScreen):
     def __init__(self, attempt: Attempt, clock: TimeSource) -> None:
         super().__init__(attempt)
         self._time = clock
+        self._region = "reading"
 
     def compose(self) -> ComposeResult:
         """Lay out budgets, panes and console."""
@@ -106,15 +111,36 @@ class PanesScreen(RecordedScreen):
     # Panes
 
     def action_pane(self, pane: str) -> None:
-        """Show a pane and put the focus into it."""
+        """Show a pane and put the focus into it, at once: the next key is meant for it."""
+        self.show_pane(pane)
+        widget = self.query_one(_FOCUS[pane], Widget)
+        if widget.focusable:
+            self.set_focus(widget)
+        else:
+            self.call_after_refresh(widget.focus)
+
+    def show_pane(self, pane: str) -> None:
+        """Show a pane and leave the focus where it is."""
         if pane in _READING:
             self.reading.current = "notes-pane" if pane == "notes" else pane
         if pane != "console":
-            for name in ("files", "reading", "editor"):
-                self.set_class(name == (pane if pane in ("files", "editor") else "reading"), f"-shows-{name}")
+            self._region = pane if pane in ("files", "editor") else "reading"
+            self.place_regions()
         if pane == "editor":
             self.editor.switcher.current = "function-editor"
-        self.call_after_refresh(self.query_one(_FOCUS[pane], Widget).focus)
+
+    def place_regions(self) -> None:
+        """Show as many regions as there is room for, the one with the focus always."""
+        wide, very_wide = self.size.width >= WIDE, self.size.width >= VERY_WIDE
+        self.files.display = wide or self._region == "files"
+        self.editor.display = very_wide or self._region == "editor"
+        self.reading.display = very_wide or self._region == "reading" or (wide and self._region == "files")
+        self.set_class(wide, "-wide")
+        self.set_class(very_wide, "-very-wide")
+
+    def on_resize(self) -> None:
+        """Arrange the regions for another width."""
+        self.place_regions()
 
     @on(PaneTab.Clicked)
     def tab_clicked(self, message: PaneTab.Clicked) -> None:

@@ -13,6 +13,9 @@ from gistpoint.core.errors import AttemptError
 EDIT_SECONDS = 1.0
 """Half-written code and notes are kept at most this often, and whenever the pane is left."""
 
+HEARTBEAT_SECONDS = 5.0
+"""After a crash the clock is right to this."""
+
 
 class Recording:
     """A queue in front of the engine's events that are not calls; `on_error` gets what goes wrong, on the thread."""

@@ -119,7 +119,7 @@ class ResultsPane(Vertical):
         pages = self._available(submission)
         tabs = "  ".join(f"[{PAGES[p]}]" if p == self.pages.current else PAGES[p] for p in pages)
         words = submission_words(submission) if submission is not None else call_words(call)
-        self.title.update(f"{words}   {tabs}  ( [ and ] turn pages )" if len(pages) > 1 else words)
+        self.title.update(f"{words}   {tabs}" if len(pages) > 1 else words)
 
     def action_page(self, by: int) -> None:
         """Turn to another page of the chosen result."""

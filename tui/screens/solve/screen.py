@@ -24,12 +24,9 @@ from gistpoint.tui.screens.solve.interruptions import Interruptions
 from gistpoint.tui.screens.solve.panes import PanesScreen
 from gistpoint.tui.screens.solve.playing import Playback, StepPlayed
 from gistpoint.tui.screens.solve.recorded import PANE_EVENTS
-from gistpoint.tui.screens.solve.recording import EDIT_SECONDS
+from gistpoint.tui.screens.solve.recording import EDIT_SECONDS, HEARTBEAT_SECONDS
 from gistpoint.tui.view_models import price_words, shown_sources, shows_evidence, target_name
 from gistpoint.tui.widgets.knowledge_tree import KnowledgeTree
-
-BREAKPOINTS: list[tuple[int, str]] | None = [(0, "-narrow"), (110, "-wide"), (150, "-very-wide")]
-"""One region; files beside it; and the editor as well."""
 
 SUBMITTING = ("submit_attempt", "replace_function")
 """Tools whose calls run the tests."""
@@ -40,7 +37,6 @@ class SolveScreen(PanesScreen):
 
     CSS_PATH = "solve.tcss"
     BINDINGS: ClassVar[list[BindingType]] = [*bindings_of(Scope.SOLVE)]
-    HORIZONTAL_BREAKPOINTS = BREAKPOINTS
     HELP_PAGE = "solve"
     SCOPES = (Scope.SOLVE, Scope.CONSOLE, Scope.FILES, Scope.CODE, Scope.EDITOR, Scope.RESULTS)
 
@@ -61,6 +57,7 @@ class SolveScreen(PanesScreen):
         self.draw()
         self.show_last_source()
         self.set_interval(EDIT_SECONDS, self._second)
+        self.set_interval(HEARTBEAT_SECONDS, self._recording.heartbeat)
         pane = next(name for name, event in PANE_EVENTS.items() if event is self._attempt.state.pane)
         self.action_pane(pane)
         if self._attempt.state.pause is not None:
@@ -79,6 +76,7 @@ class SolveScreen(PanesScreen):
         self._recording.flush()
         if self._playback is None:
             self._interruptions.check_idle()
+        self._recording.do(self._attempt.check_time)
         self.draw_clock()
 
     # Drawing
@@ -87,6 +85,13 @@ class SolveScreen(PanesScreen):
     def state_changed(self) -> None:
         """Draw what has changed; leave where the attempt is over."""
         self.draw()
+        if self.playing:
+            pending = self._attempt.state.pending
+            runs = pending is not None and pending.tool in SUBMITTING
+            if runs and not self.run_line.display:
+                self.run_line.begin("… the tests of the recorded submission run")
+            elif not runs:
+                self.run_line.end()
         self._leave_if_over()
 
     # Calls
@@ -175,9 +180,10 @@ class SolveScreen(PanesScreen):
         if tool == "list_directory" and not call.refused and self._pane == "files":
             return
         pane = "results" if shown is None else "code"
-        self.action_pane(pane)
         if typing:
-            self.action_pane("console")
+            self.show_pane(pane)
+        else:
+            self.action_pane(pane)
 
     @on(StepPlayed)
     def step_played(self, message: StepPlayed) -> None:
@@ -222,7 +228,7 @@ class SolveScreen(PanesScreen):
             return
         target = target_name(self._attempt.task)
         if target and message.name != target:
-            self.notify(f"Only {target} may be changed in this task.", severity="warning")
+            self.app.notify(f"Only {target} may be changed in this task.", severity="warning")
         elif not target and not self.start_of(message.name):
             self.notify("Its source was not shown yet: read it first.", severity="warning")
         else:
@@ -301,10 +307,16 @@ class SolveScreen(PanesScreen):
     def stop(self) -> None:
         """Write everything that waits; nothing is recorded from here on."""
         if not self._stopped:
+            self.editor.editor.flush()
+            if self.editor.changed:
+                self._recording.edited(self.editor.buffer, self.editor.code)
+            self.on_unmount()
+
+    def on_unmount(self) -> None:
+        """Let go of the threads, however the screen came to its end."""
+        if not self._stopped:
             self._stopped = True
             if self._playback is not None:
                 self._playback.stop()
-            if self.editor.changed:
-                self._recording.edited(self.editor.buffer, self.editor.code)
             self._bridge.close()
             self._recording.close()

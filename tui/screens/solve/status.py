@@ -78,7 +78,7 @@ class RunLine(Horizontal):
         """Show how far a run is; `failed` only where it may be shown."""
         found = f", {failed} failed so far" if failed is not None else ""
         count = f" {progress.done} of {progress.total}" if progress.total else ""
-        self.words.update(f"… {progress.phase}{count}{found}   Esc cancels; a cancelled submission counts")
+        self.words.update(f"… {progress.phase}{count}{found}   Esc cancels: it counts")
         if progress.total:
             self.bar.update(total=progress.total, progress=progress.done)
 

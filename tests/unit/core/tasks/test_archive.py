@@ -56,9 +56,24 @@ def everything_below(folder: Path) -> set[str]:
 
 @pytest.mark.parametrize(
     "name",
-    ["../evil", "/tmp/gistpoint-evil", "//evil", "/evil", "answer/../../evil", "workspace/../task.toml", "evil", "sub/evil.json",
-     "answer/baselines/../../../evil.json", "answer/baselines/.json", ".", "..", "./task.toml", "workspace/evil", "x\nevil"],
-)  # fmt: skip
+    [
+        "../evil",
+        "/tmp/gistpoint-evil",
+        "//evil",
+        "/evil",
+        "answer/../../evil",
+        "workspace/../task.toml",
+        "evil",
+        "sub/evil.json",
+        "answer/baselines/../../../evil.json",
+        "answer/baselines/.json",
+        ".",
+        "..",
+        "./task.toml",
+        "workspace/evil",
+        "x\nevil",
+    ],
+)
 def test_member_that_is_no_file_of_a_task_is_refused(task: Task, tmp_path: Path, name: str) -> None:
     def add(tar: tarfile.TarFile) -> None:
         info = tarfile.TarInfo(name)

@@ -161,6 +161,7 @@ def test_foreign_format_is_refused(folder: Path, file: str) -> None:
         ("task.toml", ("limits", "tool_semantics"), 2, "'limits.tool_semantics'"),
         ("task.toml", ("suite", "timeout_s"), float("inf"), "'suite.timeout_s'"),
         ("task.toml", ("suite", "timeout_s"), float("nan"), "'suite.timeout_s'"),
+        (BASELINE, ("seconds",), 10**400, "'seconds'"),
         ("task.toml", ("source", "revision"), "2.0", "'id'"),
         ("answer/answer.json", ("targets", 0, "corrupted"), "def discount(): pass", "'id'"),
         ("answer/answer.json", ("targets",), [], "'targets'"),
@@ -212,7 +213,7 @@ def test_canary_stands_in_every_file_of_ours_and_in_none_of_the_repository(folde
     assert b"canary" not in (folder / "workspace" / "tree.tar").read_bytes()
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(data=st.data(), file=st.sampled_from(["task.toml", "answer/answer.json"]))
 def test_no_damage_of_bytes_gives_anything_but_a_task_error(
     tmp_path_factory: pytest.TempPathFactory, data: st.DataObject, file: str

@@ -59,7 +59,7 @@ async def fetch(): return 1
             "a.py: 2 lines\n# -*- coding: latin-1 -*-\nx = 'é'\n",
         ),
         ("# coding: cp1251\nx = 'ж'\n".encode("cp1251"), "a.py: 2 lines\n# coding: cp1251\nx = 'ж'\n"),
-        ("# coding: utf-16\n".encode(), None),
+        (b"# coding: utf-16\n", None),
         (b"x = '[/red]\x1b[0m'\n", "a.py: 1 line\nx = '[/red]\x1b[0m'\n"),
         (b"x = '\xe9'\n", None),
         (b"x = 1\0\n", None),

@@ -11,7 +11,21 @@ from gistpoint.core.tasks.model import Mode
 from gistpoint.core.tools.declaration import ToolContext, ToolOutput
 from gistpoint.core.tools.replacement import with_replacement
 
-MODULE = "import os\n\n\n@staticmethod\ndef f(x):\n    return x\n\n\nclass C:\n    def f(self):\n        return 1\n\n    def g(self):\n        return 2\n"
+MODULE = """import os
+
+
+@staticmethod
+def f(x):
+    return x
+
+
+class C:
+    def f(self):
+        return 1
+
+    def g(self):
+        return 2
+"""
 GOOD = "def g(self):\n    return 3\n"
 
 

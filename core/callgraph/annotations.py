@@ -1,0 +1,90 @@
+"""Annotations and `isinstance` tests as values: the objects that they say a variable holds."""
+
+from __future__ import annotations
+
+import ast
+
+from gistpoint.core.callgraph.program import Program
+from gistpoint.core.callgraph.values import NOTHING, Class, Generated, Instance, Scope, Value, Variable
+
+_UNIONS = {"Optional", "Union", "Annotated", "Final", "ClassVar", "Required", "NotRequired", "Awaitable", "Coroutine"}
+_MAPPINGS = {"dict", "Dict", "Mapping", "MutableMapping", "DefaultDict", "OrderedDict", "defaultdict"}
+_ITERATORS = {"Iterator", "Generator", "AsyncIterator", "AsyncGenerator", "Iterable", "AsyncIterable"}
+_SEQUENCES = {
+    "list", "List", "set", "Set", "frozenset", "FrozenSet", "tuple", "Tuple", "Sequence", "MutableSequence",
+    "Collection", "AbstractSet", "MutableSet", "deque", "Deque",
+}  # fmt: skip
+
+
+class Annotations:
+    """Turns annotations into what a variable so annotated may hold."""
+
+    def __init__(self, program: Program) -> None:
+        self.program = program
+        self.solver = program.solver
+
+    def declared(self, scope: Scope, node: ast.expr | None) -> Variable:
+        """Return the variable of what an annotation declares; `NOTHING` where it names no class that is known."""
+        values = self._values(scope, node) if node is not None else []
+        if not values:
+            return NOTHING
+        if len(values) == 1:
+            return self.solver.holding(values[0])
+        variable = self.solver.variable()
+        for value in values:
+            self.solver.add(variable, value)
+        return variable
+
+    def tested(self, scope: Scope, node: ast.expr) -> list[Value]:
+        """Return the instances that `isinstance(x, node)` lets through."""
+        nodes = node.elts if isinstance(node, ast.Tuple) else [node]
+        return [value for item in nodes for value in self._values(scope, item)]
+
+    def _values(self, scope: Scope, node: ast.expr) -> list[Value]:
+        if isinstance(node, ast.Constant) and isinstance(node.value, str):
+            try:
+                node = ast.parse(node.value.strip(), mode="eval").body
+            except (SyntaxError, ValueError, RecursionError, MemoryError):
+                return []
+        if isinstance(node, ast.BinOp) and isinstance(node.op, ast.BitOr):
+            return [*self._values(scope, node.left), *self._values(scope, node.right)]
+        if isinstance(node, ast.Subscript):
+            return self._generic(scope, node)
+        if not isinstance(node, ast.Name | ast.Attribute):
+            return []
+        name = node.id if isinstance(node, ast.Name) else node.attr
+        if name == "Self":
+            return self._self(scope)
+        meaning = self.program.hierarchy.meaning(scope, node)
+        if isinstance(meaning, Class):
+            return [meaning.open_instance]
+        if isinstance(meaning, str) and name not in ("Any", "None", "object"):
+            return [self.program.opaque(meaning.removeprefix("builtins."))]
+        return []
+
+    def _self(self, scope: Scope) -> list[Value]:
+        current: Scope | None = scope
+        while current is not None:
+            if current.cls is not None:
+                return [current.cls.open_instance]
+            current = current.parent
+        return []
+
+    def _generic(self, scope: Scope, node: ast.Subscript) -> list[Value]:
+        name = node.value.id if isinstance(node.value, ast.Name) else getattr(node.value, "attr", "")
+        arguments = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
+        if name in _UNIONS:
+            used = arguments[-1:] if name == "Coroutine" else arguments[:1] if name == "Annotated" else arguments
+            return [value for item in used for value in self._values(scope, item)]
+        if name in ("type", "Type"):
+            found = [value for item in arguments for value in self._values(scope, item)]
+            return [value.cls.open for value in found if isinstance(value, Instance)]
+        if name in _ITERATORS:
+            items = self.declared(scope, arguments[0])
+            return [Generated(items, NOTHING)] if items != NOTHING else []
+        if name in _MAPPINGS or name in _SEQUENCES:
+            made = self.program.container("dict" if name in _MAPPINGS else "list")
+            for item in arguments[1:2] if name in _MAPPINGS else arguments:
+                self.solver.copy(self.declared(scope, item), made.unplaced)
+            return [made]
+        return self._values(scope, node.value)

@@ -1,0 +1,393 @@
+"""Expressions: for each, the variable of what it may be, and the calls that computing it makes."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from gistpoint.core.callgraph.containers import Key
+from gistpoint.core.callgraph.frames import Frame
+from gistpoint.core.callgraph.graph import Found
+from gistpoint.core.callgraph.operators import BINARY, COMPARED, REFLECTED, UNARY
+from gistpoint.core.callgraph.parts import Parts
+from gistpoint.core.callgraph.program import Call
+from gistpoint.core.callgraph.values import NOTHING, Arguments, Builtin, Function, Generated, Scope, Variable
+
+_MOST_ITEMS = 64
+_SHORTEST_START = 3
+
+
+@dataclass(frozen=True, slots=True)
+class MethodCall:
+    """A call through an attribute, kept for the case that its receiver stays unknown."""
+
+    call: Call
+    receiver: Variable
+    callee: Variable
+
+
+class Expressions:
+    """Evaluates expressions in a frame; function bodies are left to `define`."""
+
+    def __init__(self, parts: Parts) -> None:
+        self.parts = parts
+        self.program = parts.program
+        self.solver = parts.program.solver
+        self.method_calls: list[MethodCall] = []
+        self.define: Callable[[ast.Lambda, Frame], Variable]
+        self._builtins: dict[str, Variable] = {}
+        self._by_kind: dict[type[ast.AST], Callable[[Frame, ast.expr], Variable]] = {
+            kind: getattr(self, "_" + kind.__name__.lower())
+            for kind in (
+                ast.Constant, ast.Name, ast.Attribute, ast.Call, ast.Lambda, ast.IfExp, ast.BoolOp, ast.BinOp,
+                ast.UnaryOp, ast.Compare, ast.Subscript, ast.List, ast.Tuple, ast.Set, ast.Dict, ast.ListComp,
+                ast.SetComp, ast.GeneratorExp, ast.DictComp, ast.Starred, ast.Await, ast.Yield, ast.YieldFrom,
+                ast.NamedExpr, ast.JoinedStr, ast.FormattedValue,
+            )
+        }  # fmt: skip
+
+    def evaluate(self, frame: Frame, node: ast.expr) -> Variable:
+        """Return the variable of what `node` may be."""
+        handler = self._by_kind.get(type(node))
+        if handler is not None:
+            return handler(frame, node)
+        for child in ast.iter_child_nodes(node):
+            if isinstance(child, ast.expr):
+                self.evaluate(frame, child)
+        return NOTHING
+
+    def test(self, frame: Frame, node: ast.expr) -> None:
+        """Evaluate a condition: what is tested for truth may say so itself."""
+        variable = self.evaluate(frame, node)
+        if variable != NOTHING:
+            self.parts.library.convert(frame.scope, variable, "__bool__")
+
+    def lookup(self, frame: Frame, name: str) -> Variable:
+        """Return the variable of a name as it stands at this point."""
+        scope = frame.scope.enclosing(name)
+        if scope is None:
+            return self._builtin(name)
+        current: Frame | None = frame
+        while current is not None:
+            if current.scope is scope:
+                known = current.names.get(name)
+                return known if known is not None else self.program.name_variable(scope, name)
+            current = current.outer
+        return self.program.name_variable(scope, name)
+
+    def assign(self, frame: Frame, name: str, variable: Variable) -> None:
+        """Let a name hold what `variable` does from here on."""
+        scope = frame.scope
+        if name in scope.globals or name in scope.nonlocals:
+            target = scope.enclosing(name)
+            if target is not None:
+                self.solver.copy(variable, self.program.name_variable(target, name))
+            return
+        if name in scope.written_inside:
+            frame.names[name] = self.program.name_variable(scope, name)
+            self.solver.copy(variable, frame.names[name])
+            return
+        frame.names[name] = variable
+        if scope.kind == "module" or (scope.kind == "function" and scope.captured):
+            self.solver.copy(variable, self.program.name_variable(scope, name))
+
+    def merged(self, variables: list[Variable]) -> Variable:
+        """Return a variable of everything that any of `variables` holds."""
+        known = [variable for variable in dict.fromkeys(variables) if variable != NOTHING]
+        if len(known) < 2:
+            return known[0] if known else NOTHING
+        made = self.solver.variable()
+        for variable in known:
+            self.solver.copy(variable, made)
+        return made
+
+    def narrowed(self, frame: Frame, test: ast.expr) -> dict[str, Variable]:
+        """Return what names hold where a condition with `isinstance` is true."""
+        if isinstance(test, ast.BoolOp) and isinstance(test.op, ast.And):
+            return {name: held for item in test.values for name, held in self.narrowed(frame, item).items()}
+        if not (isinstance(test, ast.Call) and isinstance(test.func, ast.Name) and test.func.id == "isinstance"):
+            return {}
+        if len(test.args) != 2 or not isinstance(test.args[0], ast.Name):
+            return {}
+        name = test.args[0].id
+        values = self.parts.annotations.tested(frame.scope, test.args[1])
+        if not values:
+            return {}
+        made = self.solver.variable()
+        self.solver.copy(self.lookup(frame, name), made)
+        for value in values:
+            self.solver.add(made, value)
+        return {name: made}
+
+    def _builtin(self, name: str) -> Variable:
+        known = self._builtins.get(name)
+        if known is None:
+            value = Builtin(name) if name in self.parts.library.builtin_names else None
+            known = self._builtins[name] = self.solver.holding(value) if value else NOTHING
+        return known
+
+    def _constant(self, frame: Frame, node: ast.Constant) -> Variable:
+        return self.solver.holding(self.program.constant(node.value))
+
+    def _name(self, frame: Frame, node: ast.Name) -> Variable:
+        return self.lookup(frame, node.id)
+
+    def _attribute(self, frame: Frame, node: ast.Attribute) -> Variable:
+        base = self.evaluate(frame, node.value)
+        return self.parts.attributes.load(frame.scope, base, node.attr) if base != NOTHING else NOTHING
+
+    def _call(self, frame: Frame, node: ast.Call) -> Variable:
+        receiver = NOTHING
+        if isinstance(node.func, ast.Attribute):
+            receiver = self.evaluate(frame, node.func.value)
+            callee = self.parts.attributes.load(frame.scope, receiver, node.func.attr)
+            name = node.func.attr
+        else:
+            callee = self.evaluate(frame, node.func)
+            name = node.func.id if isinstance(node.func, ast.Name) else ""
+        found = Found.SUPER if _is_super(node.func) else None
+        call = Call(frame.scope, name, self.arguments(frame, node), self.solver.variable(), found)
+        if isinstance(node.func, ast.Attribute) and name in self.program.class_names:
+            self.method_calls.append(MethodCall(call, receiver, callee))
+        self.parts.calls.run(call, callee)
+        return call.result
+
+    def arguments(self, frame: Frame, node: ast.Call) -> Arguments:
+        """Evaluate the arguments of a call."""
+        made = Arguments()
+        for item in node.args:
+            if isinstance(item, ast.Starred):
+                made.starred.append((len(made.positional), self.evaluate(frame, item.value)))
+            elif made.starred:
+                self.evaluate(frame, item)
+            else:
+                made.positional.append(self.evaluate(frame, item))
+        for keyword in node.keywords:
+            variable = self.evaluate(frame, keyword.value)
+            if keyword.arg is None:
+                made.mappings.append(variable)
+            else:
+                made.named[keyword.arg] = variable
+        return made
+
+    def _lambda(self, frame: Frame, node: ast.Lambda) -> Variable:
+        return self.define(node, frame)
+
+    def _ifexp(self, frame: Frame, node: ast.IfExp) -> Variable:
+        self.test(frame, node.test)
+        outer = dict(frame.names)
+        frame.names.update(self.narrowed(frame, node.test))
+        chosen = self.evaluate(frame, node.body)
+        frame.names = outer
+        return self.merged([chosen, self.evaluate(frame, node.orelse)])
+
+    def _boolop(self, frame: Frame, node: ast.BoolOp) -> Variable:
+        outer = dict(frame.names)
+        variables: list[Variable] = []
+        for item in node.values:
+            variables.append(self.evaluate(frame, item))
+            if isinstance(node.op, ast.And):
+                frame.names.update(self.narrowed(frame, item))
+        frame.names = {**frame.names, **outer}
+        for variable in variables[:-1]:
+            self.parts.library.convert(frame.scope, variable, "__bool__")
+        return self.merged(variables)
+
+    def operate(self, frame: Frame, names: list[str], left: Variable, right: Variable) -> Variable:
+        """Return the variable of an operator's result; `names` are the special methods, tried in order."""
+        result = self.solver.variable()
+        for name in names:
+            reflected = name in REFLECTED
+            receiver, other = (right, left) if reflected else (left, right)
+            call = Call(frame.scope, name, Arguments([other]), result, Found.PROTOCOL)
+            self.parts.calls.protocol(call, receiver, name)
+        return result
+
+    def _binop(self, frame: Frame, node: ast.BinOp) -> Variable:
+        left, right = self.evaluate(frame, node.left), self.evaluate(frame, node.right)
+        if isinstance(node.left, ast.Constant) and isinstance(node.op, ast.Mod):
+            self.parts.library.convert(frame.scope, right, "__str__")
+        if isinstance(node.op, ast.Mod | ast.Add) and isinstance(node.left, ast.Constant):
+            return self._text(node.left)
+        name = BINARY[type(node.op)]
+        result = self.operate(frame, [f"__{name}__", f"__r{name}__"], left, right)
+        self.parts.operators.keep_builtin(left, result)
+        self.parts.operators.keep_builtin(right, result)
+        return result
+
+    def _unaryop(self, frame: Frame, node: ast.UnaryOp) -> Variable:
+        operand = self.evaluate(frame, node.operand)
+        if isinstance(node.op, ast.Not):
+            self.parts.library.convert(frame.scope, operand, "__bool__")
+            return self.solver.holding(self.program.opaque("bool"))
+        if isinstance(node.operand, ast.Constant) and isinstance(node.operand.value, int):
+            return self.solver.holding(self.program.constant(-node.operand.value))
+        return self.operate(frame, [UNARY[type(node.op)]], operand, NOTHING)
+
+    def _compare(self, frame: Frame, node: ast.Compare) -> Variable:
+        left = self.evaluate(frame, node.left)
+        for operator, item in zip(node.ops, node.comparators, strict=True):
+            right = self.evaluate(frame, item)
+            if isinstance(operator, ast.In | ast.NotIn):
+                call = Call(frame.scope, "__contains__", Arguments([left]), NOTHING, Found.PROTOCOL)
+                self.parts.calls.protocol(call, right, "__contains__")
+            elif type(operator) in COMPARED:
+                self.operate(frame, COMPARED[type(operator)], left, right)
+            left = right
+        return self.solver.holding(self.program.opaque("bool"))
+
+    def _subscript(self, frame: Frame, node: ast.Subscript) -> Variable:
+        base = self.evaluate(frame, node.value)
+        if isinstance(node.slice, ast.Slice):
+            for item in (node.slice.lower, node.slice.upper, node.slice.step):
+                if item is not None:
+                    self.evaluate(frame, item)
+            start = node.slice.lower
+            known = start.value if isinstance(start, ast.Constant) and isinstance(start.value, int) else None
+            return self.parts.containers.slice(frame.scope, base, 0 if start is None else known)
+        key, index = self.index(frame, node.slice)
+        return self.parts.containers.subscript(frame.scope, base, key, index)
+
+    def index(self, frame: Frame, node: ast.expr) -> tuple[Key, Variable]:
+        """Return the key of an index that is written as a constant, and the variable of the index."""
+        variable = self.evaluate(frame, node)
+        sign = 1
+        if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
+            node, sign = node.operand, -1
+        if not isinstance(node, ast.Constant) or not isinstance(node.value, str | int | bytes):
+            return None, variable
+        value = node.value if sign == 1 or not isinstance(node.value, int) else -node.value
+        return (type(value).__name__, value), variable
+
+    def _list(self, frame: Frame, node: ast.List | ast.Tuple | ast.Set) -> Variable:
+        starred = any(isinstance(item, ast.Starred) for item in node.elts)
+        kind = type(node).__name__.lower()
+        made = self.program.container(kind, None if starred else len(node.elts))
+        for place, item in enumerate(node.elts):
+            if isinstance(item, ast.Starred):
+                items = self.parts.containers.iterate(frame.scope, self.evaluate(frame, item.value))
+                self.solver.copy(items, made.unplaced)
+                continue
+            variable = self.evaluate(frame, item)
+            if isinstance(item, ast.Constant) and len(node.elts) > _MOST_ITEMS:
+                continue
+            placed = kind != "set" and place < _MOST_ITEMS and not starred
+            self.solver.copy(variable, self.program.place(made, ("int", place)) if placed else made.unplaced)
+        return self.solver.holding(made)
+
+    _tuple = _list
+    _set = _list
+
+    def _dict(self, frame: Frame, node: ast.Dict) -> Variable:
+        made = self.program.container("dict")
+        holder = self.solver.holding(made)
+        for key_node, value_node in zip(node.keys, node.values, strict=True):
+            value = self.evaluate(frame, value_node)
+            if key_node is None:
+                self.parts.containers.merge(value, holder)
+                continue
+            key, index = self.index(frame, key_node)
+            if isinstance(value_node, ast.Constant) and len(node.keys) > _MOST_ITEMS:
+                continue
+            self.parts.containers.store(frame.scope, holder, key, index, value)
+        return holder
+
+    def _comprehended(self, frame: Frame, node: ast.ListComp | ast.SetComp | ast.GeneratorExp | ast.DictComp) -> Frame:
+        inner = Frame(self.program.definitions.scopes[node], {}, frame)
+        for generator in node.generators:
+            items = self.evaluate(inner, generator.iter)
+            items = self.parts.containers.iterate(frame.scope, items, asynchronous=bool(generator.is_async))
+            self.parts.targets.bind(inner, generator.target, items)
+            for condition in generator.ifs:
+                self.test(inner, condition)
+        return inner
+
+    def _listcomp(self, frame: Frame, node: ast.ListComp | ast.SetComp | ast.GeneratorExp) -> Variable:
+        inner = self._comprehended(frame, node)
+        made = self.program.container("list")
+        self.solver.copy(self.evaluate(inner, node.elt), made.unplaced)
+        return self.solver.holding(made)
+
+    _setcomp = _listcomp
+    _generatorexp = _listcomp
+
+    def _dictcomp(self, frame: Frame, node: ast.DictComp) -> Variable:
+        inner = self._comprehended(frame, node)
+        made = self.program.container("dict")
+        self.solver.copy(self.evaluate(inner, node.key), made.keys)
+        self.solver.copy(self.evaluate(inner, node.value), made.unplaced)
+        return self.solver.holding(made)
+
+    def _starred(self, frame: Frame, node: ast.Starred) -> Variable:
+        return self.parts.containers.iterate(frame.scope, self.evaluate(frame, node.value))
+
+    def _await(self, frame: Frame, node: ast.Await) -> Variable:
+        variable = self.evaluate(frame, node.value)
+        result = self.solver.variable()
+        self.solver.copy(variable, result)
+        call = Call(frame.scope, "__await__", Arguments(), NOTHING, Found.PROTOCOL)
+        self.parts.calls.protocol(call, variable, "__await__")
+        return result
+
+    def _generated(self, frame: Frame) -> Generated | None:
+        scope: Scope | None = frame.scope
+        while scope is not None and scope.kind == "comprehension":
+            scope = scope.parent
+        function: Function | None = scope.function if scope is not None else None
+        if function is None:
+            return None
+        if function.generated is None:
+            function.generated = Generated(self.solver.variable(), self.solver.variable())
+            self.solver.add(function.result, function.generated)
+        return function.generated
+
+    def _yield(self, frame: Frame, node: ast.Yield) -> Variable:
+        generated = self._generated(frame)
+        if node.value is not None:
+            variable = self.evaluate(frame, node.value)
+            if generated is not None:
+                self.solver.copy(variable, generated.items)
+        return NOTHING
+
+    def _yieldfrom(self, frame: Frame, node: ast.YieldFrom) -> Variable:
+        generated = self._generated(frame)
+        items = self.parts.containers.iterate(frame.scope, self.evaluate(frame, node.value))
+        if generated is not None:
+            self.solver.copy(items, generated.items)
+        return NOTHING
+
+    def _namedexpr(self, frame: Frame, node: ast.NamedExpr) -> Variable:
+        variable = self.evaluate(frame, node.value)
+        current: Frame | None = frame
+        while current is not None:
+            self.assign(current, node.target.id, variable)
+            current = current.outer if current.scope.kind == "comprehension" else None
+        return variable
+
+    def _joinedstr(self, frame: Frame, node: ast.JoinedStr) -> Variable:
+        for item in node.values:
+            self.evaluate(frame, item)
+        return self._text(node.values[0] if node.values else None)
+
+    def _text(self, first: ast.expr | None) -> Variable:
+        """Return the variable of a string that begins with a constant; `str` where that is too short to be telling."""
+        start = first.value if isinstance(first, ast.Constant) and isinstance(first.value, str) else ""
+        start = start.partition("%")[0].partition("{")[0]
+        if len(start) < _SHORTEST_START or not start.replace("_", "a").isalnum():
+            return self.solver.holding(self.program.opaque("str"))
+        return self.solver.holding(self.program.text(start))
+
+    def _formattedvalue(self, frame: Frame, node: ast.FormattedValue) -> Variable:
+        variable = self.evaluate(frame, node.value)
+        special = "__repr__" if node.conversion == ord("r") else "__str__" if node.conversion > 0 else "__format__"
+        self.parts.library.convert(frame.scope, variable, special)
+        if node.format_spec is not None:
+            self.evaluate(frame, node.format_spec)
+        return NOTHING
+
+
+def _is_super(node: ast.expr) -> bool:
+    """Whether a callee is an attribute of `super()`."""
+    owner = node.value if isinstance(node, ast.Attribute) else None
+    return isinstance(owner, ast.Call) and isinstance(owner.func, ast.Name) and owner.func.id == "super"

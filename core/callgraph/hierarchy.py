@@ -1,0 +1,199 @@
+"""Modules, imports and inheritance, resolved from names alone before any value flows."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable
+
+from gistpoint.core.callgraph.scopes import Definitions
+from gistpoint.core.callgraph.sources import SourceFile, Sources
+from gistpoint.core.callgraph.values import Class, Definer, Module, Scope
+
+#: What a name stands for: a class, a module, the dotted name of something outside, or unknown.
+Meaning = Class | Module | str | None
+
+_DEEPEST_CHAIN = 40
+
+
+class Hierarchy:
+    """Modules by name and the classes' bases, method resolution orders and subclasses."""
+
+    def __init__(self, sources: Sources, definitions: Definitions) -> None:
+        self.sources = sources
+        self.definitions = definitions
+        self._modules: dict[str, Module] = {}
+        self.star_names: dict[Scope, dict[str, Module]] = {}
+        self._expand_stars()
+        for cls in definitions.classes.values():
+            self._set_bases(cls)
+        for cls in definitions.classes.values():
+            cls.mro = _linear(cls)
+            for base in cls.mro[1:]:
+                base.subclasses.append(cls)
+
+    def module(self, file: SourceFile) -> Module:
+        """Return the module of a file."""
+        known = self._modules.get(file.path)
+        if known is None:
+            known = Module(file.name, file, self.definitions.modules[file.path])
+            self._modules[file.path] = known
+        return known
+
+    def absolute(self, dotted: str, near: SourceFile | None = None) -> Module | str:
+        """Return the module of an absolute name, or the name itself where it is not in the sources."""
+        file = self.sources.find(dotted, near)
+        if file is not None:
+            return self.module(file)
+        if dotted in self.sources.packages:
+            return self._modules.setdefault(dotted, Module(dotted, None, None))
+        return dotted
+
+    def imported_from(self, node: ast.ImportFrom, near: SourceFile) -> Module | str:
+        """Return the module that a `from … import` reads."""
+        if not node.level:
+            return self.absolute(node.module or "", near)
+        file, folder = self.sources.relative(near, node.level, node.module or "")
+        if file is not None:
+            return self.module(file)
+        return self._modules.setdefault(folder, Module(folder.replace("/", "."), None, None))
+
+    def submodule(self, module: Module, name: str) -> Module | None:
+        """Return a package's module of that name."""
+        if module.file is not None and not module.file.is_package:
+            return None
+        if module.file is not None:
+            file, _ = self.sources.relative(module.file, 1, name)
+            return self.module(file) if file is not None else None
+        found = self.absolute(f"{module.name}.{name}")
+        return found if isinstance(found, Module) else None
+
+    def member(self, module: Module, name: str) -> Meaning:
+        """Return what a module's attribute stands for."""
+        return self._member(module, name, _DEEPEST_CHAIN)
+
+    def meaning(self, scope: Scope, node: ast.expr) -> Meaning:
+        """Return what an expression stands for, following names, attributes and imports."""
+        return self._meaning(scope, node, _DEEPEST_CHAIN)
+
+    def _meaning(self, scope: Scope, node: ast.expr, left: int) -> Meaning:
+        if not left:
+            return None
+        if isinstance(node, ast.Name):
+            found = scope.enclosing(node.id)
+            if found is None:
+                return f"builtins.{node.id}"
+            return self._defined(found, node.id, left - 1)
+        if isinstance(node, ast.Attribute):
+            owner = self._meaning(scope, node.value, left - 1)
+            if isinstance(owner, Module):
+                return self._member(owner, node.attr, left - 1)
+            if isinstance(owner, Class):
+                return self._defined(owner.scope, node.attr, left - 1)
+            return f"{owner}.{node.attr}" if isinstance(owner, str) else None
+        if isinstance(node, ast.Subscript):
+            return self._meaning(scope, node.value, left - 1)
+        if isinstance(node, ast.Call):
+            called = self._meaning(scope, node.func, left - 1)
+            if isinstance(called, str) and called.endswith("with_metaclass") and len(node.args) > 1:
+                return self._meaning(scope, node.args[1], left - 1)
+            return f"{called}()" if isinstance(called, str) else None
+        return None
+
+    def _defined(self, scope: Scope, name: str, left: int) -> Meaning:
+        definer: Definer | None = scope.definers.get(name)
+        if definer is None:
+            star = self.star_names.get(scope, {}).get(name)
+            return self._member(star, name, left) if star is not None and left else None
+        if isinstance(definer, Class):
+            return definer
+        if isinstance(definer, ast.expr):
+            return self._meaning(scope, definer, left)
+        node, alias = definer
+        if isinstance(node, ast.Import):
+            return self.absolute(alias.name if alias.asname else alias.name.split(".")[0], scope.file)
+        module = self.imported_from(node, scope.file)
+        if isinstance(module, str):
+            return f"{module}.{alias.name}"
+        return self._member(module, alias.name, left)
+
+    def _member(self, module: Module, name: str, left: int) -> Meaning:
+        if left and module.scope is not None and name in module.scope.bound:
+            found = self._defined(module.scope, name, left - 1)
+            if found is not None:
+                return found
+        return self.submodule(module, name)
+
+    def _expand_stars(self) -> None:
+        """Let every module bind what it imports with a star; repeated, as such imports may chain."""
+        starred = [scope for scope in self.definitions.modules.values() if scope.stars]
+        changed = True
+        while changed:
+            changed = False
+            for scope in starred:
+                for node in scope.stars:
+                    module = self.imported_from(node, scope.file)
+                    if not isinstance(module, Module) or module.scope is None or module.scope is scope:
+                        continue
+                    names = self.star_names.setdefault(scope, {})
+                    for name in sorted(_public(module.scope)):
+                        if name not in scope.bound:
+                            scope.bound.add(name)
+                            names[name] = module
+                            changed = True
+
+    def _set_bases(self, cls: Class) -> None:
+        parent = cls.scope.parent
+        assert parent is not None
+        for node in cls.tree.bases:
+            base = self.meaning(parent, node)
+            if isinstance(base, Class):
+                if base is not cls and base not in cls.bases:
+                    cls.bases.append(base)
+            else:
+                cls.outside_bases.append(base if isinstance(base, str) else "")
+
+
+def _public(scope: Scope) -> Iterable[str]:
+    definer = scope.definers.get("__all__")
+    if isinstance(definer, ast.List | ast.Tuple):
+        named = {item.value for item in definer.elts if isinstance(item, ast.Constant) and isinstance(item.value, str)}
+        return {name for name in scope.bound if name in named or not name.startswith("_")}
+    return {name for name in scope.bound if not name.startswith("_")}
+
+
+def _linear(cls: Class) -> tuple[Class, ...]:
+    """Return the C3 linearisation; where there is none, the depth-first order without repetition."""
+    if cls.mro:
+        return cls.mro
+    merged = _merge(cls, set())
+    if merged is not None:
+        return merged
+    order: dict[Class, None] = {}
+    stack = [cls]
+    while stack:
+        current = stack.pop()
+        if current not in order:
+            order[current] = None
+            stack.extend(reversed(current.bases))
+    return tuple(order)
+
+
+def _merge(cls: Class, below: set[Class]) -> tuple[Class, ...] | None:
+    if cls in below:
+        return None
+    lists: list[list[Class]] = []
+    for base in cls.bases:
+        order = _merge(base, below | {cls}) if not base.mro else base.mro
+        if order is None:
+            return None
+        lists.append(list(order))
+    lists.append(list(cls.bases))
+    merged = [cls]
+    while any(lists):
+        lists = [items for items in lists if items]
+        head = next((items[0] for items in lists if not any(items[0] in other[1:] for other in lists)), None)
+        if head is None:
+            return None
+        merged.append(head)
+        lists = [[item for item in items if item is not head] for items in lists]
+    return tuple(merged)

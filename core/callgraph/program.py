@@ -1,0 +1,192 @@
+"""What all parts of the analysis share: the solver, the hierarchy, the calls found, and makers of values."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from gistpoint.core.callgraph.graph import Found
+from gistpoint.core.callgraph.hierarchy import Hierarchy
+from gistpoint.core.callgraph.scopes import Definitions
+from gistpoint.core.callgraph.solver import Solver
+from gistpoint.core.callgraph.values import (
+    NOTHING,
+    Arguments,
+    Bound,
+    BuiltinMethod,
+    Class,
+    Constant,
+    Container,
+    Function,
+    Object,
+    OpenClass,
+    Outside,
+    Scope,
+    Text,
+    Value,
+    Variable,
+)
+
+#: How many subclasses are looked at for versions of a method that is called on their base.
+MOST_SUBCLASSES = 12
+
+_LONGEST_KEY = 60
+_MOST_DOTS = 5
+
+
+@dataclass(slots=True, eq=False)
+class Call:
+    """One call in the sources: who makes it, the name it is made by, its arguments and where the result goes.
+
+    `found` names the way where the syntax decides it (a decorator, a protocol); None leaves it to the callee.
+    """
+
+    scope: Scope
+    name: str
+    arguments: Arguments
+    result: Variable
+    found: Found | None = None
+
+    @property
+    def caller(self) -> str:
+        """The id of the function, lambda or module code that makes the call."""
+        return self.scope.owner
+
+
+class Program:
+    """State of one analysis."""
+
+    def __init__(self, definitions: Definitions, hierarchy: Hierarchy) -> None:
+        self.definitions = definitions
+        self.hierarchy = hierarchy
+        self.solver = Solver()
+        self.edges: dict[tuple[str, str], dict[Found, None]] = {}
+        self.deferred: list[Callable[[], None]] = []
+        self.class_names = {name for cls in definitions.classes.values() for name in cls.scope.bound}
+        self.written_names = frozenset(definitions.stored_names)
+        self.stored_names = set(self.written_names)
+        self._constants: dict[tuple[str, object], Constant] = {}
+        self._texts: dict[str, Text] = {}
+        self._objects: dict[str, Object] = {}
+        self._outside: dict[str, Outside] = {}
+        self._bound: dict[tuple[Function, Value], Bound] = {}
+        self._methods: dict[tuple[Value, str], BuiltinMethod] = {}
+        self._fields: dict[tuple[Value, str], Variable] = {}
+        self._views: dict[tuple[Class, str, bool], Variable] = {}
+
+    def emit(self, caller: str, callee: Function, found: Found) -> None:
+        """Note a call."""
+        self.edges.setdefault((caller, callee.id), {})[found] = None
+
+    def name_variable(self, scope: Scope, name: str) -> Variable:
+        """Return the variable of everything that a name of `scope` may ever be."""
+        known = scope.variables.get(name)
+        if known is None:
+            known = scope.variables[name] = self.solver.variable()
+        return known
+
+    def constant(self, value: object) -> Value:
+        """Return the constant, or an object of its type where it is too long to be a key."""
+        if isinstance(value, str | bytes) and len(value) > _LONGEST_KEY:
+            return self.opaque(type(value).__name__)
+        if not isinstance(value, str | int | None):
+            return self.opaque(type(value).__name__)
+        key = (type(value).__name__, value)
+        known = self._constants.get(key)
+        if known is None:
+            known = self._constants[key] = Constant(key)
+        return known
+
+    def opaque(self, type_name: str) -> Object:
+        """Return the object that stands for all of a built-in or outside type; "" where the type is unknown."""
+        known = self._objects.get(type_name)
+        if known is None:
+            known = self._objects[type_name] = Object(type_name)
+        return known
+
+    def text(self, start: str) -> Text:
+        """Return the string that begins with `start`, the same one each time."""
+        known = self._texts.get(start)
+        if known is None:
+            known = self._texts[start] = Text(start)
+        return known
+
+    def outside(self, name: str) -> Value:
+        """Return what a dotted name outside of the sources stands for."""
+        if name.count(".") > _MOST_DOTS:
+            return self.opaque("")
+        known = self._outside.get(name)
+        if known is None:
+            known = self._outside[name] = Outside(name)
+        return known
+
+    def bound(self, function: Function, receiver: Value) -> Bound:
+        """Return the method of a receiver, the same one each time."""
+        key = (function, receiver)
+        known = self._bound.get(key)
+        if known is None:
+            known = self._bound[key] = Bound(function, receiver)
+        return known
+
+    def builtin_method(self, owner: Value, name: str) -> BuiltinMethod:
+        """Return the method of a built-in object, the same one each time."""
+        key = (owner, name)
+        known = self._methods.get(key)
+        if known is None:
+            known = self._methods[key] = BuiltinMethod(owner, name)
+        return known
+
+    def container(self, kind: str, length: int | None = None) -> Container:
+        """Return a new, empty container."""
+        solver = self.solver
+        keys = solver.variable() if kind == "dict" else NOTHING
+        made = Container(kind, solver.variable(), solver.variable(), keys, length=length)
+        solver.copy(made.unplaced, made.items)
+        return made
+
+    def place(self, container: Container, key: object) -> Variable:
+        """Return the variable of what a container holds under a constant key."""
+        known = container.places.get(key)
+        if known is None:
+            known = container.places[key] = self.solver.variable()
+            self.solver.copy(known, container.items)
+        return known
+
+    def field(self, owner: Value, name: str) -> Variable:
+        """Return the variable of what was stored as attribute `name` on a class, its instances, or another value."""
+        key = (owner, name)
+        known = self._fields.get(key)
+        if known is None:
+            known = self._fields[key] = self.solver.narrow()
+        return known
+
+    def fields_seen(self, cls: Class, name: str, *, exact: bool) -> Variable:
+        """Return the variable of what an instance's attribute holds, stored through its class or a base of it.
+
+        Where the instance is not `exact`, what was stored through subclasses counts too.
+        """
+        key = (cls, name, exact)
+        known = self._views.get(key)
+        if known is None:
+            known = self._views[key] = self.solver.variable()
+            for owner in cls.mro:
+                self.solver.copy(self.field(owner, name), known)
+            if not exact:
+                for owner in cls.subclasses[:MOST_SUBCLASSES]:
+                    self.solver.copy(self.field(owner, name), known)
+        return known
+
+
+def class_of(value: Value) -> Class | None:
+    """Return the class of an instance, or the class that a class value stands for."""
+    if isinstance(value, Class):
+        return value
+    return getattr(value, "cls", None) if not isinstance(value, Function) else None
+
+
+def as_class(value: Value) -> Value:
+    """Return what `type(value)` gives, for an instance or a class."""
+    cls = class_of(value)
+    if cls is None or isinstance(value, Class | OpenClass):
+        return value
+    return cls if getattr(value, "exact", False) else cls.open

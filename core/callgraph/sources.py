@@ -1,0 +1,112 @@
+"""Source files as syntax trees, under the dotted names by which they import one another."""
+
+from __future__ import annotations
+
+import ast
+import posixpath
+import warnings
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+
+
+@dataclass(slots=True, eq=False)
+class SourceFile:
+    """One parsed file; `package` is the dotted name of the package that it lies in, "" for none."""
+
+    path: str
+    tree: ast.Module
+    name: str
+    package: str
+    is_package: bool
+
+
+@dataclass(slots=True)
+class Sources:
+    """The parsed files by path and by dotted name, and why others could not be parsed."""
+
+    files: dict[str, SourceFile] = field(default_factory=dict)
+    by_name: dict[str, SourceFile] = field(default_factory=dict)
+    packages: set[str] = field(default_factory=set)
+    skipped: dict[str, str] = field(default_factory=dict)
+
+    def find(self, dotted: str, near: SourceFile | None = None) -> SourceFile | None:
+        """Return the module of that absolute name; a sibling of `near` where the name alone leads nowhere."""
+        found = self.by_name.get(dotted)
+        if near is None:
+            return found
+        folder = posixpath.dirname(near.path)
+        base = posixpath.join(folder, *dotted.split("."))
+        beside = self.files.get(base + ".py") or self.files.get(posixpath.join(base, "__init__.py"))
+        if found is None:
+            return beside
+        return beside if beside is not None and not near.package else found
+
+    def relative(self, near: SourceFile, level: int, dotted: str) -> tuple[SourceFile | None, str]:
+        """Return the module that `from ..dotted` in `near` names, and the folder it would lie in."""
+        folder = posixpath.dirname(near.path)
+        for _ in range(level - 1):
+            folder = posixpath.dirname(folder)
+        base = posixpath.join(folder, *dotted.split(".")) if dotted else folder
+        init = posixpath.join(base, "__init__.py")
+        return self.files.get(init) or (self.files.get(base + ".py") if dotted else None), base
+
+
+def parse_all(files: Mapping[str, bytes]) -> Sources:
+    """Parse every `.py` file of `files` (path to bytes), in the order of their paths."""
+    sources = Sources()
+    paths = sorted(path for path in files if path.endswith(".py"))
+    folders = {posixpath.dirname(path) for path in paths if posixpath.basename(path) == "__init__.py"}
+    for path in paths:
+        tree = _parse(path, files[path], sources.skipped)
+        if tree is None:
+            continue
+        name, is_package = _dotted(path, folders)
+        package = name if is_package else name.rpartition(".")[0]
+        sources.files[path] = SourceFile(path, tree, name, package, is_package)
+    _index(sources)
+    return sources
+
+
+def _parse(path: str, data: bytes, skipped: dict[str, str]) -> ast.Module | None:
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            tree = ast.parse(data)
+    except SyntaxError as error:
+        skipped[path] = f"line {error.lineno or 0}: {error.msg}"
+    except (ValueError, RecursionError, MemoryError, UnicodeError) as error:
+        skipped[path] = str(error) or type(error).__name__
+    else:
+        return tree
+    return None
+
+
+def _dotted(path: str, package_folders: set[str]) -> tuple[str, bool]:
+    folder, base = posixpath.split(path)
+    is_package = base == "__init__.py"
+    parts: list[str] = [] if is_package else [base[:-3]]
+    while folder in package_folders and folder:
+        folder, last = posixpath.split(folder)
+        parts.insert(0, last)
+    return ".".join(parts), is_package
+
+
+def _index(sources: Sources) -> None:
+    """Give each module its names: below its topmost package first, then below every folder above that."""
+    for file in sources.files.values():
+        if file.name:
+            sources.by_name.setdefault(file.name, file)
+    for file in sources.files.values():
+        for dotted in _longer_names(file):
+            sources.by_name.setdefault(dotted, file)
+    for name in sources.by_name:
+        parts = name.split(".")
+        sources.packages.update(".".join(parts[:end]) for end in range(1, len(parts)))
+
+
+def _longer_names(file: SourceFile) -> Iterable[str]:
+    stem = posixpath.dirname(file.path) if file.is_package else file.path[:-3]
+    parts = stem.split("/")
+    own = len(file.name.split(".")) if file.name else 0
+    for start in range(len(parts) - own - 1, -1, -1):
+        yield ".".join(parts[start:])

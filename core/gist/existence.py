@@ -1,0 +1,155 @@
+"""Line existence: which lines of a gist stand in the original, with the evidence for each."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+
+from gistpoint.core.gist.blocks import Block, BlockKind, blocks_of
+from gistpoint.core.gist.glue import is_glue
+from gistpoint.core.gist.lines import LogicalLine
+
+
+class ExistenceReason(StrEnum):
+    """Why a line counts as existing, or not."""
+
+    IN_BLOCK = "stands in the original block"
+    IN_TOP_LEVEL = "stands at the top level of the original"
+    NOT_IN_BLOCK = "does not stand in the original block"
+    NO_BLOCK = "the original has no block of this name"
+    NOT_IN_TOP_LEVEL = "stands at no top level of the original"
+    GLUE = "glue that a flat file needs"
+
+
+@dataclass(frozen=True, slots=True)
+class OriginalLine:
+    """Where a line stands in the original."""
+
+    path: str
+    block: str
+    line: int
+
+
+@dataclass(frozen=True, slots=True)
+class LineExistence:
+    """One gist line and what it was matched to."""
+
+    line: LogicalLine
+    block: str
+    reason: ExistenceReason
+    original: OriginalLine | None = None
+    """The line itself where it exists; else the first line of the block it was compared with, if there is one."""
+
+    @property
+    def exists(self) -> bool:
+        """Whether it counts as existing."""
+        return self.reason in (ExistenceReason.IN_BLOCK, ExistenceReason.IN_TOP_LEVEL)
+
+
+@dataclass(frozen=True, slots=True)
+class ExistenceReport:
+    """All lines of a gist in source order."""
+
+    lines: tuple[LineExistence, ...]
+    test_blocks: frozenset[str] = frozenset()
+
+    @property
+    def existing(self) -> int:
+        """Number of lines that exist."""
+        return sum(line.exists for line in self.lines)
+
+    @property
+    def glue(self) -> tuple[LineExistence, ...]:
+        """The lines that are glue; they count as not existing."""
+        return tuple(line for line in self.lines if line.reason is ExistenceReason.GLUE)
+
+    @property
+    def rate(self) -> float | None:
+        """Existing lines of all lines, 0-100; None for a gist without lines."""
+        return _percent(self.lines)
+
+    @property
+    def rate_without_test(self) -> float | None:
+        """As `rate`, the lines of the test itself left out."""
+        return _percent([line for line in self.lines if line.block not in self.test_blocks])
+
+
+def _percent(lines: Iterable[LineExistence]) -> float | None:
+    counted = [line.exists for line in lines]
+    return 100 * sum(counted) / len(counted) if counted else None
+
+
+class Originals:
+    """The blocks of a codebase by kind and qualified name; files that do not parse are left out and named."""
+
+    def __init__(self, sources: Mapping[str, str]) -> None:
+        self.unparsed: list[str] = []
+        self._blocks: dict[tuple[BlockKind, str], list[Block]] = {}
+        self._top_level: dict[str, OriginalLine] | None = None
+        for path in sorted(sources):
+            try:
+                tree = ast.parse(sources[path])
+            except (SyntaxError, ValueError, RecursionError):
+                self.unparsed.append(path)
+                continue
+            for block in blocks_of(tree, path):
+                self._blocks.setdefault((block.kind, block.name), []).append(block)
+
+    def candidates(self, block: Block) -> list[Block]:
+        """Return the original blocks of the same kind, name and place in the hierarchy of classes."""
+        return self._blocks.get((block.kind, block.name), [])
+
+    @property
+    def top_level(self) -> Mapping[str, OriginalLine]:
+        """The normalised top-level lines of the whole codebase, each with one place where it stands."""
+        if self._top_level is None:
+            self._top_level = {}
+            for block in self._blocks.get((BlockKind.TOP_LEVEL, ""), []):
+                for line in block.lines:
+                    self._top_level.setdefault(line.text, OriginalLine(block.path, "", line.first))
+        return self._top_level
+
+
+def line_existence(gist: str, originals: Originals, *, test: str = "") -> ExistenceReport:
+    """Compare `gist` with the codebase, block by block (Gistify, appendix A.1).
+
+    `test` is the qualified name of the test, to tell its lines apart. Raises SyntaxError for a gist that does not
+    parse.
+    """
+    lines: list[LineExistence] = []
+    for block in blocks_of(ast.parse(gist)):
+        lines.extend(_top_level(block, originals) if block.kind is BlockKind.TOP_LEVEL else _in_block(block, originals))
+    lines.sort(key=lambda found: found.line.first)
+    return ExistenceReport(tuple(lines), frozenset({test} - {""}))
+
+
+def _top_level(block: Block, originals: Originals) -> Iterable[LineExistence]:
+    for line in block.lines:
+        original = originals.top_level.get(line.text)
+        if original is not None:
+            yield LineExistence(line, "", ExistenceReason.IN_TOP_LEVEL, original)
+        else:
+            reason = ExistenceReason.GLUE if is_glue(line.text) else ExistenceReason.NOT_IN_TOP_LEVEL
+            yield LineExistence(line, "", reason)
+
+
+def _in_block(block: Block, originals: Originals) -> Iterable[LineExistence]:
+    best: Block | None = None
+    places: dict[str, int] = {}
+    best_count = -1
+    for candidate in originals.candidates(block):
+        found = {line.text: line.first for line in reversed(candidate.lines)}
+        count = sum(line.text in found for line in block.lines)
+        if count > best_count:
+            best, places, best_count = candidate, found, count
+    for line in block.lines:
+        if best is None:
+            yield LineExistence(line, block.name, ExistenceReason.NO_BLOCK)
+        elif line.text in places:
+            original = OriginalLine(best.path, best.name, places[line.text])
+            yield LineExistence(line, block.name, ExistenceReason.IN_BLOCK, original)
+        else:
+            original = OriginalLine(best.path, best.name, best.first)
+            yield LineExistence(line, block.name, ExistenceReason.NOT_IN_BLOCK, original)

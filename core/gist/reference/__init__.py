@@ -1,0 +1,1 @@
+"""Reference gists by program: extraction guided by a trace, then reduction while the score holds."""

@@ -1,0 +1,82 @@
+"""What a run of an entrypoint showed, as the sandbox reports it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from gistpoint.core.outcomes import Outcome, RunStatus
+
+
+@dataclass(frozen=True, slots=True)
+class Raised:
+    """An exception: its type's qualified name, and its message."""
+
+    type: str
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
+class TestRun:
+    """One test of a run, with what it printed; `phase` is where it failed: `setup`, `call` or `teardown`."""
+
+    __test__ = False
+
+    outcome: Outcome
+    stdout: str = ""
+    stderr: str = ""
+    raised: Raised | None = None
+    phase: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Isolation:
+    """What the blocker inside the run saw."""
+
+    refused_imports: tuple[str, ...] = ()
+    original_reads: tuple[str, ...] = ()
+    """Files of the codebase that were opened, or tried to be."""
+
+    @property
+    def clean(self) -> bool:
+        """Whether nothing of the codebase was asked for."""
+        return not self.refused_imports and not self.original_reads
+
+
+@dataclass(frozen=True, slots=True)
+class TestsRun:
+    """A run of a pytest entrypoint, tests by node id."""
+
+    __test__ = False
+
+    status: RunStatus
+    tests: Mapping[str, TestRun] = field(default_factory=dict)
+    collection_error: Raised | None = None
+    isolation: Isolation = Isolation()
+
+    @property
+    def file_ran(self) -> bool:
+        """Whether the file could be imported and its tests were started."""
+        return self.collection_error is None and bool(self.tests)
+
+
+@dataclass(frozen=True, slots=True)
+class CommandRun:
+    """A run of a command that is no test."""
+
+    status: RunStatus
+    exit_status: int = 0
+    """Negative: the signal that ended it."""
+    stdout: str = ""
+    stderr: str = ""
+    raised: Raised | None = None
+    """The exception that ended the program, if one did."""
+    isolation: Isolation = Isolation()
+    files: Mapping[str, str] = field(default_factory=dict)
+    """Hashes of the files written, by path below the working folder; those that the task lists are compared."""
+
+    @property
+    def file_ran(self) -> bool:
+        """Whether the file could be compiled and started."""
+        compiled = self.raised is None or self.raised.type not in ("SyntaxError", "IndentationError", "TabError")
+        return compiled and self.status is RunStatus.FINISHED

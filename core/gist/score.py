@@ -1,0 +1,120 @@
+"""The score of a gist: every metric in one value, each with its evidence."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+
+from gistpoint.core.gist.entrypoint_tests import TestScore, score_test
+from gistpoint.core.gist.execution import ExecutionReport, line_execution
+from gistpoint.core.gist.existence import ExistenceReport, Originals, line_existence
+from gistpoint.core.gist.failures import GistError, gist_error, owned_imports
+from gistpoint.core.gist.fidelity import Fidelity, compare_commands, compare_tests
+from gistpoint.core.gist.flags import main_guard_added, mocked, moved_under_guard
+from gistpoint.core.gist.runs import CommandRun, TestsRun
+
+
+@dataclass(frozen=True, slots=True)
+class Flags:
+    """What a reader of the score must know; `mocked` is the line that makes the fake, empty where there is none."""
+
+    mocked: str = ""
+    main_guard_added: bool = False
+    test_moved_under_guard: bool = False
+    test_changed: bool = False
+    vacuous: bool | None = None
+    """None where the vacuity probe was not run, or could not say."""
+
+
+@dataclass(frozen=True, slots=True)
+class GistScore:
+    """All metrics of one gist; what does not apply, or could not be measured, is None."""
+
+    fidelity: Fidelity | None
+    self_contained: bool
+    existence: ExistenceReport | None
+    execution: ExecutionReport | None
+    """Only where the file ran."""
+    test: TestScore | None
+    error: GistError | None
+    flags: Flags
+
+    @property
+    def execution_fidelity(self) -> int:
+        """1 where the run is like the original's and needed nothing of the codebase, else 0."""
+        faithful = self.fidelity is not None and self.fidelity.value == 1
+        return int(faithful and self.error is None)
+
+
+@dataclass(frozen=True, slots=True)
+class GistTest:
+    """A pytest entrypoint: the test's qualified name, and the source of the file that has it."""
+
+    qualname: str
+    source: str
+
+
+@dataclass(frozen=True, slots=True)
+class GistRun:
+    """A run of the text that was scored, with the runs of the original it is compared with.
+
+    `text` is the gist with the original test spliced in (the gist itself for a command); `executed` are its physical
+    lines that ran; `places` are the paths of each run, the gist's last; `vacuous` is the probe's answer.
+    """
+
+    text: str
+    run: TestsRun | CommandRun
+    originals: Sequence[TestsRun | CommandRun]
+    executed: frozenset[int] = frozenset()
+    places: Sequence[Mapping[str, str]] = ()
+    compared_files: Sequence[str] = ()
+    vacuous: bool | None = None
+
+
+def score_gist(
+    gist: str, made: GistRun | None, originals: Originals, owned: Collection[str], test: GistTest | None = None
+) -> GistScore:
+    """Score `gist` as handed in; `made` is None where nothing could be run (no gist, or no test in it)."""
+    qualname = test.qualname if test else ""
+    fidelity = _fidelity(made) if made else None
+    run = made.run if made else None
+    error = gist_error(gist, qualname, owned, run, fidelity)
+    text = made.text if made else gist
+    overlap = score_test(test.source, gist, test.qualname, owned) if test else None
+    contained = run is not None and run.file_ran and run.isolation.clean and not owned_imports(gist, owned)
+    return GistScore(
+        fidelity=fidelity,
+        self_contained=contained,
+        existence=_existence(text, originals, qualname),
+        execution=line_execution(text, made.executed, test=qualname) if made and made.run.file_ran else None,
+        test=overlap,
+        error=error,
+        flags=_flags(gist, owned, test, overlap, made.vacuous if made else None),
+    )
+
+
+def _fidelity(made: GistRun) -> Fidelity:
+    if isinstance(made.run, TestsRun):
+        tests = [run for run in made.originals if isinstance(run, TestsRun)]
+        return compare_tests(tests, made.run, made.places)
+    commands = [run for run in made.originals if isinstance(run, CommandRun)]
+    return compare_commands(commands, made.run, made.places, made.compared_files)
+
+
+def _existence(text: str, originals: Originals, test: str) -> ExistenceReport | None:
+    try:
+        return line_existence(text, originals, test=test)
+    except (SyntaxError, ValueError):
+        return None
+
+
+def _flags(
+    gist: str, owned: Collection[str], test: GistTest | None, overlap: TestScore | None, vacuous: bool | None
+) -> Flags:
+    if test is None or overlap is None:
+        return Flags(mocked=mocked(gist, owned), vacuous=vacuous)
+    try:
+        moved = moved_under_guard(gist, test.source, test.qualname)
+    except (SyntaxError, ValueError):
+        moved = False
+    return Flags(mocked(gist, owned), main_guard_added(gist, test.source), moved, overlap.changed, vacuous)

@@ -1,0 +1,145 @@
+"""Complexity of single functions, from their syntax trees."""
+
+from __future__ import annotations
+
+import ast
+import warnings
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from gistpoint.core.callgraph.deep import run_deep
+
+Definition = ast.FunctionDef | ast.AsyncFunctionDef
+
+_CONDITIONALS = (ast.If, ast.IfExp, ast.For, ast.AsyncFor, ast.While, ast.ExceptHandler)
+_BLOCKS = (
+    ast.If, ast.For, ast.AsyncFor, ast.While, ast.Try, ast.TryStar, ast.With, ast.AsyncWith, ast.Match,
+)  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Complexity:
+    """Complexity of one function.
+
+    `code_lines` counts from the `def` to the end without decorators, blank lines, comments and docstrings.
+    `cyclomatic` is radon's; `cyclomatic_paper` is 1 + conditionals (`if`, `elif`, `… if … else …`, cases of `match` but
+    for the wildcard), loops and exception handlers, as the Breakpoint paper words it. Halstead's measures are radon's,
+    which counts operators of arithmetic, comparison and logic alone: difficulty n1/2 * N2/n2, volume N * log2(n).
+    `nesting` is the depth of blocks (an `elif` is no deeper than its `if`). Functions inside count for none but
+    `code_lines`, `nesting` and Halstead's.
+    """
+
+    code_lines: int
+    cyclomatic: int
+    cyclomatic_paper: int
+    halstead_difficulty: float
+    halstead_volume: float
+    nesting: int
+
+
+def measure_complexity(files: Mapping[str, bytes]) -> dict[tuple[str, int], Complexity]:
+    """Return the complexity of every function of `files` (path to source bytes), by path and line of its `def`.
+
+    Files that do not parse are left out.
+    """
+    return run_deep(lambda: dict(_measure_all(files)))
+
+
+def _measure_all(files: Mapping[str, bytes]) -> Iterator[tuple[tuple[str, int], Complexity]]:
+    for path in sorted(path for path in files if path.endswith(".py")):
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                tree = ast.parse(files[path])
+            measured = list(_measure_file(tree, files[path]))
+        except (SyntaxError, ValueError, RecursionError, MemoryError):
+            continue
+        for line, complexity in measured:
+            yield (path, line), complexity
+
+
+def _measure_file(tree: ast.Module, source: bytes) -> Iterator[tuple[int, Complexity]]:
+    nodes = list(ast.walk(tree))
+    code = _code_lines(nodes, source)
+    for node in nodes:
+        if isinstance(node, Definition):
+            yield node.lineno, _measure(node, code)
+
+
+def _measure(node: Definition, code: list[int]) -> Complexity:
+    """Measure one function; `code[n]` counts the code lines of the file up to line n."""
+    from radon.complexity import ComplexityVisitor
+    from radon.metrics import HalsteadVisitor, halstead_visitor_report
+
+    alone = ast.Module([node], [])
+    cyclomatic = ComplexityVisitor.from_ast(alone).functions[0].complexity
+    halstead = halstead_visitor_report(HalsteadVisitor.from_ast(alone).function_visitors[0])
+    last = node.end_lineno or node.lineno
+    return Complexity(
+        code_lines=code[last] - code[node.lineno - 1],
+        cyclomatic=int(cyclomatic),
+        cyclomatic_paper=1 + sum(_decides(item) for item in _own(node)),
+        halstead_difficulty=float(halstead.difficulty),
+        halstead_volume=float(halstead.volume),
+        nesting=_nesting(node),
+    )
+
+
+def _decides(node: ast.AST) -> bool:
+    if isinstance(node, ast.match_case):
+        return not (isinstance(node.pattern, ast.MatchAs) and node.pattern.pattern is None)
+    return isinstance(node, _CONDITIONALS)
+
+
+def _own(function: Definition) -> Iterator[ast.AST]:
+    """Yield the nodes of a function's body but for those of functions and classes inside."""
+    stack: list[ast.AST] = list(function.body)
+    while stack:
+        node = stack.pop()
+        yield node
+        if not isinstance(node, Definition | ast.ClassDef):
+            stack.extend(ast.iter_child_nodes(node))
+
+
+def _nesting(function: Definition) -> int:
+    deepest = 0
+    stack: list[tuple[ast.AST, int]] = [(node, 0) for node in function.body]
+    while stack:
+        node, depth = stack.pop()
+        if isinstance(node, _BLOCKS):
+            depth += 1
+            deepest = max(deepest, depth)
+        for child in ast.iter_child_nodes(node):
+            if isinstance(child, ast.stmt | ast.ExceptHandler | ast.match_case):
+                stack.append((child, depth - 1 if _is_elif(node, child) else depth))
+    return deepest
+
+
+def _is_elif(node: ast.AST, child: ast.AST) -> bool:
+    if not (isinstance(node, ast.If) and isinstance(child, ast.If)):
+        return False
+    return node.orelse == [child] and child.col_offset == node.col_offset
+
+
+def _code_lines(nodes: list[ast.AST], source: bytes) -> list[int]:
+    """Return, for each line of the file, how many code lines there are up to it."""
+    lines = source.replace(b"\r\n", b"\n").replace(b"\r", b"\n").split(b"\n")
+    kinds = [bool(line.strip()) and not line.lstrip().startswith(b"#") for line in lines]
+    for node in nodes:
+        if isinstance(node, ast.Constant | ast.JoinedStr) and (node.end_lineno or 0) > node.lineno:
+            for number in range(node.lineno, min(node.end_lineno or 0, len(lines))):
+                kinds[number] = bool(lines[number].strip())
+    for node in nodes:
+        if isinstance(node, Definition | ast.ClassDef) and ast.get_docstring(node, clean=False) is not None:
+            first = node.body[0]
+            for number in range(first.lineno - 1, first.end_lineno or first.lineno):
+                kinds[number] = number == node.lineno - 1 or _shares(node, number + 1)
+    counts = [0]
+    for is_code in kinds:
+        counts.append(counts[-1] + is_code)
+    return counts
+
+
+def _shares(node: Definition | ast.ClassDef, line: int) -> bool:
+    """Whether a docstring's line holds another statement of the body too."""
+    return len(node.body) > 1 and node.body[1].lineno == line

@@ -1,0 +1,150 @@
+"""Every function with its metrics, as rows: sorted, filtered, written as CSV; and the hard ones among them."""
+
+from __future__ import annotations
+
+import csv
+import io
+import operator
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, fields
+from typing import Any
+
+from gistpoint.core.callgraph.graph import CallGraph
+from gistpoint.core.errors import UserError
+from gistpoint.core.metrics.centrality import Centrality, measure_centrality
+from gistpoint.core.metrics.complexity import Complexity, measure_complexity
+
+Cell = str | int | float | None
+
+COMPLEXITY = tuple(field.name for field in fields(Complexity))
+CENTRALITY = tuple(field.name for field in fields(Centrality))
+COLUMNS = ("function", "kind", "line", *COMPLEXITY, *CENTRALITY)
+
+_COMPARISONS: dict[str, Callable[[Any, Any], object]] = {
+    "<=": operator.le, ">=": operator.ge, "!=": operator.ne, "<": operator.lt, ">": operator.gt, "=": operator.eq,
+}  # fmt: skip
+_CONDITION = re.compile(r"\s*([a-z_]+)\s*(<=|>=|!=|<|>|=)\s*(.+?)\s*")
+
+
+class ColumnError(UserError):
+    """A column, or a condition on one, is not known."""
+
+
+@dataclass(frozen=True, slots=True)
+class FunctionMetrics:
+    """One function with its metrics; `complexity` is None where its file could not be measured."""
+
+    function: str
+    kind: str
+    line: int
+    complexity: Complexity | None
+    centrality: Centrality
+
+    def cell(self, column: str) -> Cell:
+        """Return the value of a column; raises `ColumnError` for one that is not in `COLUMNS`."""
+        if column in COMPLEXITY:
+            return getattr(self.complexity, column) if self.complexity is not None else None
+        if column in CENTRALITY:
+            value: Cell = getattr(self.centrality, column)
+            return value
+        if column == "function":
+            return self.function
+        if column == "kind":
+            return self.kind
+        if column == "line":
+            return self.line
+        raise ColumnError(f"There is no column {column!r}.", hint=f"Columns: {', '.join(COLUMNS)}.")
+
+
+def measure_functions(graph: CallGraph, files: Mapping[str, bytes]) -> list[FunctionMetrics]:
+    """Return a row for every function of `graph`, in its order.
+
+    Module code is left out of the graph on which centrality is measured: it is no function that a task could be about.
+    """
+    complexity = measure_complexity(files)
+    centrality = measure_centrality(graph.to_networkx(modules=False))
+    return [
+        FunctionMetrics(
+            node.id, node.kind, node.def_line, complexity.get((node.path, node.def_line)), centrality[node.id]
+        )
+        for node in graph.functions()
+    ]
+
+
+def sort_rows(rows: Iterable[FunctionMetrics], column: str, *, descending: bool = True) -> list[FunctionMetrics]:
+    """Return the rows by a column, those without a value last, equal ones by name."""
+    named = sorted(rows, key=lambda row: row.function)
+    known = [row for row in named if row.cell(column) is not None]
+    unknown = [row for row in named if row.cell(column) is None]
+    if column in ("function", "kind"):
+        known.sort(key=lambda row: str(row.cell(column)), reverse=descending)
+    else:
+        known.sort(key=lambda row: _number(row.cell(column)), reverse=descending)
+    return known + unknown
+
+
+def filter_rows(rows: Iterable[FunctionMetrics], conditions: Iterable[str]) -> list[FunctionMetrics]:
+    """Return the rows that meet every condition: `degree>=4`, `kind=method`, or a part of the function's name."""
+    tests = [_test(condition) for condition in conditions]
+    return [row for row in rows if all(test(row) for test in tests)]
+
+
+def _test(condition: str) -> Callable[[FunctionMetrics], bool]:
+    found = _CONDITION.fullmatch(condition)
+    if found is None:
+        return lambda row: condition in row.function
+    column, sign, text = found.groups()
+    if column not in COLUMNS:
+        raise ColumnError(f"There is no column {column!r}.", hint=f"Columns: {', '.join(COLUMNS)}.")
+    compare = _COMPARISONS[sign]
+    if column in ("function", "kind"):
+        return lambda row: bool(compare(row.cell(column), text))
+    try:
+        wanted = float(text)
+    except ValueError as error:
+        raise ColumnError(f"{text!r} in {condition!r} is not a number.", hint=f"{column} holds numbers.") from error
+    return lambda row: row.cell(column) is not None and bool(compare(_number(row.cell(column)), wanted))
+
+
+def _number(cell: Cell) -> float:
+    return float(cell) if cell is not None else 0.0
+
+
+def rows_to_csv(rows: Iterable[FunctionMetrics], columns: Sequence[str] = COLUMNS) -> str:
+    """Return the rows as CSV text with a header; a value that is not known is empty, floats are in full precision."""
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(columns)
+    for row in rows:
+        writer.writerow(["" if (cell := row.cell(column)) is None else cell for column in columns])
+    return text.getvalue()
+
+
+def percentile(values: Iterable[float], percent: float) -> float:
+    """Return the percentile with linear interpolation between ranks, as numpy's default; raises ValueError for none."""
+    ordered = sorted(values)
+    if not ordered:
+        raise ValueError("no values")
+    place = (len(ordered) - 1) * percent / 100
+    low = int(place)
+    high = min(low + 1, len(ordered) - 1)
+    return ordered[low] + (ordered[high] - ordered[low]) * (place - low)
+
+
+def hard_set(
+    candidates: Sequence[FunctionMetrics], *, first: str = "cyclomatic", second: str = "degree", percent: float = 90
+) -> list[FunctionMetrics]:
+    """Return the candidates at or above the percentile in both metrics, in their order.
+
+    The percentile is taken among the candidates alone (the Breakpoint paper's figure: cyclomatic complexity and degree,
+    90th). Candidates without a value of either metric are never hard.
+    """
+    known = [row for row in candidates if row.cell(first) is not None and row.cell(second) is not None]
+    if not known:
+        return []
+    least_first = percentile((_number(row.cell(first)) for row in known), percent)
+    least_second = percentile((_number(row.cell(second)) for row in known), percent)
+    return [
+        row for row in known if _number(row.cell(first)) >= least_first and _number(row.cell(second)) >= least_second
+    ]

@@ -1,0 +1,1 @@
+"""Runs written in the formats of others."""

@@ -1,0 +1,182 @@
+"""Writes any run as ATIF 1.7. What ATIF has no place for goes into `extra.gistpoint`, so that reading it back loses
+nothing but byte ranges.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from datetime import UTC, datetime
+
+from gistpoint.sessions.runs.document import RunDocument
+from gistpoint.sessions.runs.model import Actor, Call, CutText, Json, Result, Run, Step
+
+SCHEMA = "ATIF-v1.7"
+_AGENT_ONLY = frozenset({Actor.AGENT, Actor.PERSON})
+
+
+def to_atif(document: RunDocument) -> dict[str, Json]:
+    """Return a run as an ATIF trajectory; a run without a step gets one that says so, because ATIF wants one."""
+    steps: list[Json] = [_step(document, step) for step in document.steps()]
+    run = document.header
+    if not steps:
+        steps = [{"step_id": 1, "source": "system", "message": "", "extra": {"gistpoint": {"empty": True}}}]
+    return {**_head(run), "steps": steps, **_foot(run)}
+
+
+def atif_text(document: RunDocument) -> Iterator[str]:
+    """Yield the JSON text of a run as ATIF, a step at a time, so that a large run is never held whole."""
+    document.build()
+    run = document.header
+    head = {**_head(run), **_foot(run)}
+    yield json.dumps(head, indent=2)[:-2] + ',\n  "steps": [\n'
+    empty: dict[str, Json] = {"step_id": 1, "source": "system", "message": "", "extra": {"gistpoint": {"empty": True}}}
+    count = document.step_count
+    for index in range(max(1, count)):
+        shown = _step(document, document.step(index)) if count else empty
+        body = json.dumps(shown, indent=2).replace("\n", "\n    ")
+        yield f"    {body}{',' if index + 1 < count else ''}\n"
+    yield "  ]\n}\n"
+
+
+def _head(run: Run) -> dict[str, Json]:
+    agent: dict[str, Json] = {
+        "name": "human" if run.actor is Actor.PERSON else run.agent.split(" ")[0] or run.format,
+        "version": run.agent.partition(" ")[2] or run.format_version or "unknown",
+    }
+    if run.model:
+        agent["model_name"] = run.model
+    session = run.id or run.task or "run"
+    return {"schema_version": SCHEMA, "session_id": session, "trajectory_id": session, "agent": agent}
+
+
+def _foot(run: Run) -> dict[str, Json]:
+    final: dict[str, Json] = {
+        key: value
+        for key, value in {
+            "total_prompt_tokens": run.tokens.prompt,
+            "total_completion_tokens": run.tokens.completion,
+            "total_cached_tokens": run.tokens.cached,
+            "total_cost_usd": run.cost,
+        }.items()
+        if value is not None and value >= 0
+    }
+    known: dict[str, Json] = {
+        "task": run.task,
+        "exit_status": run.exit_status,
+        "submission": run.submission,
+        "verdict": run.verdict,
+        "score": run.score,
+        "duration_s": run.duration_s,
+    }
+    extra: dict[str, Json] = {key: value for key, value in known.items() if value not in ("", None)}
+    ours: dict[str, Json] = {
+        "format": run.format,
+        "format_version": run.format_version,
+        "id": run.id,
+        "agent": run.agent,
+        "actor": run.actor.value,
+        "prompt": run.prompt,
+        "warnings": [*run.warnings],
+        "derived": [*sorted(run.derived)],
+    }
+    extra["gistpoint"] = ours
+    return {**({"final_metrics": final} if final else {}), "extra": extra}
+
+
+def _step(document: RunDocument, step: Step) -> dict[str, Json]:
+    agent = step.actor in _AGENT_ONLY or bool(step.calls)
+    source = "agent" if agent else "user" if step.actor is Actor.USER else "system"
+    shown: dict[str, Json] = {"step_id": step.index + 1, "source": source, "message": _whole(document, step.text)}
+    if step.started is not None and 0 <= step.started < 4e9:
+        shown["timestamp"] = datetime.fromtimestamp(step.started, UTC).isoformat().replace("+00:00", "Z")
+    if agent:
+        shown.update(_agent_part(document, step))
+    ids = _call_ids(step)
+    if step.results:
+        known = set(ids)
+        results: list[Json] = [_result(document, result, known, agent=agent) for result in step.results]
+        shown["observation"] = {"results": results}
+    shown["extra"] = {"gistpoint": _kept(document, step, agent=agent)}
+    return shown
+
+
+def _agent_part(document: RunDocument, step: Step) -> dict[str, Json]:
+    part: dict[str, Json] = {}
+    if step.model:
+        part["model_name"] = step.model
+    if step.thought:
+        part["reasoning_content"] = _whole(document, step.thought)
+    if step.calls:
+        part["tool_calls"] = [_call(call, id) for call, id in zip(step.calls, _call_ids(step), strict=True)]
+    metrics: dict[str, Json] = {
+        key: value
+        for key, value in {
+            "prompt_tokens": step.tokens.prompt,
+            "completion_tokens": step.tokens.completion,
+            "cached_tokens": step.tokens.cached,
+            "cost_usd": step.cost,
+        }.items()
+        if value is not None and value >= 0
+    }
+    if metrics:
+        part["metrics"] = metrics
+    return part
+
+
+def _call_ids(step: Step) -> list[str]:
+    """Return an id for each call, each once: ATIF wants them."""
+    ids: list[str] = []
+    for number, call in enumerate(step.calls):
+        id = call.id or f"call-{step.index + 1}-{number + 1}"
+        ids.append(id if id not in ids else f"{id}~{number + 1}")
+    return ids
+
+
+def _call(call: Call, id: str) -> Json:
+    arguments: Json = dict(call.parsed) if call.parsed is not None else {}
+    extra: dict[str, Json] = {"arguments": call.arguments, "id": call.id, "parsed": call.parsed is not None}
+    return {
+        "tool_call_id": id,
+        "function_name": call.tool or "unknown",
+        "arguments": arguments,
+        "extra": {"gistpoint": {**extra, "tool": call.tool}},
+    }
+
+
+def _result(document: RunDocument, result: Result, known: set[str], *, agent: bool) -> Json:
+    extra: dict[str, Json] = {"gistpoint": {"call_id": result.call_id}}
+    if result.is_error is not None:
+        extra["is_error"] = result.is_error
+    if result.returncode is not None:
+        extra["returncode"] = result.returncode
+    if result.duration_s is not None:
+        extra["duration_ms"] = result.duration_s * 1000
+    shown: dict[str, Json] = {"content": _whole(document, result.text), "extra": extra}
+    if agent and result.call_id in known:
+        shown["source_call_id"] = result.call_id
+    return shown
+
+
+def _kept(document: RunDocument, step: Step, *, agent: bool) -> dict[str, Json]:
+    kept: dict[str, Json] = {
+        "actor": step.actor.value, "kind": step.kind.value, "label": step.label, "id": step.id,
+        "started": step.started, "ended": step.ended, "cost": step.cost, "model": step.model,
+        "tokens": {"prompt": step.tokens.prompt, "completion": step.tokens.completion,
+                   "cached": step.tokens.cached, "reasoning": step.tokens.reasoning},
+        "state": dict(step.state), "flags": [*sorted(step.flags - {"long"})], "derived": [*sorted(step.derived)],
+        "links": [*step.links],
+    }  # fmt: skip
+    if not agent and step.thought:
+        kept["thought"] = _whole(document, step.thought)
+    if step.diff is not None:
+        kept["diff"] = _whole(document, step.diff)
+    if step.diff_so_far is not None:
+        kept["diff_so_far"] = _whole(document, step.diff_so_far)
+    if step.edits:
+        kept["edits"] = [{"path": edit.path, "old": edit.old, "new": edit.new} for edit in step.edits]
+    return kept
+
+
+def _whole(document: RunDocument, text: str) -> str:
+    return "".join(document.full_text(text)) if isinstance(text, CutText) else str(text)

@@ -1,0 +1,41 @@
+"""Writes a run as an asciinema recording, version 2: the commands and what they printed, at the recorded pace."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+
+from gistpoint.core.text import visible, visible_line
+from gistpoint.sessions.runs.document import RunDocument
+from gistpoint.sessions.runs.model import Step
+from gistpoint.sessions.runs.rendering import summary
+
+_LONGEST_PAUSE_S = 3.0
+_GUESSED_S = 1.0
+_SHOWN = 20_000
+
+
+def cast_text(document: RunDocument, *, width: int = 120, height: int = 40) -> Iterator[str]:
+    """Yield the lines of a recording; waits are cut at 3 s, results at 20,000 characters."""
+    document.build()
+    run = document.header
+    title = visible_line(run.task or run.id or run.format)
+    head: dict[str, object] = {"version": 2, "width": width, "height": height, "title": title}
+    if run.started is not None:
+        head["timestamp"] = int(run.started)
+    yield json.dumps(head) + "\n"
+    clock, before = 0.0, None
+    for index in range(document.step_count):
+        step = document.step(index)
+        waited = step.started - before if step.started is not None and before is not None else _GUESSED_S
+        clock += min(max(waited, 0.0), _LONGEST_PAUSE_S)
+        before = step.ended if step.ended is not None else step.started
+        yield json.dumps([round(clock, 3), "o", _screen(step)]) + "\n"
+
+
+def _screen(step: Step) -> str:
+    lines = [f"── {step.index + 1} {step.kind.value} {visible(summary(step, 100))}"]
+    if step.text and step.calls:
+        lines.append(visible(step.text[:_SHOWN]))
+    lines += [visible(result.text[:_SHOWN]) for result in step.results]
+    return "\r\n".join("\n".join(lines).split("\n")) + "\r\n"

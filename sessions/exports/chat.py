@@ -1,0 +1,65 @@
+"""Writes a run as chat messages, one JSON object: the form that fine-tuning and most viewers take."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+
+from gistpoint.sessions.runs.document import RunDocument
+from gistpoint.sessions.runs.model import Actor, Json, Step, StepKind
+
+_LEFT_OUT = frozenset({StepKind.STATE, StepKind.PAUSE, StepKind.SCORE})
+
+
+def chat_text(document: RunDocument) -> Iterator[str]:
+    """Yield `{"messages": [...]}`, a step at a time; bookkeeping, pauses and scores are left out."""
+    document.build()
+    run = document.header
+    yield '{"messages": ['
+    separator = ""
+    if run.prompt:
+        yield json.dumps({"role": "user", "content": run.prompt})
+        separator = ", "
+    for index in range(document.step_count):
+        for message in _messages(document, document.step(index)):
+            yield separator + json.dumps(message)
+            separator = ", "
+    yield "]" + "".join(f", {json.dumps(key)}: {json.dumps(value)}" for key, value in _head(document).items()) + "}\n"
+
+
+def _head(document: RunDocument) -> dict[str, Json]:
+    run = document.header
+    known: dict[str, Json] = {"instance_id": run.task, "model": run.model}
+    return {key: value for key, value in known.items() if value}
+
+
+def _messages(document: RunDocument, step: Step) -> Iterator[dict[str, Json]]:
+    if step.kind in _LEFT_OUT:
+        return
+    text = "".join(document.full_text(step.text))
+    if step.actor not in (Actor.AGENT, Actor.PERSON) and not step.calls:
+        role = "user" if step.actor is Actor.USER else "system"
+        answers = ["".join(document.full_text(result.text)) for result in step.results]
+        yield {"role": role, "content": "\n".join([text, *answers]) if text or not answers else "\n".join(answers)}
+        return
+    message: dict[str, Json] = {"role": "assistant", "content": text}
+    if step.thought:
+        message["reasoning_content"] = "".join(document.full_text(step.thought))
+    ids = [call.id or f"call-{step.index + 1}-{number + 1}" for number, call in enumerate(step.calls)]
+    if step.calls:
+        message["tool_calls"] = [
+            {
+                "id": id,
+                "type": "function",
+                "function": {"name": call.tool, "arguments": _arguments(call.arguments, call.parsed)},
+            }
+            for call, id in zip(step.calls, ids, strict=True)
+        ]
+    yield message
+    for number, result in enumerate(step.results):
+        id = result.call_id or (ids[number] if number < len(ids) else "")
+        yield {"role": "tool", "tool_call_id": id, "content": "".join(document.full_text(result.text))}
+
+
+def _arguments(raw: str, parsed: object) -> str:
+    return json.dumps(parsed) if isinstance(parsed, dict) else raw

@@ -1,0 +1,258 @@
+"""ATIF 1.0 to 1.8, sub-agents and continuations included, and what gistpoint itself puts into its `extra` objects."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from gistpoint.sessions.formats.calls import edits_of, kind_of
+from gistpoint.sessions.formats.probe import Probe
+from gistpoint.sessions.formats.protocol import BaseReader, RunEntry, RunNames, actor_of
+from gistpoint.sessions.formats.values import (
+    as_bool,
+    as_dict,
+    as_float,
+    as_int,
+    as_str,
+    as_text,
+    compact,
+    first,
+    objects,
+    when,
+)
+from gistpoint.sessions.runs.blobs import RunFileError, SliceBlob
+from gistpoint.sessions.runs.model import Actor, Call, Edit, Json, Result, Run, Step, StepKind, Tokens
+from gistpoint.sessions.runs.reader import Raw, guarded, object_records, unknown_step
+from gistpoint.sessions.runs.scanning import (
+    CutOffError,
+    DamagedError,
+    LightKeys,
+    Record,
+    Scanner,
+    TooLongError,
+    members,
+)
+
+
+class _Reader(BaseReader):
+    format = "atif"
+
+    def __init__(self, probe: Probe, id: str = "") -> None:
+        super().__init__(probe)
+        self._id = id
+        self._part_of = probe.object.get("subagent_trajectories") is not None
+
+    def records(self) -> Iterator[Record]:
+        blob = self.probe.blob
+        found = object_records(blob, self.probe.start, ("steps",), self.facts, LightKeys(("source",)))
+        return guarded(found, blob, self.warnings)
+
+    def header(self) -> Run:
+        agent = as_dict(self.fact("agent"))
+        final = as_dict(self.fact("final_metrics"))
+        ours = as_dict(as_dict(self.fact("extra")).get("gistpoint"))
+        extra = {**as_dict(self.fact("extra")), **ours}
+        name = as_str(agent.get("name"))
+        notes, continued = as_str(self.fact("notes")), as_str(self.fact("continued_trajectory_ref"))
+        return Run(
+            self.format,
+            as_str(self.fact("schema_version")).removeprefix("ATIF-v"),
+            id=self._id
+            or as_str(ours.get("id"))
+            or as_str(first({"a": self.fact("trajectory_id"), "b": self.fact("session_id")}, "a", "b")),
+            task=as_str(extra.get("task")),
+            model=as_str(agent.get("model_name")),
+            agent=as_str(ours.get("agent")) if "agent" in ours else f"{name} {as_str(agent.get('version'))}".strip(),
+            actor=Actor.PERSON if name == "human" or ours.get("actor") == "person" else Actor.AGENT,
+            verdict=as_str(extra.get("verdict")),
+            score=as_float(extra.get("score")),
+            exit_status=as_str(extra.get("exit_status")),
+            submission=as_text(extra.get("submission")),
+            tokens=Tokens(
+                as_int(final.get("total_prompt_tokens")),
+                as_int(final.get("total_completion_tokens")),
+                as_int(final.get("total_cached_tokens")),
+            ),
+            cost=as_float(final.get("total_cost_usd")),
+            duration_s=as_float(extra.get("duration_s")),
+            prompt=as_text(ours.get("prompt")),
+            links=(continued,) if continued else (),
+            extra={"notes": notes} if notes else {},
+        )
+
+    def step(self, index: int, raws: Sequence[Raw]) -> Step:
+        value = raws[0].value
+        if not isinstance(value, dict) or not {"source", "message", "observation", "tool_calls"} & value.keys():
+            return unknown_step(index, raws, "step", as_text(value))
+        return _step(index, value, raws)
+
+
+def _step(index: int, value: dict[str, Json], raws: Sequence[Raw]) -> Step:
+    extra = as_dict(value.get("extra"))
+    ours = as_dict(extra.get("gistpoint"))
+    source = as_str(value.get("source"))
+    calls = tuple(_call(item) for item in objects(value.get("tool_calls")))
+    pairs = [_result(item, calls) for item in objects(as_dict(value.get("observation")).get("results"))]
+    metrics = as_dict(value.get("metrics"))
+    kind = _kind(source, calls, value, index)
+    derived = {"kind"} | ({"results.call_id"} if any(guess for _, _, guess in pairs) else set())
+    results = tuple(result for result, _, _ in pairs)
+    started = when(value.get("timestamp"))
+    step = Step(
+        index, actor_of(source), kind, raws[0].range, tuple(raw.range for raw in raws), label=source,
+        thought=as_text(value.get("reasoning_content")), text=as_text(value.get("message")), calls=calls,
+        results=results, started=started,
+        tokens=Tokens(*(as_int(metrics.get(f"{name}_tokens")) for name in ("prompt", "completion", "cached"))),
+        cost=as_float(metrics.get("cost_usd")), model=as_str(value.get("model_name")), edits=edits_of(calls),
+        flags=frozenset(_flags(value, extra, results)), derived=frozenset(derived),
+        links=tuple(link for _, links, _ in pairs for link in links), id=as_str(value.get("step_id")),
+    )  # fmt: skip
+    return _restored(step, ours) if ours else step
+
+
+def _kind(source: str, calls: tuple[Call, ...], value: dict[str, Json], index: int) -> StepKind:
+    if value.get("is_copied_context"):
+        return StepKind.CONTEXT
+    if source == "agent":
+        return kind_of(calls)
+    if source == "user":
+        return StepKind.TASK if index < 2 else StepKind.MESSAGE
+    return StepKind.SYSTEM if source == "system" else StepKind.UNKNOWN
+
+
+def _flags(value: dict[str, Json], extra: dict[str, Json], results: tuple[Result, ...]) -> set[str]:
+    flags = {"copied"} if value.get("is_copied_context") else set[str]()
+    if extra.get("is_sidechain"):
+        flags.add("side")
+    if any(result.is_error or result.returncode for result in results):
+        flags.add("error")
+    return flags
+
+
+def _call(item: dict[str, Json]) -> Call:
+    arguments = item.get("arguments")
+    parsed = arguments if isinstance(arguments, dict) else None
+    ours = as_dict(as_dict(item.get("extra")).get("gistpoint"))
+    if ours:
+        return Call(
+            as_str(ours.get("id")),
+            as_str(ours.get("tool")),
+            as_text(ours.get("arguments")),
+            parsed if ours.get("parsed") else None,
+        )
+    return Call(as_str(item.get("tool_call_id")), as_str(item.get("function_name")), compact(arguments), parsed)
+
+
+def _result(item: dict[str, Json], calls: tuple[Call, ...]) -> tuple[Result, list[str], bool]:
+    extra = as_dict(item.get("extra"))
+    identity = as_str(item.get("source_call_id"))
+    ours = as_dict(extra.get("gistpoint"))
+    guessed = not identity and len(calls) == 1 and not ours
+    identity = as_str(ours["call_id"]) if "call_id" in ours else identity
+    duration = as_float(extra.get("duration_ms"))
+    result = Result(
+        calls[0].id if guessed else identity,
+        as_text(item.get("content")),
+        as_bool(extra.get("is_error")),
+        as_int(extra.get("returncode")),
+        duration / 1000 if duration is not None else None,
+    )
+    links = []
+    for reference in objects(item.get("subagent_trajectory_ref")):
+        path = as_str(reference.get("trajectory_path"))
+        named = as_str(first(reference, "trajectory_id", "session_id"))
+        links.append(path or (f"#{named}" if named else ""))
+    return result, [link for link in links if link], guessed
+
+
+def _restored(step: Step, ours: dict[str, Json]) -> Step:
+    """Put back what ATIF has no place for and our own writer kept in `extra`."""
+    from dataclasses import replace
+
+    def text(key: str, default: str) -> str:
+        return as_text(ours[key]) if key in ours else default
+
+    edits = tuple(
+        Edit(as_str(item.get("path")), None if item.get("old") is None else as_text(item.get("old")),
+             None if item.get("new") is None else as_text(item.get("new")))
+        for item in objects(ours.get("edits"))
+    )  # fmt: skip
+    tokens = as_dict(ours.get("tokens"))
+    return replace(
+        step,
+        actor=Actor(as_str(ours.get("actor"))) if as_str(ours.get("actor")) in set(Actor) else step.actor,
+        kind=StepKind(as_str(ours.get("kind"))) if as_str(ours.get("kind")) in set(StepKind) else step.kind,
+        label=text("label", step.label),
+        thought=text("thought", step.thought),
+        id=text("id", step.id),
+        model=text("model", step.model),
+        started=as_float(ours["started"]) if "started" in ours else step.started,
+        ended=as_float(ours.get("ended")),
+        cost=as_float(ours["cost"]) if "cost" in ours else step.cost,
+        tokens=Tokens(*(as_int(tokens.get(key)) for key in ("prompt", "completion", "cached", "reasoning"))),
+        state=as_dict(ours.get("state")),
+        diff=as_text(ours["diff"]) if "diff" in ours else None,
+        diff_so_far=as_text(ours["diff_so_far"]) if "diff_so_far" in ours else None,
+        edits=edits,
+        flags=frozenset(as_str(flag) for flag in _strings(ours.get("flags"))),
+        derived=frozenset(_strings(ours.get("derived"))),
+        links=tuple(_strings(ours.get("links"))),
+    )
+
+
+def _strings(value: Json) -> list[str]:
+    return [as_str(item) for item in value] if isinstance(value, list) else []
+
+
+class Atif:
+    """Told by `schema_version`."""
+
+    name = "atif"
+
+    def sniff(self, probe: Probe) -> float:
+        """Return how sure it is."""
+        if as_str(probe.object.get("schema_version")).startswith("ATIF-"):
+            return 1.0
+        if "steps" in probe.object and as_str(probe.late("schema_version")).startswith("ATIF-"):
+            return 0.95
+        return 0.3 if {"steps", "agent"} <= probe.object.keys() and "session_id" in probe.object else 0.0
+
+    def runs(self, probe: Probe) -> Iterator[RunEntry]:
+        """List the run and the sub-agents' runs embedded in it, however deep."""
+        yield RunEntry("", _Reader(probe).header())
+        for id, part in _embedded(probe):
+            yield RunEntry(id, _Reader(part, id).header())
+
+    def open(self, probe: Probe, id: str) -> _Reader:
+        """Open the run, or an embedded one by its `trajectory_id`."""
+        if not id:
+            return _Reader(probe)
+        for known, part in _embedded(probe):
+            if known == id:
+                return _Reader(part, id)
+        raise RunFileError(f"{probe.name or 'The file'} has no run #{id}.")
+
+
+def _embedded(probe: Probe, depth: int = 0) -> Iterator[tuple[str, Probe]]:
+    if depth > 8 or not (
+        b'"subagent_trajectories"' in probe.head or b'"subagent_trajectories"' in probe.tail or depth == 0
+    ):
+        return
+    if probe.blob.size > len(probe.head) + len(probe.tail) and b'"subagent' not in probe.head + probe.tail:
+        return
+    scanner = Scanner(probe.blob, probe.start)
+    found: list[Record] = []
+    try:
+        for key, _, _, _ in members(scanner, lambda key: key == "subagent_trajectories"):
+            if key == "subagent_trajectories":
+                found += scanner.elements() if scanner.peek() == "[" else [scanner.record()]
+    except (CutOffError, DamagedError, TooLongError):
+        pass
+    names = RunNames()
+    for number, record in enumerate(found, 1):
+        part = SliceBlob(probe.blob, record.start, record.end, probe.blob.name, origin=record.start)
+        inner = Probe(part, name=probe.name, sibling=probe.sibling, siblings=probe.siblings)
+        yield names.name(as_str(as_dict(record.fields).get("trajectory_id")) or f"subagent-{number}"), inner
+        yield from _embedded(inner, depth + 1)
+
+
+FORMAT = Atif()

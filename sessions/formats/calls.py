@@ -1,0 +1,189 @@
+"""What a tool call is for, told by the tool's name and, for a shell, by its command: a guess, marked as one."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Mapping
+
+from gistpoint.sessions.formats.values import as_dict, as_str, compact, objects, parsed_object
+from gistpoint.sessions.runs.model import Call, Edit, Json, StepKind
+
+_BY_NAME = {
+    **dict.fromkeys(
+        [
+            "read",
+            "read_file",
+            "view",
+            "open",
+            "goto",
+            "scroll_up",
+            "scroll_down",
+            "list_directory",
+            "list_file_functions",
+            "read_function",
+            "ls",
+            "notebookread",
+            "view_file",
+            "cat",
+        ],
+        StepKind.VIEW,
+    ),
+    **dict.fromkeys(
+        ["grep", "glob", "search", "search_code", "search_dir", "search_file", "find_file", "websearch", "webfetch"],
+        StepKind.SEARCH,
+    ),
+    **dict.fromkeys(
+        [
+            "edit",
+            "write",
+            "multiedit",
+            "create",
+            "replace_function",
+            "insert",
+            "append",
+            "notebookedit",
+            "apply_patch",
+            "rewrite",
+            "str_replace",
+            "undo_edit",
+        ],
+        StepKind.EDIT,
+    ),
+    **dict.fromkeys(
+        ["submit", "submit_attempt", "finish", "submit_review", "attempt_completion", "exit_forfeit"], StepKind.SUBMIT
+    ),
+    **dict.fromkeys(["task", "agent", "delegate"], StepKind.DELEGATE),
+    **dict.fromkeys(["think", "todowrite", "task_tracking"], StepKind.MESSAGE),
+    **dict.fromkeys(["eval", "test"], StepKind.TEST),
+}
+_SHELLS = frozenset(
+    [
+        "bash",
+        "shell",
+        "sh",
+        "terminal",
+        "execute_bash",
+        "bash_command",
+        "run",
+        "run_command",
+        "exec_command",
+        "local_shell",
+        "swe_agent_action",
+        "cmd_run",
+        "execute",
+        "run_ipython",
+    ]
+)
+_TEST = re.compile(
+    r"\b(pytest|py\.test|tox|nox|unittest|runtests\.py|bin/test|npm (run )?test|go test|cargo test|ctest)\b"
+    r"|\bmake (check|test)\b"
+)
+_SUBMIT = re.compile(r"^\s*(submit|exit_forfeit)\b|COMPLETE_TASK_AND_SUBMIT_FINAL_OUTPUT|MINI_SWE_AGENT_FINAL_OUTPUT")
+_EDIT = re.compile(
+    r"\bsed\b[^|;&]*\s-i|\btee\b|\bpatch\b|\bgit apply\b|^\s*(create|edit|insert|append)\s"
+    r"|(^|\s)>>?\s*[^&\s/][^\s]*|(^|\s)>>?\s*/(?!dev/null)"
+)
+_SEARCH = re.compile(r"^\s*(e?grep|rg|ag|find|fd|git grep|search_dir|search_file|find_file)\b")
+_VIEW = re.compile(
+    r"^\s*(cat|head|tail|less|more|nl|ls|tree|open|goto|scroll_\w+|sed\s+-n|git (show|diff|log|status)|pwd|wc)\b"
+)
+_CHANGE_DIRECTORY = re.compile(r"^\s*cd\s+\S+\s*(&&|;)\s*")
+
+
+def kind_of_command(command: str) -> StepKind:
+    """Guess what a shell command is for."""
+    text = _CHANGE_DIRECTORY.sub("", command[:4000])
+    if _SUBMIT.search(text):
+        return StepKind.SUBMIT
+    if text.lstrip().startswith("str_replace_editor"):
+        return StepKind.VIEW if text.split()[1:2] == ["view"] else StepKind.EDIT
+    if _TEST.search(text):
+        return StepKind.TEST
+    if _EDIT.search(text):
+        return StepKind.EDIT
+    if _SEARCH.match(text):
+        return StepKind.SEARCH
+    return StepKind.VIEW if _VIEW.match(text) else StepKind.EXECUTE
+
+
+def command_of(call: Call) -> str:
+    """Return the shell command of a call, empty if it has none."""
+    for key in ("command", "cmd", "keystrokes", "raw_action", "code"):
+        value = (call.parsed or {}).get(key)
+        if isinstance(value, str):
+            return value
+        if isinstance(value, list):
+            return " ".join(as_str(part) for part in value)
+    return call.arguments if call.parsed is None else ""
+
+
+def kind_of(calls: tuple[Call, ...]) -> StepKind:
+    """Guess what a step is for from its calls: the weightiest of them counts."""
+    kinds = {_kind(call) for call in calls}
+    weight = (
+        StepKind.SUBMIT, StepKind.EDIT, StepKind.TEST, StepKind.DELEGATE, StepKind.EXECUTE,
+        StepKind.SEARCH, StepKind.VIEW, StepKind.TOOL, StepKind.MESSAGE,
+    )  # fmt: skip
+    return next((kind for kind in weight if kind in kinds), StepKind.MESSAGE)
+
+
+def _kind(call: Call) -> StepKind:
+    name = call.tool.lower()
+    if name in ("str_replace_editor", "str_replace_based_edit_tool", "file_editor", "edit_file"):
+        return StepKind.VIEW if as_str((call.parsed or {}).get("command")) == "view" else StepKind.EDIT
+    if name in _SHELLS:
+        return kind_of_command(command_of(call))
+    return _BY_NAME.get(name, StepKind.TOOL)
+
+
+def edits_of(calls: tuple[Call, ...]) -> tuple[Edit, ...]:
+    """Return the changes to files that the arguments of calls spell out."""
+    found: list[Edit] = []
+    for call in calls:
+        arguments = call.parsed or {}
+        path = as_str(arguments.get("path") or arguments.get("file_path") or arguments.get("filePath"))
+        if not path or _kind(call) is not StepKind.EDIT:
+            continue
+        for change in objects(arguments.get("edits")):
+            found.append(_edit(path, change))
+        if not arguments.get("edits"):
+            found.append(_edit(path, arguments))
+    return tuple(found)
+
+
+def _edit(path: str, change: Mapping[str, Json]) -> Edit:
+    for old, new in (("old_str", "new_str"), ("old_string", "new_string"), ("oldString", "newString")):
+        if isinstance(change.get(old), str):
+            return Edit(path, as_str(change[old]), as_str(change.get(new)))
+    whole = next(
+        (change[key] for key in ("file_text", "content", "func_code") if isinstance(change.get(key), str)), None
+    )
+    return Edit(path, None, None if whole is None or "func_name" in change else as_str(whole))
+
+
+def call_of_function(value: Json, fallback_id: str = "") -> Call:
+    """Read a call in any of the shapes of chat messages: nested function, arguments as text or object."""
+    item = as_dict(value)
+    function = as_dict(item.get("function"))
+    name = item.get("function") if isinstance(item.get("function"), str) else function.get("name", item.get("name"))
+    arguments = function.get("arguments", item.get("arguments", item.get("input")))
+    identity = as_str(item.get("id") or item.get("call_id") or item.get("tool_call_id")) or fallback_id
+    if isinstance(arguments, str):
+        return Call(identity, as_str(name), arguments, parsed_object(arguments))
+    if isinstance(arguments, dict):
+        return Call(identity, as_str(name), compact(arguments), arguments)
+    return Call(identity, as_str(name), "" if arguments is None else compact(arguments), None)
+
+
+def shell_call(command: str, identity: str = "", tool: str = "bash") -> Call:
+    """Return the call of a shell with one command."""
+    return Call(identity, tool, command, {"command": command})
+
+
+def words(command: str) -> list[str]:
+    """Split a command as a shell would, or at white space where that fails."""
+    try:
+        return shlex.split(command[:4000])
+    except ValueError:
+        return command[:4000].split()

@@ -1,0 +1,84 @@
+"""debug-gym's `trajectory.json`: a `log` of steps, each with the whole prompt."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from gistpoint.sessions.formats.calls import call_of_function, edits_of, kind_of
+from gistpoint.sessions.formats.probe import Probe
+from gistpoint.sessions.formats.protocol import BaseReader, SingleRun
+from gistpoint.sessions.formats.values import as_bool, as_dict, as_int, as_list, as_str, as_text, objects, total
+from gistpoint.sessions.runs.model import Actor, Json, Result, Run, Step, StepKind, Tokens
+from gistpoint.sessions.runs.reader import Raw, guarded, object_records, unknown_step
+from gistpoint.sessions.runs.scanning import LightKeys, Record
+
+_KEYS = frozenset({"step_id", "obs", "action", "content"})
+
+
+class _Reader(BaseReader):
+    format = "debug-gym"
+
+    def records(self) -> Iterator[Record]:
+        blob = self.probe.blob
+        found = object_records(blob, self.probe.start, ("log",), self.facts, LightKeys(("content",)))
+        return guarded(found, blob, self.warnings)
+
+    def header(self) -> Run:
+        config = as_dict(self.fact("config"))
+        llm = as_dict(config.get("llm"))
+        solved = as_bool(self.fact("success"))
+        opening = as_dict((as_list(self.probe.object.get("log")) or [None])[0])
+        return Run(
+            self.format,
+            id=as_str(self.fact("uuid")),
+            task=as_str(self.fact("problem")),
+            model=as_str(config.get("llm_name")) or as_str(llm.get("name")) or as_str(llm.get("model")),
+            agent=as_str(self.fact("agent_type")),
+            verdict="" if solved is None else "solved" if solved else "unsolved",
+            prompt=as_text(opening.get("problem_message")),
+        )
+
+    def step(self, index: int, raws: Sequence[Raw]) -> Step:
+        value = raws[0].value
+        if not isinstance(value, dict) or not _KEYS & value.keys():
+            return unknown_step(index, raws, "log entry", as_text(value))
+        action = value.get("action")
+        calls = (call_of_function(action),) if isinstance(action, dict) else ()
+        observation = as_text(value.get("obs"))
+        usage = [as_dict(pair.get("token_usage")) for pair in objects(value.get("prompt_response_pairs"))]
+        opening = index == 0 and not calls
+        prompts = [as_text(value.get(key)) for key in ("system_message", "problem_message")]
+        told = "\n\n".join(part for part in [*prompts, observation] if part)
+        counts = (total([as_int(item.get(key)) for item in usage]) for key in ("prompt", "response"))
+        return Step(
+            index, Actor.ENVIRONMENT if opening else Actor.AGENT, StepKind.TASK if opening else kind_of(calls),
+            raws[0].range, tuple(raw.range for raw in raws), label=f"step {as_str(value.get('step_id'))}".strip(),
+            thought=as_text(value.get("reasoning")),
+            text=told if opening else as_text(value.get("content")),
+            calls=calls, results=(Result(calls[0].id, observation),) if calls else (),
+            tokens=Tokens(*counts),
+            edits=edits_of(calls), derived=frozenset({"kind"}), id=as_str(value.get("step_id")),
+        )  # fmt: skip
+
+
+class DebugGym(SingleRun):
+    """Told by a `log` of steps with observations and a `problem`."""
+
+    name = "debug-gym"
+
+    def sniff(self, probe: Probe) -> float:
+        """Return how sure it is."""
+        if not {"problem", "log"} & probe.object.keys():
+            return 0.0
+        log: Json = probe.object.get("log")
+        entry = as_dict((as_list(log) or [None])[0])
+        if entry and {"step_id", "obs"} & entry.keys():
+            return 0.9
+        return 0.6 if isinstance(log, list) and "problem" in probe.object else 0.0
+
+    def reader(self, probe: Probe) -> _Reader:
+        """Open the run."""
+        return _Reader(probe)
+
+
+FORMAT = DebugGym()

@@ -1,0 +1,237 @@
+"""A run that is open: its index grows in the background, a step is parsed when somebody looks at it."""
+
+from __future__ import annotations
+
+import time
+from collections import OrderedDict
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from threading import Lock, RLock
+
+from gistpoint.core.cancel import CancelToken
+from gistpoint.sessions.runs import limits
+from gistpoint.sessions.runs.blobs import Blob, SliceBlob
+from gistpoint.sessions.runs.index import StepIndex
+from gistpoint.sessions.runs.loading import load_record, text_pieces
+from gistpoint.sessions.runs.model import Actor, ByteRange, CutText, Run, Step, StepKind
+from gistpoint.sessions.runs.reader import Raw, RunReader
+from gistpoint.sessions.runs.scanning import Record
+
+_SLICE_S = 0.008
+_REST_S = 0.001
+
+
+@dataclass(frozen=True, slots=True)
+class IndexProgress:
+    """How far an index is: bytes of the member being read, steps and records found."""
+
+    done: int
+    total: int
+    steps: int
+    finished: bool
+
+
+class RunDocument:
+    """One run; every method may be called from any thread.
+
+    Looking at a step builds the index as far as that step. `build` builds all of it, in slices of 8 ms, so that it
+    can run beside a screen. The last step known is complete only when the index is.
+    """
+
+    def __init__(self, reader: RunReader, *, name: str = "", id: str = "") -> None:
+        self.name = name
+        self.id = id
+        self._reader = reader
+        self._index = StepIndex()
+        self._scan: Iterator[Record] | None = None
+        self._finished = False
+        self._indexed_bytes = 0
+        self._position = (0, 0)
+        self._lock = RLock()
+        self._cache: OrderedDict[int, tuple[int, int, Step]] = OrderedDict()
+        self._cached_bytes = 0
+        self._cache_lock = Lock()
+
+    @property
+    def header(self) -> Run:
+        """What is known of the run by now."""
+        with self._lock:
+            run = self._reader.header()
+            count = self._index.step_count if self._finished else run.step_count
+            return replace(run, step_count=count, warnings=(*run.warnings, *self._reader.warnings))
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """What is missing or odd, a line each; complete when the index is."""
+        with self._lock:
+            return tuple(self._reader.warnings)
+
+    @property
+    def step_count(self) -> int:
+        """Steps known so far."""
+        return self._index.step_count
+
+    @property
+    def record_count(self) -> int:
+        """Raw records known so far."""
+        return self._index.record_count
+
+    @property
+    def finished(self) -> bool:
+        """Whether the index is complete."""
+        return self._finished
+
+    @property
+    def changed(self) -> bool:
+        """Whether the bytes grew or shrank since the index was finished: a run that is still written. Open it again."""
+        return self._finished and sum(blob.size for blob in self._reader.blobs) != self._indexed_bytes
+
+    @property
+    def blobs(self) -> tuple[Blob, ...]:
+        """What the records lie in."""
+        return tuple(self._reader.blobs)
+
+    def build(
+        self, on_progress: Callable[[IndexProgress], None] | None = None, cancel: CancelToken | None = None
+    ) -> None:
+        """Build the index to its end; raises `CancelledError` when cancelled, and can be called again."""
+        while not self._finished:
+            if cancel is not None:
+                cancel.check()
+            self._advance(lambda: False)
+            if on_progress is not None:
+                on_progress(self.progress)
+            if not self._finished:
+                time.sleep(_REST_S)
+
+    @property
+    def progress(self) -> IndexProgress:
+        """How far the index is."""
+        member, end = self._position
+        blobs = self._reader.blobs
+        done = sum(blob.size for blob in blobs[:member]) + end
+        total = sum(blob.size for blob in blobs)
+        return IndexProgress(total if self._finished else done, total, self.step_count, self._finished)
+
+    def ensure(self, index: int) -> bool:
+        """Build the index until step `index` is known and has its records; False if there is no such step."""
+        while not self._finished and self._index.step_count <= index + 1:
+            self._advance(lambda: self._index.step_count > index + 1)
+        return index < self._index.step_count
+
+    def _advance(self, enough: Callable[[], bool]) -> None:
+        """Take records for one slice of time."""
+        with self._lock:
+            if self._finished:
+                return
+            if self._scan is None:
+                self._scan = self._reader.records()
+            until = time.monotonic() + _SLICE_S
+            for count, record in enumerate(self._scan):
+                place = self._reader.place(record.fields, self._index.step_count)
+                self._index.add(record, self._index.step_count if record.damage else place)
+                self._position = (record.member, record.end)
+                if enough() or (not count % 16 and time.monotonic() > until):
+                    return
+            self._finished = True
+            self._indexed_bytes = sum(blob.size for blob in self._reader.blobs)
+            self._scan = None
+
+    def step(self, index: int) -> Step:
+        """Return a step. Raises IndexError where there is none."""
+        if index < 0 or not self.ensure(index):
+            raise IndexError(index)
+        with self._lock:
+            version = self._index.records_in(index)
+            places = self._index.records(index)
+        with self._cache_lock:
+            cached = self._cache.get(index)
+            if cached is not None and cached[0] == version:
+                self._cache.move_to_end(index)
+                return cached[2]
+        with self._lock:
+            step = self._parse(index, places)
+        size = sum(end - start for _, start, end in places)
+        with self._cache_lock:
+            self._remember(index, version, size, step)
+        return step
+
+    def _parse(self, index: int, places: list[tuple[int, int, int]]) -> Step:
+        raws: list[Raw] = []
+        for member, start, end in places:
+            blob = self._reader.blobs[member]
+            value, damage = load_record(blob, start, end)
+            origin = blob.origin if isinstance(blob, SliceBlob) else 0
+            raws.append(Raw(ByteRange(blob.name, origin + start, origin + end), value, damage))
+        sound = [raw for raw in raws if not raw.damage]
+        if not sound:
+            return self._damaged(index, raws, places)
+        step = self._reader.step(index, sound)
+        flags = {"damaged"} if len(sound) < len(raws) else set[str]()
+        if any(isinstance(text, CutText) for text in (step.text, step.thought, *(r.text for r in step.results))):
+            flags.add("long")
+        return replace(step, flags=step.flags | flags, records=tuple(raw.range for raw in raws)) if flags else step
+
+    def _damaged(self, index: int, raws: list[Raw], places: list[tuple[int, int, int]]) -> Step:
+        member, start, end = places[0]
+        raw = self._reader.blobs[member].read(start, min(end - start, limits.RAW_SHOWN))
+        shown = raw.decode("utf-8", "replace")
+        left = f"\n[... {end - start - len(raw):,} more bytes]" if len(raw) < end - start else ""
+        return Step(
+            index,
+            Actor.ENVIRONMENT,
+            StepKind.DAMAGED,
+            raws[0].range,
+            tuple(item.range for item in raws),
+            label=f"record {raws[0].damage}",
+            text=shown + left,
+            flags=frozenset({"damaged"}),
+        )
+
+    def _remember(self, index: int, version: int, size: int, step: Step) -> None:
+        old = self._cache.pop(index, None)
+        self._cached_bytes += size - (old[1] if old else 0)
+        self._cache[index] = (version, size, step)
+        while len(self._cache) > 1 and (
+            len(self._cache) > limits.CACHED_STEPS or self._cached_bytes > limits.CACHED_BYTES
+        ):
+            _, (_, gone, _) = self._cache.popitem(last=False)
+            self._cached_bytes -= gone
+
+    def steps(self) -> Iterator[Step]:
+        """Yield every step, in order and complete: the index is built first, because results may come late."""
+        self.build()
+        for index in range(self.step_count):
+            yield self.step(index)
+
+    def raw(self, index: int, limit: int | None = None) -> bytes:
+        """Return the raw records of a step, one below the other, up to `limit` bytes in all."""
+        if index < 0 or not self.ensure(index):
+            raise IndexError(index)
+        left = limits.RECORD if limit is None else limit
+        parts: list[bytes] = []
+        for member, start, end in self._index.records(index):
+            parts.append(self._reader.blobs[member].read(start, min(end - start, left)))
+            left -= len(parts[-1])
+            if left <= 0:
+                break
+        return b"\n".join(parts)
+
+    def full_text(self, text: str) -> Iterator[str]:
+        """Yield a text of a step piece by piece: itself, or all of it where it was cut for its length."""
+        if not isinstance(text, CutText):
+            yield text
+            return
+        blob = next((blob for blob in self._reader.blobs if blob.name == text.source.member), self._reader.blobs[0])
+        yield from text_pieces(blob, text.source)
+
+    def step_covering(self, member: int, offset: int) -> int | None:
+        """Return the step that a byte belongs to, building the index that far; None between records."""
+        while not self._finished and self._position <= (member, offset):
+            self._advance(lambda: self._position > (member, offset))
+        return self.step_at(member, offset)
+
+    def step_at(self, member: int, offset: int) -> int | None:
+        """Return the step that a byte belongs to, as far as the index goes."""
+        with self._lock:
+            return self._index.step_at(member, offset)

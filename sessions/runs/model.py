@@ -1,0 +1,197 @@
+"""Runs and steps as every screen, search and export sees them, whatever format they were recorded in."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import TypeAlias, Union
+
+Json: TypeAlias = Union[bool, int, float, str, list["Json"], dict[str, "Json"], None]  # noqa: UP007 (recursive)
+
+
+class Actor(StrEnum):
+    """Who acted in a step."""
+
+    AGENT = "agent"
+    PERSON = "person"
+    """A person under test, with the agent's tools."""
+    USER = "user"
+    """Whoever set the task or answered the agent."""
+    SYSTEM = "system"
+    ENVIRONMENT = "environment"
+
+
+class StepKind(StrEnum):
+    """What a step is for, the category that its glyph stands for."""
+
+    SYSTEM = "system"
+    TASK = "task"
+    MESSAGE = "message"
+    VIEW = "view"
+    SEARCH = "search"
+    EDIT = "edit"
+    EXECUTE = "execute"
+    TEST = "test"
+    SUBMIT = "submit"
+    TOOL = "tool"
+    """A call that is none of the above."""
+    DELEGATE = "delegate"
+    CONTEXT = "context"
+    """The context was condensed, summarised or copied."""
+    SCORE = "score"
+    STATE = "state"
+    """Bookkeeping of the harness: little to read."""
+    PAUSE = "pause"
+    NOTE = "note"
+    ERROR = "error"
+    END = "end"
+    UNKNOWN = "unknown"
+    """An event that the format's module does not know: shown raw."""
+    DAMAGED = "damaged"
+
+
+@dataclass(frozen=True, slots=True)
+class ByteRange:
+    """Where a raw record lies: `member` is empty in a plain file, else the member of the archive or the sibling."""
+
+    member: str
+    start: int
+    end: int
+
+    @property
+    def length(self) -> int:
+        """Bytes of the record."""
+        return self.end - self.start
+
+
+class CutText(str):
+    """The beginning of a string that is too long to decode whole; `source` is its JSON literal, quotes included."""
+
+    source: ByteRange
+
+    def __new__(cls, head: str, source: ByteRange) -> CutText:
+        """Mark `head` as the beginning of the literal at `source`."""
+        text = super().__new__(cls, head)
+        text.source = source
+        return text
+
+
+@dataclass(frozen=True, slots=True)
+class Tokens:
+    """Tokens of one reply or of a whole run; `prompt` includes the cached ones. None where nobody counted."""
+
+    prompt: int | None = None
+    completion: int | None = None
+    cached: int | None = None
+    reasoning: int | None = None
+
+    def __bool__(self) -> bool:
+        return any(value is not None for value in (self.prompt, self.completion, self.cached, self.reasoning))
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """One call of a tool: `arguments` as recorded, `parsed` where they are a JSON object."""
+
+    id: str
+    tool: str
+    arguments: str = ""
+    parsed: Mapping[str, Json] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """What came back for the call `call_id` (empty where the format pairs by position); durations in seconds."""
+
+    call_id: str = ""
+    text: str = ""
+    is_error: bool | None = None
+    returncode: int | None = None
+    duration_s: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Edit:
+    """A change to one file that a step's arguments or results spell out.
+
+    `old` None means that `new` is the whole file; `new` None that only the path is known.
+    """
+
+    path: str
+    old: str | None = None
+    new: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One turn: what was thought and said, the calls made, and their results.
+
+    Times are seconds since the epoch, UTC. `derived` names the fields that were worked out and not recorded.
+    `raw` is the first of `records`, the raw records that the step was made from.
+    """
+
+    index: int
+    actor: Actor
+    kind: StepKind
+    raw: ByteRange
+    records: tuple[ByteRange, ...] = ()
+    label: str = ""
+    """The format's own name of the event."""
+    thought: str = ""
+    text: str = ""
+    calls: tuple[Call, ...] = ()
+    results: tuple[Result, ...] = ()
+    started: float | None = None
+    ended: float | None = None
+    tokens: Tokens = field(default_factory=Tokens)
+    cost: float | None = None
+    """US dollars."""
+    model: str = ""
+    state: Mapping[str, Json] = field(default_factory=dict)
+    diff: str | None = None
+    """What this step alone changed, where recorded."""
+    diff_so_far: str | None = None
+    """What all steps up to this one changed, where recorded."""
+    edits: tuple[Edit, ...] = ()
+    flags: frozenset[str] = frozenset()
+    derived: frozenset[str] = frozenset()
+    links: tuple[str, ...] = ()
+    """Runs that this step started: `#ID` in the same file, else the name of a file beside it."""
+    id: str = ""
+    """The format's own identity of the step, stable when steps are added."""
+
+    def result_of(self, call: Call) -> Result | None:
+        """Return the result paired to `call`."""
+        return next((result for result in self.results if call.id and result.call_id == call.id), None)
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """The header of a run: what is known of it without looking at its steps. None or empty: not recorded."""
+
+    format: str
+    format_version: str = ""
+    id: str = ""
+    task: str = ""
+    model: str = ""
+    agent: str = ""
+    actor: Actor = Actor.AGENT
+    verdict: str = ""
+    """`solved`, `unsolved` or empty; anything else only where the format has a verdict of its own."""
+    score: float | None = None
+    exit_status: str = ""
+    submission: str = ""
+    submissions: int | None = None
+    tokens: Tokens = field(default_factory=Tokens)
+    cost: float | None = None
+    duration_s: float | None = None
+    started: float | None = None
+    step_count: int | None = None
+    """None until it is known; an index tells."""
+    prompt: str = ""
+    """The task as the solver was given it, where it is no step of its own."""
+    links: tuple[str, ...] = ()
+    extra: Mapping[str, Json] = field(default_factory=dict)
+    warnings: tuple[str, ...] = ()
+    derived: frozenset[str] = frozenset()

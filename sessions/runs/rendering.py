@@ -1,0 +1,104 @@
+"""A run or a step as plain text for people, raw: whoever prints it makes control characters visible."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import UTC, datetime
+
+from gistpoint.core.text import bounded
+from gistpoint.sessions.runs.document import RunDocument
+from gistpoint.sessions.runs.model import CutText, Run, Step
+
+GLYPHS = {
+    "system": "S", "task": "T", "message": "-", "view": "v", "search": "/", "edit": "e", "execute": "$", "test": "t",
+    "submit": "!", "tool": "*", "delegate": ">", "context": "~", "score": "%", "state": ".", "pause": "=", "note": "n",
+    "error": "x", "end": "#", "unknown": "?", "damaged": "x",
+}  # fmt: skip
+"""One character for each kind of step, for lists on any terminal."""
+
+
+def show(document: RunDocument, step: int | None = None, *, limit: int = 20_000) -> Iterator[str]:
+    """Yield the lines of a run: its header and one line a step, or all of the step with the 1-based number `step`.
+
+    Texts longer than `limit` characters are cut in their middle, with a line that says so. Raises IndexError where
+    there is no such step.
+    """
+    if step is not None:
+        yield from step_lines(document.step(step - 1), limit=limit)
+        return
+    lines = [f"{GLYPHS[found.kind.value]} {found.index + 1:>5}  {summary(found)}" for found in document.steps()]
+    yield from header_lines(document.header)
+    yield ""
+    yield from lines
+
+
+def header_lines(run: Run) -> Iterator[str]:
+    """Yield the lines of a header; what is derived is marked with a tilde, what is not known is left out."""
+    tokens = " / ".join(str(n) for n in (run.tokens.prompt, run.tokens.completion) if n is not None)
+    facts = {
+        "format": f"{run.format} {run.format_version}".strip(), "id": run.id, "task": run.task, "model": run.model,
+        "agent": run.agent, "actor": run.actor.value, "verdict": run.verdict,
+        "score": "" if run.score is None else f"{run.score:g}", "exit_status": run.exit_status, "tokens": tokens,
+        "cost": "" if run.cost is None else f"${run.cost:.4f}",
+        "duration_s": "" if run.duration_s is None else f"{run.duration_s:.1f}",
+        "step_count": "" if run.step_count is None else str(run.step_count),
+    }  # fmt: skip
+    for name, value in facts.items():
+        if value:
+            yield f"{name.replace('_', ' '):<12} {'~' if name in run.derived else ''}{value}"
+    for link in run.links:
+        yield f"{'goes on in':<12} {link}"
+    for warning in run.warnings:
+        yield f"{'warning':<12} {warning}"
+
+
+def summary(step: Step, width: int = 100) -> str:
+    """Return a step in one line: its first call, or the beginning of what was said."""
+    if step.calls:
+        call = step.calls[0]
+        commands = [(call.parsed or {}).get(key) for key in ("command", "cmd", "keystrokes")]
+        shown = next((command for command in commands if isinstance(command, str)), call.arguments)
+        shown = f"{call.tool} {shown}" + (f"  (+{len(step.calls) - 1} more)" if len(step.calls) > 1 else "")
+    else:
+        shown = step.text or step.thought or (step.results[0].text if step.results else "") or step.label
+    line = " ".join(shown[: width * 4].split())
+    line = line if len(line) <= width else line[: width - 1] + "…"
+    return line + (f"  [{', '.join(sorted(step.flags))}]" if step.flags else "")
+
+
+def step_lines(step: Step, *, limit: int = 20_000) -> Iterator[str]:
+    """Yield the lines of one step: what was thought, said, called and answered, and what it changed."""
+    yield f"step {step.index + 1}  {step.kind.value}  {step.actor.value}  {step.label}".rstrip()
+    if step.started is not None:
+        yield f"at {datetime.fromtimestamp(step.started, UTC).isoformat(timespec='milliseconds')}"
+    if step.derived:
+        yield f"derived: {', '.join(sorted(step.derived))}"
+    yield from _block("thought", step.thought, limit)
+    yield from _block("text", step.text, limit)
+    for call in step.calls:
+        yield from _block(f"call {call.tool} {call.id}".rstrip(), _arguments(call.arguments, call.parsed), limit)
+    for result in step.results:
+        facts = [f"returncode {result.returncode}" if result.returncode is not None else ""]
+        facts.append("error" if result.is_error else "")
+        facts.append(f"{result.duration_s:.2f} s" if result.duration_s is not None else "")
+        title = f"result {result.call_id}".rstrip() + "".join(f", {fact}" for fact in facts if fact)
+        yield from _block(title, result.text or "(nothing)", limit)
+    yield from _block("diff", step.diff or "", limit)
+    raw = step.raw
+    yield f"raw: bytes {raw.start:,} to {raw.end:,}" + (f" of {raw.member}" if raw.member else "")
+
+
+def _arguments(raw: str, parsed: object) -> str:
+    if not isinstance(parsed, dict) or not parsed:
+        return raw
+    return "\n".join(f"{key}: {value}" for key, value in parsed.items())
+
+
+def _block(title: str, text: str, limit: int) -> Iterator[str]:
+    if not text:
+        return
+    yield ""
+    yield f"── {title}"
+    yield from bounded(text, limit).split("\n")
+    if isinstance(text, CutText):
+        yield f"[... the whole is {text.source.length:,} bytes long]"

@@ -1,0 +1,210 @@
+"""Searches runs for a text or a regular expression, as it would be shown, a step at a time."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
+
+from gistpoint.core.cancel import CancelToken
+from gistpoint.core.errors import UserError
+from gistpoint.sessions.runs import limits
+from gistpoint.sessions.runs.blobs import Blob, RunFileError
+from gistpoint.sessions.runs.document import RunDocument
+from gistpoint.sessions.runs.listing import list_runs
+from gistpoint.sessions.runs.model import CutText, Step
+from gistpoint.sessions.runs.opening import open_run
+
+_TIMEOUT_S = 2.0
+_AROUND = 80
+_LATEST_RESULT = 64
+"""Steps by which the index runs ahead of a search, because a result may come after the steps that follow its call."""
+
+
+class SearchError(UserError):
+    """A pattern can't be used."""
+
+
+class Scope(StrEnum):
+    """Where a match may stand."""
+
+    THOUGHT = "thought"
+    TEXT = "text"
+    CALL = "call"
+    RESULT = "result"
+    DIFF = "diff"
+
+
+@dataclass(frozen=True, slots=True)
+class Hit:
+    """One match: `start` and `end` count code points of the raw text of `scope`, `part` its calls or results."""
+
+    run: str
+    step: int
+    scope: Scope
+    part: int
+    start: int
+    end: int
+    line: str
+    """The line around it, raw, at most 80 characters to either side."""
+
+
+class Query:
+    """A compiled pattern. Case counts only where the pattern has an upper-case letter, unless told otherwise."""
+
+    def __init__(
+        self,
+        pattern: str,
+        *,
+        regex: bool = False,
+        scopes: Iterable[Scope] = tuple(Scope),
+        ignore_case: bool | None = None,
+    ) -> None:
+        import regex as engine
+
+        if not pattern:
+            raise SearchError("The pattern is empty.")
+        ignore = pattern == pattern.lower() if ignore_case is None else ignore_case
+        self.scopes = frozenset(scopes)
+        try:
+            self._pattern = engine.compile(pattern if regex else re.escape(pattern), engine.IGNORECASE if ignore else 0)
+        except engine.error as error:
+            raise SearchError(
+                f"The pattern is no regular expression: {error}.", hint="Search for it as text."
+            ) from error
+        self.forms = None if regex else _byte_forms(pattern, ignore)
+        self.lower = ignore or not pattern.isascii()
+
+    def hits(self, run: str, document: RunDocument, step: Step) -> Iterator[Hit]:
+        """Yield the matches in a step, in the order it is shown."""
+        for scope, part, text in _texts(step):
+            if scope not in self.scopes:
+                continue
+            if isinstance(text, CutText):
+                yield from self._in_pieces(run, document, step.index, scope, part, text)
+            else:
+                yield from self._in_text(run, step.index, scope, part, text, 0)
+
+    def _in_text(self, run: str, step: int, scope: Scope, part: int, text: str, offset: int) -> Iterator[Hit]:
+        try:
+            for match in self._pattern.finditer(text, timeout=_TIMEOUT_S):
+                start, end = match.span()
+                if start < end:
+                    yield Hit(run, step, scope, part, offset + start, offset + end, _line(text, start, end))
+        except TimeoutError as error:
+            raise SearchError("The pattern takes too long on one step.", hint="Make it simpler.") from error
+
+    def _in_pieces(
+        self, run: str, document: RunDocument, step: int, scope: Scope, part: int, text: CutText
+    ) -> Iterator[Hit]:
+        """Search a long text piece by piece; a match across two pieces of 1 MB is found if shorter than 4,096."""
+        offset, kept, seen = 0, "", -1
+        for piece in document.full_text(text):
+            window = kept + piece
+            for hit in self._in_text(run, step, scope, part, window, offset - len(kept)):
+                if hit.start > seen:
+                    seen = hit.start
+                    yield hit
+            offset += len(piece)
+            kept = window[-4096:]
+
+
+def _byte_forms(pattern: str, ignore: bool) -> tuple[bytes, ...] | None:
+    """Return the text as it may stand in JSON: escaped or not, also in JSON within JSON; None if that can't be told."""
+    if (ignore and not pattern.isascii()) or set(pattern) & set("/\x7f") or not pattern.strip():
+        return None
+    once = [json.dumps(pattern, ensure_ascii=ascii)[1:-1] for ascii in (False, True)]
+    forms = {
+        form for text in once for form in (text, json.dumps(text)[1:-1], json.dumps(text, ensure_ascii=False)[1:-1])
+    }
+    encoded = {form.encode("utf-8", "surrogatepass") for form in forms}
+    return tuple(sorted({form.lower() for form in encoded} if ignore or not pattern.isascii() else encoded))
+
+
+def _texts(step: Step) -> Iterator[tuple[Scope, int, str]]:
+    yield Scope.THOUGHT, 0, step.thought
+    yield Scope.TEXT, 0, step.text
+    for number, call in enumerate(step.calls):
+        yield Scope.CALL, number, _call_text(call.tool, call.arguments, call.parsed)
+    for number, result in enumerate(step.results):
+        yield Scope.RESULT, number, result.text
+    yield Scope.DIFF, 0, step.diff or ""
+
+
+def _call_text(tool: str, arguments: str, parsed: object) -> str:
+    if isinstance(parsed, dict):
+        return "\n".join([tool, *(f"{key}: {value}" for key, value in parsed.items())])
+    return f"{tool}\n{arguments}"
+
+
+def _line(text: str, start: int, end: int) -> str:
+    left = max(text.rfind("\n", 0, start) + 1, start - _AROUND)
+    right = text.find("\n", end)
+    return text[left : min(end + _AROUND, right if right >= 0 else len(text))]
+
+
+def search_bytes(blob: Blob, forms: tuple[bytes, ...], *, lower: bool = False) -> Iterator[int]:
+    """Yield the offsets at which one of `forms` (in lower case, if `lower`) stands in the raw bytes, in order."""
+    longest = max(len(form) for form in forms)
+    at, kept = 0, b""
+    while chunk := blob.read(at, limits.CHUNK):
+        window = kept + (chunk.lower() if lower else chunk)
+        base = at - len(kept)
+        found: set[int] = set()
+        for form in forms:
+            place = window.find(form)
+            while place >= 0:
+                if place + len(form) > len(kept):
+                    found.add(base + place)
+                place = window.find(form, place + 1)
+        yield from sorted(found)
+        at += len(chunk)
+        kept = window[1 - longest :] if longest > 1 else b""
+
+
+def search_document(document: RunDocument, query: Query, *, cancel: CancelToken | None = None) -> Iterator[Hit]:
+    """Yield the matches of one run in order. A text is looked for in the bytes; only steps that have it are parsed."""
+    for index in _candidates(document, query, cancel):
+        yield from query.hits(document.name, document, document.step(index))
+
+
+def _candidates(document: RunDocument, query: Query, cancel: CancelToken | None) -> Iterator[int]:
+    if query.forms is None or document.header.format not in _PLAIN:
+        index = 0
+        while document.ensure(index + _LATEST_RESULT) or index < document.step_count:
+            if cancel is not None:
+                cancel.check()
+            yield index
+            index += 1
+        return
+    seen: set[int] = set()
+    for member, blob in enumerate(document.blobs):
+        for offset in search_bytes(blob, query.forms, lower=query.lower):
+            if cancel is not None:
+                cancel.check()
+            step = document.step_covering(member, offset)
+            if step is not None and step not in seen:
+                seen.add(step)
+                yield step
+
+
+_PLAIN = frozenset(
+    ("mini-swe-agent", "swe-agent", "atif", "chat", "openhands", "claude-code", "debug-gym", "gistpoint", "breakpoint")
+)
+"""Formats whose texts all stand in the step's own records; Inspect keeps some in attachments."""
+
+
+def search(pattern: str | Query, paths: Iterable[str | Path], *, cancel: CancelToken | None = None) -> Iterator[Hit]:
+    """Yield the matches in every run of files, folders and archives; files that can't be read are passed over."""
+    query = Query(pattern) if isinstance(pattern, str) else pattern
+    for listed in list_runs(paths, cancel=cancel):
+        if listed.header is None:
+            continue
+        try:
+            document = open_run(listed.name)
+        except RunFileError:
+            continue
+        yield from search_document(document, query, cancel=cancel)

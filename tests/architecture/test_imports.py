@@ -1,0 +1,128 @@
+"""The dependency rule, as the linter reads it and as interpreters really load the modules."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from project_files import ROOT, module_name, source_files
+
+HEAVY = [
+    "textual",
+    "rich",
+    "docker",
+    "git",
+    "networkx",
+    "radon",
+    "scipy",
+    "pytest",
+    "tree_sitter",
+    "regex",
+    "zstandard",
+]
+LOADED = """
+import json, sys
+{what}
+names = [name.split(".") for name in sys.modules]
+print(json.dumps(sorted({{".".join(parts[:count]) for parts in names for count in (1, 2)}})))
+"""
+ALLOWED = {
+    "core": {"core"},
+    "sandbox": {"core", "sandbox"},
+    "sessions": {"core", "sessions"},
+    "tui": {"core", "sandbox", "sessions", "tui"},
+}
+RUNS_INSIDE = {"sandbox/inside/results_plugin.py", "sandbox/inside/sentinel_tests.py", "sandbox/inside/enter.py"}
+"""Executed in the sandbox's own interpreter, without gistpoint: imported here they would act."""
+
+
+def loaded_by(what: str) -> set[str]:
+    """Top-level packages, and first two parts of module names, that a fresh interpreter holds after running `what`."""
+    done = subprocess.run(
+        [sys.executable, "-c", LOADED.format(what=what)],
+        capture_output=True,
+        text=True,
+        check=False,
+        env={**os.environ, "PYTHONPATH": str(ROOT / "src")},
+    )
+    assert done.returncode == 0, done.stderr
+    return set(json.loads(done.stdout.splitlines()[-1]))
+
+
+def test_import_linter_finds_every_contract_kept() -> None:
+    program = Path(sys.executable).parent / "lint-imports"
+    done = subprocess.run(
+        [str(program), "--no-cache"], cwd=ROOT, capture_output=True, text=True, check=False,
+        env={**os.environ, "PYTHONPATH": str(ROOT / "src")},
+    )  # fmt: skip
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "0 broken" in done.stdout
+
+
+ONE_BY_ONE = """
+import importlib, json, os, sys
+for name in sys.argv[1:]:
+    reading, writing = os.pipe()
+    if os.fork() == 0:
+        for each in name.split(","):
+            importlib.import_module(each)
+        os.write(writing, json.dumps(sorted({".".join(m.split(".")[:2]) for m in sys.modules})).encode())
+        os._exit(0)
+    os.close(writing)
+    with open(reading, "rb") as file:
+        print(file.read().decode() or "null", flush=True)
+    os.wait()
+"""
+"""An interpreter that has loaded next to nothing, copied for each module."""
+
+
+def test_every_module_loads_only_what_its_folder_may() -> None:
+    """Those of tui, which may load all, are loaded together."""
+    paths = [path for path in source_files("core", "sandbox", "sessions") if path not in RUNS_INSIDE]
+    names = [*map(module_name, paths), ",".join(map(module_name, source_files("tui")))]
+    paths.append("tui/")
+    done = subprocess.run(
+        [sys.executable, "-c", ONE_BY_ONE, *names],
+        capture_output=True,
+        text=True,
+        check=True,
+        env={**os.environ, "PYTHONPATH": str(ROOT / "src")},
+    )
+    lines = done.stdout.splitlines()
+    assert len(lines) == len(paths)
+    for path, line in zip(paths, lines, strict=True):
+        assert line != "null", f"{path} can't be imported: {done.stderr[-2000:]}"
+        loaded, top = set(json.loads(line)), path.partition("/")[0]
+        assert f"gistpoint.{top}" in loaded
+        assert {name.partition(".")[2] for name in loaded if name.startswith("gistpoint.")} <= ALLOWED[top], path
+        if top != "tui":
+            assert not {name.partition(".")[0] for name in loaded} & {"textual", "rich"}, path
+
+
+@pytest.mark.parametrize("arguments", [["--help"], ["--version"], ["task", "new", "--help"], ["paths"]], ids=" ".join)
+def test_help_loads_nothing_heavy(arguments: list[str], tmp_path: Path) -> None:
+    loaded = loaded_by(
+        f"import os; os.environ['GISTPOINT_HOME'] = {str(tmp_path)!r}; from gistpoint.tui.cli import main\n"
+        f"try:\n    main({arguments!r})\nexcept SystemExit:\n    pass"
+    )
+    assert "gistpoint.tui" in loaded
+    assert not loaded & set(HEAVY)
+
+
+def test_core_starts_no_process_and_opens_no_connection() -> None:
+    for path in source_files("core"):
+        for line in (ROOT / path).read_text(encoding="utf-8").splitlines():
+            words = line.split()
+            if words[:1] in (["import"], ["from"]):
+                assert words[1].partition(".")[0] not in {
+                    "subprocess",
+                    "socket",
+                    "urllib",
+                    "http",
+                    "asyncio",
+                    "curses",
+                }, path

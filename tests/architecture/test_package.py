@@ -1,0 +1,107 @@
+"""What is installed is what lies in the folders, at the versions that are written down."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+import sys
+import zipfile
+from importlib import metadata
+from pathlib import Path
+
+import pytest
+from project_files import LIBRARY, ROOT, TOPS, packages, pyproject, tracked
+
+
+def test_packages_are_the_folders() -> None:
+    setuptools = pyproject()["tool"]["setuptools"]
+    assert setuptools["packages"] == sorted(packages())
+    assert setuptools["package-dir"] == {
+        "gistpoint": "src/gistpoint",
+        **{f"gistpoint.{top}": top for top in sorted(TOPS)},
+    }
+
+
+def test_links_under_src_lead_to_the_folders() -> None:
+    for top in TOPS:
+        link = ROOT / "src" / "gistpoint" / top
+        assert link.is_symlink()
+        assert link.readlink().as_posix() == f"../../{top}"
+
+
+@pytest.mark.slow
+def test_wheel_holds_what_the_folders_hold(tmp_path: Path) -> None:
+    source = tmp_path / "source"
+    for path in tracked():
+        (source / path).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(ROOT / path, source / path)
+    for top in TOPS:
+        (source / "src" / "gistpoint" / top).symlink_to(f"../../{top}")
+    command = [
+        sys.executable,
+        "-m",
+        "build",
+        "--wheel",
+        "--no-isolation",
+        "--outdir",
+        str(tmp_path / "dist"),
+        str(source),
+    ]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-3000:]
+    (wheel,) = (tmp_path / "dist").glob("*.whl")
+    names = {name for name in zipfile.ZipFile(wheel).namelist() if ".dist-info/" not in name}
+    wanted = {f"gistpoint/{path}" for path in tracked() if path.startswith(tuple(f"{top}/" for top in TOPS))}
+    wanted |= {path.removeprefix("src/") for path in tracked() if path.startswith("src/gistpoint/")}
+    assert names == wanted
+    assert any(name.startswith(f"gistpoint/{LIBRARY}") for name in names)
+
+
+def test_versions_of_everything_installed_are_exact_and_written_down() -> None:
+    constraints = pyproject()["tool"]["uv"]["constraint-dependencies"]
+    assert all(re.fullmatch(r"[a-z0-9][a-z0-9-]*==[0-9][^ ,*]*", line) for line in constraints)
+    assert constraints == sorted(constraints, key=lambda line: line.partition("==")[0])
+    pinned = dict(line.split("==") for line in constraints)
+    for distribution in metadata.distributions():
+        name = re.sub(r"[-_.]+", "-", distribution.metadata["Name"]).lower()
+        if name not in ("gistpoint", "pip"):
+            assert pinned.get(name) == distribution.version, name
+
+
+def test_every_dependency_says_what_it_is_for() -> None:
+    text = (ROOT / "pyproject.toml").read_text(encoding="utf-8")
+    groups = [*pyproject()["project"]["dependencies"]]
+    for extra in pyproject()["project"].get("optional-dependencies", {}).values():
+        groups += extra
+    for group in pyproject()["dependency-groups"].values():
+        groups += [line for line in group if isinstance(line, str)]
+    for requirement in groups:
+        lines = [line for line in text.splitlines() if line.strip().startswith(f'"{requirement}"')]
+        assert any(re.search(r"# \w+", line) for line in lines), requirement
+
+
+def test_lock_file_is_ignored() -> None:
+    assert "uv.lock" in (ROOT / ".gitignore").read_text(encoding="utf-8").splitlines()
+    assert "uv.lock" not in tracked()
+
+
+def _texts() -> list[tuple[str, str]]:
+    texts = []
+    for path in tracked():
+        data = (ROOT / path).read_bytes()
+        if b"\0" not in data:
+            texts.append((path, data.decode("utf-8", "replace")))
+    return texts
+
+
+def test_no_tracked_file_names_a_registry_or_a_place_of_one_machine() -> None:
+    hosts = ["py" + "pi.org", "python" + "hosted.org", "registry." + "npmjs"]
+    places = re.compile(
+        "(?<![\\w./])/(?:" + "|".join(["work", "root", "home/[a-z]", "tmp/wt", "Users/[A-Za-z]"]) + ")(?:/|\\b)"
+    )
+    for path, text in _texts():
+        for host in hosts:
+            assert host not in text, f"{path} names {host}"
+        found = places.search(text)
+        assert found is None, f"{path} names {found.group() if found else ''}"

@@ -1,0 +1,209 @@
+"""A person at a real terminal: solves the demo's tasks through the screen alone, and ends them every other way."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from e2e.conftest import Start
+from e2e.terminal import Terminal
+
+from gistpoint.core.code.index import index_source
+from gistpoint.core.demo import building
+from gistpoint.core.demo.tasks import demo_task
+
+SOLVED = r"(?i)\bsolved\b"
+START_S = 60.0
+
+
+def library_function(path: str, qualname: str) -> str:
+    from importlib.resources import files
+
+    source = files(building.PACKAGE).joinpath("library", path).read_bytes()
+    return index_source(path, source).get(qualname).dedented
+
+
+def attempts(environment: Mapping[str, str]) -> list[dict[str, Any]]:
+    command = [sys.executable, "-m", "gistpoint", "attempt", "list", "--json"]
+    done = subprocess.run(command, env=dict(environment), capture_output=True, text=True, check=True, timeout=60)
+    rows: list[dict[str, Any]] = json.loads(done.stdout)["attempts"]
+    return rows
+
+
+def opened(start: Start, *arguments: str) -> Terminal:
+    terminal = start(*arguments)
+    terminal.wait_for(r"tool uses \d+/\d+", seconds=START_S)
+    terminal.settle()
+    return terminal
+
+
+def confirm(terminal: Terminal, question: str) -> None:
+    """Say yes; where it is the last of a budget the focus is on the way back."""
+    terminal.wait_for(question)
+    if "the attempt ends with it" in terminal.settle():
+        terminal.press("shift+tab")
+        terminal.settle()
+    terminal.press("enter")
+    terminal.wait_for(question, gone=True)
+
+
+def submit(terminal: Terminal) -> None:
+    terminal.press("f9")
+    confirm(terminal, "Submit and run the tests|Spend the last")
+
+
+def go(terminal: Terminal, key: str, pane: str) -> None:
+    terminal.press(key)
+    terminal.wait_for(rf"\[{pane}\]")
+    terminal.settle()
+
+
+def write_body(terminal: Terminal, code: str) -> None:
+    """Put `code` in the editor in place of what is there."""
+    go(terminal, "f6", "F6 Editor")
+    terminal.press("alt+a")
+    terminal.settle()
+    terminal.press("delete")
+    terminal.settle()
+    terminal.paste(code)
+    terminal.settle()
+
+
+def call(terminal: Terminal, line: str, answer: str) -> None:
+    go(terminal, "f5", "F5 Console")
+    terminal.type(line)
+    terminal.press("enter")
+    terminal.wait_for(answer)
+
+
+def test_the_remove_task_is_solved_through_the_screen(start: Start, environment: dict[str, str]) -> None:
+    terminal = opened(start, "demo", "seats-together")
+    call(terminal, "search_code find_block", r"find_block\(size, stretches\)")
+    write_body(terminal, library_function("sporvei/seats.py", "SeatMap.find_block"))
+    submit(terminal)
+    terminal.wait_for(SOLVED, seconds=90)
+    terminal.press("ctrl+q")
+    terminal.wait_for_end()
+    (attempt,) = attempts(environment)
+    assert (attempt["ended"], attempt["solved"], attempt["score"]) == ("solved", True, 1.0)
+    assert (attempt["tool_uses_left"], attempt["submissions_left"]) == (14, 3)
+    assert attempt["milliseconds"]["editing"] > 0
+    assert attempt["milliseconds"]["waiting"] > 0
+
+
+def test_the_discovery_task_is_solved_through_the_screen(start: Start, environment: dict[str, str]) -> None:
+    terminal = opened(start, "demo", "dear-tickets")
+    call(terminal, "read_function Network.route sporvei/network.py", r"best = self\.reach\(origin\)")
+    call(terminal, "read_function Network.reach sporvei/network.py", r"if there not in best")
+    go(terminal, "f4", "F4 Code")
+    terminal.press("e")
+    terminal.wait_for(r"\[F6 Editor\]")
+    write_body(terminal, library_function("sporvei/network.py", "Network.reach"))
+    submit(terminal)
+    terminal.wait_for(SOLVED, seconds=90)
+    terminal.press("ctrl+q")
+    terminal.wait_for_end()
+    (attempt,) = attempts(environment)
+    assert (attempt["ended"], attempt["solved"], attempt["submissions"]) == ("solved", True, 1)
+
+
+def test_a_solver_gives_up_with_a_reason(start: Start, environment: dict[str, str]) -> None:
+    terminal = opened(start, "demo", "seats-together")
+    terminal.press("ctrl+g")
+    terminal.wait_for("Skip this task")
+    call_it_off(terminal)
+    (attempt,) = attempts(environment)
+    assert attempt["ended"] == "skipped"
+
+
+def test_a_solver_who_has_used_tools_gives_up(start: Start, environment: dict[str, str]) -> None:
+    terminal = opened(start, "demo", "seats-together")
+    call(terminal, "list_directory sporvei", r"seats\.py")
+    terminal.press("ctrl+g")
+    terminal.wait_for(r"Give up\?")
+    call_it_off(terminal)
+    (attempt,) = attempts(environment)
+    assert attempt["ended"] == "gave_up"
+
+
+def test_wrong_submissions_use_up_their_budget(start: Start, environment: dict[str, str]) -> None:
+    terminal = opened(start, "demo", "seats-together")
+    write_body(terminal, WRONG)
+    for left in (3, 2, 1, 0):
+        submit(terminal)
+        if left:
+            terminal.wait_for(rf"submissions {left}/4", seconds=90)
+            go(terminal, "f6", "F6 Editor")
+    terminal.wait_for("submissions used up", seconds=90)
+    leave(terminal)
+    (attempt,) = attempts(environment)
+    assert (attempt["ended"], attempt["solved"], attempt["submissions_left"]) == ("submissions_exhausted", False, 0)
+
+
+def test_calls_use_up_their_budget(start: Start, environment: dict[str, str]) -> None:
+    terminal = opened(start, "demo", "seats-together")
+    write_body(terminal, WRONG)
+    submit(terminal)
+    terminal.wait_for(r"tool uses 15/16", seconds=90)
+    go(terminal, "f5", "F5 Console")
+    for left in range(14, 0, -1):
+        terminal.type("list_directory tests")
+        terminal.press("enter")
+        terminal.wait_for(rf"tool uses {left}/16")
+        terminal.settle()
+    terminal.type("list_directory tests")
+    terminal.press("enter")
+    confirm(terminal, "Spend the last")
+    terminal.wait_for("tool uses used up")
+    leave(terminal)
+    (attempt,) = attempts(environment)
+    assert (attempt["ended"], attempt["tool_uses_left"]) == ("calls_exhausted", 0)
+
+
+def test_the_time_runs_out(start: Start, environment: dict[str, str]) -> None:
+    task = timed_copy(environment, seconds=6)
+    terminal = opened(start, "solve", task)
+    terminal.wait_for("time is up", seconds=60)
+    leave(terminal)
+    (attempt,) = attempts(environment)
+    assert attempt["ended"] == "time_cap"
+    assert 6_000 <= attempt["active_ms"] < 30_000
+
+
+WRONG = """\
+def find_block(self, size: int, stretches: range) -> list[str]:
+    return []
+"""
+
+
+def timed_copy(environment: Mapping[str, str], *, seconds: int) -> str:
+    """Write a copy of a demo task with a time limit among the user's tasks, and return its folder."""
+    home = Path(environment["GISTPOINT_HOME"])
+    task = demo_task("seats-together", home / "cache" / "demo")
+    folder = home / "data" / "tasks" / task.id
+    shutil.copytree(task.folder, folder)
+    text = (folder / "task.toml").read_text(encoding="utf-8")
+    changed = text.replace("[budgets]\n", f"[budgets]\ntime_limit_s = {seconds}\n")
+    assert changed != text
+    (folder / "task.toml").write_text(changed, encoding="utf-8")
+    return str(folder)
+
+
+def leave(terminal: Terminal) -> None:
+    terminal.settle()
+    terminal.press("ctrl+q")
+    terminal.wait_for_end()
+
+
+def call_it_off(terminal: Terminal) -> None:
+    terminal.settle()
+    terminal.press("tab")
+    terminal.type("enough for today [/x]")
+    terminal.press("enter")
+    terminal.wait_for(r"(?i)gave.up|skipped")
+    leave(terminal)

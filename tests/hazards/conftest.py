@@ -1,0 +1,36 @@
+"""Tasks on tiny repositories, run for real on every backend that works here."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from tiny_tasks import BACKENDS, Maker, Submit
+
+from gistpoint.sandbox.backends.plain import PlainBackend
+from gistpoint.sandbox.environments import EnvironmentStore
+from gistpoint.sandbox.testruns import SuiteRunner
+
+
+@pytest.fixture(scope="session")
+def environments(tmp_path_factory: pytest.TempPathFactory) -> EnvironmentStore:
+    folder = tmp_path_factory.mktemp("cache")
+    for place in (folder, *folder.parents[:2]):
+        place.chmod(0o755)
+    return EnvironmentStore(folder)
+
+
+@pytest.fixture(params=BACKENDS, ids=lambda backend: backend.name)
+def maker(request: pytest.FixtureRequest, tmp_path: Path, environments: EnvironmentStore) -> Maker:
+    """On every backend that works here."""
+    return Maker(tmp_path, SuiteRunner(request.param(), environments))
+
+
+@pytest.fixture
+def plain(tmp_path: Path, environments: EnvironmentStore) -> Maker:
+    return Maker(tmp_path, SuiteRunner(PlainBackend(), environments))
+
+
+@pytest.fixture
+def submit() -> Submit:
+    return lambda attempt, code: attempt.call("submit_attempt", {"func_code": code}).text

@@ -1,0 +1,151 @@
+"""A scripted attempt of a task, made to be killed: begins or goes on with the one attempt below a folder.
+
+Usage: kill_child.py FOLDER TASK RUNNER, where RUNNER is `recorded` or `plain`. Every event is told on standard output
+after it was acknowledged.
+"""
+
+from __future__ import annotations
+
+import sys
+import threading
+import time
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+from gistpoint.core.attempts.clock import SystemTime
+from gistpoint.core.attempts.engine import Attempt
+from gistpoint.core.attempts.events import Event, Pane, PauseReason
+from gistpoint.core.attempts.identity import Enrolment, Role, new_attempt_id
+from gistpoint.core.attempts.judging import Judge, changed_targets
+from gistpoint.core.cancel import CancelToken
+from gistpoint.core.canonical import sha256_of_json
+from gistpoint.core.outcomes import BackendRecord, Outcome, RunStatus, SuiteReport, TestResult
+from gistpoint.core.ports import Runner, RunProgress, RunRequest
+from gistpoint.core.tasks.folder import read_answer, read_task
+from gistpoint.core.tasks.model import Answer, Task
+from gistpoint.sessions.journal import JournalWriter
+
+HEARTBEAT_S = 0.25
+STEP_S = 0.01
+
+
+class Acknowledging:
+    """Tells on standard output what the journal has acknowledged."""
+
+    def __init__(self, journal: JournalWriter) -> None:
+        self._journal = journal
+
+    def append(self, type: str, data: Mapping[str, Any], *, durable: bool = True) -> Event:
+        event = self._journal.append(type, data, durable=durable)
+        sys.stdout.write(f"{event.seq} {event.type} {sha256_of_json(event.data)} {int(durable)}\n")
+        sys.stdout.flush()
+        return event
+
+
+class RecordedRunner:
+    """Answers as the baselines say: all pass when every target was changed, else what passed when corrupted."""
+
+    def __init__(self, answer: Answer) -> None:
+        self._answer = answer
+        self.backend = BackendRecord("plain", "recorded", isolated=False)
+
+    def run(
+        self,
+        request: RunRequest,
+        *,
+        on_progress: Callable[[RunProgress], None] | None = None,
+        cancel: CancelToken | None = None,
+    ) -> SuiteReport:
+        time.sleep(5 * STEP_S)
+        baseline, targets = self._answer.baselines[0], self._answer.targets
+        good = len(changed_targets(request.tree, targets)) == len(targets)
+        passed = baseline.passed if good else baseline.passed_corrupted
+        results = {
+            id: TestResult(id, Outcome.PASSED if id in passed else Outcome.FAILED, message="it differs")
+            for id in sorted(baseline.passed)
+        }
+        return SuiteReport(RunStatus.FINISHED, results, backend=self.backend)
+
+
+def script(task: Task, answer: Answer) -> list[tuple[str, dict[str, str]]]:
+    """Calls that look around, are refused, submit something wrong and then what is right."""
+    target = answer.targets[0]
+    submission = {"func_code": target.corrupted}
+    right = {"func_code": target.original}
+    tool = "submit_attempt"
+    if not task.brief.target:
+        tool = "replace_function"
+        place = {"func_name": target.qualname, "file_path": target.path}
+        submission, right = {**submission, **place}, {**right, **place}
+    return [
+        ("list_directory", {}),
+        ("search_code", {"pattern": r"def \w+"}),
+        ("read_file", {"file_path": target.path}),
+        ("read_file", {"file_path": "../outside"}),
+        ("list_file_functions", {"file_path": target.path}),
+        (tool, {**submission, "func_code": "def broken("}),
+        (tool, submission),
+        ("read_function", {"function_name": target.qualname, "file_path": target.path}),
+        (tool, submission),
+        (tool, right),
+    ]
+
+
+def opened(folder: Path, task: Task, judge: Judge) -> Attempt:
+    clock = SystemTime()
+    journal = JournalWriter(folder, clock)
+    recorder = Acknowledging(journal)
+    attempt = Attempt(task, judge, recorder, clock, events=journal.events, version="kill")
+    if journal.events:
+        attempt.resume_process()
+        attempt.finish_pending()
+    else:
+        attempt.start(Enrolment(role=Role.DEMO), attempt_id=new_attempt_id(0))
+    return attempt
+
+
+def beat(attempt: Attempt) -> None:
+    while not attempt.state.ended:
+        attempt.heartbeat()
+        time.sleep(HEARTBEAT_S)
+
+
+def work(attempt: Attempt, calls: list[tuple[str, dict[str, str]]]) -> None:
+    """Do what is left of the script; where it stands is read from the state alone."""
+    panes = list(Pane)
+    while not attempt.state.ended:
+        number = len(attempt.state.calls)
+        attempt.view(panes[number % len(panes)])
+        attempt.edit("buffer", f"half-written {number}")
+        attempt.note(f"note {number}")
+        attempt.comfort("scroll")
+        if number == 4 and attempt.state.pause is None:
+            attempt.pause(PauseReason.BREAK)
+            time.sleep(STEP_S)
+        attempt.resume()
+        time.sleep(STEP_S)
+        attempt.call(*calls[number])
+
+
+def runner_of(kind: str, answer: Answer, folder: Path) -> Runner:
+    if kind == "recorded":
+        return RecordedRunner(answer)
+    from gistpoint.sandbox.backends.plain import PlainBackend
+    from gistpoint.sandbox.environments import EnvironmentStore
+    from gistpoint.sandbox.testruns import SuiteRunner
+
+    return SuiteRunner(PlainBackend(), EnvironmentStore(folder.parent / "cache"))
+
+
+def main() -> None:
+    folder, place, kind = Path(sys.argv[1]), Path(sys.argv[2]), sys.argv[3]
+    task = read_task(place)
+    answer = read_answer(task)
+    attempt = opened(folder, task, Judge(task, answer, runner_of(kind, answer, folder)))
+    threading.Thread(target=beat, args=(attempt,), daemon=True).start()
+    work(attempt, script(task, answer))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,49 @@
+"""What the project consists of, for the tests of its architecture."""
+
+from __future__ import annotations
+
+import subprocess
+import tomllib
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).parents[1]
+TOPS = ("core", "sandbox", "sessions", "tui")
+LIBRARY = "core/demo/library/"
+"""The demo's library is data: its files are no modules of ours."""
+
+
+@cache
+def pyproject() -> dict[str, Any]:
+    return tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+
+
+@cache
+def tracked() -> tuple[str, ...]:
+    """Tracked files that are there, and new ones that are not ignored; links left out."""
+    listed = subprocess.run(
+        ["git", "ls-files", "--cached", "--others", "--exclude-standard", "-z"],
+        cwd=ROOT,
+        check=True,
+        capture_output=True,
+    ).stdout.decode()
+    paths = [path for path in listed.split("\0") if path]
+    return tuple(path for path in paths if (ROOT / path).is_file() and not (ROOT / path).is_symlink())
+
+
+def source_files(*tops: str) -> list[str]:
+    """Paths of our modules, relative to the root, sorted."""
+    found = [path.relative_to(ROOT).as_posix() for top in tops or TOPS for path in (ROOT / top).rglob("*.py")]
+    return sorted(path for path in found if not path.startswith(LIBRARY) and "__pycache__" not in path)
+
+
+def module_name(path: str) -> str:
+    """Import name of one of our files."""
+    return "gistpoint." + path.removesuffix(".py").removesuffix("/__init__").replace("/", ".")
+
+
+def packages() -> dict[str, str]:
+    """Import name to folder of every package, as the folders say."""
+    folders = {path.removesuffix("/__init__.py") for path in source_files() if path.endswith("/__init__.py")}
+    return {"gistpoint": "src/gistpoint", **{f"gistpoint.{f.replace('/', '.')}": f for f in sorted(folders)}}

@@ -1,0 +1,115 @@
+"""Makes a small file of every format of recorded runs, in the layouts that their tools write."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from recorded_runs.dialogues import (
+    DIFF,
+    atif,
+    bare_list,
+    breakpoint_results,
+    chat,
+    debug_gym,
+    history_only,
+    mini_v1,
+    mini_v2,
+    swe_agent,
+)
+from recorded_runs.events import claude_session, journal, openhands_output, openhands_v0, openhands_v1
+from recorded_runs.inspect_logs import inspect_archive, inspect_chunked, inspect_header, inspect_sample
+
+__all__ = ["DIFF", "Made", "make_all"]
+
+
+@dataclass(frozen=True)
+class Made:
+    """A file, and what a direct count of its raw records gives: of the file's only run, or by id."""
+
+    path: Path
+    format: str
+    records: dict[str, int]
+    steps: dict[str, int]
+
+
+def _write(path: Path, value: Any, indent: int | None = None) -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(json.dumps(value, indent=indent), encoding="utf-8")
+    return path
+
+
+def _lines(path: Path, values: list[Any], end: str = "\n") -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text("\n".join(json.dumps(value) for value in values) + end, encoding="utf-8")
+    return path
+
+
+def make_all(folder: Path) -> list[Made]:
+    """Write a file of every format below `folder`; none has a name that tells what it is."""
+    folder.mkdir(parents=True, exist_ok=True)
+    made: list[Made] = []
+
+    def add(path: Path, format: str, records: int | dict[str, int], steps: int | dict[str, int] | None = None) -> None:
+        known = records if isinstance(records, dict) else {"": records}
+        told = known if steps is None else steps if isinstance(steps, dict) else {"": steps}
+        made.append(Made(path, format, known, told))
+
+    for era in ("0.5", "0.7", "1.0", "1.1"):
+        add(_write(folder / f"a-{era}", swe_agent(era), 2), "swe-agent", 4)
+    add(_write(folder / "a-compact", swe_agent("1.1")), "swe-agent", 4)
+    tries = [swe_agent("1.1", 2), swe_agent("1.1", 4)]
+    counts = {"": 4, "attempt-1": 2, "attempt-2": 4}
+    add(_write(folder / "a-retried", {"attempts": tries, **tries[1]}, 2), "swe-agent", counts)
+    add(_write(folder / "a-retried-compact", {"attempts": tries, **tries[1]}), "swe-agent", counts)
+    add(_write(folder / "a-history", history_only(), 2), "swe-agent", 4, 3)
+    add(_write(folder / "b-1", mini_v1(), 2), "mini-swe-agent", 8, 5)
+    add(_write(folder / "b-2", mini_v2(), 2), "mini-swe-agent", 10, 7)
+    add(_write(folder / "b-compact", mini_v2()), "mini-swe-agent", 10, 7)
+    add(_write(folder / "b-list", bare_list(), 2), "mini-swe-agent", 4, 3)
+    for version in ("1.0", "1.5", "1.8"):
+        add(_write(folder / f"c-{version}", atif(version), 2), "atif", 3)
+    add(_write(folder / "c-1.7", atif("1.7"), 2), "atif", {"": 3, "sub-1": 3})
+    add(_write(folder / "d-0", openhands_v0(), 2), "openhands", 5, 4)
+    add(_write(folder / "d-0-compact", openhands_v0()), "openhands", 5, 4)
+    add(_lines(folder / "d-1", openhands_v1()), "openhands", 9, 5)
+    add(
+        _lines(folder / "d-out", openhands_output()),
+        "openhands",
+        {"a/b#1": 5, "two": 9, "pairs": 2},
+        {"a/b#1": 4, "two": 5, "pairs": 2},
+    )
+    for number, event in enumerate(openhands_v1()):
+        _write(folder / "d-folder" / "events" / f"event-{number:05}-{number}abc.json", event)
+    add(folder / "d-folder", "openhands", 9, 5)
+    samples = {"1_epoch_1": 8, "2_epoch_1": 8}
+    turns = {"1_epoch_1": 7, "2_epoch_1": 7}
+    add(inspect_archive(folder / "e-deflate"), "inspect", samples, turns)
+    add(inspect_archive(folder / "e-zstd", zstd=True), "inspect", samples, turns)
+    add(inspect_archive(folder / "e-running", finished=False), "inspect", samples, turns)
+    add(inspect_chunked(folder / "e-chunked"), "inspect", {"1_epoch_1": 8}, {"1_epoch_1": 7})
+    whole = {**inspect_header(), "samples": [inspect_sample(1), inspect_sample(2)]}
+    add(_write(folder / "e-json", whole, 2), "inspect", samples, turns)
+    add(_lines(folder / "f-session", claude_session()), "claude-code", 10, 6)
+    side = {
+        "type": "assistant",
+        "sessionId": "s1",
+        "agentId": "d0f",
+        "isSidechain": True,
+        "uuid": "z",
+        "parentUuid": None,
+        "message": {"id": "m9", "role": "assistant", "content": [{"type": "text", "text": "hi"}]},
+    }
+    add(_lines(folder / "agent-d0f.jsonl", [side]), "claude-code", 1)
+    add(_write(folder / "g-object", {"messages": chat()}), "chat", 5, 4)
+    add(_write(folder / "g-array", chat(), 4), "chat", 5, 4)
+    add(_lines(folder / "g-lines", chat()), "chat", 5, 4)
+    runs = [{"messages": chat(), "instance_id": "one"}, {"messages": chat(False)}]
+    add(_lines(folder / "g-runs", runs), "chat", {"one": 5, "2": 5}, {"one": 4, "2": 4})
+    add(_write(folder / "g-list", [{"task_id": 3, "traj": chat(), "reward": 1.0}], 2), "chat", {"3": 5}, {"3": 4})
+    add(_lines(folder / "h-results", breakpoint_results()), "breakpoint", dict.fromkeys(("f", "g", "f~2"), 4))
+    add(_write(folder / "i-log", debug_gym(), 2), "debug-gym", 3)
+    add(_lines(folder / "j-journal", journal()), "gistpoint", 13, 8)
+    return made

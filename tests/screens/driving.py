@@ -1,0 +1,131 @@
+"""Drives the app as a person does: keys in, and what stands on the screen out."""
+
+from __future__ import annotations
+
+import asyncio
+import traceback
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+from builders import CHECKS, build_services, build_task
+from fakes import FakeClock, FakeRunner
+from textual.pilot import Pilot
+from textual.screen import Screen
+
+from gistpoint.core.attempts.budgets import Budgets
+from gistpoint.core.attempts.engine import Attempt
+from gistpoint.core.attempts.identity import Role
+from gistpoint.core.attempts.state import AttemptState
+from gistpoint.core.tasks.model import Mode, Task
+from gistpoint.sessions.journal import JOURNAL, read_journal
+from gistpoint.tui.app import GistpointApp
+from gistpoint.tui.screens.solve.screen import SolveScreen
+from gistpoint.tui.services import Services
+
+SMALL, LARGE = (80, 24), (160, 48)
+
+
+class Driver:
+    """An app under way."""
+
+    def __init__(self, app: GistpointApp, pilot: Pilot[object], services: Services, clock: FakeClock) -> None:
+        self.app, self.pilot, self.services, self.clock = app, pilot, services, clock
+
+    @property
+    def screen(self) -> Screen[object]:
+        return self.app.screen
+
+    @property
+    def solve(self) -> SolveScreen:
+        """The solve screen, wherever it is in the stack."""
+        return next(screen for screen in self.app.screen_stack if isinstance(screen, SolveScreen))
+
+    @property
+    def attempt(self) -> Attempt:
+        return self.solve._attempt
+
+    @property
+    def state(self) -> AttemptState:
+        return self.attempt.state
+
+    async def press(self, *keys: str) -> None:
+        for key in keys:
+            await self.pilot.press(key)
+        await self.pilot.pause()
+
+    async def type(self, text: str) -> None:
+        """Type text, with Enter for newlines."""
+        names = {" ": "space", "\n": "enter"}
+        await self.press(*(names.get(character, character) for character in text))
+
+    async def console(self, line: str) -> None:
+        """Type a call and wait for its answer."""
+        before = len(self.state.calls)
+        await self.press("f5")
+        await self.type(line)
+        await self.press("enter")
+        await self.until(lambda: len(self.state.calls) > before and self.state.pending is None)
+
+    async def until(self, met: Callable[[], object], seconds: float = 20.0) -> None:
+        """Wait for something that a thread or a message brings about."""
+        for _ in range(int(seconds / 0.02)):
+            await self.pilot.pause()
+            if met():
+                await self.pilot.pause()
+                return
+            await asyncio.sleep(0.02)
+        raise AssertionError(f"never came about; the screen is {self.screen!r}:\n{self.text()}")
+
+    async def until_screen(self, name: str) -> None:
+        await self.until(lambda: type(self.screen).__name__ == name)
+
+    def text(self) -> str:
+        """What stands on the screen, as text."""
+        strips = self.app.screen._compositor.render_strips()
+        return "\n".join(strip.text.rstrip() for strip in strips)
+
+    def events(self, attempt_id: str) -> list[str]:
+        """The types of an attempt's events, from its journal."""
+        folder = self.services.attempts.folder(attempt_id)
+        return [event.type for event in read_journal(folder / JOURNAL).events]
+
+
+@asynccontextmanager
+async def driving(
+    services: Services, clock: FakeClock, *, open: str | None = None, size: tuple[int, int] = SMALL, crashes: int = 0
+) -> AsyncIterator[Driver]:
+    """Run the app; at the end it must have crashed exactly `crashes` times."""
+    app = GistpointApp(services, open=open)
+    async with app.run_test(size=size, notifications=True, tooltips=True) as pilot:
+        driver = Driver(app, pilot, services, clock)
+        try:
+            yield driver
+        finally:
+            for screen in app.screen_stack:
+                if isinstance(screen, SolveScreen):
+                    screen.stop()
+    told = "\n".join("".join(traceback.format_exception(error)) for error in app.crashes)
+    assert len(app.crashes) == crashes, told
+
+
+@asynccontextmanager
+async def solving(
+    root: Path,
+    mode: Mode = Mode.REMOVE,
+    *,
+    budgets: Budgets | None = None,
+    role: Role = Role.BASELINE,
+    runner: FakeRunner | None = None,
+    size: tuple[int, int] = SMALL,
+    task: Task | None = None,
+    crashes: int = 0,
+) -> AsyncIterator[Driver]:
+    """Run the app on a new attempt of a tiny task."""
+    clock = FakeClock()
+    services = build_services(root, clock=clock, runner=runner or FakeRunner(CHECKS), role=role)
+    made = task or build_task(services.locations.tasks, mode, budgets=budgets)
+    async with driving(services, clock, open=made.id, size=size, crashes=crashes) as driver:
+        await driver.until_screen("SolveScreen")
+        await driver.until(lambda: driver.solve.is_mounted and driver.solve.focused is not None)
+        yield driver

@@ -1,0 +1,124 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from builders import build_services, build_task
+from fakes import FakeClock
+from screens.driving import driving, solving
+
+from gistpoint.tui.app import GistpointApp
+from gistpoint.tui.keys import KEYS, Scope, key_named, keys_page, shown_keys
+from gistpoint.tui.screens.dialogs.base import Dialog
+from gistpoint.tui.screens.help import help_text
+from gistpoint.tui.screens.home import HomeScreen
+from gistpoint.tui.screens.solve.code_pane import CodePane
+from gistpoint.tui.screens.solve.console import Console
+from gistpoint.tui.screens.solve.editor_pane import EditorPane
+from gistpoint.tui.screens.solve.files_pane import FilesPane
+from gistpoint.tui.screens.solve.results_pane import ResultsPane
+from gistpoint.tui.screens.solve.screen import SolveScreen
+from gistpoint.tui.screens.summary import SummaryScreen
+from gistpoint.tui.settings import SettingsError, read_settings
+from gistpoint.tui.widgets.code_view import CodeView
+from gistpoint.tui.widgets.diff_pane import DiffPane
+from gistpoint.tui.widgets.function_editor import FunctionEditor
+from gistpoint.tui.widgets.knowledge_tree import KnowledgeTree
+from gistpoint.tui.widgets.line_view import LineView
+from gistpoint.tui.widgets.outcome_table import OutcomeTable
+from gistpoint.tui.widgets.text_view import TextView
+
+OWNERS: dict[Scope, type] = {
+    Scope.APP: GistpointApp,
+    Scope.HOME: HomeScreen,
+    Scope.SOLVE: SolveScreen,
+    Scope.SUMMARY: SummaryScreen,
+    Scope.DIALOG: Dialog,
+    Scope.CONSOLE: Console,
+    Scope.CODE: CodePane,
+    Scope.EDITOR: EditorPane,
+    Scope.RESULTS: ResultsPane,
+    Scope.FILES: FilesPane,
+}
+WIDGETS = (LineView, CodeView, TextView, DiffPane, KnowledgeTree, OutcomeTable, FunctionEditor)
+
+
+def test_ids_are_unique() -> None:
+    ids = [key.id for key in KEYS]
+    assert len(ids) == len(set(ids))
+
+
+@pytest.mark.parametrize("scope", list(OWNERS))
+def test_no_key_means_two_things_in_one_place(scope: Scope) -> None:
+    keys = [name for key in KEYS if key.scope is scope for name in key.keys.split(",")]
+    assert len(keys) == len(set(keys))
+
+
+@pytest.mark.parametrize("key", [key for key in KEYS if key.scope in OWNERS], ids=lambda key: key.id)
+def test_every_binding_has_its_action(key: object) -> None:
+    binding = key_named(key.id)  # type: ignore[attr-defined]
+    assert callable(getattr(OWNERS[binding.scope], f"action_{binding.action.partition('(')[0]}", None))
+
+
+def test_the_table_holds_the_keys_of_the_widgets() -> None:
+    bound = {(b.id, b.key, b.action, b.description) for widget in WIDGETS for b in widget.BINDINGS}  # type: ignore[union-attr]
+    listed = {(key.id, key.keys, key.action, key.description) for key in KEYS if key.scope is Scope.READING}
+    assert listed == bound
+
+
+@pytest.mark.parametrize(
+    ("page", "scopes"),
+    [("home", HomeScreen.SCOPES), ("solve", SolveScreen.SCOPES), ("summary", SummaryScreen.SCOPES)],
+)
+def test_help_names_every_key_of_its_screen(page: str, scopes: tuple[Scope, ...]) -> None:
+    text = help_text(page, {}, *scopes, Scope.APP, Scope.DIALOG)
+    for key in KEYS:
+        if key.scope in scopes:
+            assert f"| {shown_keys(key.keys)} | {key.description} |" in text
+
+
+def test_the_guide_lists_every_key() -> None:
+    page = Path(__file__).parents[2] / "docs" / "guide" / "keys.md"
+    assert page.read_text(encoding="utf-8") == keys_page()
+
+
+def test_settings_tell_what_is_wrong(tmp_path: Path) -> None:
+    assert read_settings(tmp_path).keys == {}
+    file = tmp_path / "config.toml"
+    for text, words in (
+        ("[keys]\nnonsense = 'x'", "there is no binding 'nonsense'"),
+        ("[keys]\n'attempt.submit' = 3", "keys.attempt.submit"),
+        ("keys = 3", "'keys' must be a table"),
+        ("theme = 3", "'theme' must be a string"),
+        ("][", "can't be read"),
+    ):
+        file.write_text(text)
+        with pytest.raises(SettingsError, match=words):
+            read_settings(tmp_path)
+
+
+async def test_the_user_can_choose_other_keys(tmp_path: Path) -> None:
+    clock = FakeClock()
+    services = build_services(tmp_path, clock=clock)
+    services.locations.config.mkdir(parents=True)
+    (services.locations.config / "config.toml").write_text('theme = "light"\n[keys]\n"attempt.submit" = "f11"\n')
+    task = build_task(services.locations.tasks)
+    async with driving(services, clock, open=task.id) as driver:
+        await driver.until_screen("SolveScreen")
+        assert driver.app.theme == "gistpoint-light"
+        await driver.press("f9")
+        assert type(driver.screen).__name__ == "SolveScreen"
+        await driver.press("f11")
+        await driver.until_screen("ConfirmDialog")
+        await driver.press("escape", "f1")
+        await driver.until_screen("HelpScreen")
+        assert "F11" in help_text("solve", driver.app.keymap, *SolveScreen.SCOPES)
+
+
+async def test_the_palette_offers_what_can_be_done_here(tmp_path: Path) -> None:
+    async with solving(tmp_path) as driver:
+        await driver.press("ctrl+p")
+        await driver.type("give up")
+        await driver.until(lambda: "Give up" in driver.text())
+        await driver.press("enter")
+        await driver.until_screen("ReasonDialog")

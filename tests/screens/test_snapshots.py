@@ -1,0 +1,66 @@
+"""Pictures of a few screens: a change of looks is seen before it is taken over with `pytest --snapshot-update`."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from builders import build_services, build_task
+from screens.driving import LARGE, SMALL
+from textual.pilot import Pilot
+
+from gistpoint.core.tasks.model import Mode
+from gistpoint.tui.app import GistpointApp
+
+Compare = Callable[..., bool]
+
+
+def app_at(root: Path, *, solve: bool) -> GistpointApp:
+    services = build_services(root)
+    tasks = [build_task(services.locations.tasks, mode) for mode in (Mode.REMOVE, Mode.DISCOVERY)]
+    return GistpointApp(services, open=tasks[0].id if solve else None)
+
+
+async def _until(pilot: Pilot[Any], met: Callable[[], object]) -> None:
+    for _ in range(500):
+        await pilot.pause()
+        if met():
+            break
+        await asyncio.sleep(0.02)
+    await pilot.pause(0.2)
+
+
+@pytest.mark.parametrize("size", [SMALL, LARGE], ids=["small", "large"])
+def test_home(tmp_path: Path, snap_compare: Compare, size: tuple[int, int]) -> None:
+    async def ready(pilot: Pilot[Any]) -> None:
+        await _until(pilot, lambda: getattr(pilot.app.screen, "tasks", None) and pilot.app.screen.tasks.total)
+
+    assert snap_compare(app_at(tmp_path, solve=False), terminal_size=size, run_before=ready)
+
+
+@pytest.mark.parametrize("size", [SMALL, LARGE], ids=["small", "large"])
+def test_solve(tmp_path: Path, snap_compare: Compare, size: tuple[int, int]) -> None:
+    async def ready(pilot: Pilot[Any]) -> None:
+        await _until(pilot, lambda: type(pilot.app.screen).__name__ == "SolveScreen")
+        await _until(pilot, lambda: pilot.app.screen.focused)
+        screen = pilot.app.screen
+        screen._desk.ask("read_file", {"file_path": "shop/prices.py"})
+        await _until(pilot, lambda: screen._attempt.state.calls and screen._attempt.state.pending is None)
+        await _until(pilot, lambda: screen.code.view.has_focus)
+        screen.stop()
+
+    assert snap_compare(app_at(tmp_path, solve=True), terminal_size=size, run_before=ready)
+
+
+def test_give_up(tmp_path: Path, snap_compare: Compare) -> None:
+    async def ready(pilot: Pilot[Any]) -> None:
+        await _until(pilot, lambda: type(pilot.app.screen).__name__ == "SolveScreen")
+        screen = pilot.app.screen
+        await pilot.press("ctrl+g")
+        await _until(pilot, lambda: type(pilot.app.screen).__name__ == "ReasonDialog")
+        screen.stop()
+
+    assert snap_compare(app_at(tmp_path, solve=True), terminal_size=SMALL, run_before=ready)

@@ -1,0 +1,147 @@
+from __future__ import annotations
+
+import threading
+from pathlib import Path
+
+import pytest
+from builders import CHECKS, REPAIR
+from fakes import FakeRunner
+from screens.driving import LARGE, SMALL, solving
+
+from gistpoint.core.attempts.identity import Role
+from gistpoint.core.outcomes import RunStatus
+from gistpoint.core.tasks.brief import render_brief
+from gistpoint.core.tasks.model import Mode
+from gistpoint.tui.widgets.text_view import TextView
+
+BODY = "return price - price * percent // 100"
+
+
+@pytest.mark.parametrize("size", [SMALL, LARGE])
+async def test_a_removed_function_is_written_by_keys_alone(tmp_path: Path, size: tuple[int, int]) -> None:
+    async with solving(tmp_path, size=size) as driver:
+        brief = driver.solve.query_one("#brief-view", TextView)
+        assert brief.text == render_brief(driver.attempt.task)
+        await driver.press("f6")
+        assert driver.solve.editor.code.endswith("    pass\n")
+        await driver.press("down", "down", "end", *["backspace"] * len("pass"))
+        await driver.type(BODY)
+        await driver.press("f9")
+        await driver.until_screen("ConfirmDialog")
+        assert "costs 1 tool use and 1 submission; 15 and 3 left then" in driver.text()
+        await driver.press("enter")
+        await driver.until_screen("SummaryScreen")
+        assert "✔ solved" in driver.text()
+        assert "score 1.000" in driver.text()
+
+
+async def test_a_corrupted_function_is_found_and_repaired_by_keys_alone(tmp_path: Path) -> None:
+    async with solving(tmp_path, Mode.DISCOVERY) as driver:
+        assert not driver.solve.editor.buffer
+        await driver.press("f9")
+        assert driver.state.submissions == ()
+        await driver.press("f3", "enter")
+        await driver.until(lambda: "" in driver.state.knowledge.listed)
+        await driver.press("down", "enter")
+        await driver.until(lambda: "shop" in driver.state.knowledge.listed)
+        await driver.press("down", "down", "down", "enter")
+        await driver.until(lambda: "shop/prices.py" in driver.state.knowledge.files)
+        await driver.until(lambda: driver.solve.focused is driver.solve.code.view)
+        await driver.press(*["down"] * 5, "e")
+        await driver.until(lambda: driver.solve.focused is driver.solve.editor.editor)
+        assert driver.solve.editor.buffer == "shop/prices.py::discount"
+        assert "price + price" in driver.solve.editor.code
+        await driver.press("down", "down", "end", *["backspace"] * len(BODY))
+        await driver.type(BODY)
+        await driver.press("ctrl+r")
+        await driver.until_screen("ConfirmDialog")
+        assert "stays changed" in driver.text()
+        await driver.press("enter")
+        await driver.until_screen("SummaryScreen")
+        assert "✔ solved" in driver.text()
+
+
+async def test_the_answer_is_shown_as_a_model_gets_it(tmp_path: Path) -> None:
+    async with solving(tmp_path, size=LARGE) as driver:
+        for line in ("search_code total", "list_file_functions shop/prices.py", "read_function add shop/prices.py"):
+            await driver.console(line)
+            driver.solve.results.show_call(driver.state.calls[-1].call_id)
+            await driver.pilot.pause()
+            assert driver.solve.results.answer.text == driver.state.calls[-1].text
+
+
+async def test_a_counted_attempt_shows_no_more_than_the_answer(tmp_path: Path) -> None:
+    async with solving(tmp_path, size=LARGE) as driver:
+        await driver.press("f9", "enter")
+        await driver.until(lambda: driver.state.submissions and driver.state.pending is None)
+        await driver.press("f7")
+        assert "Tests" not in driver.text()
+        await driver.press("right_square_bracket", "right_square_bracket")
+        assert driver.solve.results.pages.current == "answer"
+        shown = [id for id in CHECKS if id in driver.text()]
+        assert shown == ["tests/test_prices.py::test_total"]
+
+
+async def test_a_practice_attempt_shows_every_test(tmp_path: Path) -> None:
+    async with solving(tmp_path, size=LARGE, role=Role.TRAINING) as driver:
+        await driver.press("f9", "enter")
+        await driver.until(lambda: driver.state.submissions and driver.state.pending is None)
+        await driver.press("f7", "right_square_bracket")
+        assert driver.solve.results.pages.current == "tests"
+        await driver.until(lambda: all(id in driver.text() for id in CHECKS))
+
+
+async def test_code_that_does_not_parse_costs_a_tool_use_and_no_submission(tmp_path: Path) -> None:
+    async with solving(tmp_path) as driver:
+        await driver.press("f6")
+        await driver.type("))")
+        await driver.press("f9", "enter")
+        await driver.until(lambda: driver.state.calls and driver.state.pending is None)
+        assert (driver.state.remaining.tool_uses, driver.state.remaining.submissions) == (15, 4)
+        assert driver.state.calls[-1].refused
+        await driver.until(lambda: "Refused" in driver.text())
+
+
+async def test_a_failure_of_the_harness_costs_no_submission(tmp_path: Path) -> None:
+    runner = FakeRunner(CHECKS, status=RunStatus.INFRASTRUCTURE)
+    async with solving(tmp_path, runner=runner, size=LARGE) as driver:
+        await driver.press("f9", "enter")
+        await driver.until(lambda: driver.state.calls and driver.state.pending is None)
+        assert driver.state.remaining.submissions == 4
+        await driver.until(lambda: "costs no submission" in driver.text())
+
+
+async def test_the_keyboard_is_alive_and_a_run_can_be_cancelled(tmp_path: Path) -> None:
+    gate = threading.Event()
+    async with solving(tmp_path, runner=FakeRunner(CHECKS, gate=gate)) as driver:
+        await driver.press("f9", "enter")
+        await driver.until(lambda: "1 of 6" in driver.text())
+        assert "failed so far" not in driver.text()
+        await driver.press("f8")
+        await driver.type("still here")
+        assert "still here" in driver.text()
+        await driver.press("f10")
+        assert type(driver.screen).__name__ == "SolveScreen", "a pause waits for the call"
+        await driver.press("escape")
+        await driver.until_screen("ConfirmDialog")
+        assert "counts all the same" in driver.text()
+        await driver.press("enter")
+        await driver.until_screen("SolveScreen")
+        assert driver.state.pending is not None, "letting it run is the careful answer"
+        await driver.press("escape")
+        await driver.until_screen("ConfirmDialog")
+        await driver.press("shift+tab", "enter")
+        await driver.until(lambda: driver.state.pending is None)
+        assert driver.state.submissions[0].status == "cancelled"
+        assert driver.state.remaining.submissions == 3
+
+
+async def test_half_written_code_is_compared_with_its_start(tmp_path: Path) -> None:
+    async with solving(tmp_path) as driver:
+        driver.solve.editor.editor.text = REPAIR + "\n"
+        await driver.press("f6", "alt+d")
+        await driver.until(lambda: "price - price" in driver.text() and "pass" in driver.text())
+        await driver.press("alt+d")
+        assert driver.solve.focused is driver.solve.editor.editor
+        driver.solve._recording.flush()
+        await driver.until(lambda: driver.state.comforts.get("diff"))

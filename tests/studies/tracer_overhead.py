@@ -1,0 +1,100 @@
+"""What it costs to know the executed lines of one gist: CPU time of each way of tracing over the bare command.
+
+    python tests/studies/tracer_overhead.py PYTHON [GIST ...] [--rounds 5]
+
+PYTHON is an interpreter with pytest, coverage and, where it is to be compared, slipcover. Each GIST is a test file. One
+that computes for a second is measured too. Rounds are interleaved; the least CPU time (user and system) counts.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import subprocess
+import tempfile
+from pathlib import Path
+
+INJECT = Path(__file__).parents[2] / "sandbox" / "inject"
+BUSY = """
+import json
+
+def step(n, seen):
+    if n % 3 == 0:
+        seen.append(n)
+    elif n % 5 == 0:
+        seen.append(-n)
+    else:
+        n += 1
+    return n * 2
+
+def test_it():
+    total = 0
+    for n in range(400_000):
+        total += step(n, []) & 7
+    for n in range(20_000):
+        total += len(json.dumps({"a": [n, n + 1], "b": {"c": str(n)}}, indent=1))
+    assert total > 0
+"""
+NAIVE = """
+import sys, threading
+lines, path = set(), sys.argv[1]
+def trace(frame, event, argument):
+    if frame.f_code.co_filename != path:
+        return None
+    if event == "line":
+        lines.add(frame.f_lineno)
+    return trace
+sys.settrace(trace)
+import pytest
+pytest.main(sys.argv[2:])
+"""
+
+
+def seconds(command: list[str], cwd: Path, **variables: str) -> float:
+    environment = {"PATH": os.environ["PATH"], "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1", "PYTHONDONTWRITEBYTECODE": "1"}
+    process = subprocess.Popen(
+        command, cwd=cwd, env={**environment, **variables}, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+    )
+    _, _, usage = os.wait4(process.pid, 0)
+    return usage.ru_utime + usage.ru_stime
+
+
+def ways(python: str, place: Path, gist: Path) -> dict[str, tuple[list[str], dict[str, str]]]:
+    argv = ["-q", "-p", "no:cacheprovider", "--assert=plain", "--noconftest", str(gist)]
+    bare, traced = place / "bare.json", place / "traced.json"
+    bare.write_text(json.dumps({"argv": ["pytest", *argv]}))
+    traced.write_text(json.dumps({"argv": ["pytest", *argv], "lines": str(gist), "trace": str(place / "lines.json")}))
+    launcher = [python, "-P", str(INJECT / "launcher.py")]
+    coverage = [python, "-m", "coverage", "run", f"--include={gist}", "-m", "pytest", *argv]
+    return {
+        "bare": ([*launcher, str(bare)], {}),
+        "line_tracer": ([*launcher, str(traced)], {}),
+        "coverage ctrace": (coverage, {"COVERAGE_CORE": "ctrace"}),
+        "coverage sysmon": (coverage, {"COVERAGE_CORE": "sysmon"}),
+        "slipcover": ([python, "-m", "slipcover", "--source", str(gist.parent), "-m", "pytest", *argv], {}),
+        "plain settrace": ([python, "-c", NAIVE, str(gist), *argv], {}),
+    }
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser()
+    parser.add_argument("python")
+    parser.add_argument("gists", nargs="*", type=Path)
+    parser.add_argument("--rounds", type=int, default=5)
+    options = parser.parse_args()
+    with tempfile.TemporaryDirectory() as name:
+        place = Path(name)
+        busy = place / "test_busy.py"
+        busy.write_text(BUSY)
+        for gist in [busy, *options.gists]:
+            least: dict[str, float] = {}
+            for _ in range(options.rounds):
+                for way, (command, variables) in ways(options.python, place, gist.resolve()).items():
+                    least[way] = min(least.get(way, 1e9), seconds(command, place, **variables))
+            ratios = {way: round(value / least["bare"], 2) for way, value in least.items()}
+            print(gist.name, f"bare {least['bare']:.2f} s", ratios)
+
+
+if __name__ == "__main__":
+    main()

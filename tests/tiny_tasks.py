@@ -1,0 +1,80 @@
+"""Tiny repositories made into real tasks, and real runs of their suites."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from recorders import Memory
+
+from gistpoint.core.attempts.clock import SystemTime
+from gistpoint.core.attempts.engine import Attempt
+from gistpoint.core.attempts.identity import Enrolment
+from gistpoint.core.attempts.judging import Judge
+from gistpoint.core.code.index import index_source
+from gistpoint.core.generation.intake import Repository, take_in
+from gistpoint.core.generation.making import write_proven
+from gistpoint.core.generation.proof import prove
+from gistpoint.core.generation.removal import removal_target
+from gistpoint.core.ports import EnvironmentPins, Runner, Source
+from gistpoint.core.tasks.folder import read_answer
+from gistpoint.core.tasks.model import Mode, Target, Task
+from gistpoint.core.trees import SourceTree, write_tree
+from gistpoint.sandbox.backends.bubblewrap import BubblewrapBackend
+from gistpoint.sandbox.backends.plain import PlainBackend
+
+PINS = EnvironmentPins(python="", pytest_args=("tests",))
+"""An empty lock: the suite runs with gistpoint's own pytest, and needs no network."""
+BACKENDS = [PlainBackend, *([BubblewrapBackend] if BubblewrapBackend().probe().works else [])]
+
+
+@dataclass(frozen=True)
+class Maker:
+    """Makes tasks from files and begins attempts of them."""
+
+    folder: Path
+    runner: Runner
+
+    def repository(self, files: Mapping[str, str]) -> Repository:
+        place = self.folder / f"repository-{len(list(self.folder.iterdir()))}"
+        for path, text in files.items():
+            (place / path).parent.mkdir(parents=True, exist_ok=True)
+            (place / path).write_text(text, encoding="utf-8", newline="")
+        tar = place.with_suffix(".tar")
+        write_tree(place, tar)
+        return Repository(Source("folder", "tiny", "1"), SourceTree.open(tar), PINS)
+
+    def task(
+        self,
+        files: Mapping[str, str],
+        target: str,
+        corrupted: str | None = None,
+        *,
+        runs: int = 1,
+        min_failing: int = 1,
+        runner: Runner | None = None,
+    ) -> Task:
+        """A remove task, or a discovery task where the corrupted text is given, proven by runs of the suite."""
+        runner = runner or self.runner
+        repository = self.repository(files)
+        intake = take_in(repository, runner, runs=runs)
+        if corrupted is None:
+            targets = (removal_target(repository.tree, target, frozenset(intake.test_files)),)
+        else:
+            path, _, qualname = target.partition("::")
+            original = index_source(path, repository.tree.read(path)).get(qualname).dedented
+            targets = (Target(path, qualname, original, corrupted),)
+        proof = prove(intake, targets, runner, min_failing=min_failing)
+        mode = Mode.REMOVE if corrupted is None else Mode.DISCOVERY
+        return write_proven(intake, proof, mode, runner.backend.name, self.folder / "tasks")
+
+    def attempt(self, task: Task, *, timeout_s: float | None = None) -> Attempt:
+        if timeout_s is not None:
+            task = replace(task, suite=replace(task.suite, timeout_s=timeout_s))
+        attempt = Attempt(task, Judge(task, read_answer(task), self.runner), Memory(SystemTime()), SystemTime())
+        attempt.start(Enrolment())
+        return attempt
+
+
+Submit = Callable[[Attempt, str], str]

@@ -1,0 +1,152 @@
+"""The fold: pure, the same in pieces as in one, and tolerant of what it does not know."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from gistpoint.core.attempts.events import Event, EventType, Pane
+from gistpoint.core.attempts.knowledge import Knowledge
+from gistpoint.core.attempts.state import AttemptState, fold
+
+TEXT = st.text(max_size=6)
+CALLS = st.integers(1, 5).map("call-{}".format)
+
+
+def of(type: str, **data: st.SearchStrategy[Any]) -> st.SearchStrategy[tuple[str, dict[str, Any]]]:
+    return st.tuples(st.just(type), st.fixed_dictionaries(data))
+
+
+BUDGET = st.fixed_dictionaries({"tool_uses": st.integers(0, 16), "submissions": st.integers(0, 4)})
+ANY = st.one_of(
+    of("attempt_started", budgets=BUDGET),
+    of("process_started"),
+    of("view", pane=st.sampled_from([p.value for p in Pane]) | TEXT),
+    of("tool_call", call_id=CALLS, tool=TEXT),
+    of(
+        "tool_result",
+        call_id=CALLS,
+        text=TEXT,
+        budget=BUDGET,
+        revealed=st.just({"entries": [["a/b.py", "file"]], "files": ["a/b.py"]}),
+    ),
+    of(
+        "submit",
+        call_id=CALLS,
+        replacement=st.fixed_dictionaries({"path": TEXT, "qualname": TEXT, "code": TEXT}),
+        persistent=st.booleans(),
+    ),
+    of("test_run", call_id=CALLS, status=TEXT, failures=st.just([["a", "b"]])),
+    of("score", call_id=CALLS, score=st.floats(0, 1), solved=st.booleans()),
+    of("pause", reason=TEXT),
+    of("resume"),
+    of("note", text=TEXT),
+    of("comfort", kind=TEXT),
+    of("heartbeat"),
+    of("edit_buffer", buffer=TEXT, text=TEXT),
+    of("suspect", function=TEXT, marked=st.booleans()),
+    of("idle_prompt", answer=TEXT, idle_ms=st.integers(0, 10**6)),
+    of("attempt_ended", reason=TEXT),
+    of("questionnaire"),
+    of("correction"),
+    of("crash"),
+    of("from_the_future", anything=TEXT),
+)
+TAPES = st.lists(st.tuples(ANY, st.integers(0, 10_000)), max_size=20)
+
+
+def events_of(tape: list[tuple[tuple[str, dict[str, Any]], int]]) -> list[Event]:
+    events, now = [], 1_000_000
+    for number, ((type, data), ms) in enumerate(tape, start=1):
+        now += ms
+        events.append(Event(number, type, now, now, data))
+    return events
+
+
+@given(tape=TAPES, cut=st.integers(0, 20))
+def test_folding_a_beginning_and_then_the_rest_equals_folding_the_whole(tape: Any, cut: int) -> None:
+    events = events_of(tape)
+    whole = fold(events)
+    assert fold(events[cut:], fold(events[:cut])) == whole
+    assert fold(events) == whole
+    assert whole.events == len(events)
+
+
+@given(tape=TAPES.filter(bool), at=st.integers(1, 20), type=st.text(min_size=1, max_size=12))
+def test_unknown_types_are_counted_and_change_nothing_else(tape: Any, at: int, type: str) -> None:
+    if type in set(EventType):
+        return
+    events = events_of(tape)
+    now = events[min(at, len(events)) - 1].utc_ms
+    stranger = Event(99, type, now, now, {"text": "from another version"})
+    plain, mixed = fold(events), fold([*events[:at], stranger, *events[at:]])
+    assert (mixed.unknown, mixed.events) == (plain.unknown + 1, plain.events + 1)
+    for name in (
+        "calls",
+        "submissions",
+        "replacements",
+        "notes",
+        "pause",
+        "ending",
+        "remaining",
+        "knowledge",
+        "buffers",
+    ):
+        assert getattr(mixed, name) == getattr(plain, name)
+
+
+@given(tape=TAPES)
+def test_fold_leaves_the_events_and_earlier_states_alone(tape: Any) -> None:
+    events = events_of(tape)
+    copies = [repr(event) for event in events]
+    states = [fold(events[:n]) for n in range(len(events) + 1)]
+    shown = [repr(state) for state in states]
+    fold(events)
+    assert [repr(event) for event in events] == copies
+    assert [repr(state) for state in states] == shown
+
+
+def test_last_and_best_submissions_are_told_apart() -> None:
+    tape: list[tuple[tuple[str, dict[str, Any]], int]] = []
+    for number, (score, counts) in enumerate(
+        [(0.5, True), (0.8, True), (0.8, True), (0.2, True), (1.0, False)], start=1
+    ):
+        call = f"call-{number}"
+        tape += [
+            (("tool_call", {"call_id": call, "tool": "submit_attempt"}), 10),
+            (("submit", {"call_id": call, "replacement": {"path": "a", "qualname": "f", "code": str(number)}}), 0),
+            (("test_run", {"call_id": call, "status": "finished", "counts": counts}), 0),
+            (("score", {"call_id": call, "score": score}), 0),
+            (("tool_result", {"call_id": call}), 0),
+        ]
+    state = fold(events_of(tape))
+    assert len(state.submissions) == 5
+    assert state.last is not None
+    assert state.best is not None
+    assert (state.last.number, state.last.score) == (4, 0.2)
+    assert (state.best.number, state.best.score) == (2, 0.8)
+
+
+def test_empty_attempt_has_nothing() -> None:
+    state = AttemptState()
+    assert (state.attempt_id, state.pending, state.last, state.best, state.solved, state.ended) == (
+        "",
+        None,
+        None,
+        None,
+        False,
+        False,
+    )
+
+
+def test_knowledge_is_what_results_have_shown() -> None:
+    known = Knowledge().with_revealed({"entries": [["pkg/deep/mod.py", "file"]]}, "call-1")
+    assert known.children("") == [("pkg", "dir")]
+    assert known.children("pkg/deep") == [("pkg/deep/mod.py", "file")]
+    assert known.listed == {}
+    more = known.with_revealed({"listed": ["pkg"], "functions": [["pkg/deep/mod.py::f", 1, 3]]}, "call-2")
+    assert more.listed == {"pkg": "call-2"}
+    assert more.functions["pkg/deep/mod.py::f"].end == 3
+    assert known.functions == {}

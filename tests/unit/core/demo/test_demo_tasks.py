@@ -1,0 +1,88 @@
+"""The demo's shipped tasks are whole, are what the recipe says, and are unpacked outside of the package."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from kill_child import RecordedRunner
+from recorders import Memory
+
+from gistpoint.core.attempts.clock import SystemTime
+from gistpoint.core.attempts.engine import Attempt
+from gistpoint.core.attempts.identity import Enrolment
+from gistpoint.core.attempts.judging import Judge
+from gistpoint.core.cancel import CancelToken
+from gistpoint.core.demo.building import library_tree, targets_of
+from gistpoint.core.demo.play import LONGEST_WAIT_S, play
+from gistpoint.core.demo.tasks import demo_task, demo_tasks, playthrough, unpack_demo
+from gistpoint.core.errors import TaskError
+from gistpoint.core.generation.leaks import leaks_of
+from gistpoint.core.generation.proof import repaired_tree
+from gistpoint.core.tasks.brief import render_brief
+from gistpoint.core.tasks.folder import read_answer
+from gistpoint.core.trees import SourceTree
+
+
+@pytest.fixture(scope="module")
+def unpacked(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("demo")
+    list(unpack_demo(folder))
+    return folder
+
+
+def test_archives_are_those_of_the_present_library_and_recipe(unpacked: Path, tmp_path: Path) -> None:
+    library = library_tree(tmp_path)
+    for demo, task in unpack_demo(unpacked):
+        assert task.demo
+        assert task.mode is demo.mode
+        answer, tree = read_answer(task), SourceTree.open(task.tree_path)
+        assert answer.targets == targets_of(demo, library)
+        repaired = repaired_tree(tree, answer.targets)
+        assert {p: repaired.read(p) for p in repaired.files()} == {p: library.read(p) for p in library.files()}
+        assert list(leaks_of(tree, answer.targets)) == []
+        assert len(answer.baselines[0].failing) >= 5
+        assert {failure.id for failure in task.brief.failing} == answer.baselines[0].failing
+        assert render_brief(task).count("{{") == 0
+
+
+@pytest.mark.parametrize("name", ["remove", "discovery", "two", *[demo.name for demo in demo_tasks()]])
+def test_task_is_found_by_its_names(unpacked: Path, name: str) -> None:
+    task = demo_task(name, unpacked)
+    assert demo_task(task.id[:8], unpacked) == task
+    assert task.folder.parent == unpacked
+
+
+@pytest.mark.parametrize("name", ["", "nope", "a"])
+def test_unknown_task_is_told_with_the_names_of_the_others(unpacked: Path, name: str) -> None:
+    with pytest.raises(TaskError, match="it has seats-together"):
+        demo_task(name, unpacked)
+
+
+def begun(unpacked: Path) -> Attempt:
+    task = demo_task(playthrough()[0], unpacked)
+    answer = read_answer(task)
+    attempt = Attempt(task, Judge(task, answer, RecordedRunner(answer)), Memory(SystemTime()), SystemTime())
+    attempt.start(Enrolment())
+    return attempt
+
+
+def test_recorded_attempt_is_played_through_the_engine_to_its_end(unpacked: Path) -> None:
+    attempt, waits = begun(unpacked), []
+    _, steps = playthrough()
+    done = list(play(attempt, steps, waits.append, speed=2.0))
+    assert len(done) == len(steps)
+    assert attempt.state.solved
+    assert attempt.state.notes.count("\n") + 1 == sum(step["kind"] == "note" for step in steps)
+    assert max(waits) <= LONGEST_WAIT_S
+    assert [c.tool for c in attempt.state.calls] == [step["tool"] for step in steps if step["kind"] == "tool_call"]
+
+
+def test_play_stops_when_cancelled_and_names_a_step_it_does_not_know(unpacked: Path) -> None:
+    attempt, cancel = begun(unpacked), CancelToken()
+    for number, _ in enumerate(play(attempt, playthrough()[1], lambda seconds: None, cancel=cancel)):
+        if number == 2:
+            cancel.cancel()
+    assert not attempt.state.ended
+    with pytest.raises(ValueError, match="unknown kind 'dance'"):
+        list(play(begun(unpacked), [{"kind": "dance"}], lambda seconds: None))

@@ -1,0 +1,144 @@
+"""The original test in the place of the gist's own."""
+
+from __future__ import annotations
+
+import ast
+import textwrap
+
+import pytest
+
+from gistpoint.core.errors import TaskError
+from gistpoint.core.gist.blocks import find_test
+from gistpoint.core.gist.entrypoint_tests import missing_test, score_test
+from gistpoint.core.gist.splicing import splice_test
+
+
+def dedent(text: str) -> str:
+    return textwrap.dedent(text).lstrip("\n")
+
+
+ORIGINAL = dedent(
+    '''
+    import pytest
+    from pkg import area
+
+    @pytest.mark.parametrize(
+        "n",
+        [1, 2],
+    )
+    def test_area(n):
+        """A docstring
+    at the margin."""
+        from pkg.sub import helper
+        import math, pkg
+        assert area(n) == math.pi
+
+    class Base:
+        def test_inherited(self):
+            assert True
+
+    class TestArea(Base):
+        limit = 3
+
+        @pytest.mark.skipif(False, reason="no")
+        def test_limit(self):
+            text = """
+    left
+        alone
+    """
+            assert self.limit == 3, text
+    '''
+)
+
+
+def test_a_function_is_replaced_where_it_stood_with_its_decorators() -> None:
+    gist = "import math\ndef test_area(n):\n    pass\nAFTER = 1\n"
+    spliced = splice_test(gist, ORIGINAL, "test_area", {"pkg"})
+    lines = spliced.text.splitlines()
+    assert lines[0] == "import math"
+    assert lines[1:5] == ["@pytest.mark.parametrize(", '    "n",', "    [1, 2],", ")"]
+    assert lines[-1] == "AFTER = 1"
+    assert "    import math" in lines
+    assert "pkg" not in spliced.text
+    assert spliced.origin[0] == 1
+    assert spliced.origin[-1] == 4
+    assert set(spliced.origin[1:-1]) == {None}
+
+
+def test_text_inside_strings_keeps_its_place() -> None:
+    spliced = splice_test("class TestArea:\n        x = 1\n", ORIGINAL, "TestArea.test_limit", {"pkg"})
+    assert '        def test_limit(self):\n            text = """\nleft\n    alone\n"""\n' in spliced.text
+    method = find_test(ast.parse(spliced.text), "TestArea.test_limit")
+    assert method is not None
+    assert method.lines[0].text == "@pytest.mark.skipif(False, reason='no')"
+
+
+def test_a_method_without_its_class_brings_the_class_with_its_bases() -> None:
+    spliced = splice_test("class Base: pass\n", ORIGINAL, "TestArea.test_limit", {"pkg"})
+    tree = ast.parse(spliced.text)
+    owner = tree.body[-1]
+    assert isinstance(owner, ast.ClassDef)
+    assert [ast.unparse(base) for base in owner.bases] == ["Base"]
+    assert find_test(tree, "TestArea.test_limit") is not None
+
+
+def test_every_definition_of_the_name_is_replaced() -> None:
+    gist = "def test_area(n): pass\nif True:\n    def test_area(n): pass\n    x = 1\n"
+    spliced = splice_test(gist, ORIGINAL, "test_area", {"pkg"})
+    assert spliced.text.count("def test_area") == 1
+
+
+def test_an_inherited_method_is_spliced_where_it_is_defined() -> None:
+    gist = "class Base:\n    def test_inherited(self):\n        assert False\nclass TestArea(Base): pass\n"
+    spliced = splice_test(gist, ORIGINAL, "TestArea.test_inherited", {"pkg"})
+    assert "assert True" in spliced.text
+    assert "assert False" not in spliced.text
+
+
+def test_a_test_of_imports_only_stays_valid() -> None:
+    original = "def test_import():\n    import pkg\n"
+    assert splice_test("", original, "test_import", {"pkg"}).text == "def test_import():\n    pass\n"
+
+
+def test_an_original_without_the_test_is_an_error_that_says_so() -> None:
+    with pytest.raises(TaskError, match="no test 'test_none'"):
+        splice_test("", ORIGINAL, "test_none", {"pkg"})
+
+
+def test_the_splice_is_what_a_second_splice_finds() -> None:
+    once = splice_test("x = 1\n", ORIGINAL, "TestArea.test_limit", {"pkg"}).text
+    assert splice_test(once, ORIGINAL, "TestArea.test_limit", {"pkg"}).text == once
+
+
+@pytest.mark.parametrize(
+    ("gist", "missing"),
+    [
+        ("def test_area(n): pass\n", False),
+        ("class T:\n    def test_area(self): pass\n", True),
+        ("if __name__ == '__main__':\n    def test_area(): pass\n", True),
+        ("if '__main__' == __name__:\n    assert True\n", True),
+        ("try:\n    def test_area(): pass\nexcept Exception: pass\n", False),
+        ("test_area = None\n", True),
+        ("def test_area(:\n", False),
+        ("", True),
+    ],
+)
+def test_missing_test(gist: str, missing: bool) -> None:
+    assert missing_test(gist, "test_area") is missing
+
+
+def test_score_of_the_test_leaves_imports_of_the_codebase_out() -> None:
+    given = ORIGINAL.replace("    from pkg.sub import helper\n", "").replace("import math, pkg", "import math")
+    score = score_test(ORIGINAL, given, "test_area", {"pkg"})
+    assert (score.recall, score.precision, score.f1, score.changed) == (100, 100, 100, False)
+
+
+def test_score_of_a_changed_test() -> None:
+    original = "def test_it():\n    a = 1\n    b = 2\n    assert a < b\n"
+    given = "def test_it():\n    a = 1\n    assert True\n"
+    score = score_test(original, given, "test_it", {"pkg"})
+    assert score.recall == 50
+    assert score.precision == pytest.approx(200 / 3)
+    assert score.f1 == pytest.approx(2 * 50 * (200 / 3) / (50 + 200 / 3))
+    assert score.changed
+    assert score_test(original, "x = 1\n", "test_it", {"pkg"}).recall == 0

@@ -1,0 +1,47 @@
+"""Every run becomes ATIF that the format's own package accepts, and reading it back gives the same steps."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from pathlib import Path
+
+import pytest
+from atif import Trajectory
+from recorded_runs import make_all
+
+from gistpoint.sessions.exports.atif import atif_text, to_atif
+from gistpoint.sessions.runs.listing import list_runs
+from gistpoint.sessions.runs.model import ByteRange, Step
+from gistpoint.sessions.runs.opening import open_run
+
+NOWHERE = ByteRange("", 0, 0)
+
+
+def bare(step: Step) -> Step:
+    return dataclasses.replace(step, raw=NOWHERE, records=(), flags=step.flags - {"long"})
+
+
+def test_every_format_round_trips(tmp_path: Path) -> None:
+    make_all(tmp_path / "made")
+    count = 0
+    for listed in list_runs([tmp_path / "made"]):
+        document = open_run(listed.name)
+        trajectory = to_atif(document)
+        Trajectory.model_validate(trajectory)
+        text = "".join(atif_text(document))
+        assert json.loads(text) == json.loads(json.dumps(trajectory))
+        written = tmp_path / "written.json"
+        written.write_text(text)
+        again = open_run(written)
+        assert [bare(step) for step in again.steps()] == [bare(step) for step in document.steps()]
+        count += 1
+    assert count > 40
+
+
+@pytest.mark.parametrize("size", [3_000_000])
+def test_a_long_text_is_written_whole(size: int, tmp_path: Path) -> None:
+    path = tmp_path / "a"
+    path.write_text(json.dumps([{"role": "user", "content": "x\n" * size}]))
+    document = open_run(path)
+    assert json.loads("".join(atif_text(document)))["steps"][0]["message"] == "x\n" * size

@@ -1,0 +1,206 @@
+"""Damaged and hostile files: what can be read is shown, what can't is refused with a reason, nothing breaks."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import json
+import tarfile
+import zipfile
+from pathlib import Path
+
+import pytest
+import zstandard
+from mutants import mutants, read_all
+from recorded_runs import make_all
+
+from gistpoint.sessions.runs.blobs import RunFileError
+from gistpoint.sessions.runs.document import RunDocument
+from gistpoint.sessions.runs.listing import list_runs
+from gistpoint.sessions.runs.model import StepKind
+from gistpoint.sessions.runs.opening import open_run
+
+
+@pytest.fixture(scope="module")
+def sources(tmp_path_factory: pytest.TempPathFactory) -> list[bytes]:
+    made = make_all(tmp_path_factory.mktemp("sources"))
+    return [item.path.read_bytes() for item in made if item.path.is_file()]
+
+
+def test_no_mutant_breaks_the_reader(sources: list[bytes], tmp_path: Path) -> None:
+    for name, data in mutants(sources, 300):
+        path = tmp_path / "mutant"
+        path.write_bytes(data)
+        try:
+            read_all(path)
+        except Exception as error:
+            raise AssertionError(name) from error
+
+
+def messages(count: int) -> list[dict[str, str]]:
+    return [{"role": "user" if n % 2 else "assistant", "content": f"message {n}"} for n in range(count)]
+
+
+def opened(path: Path, data: bytes) -> RunDocument:
+    path.write_bytes(data)
+    document = open_run(path)
+    document.build()
+    return document
+
+
+@pytest.mark.parametrize("indent", [None, 2])
+def test_a_broken_record_costs_no_other(indent: int | None, tmp_path: Path) -> None:
+    text = json.dumps({"messages": messages(20)}, indent=indent)
+    document = opened(tmp_path / "a", text.replace('"message 7"', 'message 7"').encode())
+    damaged = [step.index for step in document.steps() if step.kind is StepKind.DAMAGED]
+    assert len(damaged) == 1
+    assert document.step_count >= 19
+    assert document.warnings
+
+
+@pytest.mark.parametrize("indent", [None, 2])
+def test_a_cut_file_shows_all_before_the_cut(indent: int | None, tmp_path: Path) -> None:
+    text = json.dumps({"messages": messages(20)}, indent=indent).encode()
+    document = opened(tmp_path / "a", text[: text.index(b"message 15") + 4])
+    assert [step.text for step in document.steps()][:15] == [f"message {n}" for n in range(15)]
+    assert document.record_count == 16
+    assert len(document.warnings) == 1
+    assert "The file ends within record 16" in document.warnings[0]
+
+
+def test_a_half_written_last_line_is_shown_raw(tmp_path: Path) -> None:
+    lines = "\n".join(json.dumps(message) for message in messages(6))
+    document = opened(tmp_path / "a", (lines + '\n{"role": "user", "cont').encode())
+    assert document.record_count == 7
+    assert document.step(document.step_count - 1).text == '{"role": "user", "cont'
+    assert "Record 7" in document.warnings[0]
+
+
+def test_text_is_not_touched(tmp_path: Path) -> None:
+    text = "[tag=value: list[int] \x1b[31m\r\n\x00 \u202e é \ud83d\ude00"
+    document = opened(tmp_path / "a", json.dumps([{"role": "user", "content": text}, *messages(2)]).encode())
+    assert document.step(0).text == text.encode("utf-16", "surrogatepass").decode("utf-16")
+
+
+def test_deep_nesting_is_refused_with_its_reason(tmp_path: Path) -> None:
+    deep = b"[" * 2_000_000
+    document = opened(
+        tmp_path / "a", b'{"messages": [{"role": "user", "content": "x"}, {"role": "user", "content": ' + deep
+    )
+    assert document.step(0).text == "x"
+    assert "nested deeper" in document.warnings[0]
+
+
+def test_a_line_beyond_the_limit_is_left_out(tmp_path: Path) -> None:
+    path = tmp_path / "a"
+    line = json.dumps(messages(1)[0]).encode()
+    with path.open("wb") as file:
+        file.write(line + b"\n" + line + b"\n")
+        file.seek(100 << 20)
+        file.write(b"x\n" + line + b"\n")
+    document = open_run(path)
+    document.build()
+    assert [step.kind is StepKind.DAMAGED for step in document.steps()] == [False, False, True, False]
+    assert "longer than 64 MB" in document.warnings[0]
+    assert len(document.step(2).text) < 100_000
+
+
+def test_a_zip_bomb_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "a.zip"
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("run.json", b'{"messages": [' + b" " * 100_000_000)
+    with pytest.raises(RunFileError, match="decompression bomb"):
+        open_run(path)
+    assert "decompression bomb" in next(list_runs([path])).problem
+
+
+def test_a_gzip_and_a_zstd_bomb_are_refused(tmp_path: Path) -> None:
+    data = b'{"messages": [' + b" " * 100_000_000
+    (tmp_path / "a.gz").write_bytes(gzip.compress(data, 6))
+    (tmp_path / "a.zst").write_bytes(zstandard.ZstdCompressor().compress(data))
+    for name in ("a.gz", "a.zst"):
+        with pytest.raises(RunFileError, match="decompression bomb"):
+            open_run(tmp_path / name)
+
+
+def test_paths_that_climb_and_links_are_refused(tmp_path: Path) -> None:
+    run = json.dumps(messages(3)).encode()
+    tar = tmp_path / "runs.tar.gz"
+    with tarfile.open(tar, "w:gz") as archive:
+        for name in ("../outside.json", "/absolute.json", "good.json"):
+            info = tarfile.TarInfo(name)
+            info.size = len(run)
+            archive.addfile(info, io.BytesIO(run))
+        link = tarfile.TarInfo("link.json")
+        link.type, link.linkname = tarfile.SYMTYPE, "/etc/passwd"
+        archive.addfile(link)
+    listed = list(list_runs([tar]))
+    assert [bool(entry.problem) for entry in listed] == [True, True, False, True]
+    assert open_run(listed[2].name).step(0).text == "message 0"
+    for entry in (listed[0], listed[3]):
+        with pytest.raises(RunFileError, match="refused"):
+            open_run(entry.name)
+
+
+@pytest.mark.parametrize("kind", ["zip", "tar", "tar.gz", "tar.zst", "zst", "gz"])
+def test_every_container_opens_by_its_content(kind: str, tmp_path: Path) -> None:
+    run = json.dumps(messages(3)).encode()
+    path = tmp_path / "whatever"
+    if kind == "zip":
+        with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+            archive.writestr("some folder/run#1.json", run)
+    elif kind in ("zst", "gz"):
+        path.write_bytes(gzip.compress(run) if kind == "gz" else zstandard.ZstdCompressor().compress(run))
+    else:
+        plain = io.BytesIO()
+        with tarfile.open(fileobj=plain, mode="w") as archive:
+            info = tarfile.TarInfo("some folder/run#1.json")
+            info.size = len(run)
+            archive.addfile(info, io.BytesIO(run))
+        data = plain.getvalue()
+        data = gzip.compress(data) if kind == "tar.gz" else data
+        path.write_bytes(zstandard.ZstdCompressor().compress(data) if kind == "tar.zst" else data)
+    listed = list(list_runs([path]))
+    assert len(listed) == 1
+    assert ("#some%20folder/run%231.json" in listed[0].name) == (kind not in ("zst", "gz"))
+    assert [step.text for step in open_run(listed[0].name).steps()] == [f"message {n}" for n in range(3)]
+
+
+def test_a_cut_zip_shows_the_members_before_the_cut(tmp_path: Path) -> None:
+    path = tmp_path / "a"
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        for number in range(3):
+            archive.writestr(f"{number}.json", json.dumps(messages(400 + number)))
+    data = path.read_bytes()
+    path.write_bytes(data[: data.rindex(b"PK\x03\x04")])
+    assert len(list(list_runs([path]))) == 2
+
+
+@pytest.mark.parametrize(
+    "data", [b"", b"\0" * 900, b"\x7fELF" + b"\0" * 99, b"hello", b"{}", b"[]", b"[1, 2]", b'"x"', b"{", b"["]
+)
+def test_what_is_no_run_is_a_mistake_of_the_users(data: bytes, tmp_path: Path) -> None:
+    (tmp_path / "a").write_bytes(data)
+    with pytest.raises(RunFileError):
+        open_run(tmp_path / "a")
+    assert next(list_runs([tmp_path / "a"])).problem
+    assert list(list_runs([tmp_path])) == []
+
+
+def test_a_flood_of_records_is_read_to_a_limit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("gistpoint.sessions.runs.limits.RECORDS", 500)
+    document = opened(tmp_path / "a", json.dumps(messages(900)).encode())
+    assert document.record_count == 500
+    assert "Only the first 500 records" in document.warnings[0]
+
+
+def test_a_file_that_grew_says_so(tmp_path: Path) -> None:
+    lines = "\n".join(json.dumps(message) for message in messages(6)) + "\n"
+    document = opened(tmp_path / "a", lines.encode())
+    assert not document.changed
+    with (tmp_path / "a").open("a") as file:
+        file.write(lines)
+    assert document.changed
+    again = open_run(tmp_path / "a")
+    again.build()
+    assert again.record_count == 12

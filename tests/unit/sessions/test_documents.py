@@ -1,0 +1,162 @@
+"""An open run: lazy, bounded, safe between threads, complete in the end."""
+
+from __future__ import annotations
+
+import json
+import threading
+from pathlib import Path
+
+import pytest
+
+from gistpoint.core.cancel import CancelToken
+from gistpoint.core.errors import CancelledError
+from gistpoint.sessions.runs import limits
+from gistpoint.sessions.runs.blobs import BytesBlob
+from gistpoint.sessions.runs.loading import text_pieces
+from gistpoint.sessions.runs.model import ByteRange, CutText
+from gistpoint.sessions.runs.opening import join_name, open_run, split_name
+from gistpoint.sessions.runs.rendering import show
+from gistpoint.sessions.runs.searching import Query, Scope, SearchError, search, search_document
+
+
+def write_run(path: Path, count: int, text: str = "x", indent: int | None = 2) -> Path:
+    messages = [{"role": ("assistant", "user")[n % 2], "content": f"message {n} {text}"} for n in range(count)]
+    opening = [
+        {"role": "system", "content": "You fix. COMPLETE_TASK_AND_SUBMIT_FINAL_OUTPUT"},
+        {"role": "user", "content": "Fix."},
+    ]
+    document = {"info": {"mini_version": "1"}, "messages": opening + messages, "trajectory_format": "mini-swe-agent-1"}
+    path.write_text(json.dumps(document, indent=indent))
+    return path
+
+
+def test_a_first_step_needs_no_whole_index(tmp_path: Path) -> None:
+    document = open_run(write_run(tmp_path / "a", 6000, "y" * 900))
+    assert document.step(0).text.startswith("You fix")
+    assert not document.finished
+    assert document.step_count < 3002
+    assert document.header.step_count is None
+    document.build()
+    assert (document.step_count, document.header.step_count) == (3002, 3002)
+
+
+def test_progress_and_cancel(tmp_path: Path) -> None:
+    document = open_run(write_run(tmp_path / "a", 6000, "y" * 900))
+    token = CancelToken()
+    seen: list[int] = []
+
+    def watch(progress: object) -> None:
+        seen.append(document.progress.done)
+        token.cancel()
+
+    with pytest.raises(CancelledError):
+        document.build(watch, token)
+    assert len(seen) == 1
+    document.build()
+    assert document.progress.finished
+    assert document.progress.done == document.progress.total
+
+
+def test_steps_are_kept_in_bounds(tmp_path: Path) -> None:
+    document = open_run(write_run(tmp_path / "a", 1000))
+    first = document.step(5)
+    assert document.step(5) is first
+    for index in range(6, 6 + limits.CACHED_STEPS):
+        document.step(index)
+    assert document.step(5) is not first
+    assert document.step(5) == first
+
+
+def test_threads_see_the_same_steps(tmp_path: Path) -> None:
+    document = open_run(write_run(tmp_path / "a", 2000, "z" * 500))
+    found: list[list[str]] = []
+    builder = threading.Thread(target=document.build)
+    readers = [
+        threading.Thread(target=lambda: found.append([document.step(n).text for n in range(0, 1000, 50)]))
+        for _ in range(3)
+    ]
+    for thread in (builder, *readers):
+        thread.start()
+    for thread in (builder, *readers):
+        thread.join()
+    assert found[0] == found[1] == found[2]
+    assert found[0][3] == f"message {2 * 148} {'z' * 500}"
+
+
+@pytest.mark.parametrize("indent", [None, 2])
+@pytest.mark.parametrize("unit", ["line of text\n", 'quoted "text" \\ and é \U0001f600\t', "\u0000\u202e"])
+def test_a_long_text_is_cut_and_can_be_had_whole(indent: int | None, unit: str, tmp_path: Path) -> None:
+    text = unit * (3_000_000 // len(unit))
+    document = open_run(write_run(tmp_path / "a", 4, text, indent))
+    document.build()
+    long = document.step(2).text
+    assert isinstance(long, CutText)
+    assert len(long) <= limits.STRING_HEAD
+    assert (whole := f"message 0 {text}").startswith(long)
+    pieces = list(document.full_text(long))
+    assert len(pieces) > 1
+    assert "".join(pieces).encode("utf-16", "surrogatepass").decode("utf-16") == whole
+    assert "long" in document.step(2).flags
+
+
+def test_indented_and_compact_files_give_the_same(tmp_path: Path) -> None:
+    layouts = [open_run(write_run(tmp_path / str(indent), 300, indent=indent)) for indent in (None, 1, 2, 4)]
+    texts = [
+        [(step.text, step.calls, [r.text for r in step.results]) for step in document.steps()] for document in layouts
+    ]
+    assert texts[0] == texts[1] == texts[2] == texts[3]
+    assert len(texts[0]) == 152
+
+
+def test_search_finds_what_is_shown(tmp_path: Path) -> None:
+    path = write_run(tmp_path / "a", 40, 'say "Hello" [x]\t\u00e9')
+    document = open_run(path)
+    plain = list(search_document(document, Query('"hello" [X]')))
+    assert plain == []
+    found = list(search_document(document, Query('"hello"')))
+    assert len(found) == 40
+    assert {hit.scope for hit in found} == {Scope.TEXT, Scope.RESULT}
+    hit = next(hit for hit in found if hit.scope is Scope.TEXT)
+    assert document.step(hit.step).text[hit.start : hit.end] == '"Hello"'
+    assert [hit.step for hit in search_document(document, Query(r"message (7|8)\b", regex=True))] == [5, 6]
+    assert len(list(search_document(document, Query("\u00e9", scopes=[Scope.RESULT])))) == 20
+    assert len(list(search("hello", [tmp_path]))) == 40
+    with pytest.raises(SearchError, match="no regular expression"):
+        Query("(", regex=True)
+
+
+def test_search_finds_in_long_texts(tmp_path: Path) -> None:
+    document = open_run(write_run(tmp_path / "a", 4, "word " * 500_000 + "needle " + "word " * 10))
+    hits = list(search_document(document, Query("needle")))
+    assert [hit.start for hit in hits] == [10 + 2_500_000] * 4
+    assert [hit.line[-15:] for hit in hits] == ["word word word "] * 4
+
+
+def test_names_with_a_hash_split_where_the_file_is(tmp_path: Path) -> None:
+    path = tmp_path / "run#1.json"
+    write_run(path, 2)
+    assert split_name(str(path)) == (path, "")
+    assert split_name(join_name(str(path), "a#b/c")) == (path, "a%23b/c")
+    assert split_name("x" * 5000 + "#y") == (Path("x" * 5000), "y")
+
+
+def test_show_prints_a_run_and_a_step(tmp_path: Path) -> None:
+    document = open_run(write_run(tmp_path / "a", 4))
+    lines = list(show(document))
+    assert "format       mini-swe-agent 1" in lines
+    assert lines[-1].endswith("message 2 x")
+    step = "\n".join(show(document, 3))
+    assert "── text\nmessage 0 x" in step
+    assert "── result\nmessage 1 x" in step
+    with pytest.raises(IndexError):
+        list(show(document, 99))
+
+
+@pytest.mark.parametrize("prefix", ["", "x", "xy", "xyz"])
+@pytest.mark.parametrize("unit", ["\u00e9", "\u6f22", "\U0001f600", "\\n", "\\u00e9", "\\ud83d\\ude00"])
+def test_pieces_of_a_text_never_split_a_character(unit: str, prefix: str) -> None:
+    literal = f'"{prefix}{unit * (limits.CHUNK // len(unit.encode()) + 9)}"'
+    blob = BytesBlob(literal.encode())
+    pieces = list(text_pieces(blob, ByteRange("", 0, blob.size)))
+    assert len(pieces) == 2
+    assert "".join(pieces) == json.loads(literal)

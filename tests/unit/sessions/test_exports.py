@@ -1,0 +1,73 @@
+"""The other exports: complete, parsable, and never letting a run's text become markup or terminal control."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from recorded_runs import make_all
+
+from gistpoint.core.errors import UserError
+from gistpoint.sessions.exports.registry import NAMES, exporter
+from gistpoint.sessions.runs.listing import list_runs
+from gistpoint.sessions.runs.opening import open_run
+
+HOSTILE = "<script>alert(1)</script> ```` \x1b[2J [red] \u202e & <b>"
+
+
+def exported(name: str, path: Path) -> str:
+    return "".join(exporter(name)(open_run(path)))
+
+
+@pytest.fixture
+def hostile(tmp_path: Path) -> Path:
+    call = {"id": "c", "type": "function", "function": {"name": HOSTILE, "arguments": json.dumps({"command": HOSTILE})}}
+    messages = [
+        {"role": "user", "content": HOSTILE},
+        {"role": "assistant", "content": HOSTILE, "tool_calls": [call]},
+        {"role": "tool", "tool_call_id": "c", "content": HOSTILE},
+    ]
+    path = tmp_path / "run"
+    path.write_text(json.dumps({"messages": messages, "instance_id": HOSTILE}))
+    return path
+
+
+def test_every_format_is_written_in_every_other(tmp_path: Path) -> None:
+    make_all(tmp_path)
+    for listed in list_runs([tmp_path]):
+        for name in NAMES:
+            assert exporter(name)
+            text = "".join(exporter(name)(open_run(listed.name)))
+            assert text.endswith("\n")
+            if name in ("atif", "chat"):
+                json.loads(text)
+            elif name == "cast":
+                assert all(json.loads(line) for line in text.splitlines())
+
+
+def test_chat_reads_back_with_the_same_calls(hostile: Path, tmp_path: Path) -> None:
+    again = tmp_path / "again"
+    again.write_text(exported("chat", hostile))
+    first, second = list(open_run(hostile).steps()), list(open_run(again).steps())
+    assert [(s.text, s.calls, s.results) for s in second] == [(s.text, s.calls, s.results) for s in first]
+
+
+def test_html_and_markdown_hold_no_markup_of_the_run(hostile: Path) -> None:
+    page = exported("html", hostile)
+    assert "<script" not in page
+    assert "<b>" not in page
+    assert page.count("&lt;script&gt;") >= 4
+    text = exported("markdown", hostile)
+    assert "\n`````text\n" in text
+    assert "\n# \\<script\\>" in "\n" + text
+    for written in (page, text, exported("cast", hostile)):
+        assert "\x1b" not in written
+        assert "\\u001b" not in written
+        assert "\u202e" not in written
+
+
+def test_an_unknown_name_is_refused_with_those_that_are_known() -> None:
+    with pytest.raises(UserError, match="There is no export format 'pdf'") as caught:
+        exporter("pdf")
+    assert "markdown" in caught.value.hint

@@ -1,0 +1,246 @@
+"""The journal: what was acknowledged is there, what was changed shows, and one process writes."""
+
+from __future__ import annotations
+
+import errno
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any, ClassVar
+
+import pytest
+from fakes import FakeClock
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from gistpoint.core.attempts.events import Event
+from gistpoint.core.errors import AttemptError
+from gistpoint.sessions import journal as journals
+from gistpoint.sessions.journal import JOURNAL, TORN, JournalWriter, encode, line_hash, read_journal
+
+JSON = st.recursive(
+    st.none()
+    | st.booleans()
+    | st.integers()
+    | st.floats(allow_nan=False, allow_infinity=False)
+    | st.text(st.characters()),
+    lambda inner: (
+        st.lists(inner, max_size=3) | st.dictionaries(st.text(st.characters(), max_size=5), inner, max_size=3)
+    ),
+    max_leaves=8,
+)
+
+
+def written(folder: Path, count: int = 5) -> Path:
+    writer = JournalWriter(folder, FakeClock())
+    for number in range(count):
+        writer.append("note", {"text": f"line {number}"})
+    writer.close()
+    return folder / JOURNAL
+
+
+@settings(max_examples=60)
+@given(
+    items=st.lists(
+        st.tuples(
+            st.text(st.characters(), max_size=8), st.dictionaries(st.text(max_size=5), JSON, max_size=3), st.booleans()
+        ),
+        max_size=6,
+    )
+)
+def test_what_is_appended_is_read_back_in_a_chain(
+    tmp_path_factory: pytest.TempPathFactory, items: list[tuple[str, dict[str, Any], bool]]
+) -> None:
+    folder, clock = tmp_path_factory.mktemp("journal"), FakeClock()
+    writer = JournalWriter(folder, clock)
+    events = []
+    for type, data, durable in items:
+        clock.advance(7)
+        events.append(writer.append(type, data, durable=durable))
+    writer.close()
+    content = read_journal(folder / JOURNAL)
+    assert list(content.events) == events
+    assert [event.seq for event in events] == list(range(1, len(events) + 1))
+    assert (content.torn, content.broken_at, content.head) == (0, None, writer.head)
+    head = ""
+    for line, event in zip((folder / JOURNAL).read_bytes().split(b"\n"), events, strict=False):
+        assert event.prev == head
+        assert line.isascii()
+        head = line_hash(line)
+
+
+def test_durable_event_is_synced_before_append_returns(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    writer = JournalWriter(tmp_path, FakeClock())
+    synced: list[int] = []
+    monkeypatch.setattr(journals, "_sync", lambda file: synced.append(os.fstat(file).st_size))
+    writer.append("tool_call", {})
+    assert synced == [(tmp_path / JOURNAL).stat().st_size]
+    writer.close()
+
+
+def test_events_in_groups_are_written_at_once_and_synced_together(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Waiting:
+        started: ClassVar[list[Waiting]] = []
+
+        def __init__(self, seconds: float, function: Any) -> None:
+            self.seconds, self.function, self.daemon = seconds, function, False
+
+        def start(self) -> None:
+            self.started.append(self)
+
+        def cancel(self) -> None:
+            self.started.remove(self)
+
+    monkeypatch.setattr(journals, "Timer", Waiting)
+    synced: list[int] = []
+    monkeypatch.setattr(journals, "_sync", lambda file: synced.append(os.fstat(file).st_size))
+    writer = JournalWriter(tmp_path, FakeClock())
+    for number in range(10):
+        writer.append("edit_buffer", {"text": str(number)}, durable=False)
+    assert len(read_journal(tmp_path / JOURNAL).events) == 10
+    assert synced == []
+    assert [timer.seconds for timer in Waiting.started] == [1.0]
+    Waiting.started[0].function()
+    assert synced == [(tmp_path / JOURNAL).stat().st_size]
+    writer.append("comfort", {}, durable=False)
+    assert len(Waiting.started) == 2
+    writer.close()
+    assert len(synced) == 2
+
+
+@pytest.mark.parametrize("tail", [b"{", b'{"seq":6,"type":"note"', b"\0" * 40, b"\xff\xfe", b'{"seq":6}'])
+def test_torn_tail_is_moved_away_when_opened_for_writing(tmp_path: Path, tail: bytes) -> None:
+    path = written(tmp_path)
+    whole = path.read_bytes()
+    path.write_bytes(whole + tail)
+    content = read_journal(path)
+    assert (len(content.events), content.torn) == (5, len(tail))
+    assert not (tmp_path / TORN).exists()
+    writer = JournalWriter(tmp_path, FakeClock())
+    assert len(writer.events) == 5
+    assert path.read_bytes() == whole
+    assert (tmp_path / TORN).read_bytes() == tail + b"\n"
+    writer.append("note", {"text": "after"})
+    writer.close()
+    content = read_journal(path)
+    assert content.broken_at is None
+    assert content.events[-1].seq == 6
+
+
+@given(cut=st.integers(0, 2000))
+@settings(max_examples=40)
+def test_cut_anywhere_loses_nothing_but_the_line_that_was_cut(
+    tmp_path_factory: pytest.TempPathFactory, cut: int
+) -> None:
+    folder = tmp_path_factory.mktemp("cut")
+    path = written(folder)
+    data = path.read_bytes()
+    size = cut % (len(data) + 1)
+    path.write_bytes(data[:size])
+    writer = JournalWriter(folder, FakeClock())
+    assert len(writer.events) == data[:size].count(b"\n")
+    writer.append("note", {})
+    writer.close()
+    assert read_journal(path).broken_at is None
+
+
+def test_every_change_of_a_line_is_found_and_the_line_named(tmp_path: Path) -> None:
+    path = written(tmp_path)
+    lines = path.read_bytes().splitlines(keepends=True)
+    edited = lines[2].replace(b"line 2", b"line X")
+    path.write_bytes(b"".join([*lines[:2], edited, *lines[3:]]))
+    assert read_journal(path).broken_at == 4
+    path.write_bytes(b"".join([*lines[:2], *lines[3:]]))
+    assert read_journal(path).broken_at == 3
+    path.write_bytes(b"".join([lines[1], lines[0], *lines[2:]]))
+    assert read_journal(path).broken_at == 1
+    path.write_bytes(b"".join([*lines, lines[-1]]))
+    assert read_journal(path).broken_at == 6
+    path.write_bytes(b"".join(lines))
+    assert read_journal(path).broken_at is None
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        b"",
+        b"null",
+        b"[]",
+        b"{}",
+        b"x",
+        b"\xff",
+        b"[" * 9000,
+        b'{"seq":1e999,"type":"a","utc_ms":1,"mono_ms":1,"data":{},"prev":""}',
+        b'{"seq":1,"type":"a","utc_ms":1,"mono_ms":1,"data":[1],"prev":""}',
+        b'{"seq":"x","type":"a","utc_ms":1,"mono_ms":1,"data":{},"prev":""}',
+    ],
+)
+def test_whole_line_that_is_no_event_is_named_and_the_lock_let_go(tmp_path: Path, line: bytes) -> None:
+    path = written(tmp_path, 2)
+    path.write_bytes(path.read_bytes() + line + b"\n")
+    for _ in range(2):
+        with pytest.raises(AttemptError, match=r"journal\.jsonl, line 3: not an event"):
+            JournalWriter(tmp_path, FakeClock())
+
+
+def test_second_writer_is_refused_until_the_first_has_closed(tmp_path: Path) -> None:
+    first = JournalWriter(tmp_path, FakeClock())
+    with pytest.raises(AttemptError, match="open in another process"):
+        JournalWriter(tmp_path, FakeClock())
+    code = (
+        "import sys\nfrom pathlib import Path\nfrom gistpoint.core.attempts.clock import SystemTime\n"
+        "from gistpoint.core.errors import AttemptError\nfrom gistpoint.sessions.journal import JournalWriter\n"
+        "try:\n    JournalWriter(Path(sys.argv[1]), SystemTime()).close()\nexcept AttemptError:\n    sys.exit(3)\n"
+    )
+    command = [sys.executable, "-c", code, str(tmp_path)]
+    assert subprocess.run(command, check=False).returncode == 3
+    first.append("note", {})
+    first.close()
+    first.close()
+    assert subprocess.run(command, check=False).returncode == 0
+    assert len(read_journal(tmp_path / JOURNAL).events) == 1
+
+
+def test_full_disk_leaves_no_half_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    writer = JournalWriter(tmp_path, FakeClock())
+    writer.append("note", {"text": "before"})
+    write = os.write
+    monkeypatch.setattr(os, "write", lambda file, data: _full(write, file, data))
+    with pytest.raises(OSError, match="No space"):
+        writer.append("note", {"text": "does not fit"})
+    monkeypatch.undo()
+    writer.append("note", {"text": "after"})
+    writer.close()
+    content = read_journal(tmp_path / JOURNAL)
+    assert [event.data["text"] for event in content.events] == ["before", "after"]
+    assert (content.broken_at, content.torn) == (None, 0)
+
+
+def _full(write: Any, file: int, data: Any) -> int:
+    if len(data) > 20:
+        return int(write(file, data[:20]))
+    raise OSError(errno.ENOSPC, "No space left on device")
+
+
+def test_data_that_is_no_json_is_refused_before_anything_is_written(tmp_path: Path) -> None:
+    writer = JournalWriter(tmp_path, FakeClock())
+    with pytest.raises(TypeError):
+        writer.append("note", {"text": object()})
+    writer.append("note", {})
+    writer.close()
+    assert len(read_journal(tmp_path / JOURNAL).events) == 1
+
+
+def test_line_is_one_line_of_json_with_the_stated_keys() -> None:
+    line = encode(Event(3, "note", 10, 20, {"text": "a\nb\u2028c"}, "ff"))
+    assert line.count(b"\n") == 1
+    assert list(json.loads(line)) == ["seq", "type", "utc_ms", "mono_ms", "prev", "data"]
+
+
+def test_missing_journal_is_told(tmp_path: Path) -> None:
+    with pytest.raises(AttemptError, match="is missing"):
+        read_journal(tmp_path / JOURNAL)

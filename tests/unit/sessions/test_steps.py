@@ -1,0 +1,187 @@
+"""What the steps of each format hold: pairing, thoughts, times, tokens, diffs, marks of what is derived."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from recorded_runs import DIFF, make_all
+
+from gistpoint.sessions.runs.document import RunDocument
+from gistpoint.sessions.runs.model import Actor, ByteRange, Edit, Run, Step, StepKind, Tokens
+from gistpoint.sessions.runs.opening import linked_name, open_run
+
+
+@pytest.fixture(scope="module")
+def runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    root = tmp_path_factory.mktemp("runs")
+    make_all(root)
+    return root
+
+
+def steps_of(name: Path | str) -> tuple[Run, list[Step]]:
+    document = open_run(name)
+    steps = list(document.steps())
+    return document.header, steps
+
+
+def test_swe_agent(runs: Path) -> None:
+    run, steps = steps_of(runs / "a-1.1")
+    assert (run.task, run.model, run.exit_status, run.cost) == ("repo-1", "model-x", "submitted (exit_cost)", 0.5)
+    assert (run.tokens, run.submission, run.prompt) == (Tokens(100, 7), DIFF, "Fix the mean.")
+    assert [step.kind for step in steps] == [StepKind.VIEW, StepKind.VIEW, StepKind.TEST, StepKind.SUBMIT]
+    assert steps[1].calls[0].parsed == {"command": "view", "path": "/repo/stats.py"}
+    assert steps[1].results[0].text == "F  [100%]\r\n\x1b[31m1 failed\x1b[0m [tag=value: list[int]"
+    assert steps[1].results[0].duration_s == 0.25
+    assert steps[1].diff_so_far == DIFF
+    assert steps[1].state == {"working_dir": "/repo"}
+    assert steps[1].derived == {"kind", "calls.tool"}
+    assert steps_of(runs / "a-0.5")[1][0].state == {"open_file": "n/a", "working_dir": "/repo"}
+    versions = [steps_of(runs / f"a-{era}")[0].format_version for era in ("0.5", "0.7", "1.0", "1.1")]
+    assert versions == ["0.5-0.7", "0.7", "1.0", "1.1"]
+
+
+def test_mini_swe_agent_1(runs: Path) -> None:
+    run, steps = steps_of(runs / "b-1")
+    assert (run.format_version, run.task, run.exit_status) == ("1", "repo-1", "Submitted")
+    reply = steps[2]
+    assert (reply.thought, reply.tokens, reply.cost) == ("hm", Tokens(20, 5, 3), 0.01)
+    assert reply.calls[0].arguments == "ls -la"
+    assert reply.results[0].returncode == 1
+    assert reply.flags == {"error"}
+    assert {"calls", "results.returncode", "results.call_id"} <= reply.derived
+    assert len(reply.records) == 2
+
+
+def test_mini_swe_agent_2(runs: Path) -> None:
+    _, steps = steps_of(runs / "b-2")
+    assert [step.actor.value for step in steps] == ["system", "user", "agent", "agent", "agent", "agent", "environment"]
+    assert (steps[2].started, steps[2].ended, steps[2].cost) == (1_790_000_001.5, 1_790_000_002.0, 0.1)
+    assert steps[2].result_of(steps[2].calls[0]) is not None
+    assert steps[2].results[0].duration_s == 0.5
+    assert (steps[4].thought, steps[4].text, steps[4].calls[0].tool) == ("think", "now", "bash")
+    assert steps[4].results[0].text == "stats.py"
+    assert steps[5].results == ()
+    assert (steps[6].kind, steps[6].state["exit_status"]) == (StepKind.END, "Submitted")
+
+
+def test_atif_and_its_sub_agents(runs: Path) -> None:
+    run, steps = steps_of(runs / "c-1.7")
+    assert (run.format_version, run.cost, run.links) == ("1.7", 0.25, ("atif-more.json",))
+    assert (steps[1].kind, steps[1].thought, steps[1].cost) == (StepKind.EDIT, "hm", 0.25)
+    assert steps[1].edits == (Edit("stats.py", "1", "2"),)
+    assert steps[1].links == ("#sub-1",)
+    inner = linked_name(str(runs / "c-1.7"), steps[1].links[0])
+    assert inner is not None
+    assert steps_of(inner)[0].id == "sub-1"
+    assert linked_name(str(runs / "c-1.7"), "../../etc/passwd") is None
+
+
+def test_byte_ranges_of_an_embedded_run_count_from_the_file(runs: Path) -> None:
+    for name in ("c-1.7#sub-1", "d-out#two", "h-results#g", "e-json#2_epoch_1"):
+        document = open_run(f"{runs}/{name}")
+        place = document.step(1).raw
+        data = (runs / name.split("#")[0]).read_bytes()
+        assert data[place.start : place.end] == document.raw(1)[: place.length]
+        assert data[place.start : place.start + 1] == b"{"
+
+
+def test_openhands_pairs_by_cause(runs: Path) -> None:
+    _, steps = steps_of(runs / "d-0")
+    run = steps[1]
+    assert (run.calls[0].tool, run.calls[0].parsed, run.thought) == ("execute_bash", {"command": "ls"}, "look")
+    assert (run.results[0].text, run.results[0].returncode, run.results[0].is_error) == ("stats.py", 2, True)
+    assert run.tokens == Tokens(5, 2)
+    assert "started" in run.derived
+    assert [step.kind for step in steps] == [
+        StepKind.TASK,
+        StepKind.VIEW,
+        StepKind.STATE,
+        StepKind.SUBMIT,
+    ]
+
+
+def test_openhands_1_joins_parallel_calls(runs: Path) -> None:
+    for name in ("d-1", "d-folder"):
+        _, steps = steps_of(runs / name)
+        assert [call.id for call in steps[2].calls] == ["t1", "t2"]
+        assert {result.call_id for result in steps[2].results} == {"t1", "t2"}
+        assert (steps[4].kind, steps[4].label) == (StepKind.UNKNOWN, "SomethingNewEvent")
+        assert '"what": 1' in steps[4].text
+
+
+@pytest.mark.parametrize("name", ["e-deflate", "e-zstd", "e-chunked", "e-running", "e-json"])
+def test_inspect_resolves_attachments(name: str, runs: Path) -> None:
+    run, steps = steps_of(f"{runs}/{name}#1_epoch_1")
+    assert (run.task, run.model, run.verdict) == ("some/1", "vendor/model-x", "solved")
+    assert (steps[1].kind, steps[1].text) == (StepKind.TASK, "Fix the mean")
+    reply = steps[2]
+    assert (reply.thought, reply.text, reply.tokens.prompt) == ("hm", "I will look", 14)
+    assert reply.results[0].text == "stats.py"
+    assert reply.results[0].call_id == reply.calls[0].id == "c1"
+    assert steps[4].kind is StepKind.UNKNOWN
+    assert [(result.call_id, result.text) for result in steps[6].results] == [("c2", "from the conversation")]
+    assert "results" in steps[6].derived
+
+
+def test_claude_code_counts_a_reply_once(runs: Path) -> None:
+    run, steps = steps_of(runs / "f-session")
+    assert run.tokens == Tokens(26, 14, 20)
+    assert run.links == ("agent-d0f.jsonl",)
+    reply = steps[2]
+    assert (reply.thought, len(reply.calls), len(reply.results)) == ("hm", 2, 2)
+    assert reply.diff == "--- a/app/stats.py\n+++ b/app/stats.py\n@@ -1,1 +1,1 @@\n-1\n+2\n"
+    assert reply.edits == (Edit("/app/stats.py", "1", "2"),)
+    assert [step.kind for step in steps[3:5]] == [StepKind.CONTEXT, StepKind.UNKNOWN]
+    side = linked_name(str(runs / "f-session"), reply.links[0])
+    assert side is not None
+    assert steps_of(side)[1][0].flags == {"side"}
+
+
+def test_chat_keeps_arguments_that_are_no_json(runs: Path) -> None:
+    for name in ("g-object", "g-array", "g-lines", "g-runs#one"):
+        _, steps = steps_of(f"{runs}/{name}")
+        assert (steps[2].calls[0].arguments, steps[2].calls[0].parsed) == ("{not json", None)
+        assert steps[2].results[0].text == "ok"
+        assert steps[3].thought == "hm"
+
+
+def test_breakpoint_has_calls_without_results(runs: Path) -> None:
+    run, steps = steps_of(f"{runs}/h-results#g")
+    assert (run.score, run.verdict, run.submissions, run.extra["mode"]) == (0.5, "unsolved", 1, "discovery")
+    assert [step.kind for step in steps] == [StepKind.VIEW, StepKind.SEARCH, StepKind.EDIT, StepKind.SCORE]
+    assert steps[0].flags == {"result-not-recorded"}
+    assert (steps[3].results[0].text, steps[3].state["failed"]) == ("boom", 2)
+    assert steps_of(f"{runs}/h-results#f~2")[0].score == 0.0
+
+
+def test_debug_gym(runs: Path) -> None:
+    run, steps = steps_of(runs / "i-log")
+    assert (run.task, run.model, run.verdict) == ("p1", "model-x", "solved")
+    assert steps[0].text == "s\n\nFix\n\nstart"
+    assert (steps[1].thought, steps[1].tokens, steps[1].results[0].text) == ("hm", Tokens(10, 3), "1 x = 1")
+
+
+def test_a_journal_of_our_own(runs: Path) -> None:
+    run, steps = steps_of(runs / "j-journal")
+    assert (run.actor, run.id, run.verdict, run.exit_status, run.submissions) == (
+        Actor.PERSON,
+        "a1",
+        "solved",
+        "solved",
+        1,
+    )
+    assert run.duration_s == 12.0
+    read, submit = steps[3], steps[5]
+    assert (read.actor, read.thought, read.results[0].text) == (Actor.PERSON, "look", "x = 1")
+    assert (read.results[0].duration_s, read.ended) == (0.012, 1_790_000_006.0)
+    assert (submit.kind, len(submit.records)) == (StepKind.SUBMIT, 5)
+    assert steps[6].kind is StepKind.UNKNOWN
+
+
+def test_every_raw_record_is_in_exactly_one_step(runs: Path) -> None:
+    for made in make_all(runs):
+        for id in made.records:
+            document: RunDocument = open_run(f"{made.path}#{id.replace('#', '%23')}" if id else made.path)
+            places: list[ByteRange] = [place for step in document.steps() for place in step.records]
+            assert len(places) == len(set(places)) == document.record_count

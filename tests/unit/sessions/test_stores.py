@@ -1,0 +1,117 @@
+"""The stores of attempts and tasks: found by id, damaged ones told instead of raised."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+from builders import CHECKS, REPAIR, build_task
+from fakes import FakeClock, FakeRunner
+
+from gistpoint.core.attempts.identity import Enrolment
+from gistpoint.core.attempts.judging import Judge
+from gistpoint.core.errors import AttemptError, TaskError
+from gistpoint.core.tasks.archive import pack_task
+from gistpoint.core.tasks.folder import read_answer
+from gistpoint.core.tasks.model import Mode, Task
+from gistpoint.sessions.attempts import AttemptStore
+from gistpoint.sessions.journal import JOURNAL
+from gistpoint.sessions.tasks import BrokenTask, TaskStore
+
+
+@pytest.fixture
+def task(tmp_path: Path) -> Task:
+    return build_task(tmp_path / "tasks")
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> AttemptStore:
+    return AttemptStore(tmp_path / "attempts", FakeClock(), "test")
+
+
+def judge_of(task: Task) -> Judge:
+    return Judge(task, read_answer(task), FakeRunner(CHECKS))
+
+
+def test_attempt_is_begun_gone_on_with_and_found(store: AttemptStore, task: Task) -> None:
+    opened = store.start(task, judge_of(task), Enrolment())
+    identity = opened.attempt.state.attempt_id
+    opened.attempt.call("read_file", {"file_path": "README.md"})
+    with pytest.raises(AttemptError, match="open in another process"):
+        store.resume(identity, task, judge_of(task))
+    opened.close()
+    assert [s.attempt_id for s in store.unfinished(task.id)] == [identity]
+    again = store.resume(identity[:12], task, judge_of(task))
+    assert again.attempt.state.remaining.tool_uses == 15
+    again.attempt.call("submit_attempt", {"func_code": REPAIR})
+    again.close()
+    assert store.unfinished(task.id) == []
+    summary = store.summary(identity)
+    assert (summary.problem, summary.task_id, summary.state.solved, summary.state.processes) == ("", task.id, True, 2)
+
+
+def test_unknown_and_ambiguous_ids_are_told(store: AttemptStore, task: Task) -> None:
+    for _ in range(2):
+        store.start(task, judge_of(task), Enrolment()).close()
+    with pytest.raises(AttemptError, match="the beginning of 2 attempts"):
+        store.folder("0")
+    for name in ("zzz", "", "../attempts", "/"):
+        with pytest.raises(AttemptError, match="There is no attempt"):
+            store.folder(name)
+
+
+def test_damaged_journals_are_listed_with_their_problem(store: AttemptStore, task: Task) -> None:
+    names = []
+    for _ in range(5):
+        opened = store.start(task, judge_of(task), Enrolment())
+        opened.attempt.note("something")
+        opened.close()
+        names.append(opened.attempt.state.attempt_id)
+    paths = [store.root / name / JOURNAL for name in names]
+    paths[0].write_bytes(b"noise\n")
+    paths[1].write_text(paths[1].read_text().replace("something", "nothing!!"))
+    paths[1].write_bytes(paths[1].read_bytes() + paths[1].read_bytes().splitlines(keepends=True)[-1])
+    paths[2].write_bytes(b"")
+    event = {"seq": 1, "type": "tool_call", "utc_ms": 1, "mono_ms": 1, "prev": "", "data": {"nothing": 1}}
+    paths[3].write_text(json.dumps(event) + "\n")
+    problems = {summary.attempt_id: summary.problem for summary in store.summaries()}
+    assert "line 1: not an event" in problems[names[0]]
+    assert "breaks at line 4" in problems[names[1]]
+    assert "no start of an attempt" in problems[names[2]]
+    assert "has not the data" in problems[names[3]]
+    assert problems[names[4]] == ""
+    assert [s.attempt_id for s in store.unfinished(task.id)] == [names[4]]
+
+
+def test_attempt_that_can_not_begin_leaves_no_lock(store: AttemptStore, task: Task) -> None:
+    text = (task.folder / "task.toml").read_text()
+    (task.folder / "task.toml").write_text(text)
+    (task.folder / "workspace" / "tree.tar").unlink()
+    with pytest.raises(TaskError):
+        store.start(task, judge_of(task), Enrolment())
+    (folder,) = store.root.iterdir()
+    with pytest.raises(TaskError):
+        store.resume(folder.name, task, judge_of(task))
+
+
+def test_task_is_found_by_id_beginning_folder_and_archive(tmp_path: Path, task: Task) -> None:
+    store = TaskStore(tmp_path / "tasks", tmp_path / "more")
+    discovery = build_task(tmp_path / "more", Mode.DISCOVERY)
+    assert store.find(task.id) == store.find(task.id[:10]) == store.find(str(task.folder)) == task
+    assert store.find(discovery.id).mode is Mode.DISCOVERY
+    pack_task(discovery.folder, tmp_path / "one.tar.zst")
+    assert store.find(str(tmp_path / "one.tar.zst")).folder == tmp_path / "tasks" / discovery.id
+    for name in ("", "zz", "../tasks", str(tmp_path)):
+        with pytest.raises(TaskError, match="There is no task"):
+            store.find(name)
+
+
+def test_broken_task_is_listed_beside_the_others(tmp_path: Path, task: Task) -> None:
+    shutil.copytree(task.folder, tmp_path / "tasks" / "broken")
+    (tmp_path / "tasks" / "broken" / "task.toml").write_text("format = 3")
+    (tmp_path / "tasks" / "unrelated").mkdir()
+    entries = list(TaskStore(tmp_path / "tasks").tasks())
+    assert [type(entry) for entry in entries] == [BrokenTask, Task]
+    assert "the key" in entries[0].problem  # type: ignore[union-attr]

@@ -1,0 +1,253 @@
+"""The command line without a terminal: text, JSON with a schema, and exit codes 0, 1 and 2."""
+
+from __future__ import annotations
+
+import io
+import json
+from pathlib import Path
+
+import pytest
+from builders import CHECKS, REPAIR, build_task
+from fakes import FakeRunner
+
+from gistpoint.core.errors import SandboxUnavailableError
+from gistpoint.core.locations import Locations
+from gistpoint.core.tasks.archive import pack_task
+from gistpoint.core.tasks.brief import render_brief
+from gistpoint.core.tasks.model import Mode, Task
+from gistpoint.tui import cli
+
+Captured = pytest.CaptureFixture[str]
+
+
+@pytest.fixture(autouse=True)
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("GISTPOINT_HOME", str(tmp_path / "home"))
+    return tmp_path / "home"
+
+
+@pytest.fixture
+def task(home: Path) -> Task:
+    return build_task(home / "data" / "tasks")
+
+
+@pytest.fixture
+def runner(monkeypatch: pytest.MonkeyPatch) -> FakeRunner:
+    runner = FakeRunner(CHECKS)
+    monkeypatch.setattr(cli, "build_runner", lambda options, demo=False, **more: runner)
+    return runner
+
+
+def typed(monkeypatch: pytest.MonkeyPatch, *lines: str) -> None:
+    monkeypatch.setattr("sys.stdin", io.StringIO("".join(f"{line}\n" for line in lines)))
+
+
+@pytest.mark.parametrize(
+    "arguments", [["--help"], ["--version"], ["task", "--help"], ["demo", "--help"], ["attempt", "show", "--help"]]
+)
+def test_help_and_version(arguments: list[str], capsys: Captured) -> None:
+    with pytest.raises(SystemExit) as ended:
+        cli.main(arguments)
+    assert ended.value.code == 0
+    assert "gistpoint" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["nonsense"],
+        ["task"],
+        ["task", "new"],
+        ["solve"],
+        ["demo", "--speed", "0"],
+        ["demo", "--speed", "nan"],
+        ["solve", "x", "--role", "king"],
+    ],
+)
+def test_mistake_in_the_call_is_exit_code_2(arguments: list[str], capsys: Captured) -> None:
+    with pytest.raises(SystemExit) as ended:
+        cli.main(arguments)
+    assert ended.value.code == 2
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    assert "usage" in captured.err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["task", "show", "nope"], "There is no task 'nope'."),
+        (["task", "check", "nope"], "There is no task 'nope'."),
+        (["attempt", "show", "nope"], "There is no attempt 'nope'."),
+        (["solve", "nope"], "There is no task 'nope'."),
+        (["demo", "nope"], "The demo has no task 'nope'"),
+        (["task", "show", "\x1b[31mnope"], "\\x1b[31mnope"),
+        (["task", "new", "x", "--min-failing", "0"], "--min-failing must be 1 or more."),
+        (["task", "new", "x", "--pytest-args", "'"], "--pytest-args can't be split"),
+    ],
+)
+def test_mistake_of_the_user_is_told_in_a_line_or_two(arguments: list[str], said: str, capsys: Captured) -> None:
+    assert cli.main(arguments) == 2
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    assert said in captured.err
+    assert captured.err.startswith("gistpoint: ")
+    assert len(captured.err.splitlines()) <= 2
+    assert "\x1b" not in captured.err
+
+
+def test_paths_prints_places_and_makes_none(home: Path, capsys: Captured) -> None:
+    assert cli.main(["paths", "--json"]) == 0
+    printed = json.loads(capsys.readouterr().out)
+    assert printed["schema"] == "gistpoint.paths/1"
+    assert all(value.startswith(str(home)) for key, value in printed.items() if key != "schema")
+    assert cli.main(["paths"]) == 0
+    assert "attempts\t" in capsys.readouterr().out
+    assert not home.exists()
+
+
+def test_places_of_the_platform_where_no_home_is_set(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("GISTPOINT_HOME")
+    locations = Locations.of_user()
+    assert len({locations.data, locations.config, locations.cache}) == 3
+    assert all("gistpoint" in str(path) for path in (locations.data, locations.config, locations.cache))
+
+
+def test_empty_lists_say_what_to_do(capsys: Captured) -> None:
+    assert cli.main(["task", "list"]) == 0
+    assert "gistpoint demo" in capsys.readouterr().out
+    assert cli.main(["attempt", "list"]) == 0
+    assert "There are no attempts yet" in capsys.readouterr().out
+    assert cli.main(["attempt", "list", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out) == {"schema": "gistpoint.attempts/1", "attempts": []}
+
+
+def test_tasks_are_listed_and_shown(task: Task, capsys: Captured) -> None:
+    broken = task.folder.parent / "broken"
+    broken.mkdir()
+    (broken / "task.toml").write_text("format = 1")
+    assert cli.main(["task", "list"]) == 0
+    captured = capsys.readouterr()
+    assert captured.out.splitlines()[1].split("\t")[:3] == [task.short_id, "remove", "shop 1.0"]
+    assert captured.err.startswith("broken: ")
+    assert cli.main(["task", "list", "--json"]) == 0
+    printed = json.loads(capsys.readouterr().out)
+    assert [row["id"] for row in printed["tasks"]] == [task.id]
+    assert printed["broken"][0]["folder"] == "broken"
+    assert cli.main(["task", "show", task.short_id]) == 0
+    assert capsys.readouterr().out.rstrip("\n") == render_brief(task).rstrip("\n")
+    assert cli.main(["task", "show", task.short_id, "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["schema"] == "gistpoint.task/1"
+
+
+def test_shown_task_tells_no_source_and_no_answer(task: Task, capsys: Captured) -> None:
+    assert cli.main(["task", "show", task.id]) == 0
+    shown = capsys.readouterr().out
+    assert "price - price" not in shown
+    assert "shop 1.0" not in shown
+
+
+def test_task_is_solved_from_standard_input(
+    task: Task, runner: FakeRunner, monkeypatch: pytest.MonkeyPatch, capsys: Captured, tmp_path: Path
+) -> None:
+    (tmp_path / "code.py").write_text(REPAIR)
+    typed(
+        monkeypatch,
+        "list_directory",
+        "",
+        "nonsense",
+        "search_code def \\w+",
+        '{"tool": "read_file", "arguments": {"file_path": "README.md"}}',
+        '{"tool"',
+        f"submit_attempt @{tmp_path / 'code.py'}",
+        "list_directory",
+    )
+    assert cli.main(["solve", task.short_id]) == 0
+    captured = capsys.readouterr()
+    assert "[15 tool uses and 4 submissions left]" in captured.out
+    assert captured.out.count("Not understood: ") == 2
+    assert "Score 1.000" in captured.out
+    assert captured.err.rstrip().endswith(": solved")
+    attempt_id = captured.err.split()[1]
+    assert cli.main(["attempt", "show", attempt_id]) == 0
+    assert "outcome\tsolved" in capsys.readouterr().out
+    assert cli.main(["attempt", "show", attempt_id, "--json"]) == 0
+    printed = json.loads(capsys.readouterr().out)
+    assert (printed["solved"], printed["score"], printed["calls"][0]["tool"]) == (True, 1.0, "list_directory")
+
+
+def test_unfinished_attempt_is_gone_on_with_unless_another_is_asked_for(
+    task: Task, runner: FakeRunner, monkeypatch: pytest.MonkeyPatch, capsys: Captured
+) -> None:
+    ids = []
+    for more in ([], [], ["--new"]):
+        typed(monkeypatch, "list_directory")
+        assert cli.main(["solve", task.id, *more]) == 1
+        captured = capsys.readouterr()
+        assert "unfinished" in captured.err
+        ids.append(captured.err.split()[1])
+    assert ids[0] == ids[1] != ids[2]
+    typed(monkeypatch, "list_directory")
+    assert cli.main(["solve", ids[0]]) == 1
+    assert "[13 tool uses" in capsys.readouterr().out
+
+
+def test_task_that_only_says_it_is_the_demo_gets_no_exception_from_consent(
+    home: Path, monkeypatch: pytest.MonkeyPatch, capsys: Captured, tmp_path: Path
+) -> None:
+    asked: list[bool] = []
+
+    def refuse(options: object, demo: bool = False, **more: object) -> FakeRunner:
+        asked.append(demo)
+        raise SandboxUnavailableError("No isolation works here.")
+
+    monkeypatch.setattr(cli, "build_runner", refuse)
+    monkeypatch.setattr("gistpoint.tui.commands.tasks.build_runner", refuse)
+    typed(monkeypatch)
+    hostile = build_task(tmp_path, Mode.REMOVE, demo=True)
+    pack_task(hostile.folder, tmp_path / "hostile.tar.zst")
+    for command in (["solve"], ["task", "check"]):
+        assert cli.main([*command, str(tmp_path / "hostile.tar.zst")]) == 2
+    ours = build_task(home / "cache" / "demo", Mode.REMOVE, demo=True)
+    assert cli.main(["task", "check", str(ours.folder)]) == 2
+    assert asked == [False, False, True]
+
+
+def test_check_prints_findings_and_is_negative_where_one_failed(
+    task: Task, monkeypatch: pytest.MonkeyPatch, capsys: Captured
+) -> None:
+    monkeypatch.setattr(
+        "gistpoint.tui.commands.tasks.build_runner", lambda options, demo=False, **more: FakeRunner(CHECKS)
+    )
+    assert cli.main(["task", "check", task.id, "--json"]) == 1
+    printed = json.loads(capsys.readouterr().out)
+    found = {check["name"]: check["passed"] for check in printed["checks"]}
+    assert printed["schema"] == "gistpoint.check/1"
+    assert not printed["passed"]
+    assert found["identity"]
+    assert not found["sandbox"]
+    assert found["original scores 1"]
+
+
+def test_demo_lists_its_tasks_where_there_is_no_terminal(capsys: Captured) -> None:
+    assert cli.main(["demo"]) == 0
+    rows = [line.split("\t") for line in capsys.readouterr().out.splitlines()[1:4]]
+    assert [row[2] for row in rows] == ["remove", "discovery", "discovery"]
+
+
+@pytest.mark.slow
+def test_recorded_attempt_is_played_as_text_through_the_real_sandbox(capsys: Captured) -> None:
+    assert cli.main(["demo", "--play", "--speed", "100000"]) == 0
+    printed = capsys.readouterr().out
+    assert printed.startswith("Playing a recorded attempt of ")
+    assert "\n> replace_function" in printed
+    assert "\nsolved: " in printed
+
+
+def test_interrupt_and_broken_pipe_end_quietly(monkeypatch: pytest.MonkeyPatch, capsys: Captured) -> None:
+    def stop(options: object) -> int:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("gistpoint.tui.commands.paths.paths", stop)
+    assert cli.main(["paths"]) == 130
+    assert "stopped" in capsys.readouterr().err
