@@ -128,7 +128,8 @@ class SuiteRunner:
         else:
             status, reason = _STOPPED[ended.stop]
             memory = self._limits.memory >> 20
-            conclusion = Conclusion(status, reason.format(timeout=request.timeout_s, memory=memory))
+            usual = reason.format(timeout=request.timeout_s, memory=memory)
+            conclusion = Conclusion(status, ended.reason or usual)
         finished = conclusion.status is RunStatus.FINISHED
         return SuiteReport(
             status=conclusion.status,

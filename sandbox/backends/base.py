@@ -86,6 +86,8 @@ class Ended:
     exit_code: int | None
     output: str
     seconds: float
+    reason: str = ""
+    """What the isolation says of a failure of its own, in a sentence or two; empty for the usual words."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,6 +99,8 @@ class Probe:
     why_not: str = ""
     mend: str = ""
     """The command or setting that would make it work."""
+    warning: str = ""
+    """What it does not keep although it works."""
 
 
 class Backend(Protocol):
