@@ -39,6 +39,11 @@ def atif_text(document: RunDocument) -> Iterator[str]:
     yield "  ]\n}\n"
 
 
+def atif_step(document: RunDocument, index: int) -> dict[str, Json]:
+    """Return one step of a run as ATIF has it. Raises IndexError where there is none."""
+    return _step(document, document.step(index))
+
+
 def _head(run: Run) -> dict[str, Json]:
     agent: dict[str, Json] = {
         "name": "human" if run.actor is Actor.PERSON else run.agent.split(" ")[0] or run.format,

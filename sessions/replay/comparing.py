@@ -23,9 +23,7 @@ class Comparison:
     """Whether they are the same to the byte; False where normalising made them so, or where they differ."""
 
 
-def compare(
-    recorded: str | None, now: str, recorded_facts: Mapping[str, str], facts: Mapping[str, str]
-) -> Comparison:
+def compare(recorded: str | None, now: str, recorded_facts: Mapping[str, str], facts: Mapping[str, str]) -> Comparison:
     """Compare two results. What was not recorded is not compared; in the diff texts are cut at 200,000 characters."""
     known = [name for name in recorded_facts if name in facts]
     differing = [name for name in known if normalised(recorded_facts[name]) != normalised(facts[name])]
@@ -46,7 +44,9 @@ def _around_difference(text: str, against: str) -> str:
     """Return a text bounded for its diff; of a long one what lies around the first character that differs."""
     if max(len(text), len(against)) <= _COMPARED_IN_FULL:
         return text
-    first = next((n for n, (a, b) in enumerate(zip(text, against, strict=False)) if a != b), min(len(text), len(against)))
+    first = next(
+        (n for n, (a, b) in enumerate(zip(text, against, strict=False)) if a != b), min(len(text), len(against))
+    )
     start = max(0, text.rfind("\n", 0, max(0, first - 500)) + 1)
     head = f"[... {start} characters that are the same ...]\n" if start else ""
     return head + bounded(text[start:], _COMPARED_IN_FULL, what="result")

@@ -65,9 +65,7 @@ def origin_of(document: RunDocument) -> Origin:
         if step.label == "attempt_started":
             start = parsed_object(step.text) or {}
             budgets = as_dict(start.get("budgets"))
-            return Origin(
-                start, run.format, _positive(budgets.get("tool_uses")), _positive(budgets.get("submissions"))
-            )
+            return Origin(start, run.format, _positive(budgets.get("tool_uses")), _positive(budgets.get("submissions")))
     uses, submissions = _positive(run.extra.get("tool_uses")), _positive(run.extra.get("test_runs"))
     return Origin({}, run.format, uses, submissions)
 

@@ -174,9 +174,7 @@ class Replay:
             return True
         return now.score is not None and math.isclose(then.score, now.score, abs_tol=1e-9)
 
-    def _replayed(
-        self, call: RecordedCall, on_progress: OnProgress | None, cancel: CancelToken | None
-    ) -> ReplayedCall:
+    def _replayed(self, call: RecordedCall, on_progress: OnProgress | None, cancel: CancelToken | None) -> ReplayedCall:
         if reason := self._why_not(call):
             return ReplayedCall(call, Sameness.COULD_NOT_RUN, reason)
         ends_so = call.status in _NOT_REPEATED
