@@ -16,6 +16,7 @@ _PATTERNS: tuple[tuple[re.Pattern[str], str], ...] = (
     (re.compile(rf"(?<![\w./~-])(?:/private)?/var/folders/{_NAME}/{_NAME}/T(?:/{_NAME})?"), "<tmp>"),
     (re.compile(rf"(?<![\w./~-])(?:(?:/private|/var)?/tmp|/dev/shm)/{_NAME}"), "<tmp>"),
     (re.compile(rf"\b[A-Za-z]:\\Users\\{_NAME}\\AppData\\Local\\Temp\\{_NAME}"), "<tmp>"),
+    (re.compile(r"(?<=/)tmp[a-z0-9_]{8}(?!\w)"), "<tmp>"),
     (re.compile(r"\b0x[0-9a-fA-F]{6,16}\b"), "0x<address>"),
     (
         re.compile(

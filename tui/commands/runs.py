@@ -99,7 +99,7 @@ def _cells(run: Run) -> list[str]:
         "format": f"{run.format} {run.format_version}".strip(),
         "task": run.task,
         "model": run.model or (run.actor.value if run.actor.value == "person" else run.agent),
-        "verdict": run.verdict or run.exit_status,
+        "verdict": run.verdict or (f"({run.exit_status})" if run.exit_status else ""),
         "step_count": "" if run.step_count is None else str(run.step_count),
         "tokens": str(sum(tokens)) if tokens else "",
         "cost": "" if run.cost is None else f"${run.cost:.4f}",
