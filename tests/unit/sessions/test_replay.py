@@ -88,7 +88,8 @@ def test_a_journal_is_the_same_throughout(journal: Path, task: Task) -> None:
     assert replay.verdict_then() == replay.verdict_now() == Verdict(True, 1.0)
     assert replay.same_verdict()
     assert replay.notes == ()
-    assert journal.read_bytes() and not list(journal.parent.glob("*.torn"))
+    assert journal.read_bytes()
+    assert not list(journal.parent.glob("*.torn"))
 
 
 @pytest.mark.parametrize(
@@ -121,7 +122,8 @@ def test_an_edited_score_is_named_and_the_verdict_is_not_the_same(journal: Path,
 
     replay, calls = replayed(edited(journal, edit), task)
     assert [c.call.arguments for c in calls if c.sameness is DIFFERS] == [{"func_code": REPAIR}]
-    assert "-solved: no" in calls[-1].diff and "+score: 1.000000" in calls[-1].diff
+    assert "-solved: no" in calls[-1].diff
+    assert "+score: 1.000000" in calls[-1].diff
     assert (replay.verdict_then(), replay.verdict_now()) == (Verdict(False, 0.25), Verdict(True, 1.0))
     assert not replay.same_verdict()
 
@@ -159,7 +161,8 @@ def test_an_atif_export_is_replayed_like_the_journal(tmp_path: Path, journal: Pa
     exported.write_text("".join(atif_text(open_run(journal))))
     replay, calls = replayed(exported, task)
     assert [c.sameness for c in calls] == [SAME] * 7
-    assert replay.origin.ours and replay.origin.format == "atif"
+    assert replay.origin.ours
+    assert replay.origin.format == "atif"
     assert replay.same_verdict()
     exported.write_text(
         exported.read_text().replace("def capacity", "def capacities").replace("3 entries", "4 entries")
