@@ -119,7 +119,7 @@ class Replay:
     def __post_init__(self) -> None:
         self.origin: Origin = origin_of(self.document)
         task = self.judge.task
-        _require_task(self.document.name, self.origin, task)
+        require_task(self.document.name, self.origin, task)
         if self.origin.format == "breakpoint":
             task = replace(task, rules=replace(task.rules, refused_costs_attempt=True))
         self._runner = _Runner(self.judge.runner)
@@ -234,7 +234,8 @@ class Replay:
         return facts
 
 
-def _require_task(name: str, origin: Origin, task: Task) -> None:
+def require_task(name: str, origin: Origin, task: Task) -> None:
+    """Raise `ReplayError` where the run `name` tells that it was recorded on another task."""
     recorded = str(origin.start.get("task_id") or "")
     if recorded and recorded != task.id:
         raise ReplayError(
