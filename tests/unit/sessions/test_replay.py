@@ -326,3 +326,57 @@ def test_an_attempt_without_calls_and_one_that_died(tmp_path: Path, task: Task) 
     replay, calls = replayed(cut, task)
     assert [c.sameness for c in calls] == [UNKNOWN]
     assert (replay.verdict_then().solved, replay.verdict_now().solved) == (None, True)
+
+
+def test_calls_copied_from_another_run_are_not_made_again(tmp_path: Path, journal: Path, task: Task) -> None:
+    trajectory = json.loads("".join(atif_text(open_run(journal))))
+    for step in trajectory["steps"]:
+        step.get("extra", {}).pop("gistpoint", None)
+    first = next(step for step in trajectory["steps"] if step.get("tool_calls"))
+    first["is_copied_context"] = True
+    path = tmp_path / "continued.json"
+    path.write_text(json.dumps(trajectory))
+    _, calls = replayed(path, task)
+    assert [c.call.tool for c in calls][:2] == ["read_file", "read_file"]
+
+
+def test_results_without_ids_belong_to_calls_by_their_place(tmp_path: Path, task: Task) -> None:
+    names = ["shop", "tests"]
+    trajectory = {
+        "schema_version": "ATIF-v1.7",
+        "session_id": "s",
+        "agent": {"name": "a", "version": "1"},
+        "steps": [
+            {
+                "step_id": 1,
+                "source": "agent",
+                "message": "",
+                "tool_calls": [
+                    {"tool_call_id": f"c{name}", "function_name": "list_directory", "arguments": {"path": name}}
+                    for name in names
+                ],
+                "observation": {"results": [{"content": f"{name}: of another kind"} for name in names]},
+            }
+        ],
+    }
+    path = tmp_path / "anonymous.json"
+    path.write_text(json.dumps(trajectory))
+    _, calls = replayed(path, task)
+    assert [(c.call.step, c.call.number, c.sameness) for c in calls] == [(1, 1, DIFFERS), (1, 2, DIFFERS)]
+    assert ["-shop: of another kind" in c.diff for c in calls] == [True, False]
+
+
+def test_an_attempt_of_two_processes_is_the_same_throughout(tmp_path: Path, task: Task) -> None:
+    store = AttemptStore(tmp_path / "attempts", FakeClock(), "test")
+    opened = store.start(task, judge_of(task), Enrolment())
+    opened.attempt.call("read_file", {"file_path": "shop/prices.py"})
+    opened.attempt.call("submit_attempt", {"func_code": WRONG})
+    journal = journal_of(opened)
+    lines = journal.read_bytes().splitlines(keepends=True)
+    at = next(n for n, line in enumerate(lines) if b'"test_run"' in line)
+    journal.write_bytes(b"".join(lines[: at + 1]))
+    again = store.resume(opened.attempt.state.attempt_id, task, judge_of(task))
+    again.attempt.finish_pending()
+    again.attempt.call("submit_attempt", {"func_code": REPAIR})
+    _, calls = replayed(journal_of(again), task)
+    assert [c.sameness for c in calls] == [SAME] * 3
