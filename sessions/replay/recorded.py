@@ -8,6 +8,8 @@ from dataclasses import dataclass, field
 from gistpoint.core.attempts.budgets import Budgets
 from gistpoint.core.tasks.model import Task
 from gistpoint.sessions.formats.values import as_bool, as_dict, as_float, as_int, as_list, as_str, parsed_object
+from gistpoint.sessions.journal import line_hash
+from gistpoint.sessions.runs import limits
 from gistpoint.sessions.runs.document import RunDocument
 from gistpoint.sessions.runs.model import Call, CutText, Json, Result, Step, StepKind
 
@@ -73,6 +75,23 @@ def origin_of(document: RunDocument) -> Origin:
 def _positive(value: Json) -> int | None:
     number = as_int(value)
     return number if number is not None and number > 0 else None
+
+
+def broken_at(document: RunDocument) -> int | None:
+    """Return the first line of a journal, from 1, that does not hold the hash of the line before; None without one.
+
+    Only a journal has such a chain, and one of more than 64 MB is not looked at.
+    """
+    blob = document.blobs[0]
+    if document.header.format != "gistpoint" or blob.size > limits.RECORD:
+        return None
+    data, before = blob.read(0, blob.size), ""
+    for number, line in enumerate(data[: data.rfind(b"\n") + 1].splitlines(), start=1):
+        event = parsed_object(line.decode("utf-8", "replace"))
+        if event is None or event.get("prev") != before:
+            return number
+        before = line_hash(line)
+    return None
 
 
 def recorded_calls(document: RunDocument, *, ours: bool) -> Iterator[RecordedCall]:

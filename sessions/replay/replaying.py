@@ -24,6 +24,7 @@ from gistpoint.sessions.replay.comparing import compare
 from gistpoint.sessions.replay.recorded import (
     Origin,
     RecordedCall,
+    broken_at,
     origin_of,
     recorded_calls,
     spelled,
@@ -131,6 +132,8 @@ class Replay:
     def notes(self) -> tuple[str, ...]:
         """What is not as it was when the run was recorded, a sentence each."""
         notes = []
+        if (line := broken_at(self.document)) is not None:
+            notes.append(f"The journal was changed since: its chain of hashes breaks at line {line}.")
         tools = self.origin.start.get("tools_sha256")
         if tools and tools != declarations_sha256(self.attempt.task.mode):
             notes.append("The tools were declared differently when this was recorded.")

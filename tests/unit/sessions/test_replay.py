@@ -11,12 +11,13 @@ from typing import Any
 import pytest
 from builders import CHECKS, REPAIR, build_task
 from fakes import FakeClock, FakeRunner
+from mutants import mutants
 
 from gistpoint.core.attempts.budgets import Budgets
 from gistpoint.core.attempts.identity import Enrolment
 from gistpoint.core.attempts.judging import Judge
 from gistpoint.core.cancel import CancelToken
-from gistpoint.core.errors import CancelledError
+from gistpoint.core.errors import CancelledError, UserError
 from gistpoint.core.outcomes import RunStatus
 from gistpoint.core.tasks.folder import read_answer
 from gistpoint.core.tasks.model import Mode, Task
@@ -72,7 +73,7 @@ def edited(journal: Path, change: Callable[[dict[str, Any]], None]) -> Path:
     for event in events:
         change(event)
     copy = journal.with_name("edited.jsonl")
-    copy.write_text("".join(json.dumps(event) + "\n" for event in events))
+    copy.write_text("".join(json.dumps(event, separators=(",", ":")) + "\n" for event in events))
     return copy
 
 
@@ -113,6 +114,8 @@ def test_the_one_call_with_an_edited_result_is_named(
     assert shown in differing.diff
     assert differing.diff.startswith("--- a/recorded\n+++ b/now\n")
     assert replay.same_verdict()
+    number = 1 + next(n for n, line in enumerate(journal.read_bytes().splitlines(), 1) if b'"call-2"' in line)
+    assert [note.endswith(f"breaks at line {number + 1}.") for note in replay.notes] == [True]
 
 
 def test_an_edited_score_is_named_and_the_verdict_is_not_the_same(journal: Path, task: Task) -> None:
@@ -184,6 +187,7 @@ def test_what_is_not_as_it_was_is_noted(journal: Path, task: Task) -> None:
 
     replay, _ = replayed(edited(journal, edit), task)
     assert [note.split(".")[0] for note in replay.notes] == [
+        "The journal was changed since: its chain of hashes breaks at line 2",
         "The tools were declared differently when this was recorded",
         "The tests ran in other then, and run in fake now",
     ]
@@ -322,9 +326,10 @@ def test_an_attempt_without_calls_and_one_that_died(tmp_path: Path, task: Task) 
     whole = journal_of(opened).read_text().splitlines(keepends=True)
     at = next(n for n, line in enumerate(whole) if '"test_run"' in line)
     cut = tmp_path / JOURNAL
-    cut.write_text("".join(whole[:at]))
+    cut.write_text("".join(whole[:at]) + whole[at][:50])
     replay, calls = replayed(cut, task)
-    assert [c.sameness for c in calls] == [UNKNOWN]
+    assert [c.sameness for c in calls] == [UNKNOWN, COULD_NOT]
+    assert replay.notes == (), "a line that is half written is no change"
     assert (replay.verdict_then().solved, replay.verdict_now().solved) == (None, True)
 
 
@@ -380,3 +385,23 @@ def test_an_attempt_of_two_processes_is_the_same_throughout(tmp_path: Path, task
     again.attempt.call("submit_attempt", {"func_code": REPAIR})
     _, calls = replayed(journal_of(again), task)
     assert [c.sameness for c in calls] == [SAME] * 3
+
+
+def test_damaged_runs_are_replayed_as_far_as_they_can_be_read(tmp_path: Path, journal: Path, task: Task) -> None:
+    usage = [{"tool": "submit_attempt", "args": {"func_code": REPAIR}}]
+    line = breakpoint_line(usage, solved=True, max_iterations=8, test_budget=3)
+    exported = "".join(atif_text(open_run(journal))).encode()
+    path, judge, found = tmp_path / "mutant", judge_of(task), 0
+    for name, data in mutants([journal.read_bytes(), exported, json.dumps(line).encode()], 120):
+        path.write_bytes(data)
+        try:
+            replay = Replay(open_run(path), judge, FakeClock())
+        except UserError:
+            continue
+        calls = list(replay.calls())
+        found += len(calls)
+        assert all(c.reason or c.sameness is not COULD_NOT for c in calls), name
+        assert all(bool(c.diff) == (c.sameness is DIFFERS) for c in calls), name
+        assert isinstance(replay.same_verdict(), bool)
+        assert all(isinstance(note, str) for note in replay.notes)
+    assert found > 120
