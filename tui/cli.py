@@ -21,7 +21,9 @@ if TYPE_CHECKING:
     from gistpoint.tui.services import Services
 
 DONE, NEGATIVE, MISTAKE = 0, 1, 2
-"""Exit codes: done; a negative verdict (not solved, check failed, no task); a mistake of the user's."""
+"""Exit codes: done; a negative verdict (not solved, check failed, no task, no match); a mistake of the user's."""
+
+_RUN = "a file, FILE#ID for one of several runs in it, or the id of an attempt"
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -147,6 +149,7 @@ def parser() -> argparse.ArgumentParser:
 
     _task_commands(commands.add_parser("task", help="make, list, show and check tasks"))
     _attempt_commands(commands.add_parser("attempt", help="list and show attempts"))
+    _run_commands(commands)
 
     _machine_commands(commands)
     paths = commands.add_parser("paths", help="print where gistpoint keeps things")
@@ -234,6 +237,55 @@ def _attempt_commands(parser: argparse.ArgumentParser) -> None:
     show.set_defaults(run=_command("attempts", "show"))
 
 
+def _run_commands(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    runs = commands.add_parser("runs", help="list recorded runs, of people and agents, in any known format")
+    runs.add_argument("paths", metavar="PATH", nargs="+", help="a file, a folder or an archive")
+    runs.add_argument("--json", action="store_true", help="as JSON")
+    runs.set_defaults(run=_command("runs", "listing"))
+
+    show = commands.add_parser("show", help="print a recorded run, or one step of it")
+    show.add_argument("recorded", metavar="RUN", help=_RUN)
+    show.add_argument("--step", type=_counted, metavar="N", help="all of the step N, counted from 1")
+    show.add_argument("--json", action="store_true", help="the run, or the step, as ATIF")
+    show.set_defaults(run=_command("runs", "show"))
+
+    search = commands.add_parser(
+        "search",
+        help="search recorded runs",
+        description="Prints every match with its run and step. Case counts where the pattern has an upper-case letter.",
+    )
+    search.add_argument("pattern", metavar="PATTERN", help="a text, or with --regex a regular expression")
+    search.add_argument("paths", metavar="PATH", nargs="+", help="a file, a folder, an archive or FILE#ID")
+    search.add_argument("--regex", action="store_true", help="PATTERN is a regular expression")
+    search.add_argument(
+        "--scope", action="append", choices=["thought", "text", "call", "result", "diff"],
+        help="where to look, several times for several places (default: everywhere)",
+    )  # fmt: skip
+    search.add_argument("--json", action="store_true", help="as JSON")
+    search.set_defaults(run=_command("runs", "search"))
+
+    convert = commands.add_parser("convert", help="write a recorded run in another format")
+    convert.add_argument("recorded", metavar="RUN", help=_RUN)
+    convert.add_argument("--to", required=True, metavar="FORMAT", help="atif, chat, markdown, html or cast")
+    convert.add_argument("-o", "--output", metavar="FILE", help="where to (default: standard output)")
+    convert.set_defaults(run=_command("runs", "convert"))
+    _replay_command(commands)
+
+
+def _replay_command(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    replay = commands.add_parser(
+        "replay",
+        help="make the tool calls of a recorded run again, and compare",
+        description="Makes each recorded tool call again in a fresh workspace of the task. The exit code is 1 where "
+        "a result or the verdict differs, or a call could not run.",
+    )
+    replay.add_argument("recorded", metavar="RUN", help=_RUN)
+    replay.add_argument("--task", help="id or its beginning, a folder or a .tar.zst (default: the one it was made on)")
+    replay.add_argument("--json", action="store_true", help="as JSON")
+    _isolation(replay)
+    replay.set_defaults(run=_command("replay", "replay"))
+
+
 def _isolation(parser: argparse.ArgumentParser) -> None:
     group = parser.add_argument_group("isolation")
     group.add_argument(
@@ -244,6 +296,13 @@ def _isolation(parser: argparse.ArgumentParser) -> None:
         action="store_true",
         help="where no isolation works, run the repository's code as yourself",
     )
+
+
+def _counted(text: str) -> int:
+    value = int(text)
+    if value < 1:
+        raise argparse.ArgumentTypeError("must be 1 or more")
+    return value
 
 
 def _positive(text: str) -> float:

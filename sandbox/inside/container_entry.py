@@ -6,7 +6,7 @@ Standard input brings four bytes (big-endian: the length of a JSON order), the o
 
 It stays root, without a right but that to change its user: the command, which is somebody else, can neither signal nor
 trace it, and never holds what the frames are written to. When it ends, by itself or because whoever attached is gone,
-the kernel ends everything else in the container.
+the kernel ends everything else in the container. It ends after `ends_after` seconds, or an hour without work, too.
 """
 
 from __future__ import annotations
@@ -32,6 +32,7 @@ _SHOWN = "/gistpoint"
 _TICK_MS = 100
 _READ = 1 << 16
 _LAST = 1 << 20
+_IDLE_S = 3600
 _PR_SET_NO_NEW_PRIVS, _PR_SET_SECCOMP, _SECCOMP_MODE_FILTER = 38, 22, 2
 _OOM_COUNTERS = ("/sys/fs/cgroup/memory.events", "/sys/fs/cgroup/memory/memory.oom_control")
 
@@ -207,10 +208,14 @@ def _follow(child: int, results: int, output: int, ended: int) -> NoReturn:
 
 def main() -> None:
     """Do as the module says; only returns by way of an exit."""
+    # An engine that was killed closes nothing: nobody might ever end this process.
+    signal.signal(signal.SIGALRM, lambda *_: os._exit(4))
+    signal.alarm(_IDLE_S)
     try:
         order = json.loads(Bounded(int.from_bytes(Bounded(4).read(), "big")).read())
     except EOFError:
         os._exit(3)
+    signal.alarm(order["ends_after"])
     for name, size in order["folders"]:
         _unpack(size, os.path.join(_SHOWN, name))
     waking, woken = os.pipe()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -34,6 +34,15 @@ def pytest_terminal_summary(terminalreporter: Any) -> None:
 @pytest.fixture(params=[pytest.param(name, marks=pytest.mark.docker if name == "docker" else ()) for name in WORKING])
 def backend(request: pytest.FixtureRequest) -> Backend:
     return MADE[request.param]
+
+
+@pytest.fixture(scope="module", autouse=True)
+def nothing_kept_ready() -> Iterator[None]:
+    """Leave no container waiting for tests elsewhere that count them."""
+    yield
+    for made in MADE.values():
+        if isinstance(made, DockerBackend):
+            made.close()
 
 
 @pytest.fixture

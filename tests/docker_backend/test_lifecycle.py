@@ -15,6 +15,7 @@ import pytest
 
 from gistpoint.core.cancel import CancelToken
 from gistpoint.core.outcomes import RunStatus
+from gistpoint.sandbox.backends.docker import backend as docker_backend
 from gistpoint.sandbox.backends.docker import containers
 from gistpoint.sandbox.backends.docker.backend import DockerBackend
 from gistpoint.sandbox.backends.docker.engine import Engine, connect
@@ -183,3 +184,16 @@ def test_a():
     assert report.passed, report
     assert report.backend.limits["not_enforced"] == "memory, processes, cpus"
     assert "not_enforced" not in DockerBackend().record(Limits()).limits
+
+
+def test_a_container_that_nobody_ends_ends_itself(run, engine, monkeypatch):
+    """As after the engine's own death: nothing is closed, nothing killed."""
+    kept: list[containers.Container] = []
+    monkeypatch.setattr(docker_backend, "_GRACE_S", 1.0)
+    monkeypatch.setattr(containers.Container, "kill", lambda container: kept.append(container))
+    monkeypatch.setattr(docker_backend.Conversation, "close", lambda conversation: None)
+    monkeypatch.setattr(docker_backend.WaitingContainer, "replace", lambda *arguments, **more: None)
+    assert run(HANGS, timeout_s=2).status is RunStatus.TIMED_OUT
+    (container,) = kept
+    assert container.state()["ExitCode"] == 4
+    containers.remove(engine, container.id)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import base64
 import json
+import math
 import os
 import tempfile
 import threading
@@ -37,6 +38,7 @@ if TYPE_CHECKING:
 
 _RESULTS_FD = 9
 _SPOOLED = 8 << 20
+_GRACE_S = 30.0
 _BROKE_OFF = "The engine at {address} broke off in the middle of the run, of which nothing counts"
 _AGAIN = "See that it runs again, then repeat the run."
 
@@ -211,6 +213,7 @@ def _work(command: Command, engine: Engine, stack: ExitStack) -> list[bytes | IO
     if "processes" in engine.not_enforced:
         rlimits["RLIMIT_NPROC"] = limits.processes
     order = {
+        "ends_after": math.ceil(command.timeout_s + _GRACE_S),
         "folders": [[name, size] for name, (_, size) in folders.items()],
         "tree": tree[1],
         "user": USER,

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import contextlib
 import socket
+import time
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING
 
 from gistpoint.sandbox.backends.docker.engine import Engine
@@ -20,6 +22,8 @@ SHOWN = "/gistpoint"
 WORK = "/sandbox"
 _CPUS = 1_000_000_000
 _FOLDER = 64 << 20
+_PODMAN_PROCESSES, _PODMAN_END_S = 4096, 10
+_REMOVALS, _REMOVAL_PAUSE_S = 5, 0.3
 _ENTRY = ["/usr/local/bin/python3", "-I", "-S", f"{SHOWN}/inside/container_entry.py"]
 _COMMON = "rw,exec,nosuid,nodev"
 
@@ -126,6 +130,8 @@ def host_settings(engine: Engine, settings: Settings) -> dict[str, Any]:
             Ulimit(name="nofile", soft=max(limits.open_files, 1024), hard=max(limits.open_files, 1024)),
         ],
     }
+    if engine.podman:  # its own default may be above what this machine lets it set
+        options["ulimits"].append(Ulimit(name="nproc", soft=_PODMAN_PROCESSES, hard=_PODMAN_PROCESSES))
     if "memory" not in engine.not_enforced:
         options |= {"mem_limit": limits.memory, "memswap_limit": limits.memory}
     if "processes" not in engine.not_enforced:
@@ -136,12 +142,27 @@ def host_settings(engine: Engine, settings: Settings) -> dict[str, Any]:
 
 
 def remove(engine: Engine, identity: str) -> None:
-    """Remove a container, running or not; one that can't be removed now is left for a later start."""
+    """Remove a container, running or not; one that can't be removed now is left for a later start.
+
+    An engine that is just taking note of the container's end may refuse, and agree a moment later. Podman's then says
+    yes and keeps it, so it is asked only when the container has ended.
+    """
     import docker.errors
     import requests
 
-    with contextlib.suppress(docker.errors.DockerException, requests.RequestException):
-        engine.client.api.remove_container(identity, force=True, v=True)
+    if engine.podman:
+        for call in (engine.client.api.kill, partial(engine.client.api.wait, timeout=_PODMAN_END_S)):
+            with contextlib.suppress(docker.errors.DockerException, requests.RequestException):
+                call(identity)
+    for _ in range(_REMOVALS):
+        try:
+            engine.client.api.remove_container(identity, force=True, v=True)
+        except (docker.errors.NotFound, requests.RequestException):
+            return
+        except docker.errors.DockerException:
+            time.sleep(_REMOVAL_PAUSE_S)
+        else:
+            return
 
 
 def remove_leftovers(engine: Engine) -> int:

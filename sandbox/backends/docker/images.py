@@ -83,7 +83,8 @@ def base_image(engine: Engine, environment: Environment) -> str:
         file.seek(0)
         labels = [f'LABEL {KIND}="base" {STAMP}="{stamp}"']
         tag = digest_of(entries)[:32]
-        engine.client.api.import_image_from_data(file, repository=_BASE, tag=tag, changes=labels)
+        # Within the name: Podman's service does not look at the tag beside it.
+        engine.client.api.import_image_from_data(file, repository=f"{_BASE}:{tag}", changes=labels)
     found = _known(engine, f"{_BASE}:{tag}")
     if found is None:
         raise EngineError(f"the engine at {engine.address} lost the base image that it was sent")
