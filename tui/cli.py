@@ -63,6 +63,7 @@ def build_services(options: argparse.Namespace, *, role: Role | None = None) -> 
     from gistpoint.sessions.attempts import AttemptStore
     from gistpoint.sessions.tasks import TaskStore
     from gistpoint.tui.commands.consent import Consent
+    from gistpoint.tui.runners import Runners
     from gistpoint.tui.services import Services
 
     locations, clock, consent = Locations.of_user(), SystemTime(), Consent()
@@ -71,8 +72,13 @@ def build_services(options: argparse.Namespace, *, role: Role | None = None) -> 
         participant=getattr(options, "participant", "") or "",
     )
 
+    runners = Runners(lambda demo, ask: build_runner(options, demo=demo, ask=ask))
+
     def runner_for(task: Task) -> Runner:
-        return build_runner(options, demo=is_our_demo(task, locations), ask=consent.ask)
+        return runners.get(is_our_demo(task, locations), consent.ask)
+
+    def prepare(task: Task) -> None:
+        runners.prepare(is_our_demo(task, locations))
 
     return Services(
         locations=locations,
@@ -80,6 +86,7 @@ def build_services(options: argparse.Namespace, *, role: Role | None = None) -> 
         attempts=AttemptStore(locations.attempts, clock, __version__),
         clock=clock,
         runner_for=runner_for,
+        prepare=prepare,
         enrolment=enrolment,
         consent=consent,
     )
