@@ -11,7 +11,7 @@ KERNEL, WATCHED, NOT = "kernel", "watched", "no"
 LIMITS = ("memory", "processes", "disk", "files", "network", "time", "output")
 _ALWAYS = {"time": WATCHED, "output": WATCHED}
 _KNOWN: Mapping[str, Mapping[str, str]] = {
-    "docker": {"memory": KERNEL, "processes": KERNEL, "disk": KERNEL, "files": KERNEL, "network": KERNEL},
+    "docker": {"memory": KERNEL, "processes": KERNEL, "disk": KERNEL, "files": NOT, "network": KERNEL},
     "bwrap": {"memory": WATCHED, "processes": KERNEL, "disk": KERNEL, "files": NOT, "network": KERNEL},
     "landlock": {"memory": WATCHED, "processes": KERNEL, "disk": WATCHED, "files": WATCHED, "network": KERNEL},
     "plain": {"memory": WATCHED, "processes": KERNEL, "disk": NOT, "files": NOT, "network": NOT},
