@@ -28,28 +28,29 @@ def timed(action: Callable[[], T]) -> tuple[T, float]:
     return value, time.perf_counter() - started
 
 
+def measured(source: str, extra: tuple[str, ...], scratch: Path) -> tuple[float, float, float, int]:
+    os.environ["UV_CACHE_DIR"] = str(scratch / "uv")
+    _, folder = Fetcher().fetch(source, scratch / "source")
+    cold_store, warm_store = EnvironmentStore(scratch / "cold"), EnvironmentStore(scratch / "warm")
+
+    def pinned() -> EnvironmentPins:
+        return UvResolver(cold_store).resolve(folder, extra_requirements=extra, exclude_newer=None, pytest_args=())
+
+    pins, cold = timed(pinned)
+    _, warm = timed(lambda: warm_store.get(pins))
+    _, again = timed(lambda: warm_store.get(pins))
+    for store in (cold_store, warm_store):
+        store.remove_all()
+    return cold, warm, again, len(pins.lock)
+
+
 def main(libraries: tuple[str, ...]) -> None:
     print("library | pins and builds, cold s | build, uv's cache warm s | found again s | packages")
     for library in libraries:
         source, *extra = library.split(",")
         with tempfile.TemporaryDirectory() as name:
-            scratch = Path(name)
-            os.environ["UV_CACHE_DIR"] = str(scratch / "uv")
-            _, folder = Fetcher().fetch(source, scratch / "source")
-            store = EnvironmentStore(scratch / "cold")
-
-            def pinned(folder: Path = folder, store: EnvironmentStore = store) -> EnvironmentPins:
-                return UvResolver(store).resolve(
-                    folder, extra_requirements=tuple(extra), exclude_newer=None, pytest_args=()
-                )
-
-            pins, cold = timed(pinned)
-            other = EnvironmentStore(scratch / "warm")
-            _, warm = timed(lambda: other.get(pins))
-            _, again = timed(lambda: other.get(pins))
-            for kept in (store, other):
-                kept.remove_all()
-            print(f"{source} | {cold:.2f} | {warm:.2f} | {again:.4f} | {len(pins.lock)}")
+            cold, warm, again, packages = measured(source, tuple(extra), Path(name))
+        print(f"{source} | {cold:.2f} | {warm:.2f} | {again:.4f} | {packages}")
 
 
 if __name__ == "__main__":
