@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 import posixpath
 import secrets
 from collections.abc import Iterator
@@ -12,7 +11,7 @@ from gistpoint.core.attempts.judging import Judge
 from gistpoint.core.cancel import CancelToken
 from gistpoint.core.code.testfiles import is_test_path
 from gistpoint.core.generation.intake import MakingProgress, OnMaking
-from gistpoint.core.generation.leaks import leaks_of
+from gistpoint.core.generation.leaks import leaks_of, telling_lines
 from gistpoint.core.generation.proof import repaired_tree
 from gistpoint.core.outcomes import Outcome, RunStatus
 from gistpoint.core.ports import RunRequest
@@ -83,11 +82,18 @@ def _looks_inside(judge: Judge, tree: SourceTree, on_progress: OnMaking | None, 
         on_progress(MakingProgress("look from inside the sandbox"))
     task, backend = judge.task, judge.runner.backend
     name = f"test_gistpoint_look_{secrets.token_hex(8)}.py"
-    ids = frozenset({f"{name}::test_packages_come_from_the_workspace", f"{name}::test_answer_is_out_of_reach"})
-    probe = _PROBE.format(
+    out_of_reach = f"{name}::test_answer_is_out_of_reach"
+    ids = frozenset(
+        {
+            f"{name}::test_packages_come_from_the_workspace",
+            f"{name}::test_no_copy_of_the_original_is_installed",
+            out_of_reach,
+        }
+    )
+    probe = PROBE.format(
         packages=packages_of(tree, task.environment.import_roots),
         answer=str(task.folder.absolute() / "answer" / "answer.json"),
-        bodies=[body for target in judge.answer.targets if (body := distinctive_body(target.original))],
+        originals=[lines for target in judge.answer.targets if (lines := telling_lines(target))],
     )
     request = RunRequest(
         tree.with_files({name: probe.encode()}),
@@ -102,7 +108,7 @@ def _looks_inside(judge: Judge, tree: SourceTree, on_progress: OnMaking | None, 
     wrong = [id for id, outcome in outcomes.items() if outcome is not Outcome.PASSED]
     if not wrong and report.status is RunStatus.FINISHED:
         return Finding("sandbox", True, f"on {backend.name} the package comes from the workspace, the answer is hidden")
-    only_answer = wrong == [f"{name}::test_answer_is_out_of_reach"]
+    only_answer = wrong == [out_of_reach]
     messages = [_first_error(report.results[id].message) for id in wrong if id in report.results]
     if only_answer and not backend.isolated:
         return Finding(
@@ -137,25 +143,12 @@ def _is_script(name: str) -> bool:
     return name in {"setup.py", "noxfile.py", "conftest.py", "fabfile.py", "tasks.py"}
 
 
-def distinctive_body(source: str) -> str:
-    """Return the statements of a function without docstring, as `ast` spells them; empty where there are too few."""
-    try:
-        node = ast.parse(source).body[0]
-    except (SyntaxError, IndexError, ValueError):
-        return ""
-    if not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
-        return ""
-    body = node.body[1:] if ast.get_docstring(node, clean=False) is not None else node.body
-    text = "\n".join(ast.unparse(statement) for statement in body)
-    return text if len(text) >= 40 else ""
-
-
-_PROBE = """\
-import ast, importlib, os, sys
+PROBE = """\
+import importlib, os, sys
 
 PACKAGES = {packages!r}
 ANSWER = {answer!r}
-BODIES = {bodies!r}
+ORIGINALS = {originals!r}
 
 
 def _inside(path):
@@ -177,6 +170,23 @@ def test_packages_come_from_the_workspace():
         for name in PACKAGES:
             for copy in (name, name + ".py"):
                 assert not os.path.exists(os.path.join(folder, copy)), f"another copy of {{name}} can be imported"
+
+
+def test_no_copy_of_the_original_is_installed():
+    for folder in sys.path:
+        if not folder or _inside(folder):
+            continue
+        for place, _, files in os.walk(folder):
+            for name in files:
+                path = os.path.join(place, name)
+                if not name.endswith(".py"):
+                    continue
+                try:
+                    with open(path, encoding="utf-8", errors="replace") as file:
+                        text = " ".join(file.read(4_000_000).split())
+                except OSError:
+                    continue
+                assert not any(lines in text for lines in ORIGINALS), f"{{path}} holds the original"
 
 
 def test_answer_is_out_of_reach():
