@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TypeAlias
@@ -9,8 +10,18 @@ from typing import TypeAlias
 from gistpoint.core.code.names import FunctionRef
 from gistpoint.core.diffs import DiffError, FileDiff
 from gistpoint.core.unified import parse
-from gistpoint.sessions.runs.commands import path_of, same_path, shell_command, written_files
+from gistpoint.sessions.runs.commands import (
+    edited_paths,
+    path_of,
+    restored_paths,
+    same_path,
+    shell_command,
+    written_files,
+)
 from gistpoint.sessions.runs.model import Call, Edit, Json, Step, StepKind
+
+_WINDOW = re.compile(r"\[File: ([^\n]+) \(\d+ lines total\)\]")
+_EDIT_LINES = re.compile(r"edit (\d{1,9}):(\d{1,9})\n(.*?)\n?end_of_edit", re.DOTALL)
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,13 +76,31 @@ class Patched:
 
 
 @dataclass(frozen=True, slots=True)
-class Untold:
-    """Something was edited in a way that the record does not spell out; `path` is empty where not even that is told."""
+class Relined:
+    """Lines `first` to `last`, from 1, were replaced."""
+
+    path: str
+    first: int
+    last: int
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Restored:
+    """A file was set back by git; all of them, where `path` is empty."""
 
     path: str
 
 
-Change: TypeAlias = Written | Replaced | Inserted | Redefined | Undone | Patched | Untold
+@dataclass(frozen=True, slots=True)
+class Untold:
+    """Something was edited in a way that the record does not spell out; `path` is empty where not even that is told."""
+
+    path: str
+    command: str = ""
+
+
+Change: TypeAlias = Written | Replaced | Inserted | Relined | Redefined | Undone | Restored | Patched | Untold
 
 
 def changes_of(step: Step, target: FunctionRef | None = None) -> tuple[Change, ...]:
@@ -88,16 +117,20 @@ def changes_of(step: Step, target: FunctionRef | None = None) -> tuple[Change, .
             return (Redefined(path, name, code),)
     found: list[Change] = []
     for call in step.calls:
-        found += _of_call(call, target)
+        found += _by_window(call, step) if call.tool in ("edit", "create") else _of_call(call, target)
     told = [change.path for change in found if not isinstance(change, Untold)]
     found += [_of_edit(edit, step) for edit in step.edits if not any(same_path(edit.path, path) for path in told)]
     known = [change.path for change in found if not isinstance(change, Untold)]
     found += _recorded(step, known)
-    if any(not isinstance(change, Untold) for change in found):
-        found = [change for change in found if not isinstance(change, Untold) or change.path not in ("", *known)]
-    elif not found and step.kind is StepKind.EDIT:
-        found = [Untold("")]
+    if not found and step.kind is StepKind.EDIT and not _was_refused_by_window(step):
+        return (Untold(""),)
     return tuple(found)
+
+
+def _was_refused_by_window(step: Step) -> bool:
+    return any(call.tool in ("edit", "create") and call.arguments.startswith(call.tool) for call in step.calls) and any(
+        result.text.startswith("Your proposed edit") for result in step.results
+    )
 
 
 def has_failed(step: Step) -> bool:
@@ -117,8 +150,34 @@ def _of_call(call: Call, target: FunctionRef | None) -> Iterator[Change]:
     elif path_of(call):
         yield from _by_editor(path_of(call), parsed, tool)
     else:
-        for path, text in written_files(shell_command(call)):
-            yield Written(path, text)
+        yield from _by_shell(shell_command(call))
+
+
+def _by_shell(command: str) -> Iterator[Change]:
+    for path in restored_paths(command):
+        yield Restored(path)
+    written = written_files(command)
+    for path, text in written:
+        yield Written(path, text)
+    for path in edited_paths(command):
+        if not any(path == known for known, _ in written):
+            yield Untold(path, command)
+
+
+def _by_window(call: Call, step: Step) -> Iterator[Change]:
+    """Read the commands that SWE-agent's early tools have for the file that is open in their window."""
+    path = path_of(call)
+    if path:
+        yield from _by_editor(path, call.parsed, call.tool)
+        return
+    shown = next((match for result in step.results if (match := _WINDOW.match(result.text))), None)
+    if shown is None:
+        return
+    match = _EDIT_LINES.fullmatch(call.arguments.strip("\n"))
+    if match:
+        yield Relined(shown[1], int(match[1]), int(match[2]), match[3])
+    elif call.tool == "create":
+        yield Written(shown[1], "\n")
 
 
 def _by_editor(path: str, parsed: object, tool: str) -> Iterator[Change]:

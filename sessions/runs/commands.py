@@ -14,7 +14,9 @@ _READERS = frozenset({"cat", "nl", "head", "tail", "less", "more", "sed", "open"
 _HEREDOC = re.compile(r"<<-?\s*(['\"]?)(\w+)\1")
 _SED_LINES = re.compile(r"(\d{1,9})(?:,(\d{1,9}))?p")
 _COUNT = re.compile(r"-(?:n\s*)?(\d{1,9})")
-_SEPARATORS = frozenset({"|", "||", "&&", ";", "&", "\n"})
+_VIEW_RANGE = re.compile(r"--view_range[ =]\[?(\d{1,9})[, ]+(-?\d{1,9})")
+_REDIRECTED = re.compile(r"(?:^|\s)\d?>>?\s*(?!&|/dev/)([^\s;&|<>()]+)")
+_RESTORING = frozenset({"checkout", "restore"})
 _PATH_KEYS = ("path", "file_path", "filePath", "filename", "file", "notebook_path")
 END = 1 << 40
 """The last line of a file whose length nobody knows."""
@@ -82,10 +84,11 @@ def _argued(path: str, call: Call) -> Look:
     if isinstance(name, str) and name:
         return Look(path, name=name)
     span = parsed.get("view_range")
-    if isinstance(span, str):
-        span = [int(number) for number in re.findall(r"-?\d{1,9}", span)]
     if isinstance(span, list) and len(span) == 2:
         return _lines(path, span[0], span[1])
+    match = _VIEW_RANGE.search(call.arguments)
+    if match:
+        return _lines(path, int(match[1]), int(match[2]))
     offset, limit = _int(parsed.get("offset")), _int(parsed.get("limit"))
     if limit is not None:
         first = 1 if offset is None else offset
@@ -102,24 +105,26 @@ def _int(value: Json) -> int | None:
     return value if isinstance(value, int) and not isinstance(value, bool) else None
 
 
-def simple_commands(command: str) -> list[list[str]]:
-    """Split a shell command line into its commands, each into words; here-documents are left out."""
-    text = _without_heredocs(command[:_LONGEST])
-    lexer = shlex.shlex(text, posix=True, punctuation_chars="|&;\n")
+def pipelines(command: str) -> list[list[list[str]]]:
+    """Split a shell command line into pipelines, each into commands, each into words; here-documents are left out."""
+    lexer = shlex.shlex(_without_heredocs(command[:_LONGEST]), posix=True, punctuation_chars="|&;\n")
     lexer.whitespace = " \t\r"
     lexer.whitespace_split = True
     lexer.commenters = ""
     try:
         words = list(lexer)
     except ValueError:
-        words = text.split()
-    found: list[list[str]] = [[]]
+        words = command[:_LONGEST].split()
+    found: list[list[list[str]]] = [[[]]]
     for word in words:
-        if word in _SEPARATORS or not word.strip("|&;\n"):
-            found.append([])
+        if word == "|":
+            found[-1].append([])
+        elif word.strip("|&;\n"):
+            found[-1][-1].append(word)
         else:
-            found[-1].append(word)
-    return [words for words in found if words]
+            found.append([[]])
+    filled = ([words for words in pipeline if words] for pipeline in found)
+    return [pipeline for pipeline in filled if pipeline]
 
 
 def _without_heredocs(command: str) -> str:
@@ -137,9 +142,8 @@ def _without_heredocs(command: str) -> str:
 
 
 def _shell_looks(command: str) -> Iterator[Look]:
-    commands = simple_commands(command)
-    lines = _sed_lines(commands)
-    for words in commands:
+    for pipeline in pipelines(command):
+        words = pipeline[0]
         if words[0] not in _READERS or any(word.startswith("-i") for word in words[1:]):
             continue
         if words[0] == "open":
@@ -148,29 +152,27 @@ def _shell_looks(command: str) -> Iterator[Look]:
             continue
         for word in words[1:]:
             if _is_path(word):
-                first, last = lines or _counted(words)
-                yield Look(word, first, last)
+                yield _piped(word, pipeline)
+
+
+def _piped(path: str, pipeline: list[list[str]]) -> Look:
+    """Return what a pipeline shows of a file; a part that can't be told is named by its command and covers only itself."""
+    *_, last = pipeline
+    plain = all(words[0] in ("cat", "nl") for words in pipeline[:-1])
+    if plain and last[0] == "sed":
+        match = next((match for word in last if (match := _SED_LINES.fullmatch(word))), None)
+        if match and "-n" in last:
+            return Look(path, int(match[1]), int(match[2] or match[1]))
+    if plain and last[0] == "head":
+        match = _COUNT.search(" ".join(last[1:]))
+        return Look(path, 1, int(match[1]) if match else 10)
+    if plain and last[0] in ("cat", "nl", "less", "more", "bat", "batcat", "view"):
+        return Look(path)
+    return Look(path, name=" | ".join(" ".join(words) for words in pipeline))
 
 
 def _is_path(word: str) -> bool:
     return not word.startswith(("-", ">", "<")) and ("/" in word or "." in word) and not set(word) & set("*?$(){}\\ ")
-
-
-def _sed_lines(commands: list[list[str]]) -> tuple[int, int] | None:
-    for words in commands:
-        if words[0] == "sed" and "-n" in words:
-            match = next((match for word in words if (match := _SED_LINES.fullmatch(word))), None)
-            if match:
-                return int(match[1]), int(match[2] or match[1])
-    return None
-
-
-def _counted(words: list[str]) -> tuple[int, int]:
-    if words[0] == "head":
-        match = _COUNT.search(" ".join(words[1:]))
-        return 1, int(match[1]) if match else 10
-    # A tail is a part whose lines nobody knows; it covers nothing but itself.
-    return (END, END) if words[0] == "tail" else (1, END)
 
 
 _WRITTEN = re.compile(
@@ -189,3 +191,32 @@ def written_files(command: str) -> tuple[tuple[str, str], ...]:
         if path and (match["q"] or not set(match["body"]) & set("$`\\")):
             found.append((path, match["body"]))
     return tuple(found)
+
+
+def edited_paths(command: str) -> tuple[str, ...]:
+    """Return the files that a command changes in ways that it does not spell out: `sed -i`, redirections, `tee`."""
+    found: list[str] = []
+    for line in _without_heredocs(command[:_LONGEST]).split("\n"):
+        found += [match[1].strip("'\"") for match in _REDIRECTED.finditer(line)]
+    for words in (words for pipeline in pipelines(command) for words in pipeline):
+        if (words[0] == "sed" and any(word.startswith(("-i", "--in-place")) for word in words)) or words[0] == "tee":
+            found += [word for word in words[1:] if _is_path(word)]
+    return tuple(dict.fromkeys(path for path in found if path))
+
+
+def restored_paths(command: str) -> tuple[str, ...]:
+    """Return the files that a command sets back to what git has of them; "" stands for all."""
+    found: list[str] = []
+    for words in (words for pipeline in pipelines(command) for words in pipeline):
+        if words[0] != "git" or len(words) < 2:
+            continue
+        if (words[1:2] == ["reset"] and "--hard" in words) or words[1:] == ["stash"]:
+            found.append("")
+        elif words[1] in _RESTORING and not {"-b", "-B", "--staged"} & set(words):
+            named = words[words.index("--") + 1 :] if "--" in words else [w for w in words[2:] if _is_file_name(w)]
+            found += ["" if word == "." else word for word in named]
+    return tuple(dict.fromkeys(found))
+
+
+def _is_file_name(word: str) -> bool:
+    return word == "." or (_is_path(word) and "." in word.rpartition("/")[2])

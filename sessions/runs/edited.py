@@ -17,7 +17,9 @@ from gistpoint.sessions.runs.changes import (
     Inserted,
     Patched,
     Redefined,
+    Relined,
     Replaced,
+    Restored,
     Undone,
     Untold,
     Written,
@@ -73,11 +75,14 @@ class EditedTree:
         if isinstance(change, Untold):
             where = change.path or "Something"
             raise NotAppliedError(f"{where} was edited in a way that the record does not tell.", is_wrong=True)
+        if isinstance(change, Restored) and not change.path:
+            self.reset()
+            return
         path = self._path(change.path)
         if isinstance(change, Undone):
             self._undo(path)
             return
-        after = self._after(path, change)
+        after = self.original(path) if isinstance(change, Restored) else self._after(path, change)
         self._before.setdefault(path, []).append(self._content(path))
         self._files[path] = after
 
@@ -114,6 +119,8 @@ class EditedTree:
             return _replaced(path, before, change)
         if isinstance(change, Inserted):
             return _inserted(path, before, change)
+        if isinstance(change, Relined):
+            return _relined(path, before, change)
         raise AssertionError(change)
 
     def _redefined(self, path: str, before: bytes, change: Redefined) -> bytes:
@@ -132,6 +139,13 @@ class EditedTree:
         if not states:
             raise NotAppliedError(f"An edit of {path} was undone that is not known.", is_wrong=True)
         self._files[path] = states.pop()
+
+    def place(self, recorded: str) -> str:
+        """Return where in the repository a recorded path leads, itself where that can't be told."""
+        try:
+            return self._path(recorded)
+        except NotAppliedError:
+            return recorded
 
     def _path(self, recorded: str) -> str:
         """Return where in the repository a recorded path leads: known files first, then known roots."""
@@ -186,6 +200,14 @@ def _inserted(path: str, before: bytes, change: Inserted) -> bytes:
     if not 0 <= change.after <= len(lines):
         raise NotAppliedError(f"{path} has no line {change.after} to insert behind.", is_wrong=True)
     lines[change.after : change.after] = change.text.removesuffix("\n").split("\n")
+    return _bytes("\n".join(lines))
+
+
+def _relined(path: str, before: bytes, change: Relined) -> bytes:
+    lines = before.decode("utf-8", "surrogateescape").split("\n")
+    if not 1 <= change.first <= change.last + 1 <= len(lines) + 1:
+        raise NotAppliedError(f"{path} has no lines {change.first} to {change.last}.", is_wrong=True)
+    lines[change.first - 1 : change.last] = change.text.split("\n") if change.text else []
     return _bytes("\n".join(lines))
 
 

@@ -13,6 +13,7 @@ from gistpoint.sessions.runs.changes import (
     Inserted,
     Patched,
     Redefined,
+    Relined,
     Replaced,
     Untold,
     Written,
@@ -23,6 +24,8 @@ from gistpoint.sessions.runs.model import Step, StepKind
 _LOOKING = frozenset({StepKind.VIEW, StepKind.EXECUTE, StepKind.TOOL})
 _TELLING = 6
 """Characters of a line from which it tells one function from another."""
+
+_TELLING_ALONE = 12
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,14 +75,20 @@ class Goal:
 
     def is_edited_by(self, change: Change) -> bool:
         """Whether a change touches the function, as far as the change itself tells."""
-        if isinstance(change, Untold) or not same_path(change.path, self.path):
+        if not same_path(change.path, self.path):
             return False
+        if isinstance(change, Untold):
+            return bool(self._definition.search(change.command)) or any(
+                line in change.command for line in self._lines if len(line) >= _TELLING_ALONE
+            )
         if isinstance(change, Redefined):
             return self._is_named(change.name)
         if isinstance(change, Replaced):
             return self._holds(change.old.split("\n")) or bool(self._definition.search(change.old))
         if isinstance(change, Patched):
             return self.is_edited_in(change.diff)
+        if isinstance(change, Relined):
+            return self._holds(change.text.split("\n"))
         if isinstance(change, Inserted):
             return bool(self._definition.search(change.text))
         return isinstance(change, Written) and bool(self._lines) and not self._stands_in(change.text)

@@ -11,7 +11,16 @@ from gistpoint.core.code.names import FunctionRef
 from gistpoint.core.diffs import DiffError, FileDiff, compute
 from gistpoint.core.trees import SourceTree
 from gistpoint.core.unified import parse
-from gistpoint.sessions.runs.changes import Change, Patched, Redefined, Replaced, changes_of
+from gistpoint.sessions.runs.changes import (
+    Change,
+    Inserted,
+    Patched,
+    Redefined,
+    Relined,
+    Replaced,
+    Restored,
+    changes_of,
+)
 from gistpoint.sessions.runs.commands import looks_of
 from gistpoint.sessions.runs.edited import EditedTree, NotAppliedError
 from gistpoint.sessions.runs.model import CutText, Step
@@ -184,10 +193,13 @@ class RepositoryHistory:
     def _follow(self, index: int, change: Change) -> None:
         if self._badge is Badge.RECORDED:
             self._badge = Badge.FROM_EDITS
+        if isinstance(change, Restored):
+            place = self._edited.place(change.path) if change.path else ""
+            self._parts = [part for part in self._parts if place and part.path != place]
         try:
             self._edited.apply(change)
         except NotAppliedError as error:
-            part = _part(change)
+            part = _part(change, self._edited.place(change.path))
             if part is not None and not error.is_wrong:
                 self._parts.append(part)
                 return
@@ -211,14 +223,16 @@ def _is_diff(text: str) -> bool:
         return False
 
 
-def _part(change: Change) -> FileDiff | None:
-    """Return a change as a diff of the part of the file that it tells of."""
+def _part(change: Change, path: str) -> FileDiff | None:
+    """Return a change as a diff of the part of the file that it tells of; None where it tells of none."""
     if isinstance(change, Patched):
         return change.diff
     if isinstance(change, Replaced):
-        return compute(change.old, change.new, old_path=change.path, new_path=change.path)
+        return compute(change.old, change.new, old_path=path, new_path=path)
     if isinstance(change, Redefined):
-        return compute("", change.code, old_path=change.path, new_path=change.path)
+        return compute("", change.code, old_path=path, new_path=path)
+    if isinstance(change, Inserted | Relined):
+        return compute("", change.text, old_path=path, new_path=path)
     return None
 
 

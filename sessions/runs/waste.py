@@ -2,15 +2,29 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import re
+from dataclasses import dataclass, replace
 
 from gistpoint.core.canonical import sha256_of_text
-from gistpoint.sessions.runs.changes import Change, Inserted, Patched, Redefined, Replaced, Undone, Untold, Written
-from gistpoint.sessions.runs.commands import Look, looks_of, same_path, shell_command, simple_commands
+from gistpoint.sessions.runs.changes import (
+    Change,
+    Inserted,
+    Patched,
+    Redefined,
+    Relined,
+    Replaced,
+    Restored,
+    Undone,
+    Untold,
+    Written,
+)
+from gistpoint.sessions.runs.commands import Look, looks_of, same_path
 from gistpoint.sessions.runs.model import Call, Step, StepKind
 
 _REPEATABLE = frozenset({StepKind.VIEW, StepKind.SEARCH, StepKind.EXECUTE, StepKind.TEST, StepKind.TOOL})
-_UNDOING = frozenset({"checkout", "restore", "reset", "stash", "revert"})
+_PARTIAL = re.compile(r"clipped|truncated|more lines (?:above|below)|too (?:large|long)|left out", re.IGNORECASE)
+_ENDS = 600
+"""Characters at either end of a result in which a tool says that it left something out."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,17 +61,19 @@ class Waste:
             return None, None
         earlier = [self._calls.get(_signature(call)) for call in step.calls]
         looks = [look for call in step.calls for look in looks_of(call)] if step.kind is not StepKind.TEST else []
+        partial = _is_partial(step)
         read = [next((at for known, at in self._looks if known.covers(look)), None) for look in looks]
         for call in step.calls:
             self._calls.setdefault(_signature(call), step.index)
         for look, at in zip(looks, read, strict=True):
             if at is None:
-                self._looks.append((look, step.index))
+                shown = replace(look, name=look.name or "a part") if partial else look
+                self._looks.append((shown, step.index))
         return (None if None in earlier else earlier[0]), (read[0] if read and None not in read else None)
 
     def _forget(self, changes: tuple[Change, ...]) -> None:
         """Drop what is known of the files that were edited, or of all where nobody knows which."""
-        if not changes or any(isinstance(change, Untold) and not change.path for change in changes):
+        if not changes or any(isinstance(change, Untold | Restored) and not change.path for change in changes):
             self._looks.clear()
             return
         self._looks = [
@@ -68,16 +84,11 @@ class Waste:
         found = [self._undone(step.index, change) for change in changes]
         if step.diff_so_far is not None:
             found.append(self._state("", sha256_of_text(step.diff_so_far.strip()), step.index, first=_NO_DIFF))
-        elif _undoes_by_git(step) and self._last_edit:
-            found.append(max(self._last_edit.values()))
-            self._last_edit.clear()
         return next((at for at in found if at is not None), None)
 
     def _undone(self, index: int, change: Change) -> int | None:
-        before = self._last_edit.get(change.path)
-        if isinstance(change, Undone):
-            self._last_edit.pop(change.path, None)
-            return before
+        if isinstance(change, Undone | Restored):
+            return self._set_back(change.path)
         self._last_edit[change.path] = index
         if isinstance(change, Written):
             return self._state(change.path, sha256_of_text(change.text), index)
@@ -89,8 +100,13 @@ class Waste:
             if found is None:
                 self._inverse[forth] = index
             return found
-        assert isinstance(change, Inserted | Patched | Untold)
+        assert isinstance(change, Inserted | Relined | Patched | Untold)
         return None
+
+    def _set_back(self, path: str) -> int | None:
+        """Forget the edits of a file, of all where `path` is empty; return the last of them."""
+        gone = [known for known in self._last_edit if not path or same_path(known, path)]
+        return max((self._last_edit.pop(known) for known in gone), default=None)
 
     def _state(self, what: str, digest: str, index: int, first: str = "") -> int | None:
         """Note a state; return the step that led away from it, if it was there before and left since."""
@@ -117,9 +133,5 @@ def _pair(path: str, old: str, new: str) -> str:
     return sha256_of_text(f"{path}\0{sha256_of_text(old)}\0{sha256_of_text(new)}")
 
 
-def _undoes_by_git(step: Step) -> bool:
-    for call in step.calls:
-        for words in simple_commands(shell_command(call)):
-            if words[0] == "git" and len(words) > 1 and words[1] in _UNDOING and words[1:3] != ["stash", "pop"]:
-                return True
-    return False
+def _is_partial(step: Step) -> bool:
+    return any(_PARTIAL.search(result.text[:_ENDS] + "\n" + result.text[-_ENDS:]) for result in step.results)
