@@ -55,10 +55,7 @@ def _place(step: StepKey | None, place: TextRange | None) -> Row:
 
 
 def _row(review: Review, op: str, utc_ms: int, values: Row) -> Row:
-    try:
-        utc = datetime.fromtimestamp(utc_ms / 1000, UTC).isoformat(timespec="milliseconds")
-    except (ValueError, OverflowError, OSError):
-        utc = str(utc_ms)
+    utc = datetime.fromtimestamp(utc_ms / 1000, UTC).isoformat(timespec="milliseconds")
     known: Row = {
         "run": review.run,
         "file": review.name,

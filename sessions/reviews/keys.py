@@ -10,6 +10,7 @@ from urllib.parse import quote
 from gistpoint.sessions.runs.blobs import SliceBlob
 from gistpoint.sessions.runs.document import RunDocument
 from gistpoint.sessions.runs.model import Actor, Json, Step, StepKind
+from gistpoint.sessions.runs.opening import join_name
 from gistpoint.sessions.runs.searching import Scope
 
 UNIQUE_IDS = frozenset({"claude-code", "gistpoint"})
@@ -28,8 +29,7 @@ def run_key(document: RunDocument) -> str:
     """
     header = document.header
     native = header.id if header.format in UNIQUE_IDS else ""
-    key = f"{header.format}:{quote(native, safe='')}" if native else f"{header.format}:{_hash(document)}"
-    return f"{key}#{quote(document.id, safe='')}" if document.id else key
+    return join_name(f"{header.format}:{quote(native, safe='') or _hash(document)}", document.id)
 
 
 def _hash(document: RunDocument) -> str:

@@ -73,6 +73,7 @@ class Operation:
         return value if isinstance(value, str) else ""
 
 
+_YEAR_9999 = 253_000_000_000_000
 _KNOWN = frozenset({"op", "reviewer", "utc_ms", "run", "kind", "step", "range", "data"})
 
 
@@ -108,7 +109,7 @@ def decode(line: bytes) -> Operation | None:
         return None
     texts = [value.get(name) for name in ("op", "reviewer", "run", "kind")]
     at = value.get("utc_ms")
-    if not all(isinstance(text, str) and text for text in texts) or type(at) is not int:
+    if not all(isinstance(text, str) and text for text in texts) or type(at) is not int or not 0 <= at < _YEAR_9999:
         raise ValueError("It lacks op, reviewer, run, kind or utc_ms.")
     op, reviewer, run, kind = cast("list[str]", texts)
     step, place, data = value.get("step"), value.get("range"), value.get("data", {})

@@ -136,5 +136,5 @@ class Reviewer:
         place: TextRange | None = None,
         data: Mapping[str, Json] | None = None,
     ) -> Operation:
-        now = self.store.now_ms()
+        now = self.store.next_ms(self.name)
         return Operation(str(uuid.uuid4()), self.name, now, run, kind.value, step, place, data or {})

@@ -87,6 +87,7 @@ class ReviewBook:
         self._operations: dict[str, Operation] = {}
         self._places: dict[tuple[str, str], dict[str, Operation]] = {}
         self._folded: dict[tuple[str, str], Review] = {}
+        self._latest: dict[str, int] = {}
         for operation in operations:
             self.add(operation)
 
@@ -98,7 +99,12 @@ class ReviewBook:
         place = (operation.run, operation.reviewer)
         self._places.setdefault(place, {})[operation.op] = operation
         self._folded.pop(place, None)
+        self._latest[operation.reviewer] = max(self.latest_ms(operation.reviewer), operation.utc_ms)
         return True
+
+    def latest_ms(self, reviewer: str) -> int:
+        """Return the time of a reviewer's last operation, 0 where there is none."""
+        return self._latest.get(reviewer, 0)
 
     def get(self, op: str) -> Operation | None:
         """Return the operation with a uuid."""

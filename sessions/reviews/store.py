@@ -77,7 +77,7 @@ class ReviewStore:
         self.folder = folder
         self._clock = clock
         self._lock = Lock()
-        self._last_ms = 0
+        self._last_ms: dict[str, int] = {}
         self.book = ReviewBook()
         self.problems: tuple[str, ...] = ()
         """Lines that could not be read."""
@@ -130,11 +130,12 @@ class ReviewStore:
             known += len(found.operations) - count
         return Merged(added, known, tuple(problems))
 
-    def now_ms(self) -> int:
-        """Return the time of the next operation: later than that of every one this store has written."""
+    def next_ms(self, reviewer: str) -> int:
+        """Return the time of a reviewer's next operation: later than that of all before, whatever the clock says."""
         with self._lock:
-            self._last_ms = max(self._clock.utc_ms(), self._last_ms + 1)
-            return self._last_ms
+            last = max(self._last_ms.get(reviewer, 0), self.book.latest_ms(reviewer))
+            self._last_ms[reviewer] = max(self._clock.utc_ms(), last + 1)
+            return self._last_ms[reviewer]
 
     def _write(self, path: Path, lines: bytes, *, durable: bool) -> None:
         try:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shlex
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TypeAlias
@@ -21,6 +22,7 @@ from gistpoint.sessions.runs.commands import (
 from gistpoint.sessions.runs.model import Call, Edit, Json, Step, StepKind
 
 _WINDOW = re.compile(r"\[File: ([^\n]+) \(\d+ lines total\)\]")
+_REPLACED = re.compile(r"Text replaced|Replaced \d+ occurrences")
 _EDIT_LINES = re.compile(r"edit (\d{1,9}):(\d{1,9})\n(.*?)\n?end_of_edit", re.DOTALL)
 
 
@@ -170,14 +172,30 @@ def _by_window(call: Call, step: Step) -> Iterator[Change]:
     if path:
         yield from _by_editor(path, call.parsed, call.tool)
         return
-    shown = next((match for result in step.results if (match := _WINDOW.match(result.text))), None)
+    if _was_refused_by_window(step):
+        return
+    shown = next((match for result in step.results if (match := _WINDOW.search(result.text))), None)
     if shown is None:
         return
     match = _EDIT_LINES.fullmatch(call.arguments.strip("\n"))
+    search, replace = _search_and_replace(call)
     if match:
         yield Relined(shown[1], int(match[1]), int(match[2]), match[3])
     elif call.tool == "create":
         yield Written(shown[1], "\n")
+    elif search and any(_REPLACED.match(result.text) for result in step.results):
+        yield Replaced(shown[1], search, replace, every=True)
+
+
+def _search_and_replace(call: Call) -> tuple[str, str]:
+    parsed = call.parsed or {}
+    if "search" in parsed:
+        return _text(parsed["search"]), _text(parsed.get("replace"))
+    try:
+        said = shlex.split(call.arguments)
+    except ValueError:
+        return "", ""
+    return (said[1], said[2]) if len(said) in (3, 4) else ("", "")
 
 
 def _by_editor(path: str, parsed: object, tool: str) -> Iterator[Change]:

@@ -156,7 +156,7 @@ def _shell_looks(command: str) -> Iterator[Look]:
 
 
 def _piped(path: str, pipeline: list[list[str]]) -> Look:
-    """Return what a pipeline shows of a file; a part that can't be told is named by its command and covers only itself."""
+    """Return what a pipeline shows of a file; a part that can't be told is named by its command."""
     *_, last = pipeline
     plain = all(words[0] in ("cat", "nl") for words in pipeline[:-1])
     if plain and last[0] == "sed":
@@ -176,7 +176,7 @@ def _is_path(word: str) -> bool:
 
 
 _WRITTEN = re.compile(
-    r"^[ \t]*cat\s+(?:(?:>\s*(?P<to>[^\s;&|<>]+)\s*<<-?\s*|<<-?\s*)(?P<q>['\"]?)(?P<end>\w+)(?P=q)"
+    r"(?:^|&&|;)[ \t]*cat\s+(?:(?:>\s*(?P<to>[^\s;&|<>]+)\s*<<-?\s*|<<-?\s*)(?P<q>['\"]?)(?P<end>\w+)(?P=q)"
     r"(?:\s*>\s*(?P<after>[^\s;&|<>]+))?)[ \t]*\n(?P<body>.*?)^(?P=end)[ \t]*$",
     re.MULTILINE | re.DOTALL,
 )
@@ -199,8 +199,11 @@ def edited_paths(command: str) -> tuple[str, ...]:
     for line in _without_heredocs(command[:_LONGEST]).split("\n"):
         found += [match[1].strip("'\"") for match in _REDIRECTED.finditer(line)]
     for words in (words for pipeline in pipelines(command) for words in pipeline):
-        if (words[0] == "sed" and any(word.startswith(("-i", "--in-place")) for word in words)) or words[0] == "tee":
-            found += [word for word in words[1:] if _is_path(word)]
+        operands = [word for word in words[1:] if not word.startswith("-")]
+        if words[0] == "sed" and any(word.startswith(("-i", "--in-place")) for word in words):
+            found += operands if "-e" in words else operands[1:]
+        elif words[0] == "tee":
+            found += operands
     return tuple(dict.fromkeys(path for path in found if path))
 
 

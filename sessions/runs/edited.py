@@ -25,7 +25,7 @@ from gistpoint.sessions.runs.changes import (
     Written,
 )
 
-_SYSTEM = frozenset({"usr", "lib", "etc", "proc", "dev", "sys", "tmp"})
+_SYSTEM = frozenset({"usr", "lib", "etc", "proc", "dev", "sys", "opt", "var", "tmp"})
 """Folders below which a file is none of the repository's, although one of its may have the same name."""
 
 
@@ -72,6 +72,8 @@ class EditedTree:
 
     def apply(self, change: Change) -> None:
         """Apply a change. Raises `NotAppliedError`, the files as they were, where that can't be done."""
+        if self._is_outside(change):
+            return
         if isinstance(change, Untold):
             where = change.path or "Something"
             raise NotAppliedError(f"{where} was edited in a way that the record does not tell.", is_wrong=True)
@@ -167,6 +169,15 @@ class EditedTree:
                         self._learn("/" + "/".join(parts[:start]))
                         return rest
         return joined
+
+    def _is_outside(self, change: Change) -> bool:
+        """Whether a file is none of the repository's: in a folder of the system, and below no known root."""
+        path = change.path
+        if not path.startswith("/") or path.split("/")[1] not in _SYSTEM:
+            return False
+        if any(path.startswith(root + "/") for root in self._roots):
+            return False
+        return self._tree is not None or isinstance(change, Untold)
 
     def _learn(self, root: str) -> None:
         if root != "/" and root not in self._roots:

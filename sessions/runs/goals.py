@@ -84,7 +84,9 @@ class Goal:
         if isinstance(change, Redefined):
             return self._is_named(change.name)
         if isinstance(change, Replaced):
-            return self._holds(change.old.split("\n")) or bool(self._definition.search(change.old))
+            # What is replaced stands once in the file: if it stands in the function, then nowhere else.
+            inside = not change.every and "\n" not in change.old.strip() and change.old.strip() in self.text
+            return inside or self._holds(change.old.split("\n")) or bool(self._definition.search(change.old))
         if isinstance(change, Patched):
             return self.is_edited_in(change.diff)
         if isinstance(change, Relined):
