@@ -21,7 +21,8 @@ from gistpoint.sessions.runs.commands import (
 )
 from gistpoint.sessions.runs.model import Call, Edit, Json, Step, StepKind
 
-_WINDOW = re.compile(r"\[File: ([^\n]+) \(\d+ lines total\)\]")
+_WINDOW = re.compile(r"\[File: ([^\n]+) \((\d{1,9}) lines total\)\]")
+_OF_WINDOW = frozenset({"edit", "create", "insert"})
 _REPLACED = re.compile(r"Text replaced|Replaced \d+ occurrences")
 _EDIT_LINES = re.compile(r"edit (\d{1,9}):(\d{1,9})\n(.*?)\n?end_of_edit", re.DOTALL)
 
@@ -46,10 +47,10 @@ class Replaced:
 
 @dataclass(frozen=True, slots=True)
 class Inserted:
-    """Lines were put behind line `after`, 0 for the beginning."""
+    """Lines were put behind line `after`, 0 for the beginning, None for the end."""
 
     path: str
-    after: int
+    after: int | None
     text: str
 
 
@@ -79,12 +80,13 @@ class Patched:
 
 @dataclass(frozen=True, slots=True)
 class Relined:
-    """Lines `first` to `last`, from 1, were replaced."""
+    """Lines `first` to `last`, from 1, were replaced; the file has `total` lines since."""
 
     path: str
     first: int
     last: int
     text: str
+    total: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,7 +121,7 @@ def changes_of(step: Step, target: FunctionRef | None = None) -> tuple[Change, .
             return (Redefined(path, name, code),)
     found: list[Change] = []
     for call in step.calls:
-        found += _by_window(call, step) if call.tool in ("edit", "create") else _of_call(call, target)
+        found += _by_window(call, step) if call.tool in _OF_WINDOW else _of_call(call, target)
     told = [change.path for change in found if not isinstance(change, Untold)]
     found += [_of_edit(edit, step) for edit in step.edits if not any(same_path(edit.path, path) for path in told)]
     known = [change.path for change in found if not isinstance(change, Untold)]
@@ -130,7 +132,7 @@ def changes_of(step: Step, target: FunctionRef | None = None) -> tuple[Change, .
 
 
 def _was_refused_by_window(step: Step) -> bool:
-    return any(call.tool in ("edit", "create") and call.arguments.startswith(call.tool) for call in step.calls) and any(
+    return any(call.tool in _OF_WINDOW and call.arguments.startswith(call.tool) for call in step.calls) and any(
         result.text.startswith("Your proposed edit") for result in step.results
     )
 
@@ -180,10 +182,12 @@ def _by_window(call: Call, step: Step) -> Iterator[Change]:
     match = _EDIT_LINES.fullmatch(call.arguments.strip("\n"))
     search, replace = _search_and_replace(call)
     if match:
-        yield Relined(shown[1], int(match[1]), int(match[2]), match[3])
+        yield Relined(shown[1], int(match[1]), int(match[2]), match[3], int(shown[2]))
     elif call.tool == "create":
         yield Written(shown[1], "\n")
-    elif search and any(_REPLACED.match(result.text) for result in step.results):
+    elif call.tool == "insert" and search:
+        yield Inserted(shown[1], int(replace) if replace.isdecimal() else None, search)
+    elif call.tool == "edit" and search and any(_REPLACED.match(result.text) for result in step.results):
         yield Replaced(shown[1], search, replace, every=True)
 
 
@@ -195,7 +199,12 @@ def _search_and_replace(call: Call) -> tuple[str, str]:
         said = shlex.split(call.arguments)
     except ValueError:
         return "", ""
-    return (said[1], said[2]) if len(said) in (3, 4) else ("", "")
+    return (said[1], said[2] if said[2:] else "") if 2 <= len(said) <= 4 else ("", "")
+
+
+def window_path(step: Step) -> str:
+    """Return the file that an early SWE-agent shows in its window after a step; empty where it shows none."""
+    return next((match[1] for result in step.results if (match := _WINDOW.search(result.text))), "")
 
 
 def _by_editor(path: str, parsed: object, tool: str) -> Iterator[Change]:

@@ -50,7 +50,7 @@ class Reached:
     spent: Spent
 
 
-_EVENTS = dict(
+_EVENTS: dict[Mark, Event] = dict(
     zip(FIRSTS, (Event.READ_RIGHT_FILE, Event.VIEWED_RIGHT_FUNCTION, Event.EDITED_RIGHT_FUNCTION), strict=True)
 )
 

@@ -161,8 +161,8 @@ class EditedTree:
         for root in self._roots:
             if plain.startswith(root + "/"):
                 return plain[len(root) + 1 :].lstrip("/")
-        if parts[0] not in _SYSTEM and self._tree is not None:
-            for found in (self._tree.is_file, self._is_new_in_folder):
+        if parts[0] not in _SYSTEM:
+            for found in (self._is_known, self._is_new_in_folder):
                 for start in range(len(parts)):
                     rest = "/".join(parts[start:])
                     if found(rest):
@@ -182,6 +182,9 @@ class EditedTree:
     def _learn(self, root: str) -> None:
         if root != "/" and root not in self._roots:
             self._roots.append(root)
+
+    def _is_known(self, path: str) -> bool:
+        return path in self._files or (self._tree is not None and self._tree.is_file(path))
 
     def _is_new_in_folder(self, path: str) -> bool:
         folder = path.rpartition("/")[0]
@@ -208,9 +211,10 @@ def _replaced(path: str, before: bytes, change: Replaced) -> bytes:
 
 def _inserted(path: str, before: bytes, change: Inserted) -> bytes:
     lines = before.decode("utf-8", "surrogateescape").split("\n")
-    if not 0 <= change.after <= len(lines):
-        raise NotAppliedError(f"{path} has no line {change.after} to insert behind.", is_wrong=True)
-    lines[change.after : change.after] = change.text.removesuffix("\n").split("\n")
+    after = len(lines) - (not lines[-1]) if change.after is None else change.after
+    if not 0 <= after <= len(lines):
+        raise NotAppliedError(f"{path} has no line {after} to insert behind.", is_wrong=True)
+    lines[after:after] = change.text.removesuffix("\n").split("\n")
     return _bytes("\n".join(lines))
 
 
@@ -219,6 +223,9 @@ def _relined(path: str, before: bytes, change: Relined) -> bytes:
     if not 1 <= change.first <= change.last + 1 <= len(lines) + 1:
         raise NotAppliedError(f"{path} has no lines {change.first} to {change.last}.", is_wrong=True)
     lines[change.first - 1 : change.last] = change.text.split("\n") if change.text else []
+    total = len(lines) - (not lines[-1])
+    if total != change.total:
+        raise NotAppliedError(f"{path} has {change.total} lines in the record, but {total} here.", is_wrong=True)
     return _bytes("\n".join(lines))
 
 

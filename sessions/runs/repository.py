@@ -20,6 +20,7 @@ from gistpoint.sessions.runs.changes import (
     Replaced,
     Restored,
     changes_of,
+    window_path,
 )
 from gistpoint.sessions.runs.commands import looks_of
 from gistpoint.sessions.runs.edited import EditedTree, NotAppliedError
@@ -98,6 +99,7 @@ class RepositoryHistory:
         self._fed = step.index + 1
         for look in (look for call in step.calls for look in looks_of(call)):
             self._edited.look(look.path)
+        self._edited.look(window_path(step))
         if step.diff_so_far is not None and self._take_recorded(step.index, step.diff_so_far):
             return self._badge
         changes = changes_of(step, self._target)

@@ -99,12 +99,17 @@ def test_what_an_early_swe_agent_edited_in_its_window(tmp_path: Path, tree: Sour
         step("edit 10:10\n   bad\nend_of_edit\n", "Your proposed edit has introduced new syntax error(s)."),
         step("edit 10:10\n    count = len(values) + 2\nend_of_edit\n", window),
         step("edit 'len(values) + 2' 'len(values)'", f"Text replaced.\n{window}"),
+        step("create new.py\n", "[File: new.py (1 lines total)]\n1:"),
+        step("insert 'x = 1\ny = 2'", f"[File: {ROOT}/new.py (3 lines total)]\n1:"),
     ]
     path = tmp_path / "run"
     path.write_text(json.dumps({"trajectory": steps, "history": [], "info": {}}))
     found = states(path, tree)
-    assert [text_of(state) for state in found] == [BROKEN, BROKEN, WRONG, RIGHT]
+    assert [text_of(state) for state in found] == [BROKEN, BROKEN, WRONG, *[RIGHT] * 3]
+    assert text_of(found[-1], "new.py") == "\nx = 1\ny = 2\n"
     assert {state.badge for state in found} == {Badge.FROM_EDITS}
+    other = tree_of({"src/stats.py": BROKEN + "one more\n"}, tmp_path)
+    assert states(path, other)[2].problems == ("step 3: src/stats.py has 16 lines in the record, but 17 here.",)
 
 
 def test_what_nobody_can_tell_is_badged_and_named(tmp_path: Path, tree: SourceTree) -> None:
