@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from urllib.parse import quote
 
+from gistpoint.core.canonical import sha256_of_text
 from gistpoint.sessions.runs.blobs import SliceBlob
 from gistpoint.sessions.runs.document import RunDocument
 from gistpoint.sessions.runs.model import Actor, Json, Step, StepKind
@@ -16,6 +17,7 @@ from gistpoint.sessions.runs.searching import Scope
 UNIQUE_IDS = frozenset({"claude-code", "gistpoint"})
 """Formats whose own id of a run names no other run: that of ATIF is shared by the parts and side runs of a session,
 those of Inspect, OpenHands and Breakpoint by every run of the same problem."""
+_LONGEST_ID = 120
 _HASHED_STEPS = 16
 _HASHED_BYTES = 1 << 20
 
@@ -29,7 +31,10 @@ def run_key(document: RunDocument) -> str:
     """
     header = document.header
     native = header.id if header.format in UNIQUE_IDS else ""
-    return join_name(f"{header.format}:{quote(native, safe='') or _hash(document)}", document.id)
+    if len(native) > _LONGEST_ID:
+        native = sha256_of_text(native)
+    own = quote(native, safe="", errors="surrogatepass") or _hash(document)
+    return join_name(f"{header.format}:{own}", document.id)
 
 
 def _hash(document: RunDocument) -> str:

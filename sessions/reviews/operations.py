@@ -13,6 +13,7 @@ from gistpoint.sessions.runs.model import Json
 
 FORMAT = "gistpoint.reviews"
 VERSION = 1
+LONGEST_NAME = 60
 HEADER = json.dumps({"format": FORMAT, "version": VERSION}).encode() + b"\n"
 
 
@@ -77,6 +78,11 @@ _YEAR_9999 = 253_000_000_000_000
 _KNOWN = frozenset({"op", "reviewer", "utc_ms", "run", "kind", "step", "range", "data"})
 
 
+def is_reviewer(name: str) -> bool:
+    """Whether a name can be a reviewer's: printable, without blanks at its ends, at most 60 characters."""
+    return 0 < len(name) <= LONGEST_NAME and name.isprintable() and name == name.strip()
+
+
 def encode(operation: Operation) -> bytes:
     """Return the line of an operation, with its newline."""
     line: dict[str, Json] = {
@@ -112,6 +118,8 @@ def decode(line: bytes) -> Operation | None:
     if not all(isinstance(text, str) and text for text in texts) or type(at) is not int or not 0 <= at < _YEAR_9999:
         raise ValueError("It lacks op, reviewer, run, kind or utc_ms.")
     op, reviewer, run, kind = cast("list[str]", texts)
+    if not is_reviewer(reviewer):
+        raise ValueError("Its reviewer has no name that can be used.")
     step, place, data = value.get("step"), value.get("range"), value.get("data", {})
     if not isinstance(step, str | None) or not isinstance(place, dict | None) or not isinstance(data, dict):
         raise ValueError("Its step, range or data are of another kind.")

@@ -7,12 +7,17 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from gistpoint.sessions.reviews.keys import StepKey, TextRange
-from gistpoint.sessions.reviews.operations import ExcludeReason, Kind, Operation, Verdict
+from gistpoint.sessions.reviews.operations import (
+    LONGEST_NAME,
+    ExcludeReason,
+    Kind,
+    Operation,
+    Verdict,
+    is_reviewer,
+)
 from gistpoint.sessions.reviews.state import Review
 from gistpoint.sessions.reviews.store import ReviewError, ReviewStore
 from gistpoint.sessions.runs.model import Json
-
-_LONGEST_NAME = 60
 
 
 @dataclass(slots=True)
@@ -24,10 +29,10 @@ class Reviewer:
 
     def __post_init__(self) -> None:
         self.name = self.name.strip()
-        if not self.name or len(self.name) > _LONGEST_NAME or not self.name.isprintable():
+        if not is_reviewer(self.name):
             raise ReviewError(
                 "The reviewer has no name that can be used.",
-                hint=f"Take a pseudonym of at most {_LONGEST_NAME} characters.",
+                hint=f"Take a pseudonym of at most {LONGEST_NAME} characters.",
             )
 
     def review(self, run: str) -> Review:

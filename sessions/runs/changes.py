@@ -21,7 +21,7 @@ from gistpoint.sessions.runs.commands import (
 )
 from gistpoint.sessions.runs.model import Call, Edit, Json, Step, StepKind
 
-_WINDOW = re.compile(r"\[File: ([^\n]+) \((\d{1,9}) lines total\)\]")
+_WINDOW = re.compile(r"\[File: ([^\n]{1,500}) \((\d{1,9}) lines total\)\]")
 _OF_WINDOW = frozenset({"edit", "create", "insert"})
 _REPLACED = re.compile(r"Text replaced|Replaced \d+ occurrences")
 _EDIT_LINES = re.compile(r"edit (\d{1,9}):(\d{1,9})\n(.*?)\n?end_of_edit", re.DOTALL)

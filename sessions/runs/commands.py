@@ -6,6 +6,7 @@ import re
 import shlex
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 
 from gistpoint.sessions.runs.model import Call, Json
 
@@ -105,7 +106,8 @@ def _int(value: Json) -> int | None:
     return value if isinstance(value, int) and not isinstance(value, bool) else None
 
 
-def pipelines(command: str) -> list[list[list[str]]]:
+@lru_cache(maxsize=32)
+def pipelines(command: str) -> tuple[tuple[tuple[str, ...], ...], ...]:
     """Split a shell command line into pipelines, each into commands, each into words; here-documents are left out."""
     lexer = shlex.shlex(_without_heredocs(command[:_LONGEST]), posix=True, punctuation_chars="|&;\n")
     lexer.whitespace = " \t\r"
@@ -123,8 +125,8 @@ def pipelines(command: str) -> list[list[list[str]]]:
             found[-1][-1].append(word)
         else:
             found.append([[]])
-    filled = ([words for words in pipeline if words] for pipeline in found)
-    return [pipeline for pipeline in filled if pipeline]
+    filled = (tuple(tuple(words) for words in pipeline if words) for pipeline in found)
+    return tuple(pipeline for pipeline in filled if pipeline)
 
 
 def _without_heredocs(command: str) -> str:
@@ -155,7 +157,7 @@ def _shell_looks(command: str) -> Iterator[Look]:
                 yield _piped(word, pipeline)
 
 
-def _piped(path: str, pipeline: list[list[str]]) -> Look:
+def _piped(path: str, pipeline: tuple[tuple[str, ...], ...]) -> Look:
     """Return what a pipeline shows of a file; a part that can't be told is named by its command."""
     *_, last = pipeline
     plain = all(words[0] in ("cat", "nl") for words in pipeline[:-1])
@@ -175,21 +177,28 @@ def _is_path(word: str) -> bool:
     return not word.startswith(("-", ">", "<")) and ("/" in word or "." in word) and not set(word) & set("*?$(){}\\ ")
 
 
-_WRITTEN = re.compile(
-    r"(?:^|&&|;)[ \t]*cat\s+(?:(?:>\s*(?P<to>[^\s;&|<>]+)\s*<<-?\s*|<<-?\s*)(?P<q>['\"]?)(?P<end>\w+)(?P=q)"
-    r"(?:\s*>\s*(?P<after>[^\s;&|<>]+))?)[ \t]*\n(?P<body>.*?)^(?P=end)[ \t]*$",
-    re.MULTILINE | re.DOTALL,
+_CAT = re.compile(
+    r"(?:^|&&|;)[ \t]*cat[ \t]+(?:>[ \t]*(?P<to>[^\s;&|<>]{1,1000})[ \t]*)?"
+    r"<<-?[ \t]*(?P<q>['\"]?)(?P<end>\w{1,80})(?P=q)[ \t]*(?:>[ \t]*(?P<after>[^\s;&|<>]{1,1000}))?[ \t]*$"
 )
 
 
 def written_files(command: str) -> tuple[tuple[str, str], ...]:
-    """Return path and text of the files that a command writes whole by `cat > FILE << 'END'`, quoted ends only."""
-    found = []
-    for match in _WRITTEN.finditer(command):
-        path = match["to"] or match["after"]
-        # Without quotes the shell replaces what stands behind $ and `.
-        if path and (match["q"] or not set(match["body"]) & set("$`\\")):
-            found.append((path, match["body"]))
+    """Return path and text of the files that a command writes whole by `cat > FILE << 'END'`."""
+    found: list[tuple[str, str]] = []
+    opened: re.Match[str] | None = None
+    body: list[str] = []
+    for line in command.split("\n"):
+        if opened is None:
+            opened, body = _CAT.search(line[-_LONGEST:]), []
+        elif line.rstrip() != opened["end"]:
+            body.append(line)
+        else:
+            path, text = opened["to"] or opened["after"], "".join(f"{kept}\n" for kept in body)
+            # Without quotes the shell replaces what stands behind $, ` and a backslash.
+            if path and (opened["q"] or not set(text) & set("$`\\")):
+                found.append((path, text))
+            opened = None
     return tuple(found)
 
 
@@ -213,7 +222,7 @@ def restored_paths(command: str) -> tuple[str, ...]:
     for words in (words for pipeline in pipelines(command) for words in pipeline):
         if words[0] != "git" or len(words) < 2:
             continue
-        if (words[1:2] == ["reset"] and "--hard" in words) or words[1:] == ["stash"]:
+        if (words[1] == "reset" and "--hard" in words) or words[1:] == ("stash",):
             found.append("")
         elif words[1] in _RESTORING and not {"-b", "-B", "--staged"} & set(words):
             named = words[words.index("--") + 1 :] if "--" in words else [w for w in words[2:] if _is_file_name(w)]

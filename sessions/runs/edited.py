@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from contextlib import suppress
+from dataclasses import dataclass
 
 from gistpoint.core.attempts.state import Replacement
 from gistpoint.core.code.errors import CodeError
@@ -37,6 +37,14 @@ class NotAppliedError(Exception):
         self.is_wrong = is_wrong
 
 
+@dataclass(frozen=True, slots=True)
+class FileState:
+    """A file at a step: whether it differs from the start, and then its bytes, None where it is gone."""
+
+    differs: bool
+    data: bytes | None = None
+
+
 class EditedTree:
     """Files by their path from the root of the repository; what is not known of them is not made up."""
 
@@ -45,10 +53,16 @@ class EditedTree:
         self._files: dict[str, bytes | None] = {}
         self._before: dict[str, list[bytes | None]] = {}
         self._roots: list[str] = []
+        self._touched: set[str] = set()
 
-    def changed(self) -> Mapping[str, bytes | None]:
-        """Return the files that are not as they were at the start; None for those that are gone."""
-        return {path: data for path, data in self._files.items() if data != self.original(path)}
+    def take_touched(self) -> dict[str, FileState]:
+        """Return the files that changed since this was last asked."""
+        touched, self._touched = self._touched, set()
+        return {path: self._state(path) for path in touched}
+
+    def _state(self, path: str) -> FileState:
+        known = path in self._files and self._files[path] != self.original(path)
+        return FileState(known, self._files.get(path))
 
     def original(self, path: str) -> bytes | None:
         """Return a file as it was at the start; None where there was none, or nobody knows."""
@@ -61,6 +75,7 @@ class EditedTree:
 
     def reset(self) -> None:
         """Go back to the start."""
+        self._touched.update(self._files)
         self._files.clear()
         self._before.clear()
 
@@ -72,8 +87,6 @@ class EditedTree:
 
     def apply(self, change: Change) -> None:
         """Apply a change. Raises `NotAppliedError`, the files as they were, where that can't be done."""
-        if self._is_outside(change):
-            return
         if isinstance(change, Untold):
             where = change.path or "Something"
             raise NotAppliedError(f"{where} was edited in a way that the record does not tell.", is_wrong=True)
@@ -86,7 +99,7 @@ class EditedTree:
             return
         after = self.original(path) if isinstance(change, Restored) else self._after(path, change)
         self._before.setdefault(path, []).append(self._content(path))
-        self._files[path] = after
+        self._set(path, after)
 
     def patch_from_start(self, diff: FileDiff) -> None:
         """Apply a diff against the file at the start. Raises `NotAppliedError` where it does not fit."""
@@ -95,9 +108,13 @@ class EditedTree:
         before = self.original(old) if old else b""
         if before is None:
             raise NotAppliedError(f"{old} is not in the tree.", is_wrong=True)
-        self._files[path] = None if diff.new_path is None else _patched(path, before, diff)
+        self._set(path, None if diff.new_path is None else _patched(path, before, diff))
         if old and old != path:
-            self._files[old] = None
+            self._set(old, None)
+
+    def _set(self, path: str, data: bytes | None) -> None:
+        self._files[path] = data
+        self._touched.add(path)
 
     def _content(self, path: str) -> bytes | None:
         return self._files[path] if path in self._files else self.original(path)
@@ -140,7 +157,7 @@ class EditedTree:
         states = self._before.get(path)
         if not states:
             raise NotAppliedError(f"An edit of {path} was undone that is not known.", is_wrong=True)
-        self._files[path] = states.pop()
+        self._set(path, states.pop())
 
     def place(self, recorded: str) -> str:
         """Return where in the repository a recorded path leads, itself where that can't be told."""
@@ -170,7 +187,7 @@ class EditedTree:
                         return rest
         return joined
 
-    def _is_outside(self, change: Change) -> bool:
+    def is_outside(self, change: Change) -> bool:
         """Whether a file is none of the repository's: in a folder of the system, and below no known root."""
         path = change.path
         if not path.startswith("/") or path.split("/")[1] not in _SYSTEM:

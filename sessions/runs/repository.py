@@ -23,7 +23,7 @@ from gistpoint.sessions.runs.changes import (
     window_path,
 )
 from gistpoint.sessions.runs.commands import looks_of
-from gistpoint.sessions.runs.edited import EditedTree, NotAppliedError
+from gistpoint.sessions.runs.edited import EditedTree, FileState, NotAppliedError
 from gistpoint.sessions.runs.model import CutText, Step
 from gistpoint.sessions.runs.successive import between
 
@@ -63,11 +63,17 @@ class RepositoryState:
 
 @dataclass(frozen=True, slots=True)
 class _Point:
+    """Where something changed; lists are shared with other points, of which the first `..._count` items count."""
+
     step: int
     badge: Badge
-    files: Mapping[str, bytes | None]
-    parts: tuple[FileDiff, ...]
-    problems: tuple[str, ...]
+    parts: list[FileDiff]
+    parts_count: int
+    problems_count: int
+
+    @property
+    def known_parts(self) -> tuple[FileDiff, ...]:
+        return tuple(self.parts[: self.parts_count])
 
 
 class RepositoryHistory:
@@ -84,8 +90,9 @@ class RepositoryHistory:
         self._parts: list[FileDiff] = []
         self._problems: list[str] = []
         self._badge = Badge.FROM_EDITS
-        self._points: list[_Point] = [_Point(-1, Badge.FROM_EDITS, {}, (), ())]
-        self._executed: dict[int, _Point] = {}
+        self._points: list[_Point] = [_Point(-1, Badge.FROM_EDITS, self._parts, 0, 0)]
+        self._versions: dict[str, list[tuple[int, FileState]]] = {}
+        self._executed: dict[int, Mapping[str, bytes | None]] = {}
         self._recorded: str | None = None
         self._fed = 0
 
@@ -116,38 +123,56 @@ class RepositoryHistory:
 
     def put(self, step: int, files: Mapping[str, bytes | None]) -> None:
         """Take the files that differ from the start after a step that was executed again; None for deleted ones."""
-        self._executed[step] = _Point(step, Badge.RE_EXECUTED, dict(files), (), ())
+        self._executed[step] = dict(files)
 
     def at(self, step: int) -> RepositoryState:
         """Return the repository after a step. Raises IndexError for one that was not fed."""
         if not 0 <= step < self._fed:
             raise IndexError(step)
-        place = bisect_right(self._points, step, key=lambda point: point.step) - 1
-        point = self._points[place]
-        before = self._points[place - 1] if point.step == step and place else point
+        point = self._point(step)
+        files, before = self._files(step), self._files(step - 1)
+        badge, parts, new_parts = point.badge, point.known_parts, self._new_parts(step, point)
+        problems = tuple(self._problems[: point.problems_count])
         if step in self._executed:
-            before = self._executed.get(step - 1, before)
-            point = self._executed[step]
-        known = {path: data for path, data in point.files.items() if data is not None}
-        deleted = frozenset(path for path, data in point.files.items() if data is None)
+            badge, parts, new_parts, problems = Badge.RE_EXECUTED, (), (), ()
+        known = {path: data for path, data in files.items() if data is not None}
+        deleted = frozenset(path for path, data in files.items() if data is None)
         tree = None
         if self._tree is not None:
             tree = self._tree.with_files({**known, **dict.fromkeys(deleted, b"")})
         return RepositoryState(
             step,
-            point.badge,
-            self._whole({}, point.files) + point.parts,
-            self._whole(before.files, point.files) + self._new_parts(before, point),
+            badge,
+            self._whole({}, files) + parts,
+            self._whole(before, files) + new_parts,
             tree,
             known,
             deleted,
-            point.problems,
+            problems,
         )
 
-    def _new_parts(self, before: _Point, point: _Point) -> tuple[FileDiff, ...]:
+    def _point(self, step: int) -> _Point:
+        return self._points[bisect_right(self._points, step, key=lambda point: point.step) - 1]
+
+    def _files(self, step: int) -> Mapping[str, bytes | None]:
+        """Return the files that differ from the start after a step."""
+        if step in self._executed:
+            return self._executed[step]
+        found: dict[str, bytes | None] = {}
+        for path, versions in self._versions.items():
+            place = bisect_right(versions, step, key=lambda version: version[0]) - 1
+            if place >= 0 and versions[place][1].differs:
+                found[path] = versions[place][1].data
+        return found
+
+    def _new_parts(self, step: int, point: _Point) -> tuple[FileDiff, ...]:
+        before = self._point(step - 1)
+        if before is point:
+            return ()
         if point.badge is not Badge.RECORDED or before.badge is not Badge.RECORDED:
-            return tuple(part for part in point.parts if part not in before.parts)
-        old, new = ({part.path: part for part in place.parts} for place in (before, point))
+            same = before.parts is point.parts
+            return point.known_parts[before.parts_count if same else 0 :]
+        old, new = ({part.path: part for part in place.known_parts} for place in (before, point))
         changes = (between(old.get(path), new.get(path)) for path in sorted(old.keys() | new.keys()))
         return tuple(change for change in changes if change is not None)
 
@@ -193,6 +218,8 @@ class RepositoryHistory:
             self._problem(index, str(error))
 
     def _follow(self, index: int, change: Change) -> None:
+        if self._edited.is_outside(change):
+            return
         if self._badge is Badge.RECORDED:
             self._badge = Badge.FROM_EDITS
         if isinstance(change, Restored):
@@ -214,8 +241,9 @@ class RepositoryHistory:
     def _note(self, index: int) -> None:
         if self._points[-1].step == index:
             self._points.pop()
-        point = _Point(index, self._badge, self._edited.changed(), tuple(self._parts), tuple(self._problems))
-        self._points.append(point)
+        self._points.append(_Point(index, self._badge, self._parts, len(self._parts), len(self._problems)))
+        for path, state in self._edited.take_touched().items():
+            self._versions.setdefault(path, []).append((index, state))
 
 
 def _is_diff(text: str) -> bool:

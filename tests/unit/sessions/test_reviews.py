@@ -117,6 +117,7 @@ def test_lines_that_are_no_operations_are_told_and_kept(tmp_path: Path) -> None:
     operation = reviewer.label(RUN, "wasted", StepKey(1))
     path = reviewer.store.path_of("r1")
     bad = [b"[" * 100_000, b"[]", b"{}", b'{"op":1}', b'{"format":"gistpoint.reviews","version":2}', b"\xff\xfe"]
+    bad += [encode(operation).replace(b'"r1"', name)[:-1] for name in (b'"\\ud800"', b'" "', b'"' + b"x" * 61 + b'"')]
     bad += [encode(operation)[:-2] + end for end in (b',"step":7}', b',"step":"x"}', b',"range":{"part":-1}}')]
     path.write_bytes(path.read_bytes() + b"\n".join(bad) + b"\n")
     kept = path.read_bytes()
@@ -328,6 +329,18 @@ def test_keys_of_runs_are_their_own_and_stay_when_files_move_and_grow(tmp_path: 
 
 def _by_format(made: list[Made], format: str) -> Made:
     return next(item for item in made if item.format == format)
+
+
+def test_ids_of_runs_may_be_anything(tmp_path: Path) -> None:
+    for number, id in enumerate(("\ud800", "x" * 10_000, "../#%\n")):
+        line = {"type": "user", "sessionId": id, "uuid": "1", "parentUuid": None, "message": {"role": "user"}}
+        path = tmp_path / f"{number}.jsonl"
+        path.write_text(json.dumps(line) + "\n")
+        key = run_key(open_run(path))
+        assert key.startswith("claude-code:")
+        assert len(key) < 150
+        assert key.isascii()
+        assert key.isprintable()
 
 
 def test_runs_with_one_system_prompt_have_different_keys(tmp_path: Path) -> None:
