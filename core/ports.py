@@ -70,6 +70,12 @@ class RunRequest:
     deselect: tuple[str, ...] = ()
     expected: frozenset[str] | None = None
     """The ids that must be collected, no more and no fewer; None where they are not known yet."""
+    first: tuple[str, ...] = ()
+    """Ids to run before all others, in this order, so that what is wanted is known soonest; the rest follows."""
+    backwards: bool = False
+    """Run in the opposite order."""
+    hash_seed: int = 0
+    """How the interpreter orders what has no order (`PYTHONHASHSEED`)."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,22 +7,50 @@ import json
 import platform
 import uuid
 from collections.abc import Callable, Mapping
+from functools import partial
+from importlib import metadata
 from pathlib import Path
 
 from gistpoint.core.errors import SandboxUnavailableError
 from gistpoint.sandbox.backends.base import Backend
 
 UNSANDBOXED = "plain"
+_GROUP = "gistpoint.backends"
 _CONSENT = "unsandboxed-consent.json"
 _FORMAT = {"format": "gistpoint-consent", "version": 1}
 
 
 def builtin_backends() -> Mapping[str, Callable[[], Backend]]:
-    """Return the backends that come with gistpoint, strongest first, as functions that make them."""
+    """Return the backends that come with gistpoint, as functions that make them, in the order of choice.
+
+    Docker is used where bubblewrap does not work, or when asked for; Landlock, which promises less, after both.
+    """
     from gistpoint.sandbox.backends.bubblewrap import BubblewrapBackend
+    from gistpoint.sandbox.backends.docker.backend import DockerBackend
+    from gistpoint.sandbox.backends.landlock import LandlockBackend
     from gistpoint.sandbox.backends.plain import PlainBackend
 
-    return {"bwrap": BubblewrapBackend, UNSANDBOXED: PlainBackend}
+    return {
+        "bwrap": BubblewrapBackend,
+        "docker": DockerBackend,
+        "landlock": LandlockBackend,
+        UNSANDBOXED: PlainBackend,
+    }
+
+
+def installed_backends() -> Mapping[str, Callable[[], Backend]]:
+    """Return the backends of other packages in gistpoint's own environment: entry points of `gistpoint.backends`.
+
+    They are used when they are asked for by name, never by themselves, and none takes the place of a built-in one.
+    """
+    builtin = builtin_backends()
+    points = [point for point in metadata.entry_points(group=_GROUP) if point.name not in builtin]
+    return {point.name: partial(_load, point) for point in points}
+
+
+def _load(point: metadata.EntryPoint) -> Backend:
+    made: Backend = point.load()()
+    return made
 
 
 def choose(
@@ -38,7 +66,7 @@ def choose(
     """
     available = backends if backends is not None else builtin_backends()
     if requested is not None:
-        return _requested(requested, available, consented)
+        return _requested(requested, available if backends is not None else _every_backend(), consented)
     complaints = []
     for name, make in available.items():
         if name == UNSANDBOXED:
@@ -54,6 +82,10 @@ def choose(
         "No isolation works on this machine: " + " ".join(complaints),
         hint="With --allow-unsandboxed the code runs with your own rights, which is safe only for code you trust.",
     )
+
+
+def _every_backend() -> Mapping[str, Callable[[], Backend]]:
+    return {**builtin_backends(), **installed_backends()}
 
 
 def _requested(name: str, available: Mapping[str, Callable[[], Backend]], consented: bool) -> Backend:

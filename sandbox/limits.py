@@ -29,6 +29,11 @@ class Limits:
     """How much may come over the result pipe; more stops the run."""
     result_line: int = _MIB
 
+    @property
+    def disk(self) -> int:
+        """How much the files of a run may hold, all places together."""
+        return self.workspace + self.temporary
+
     def record(self) -> Mapping[str, int]:
         """Return the limits as they are written into a result."""
         return asdict(self)

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from gistpoint.sandbox.limits import Limits
 
 _TICK_S = 0.05
-_MEMORY_TICK_S = 0.1
+_WATCH_TICK_S = 0.1
 _READ = 1 << 16
 _DRAIN_S = 5.0
 _READY = b'{"e":"ready"}'
@@ -81,16 +81,30 @@ class Lines:
             self._rest.clear()
 
 
+@dataclass
+class ResultPipe:
+    """Both ends of a pipe; the writing one is closed here as soon as the child has it."""
+
+    reading: int
+    writing: int
+    _open: bool = True
+
+    def close_writing(self) -> None:
+        """Close the writing end, once: its number may belong to somebody else soon after."""
+        if self._open:
+            self._open = False
+            os.close(self.writing)
+
+
 @contextlib.contextmanager
-def result_pipe() -> Iterator[tuple[int, int]]:
+def result_pipe() -> Iterator[ResultPipe]:
     """Open a pipe and close what is left of it."""
-    reading, writing = os.pipe()
+    pipe = ResultPipe(*os.pipe())
     try:
-        yield reading, writing
+        yield pipe
     finally:
-        for fd in (reading, writing):
-            with contextlib.suppress(OSError):
-                os.close(fd)
+        pipe.close_writing()
+        os.close(pipe.reading)
 
 
 def follow(
@@ -102,13 +116,17 @@ def follow(
     on_line: Callable[[bytes], None],
     cancel: CancelToken | None,
     kill: Callable[[], None],
+    watch: Callable[[], Stop | None] | None = None,
 ) -> Ended:
-    """Read until `process` ends by itself or has to be stopped with `kill`, which must end all of its children too."""
+    """Read until `process` ends by itself or has to be stopped with `kill`, which must end all of its children too.
+
+    `watch` is asked every tenth of a second whether there is another reason to stop.
+    """
     began = time.monotonic()
     lines, tail = Lines(limits, on_line), Tail(limits.output)
     stop = Stop.EXITED
     try:
-        stop = _pump(process, results_fd, lines, tail, began + timeout_s, limits, cancel)
+        stop = _pump(process, results_fd, lines, tail, began + timeout_s, limits, cancel, watch)
     finally:
         if stop is not Stop.EXITED or process.poll() is None:
             kill()
@@ -127,12 +145,12 @@ def _pump(
     deadline: float,
     limits: Limits,
     cancel: CancelToken | None,
+    watch: Callable[[], Stop | None] | None,
 ) -> Stop:
     assert process.stdout is not None
     output_fd = process.stdout.fileno()
     sinks: dict[int, Callable[[bytes], None]] = {results_fd: lines.add, output_fd: tail.add}
-    watching = memory.can_watch()
-    next_look = time.monotonic() + _MEMORY_TICK_S
+    next_look = time.monotonic() + _WATCH_TICK_S
     gone_at: float | None = None
     with selectors.DefaultSelector() as selector:
         for fd in sinks:
@@ -154,11 +172,18 @@ def _pump(
                 continue
             if now > deadline:
                 return Stop.TIMED_OUT
-            if watching and now >= next_look:
-                next_look = now + _MEMORY_TICK_S
-                if memory.memory_of_tree(process.pid, limits.memory) > limits.memory:
-                    return Stop.OUT_OF_MEMORY
+            if now >= next_look:
+                next_look = now + _WATCH_TICK_S
+                reason = _look(process.pid, limits, watch)
+                if reason is not None:
+                    return reason
     return _wait(process, deadline, cancel)
+
+
+def _look(pid: int, limits: Limits, watch: Callable[[], Stop | None] | None) -> Stop | None:
+    if memory.can_watch() and memory.memory_of_tree(pid, limits.memory) > limits.memory:
+        return Stop.OUT_OF_MEMORY
+    return watch() if watch is not None else None
 
 
 def _wait(process: subprocess.Popen[bytes], deadline: float, cancel: CancelToken | None) -> Stop:

@@ -29,25 +29,43 @@ def run_folder() -> Iterator[Path]:
         os.close(held)
 
 
+def leftovers() -> tuple[Path, ...]:
+    """Return the folders of runs whose program is gone, as their lock tells."""
+    found = []
+    for folder, held in _unlocked():
+        os.close(held)
+        found.append(folder)
+    return tuple(found)
+
+
 def remove_leftovers() -> int:
-    """Remove the folders of runs whose program is gone, as their lock tells, and return how many there were.
+    """Remove the folders of runs whose program is gone, and return how many there were."""
+    removed = 0
+    for folder, held in _unlocked():
+        _remove(folder)
+        os.close(held)
+        removed += 1
+    return removed
+
+
+def _unlocked() -> Iterator[tuple[Path, int]]:
+    """Yield folders that nobody holds, locked by us, with the descriptor of the lock.
 
     Folders younger than a minute are left alone: they may be about to be locked.
     """
-    removed = 0
     for folder in Path(tempfile.gettempdir()).glob(f"{_PREFIX}*"):
-        with contextlib.suppress(OSError):
+        held = -1
+        try:
             stat = folder.lstat()
             if stat.st_uid != os.geteuid() or time.time() - stat.st_mtime < _YOUNG_S:
                 continue
             held = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
-            try:
-                fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                _remove(folder)
-                removed += 1
-            finally:
+            fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            if held >= 0:
                 os.close(held)
-    return removed
+            continue
+        yield folder, held
 
 
 def _remove(folder: Path) -> None:

@@ -28,6 +28,7 @@ _STOPPED = {
     Stop.TIMED_OUT: (RunStatus.TIMED_OUT, "The run was stopped at its time limit of {timeout:g} s."),
     Stop.CANCELLED: (RunStatus.CANCELLED, "The run was stopped at your request."),
     Stop.OUT_OF_MEMORY: (RunStatus.OUT_OF_MEMORY, "The run was stopped at its memory limit of {memory} MiB."),
+    Stop.TOO_MUCH_DISK: (RunStatus.CRASHED, "The run was stopped at its limit of {disk} MiB of files."),
     Stop.TOO_MANY_RESULTS: (RunStatus.INVALID, "The run wrote more on its result pipe than any suite would."),
     Stop.NOT_STARTED: (RunStatus.INFRASTRUCTURE, "The isolation could not be started; its output says why."),
 }
@@ -99,7 +100,7 @@ class SuiteRunner:
         write_control(control, request)
 
         def invocation(places: Places) -> Invocation:
-            return invoke_pytest(places, request.environment)
+            return invoke_pytest(places, request.environment, request.hash_seed)
 
         transcript = Transcript()
 
@@ -127,8 +128,9 @@ class SuiteRunner:
             conclusion = transcript.conclude(ended.exit_code, request.expected)
         else:
             status, reason = _STOPPED[ended.stop]
-            memory = self._limits.memory >> 20
-            conclusion = Conclusion(status, reason.format(timeout=request.timeout_s, memory=memory))
+            memory, disk = self._limits.memory >> 20, self._limits.disk >> 20
+            usual = reason.format(timeout=request.timeout_s, memory=memory, disk=disk)
+            conclusion = Conclusion(status, ended.reason or usual)
         finished = conclusion.status is RunStatus.FINISHED
         return SuiteReport(
             status=conclusion.status,
@@ -153,6 +155,8 @@ def write_control(folder: Path, request: RunRequest) -> None:
         "sentinels": sentinels,
         "select": request.select,
         "deselect": request.deselect,
+        "first": request.first,
+        "backwards": request.backwards,
         "ids_in_arguments": any("::" in argument for argument in request.environment.pytest_args),
     }
     (folder / "run.json").write_text(json.dumps(order), "utf-8")
@@ -162,7 +166,7 @@ def write_control(folder: Path, request: RunRequest) -> None:
         path.chmod(0o755 if path.is_dir() else 0o644)
 
 
-def invoke_pytest(places: Places, pins: EnvironmentPins) -> Invocation:
+def invoke_pytest(places: Places, pins: EnvironmentPins, hash_seed: int = 0) -> Invocation:
     """Return the command line and the whole environment of pytest for one run."""
     control = places.folders["control"]
     roots = [posixpath.normpath(f"{places.workspace}/{root}") for root in pins.import_roots]
@@ -180,7 +184,7 @@ def invoke_pytest(places: Places, pins: EnvironmentPins) -> Invocation:
         "TZ": "UTC",
         "COLUMNS": "120",
         "PYTHONPATH": os.pathsep.join((control, *roots, f"{control}/metadata")),
-        "PYTHONHASHSEED": "0",
+        "PYTHONHASHSEED": str(hash_seed),
         "PYTHONDONTWRITEBYTECODE": "1",
         "PYTHONNOUSERSITE": "1",
         "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1",

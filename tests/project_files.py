@@ -10,8 +10,8 @@ from typing import Any
 
 ROOT = Path(__file__).parents[1]
 TOPS = ("core", "sandbox", "sessions", "tui")
-LIBRARY = "core/demo/library/"
-"""The demo's library is data: its files are no modules of ours."""
+DATA = ("core/demo/library/", "sandbox/attacks/escapes/", "sandbox/attacks/reports/")
+"""The demo's library and the attacks are data: their files are no modules of ours."""
 
 
 @cache
@@ -35,7 +35,7 @@ def tracked() -> tuple[str, ...]:
 def source_files(*tops: str) -> list[str]:
     """Paths of our modules, relative to the root, sorted."""
     found = [path.relative_to(ROOT).as_posix() for top in tops or TOPS for path in (ROOT / top).rglob("*.py")]
-    return sorted(path for path in found if not path.startswith(LIBRARY) and "__pycache__" not in path)
+    return sorted(path for path in found if not path.startswith(DATA) and "__pycache__" not in path)
 
 
 def module_name(path: str) -> str:

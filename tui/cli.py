@@ -21,7 +21,9 @@ if TYPE_CHECKING:
     from gistpoint.tui.services import Services
 
 DONE, NEGATIVE, MISTAKE = 0, 1, 2
-"""Exit codes: done; a negative verdict (not solved, check failed, no task); a mistake of the user's."""
+"""Exit codes: done; a negative verdict (not solved, check failed, no task, no match); a mistake of the user's."""
+
+_RUN = "a file, FILE#ID for one of several runs in it, or the id of an attempt"
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -61,6 +63,7 @@ def build_services(options: argparse.Namespace, *, role: Role | None = None) -> 
     from gistpoint.sessions.attempts import AttemptStore
     from gistpoint.sessions.tasks import TaskStore
     from gistpoint.tui.commands.consent import Consent
+    from gistpoint.tui.runners import Runners
     from gistpoint.tui.services import Services
 
     locations, clock, consent = Locations.of_user(), SystemTime(), Consent()
@@ -69,8 +72,13 @@ def build_services(options: argparse.Namespace, *, role: Role | None = None) -> 
         participant=getattr(options, "participant", "") or "",
     )
 
+    runners = Runners(lambda demo, ask: build_runner(options, demo=demo, ask=ask))
+
     def runner_for(task: Task) -> Runner:
-        return build_runner(options, demo=is_our_demo(task, locations), ask=consent.ask)
+        return runners.get(is_our_demo(task, locations), consent.ask)
+
+    def prepare(task: Task) -> None:
+        runners.prepare(is_our_demo(task, locations))
 
     return Services(
         locations=locations,
@@ -78,6 +86,7 @@ def build_services(options: argparse.Namespace, *, role: Role | None = None) -> 
         attempts=AttemptStore(locations.attempts, clock, __version__),
         clock=clock,
         runner_for=runner_for,
+        prepare=prepare,
         enrolment=enrolment,
         consent=consent,
     )
@@ -97,10 +106,11 @@ def build_runner(
     from gistpoint.sandbox.environments import EnvironmentStore
     from gistpoint.sandbox.ladder import choose, has_consented, remember_consent
     from gistpoint.sandbox.testruns import SuiteRunner
+    from gistpoint.sandbox.wishes import wished_backend
     from gistpoint.tui.commands.consent import ask_consent
 
     locations = Locations.of_user()
-    requested = getattr(options, "sandbox", None)
+    requested = getattr(options, "sandbox", None) or wished_backend(locations.config)
     allowed = bool(getattr(options, "allow_unsandboxed", False))
     try:
         backend = choose(requested, consented=demo or allowed or has_consented(locations.config))
@@ -146,13 +156,36 @@ def parser() -> argparse.ArgumentParser:
 
     _task_commands(commands.add_parser("task", help="make, list, show and check tasks"))
     _attempt_commands(commands.add_parser("attempt", help="list and show attempts"))
+    _run_commands(commands)
 
     _review_commands(commands.add_parser("reviews", help="export, merge and compare what reviewers said about runs"))
-
+    _machine_commands(commands)
     paths = commands.add_parser("paths", help="print where gistpoint keeps things")
     paths.add_argument("--json", action="store_true", help="as JSON")
     paths.set_defaults(run=_command("paths", "paths"))
     return top
+
+
+def _machine_commands(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    doctor = commands.add_parser(
+        "doctor",
+        help="say which isolation works here, and what would mend the rest",
+        description="Tries each kind of isolation. Exit code 0 if one that isolates works, else 1; with --self-test "
+        "also 1 where an attack did not come out as promised.",
+    )
+    doctor.add_argument("--self-test", action="store_true", help="try the list of attacks against each that works")
+    doctor.add_argument("--sandbox", metavar="BACKEND", default=None, help="as if it were asked for")
+    doctor.add_argument("--json", action="store_true", help="as JSON")
+    doctor.set_defaults(run=_command("doctor", "doctor"))
+
+    cache = commands.add_parser("cache", help="list or clean what can be built again")
+    cache_commands = cache.add_subparsers(title="commands", metavar="COMMAND", required=True)
+    listing = cache_commands.add_parser("list", help="environments, images and leftovers, with their sizes")
+    listing.add_argument("--json", action="store_true", help="as JSON")
+    listing.set_defaults(run=_command("cache", "listing"))
+    clean = cache_commands.add_parser("clean", help="remove them; nothing of a task or an attempt is touched")
+    clean.add_argument("--json", action="store_true", help="as JSON")
+    clean.set_defaults(run=_command("cache", "clean"))
 
 
 def _task_commands(parser: argparse.ArgumentParser) -> None:
@@ -187,6 +220,18 @@ def _task_commands(parser: argparse.ArgumentParser) -> None:
     check.add_argument("--json", action="store_true", help="as JSON")
     _isolation(check)
     check.set_defaults(run=_command("tasks", "check"))
+
+    baseline = commands.add_parser(
+        "baseline",
+        help="record what the suite shows on another backend",
+        description="Runs the original three times and the corrupted tree once in the isolation asked for, and keeps "
+        "the result beside the task's other baselines. Ids that differ between backends are shown.",
+    )
+    baseline.add_argument("task", help="id or its beginning, a folder or a .tar.zst")
+    baseline.add_argument("--runs", type=int, default=3, metavar="N", help="of the original, three or more")
+    baseline.add_argument("--json", action="store_true", help="as JSON")
+    _isolation(baseline)
+    baseline.set_defaults(run=_command("baselines", "baseline"))
 
 
 def _attempt_commands(parser: argparse.ArgumentParser) -> None:
@@ -223,14 +268,72 @@ def _review_commands(parser: argparse.ArgumentParser) -> None:
     agreement.set_defaults(run=_command("reviews", "agree"))
 
 
+def _run_commands(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    runs = commands.add_parser("runs", help="list recorded runs, of people and agents, in any known format")
+    runs.add_argument("paths", metavar="PATH", nargs="+", help="a file, a folder or an archive")
+    runs.add_argument("--json", action="store_true", help="as JSON")
+    runs.set_defaults(run=_command("runs", "listing"))
+
+    show = commands.add_parser("show", help="print a recorded run, or one step of it")
+    show.add_argument("recorded", metavar="RUN", help=_RUN)
+    show.add_argument("--step", type=_counted, metavar="N", help="all of the step N, counted from 1")
+    show.add_argument("--json", action="store_true", help="the run, or the step, as ATIF")
+    show.set_defaults(run=_command("runs", "show"))
+
+    search = commands.add_parser(
+        "search",
+        help="search recorded runs",
+        description="Prints every match with its run and step. Case counts where the pattern has an upper-case letter.",
+    )
+    search.add_argument("pattern", metavar="PATTERN", help="a text, or with --regex a regular expression")
+    search.add_argument("paths", metavar="PATH", nargs="+", help="a file, a folder, an archive or FILE#ID")
+    search.add_argument("--regex", action="store_true", help="PATTERN is a regular expression")
+    search.add_argument(
+        "--scope", action="append", choices=["thought", "text", "call", "result", "diff"],
+        help="where to look, several times for several places (default: everywhere)",
+    )  # fmt: skip
+    search.add_argument("--json", action="store_true", help="as JSON")
+    search.set_defaults(run=_command("runs", "search"))
+
+    convert = commands.add_parser("convert", help="write a recorded run in another format")
+    convert.add_argument("recorded", metavar="RUN", help=_RUN)
+    convert.add_argument("--to", required=True, metavar="FORMAT", help="atif, chat, markdown, html or cast")
+    convert.add_argument("-o", "--output", metavar="FILE", help="where to (default: standard output)")
+    convert.set_defaults(run=_command("runs", "convert"))
+    _replay_command(commands)
+
+
+def _replay_command(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    replay = commands.add_parser(
+        "replay",
+        help="make the tool calls of a recorded run again, and compare",
+        description="Makes each recorded tool call again in a fresh workspace of the task. The exit code is 1 where "
+        "a result or the verdict differs, or a call could not run.",
+    )
+    replay.add_argument("recorded", metavar="RUN", help=_RUN)
+    replay.add_argument("--task", help="id or its beginning, a folder or a .tar.zst (default: the one it was made on)")
+    replay.add_argument("--json", action="store_true", help="as JSON")
+    _isolation(replay)
+    replay.set_defaults(run=_command("replay", "replay"))
+
+
 def _isolation(parser: argparse.ArgumentParser) -> None:
     group = parser.add_argument_group("isolation")
-    group.add_argument("--sandbox", metavar="BACKEND", default=None, help="bwrap or plain")
+    group.add_argument(
+        "--sandbox", metavar="BACKEND", default=None, help="bwrap, docker, landlock or plain; overrules config.toml"
+    )
     group.add_argument(
         "--allow-unsandboxed",
         action="store_true",
         help="where no isolation works, run the repository's code as yourself",
     )
+
+
+def _counted(text: str) -> int:
+    value = int(text)
+    if value < 1:
+        raise argparse.ArgumentTypeError("must be 1 or more")
+    return value
 
 
 def _positive(text: str) -> float:

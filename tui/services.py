@@ -27,6 +27,8 @@ class Services:
     runner_for: Callable[[Task], Runner]
     """Chooses the isolation and makes the runner. Raises `SandboxUnavailableError` where consent or a backend is
     missing; may take a while, and is called off the event loop."""
+    prepare: Callable[[Task], None] = lambda task: None
+    """Says that a runner for this task will be needed soon."""
     enrolment: Enrolment = field(default_factory=Enrolment)
     """What a new attempt is started as."""
     consent: Consent = field(default_factory=Consent)

@@ -326,7 +326,9 @@ class Attempt:
     ) -> ToolResult:
         persistent = self.task.mode is Mode.DISCOVERY
         tree = self._tree if persistent else with_replacement(self._base, submission.replacement)
-        judgement = self.judge.judge(tree, on_progress=on_progress, cancel=cancel)
+        before = [known for known in self.state.submissions if known.call_id != call.call_id]
+        failed = before[-1].failing if before else ()
+        judgement = self.judge.judge(tree, on_progress=on_progress, cancel=cancel, first=failed)
         self.judgements[call.call_id] = judgement
         self._append(EventType.TEST_RUN, test_run_data(call.call_id, judgement, self.task))
         score = {

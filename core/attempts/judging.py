@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
+from gistpoint.core.attempts.suspicion import suspicious_names
 from gistpoint.core.cancel import CancelToken
 from gistpoint.core.code.compare import same_behaviour_tree
 from gistpoint.core.code.errors import CodeError
 from gistpoint.core.code.index import index_source
+from gistpoint.core.generation.proof import repaired_tree
 from gistpoint.core.outcomes import RunStatus, SuiteReport
 from gistpoint.core.ports import Runner, RunProgress, RunRequest
 from gistpoint.core.scoring import Score, score, solved
@@ -29,6 +31,8 @@ class Judgement:
     solved: bool
     changed: tuple[str, ...]
     """Corrupted functions whose text differs from the corrupted one."""
+    suspicious: tuple[str, ...] = ()
+    """Names that the submission brought in and that reach for what judges it; such a pass was shown twice."""
 
     @property
     def counts(self) -> bool:
@@ -55,20 +59,59 @@ class Judge:
         *,
         on_progress: Callable[[RunProgress], None] | None = None,
         cancel: CancelToken | None = None,
+        first: tuple[str, ...] = (),
     ) -> Judgement:
-        """Run the whole suite on `tree`, whose tests are the original ones, and score it."""
+        """Run the whole suite on `tree`, whose tests are the original ones, and score it.
+
+        The ids in `first`, then those of F0, run before the rest where the baseline allows any order. A pass of a
+        submission with suspicious names counts only if the suite passes again backwards, as the original does.
+        """
         request = RunRequest(
             tree=tree,
             environment=self.task.environment,
             timeout_s=self.task.suite.timeout_s,
             deselect=self.task.suite.deselected,
             expected=self.baseline.collected,
+            first=self._order(first),
         )
         report = self.runner.run(request, on_progress=on_progress, cancel=cancel)
+        suspicious = suspicious_names(self._untouched(tree), tree)
+        if suspicious and score(self.baseline, report).all_pass:
+            report = self._confirmed(request, report, suspicious, cancel)
         changed = changed_targets(tree, self.answer.targets)
         result = score(self.baseline, report)
         names = [target.name for target in self.answer.targets]
-        return Judgement(report, result, solved(result, names, changed), changed)
+        return Judgement(report, result, solved(result, names, changed), changed, suspicious)
+
+    def _untouched(self, tree: SourceTree) -> SourceTree:
+        same = tree.tar == self.task.tree_path
+        return SourceTree(tree.tar, tree.members) if same else SourceTree.open(self.task.tree_path)
+
+    def _order(self, first: tuple[str, ...]) -> tuple[str, ...]:
+        baseline = self.baseline
+        if not baseline.any_order:
+            return ()
+        told = tuple(failure.id for failure in self.task.brief.failing)
+        wanted = (*first, *told, *sorted(baseline.failing))
+        return tuple(dict.fromkeys(id for id in wanted if id in baseline.failing or id in first))
+
+    def _confirmed(
+        self, request: RunRequest, report: SuiteReport, suspicious: tuple[str, ...], cancel: CancelToken | None
+    ) -> SuiteReport:
+        """Return `report` if another run, backwards and with another hash seed, agrees with it; else what it showed."""
+        again = replace(request, first=(), backwards=True, hash_seed=1)
+        second = self.runner.run(again, cancel=cancel)
+        if second.status is not RunStatus.FINISHED:
+            return second
+        lost = self.baseline.passed - second.passed
+        if lost:  # tests may depend on their order: only what the original passes backwards counts
+            original = repaired_tree(self._untouched(request.tree), self.answer.targets)
+            lost &= self.runner.run(replace(again, tree=original), cancel=cancel).passed
+        if not lost:
+            return report
+        reason = f"With {', '.join(suspicious[:5])} in the submission the suite was run again in the opposite order, "
+        reason += f"and {len(lost)} tests that had passed did not: {min(lost)}."
+        return replace(second, status=RunStatus.INVALID, reason=reason)
 
 
 def changed_targets(tree: SourceTree, targets: tuple[Target, ...]) -> tuple[str, ...]:
@@ -102,9 +145,11 @@ def test_run_data(call_id: str, judgement: Judgement, task: Task) -> dict[str, A
         "failing": sorted(score.failing) if score.valid else [],
         "failures": failures[:20],
         "seconds": round(report.seconds, 3),
+        "suspicious": list(judgement.suspicious),
         "backend": {
             "name": report.backend.name,
             "version": report.backend.version,
             "isolated": report.backend.isolated,
+            "limits": dict(report.backend.limits),
         },
     }

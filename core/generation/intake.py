@@ -90,6 +90,7 @@ def take_in(
     runner: Runner,
     *,
     runs: int = RUNS,
+    deselect: tuple[str, ...] = (),
     on_progress: OnMaking | None = None,
     cancel: CancelToken | None = None,
 ) -> Intake:
@@ -99,7 +100,8 @@ def take_in(
     """
     reports: list[SuiteReport] = []
     for number in range(1, runs + 1):
-        request = RunRequest(repository.tree, repository.environment, MAX_SUITE_SECONDS + _GRACE_SECONDS)
+        limit = MAX_SUITE_SECONDS + _GRACE_SECONDS
+        request = RunRequest(repository.tree, repository.environment, limit, deselect=deselect)
         report = run_step(runner, request, f"suite of the original, run {number} of {runs}", on_progress, cancel)
         _require_usable(report)
         reports.append(report)

@@ -82,6 +82,7 @@ def write_proven(
             passed=intake.passed,
             passed_corrupted=proof.passed_corrupted & intake.passed,
             seconds=round(intake.seconds, 2),
+            any_order=proof.any_order,
         )
         write_task(task, Answer(proof.targets, (baseline,), metrics or {}, provenance or {}))
         place = into / identity

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from gistpoint.core.cancel import CancelToken
 from gistpoint.core.code.index import index_source
@@ -24,6 +24,8 @@ class Proof:
     tree: SourceTree
     report: SuiteReport
     failing: frozenset[str]
+    any_order: bool = False
+    """Whether the original passes as well with the failing tests before all others."""
 
     @property
     def passed_corrupted(self) -> frozenset[str]:
@@ -94,4 +96,7 @@ def prove(
         raise NoTaskError(
             NoGood.BREAKS_COLLECTION, f"With {names} corrupted nothing but the collection of tests fails."
         )
-    return Proof(targets, tree, report, failing)
+    first = tuple(result.id for result in report.results.values() if result.id in failing)
+    step = "suite of the original, those tests first"
+    ordered = run_step(runner, replace(request, tree=intake.repository.tree, first=first), step, on_progress, cancel)
+    return Proof(targets, tree, report, failing, any_order=ordered.passed >= intake.passed)

@@ -254,6 +254,7 @@ def _baseline(path: Path) -> Baseline:
         passed=frozenset(fields.strings("passed")),
         passed_corrupted=frozenset(fields.strings("passed_corrupted")),
         seconds=fields.get("seconds", float),
+        any_order=fields.get("any_order", bool, False),
     )
 
 

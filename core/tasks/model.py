@@ -150,6 +150,8 @@ class Baseline:
     passed_corrupted: frozenset[str]
     """The ids that pass on the corrupted tree."""
     seconds: float = 0.0
+    any_order: bool = False
+    """Whether the original also passes with F0 before all other tests: only then may a run begin with them."""
 
     @property
     def failing(self) -> frozenset[str]:

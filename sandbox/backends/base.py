@@ -73,6 +73,7 @@ class Stop(StrEnum):
     TIMED_OUT = "timed_out"
     CANCELLED = "cancelled"
     OUT_OF_MEMORY = "out_of_memory"
+    TOO_MUCH_DISK = "too_much_disk"
     TOO_MANY_RESULTS = "too_many_results"
     NOT_STARTED = "not_started"
     """The isolation itself failed before the command began; `output` says how."""
@@ -86,6 +87,8 @@ class Ended:
     exit_code: int | None
     output: str
     seconds: float
+    reason: str = ""
+    """What the isolation says of a failure of its own, in a sentence or two; empty for the usual words."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,6 +100,8 @@ class Probe:
     why_not: str = ""
     mend: str = ""
     """The command or setting that would make it work."""
+    warning: str = ""
+    """What it does not keep although it works."""
 
 
 class Backend(Protocol):

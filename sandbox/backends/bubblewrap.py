@@ -22,10 +22,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from gistpoint.core.outcomes import BackendRecord
-from gistpoint.sandbox.backends.base import Command, Ended, Environment, Invocation, Places, Probe, Stop
+from gistpoint.sandbox.backends.base import Command, Ended, Invocation, Places, Probe, Stop
 from gistpoint.sandbox.backends.bwrapmounts import INSIDE, SHOWN, WORK, Plan, plan_mounts, stage
+from gistpoint.sandbox.backends.probing import probe_command
 from gistpoint.sandbox.backends.seccomp import filter_program
-from gistpoint.sandbox.interpreters import find_interpreter, own_version
+from gistpoint.sandbox.cgroups import Bound, Delegation, bounded, find_delegation
 from gistpoint.sandbox.limits import Limits
 from gistpoint.sandbox.process import follow, result_pipe
 
@@ -43,6 +44,7 @@ class BubblewrapBackend:
     def __init__(self, program: str | None = None) -> None:
         self._program = program or shutil.which("bwrap") or ""
         self._probe: Probe | None = None
+        self._delegated: Delegation | None = None
 
     def probe(self) -> Probe:
         """Run a trivial command with the settings of every run; the answer is kept."""
@@ -52,30 +54,38 @@ class BubblewrapBackend:
 
     def record(self, limits: Limits) -> BackendRecord:
         """Return the record of an isolated run."""
-        return BackendRecord(self.name, self._version(), isolated=True, limits=limits.record())
+        told = {**limits.record(), "memory_bound": "cgroup" if self._delegation() else "watchdog"}
+        return BackendRecord(self.name, self._version(), isolated=True, limits=told)
 
     def run(self, command: Command, *, on_line: Callable[[bytes], None], cancel: CancelToken | None = None) -> Ended:
         """Run `command` in fresh namespaces, which end with it."""
-        with result_pipe() as (reading, writing):
+        with result_pipe() as pipe, bounded(self._delegation(), command.limits) as bound:
             plan = Plan(stage() if os.geteuid() == 0 else None)
             try:
-                process = self._start(command, plan, writing)
+                process = self._start(command, plan, pipe.writing, bound)
             finally:
                 plan.close()
-            os.close(writing)
+            pipe.close_writing()
             with process:
                 ended = follow(
                     process,
-                    reading,
+                    pipe.reading,
                     timeout_s=command.timeout_s,
                     limits=command.limits,
                     on_line=on_line,
                     cancel=cancel,
                     kill=lambda: _kill(process),
                 )
+                if bound.was_hit():
+                    return replace(ended, stop=Stop.OUT_OF_MEMORY, exit_code=None)
                 return replace(ended, exit_code=_as_signal(ended.exit_code))
 
-    def _start(self, command: Command, plan: Plan, results: int) -> subprocess.Popen[bytes]:
+    def _delegation(self) -> Delegation:
+        if self._delegated is None:
+            self._delegated = find_delegation()
+        return self._delegated
+
+    def _start(self, command: Command, plan: Plan, results: int, bound: Bound) -> subprocess.Popen[bytes]:
         places = Places(
             workspace=f"{WORK}/repo",
             python=f"{SHOWN}/environment/bin/python",
@@ -99,11 +109,13 @@ class BubblewrapBackend:
             }
             arguments = [sys.executable, "-I", "-S", str(INSIDE / "private_mounts.py"), json.dumps(staging)]
         return subprocess.Popen(
-            arguments,
+            [*bound.prefix, *arguments],
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
-            env={},  # bubblewrap's own environment stays readable inside, as that of process 1
+            env=dict(
+                bound.environment or {}
+            ),  # bubblewrap's own environment stays readable inside, as that of process 1
             cwd="/",
             pass_fds=(results, *plan.descriptors),
             start_new_session=True,
@@ -134,7 +146,7 @@ class BubblewrapBackend:
             )
         version, token, lines = self._version(), os.urandom(8).hex().encode(), list[bytes]()
         with tempfile.TemporaryDirectory(prefix="gistpoint-probe-") as name:
-            ended = self.run(_probe_command(Path(name), token), on_line=lines.append)
+            ended = self.run(probe_command(Path(name), token), on_line=lines.append)
         if ended.stop is Stop.EXITED and ended.exit_code == 0 and lines == [token]:
             return Probe(works=True, version=version)
         complaint = (ended.output.strip().splitlines() or [f"it left with status {ended.exit_code}"])[-1]
@@ -159,24 +171,6 @@ def _order(limits: Limits, places: Places, invocation: Invocation) -> dict[str, 
         "supervise": False,
         "parent": 0,
     }
-
-
-def _probe_command(base: Path, token: bytes) -> Command:
-    base.chmod(0o755)
-    interpreter = find_interpreter(own_version())
-    tree, environment = base / "tree", base / "environment"
-    for folder in (tree, environment / "bin"):
-        folder.mkdir(parents=True)
-    (environment / "bin" / "python").symlink_to(interpreter.path)
-    (environment / "pyvenv.cfg").write_text(f"home = {interpreter.path.parent}\n")
-    code = "import os, sys, ctypes, ssl; os.write(int(sys.argv[1]), sys.argv[2].encode() + b'\\n')"
-
-    def invocation(places: Places) -> Invocation:
-        arguments = (places.python, "-I", "-c", code, str(places.results_fd), token.decode())
-        return Invocation(arguments, {"PATH": "/usr/bin:/bin"})
-
-    described = Environment(environment, interpreter.path, interpreter.prefix, interpreter.version)
-    return Command(tree, described, invocation, timeout_s=30.0)
 
 
 def _mend(complaint: str) -> str:

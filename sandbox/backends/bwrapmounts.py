@@ -8,20 +8,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from gistpoint.sandbox.backends.base import Command
+from gistpoint.sandbox.backends.hostprefixes import installed_below
 from gistpoint.sandbox.backends.seccomp import filter_program
 
 INSIDE = Path(__file__).parent.parent / "inside"
 SHOWN = "/gistpoint"
 WORK = "/sandbox"
-_HIDDEN = (
-    "lib/python*/site-packages",
-    "lib/python*/dist-packages",
-    "lib/python*/ensurepip/_bundled",
-    "local/lib/python*/site-packages",
-    "local/lib/python*/dist-packages",
-    "local/lib/python*/ensurepip/_bundled",
-    "share/python-wheels",
-)
 _ETC = ("ld.so.cache", "nsswitch.conf", "localtime", "mime.types", "alternatives")
 _ETC_WRITTEN = {
     "passwd": "root:x:0:0::/:/bin/sh\nsolver:x:1000:1000::/sandbox/home:/bin/sh\n",
@@ -106,11 +98,9 @@ def plan_mounts(plan: Plan, command: Command) -> None:
 
 def _hide(plan: Plan, prefix: Path) -> None:
     """Cover what is installed below `prefix`: a copy of the package under repair may be among it."""
-    for pattern in _HIDDEN:
-        for folder in sorted(prefix.glob(pattern)):
-            if folder.is_dir() and not folder.is_symlink():
-                path = str(folder)
-                plan.arguments += ["--perms", "0555", "--size", "4096", "--tmpfs", path, "--remount-ro", path]
+    for folder in installed_below(prefix):
+        path = str(folder)
+        plan.arguments += ["--perms", "0555", "--size", "4096", "--tmpfs", path, "--remount-ro", path]
 
 
 def stage() -> str:

@@ -46,6 +46,24 @@ _AARCH64 = {
     "kcmp": 272, "finit_module": 273, "bpf": 280, "userfaultfd": 282, "kexec_file_load": 294, **_SINCE_5,
 }  # fmt: skip
 
+# Where no namespace keeps the host's own out of reach: shared memory, semaphores and queues of System V and POSIX, and
+# other processes' priorities and limits. They outlive the run, or reach beyond it.
+_SHARED_X86_64 = {
+    "shmget": 29, "shmat": 30, "shmctl": 31, "semget": 64, "semop": 65, "semctl": 66, "msgget": 68, "msgsnd": 69,
+    "msgrcv": 70, "msgctl": 71, "semtimedop": 220, "setpriority": 141, "mq_open": 240, "mq_unlink": 241,
+    "ioprio_set": 251, "process_madvise": 440, "process_mrelease": 448,
+}  # fmt: skip
+_SHARED_AARCH64 = {
+    "ioprio_set": 30, "setpriority": 140, "mq_open": 180, "mq_unlink": 181, "msgget": 186, "msgctl": 187, "msgrcv": 188,
+    "msgsnd": 189, "semget": 190, "semctl": 191, "semtimedop": 192, "semop": 193, "shmget": 194, "shmctl": 195,
+    "shmat": 196, "process_madvise": 440, "process_mrelease": 448,
+}  # fmt: skip
+# Allowed on the caller itself, process 0, alone; by the argument that names the process.
+_ON_ITSELF_X86_64 = {302: _AT_FIRST, 203: _AT_FIRST, 142: _AT_FIRST, 144: _AT_FIRST, 314: _AT_FIRST}
+_ON_ITSELF_AARCH64 = {261: _AT_FIRST, 122: _AT_FIRST, 118: _AT_FIRST, 119: _AT_FIRST, 274: _AT_FIRST}
+_SIGNALS_X86_64 = {62, 129, 200, 234, 297, 424}  # kill, rt_sigqueueinfo, tkill, tgkill, rt_tgsigqueueinfo, pidfd_send
+_SIGNALS_AARCH64 = {129, 130, 131, 138, 240, 424}
+
 
 @dataclass(frozen=True, slots=True)
 class Architecture:
@@ -56,20 +74,38 @@ class Architecture:
     clone: int
     socket: int
     ioctl: int
+    shared: dict[str, int]
+    on_itself: dict[int, int]
+    signals: set[int]
     clone3: int = 435
 
 
 ARCHITECTURES = {
-    "x86_64": Architecture(0xC000003E, _X86_64, clone=56, socket=41, ioctl=16),
-    "aarch64": Architecture(0xC00000B7, _AARCH64, clone=220, socket=198, ioctl=29),
-}
+    "x86_64": Architecture(
+        0xC000003E, _X86_64, clone=56, socket=41, ioctl=16,
+        shared=_SHARED_X86_64, on_itself=_ON_ITSELF_X86_64, signals=_SIGNALS_X86_64,
+    ),
+    "aarch64": Architecture(
+        0xC00000B7, _AARCH64, clone=220, socket=198, ioctl=29,
+        shared=_SHARED_AARCH64, on_itself=_ON_ITSELF_AARCH64, signals=_SIGNALS_AARCH64,
+    ),
+}  # fmt: skip
 
 
-def filter_program(machine: str | None = None) -> bytes | None:
-    """Return the filter for `machine` (this one by default), None for an architecture that has no table here."""
+def filter_program(machine: str | None = None, *, namespaces: bool = True, signals: bool = True) -> bytes | None:
+    """Return the filter for `machine` (this one by default), None for an architecture that has no table here.
+
+    Without `namespaces` around the process it also refuses every socket and what is shared between all processes of a
+    user; without `signals` it refuses to send any.
+    """
     architecture = ARCHITECTURES.get(machine or platform.machine())
     if architecture is None:
         return None
+    refused = set(architecture.refused.values())
+    if not namespaces:
+        refused |= set(architecture.shared.values())
+    if not signals:
+        refused |= architecture.signals
     program = [
         _instruction(_LOAD, 0, 0, _AT_ARCHITECTURE),
         _instruction(_EQUAL, 1, 0, architecture.audit),
@@ -79,7 +115,7 @@ def filter_program(machine: str | None = None) -> bytes | None:
         _instruction(_AT_LEAST, 0, 1, _X32_BIT),
         _refuse(_EPERM),
     ]
-    for number in sorted(architecture.refused.values()):
+    for number in sorted(refused):
         program += [_instruction(_EQUAL, 0, 1, number), _refuse(_EPERM)]
     # clone3 takes its flags by pointer, which a filter can't read: refused as unknown, the C library falls back.
     program += [_instruction(_EQUAL, 0, 1, architecture.clone3), _refuse(_ENOSYS)]
@@ -89,8 +125,12 @@ def filter_program(machine: str | None = None) -> bytes | None:
         _instruction(_EQUAL, 0, 1, _TERMINAL_INJECTION[1]),
     ]
     program += _on_argument(architecture.ioctl, _AT_SECOND, injections, _EPERM)
-    allowed = [_instruction(_EQUAL, len(_FAMILIES) - place, 0, family) for place, family in enumerate(_FAMILIES)]
+    families = _FAMILIES if namespaces else ()
+    allowed = [_instruction(_EQUAL, len(families) - place, 0, family) for place, family in enumerate(families)]
     program += _on_argument(architecture.socket, _AT_FIRST, allowed, _EAFNOSUPPORT)
+    if not namespaces:
+        for number, offset in architecture.on_itself.items():
+            program += _on_argument(number, offset, [_instruction(_EQUAL, 1, 0, 0)], _EPERM)
     program.append(_instruction(_RETURN, 0, 0, _ALLOW))
     return b"".join(program)
 

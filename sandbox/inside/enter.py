@@ -1,8 +1,10 @@
 """Started inside the isolation, before the tested code: sets limits, copies the tree, then becomes the command.
 
 Its one argument is a JSON object: `limits`, `make` (folders), `copy` (from, to) or null, `folder`, `arguments`,
-`environment`, `results_fd`, `supervise` and `parent` (the pid that must still be the parent, or 0). With `supervise` it
-stays as the parent of the command and ends every process that the command leaves, also those in sessions of their own.
+`environment`, `results_fd`, `supervise`, `parent` (the pid that must still be the parent, or 0) and, where the kernel
+is asked to confine the command, `confine` (`version`, `filter` in hexadecimal, and the paths of `confinement.confine`).
+With `supervise` it stays as the parent of the command, outside of its confinement, and ends every process that the
+command leaves, also those in sessions of their own.
 """
 
 from __future__ import annotations
@@ -20,7 +22,7 @@ import time
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from typing import NoReturn
+    from typing import Any, NoReturn
 
 _PR_SET_PDEATHSIG, _PR_SET_CHILD_SUBREAPER = 1, 36
 
@@ -116,6 +118,17 @@ def _supervise(start: Callable[[], NoReturn]) -> NoReturn:
     os._exit(os.WEXITSTATUS(status))
 
 
+def _confine(order: dict[str, Any]) -> None:
+    sys.dont_write_bytecode = True
+    sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+    confinement: Any = __import__("confinement")
+    try:
+        confinement.confine(order, order["version"], bytes.fromhex(order["filter"]))
+    except OSError as error:
+        print(f"gistpoint: the kernel refused the confinement: {error}", flush=True)
+        os._exit(70)
+
+
 PARENT = 0
 
 
@@ -132,8 +145,10 @@ def main() -> None:
     results = order["results_fd"]
 
     def start() -> NoReturn:
-        _limit(order["limits"])
         os.chdir(order["folder"])
+        if order.get("confine"):
+            _confine(order["confine"])
+        _limit(order["limits"])
         arguments = order["arguments"]
         os.write(results, b'{"e":"ready"}\n')
         os.set_inheritable(results, True)

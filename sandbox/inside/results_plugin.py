@@ -58,6 +58,8 @@ class Results:
         self.sentinels = control["sentinels"]
         self.select = control["select"]
         self.deselect = frozenset(control["deselect"])
+        self.first = {id: place for place, id in enumerate(control["first"])}
+        self.backwards = control["backwards"]
         self.files: frozenset[str] | None = None
         if self.select and not control["ids_in_arguments"]:
             self.files = frozenset(os.path.join(control["root"], id.partition("::")[0]) for id in self.select)
@@ -122,6 +124,10 @@ class Results:
         if self.select:
             order = {id: place for place, id in enumerate(self.select)}
             items[:] = sorted((i for i in items if i.nodeid in order), key=lambda i: order[i.nodeid])
+        if self.first:  # a stable sort: what is not named keeps its order behind what is
+            items.sort(key=lambda item: self.first.get(item.nodeid, len(self.first)))
+        if self.backwards:
+            items.reverse()
         ids = [item.nodeid for item in items]
         for start in range(0, len(ids), _CHUNK):
             self.channel.put("items", ids=ids[start : start + _CHUNK])

@@ -39,6 +39,11 @@ def atif_text(document: RunDocument) -> Iterator[str]:
     yield "  ]\n}\n"
 
 
+def atif_step(document: RunDocument, index: int) -> dict[str, Json]:
+    """Return one step of a run as ATIF has it. Raises IndexError where there is none."""
+    return _step(document, document.step(index))
+
+
 def _head(run: Run) -> dict[str, Json]:
     agent: dict[str, Json] = {
         "name": "human" if run.actor is Actor.PERSON else run.agent.split(" ")[0] or run.format,
@@ -108,7 +113,7 @@ def _agent_part(document: RunDocument, step: Step) -> dict[str, Json]:
     if step.thought:
         part["reasoning_content"] = _whole(document, step.thought)
     if step.calls:
-        part["tool_calls"] = [_call(call, id) for call, id in zip(step.calls, _call_ids(step), strict=True)]
+        part["tool_calls"] = [_call(document, call, id) for call, id in zip(step.calls, _call_ids(step), strict=True)]
     metrics: dict[str, Json] = {
         key: value
         for key, value in {
@@ -133,8 +138,8 @@ def _call_ids(step: Step) -> list[str]:
     return ids
 
 
-def _call(call: Call, id: str) -> Json:
-    arguments: Json = dict(call.parsed) if call.parsed is not None else {}
+def _call(document: RunDocument, call: Call, id: str) -> Json:
+    arguments: Json = _complete(document, dict(call.parsed)) if call.parsed is not None else {}
     extra: dict[str, Json] = {"arguments": call.arguments, "id": call.id, "parsed": call.parsed is not None}
     return {
         "tool_call_id": id,
@@ -176,6 +181,14 @@ def _kept(document: RunDocument, step: Step, *, agent: bool) -> dict[str, Json]:
     if step.edits:
         kept["edits"] = [{"path": edit.path, "old": edit.old, "new": edit.new} for edit in step.edits]
     return kept
+
+
+def _complete(document: RunDocument, value: Json) -> Json:
+    if isinstance(value, dict):
+        return {key: _complete(document, item) for key, item in value.items()}
+    if isinstance(value, list):
+        return [_complete(document, item) for item in value]
+    return _whole(document, value) if isinstance(value, str) else value
 
 
 def _whole(document: RunDocument, text: str) -> str:

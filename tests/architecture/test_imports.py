@@ -103,7 +103,9 @@ def test_every_module_loads_only_what_its_folder_may() -> None:
             assert not {name.partition(".")[0] for name in loaded} & {"textual", "rich"}, path
 
 
-@pytest.mark.parametrize("arguments", [["--help"], ["--version"], ["task", "new", "--help"], ["paths"]], ids=" ".join)
+@pytest.mark.parametrize(
+    "arguments", [["--help"], ["--version"], ["task", "new", "--help"], ["replay", "--help"], ["paths"]], ids=" ".join
+)
 def test_help_loads_nothing_heavy(arguments: list[str], tmp_path: Path) -> None:
     loaded = loaded_by(
         f"import os; os.environ['GISTPOINT_HOME'] = {str(tmp_path)!r}; from gistpoint.tui.cli import main\n"

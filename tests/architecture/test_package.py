@@ -11,13 +11,16 @@ from importlib import metadata
 from pathlib import Path
 
 import pytest
-from project_files import LIBRARY, ROOT, TOPS, packages, pyproject, tracked
+from project_files import DATA, ROOT, TOPS, packages, pyproject, tracked
 
 
 def test_packages_are_the_folders() -> None:
     setuptools = pyproject()["tool"]["setuptools"]
     assert setuptools["packages"] == sorted(packages())
-    assert setuptools["package-dir"] == packages()
+    assert setuptools["package-dir"] == {
+        "gistpoint": "src/gistpoint",
+        **{f"gistpoint.{top}": top for top in sorted(TOPS)},
+    }
 
 
 def test_links_under_src_lead_to_the_folders() -> None:
@@ -52,7 +55,8 @@ def test_wheel_holds_what_the_folders_hold(tmp_path: Path) -> None:
     wanted = {f"gistpoint/{path}" for path in tracked() if path.startswith(tuple(f"{top}/" for top in TOPS))}
     wanted |= {path.removeprefix("src/") for path in tracked() if path.startswith("src/gistpoint/")}
     assert names == wanted
-    assert any(name.startswith(f"gistpoint/{LIBRARY}") for name in names)
+    for folder in DATA:
+        assert any(name.startswith(f"gistpoint/{folder}") for name in names), folder
 
 
 def test_versions_of_everything_installed_are_exact_and_written_down() -> None:

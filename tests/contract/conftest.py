@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -13,6 +13,7 @@ from gistpoint.core.outcomes import SuiteReport
 from gistpoint.core.ports import EnvironmentPins, RunRequest
 from gistpoint.core.trees import SourceTree, write_tree
 from gistpoint.sandbox.backends.base import Backend
+from gistpoint.sandbox.backends.docker.backend import DockerBackend
 from gistpoint.sandbox.environments import EnvironmentStore
 from gistpoint.sandbox.ladder import builtin_backends
 from gistpoint.sandbox.limits import Limits
@@ -30,9 +31,29 @@ def pytest_terminal_summary(terminalreporter: Any) -> None:
     terminalreporter.write_line(line + (f"; not against: {', '.join(missing)}" if missing else ""))
 
 
-@pytest.fixture(params=WORKING)
+@pytest.fixture(params=[pytest.param(name, marks=pytest.mark.docker if name == "docker" else ()) for name in WORKING])
 def backend(request: pytest.FixtureRequest) -> Backend:
     return MADE[request.param]
+
+
+@pytest.fixture(scope="module", autouse=True)
+def nothing_kept_ready() -> Iterator[None]:
+    """Leave no container waiting for tests elsewhere that count them."""
+    yield
+    for made in MADE.values():
+        if isinstance(made, DockerBackend):
+            made.close()
+
+
+@pytest.fixture
+def settle(backend: Backend) -> Callable[[], None]:
+    """Let go of what a backend keeps ready for the next run."""
+
+    def close() -> None:
+        if isinstance(backend, DockerBackend):
+            backend.close()
+
+    return close
 
 
 @pytest.fixture(scope="session")

@@ -211,7 +211,8 @@ def test_runs_side_by_side_do_not_meet(run, make_tree):
 
 
 @pytest.mark.parametrize("ending", ["pass", "time.sleep(600)"])
-def test_nothing_is_left_behind(run, ending, tmp_path, monkeypatch):
+def test_nothing_is_left_behind(run, settle, ending, tmp_path, monkeypatch):
+    settle()
     monkeypatch.setenv("TMPDIR", str(tmp_path / "temporary"))
     (tmp_path / "temporary").mkdir()
     monkeypatch.setattr("tempfile.tempdir", None)
@@ -219,6 +220,7 @@ def test_nothing_is_left_behind(run, ending, tmp_path, monkeypatch):
     before = mounts.read_text() if mounts.exists() else ""
     files = {"test_a.py": f"import os, time\ndef test_a():\n    os.mkdir('d'); os.chmod('d', 0)\n    {ending}\n"}
     run(files, timeout_s=3)
+    settle()
     assert list((tmp_path / "temporary").iterdir()) == []
     assert (mounts.read_text() if mounts.exists() else "") == before
 

@@ -18,7 +18,7 @@ async def test_a_pause_asks_why_covers_everything_and_stops_the_clock(tmp_path: 
         driver.clock.advance(5_000)
         await driver.press("f10")
         await driver.until_screen("ReasonDialog")
-        await driver.press("down", "space", "tab")
+        await driver.press("down", "enter")
         await driver.type("phone")
         await driver.press("enter")
         await driver.until_screen("PauseCover")
@@ -37,6 +37,7 @@ async def test_a_pause_asks_why_covers_everything_and_stops_the_clock(tmp_path: 
         assert driver.state.clock.paused == 60_000
         assert driver.state.clock.reading == 5_000
         assert "discount" in driver.text()
+        await driver.until(lambda: driver.solve.focused is driver.solve.query_one("#brief-view"))
 
 
 async def test_a_pause_can_be_called_off(tmp_path: Path) -> None:
@@ -91,7 +92,7 @@ async def test_giving_up_takes_a_code_and_words(tmp_path: Path) -> None:
         await driver.press("ctrl+g")
         await driver.until_screen("ReasonDialog")
         assert "Give up?" in driver.text()
-        await driver.press("down", "space", "tab")
+        await driver.press("down", "enter")
         await driver.type("what is a basket")
         await driver.press("enter")
         await driver.until_screen("SummaryScreen")

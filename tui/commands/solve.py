@@ -39,6 +39,8 @@ def solve_task(services: Services, task: Task, *, new: bool) -> int:
 
 def _open(services: Services, what: Task | str) -> int:
     if interactive():
+        if isinstance(what, Task):
+            services.prepare(what)
         from gistpoint.tui.app import GistpointApp
 
         return GistpointApp(services, open=what if isinstance(what, str) else what.id).run_to_exit_code()

@@ -50,8 +50,26 @@ def test_plain_by_name_needs_consent_too():
 
 
 def test_unknown_name():
-    with pytest.raises(SandboxUnavailableError, match=r"There is no sandbox 'chroot'.*bwrap, plain"):
+    with pytest.raises(SandboxUnavailableError, match=r"There is no sandbox 'chroot'.*bwrap, docker, landlock, plain"):
         ladder.choose("chroot", consented=True)
+
+
+class Plugin:
+    name = "elsewhere"
+
+    def load(self) -> type[Working]:
+        return Working
+
+
+def test_backends_of_other_packages_are_used_by_name_alone(monkeypatch):
+    found = [Plugin()]
+    monkeypatch.setattr(
+        ladder.metadata, "entry_points", lambda *, group: found if group == "gistpoint.backends" else []
+    )
+    assert ladder.choose("elsewhere", consented=False).name == "strong"
+    assert "elsewhere" not in ladder.builtin_backends()
+    found[0].name = "bwrap"
+    assert "bwrap" not in ladder.installed_backends()
 
 
 def test_consent_is_remembered_per_machine(tmp_path, monkeypatch):

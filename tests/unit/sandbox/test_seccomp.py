@@ -12,8 +12,8 @@ ALLOW, KILL = 0x7FFF0000, 0x80000000
 EPERM, ENOSYS, EAFNOSUPPORT = (0x00050000 | number for number in (1, 38, 97))
 
 
-def judge(machine: str, number: int, *arguments: int, audit: int | None = None) -> int:
-    program = filter_program(machine)
+def judge(machine: str, number: int, *arguments: int, audit: int | None = None, **kind: bool) -> int:
+    program = filter_program(machine, **kind)
     assert program is not None
     data = struct.pack("=IIQ", number, audit or ARCHITECTURES[machine].audit, 0)
     data += struct.pack("=6Q", *(list(arguments) + [0] * 6)[:6])
@@ -72,3 +72,32 @@ def test_other_architectures(machine):
     assert judge(machine, 1, audit=0x40000003) == KILL
     assert judge(machine, 0x40000000 | 1) == EPERM
     assert filter_program("riscv64") is None
+
+
+def test_without_namespaces_there_is_no_socket_and_nothing_shared(machine):
+    architecture = ARCHITECTURES[machine]
+    for family in (1, 2, 10, 16, 17, 40):
+        assert judge(machine, architecture.socket, family, namespaces=False) == EAFNOSUPPORT
+    for name, number in architecture.shared.items():
+        assert judge(machine, number, namespaces=False) == EPERM, name
+        assert judge(machine, number) == ALLOW, name
+
+
+def test_without_namespaces_limits_and_scheduling_are_changed_on_oneself_alone(machine):
+    architecture = ARCHITECTURES[machine]
+    for number in architecture.on_itself:
+        assert judge(machine, number, 0, namespaces=False) == ALLOW
+        assert judge(machine, number, 4242, namespaces=False) == EPERM
+        assert judge(machine, number, 4242) == ALLOW
+
+
+def test_signals_are_refused_where_asked(machine):
+    for number in ARCHITECTURES[machine].signals:
+        assert judge(machine, number, 1, 9, namespaces=False) == ALLOW
+        assert judge(machine, number, 1, 9, namespaces=False, signals=False) == EPERM
+
+
+def test_programs_stay_below_the_kernels_bound(machine):
+    program = filter_program(machine, namespaces=False, signals=False)
+    assert program is not None
+    assert len(program) // 8 < 4096

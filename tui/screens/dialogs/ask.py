@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from textual import on
 from textual.widget import Widget
-from textual.widgets import Button, Input, OptionList, RadioButton, RadioSet
+from textual.widgets import Button, Input, OptionList
 from textual.widgets.option_list import Option
 
 from gistpoint.tui.screens.dialogs.base import Dialog
@@ -45,6 +45,21 @@ class Reasoned:
     text: str
 
 
+class Choices(OptionList):
+    """One of some; a mark, not colour alone, says which."""
+
+    def __init__(self, labels: Sequence[str]) -> None:
+        self._labels = labels
+        super().__init__(*(Option(plain_line(f"( ) {label}")) for label in labels))
+
+    def watch_highlighted(self, highlighted: int | None) -> None:
+        """Move the mark."""
+        super().watch_highlighted(highlighted)
+        for number, label in enumerate(self._labels[: self.option_count]):
+            mark = "(●)" if number == highlighted else "( )"
+            self.replace_option_prompt_at_index(number, plain_line(f"{mark} {label}"))
+
+
 class ReasonDialog(Dialog[Reasoned]):
     """Asks for one of some reasons, and for words."""
 
@@ -57,8 +72,8 @@ class ReasonDialog(Dialog[Reasoned]):
 
     def body(self) -> list[Widget]:
         """Return the reasons and a field for words."""
-        radios = [RadioButton(plain_line(label), value=n == 0) for n, (_, label) in enumerate(self._choices)]
-        return [Plain(self._text), RadioSet(*radios), Input(placeholder=self._words)]
+        choices = Choices([label for _, label in self._choices])
+        return [Plain(self._text), choices, Input(placeholder=self._words)]
 
     def buttons(self) -> list[Button]:
         """Return the answer and the way back."""
@@ -66,7 +81,14 @@ class ReasonDialog(Dialog[Reasoned]):
 
     def on_mount(self) -> None:
         """Start at the reasons."""
-        self.query_one(RadioSet).focus()
+        choices = self.query_one(Choices)
+        choices.highlighted = 0
+        choices.focus()
+
+    @on(OptionList.OptionSelected)
+    def choose(self) -> None:
+        """Go on to the words."""
+        self.query_one(Input).focus()
 
     @on(Input.Submitted)
     def confirm(self) -> None:
@@ -83,7 +105,7 @@ class ReasonDialog(Dialog[Reasoned]):
             self.dismiss(None)
 
     def _answer(self) -> None:
-        at = max(0, self.query_one(RadioSet).pressed_index)
+        at = self.query_one(Choices).highlighted or 0
         self.dismiss(Reasoned(self._choices[at][0], self.query_one(Input).value))
 
 

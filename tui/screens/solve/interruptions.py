@@ -6,6 +6,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import Literal
 
+from textual.screen import Screen
 from textual.widget import Widget
 
 from gistpoint.core.attempts.engine import Attempt
@@ -15,6 +16,7 @@ from gistpoint.core.ports import TimeSource
 from gistpoint.tui.screens.dialogs.ask import ReasonDialog, Reasoned
 from gistpoint.tui.screens.dialogs.confirm import show_error
 from gistpoint.tui.screens.dialogs.cover import IdleDialog, PauseCover
+from gistpoint.tui.screens.solve.recorded import How
 from gistpoint.tui.screens.solve.recording import Recording
 
 IDLE_MS = 120_000
@@ -41,7 +43,7 @@ class Interruptions:
 
     def __init__(
         self,
-        screen: Widget,
+        screen: Screen[How],
         attempt: Attempt,
         recording: Recording,
         clock: TimeSource,
@@ -51,6 +53,7 @@ class Interruptions:
         self._time, self._leave = clock, leave
         self._last_input = clock.mono_ms()
         self._asked_since: int | None = None
+        self._focused: Widget | None = None
 
     # Pauses
 
@@ -71,6 +74,7 @@ class Interruptions:
         pause = self._attempt.state.pause
         if pause is None:
             return
+        self._focused = self._screen.focused or self._focused
         self._screen.add_class("-covered")
 
         def answered(go_on: bool | None) -> None:
@@ -88,6 +92,8 @@ class Interruptions:
     def _resumed(self, error: Exception | None) -> None:
         if self._told(error):
             self._screen.remove_class("-covered")
+            if self._focused is not None:
+                self._screen.call_after_refresh(self._focused.focus)
             self.input_happened()
 
     def _on_loop(self, then: Callable[[Exception | None], None], error: Exception | None) -> None:

@@ -1,0 +1,12 @@
+"""Never ends, and does not listen when asked to."""
+
+import json
+import signal
+import sys
+
+order = json.loads(sys.argv[1])
+
+for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+    signal.signal(number, signal.SIG_IGN)
+while True:
+    pass

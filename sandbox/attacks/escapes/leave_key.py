@@ -1,0 +1,12 @@
+"""Leaves something in the kernel that outlives the run: a segment of shared memory that the next run could read."""
+
+import ctypes
+import json
+import sys
+
+order = json.loads(sys.argv[1])
+
+libc = ctypes.CDLL(None, use_errno=True)
+segment = libc.shmget(order["key"], 4096, 0o1666)
+if segment < 0:
+    sys.exit("no segment")

@@ -1,0 +1,11 @@
+"""Takes the right to open files from a process of the host."""
+
+import json
+import os
+import resource
+import sys
+
+order = json.loads(sys.argv[1])
+
+resource.prlimit(order["victim"], resource.RLIMIT_NOFILE, (4, 4))
+os.write(order["results"], order["token"].encode() + b"\n")

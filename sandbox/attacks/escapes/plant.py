@@ -1,0 +1,20 @@
+"""Leaves a file for the next run, wherever it may write: its name is given, its places are tried one by one."""
+
+import json
+import os
+import sys
+
+order = json.loads(sys.argv[1])
+
+places = [order["site"], os.getcwd(), os.path.expanduser("~"), os.environ.get("TMPDIR", "/tmp"), "/tmp", "/dev/shm"]
+for place in places:
+    path = os.path.join(place, order["name"])
+    try:
+        os.makedirs(os.path.dirname(path), exist_ok=True)
+        os.chmod(os.path.dirname(path), 0o755)
+        if os.path.exists(path):
+            os.unlink(path)
+        with open(path, "w") as file:
+            file.write(order["text"])
+    except OSError:
+        continue

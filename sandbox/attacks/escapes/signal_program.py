@@ -1,0 +1,10 @@
+"""Sends the program that started the run a signal, the harmless one that only asks whether it may."""
+
+import json
+import os
+import sys
+
+order = json.loads(sys.argv[1])
+
+os.kill(order["program"], 0)
+os.write(order["results"], order["token"].encode() + b"\n")

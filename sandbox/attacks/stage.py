@@ -1,0 +1,143 @@
+"""The host side of the attacks: what they try to reach, made for them, so that nothing real is at risk."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import threading
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from gistpoint.sandbox.backends.base import Environment
+from gistpoint.sandbox.interpreters import find_interpreter, own_version
+
+
+@dataclass
+class Stage:
+    """Files, servers and a process of the host that an attack must not reach."""
+
+    base: Path
+    token: str
+    environment: Environment
+    addresses: dict[str, tuple[int, int, object]] = field(default_factory=dict)
+    victim: subprocess.Popen[bytes] | None = None
+
+    @property
+    def files(self) -> dict[str, Path]:
+        """What is to be read, by the names in the table."""
+        return {
+            "secret": self.base / "home" / "secret",
+            "answer": self.base / "tasks" / "other" / "answer" / "targets.json",
+            "original": self.base / "original" / "package.py",
+        }
+
+    def fresh_victim(self) -> subprocess.Popen[bytes]:
+        """Return the process to attack, a new one where the last was killed."""
+        if self.victim is None or self.victim.poll() is not None:
+            self.victim = subprocess.Popen(
+                [sys.executable, "-I", "-S", "-c", "import time; time.sleep(600)", f"victim-{self.token}"],
+                env={"SECRET": self.token},
+                stdin=subprocess.DEVNULL,
+                start_new_session=True,
+            )
+        return self.victim
+
+    def reset(self) -> None:
+        """Undo what the last attack may have left."""
+        shutil.rmtree(self.base / "outside", ignore_errors=True)
+        (self.base / "outside").mkdir(mode=0o777)
+        (self.base / "outside").chmod(0o777)
+        private = self.base / "home" / "private"
+        private.write_text("private")
+        private.chmod(0o600)
+        site = _site(self.environment)
+        shutil.rmtree(site, ignore_errors=True)
+        site.mkdir(parents=True)
+        for place in ("/tmp", "/dev/shm"):
+            for name in ("planted.pth", "sitecustomize.py", "conftest.py", "__pycache__/planted.cpython-311.pyc"):
+                path = Path(place, name)
+                with contextlib.suppress(OSError):
+                    if path.read_text() in ("import os\n", "bytes"):
+                        path.unlink()
+            with contextlib.suppress(OSError):
+                Path(place, "__pycache__").rmdir()
+            shutil.rmtree(Path(place, "planted-1.dist-info"), ignore_errors=True)
+
+
+def _site(environment: Environment) -> Path:
+    return environment.folder / "lib" / f"python{environment.version}" / "site-packages"
+
+
+@contextlib.contextmanager
+def staged() -> Iterator[Stage]:
+    """Make the stage, and take it down again."""
+    base = Path(tempfile.mkdtemp(prefix="gistpoint-attacks-")).resolve()
+    interpreter = find_interpreter(own_version())
+    folder = base / "environment"
+    stage = Stage(
+        base, os.urandom(12).hex(), Environment(folder, interpreter.path, interpreter.prefix, interpreter.version)
+    )
+    with contextlib.ExitStack() as stack:
+        stack.callback(shutil.rmtree, base, ignore_errors=True)
+        base.chmod(0o755)
+        (folder / "bin").mkdir(parents=True)
+        (folder / "bin" / "python").symlink_to(interpreter.path)
+        (folder / "pyvenv.cfg").write_text(f"home = {interpreter.path.parent}\n")
+        for path in stage.files.values():
+            path.parent.mkdir(parents=True)
+            path.write_text(stage.token)
+        stack.callback(_end, stage)
+        _serve(stage, stack)
+        stage.reset()
+        yield stage
+
+
+def _end(stage: Stage) -> None:
+    if stage.victim is not None:
+        with contextlib.suppress(ProcessLookupError):
+            stage.victim.send_signal(signal.SIGCONT)
+        stage.victim.kill()
+        stage.victim.wait()
+    stage.reset()
+
+
+def _serve(stage: Stage, stack: contextlib.ExitStack) -> None:
+    path = str(stage.base / "engine.sock")
+    servers: list[tuple[str, int, int, object]] = [
+        ("tcp", socket.AF_INET, socket.SOCK_STREAM, ("127.0.0.1", 0)),
+        ("udp", socket.AF_INET, socket.SOCK_DGRAM, ("127.0.0.1", 0)),
+        ("unix", socket.AF_UNIX, socket.SOCK_STREAM, path),
+    ]
+    if sys.platform == "linux":
+        servers.append(("abstract", socket.AF_UNIX, socket.SOCK_STREAM, f"\0{stage.token[:8]}"))
+    for name, family, kind, address in servers:
+        server = stack.enter_context(socket.socket(family, kind))
+        server.bind(address)  # type: ignore[arg-type]  # the stubs know no union of the families' addresses
+        if name == "unix":
+            Path(path).chmod(0o666)
+        bound = server.getsockname()
+        told = "\0" + bound[1:].decode() if isinstance(bound, bytes) else bound
+        stage.addresses[name] = (int(family), int(kind), told)
+        answer = f"{stage.token}\n".encode()
+        threading.Thread(target=_answer, args=(server, kind, answer), daemon=True).start()
+
+
+def _answer(server: socket.socket, kind: int, answer: bytes) -> None:
+    with contextlib.suppress(OSError):
+        if kind == socket.SOCK_STREAM:
+            server.listen()
+        while True:
+            if kind == socket.SOCK_STREAM:
+                client, _ = server.accept()
+                with client, contextlib.suppress(OSError):
+                    client.sendall(answer)
+            else:
+                _, sender = server.recvfrom(100)
+                server.sendto(answer, sender)

@@ -1,0 +1,195 @@
+"""Trying one attack on one backend, and seeing from outside what came of it."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import signal
+import stat
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from gistpoint.core.ports import EnvironmentPins, RunRequest
+from gistpoint.core.trees import SourceTree, write_tree
+from gistpoint.sandbox.attacks.table import SMALL, Attack, Expected, Proof
+from gistpoint.sandbox.backends.base import Backend, Command, Ended, Invocation, Places, Stop
+from gistpoint.sandbox.testruns import Environments, SuiteRunner
+
+if TYPE_CHECKING:
+    from gistpoint.sandbox.attacks.stage import Stage
+
+_HERE = Path(__file__).parent
+_SLACK = 100
+SUITE = """import mod
+
+
+def test_before():
+    pass
+
+
+def test_it():
+    mod.f()
+    assert 0
+
+
+def test_after():
+    assert 0
+"""
+HARMLESS = "def f():\n    pass\n"
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """What came of one attack on one backend."""
+
+    attack: Attack
+    backend: str
+    reached: bool
+    detail: str = ""
+
+    @property
+    def as_promised(self) -> bool:
+        """Whether that is what the table says."""
+        expected = self.attack.expected(self.backend)
+        return expected is Expected.EITHER or self.reached is (expected is Expected.REACHES)
+
+
+def source_of(attack: Attack) -> str:
+    """Return the text of an attack's file."""
+    folder = "reports" if attack.proof is Proof.PASSED else "escapes"
+    return (_HERE / folder / f"{attack.file}.py").read_text("utf-8")
+
+
+def suite_files(attack: Attack) -> Mapping[str, str]:
+    """Return the repository in which an attack on the report takes place: `test_it` and `test_after` fail in it."""
+    if attack.file.startswith("conftest"):
+        return {"conftest.py": source_of(attack), "mod.py": HARMLESS, "test_attacked.py": SUITE}
+    return {"mod.py": source_of(attack), "test_attacked.py": SUITE}
+
+
+def try_attack(backend: Backend, attack: Attack, stage: Stage, environments: Environments) -> Finding:
+    """Run `attack` on `backend` under small limits and return what it reached."""
+    if attack.proof is Proof.PASSED:
+        return _try_report(backend, attack, stage, environments)
+    stage.reset()
+    given = _given(attack, stage)
+    tree = stage.base / "tree"
+    _lay(tree, attack, stage)
+    lines: list[bytes] = []
+    began = time.monotonic()
+    ended = _run(backend, attack.file, attack, given, stage, lines)
+    took = time.monotonic() - began
+    if attack.then:
+        lines.clear()
+        ended = _run(backend, attack.then, attack, given, stage, lines)
+    reached = _reached(attack, stage, lines, ended, took)
+    detail = ended.stop.value if ended.stop is not Stop.EXITED else (ended.output.strip().splitlines() or [""])[-1]
+    return Finding(attack, backend.name, reached, detail[:200])
+
+
+def _lay(tree: Path, attack: Attack, stage: Stage) -> None:
+    (tree / "attacks").mkdir(parents=True, exist_ok=True)
+    tree.chmod(0o755)
+    for name in filter(None, (attack.file, attack.then)):
+        (tree / "attacks" / f"{name}.py").write_bytes((_HERE / "escapes" / f"{name}.py").read_bytes())
+    with contextlib.suppress(FileExistsError):
+        (tree / "link").symlink_to(stage.files["secret"])
+
+
+def _given(attack: Attack, stage: Stage) -> dict[str, object]:
+    victim = stage.fresh_victim().pid
+    version = stage.environment.version
+    given: dict[str, object] = {
+        "victim": victim,
+        "victim_mark": f"victim-{stage.token}",
+        "program": os.getpid(),
+        "outside": str(stage.base / "outside"),
+        "private": str(stage.base / "home" / "private"),
+        "key": int(stage.token[:7], 16),
+        "site": str(stage.environment.folder / "lib" / f"python{version}" / "site-packages"),
+        **attack.given,
+    }
+    if attack.file not in ("read_file", "read_link", "read_environment", "connect"):
+        given["token"] = stage.token
+    if attack.file == "read_file":
+        given["target"] = str(stage.files[str(attack.given["target"])])
+    if "address" in given:
+        given["address"] = stage.addresses[str(attack.given["address"])]
+    return given
+
+
+def _run(
+    backend: Backend, file: str, attack: Attack, given: Mapping[str, object], stage: Stage, lines: list[bytes]
+) -> Ended:
+    def invocation(places: Places) -> Invocation:
+        told = json.dumps({**given, "results": places.results_fd})
+        arguments = (places.python, "-B", f"{places.workspace}/attacks/{file}.py", told)
+        environment = {"PATH": "/usr/bin:/bin", "HOME": places.home, "TMPDIR": places.temporary}
+        return Invocation(arguments, environment)
+
+    command = Command(stage.base / "tree", stage.environment, invocation, attack.timeout_s, limits=SMALL)
+    return backend.run(command, on_line=lambda line: lines.append(line) if len(lines) < 1000 else None)
+
+
+def _reached(attack: Attack, stage: Stage, lines: list[bytes], ended: Ended, took: float) -> bool:
+    match attack.proof:
+        case Proof.TOLD:
+            return any(stage.token.encode() in line for line in lines)
+        case Proof.KILLED:
+            time.sleep(0.1)
+            return stage.victim is not None and stage.victim.poll() is not None
+        case Proof.WRITTEN:
+            return (stage.base / "outside" / "written").exists()
+        case Proof.OPENED:
+            return stat.S_IMODE((stage.base / "home" / "private").stat().st_mode) != 0o600
+        case Proof.OUTLIVED:
+            return _end_daemons(stage.token)
+        case Proof.RAN_ON:
+            return ended.stop is Stop.EXITED or took > 2 * attack.timeout_s + 10
+        case Proof.FLOODED:
+            return len(ended.output) > SMALL.output + _SLACK
+        case Proof.PASSED:
+            raise AssertionError("attacks on the report are tried on a suite")
+
+
+def _end_daemons(mark: str) -> bool:
+    """End the processes that the daemon attack left, and return whether there were any."""
+    found = False
+    deadline = time.monotonic() + 2.0
+    while time.monotonic() < deadline:
+        if not daemons(mark):
+            return False
+        time.sleep(0.1)
+    for pid in daemons(mark):
+        found = True
+        with contextlib.suppress(OSError):
+            os.kill(pid, signal.SIGKILL)
+    return found
+
+
+def daemons(mark: str) -> list[int]:
+    """Return the processes whose last argument is `mark`."""
+    found = []
+    for entry in Path("/proc").glob("[0-9]*"):
+        with contextlib.suppress(OSError):
+            if (entry / "cmdline").read_bytes().endswith(f"\0{mark}\0".encode()):
+                found.append(int(entry.name))
+    return found
+
+
+def _try_report(backend: Backend, attack: Attack, stage: Stage, environments: Environments) -> Finding:
+    folder = stage.base / "suites" / attack.file
+    folder.mkdir(parents=True, exist_ok=True)
+    for path, text in suite_files(attack).items():
+        (folder / path).write_text(text)
+    tar = stage.base / "suites" / f"{attack.file}.tar"
+    if not tar.exists():
+        write_tree(folder, tar)
+    request = RunRequest(SourceTree.open(tar), EnvironmentPins(), timeout_s=attack.timeout_s)
+    report = SuiteRunner(backend, environments).run(request)
+    believed = {id.partition("::")[2] for id in report.passed} & {"test_it", "test_after"}
+    return Finding(attack, backend.name, bool(believed), report.reason or ", ".join(sorted(believed)))

@@ -1,0 +1,1 @@
+"""Docker: one container per run on a local or remote engine, or on Podman's service."""

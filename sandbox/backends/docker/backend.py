@@ -1,0 +1,241 @@
+"""Docker as a backend: a container for each run, without network or rights, the next one kept ready.
+
+Nothing of this machine is mounted: the environment travels as an image, the tree and the control files over standard
+input, so an engine elsewhere works the same. Nothing is pulled.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+import math
+import os
+import tempfile
+import threading
+import time
+import weakref
+from collections.abc import Callable
+from contextlib import ExitStack
+from pathlib import Path
+from typing import IO, TYPE_CHECKING
+
+from gistpoint.core.outcomes import BackendRecord
+from gistpoint.sandbox.backends.base import Command, Ended, Environment, Places, Probe, Stop
+from gistpoint.sandbox.backends.docker import containers
+from gistpoint.sandbox.backends.docker.containers import SHOWN, USER, WORK, Container, Settings
+from gistpoint.sandbox.backends.docker.conversation import Conversation
+from gistpoint.sandbox.backends.docker.engine import Engine, EngineError, EngineLostError, connect, engine_errors
+from gistpoint.sandbox.backends.docker.following import Course, follow
+from gistpoint.sandbox.backends.docker.layers import folder_entries, write_layer
+from gistpoint.sandbox.backends.docker.waiting import WaitingContainer
+from gistpoint.sandbox.backends.probing import probe_command
+from gistpoint.sandbox.backends.seccomp import filter_program
+from gistpoint.sandbox.limits import Limits
+from gistpoint.sandbox.process import Lines, Tail
+
+if TYPE_CHECKING:
+    from gistpoint.core.cancel import CancelToken
+
+_RESULTS_FD = 9
+_SPOOLED = 8 << 20
+_GRACE_S = 30.0
+_BROKE_OFF = "The engine at {address} broke off in the middle of the run, of which nothing counts"
+_AGAIN = "See that it runs again, then repeat the run."
+
+
+class DockerBackend:
+    """Runs commands in containers of the engine that the user's Docker settings name."""
+
+    name = "docker"
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._engine: Engine | None = None
+        self._images: dict[Path, str] = {}
+        self._waiting = WaitingContainer()
+        self._probe: Probe | None = None
+        weakref.finalize(self, self._waiting.close)
+
+    def probe(self) -> Probe:
+        """Run a trivial command with the settings of every run; the answer is kept."""
+        if self._probe is None:
+            self._probe = self._try()
+        return self._probe
+
+    def record(self, limits: Limits) -> BackendRecord:
+        """Return the record of an isolated run, with the limits that the engine does not keep."""
+        try:
+            engine = self._connected()
+        except EngineError:
+            return BackendRecord(self.name, "no engine", isolated=True, limits=limits.record())
+        ignored = {"not_enforced": ", ".join(engine.not_enforced)} if engine.not_enforced else {}
+        return BackendRecord(self.name, engine.version, isolated=True, limits={**limits.record(), "cpus": 1, **ignored})
+
+    def close(self) -> None:
+        """Remove the container that waits for the next run."""
+        self._waiting.close()
+
+    def run(self, command: Command, *, on_line: Callable[[bytes], None], cancel: CancelToken | None = None) -> Ended:
+        """Run `command` in a container of its own, which is gone afterwards."""
+        began = time.monotonic()
+        try:
+            return self._run(command, on_line, cancel)
+        except EngineError as error:
+            if isinstance(error, EngineLostError):
+                with self._lock:
+                    self._engine = None
+            said = f"{error.message[:1].upper()}{error.message[1:]}. {error.mend}".strip()
+            return Ended(Stop.NOT_STARTED, None, said, time.monotonic() - began, reason=said)
+
+    def _connected(self) -> Engine:
+        """Return the engine; a new connection begins with removing what killed programs left there."""
+        with self._lock:
+            if self._engine is None:
+                engine = connect()
+                with engine_errors(engine.address):
+                    containers.remove_leftovers(engine)
+                self._engine = engine
+            return self._engine
+
+    def _image(self, engine: Engine, environment: Environment) -> str:
+        from gistpoint.sandbox.backends.docker.images import environment_image
+
+        with self._lock:
+            if environment.folder not in self._images:
+                self._images[environment.folder] = environment_image(engine, environment)
+            return self._images[environment.folder]
+
+    def _start(self, engine: Engine, command: Command) -> tuple[Settings, Container]:
+        """Start a container for `command`; an image that somebody removed meanwhile is built again."""
+        import docker.errors
+
+        for last in (False, True):
+            image = self._image(engine, command.environment)
+            settings = Settings(image, command.limits, tuple(sorted(command.folders)))
+            try:
+                return settings, containers.start(engine, settings)
+            except docker.errors.ImageNotFound:
+                self._images.pop(command.environment.folder, None)
+                if last:
+                    raise
+        raise AssertionError
+
+    def _run(self, command: Command, on_line: Callable[[bytes], None], cancel: CancelToken | None) -> Ended:
+        engine = self._connected()
+        with engine_errors(engine.address):
+            image = self._image(engine, command.environment)
+            settings = Settings(image, command.limits, tuple(sorted(command.folders)))
+            container = self._waiting.take(engine, settings)
+            if container is not None:
+                ended = self._converse(container, settings, command, on_line, cancel)
+                if ended is not None:
+                    return ended
+            # What waited had died, with the engine or by somebody's hand, before it heard of the run.
+            settings, container = self._start(engine, command)
+            ended = self._converse(container, settings, command, on_line, cancel)
+        if ended is None:
+            raise EngineLostError(_BROKE_OFF.format(address=engine.address), _AGAIN)
+        return ended
+
+    def _converse(
+        self,
+        container: Container,
+        settings: Settings,
+        command: Command,
+        on_line: Callable[[bytes], None],
+        cancel: CancelToken | None,
+    ) -> Ended | None:
+        """Give a container its work and follow it; None where it never said a word."""
+        limits = command.limits
+        course = Course(Lines(limits, on_line), Tail(limits.output))
+        with ExitStack() as stack:
+            parts = _work(command, container.engine, stack)
+            began = time.monotonic()
+            conversation = Conversation(container.stream, parts)
+            try:
+                follow(conversation, course, deadline=began + command.timeout_s, cancel=cancel)
+                state = {} if course.stop is not None else container.state()
+                if course.stop not in (Stop.EXITED, Stop.OUT_OF_MEMORY):
+                    container.kill()
+            finally:
+                seconds = time.monotonic() - began
+                conversation.close()
+                self._waiting.replace(container, settings, next_one=course.stop is not None)
+        return _ended(container, course, state, seconds)
+
+    def _try(self) -> Probe:
+        token, lines = os.urandom(8).hex().encode(), list[bytes]()
+        try:
+            engine = self._connected()
+            with tempfile.TemporaryDirectory(prefix="gistpoint-probe-") as name:
+                ended = self.run(probe_command(Path(name), token), on_line=lines.append)
+        except EngineError as error:
+            return Probe(works=False, why_not=error.message, mend=error.mend)
+        if ended.stop is Stop.EXITED and ended.exit_code == 0 and lines == [token]:
+            return Probe(works=True, version=engine.version, warning=_warning(engine))
+        complaint = (ended.output.strip().splitlines() or [f"it left with status {ended.exit_code}"])[-1]
+        return Probe(works=False, version=engine.version, why_not=complaint, mend="`docker info` says more.")
+
+
+def _ended(container: Container, course: Course, state: dict[str, object], seconds: float) -> Ended | None:
+    if course.stop is not None:
+        exit_code = course.exit_code if course.stop is Stop.EXITED else None
+        return Ended(course.stop, exit_code, course.output.text() + course.complaint, seconds)
+    if state.get("OOMKilled"):
+        return Ended(Stop.OUT_OF_MEMORY, None, course.output.text(), seconds)
+    if not course.heard:
+        return None
+    if not state:
+        raise EngineLostError(_BROKE_OFF.format(address=container.engine.address), _AGAIN)
+    said = f"The container was ended from outside (status {state.get('ExitCode')}); nothing of the run counts."
+    return Ended(Stop.NOT_STARTED, None, course.output.text() + course.complaint, seconds, reason=said)
+
+
+def _work(command: Command, engine: Engine, stack: ExitStack) -> list[bytes | IO[bytes]]:
+    """Return what the container's first process reads: the order's length, the order, the folders, the tree."""
+    places = Places(
+        workspace=f"{WORK}/repo",
+        python=f"{SHOWN}/environment/bin/python",
+        home=f"{WORK}/home",
+        temporary="/tmp",
+        folders={name: f"{SHOWN}/{name}" for name in command.folders},
+        results_fd=_RESULTS_FD,
+    )
+    folders = {name: _packed(command.folders[name], stack) for name in sorted(command.folders)}
+    tree = _packed(command.tree, stack)
+    invocation, limits = command.invocation(places), command.limits
+    rlimits = {
+        "RLIMIT_CORE": 0,
+        "RLIMIT_NOFILE": limits.open_files,
+        "RLIMIT_AS": limits.address_space,
+        "RLIMIT_FSIZE": limits.file_size,
+    }
+    if "processes" in engine.not_enforced:
+        rlimits["RLIMIT_NPROC"] = limits.processes
+    order = {
+        "ends_after": math.ceil(command.timeout_s + _GRACE_S),
+        "folders": [[name, size] for name, (_, size) in folders.items()],
+        "tree": tree[1],
+        "user": USER,
+        "home": places.home,
+        "folder": places.workspace,
+        "limits": rlimits,
+        "seccomp": base64.b64encode(filter_program(engine.machine) or b"").decode(),
+        "results_fd": _RESULTS_FD,
+        "arguments": invocation.arguments,
+        "environment": dict(invocation.environment),
+    }
+    text = json.dumps(order).encode()
+    return [len(text).to_bytes(4, "big"), text, *(file for file, _ in folders.values()), tree[0]]
+
+
+def _packed(folder: Path, stack: ExitStack) -> tuple[IO[bytes], int]:
+    file: IO[bytes] = stack.enter_context(tempfile.SpooledTemporaryFile(_SPOOLED))  # noqa: SIM115 # the stack closes it
+    write_layer(folder_entries(folder, ""), file)
+    return file, file.tell()
+
+
+def _warning(engine: Engine) -> str:
+    if not engine.not_enforced:
+        return ""
+    return f"the engine ignores limits on: {', '.join(engine.not_enforced)} (rootless engines need cgroup v2 for them)"

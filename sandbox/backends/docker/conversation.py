@@ -1,0 +1,118 @@
+"""Talking with a container: its work goes in, frames come out, on threads of their own so that nobody waits in vain."""
+
+from __future__ import annotations
+
+import contextlib
+import queue
+import socket
+import threading
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import IO
+
+_BLOCK = 1 << 18
+_MAX_FRAME = 1 << 20
+_HEADER, _INNER_HEADER = 8, 5
+_STDOUT = 1
+_WAITING_FRAMES = 64
+_TICK_S = 0.2
+
+
+class BrokenFramesError(Exception):
+    """What came is not what the container's first process writes."""
+
+
+@dataclass(frozen=True, slots=True)
+class Frame:
+    """One message: `R` result lines, `O` output, `E` the end, `M` no memory left, `C` a complaint, `Z` all is over."""
+
+    kind: str
+    payload: bytes = b""
+
+
+class Conversation:
+    """Sends the parts of the work and receives until the container closes its side."""
+
+    def __init__(self, stream: socket.socket, parts: Sequence[bytes | IO[bytes]]) -> None:
+        self._stream = stream
+        self._frames: queue.Queue[Frame] = queue.Queue(_WAITING_FRAMES)
+        self._closed = threading.Event()
+        for target, arguments in ((self._send, (parts,)), (self._listen, ())):
+            threading.Thread(target=target, args=arguments, name="container", daemon=True).start()
+
+    def next(self, timeout_s: float) -> Frame | None:
+        """Return the next frame, None where none came in time. The last one of all is `Z`, with what went wrong."""
+        try:
+            return self._frames.get(timeout=timeout_s)
+        except queue.Empty:
+            return None
+
+    def close(self) -> None:
+        """Stop listening; what has not been taken is dropped."""
+        self._closed.set()
+        with contextlib.suppress(OSError):
+            self._stream.shutdown(socket.SHUT_RDWR)
+
+    def _listen(self) -> None:
+        reason = b""
+        try:
+            for frame in read_frames(self._stream):
+                if not self._put(frame):
+                    return
+        except (OSError, BrokenFramesError, ValueError) as error:
+            reason = str(error).encode()
+        self._put(Frame("Z", reason))
+
+    def _send(self, parts: Sequence[bytes | IO[bytes]]) -> None:
+        """Send while listening: a container that refuses its work says why, and takes no more of it."""
+        with contextlib.suppress(OSError, ValueError):
+            for part in parts:
+                if isinstance(part, bytes):
+                    self._stream.sendall(part)
+                    continue
+                part.seek(0)
+                while block := part.read(_BLOCK):
+                    self._stream.sendall(block)
+
+    def _put(self, frame: Frame) -> bool:
+        while not self._closed.is_set():
+            with contextlib.suppress(queue.Full):
+                self._frames.put(frame, timeout=_TICK_S)
+                return True
+        return False
+
+
+def read_frames(stream: socket.socket) -> Iterator[Frame]:
+    """Yield frames until the stream ends; raises `BrokenFramesError` for anything else.
+
+    The engine wraps what a container writes in blocks with a header of eight bytes: the stream in the first of them,
+    the length in the last four. The frames of the first process lie within those of its standard output.
+    """
+    held = bytearray()
+    while header := _exactly(stream, _HEADER):
+        payload = _exactly(stream, int.from_bytes(header[4:], "big"))
+        if header[0] != _STDOUT:
+            yield Frame("C", payload)
+            continue
+        held += payload
+        while len(held) >= _INNER_HEADER:
+            size = int.from_bytes(held[1:_INNER_HEADER], "big")
+            if chr(held[0]) not in "ROEM" or size > _MAX_FRAME:
+                raise BrokenFramesError("the container wrote what its first process never writes")
+            if len(held) < _INNER_HEADER + size:
+                break
+            yield Frame(chr(held[0]), bytes(held[_INNER_HEADER : _INNER_HEADER + size]))
+            del held[: _INNER_HEADER + size]
+
+
+def _exactly(stream: socket.socket, size: int) -> bytes:
+    """Return `size` bytes, or none at the end of the stream."""
+    parts = []
+    left = size
+    while left:
+        part = stream.recv(min(left, _BLOCK))
+        if not part:
+            return b""
+        parts.append(part)
+        left -= len(part)
+    return b"".join(parts)

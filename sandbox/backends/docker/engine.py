@@ -1,0 +1,151 @@
+"""The engine that the user's Docker settings name, and what it says of itself."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from docker import DockerClient
+    from docker.tls import TLSConfig
+
+_PROBE_S, _CALL_S = 8, 120
+_MACHINES = {"amd64": "x86_64", "arm64": "aarch64"}
+
+
+class EngineError(Exception):
+    """The engine can't be used; `mend` says what to do about it."""
+
+    def __init__(self, message: str, mend: str = "") -> None:
+        super().__init__(message)
+        self.message = message
+        self.mend = mend
+
+
+class EngineLostError(EngineError):
+    """The engine did not answer, or broke off the conversation."""
+
+
+@dataclass(frozen=True, slots=True)
+class Engine:
+    """A connected engine."""
+
+    client: DockerClient
+    address: str
+    version: str
+    """Such as `20.10.24`, or `podman 4.3.1`."""
+    machine: str
+    """As `uname -m` says it: `x86_64`, `aarch64`."""
+    not_enforced: tuple[str, ...]
+    """The limits that it takes and ignores, such as `memory`."""
+
+    @property
+    def podman(self) -> bool:
+        """Whether it is Podman's service, which knows fewer options of temporary file systems."""
+        return self.version.startswith("podman")
+
+
+@dataclass(frozen=True, slots=True)
+class Address:
+    """Where an engine listens; `tls` as the SDK wants it."""
+
+    url: str
+    tls: TLSConfig | bool = False
+    said_by: str = ""
+
+
+def find_address(environment: Mapping[str, str] | None = None) -> Address:
+    """Return the address in the order of the `docker` command: DOCKER_HOST, then the context, then the usual socket.
+
+    CONTAINER_HOST, Podman's own variable, counts after DOCKER_HOST. Raises `EngineError` for a context that does not
+    exist: another engine than the one named is never used.
+    """
+    import docker.errors
+    import docker.tls
+    from docker.constants import DEFAULT_UNIX_SOCKET
+    from docker.context import ContextAPI
+    from docker.context.config import get_current_context_name
+
+    environment = os.environ if environment is None else environment
+    if url := environment.get("DOCKER_HOST", ""):
+        try:
+            from docker.utils import kwargs_from_env
+
+            found = kwargs_from_env(environment=dict(environment))
+        except docker.errors.TLSParameterError as error:
+            raise EngineError(f"DOCKER_TLS_VERIFY and DOCKER_CERT_PATH can't be used: {error}") from error
+        return Address(str(found.get("base_url", url)), found.get("tls") or False, "DOCKER_HOST")
+    if url := environment.get("CONTAINER_HOST", ""):
+        return Address(url, said_by="CONTAINER_HOST")
+    name = environment.get("DOCKER_CONTEXT") or get_current_context_name()
+    if name == "default":
+        return Address(DEFAULT_UNIX_SOCKET.replace("http+unix", "unix"))
+    try:
+        context = ContextAPI.get_context(name)
+    except Exception as error:  # the SDK raises bare exceptions for broken files
+        raise EngineError(f"the Docker context {name!r} can't be read: {error}") from error
+    if context is None or not context.Host:
+        raise EngineError(f"there is no Docker context {name!r}", "List them with `docker context ls`.")
+    return Address(context.Host, context.TLSConfig or False, f"context {name}")
+
+
+def connect() -> Engine:
+    """Connect to the engine that the settings name. Raises `EngineError`."""
+    import docker
+
+    address = find_address()
+    with engine_errors(address.url):
+        first = docker.DockerClient(base_url=address.url, tls=address.tls, version="auto", timeout=_PROBE_S)
+        version, info = first.version(), first.info()
+        client = docker.DockerClient(
+            base_url=address.url, tls=address.tls, version=first.api.api_version, timeout=_CALL_S
+        )
+        first.close()
+    kind = info.get("OSType", "linux")
+    if kind != "linux":
+        raise EngineError(f"the engine at {address.url} runs {kind} containers", "Switch it to Linux containers.")
+    parts = {str(part.get("Name", "")): str(part.get("Version", "")) for part in version.get("Components") or []}
+    podman = next((number for name, number in parts.items() if name.startswith("Podman")), "")
+    machine = str(info.get("Architecture", ""))
+    return Engine(
+        client,
+        address.url,
+        f"podman {podman}" if podman else str(version.get("Version", "unknown")),
+        _MACHINES.get(machine, machine),
+        ignored_limits(info),
+    )
+
+
+def ignored_limits(info: Mapping[str, object]) -> tuple[str, ...]:
+    """Return the limits that an engine takes without a word and does not keep, by its answer to `info`."""
+    keys = {"memory": "MemoryLimit", "processes": "PidsLimit", "cpus": "CpuCfsQuota"}
+    if str(info.get("CgroupDriver", "")) in ("none", ""):
+        return tuple(keys)
+    return tuple(limit for limit, key in keys.items() if info.get(key) is False)
+
+
+@contextmanager
+def engine_errors(address: str) -> Iterator[None]:
+    """Turn what the SDK raises into `EngineError`: lost where there was no answer, refused where there was one."""
+    import docker.errors
+    import requests
+
+    try:
+        yield
+    except docker.errors.APIError as error:
+        said = error.explanation or str(error)
+        if error.response is not None and error.response.status_code == 401:
+            raise EngineError(f"the engine at {address} wants a login: {said}") from error
+        raise EngineError(f"the engine at {address} refused: {said}") from error
+    except (docker.errors.DockerException, requests.RequestException, OSError) as error:
+        text = str(error)
+        if "Permission denied" in text or "PermissionError" in text:
+            raise EngineError(
+                f"the engine at {address} may not be used by you",
+                "Join the group that owns its socket (`sudo usermod -aG docker $USER`, then log in again).",
+            ) from error
+        mend = "Start it (`systemctl start docker`, Docker Desktop or `podman system service`), or name another with "
+        raise EngineLostError(f"no engine answers at {address}", f"{mend}DOCKER_HOST.") from error

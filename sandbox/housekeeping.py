@@ -1,0 +1,108 @@
+"""What gistpoint keeps that can be built again: environments, container images, folders of runs that died."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+import tempfile
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from gistpoint.sandbox.envcache import remove_frozen
+from gistpoint.sandbox.runfolders import leftovers, remove_leftovers
+
+if TYPE_CHECKING:
+    from gistpoint.sandbox.backends.docker.engine import Engine
+
+_OURS = ("gistpoint-attacks-", "gistpoint-probe-", "gistpoint-new-", "gistpoint-uv-")
+_OLD_S = 24 * 3600.0
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """One thing that is kept."""
+
+    kind: str
+    """`environment`, `image` or `leftover`."""
+    name: str
+    size: int
+    """Bytes on the disk; of an image as the engine tells it."""
+    place: str
+
+
+def kept(cache: Path) -> tuple[Kept, ...]:
+    """Return everything that `clean` would remove; an engine that does not answer is passed over."""
+    found = [
+        Kept("environment", folder.name, _size(folder), str(folder))
+        for folder in sorted((cache / "environments").glob("*"))
+        if folder.is_dir()
+    ]
+    found += [Kept("leftover", folder.name, _size(folder), str(folder)) for folder in (*leftovers(), *_forgotten())]
+    engine = _engine()
+    if engine is not None:
+        found += _images(engine)
+    return tuple(found)
+
+
+def clean(cache: Path) -> tuple[Kept, ...]:
+    """Remove what `kept` lists and return what is gone; no run may be under way."""
+    before = kept(cache)
+    for folder in (cache / "environments").glob("*"):
+        if folder.is_dir():
+            remove_frozen(folder)
+        else:
+            folder.unlink(missing_ok=True)  # its lock
+    remove_leftovers()
+    for folder in _forgotten():
+        shutil.rmtree(folder, ignore_errors=True)
+    engine = _engine()
+    if engine is not None:
+        from gistpoint.sandbox.backends.docker.containers import remove_leftovers as remove_containers
+        from gistpoint.sandbox.backends.docker.images import remove_images
+
+        remove_containers(engine)
+        remove_images(engine)
+    after = {(item.kind, item.place) for item in kept(cache)}
+    return tuple(item for item in before if (item.kind, item.place) not in after)
+
+
+def _forgotten() -> list[Path]:
+    """Return our temporary folders of other kinds that nobody has touched for a day."""
+    found = []
+    for prefix in _OURS:
+        for folder in Path(tempfile.gettempdir()).glob(f"{prefix}*"):
+            with contextlib.suppress(OSError):
+                told = folder.lstat()
+                if told.st_uid == os.geteuid() and time.time() - told.st_mtime > _OLD_S:
+                    found.append(folder)
+    return found
+
+
+def _engine() -> Engine | None:
+    from gistpoint.sandbox.backends.docker.engine import EngineError, connect
+
+    try:
+        return connect()
+    except EngineError:
+        return None
+
+
+def _images(engine: Engine) -> list[Kept]:
+    from gistpoint.sandbox.backends.docker.images import KIND
+
+    return [
+        Kept("image", str((image.tags or [image.short_id])[0]), int(image.attrs.get("Size", 0)), str(image.id))
+        for image in engine.client.images.list(filters={"label": KIND})
+    ]
+
+
+def _size(folder: Path) -> int:
+    total = 0
+    for place, _, files in os.walk(folder):
+        for name in files:
+            with contextlib.suppress(OSError):
+                total += Path(place, name).lstat().st_blocks * 512
+    return total

@@ -1,0 +1,242 @@
+"""First process of a container: waits for its work on standard input, runs it as another user, reports in frames.
+
+Standard input brings four bytes (big-endian: the length of a JSON order), the order, a tar for each of its `folders`
+(name and length), and the tar of the tree. On standard output each frame is a kind, four bytes of length, a payload:
+`R` result lines, `O` output, `E` how the command ended, `M` the kernel killed something for want of memory.
+
+It stays root, without a right but that to change its user: the command, which is somebody else, can neither signal nor
+trace it, and never holds what the frames are written to. When it ends, by itself or because whoever attached is gone,
+the kernel ends everything else in the container. It ends after `ends_after` seconds, or an hour without work, too.
+"""
+
+from __future__ import annotations
+
+import base64
+import contextlib
+import ctypes
+import json
+import os
+import resource
+import select
+import shutil
+import signal
+import sys
+import tarfile
+import traceback
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any, NoReturn
+
+_SHOWN = "/gistpoint"
+_TICK_MS = 100
+_READ = 1 << 16
+_LAST = 1 << 20
+_IDLE_S = 3600
+_PR_SET_NO_NEW_PRIVS, _PR_SET_SECCOMP, _SECCOMP_MODE_FILTER = 38, 22, 2
+_OOM_COUNTERS = ("/sys/fs/cgroup/memory.events", "/sys/fs/cgroup/memory/memory.oom_control")
+
+
+class Bounded:
+    """The next `left` bytes of standard input, as a file to read."""
+
+    def __init__(self, left: int) -> None:
+        self.left = left
+
+    def read(self, size: int = -1) -> bytes:
+        """Return up to `size` bytes; fewer only at the end."""
+        wanted = self.left if size < 0 else min(size, self.left)
+        parts = []
+        while wanted:
+            part = os.read(0, min(wanted, 1 << 20))
+            if not part:
+                raise EOFError("standard input ended before the work had come")
+            parts.append(part)
+            wanted -= len(part)
+            self.left -= len(part)
+        return b"".join(parts)
+
+
+def _unpack(size: int, folder: str) -> None:
+    """Write the folders, files and links of a tar that gistpoint made; whatever else it holds is left out."""
+    source = Bounded(size)
+    file: Any = source  # of a file, tarfile only reads
+    links = []
+    with tarfile.open(fileobj=file, mode="r|") as archive:
+        for member in archive:
+            path = os.path.join(folder, member.name)
+            if member.isdir():
+                os.makedirs(path, 0o755, exist_ok=True)
+            elif member.issym():
+                links.append((member.linkname, path))
+            elif member.isfile():
+                content = archive.extractfile(member)
+                descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, member.mode & 0o755)
+                with os.fdopen(descriptor, "wb") as target:
+                    if content is not None:
+                        shutil.copyfileobj(content, target, 1 << 20)
+    for target_of_link, path in links:
+        os.symlink(target_of_link, path)
+    source.read()
+
+
+def _frame(kind: bytes, payload: bytes) -> None:
+    data = kind + len(payload).to_bytes(4, "big") + payload
+    while data:
+        data = data[os.write(1, data) :]
+
+
+def _filter_calls(program: bytes) -> None:
+    class Program(ctypes.Structure):
+        _fields_ = (("length", ctypes.c_ushort), ("instructions", ctypes.c_void_p))
+
+    libc = ctypes.CDLL(None, use_errno=True)
+    held = ctypes.create_string_buffer(program, len(program))
+    filled = Program(len(program) // 8, ctypes.addressof(held))
+    libc.prctl(_PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)
+    if libc.prctl(_PR_SET_SECCOMP, _SECCOMP_MODE_FILTER, ctypes.byref(filled), 0, 0) != 0:
+        raise OSError(ctypes.get_errno(), "the filter on system calls was refused")
+
+
+def _become(order: dict[str, object], results: int, output: int) -> NoReturn:
+    """In the child: change the user, lay out the tree, set the limits, and become the command."""
+    os.setsid()
+    os.dup2(output, 2)
+    try:
+        user = int(str(order["user"]))
+        os.setgroups([])
+        os.setresgid(user, user, user)
+        os.setresuid(user, user, user)
+        os.umask(0o022)
+        for folder in (str(order["home"]), str(order["folder"])):
+            os.mkdir(folder, 0o755)
+        _unpack(int(str(order["tree"])), str(order["folder"]))
+        limits = order["limits"]
+        assert isinstance(limits, dict)
+        for name, value in limits.items():
+            resource.setrlimit(getattr(resource, name), (value, value))
+        with contextlib.suppress(OSError), open("/proc/self/oom_score_adj", "w") as file:
+            file.write("1000")
+        program = base64.b64decode(str(order["seccomp"]))
+        os.chdir(str(order["folder"]))
+        nothing = os.open("/dev/null", os.O_RDONLY)
+        os.dup2(nothing, 0)
+        os.dup2(output, 1)
+        channel = int(str(order["results_fd"]))
+        os.dup2(results, channel)
+        os.closerange(3, channel)
+        os.closerange(channel + 1, 256)
+        arguments, environment = order["arguments"], order["environment"]
+        assert isinstance(arguments, list)
+        assert isinstance(environment, dict)
+        if program:
+            _filter_calls(program)
+        os.write(channel, b'{"e":"ready"}\n')
+        os.execve(arguments[0], arguments, environment)
+    except BaseException:
+        os.write(2, traceback.format_exc().encode("utf-8", "backslashreplace"))
+    os._exit(70)
+
+
+def _killed_for_memory() -> bool:
+    for path in _OOM_COUNTERS:
+        with contextlib.suppress(OSError, ValueError), open(path, encoding="ascii") as file:
+            for line in file:
+                name, _, count = line.partition(" ")
+                if name == "oom_kill":
+                    return int(count) > 0
+    return False
+
+
+def _drain(fd: int, kind: bytes) -> None:
+    """Hand on what lies in a pipe whose writer has ended; a process that it left may still be writing."""
+    os.set_blocking(fd, False)
+    left = _LAST
+    with contextlib.suppress(BlockingIOError):
+        while left > 0:
+            chunk = os.read(fd, min(_READ, left))
+            if not chunk:
+                return
+            left -= len(chunk)
+            _frame(kind, chunk)
+
+
+def _reap(child: int) -> int | None:
+    """Collect what ended, adopted processes too; return the status of `child` if it is among them."""
+    while True:
+        try:
+            pid, status = os.waitpid(-1, os.WNOHANG)
+        except ChildProcessError:
+            return None
+        if pid == child:
+            return status
+        if pid == 0:
+            return None
+
+
+def _follow(child: int, results: int, output: int, ended: int) -> NoReturn:
+    kinds = {results: b"R", output: b"O"}
+    poll = select.poll()
+    for fd in (*kinds, ended):
+        poll.register(fd, select.POLLIN)
+    watching_input = False
+    while True:
+        for fd, _ in poll.poll(_TICK_MS):
+            if fd in kinds:
+                chunk = os.read(fd, _READ)
+                if not chunk:
+                    poll.unregister(fd)
+                    continue
+                if fd == results and not watching_input:
+                    watching_input = True  # the child, which is ready, has read all there was to read
+                    poll.register(0, select.POLLIN)
+                _frame(kinds[fd], chunk)
+            elif fd == 0:
+                os._exit(3)  # whoever asked for this run is gone
+            else:
+                os.read(fd, _READ)
+        status = _reap(child)
+        if _killed_for_memory():
+            _frame(b"M", b"")
+            os._exit(0)
+        if status is not None:
+            for fd, kind in kinds.items():
+                _drain(fd, kind)
+            _frame(b"E", json.dumps({"exit": os.waitstatus_to_exitcode(status)}).encode())
+            os._exit(0)
+
+
+def main() -> None:
+    """Do as the module says; only returns by way of an exit."""
+    # An engine that was killed closes nothing: nobody might ever end this process.
+    signal.signal(signal.SIGALRM, lambda *_: os._exit(4))
+    signal.alarm(_IDLE_S)
+    try:
+        order = json.loads(Bounded(int.from_bytes(Bounded(4).read(), "big")).read())
+    except EOFError:
+        os._exit(3)
+    signal.alarm(order["ends_after"])
+    for name, size in order["folders"]:
+        _unpack(size, os.path.join(_SHOWN, name))
+    waking, woken = os.pipe()
+    os.set_blocking(woken, False)
+    signal.set_wakeup_fd(woken, warn_on_full_buffer=False)
+    signal.signal(signal.SIGCHLD, lambda *_: None)
+    results, results_inside = os.pipe()
+    output, output_inside = os.pipe()
+    child = os.fork()
+    if child == 0:
+        signal.set_wakeup_fd(-1)
+        signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+        _become(order, results_inside, output_inside)
+    os.close(results_inside)
+    os.close(output_inside)
+    try:
+        _follow(child, results, output, waking)
+    except BrokenPipeError:
+        os._exit(3)
+
+
+if __name__ == "__main__":
+    sys.dont_write_bytecode = True
+    main()

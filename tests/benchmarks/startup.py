@@ -1,0 +1,75 @@
+"""Times the program from its start to its first text, beside an empty Textual app and a bare interpreter.
+
+usage: python tests/benchmarks/startup.py [RUNS]
+"""
+
+from __future__ import annotations
+
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parents[1]))
+
+from e2e.terminal import Terminal
+
+EMPTY_APP = """
+from textual.app import App
+from textual.widgets import Static
+class Empty(App):
+    def compose(self):
+        yield Static("first text", markup=False)
+Empty().run()
+"""
+
+
+def seconds(action: Callable[[], object]) -> float:
+    started = time.perf_counter()
+    action()
+    return time.perf_counter() - started
+
+
+def first_text(command: list[str], pattern: str, environment: dict[str, str]) -> float:
+    started = time.perf_counter()
+    with Terminal(command, environment=environment, columns=160, rows=48) as terminal:
+        terminal.wait_for(pattern, seconds=60)
+        return time.perf_counter() - started
+
+
+def main(runs: int) -> None:
+    with tempfile.TemporaryDirectory() as home:
+        environment = {**os.environ, "GISTPOINT_HOME": home, "TEXTUAL_ANIMATIONS": "none"}
+        environment.pop("PYTHONDONTWRITEBYTECODE", None)  # compiled files are kept where a user runs it
+        program = [sys.executable, "-m", "gistpoint"]
+        subprocess.run([*program, "demo"], env=environment, capture_output=True, check=True)
+        bare = [sys.executable, "-c", "pass"]
+        rows: dict[str, list[float]] = {}
+        for _ in range(runs):
+            rows.setdefault("bare interpreter", []).append(
+                seconds(lambda: subprocess.run(bare, env=environment, check=True))
+            )
+            rows.setdefault("gistpoint --help", []).append(
+                seconds(lambda: subprocess.run([*program, "--help"], env=environment, capture_output=True, check=True))
+            )
+            rows.setdefault("empty Textual app", []).append(
+                first_text([sys.executable, "-c", EMPTY_APP], "first text", environment)
+            )
+            rows.setdefault("home screen", []).append(first_text([*program, "demo"], "Tasks", environment))
+            rows.setdefault("solve screen", []).append(
+                first_text([*program, "demo", "dear-tickets"], r"tool uses \d+/", environment)
+            )
+        empty = rows["empty Textual app"]
+        for name, times in rows.items():
+            ratio = statistics.median(a / b for a, b in zip(times, empty, strict=True))
+            print(
+                f"{name:20} median {statistics.median(times):.3f} s, least {min(times):.3f} s, {ratio:.2f} x empty app"
+            )
+
+
+if __name__ == "__main__":
+    main(int(sys.argv[1]) if len(sys.argv) > 1 else 7)

@@ -1,0 +1,108 @@
+"""Images: named by what they hold, never pulled, made from this machine's Python or from the shipped Dockerfile."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from gistpoint.core.ports import EnvironmentPins
+from gistpoint.sandbox.backends.base import Environment
+from gistpoint.sandbox.backends.docker import images, rootfs
+from gistpoint.sandbox.backends.docker.backend import DockerBackend
+from gistpoint.sandbox.backends.docker.engine import Engine, EngineError, connect
+
+pytestmark = pytest.mark.docker
+
+
+@pytest.fixture
+def engine(shared: DockerBackend) -> Engine:
+    return connect()
+
+
+@pytest.fixture
+def environment(environments) -> Environment:
+    return environments.get(EnvironmentPins())
+
+
+@pytest.fixture
+def no_pull(monkeypatch):
+    import docker
+
+    def pull(*arguments: object, **more: object) -> None:
+        raise AssertionError(f"pulled {arguments} {more}")
+
+    monkeypatch.setattr(docker.api.client.APIClient, "pull", pull)
+
+
+def test_the_same_content_has_the_same_image(engine, environment, no_pull):
+    first = images.environment_image(engine, environment)
+    assert images.environment_image(engine, environment) == first
+    assert engine.client.images.get(first).labels["io.gistpoint.kind"] == "environment"
+
+
+def test_other_content_has_another_image(engine, environment, tmp_path, no_pull):
+    found = set()
+    for text in ("a = 1\n", "a = 2\n"):
+        folder = tmp_path / "environment" / "lib"
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / "a.py").write_text(text)
+        changed = Environment(folder.parent, environment.interpreter, environment.prefix, environment.version)
+        found.add(images.environment_image(engine, changed))
+    assert len(found) == 2
+    for image in found:
+        engine.client.images.remove(image, force=True)
+
+
+def test_an_unknown_image_is_an_error(engine, no_pull):
+    import docker.errors
+
+    from gistpoint.sandbox.backends.docker.containers import Settings, start
+    from gistpoint.sandbox.limits import Limits
+
+    with pytest.raises(docker.errors.ImageNotFound):
+        start(engine, Settings("localhost/gistpoint-nowhere:1", Limits(), ()))
+
+
+def test_without_a_python_of_its_own_kind_it_asks_for_the_official_image(engine, environment, monkeypatch, no_pull):
+    monkeypatch.setattr(rootfs, "can_be_made", lambda machine: False)
+    nowhere = Environment(environment.folder, environment.interpreter, environment.prefix, "3.99")
+    with pytest.raises(EngineError) as caught:
+        images.base_image(engine, nowhere)
+    assert "python:3.99-slim is not on the engine" in caught.value.message
+    assert "docker pull python:3.99-slim" in caught.value.mend
+
+
+def test_the_shipped_dockerfile_builds_on_what_the_engine_has(engine, environment, monkeypatch, no_pull):
+    base = images.base_image(engine, environment)
+    name = f"python:{environment.version}-slim"
+    if images._known(engine, name) is None:
+        engine.client.images.get(base).tag(*name.split(":"))
+    monkeypatch.setattr(rootfs, "can_be_made", lambda machine: False)
+    built = images.base_image(engine, environment)
+    assert built != base
+    assert images.base_image(engine, environment) == built
+    backend = DockerBackend()
+    probe = backend.probe()
+    backend.close()
+    assert probe.works, probe
+    assert backend._images
+    engine.client.images.remove(name)
+
+
+def test_removing_the_images_leaves_those_of_others(engine, environment):
+    images.environment_image(engine, environment)
+    other = engine.client.images.get(images.base_image(engine, environment))
+    assert images.remove_images(engine) >= 2
+    assert not engine.client.images.list(filters={"label": images.KIND})
+    assert other is not None
+    assert images.environment_image(engine, environment)
+
+
+def test_the_base_holds_nothing_that_was_installed_for_this_python(environment):
+    entries = rootfs.root_entries(environment)
+    assert not [entry.path for entry in entries if "-packages/" in entry.path or "/_bundled" in entry.path]
+    paths = [entry.path for entry in entries]
+    assert len(set(paths)) == len(paths)
+    folders = {entry.path for entry in entries if entry.is_folder}
+    assert {Path(path).parent.as_posix() for path in paths} <= folders | {"."}

@@ -1,0 +1,100 @@
+"""A submission that reaches for what judges it: its pass must show again in another order before it counts."""
+
+from __future__ import annotations
+
+import pytest
+from tiny_tasks import Maker
+
+from gistpoint.core.attempts.judging import Judge
+from gistpoint.core.code.index import index_source
+from gistpoint.core.code.splice import replace_definition
+from gistpoint.core.outcomes import RunStatus
+from gistpoint.core.tasks.folder import read_answer
+from gistpoint.core.tasks.model import Task
+from gistpoint.core.trees import SourceTree
+from gistpoint.sandbox.backends.plain import PlainBackend
+from gistpoint.sandbox.environments import EnvironmentStore
+from gistpoint.sandbox.testruns import SuiteRunner
+
+FILES = {
+    "pkg.py": "def double(n):\n    return 2 * n\n",
+    "tests/test_pkg.py": "import sys\nsys.path.insert(0, '.')\nimport pkg\n"
+    + "".join(f"def test_{n}():\n    assert pkg.double({n}) == {2 * n}\n" for n in range(1, 5)),
+}
+IN_TURN = """def double(n, answers=[]):
+    import gc
+    gc.collect()
+    answers.append(2 * len(answers) + 2)
+    return answers[-1]
+"""
+HONEST = "def double(n):\n    import gc\n    gc.collect()\n    return n + n\n"
+
+
+@pytest.fixture
+def maker(tmp_path):
+    (tmp_path / "place").mkdir()
+    return Maker(tmp_path / "place", SuiteRunner(PlainBackend(), EnvironmentStore(tmp_path / "cache")))
+
+
+def submitted(task: Task, text: str) -> SourceTree:
+    tree = SourceTree.open(task.tree_path)
+    index = index_source("pkg.py", tree.read("pkg.py"))
+    return tree.with_files({"pkg.py": replace_definition(index, index.get("double"), text)})
+
+
+def test_answers_in_turn_do_not_count(maker):
+    task = maker.task(FILES, "pkg.py::double")
+    judgement = Judge(task, read_answer(task), maker.runner).judge(submitted(task, IN_TURN))
+    assert judgement.report.status is RunStatus.INVALID
+    assert "opposite order" in judgement.report.reason
+    assert judgement.suspicious == ("gc",)
+    assert (judgement.score.value, judgement.solved) == (0.0, False)
+
+
+def test_an_honest_use_of_such_a_name_counts(maker):
+    task = maker.task(FILES, "pkg.py::double")
+    judgement = Judge(task, read_answer(task), maker.runner).judge(submitted(task, HONEST))
+    assert judgement.suspicious == ("gc",)
+    assert judgement.solved
+
+
+def test_a_suite_that_depends_on_its_order_is_not_held_against_it(maker):
+    ordered = (
+        "\nSEEN = []\ndef test_first():\n    SEEN.append(pkg.double(1))\ndef test_second():\n    assert SEEN == [2]\n"
+    )
+    files = {**FILES, "tests/test_pkg.py": FILES["tests/test_pkg.py"] + ordered}
+    task = maker.task(files, "pkg.py::double")
+    judgement = Judge(task, read_answer(task), maker.runner).judge(submitted(task, HONEST))
+    assert judgement.solved
+
+
+def test_failing_tests_come_first_where_the_original_allows_it(maker):
+    others = "".join(f"def test_other_{n}(): pass\n" for n in range(5))
+    files = {**FILES, "tests/test_a.py": others}
+    task = maker.task(files, "pkg.py::double")
+    judge = Judge(task, read_answer(task), maker.runner)
+    assert judge.baseline.any_order
+    seen: list[str] = []
+    judge.judge(SourceTree.open(task.tree_path), on_progress=lambda p: p.latest and seen.append(p.latest.id))
+    assert set(seen[:4]) == judge.baseline.failing
+    assert len(seen) == 9
+    again: list[str] = []
+    judge.judge(
+        SourceTree.open(task.tree_path),
+        on_progress=lambda p: p.latest and again.append(p.latest.id),
+        first=("tests/test_pkg.py::test_3",),
+    )
+    assert again[0] == "tests/test_pkg.py::test_3"
+
+
+def test_an_order_that_the_original_does_not_bear_is_not_used(maker):
+    files = {
+        "pkg.py": FILES["pkg.py"],
+        "tests/test_a.py": "import sys\nsys.path.insert(0, '.')\nSEEN = []\n"
+        "def test_a(): SEEN.append(1)\n"
+        "def test_b():\n    import pkg\n    assert SEEN and pkg.double(1) == 2\n",
+    }
+    task = maker.task(files, "pkg.py::double")
+    judge = Judge(task, read_answer(task), maker.runner)
+    assert not judge.baseline.any_order
+    assert judge.judge(submitted(task, HONEST)).solved

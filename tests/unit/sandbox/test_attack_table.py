@@ -1,0 +1,46 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from gistpoint.sandbox.attacks.table import ATTACKS, ESCAPES, REPORTS, Expected
+from gistpoint.sandbox.attacks.trying import source_of
+from gistpoint.sandbox.backends.base import Probe
+from gistpoint.sandbox.enforcement import LIMITS, enforcement
+from gistpoint.sandbox.ladder import builtin_backends
+from gistpoint.sandbox.limits import Limits
+
+GUIDE = Path(__file__).parents[3] / "docs" / "guide" / "sandbox.md"
+FOLDER = Path(__file__).parents[3] / "sandbox" / "attacks"
+WORDS = {Expected.STOPPED: "stopped", Expected.REACHES: "**reaches**", Expected.EITHER: "*may reach*"}
+
+
+def test_names_are_one_each():
+    assert len({attack.name for attack in ATTACKS}) == len(ATTACKS)
+
+
+def test_every_file_is_used():
+    for folder, attacks in (("escapes", ESCAPES), ("reports", REPORTS)):
+        files = {path.stem for path in (FOLDER / folder).glob("*.py")}
+        assert files == {name for attack in attacks for name in (attack.file, attack.then) if name}
+
+
+@pytest.mark.parametrize("attack", ATTACKS, ids=lambda attack: attack.name)
+def test_the_guide_promises_what_the_table_does(attack):
+    cells = [WORDS[attack.expected(name)] for name in ("docker", "bwrap", "landlock", "plain")]
+    assert f"| {attack.what} | {' | '.join(cells)} |" in GUIDE.read_text("utf-8")
+
+
+@pytest.mark.parametrize("attack", ATTACKS, ids=lambda attack: attack.name)
+def test_an_attack_stands_alone(attack):
+    code = source_of(attack)
+    compile(code, attack.file, "exec")
+    assert "gistpoint" not in code
+
+
+def test_every_built_in_backend_says_what_holds_its_limits():
+    for name, make in builtin_backends().items():
+        if name != "docker":
+            assert set(enforcement(make().record(Limits()))) == set(LIMITS)
+    assert Probe(works=True).warning == ""

@@ -1,0 +1,102 @@
+"""Attempts of the demo's tasks, recorded with real runs of the tests and made again with real ones."""
+
+from __future__ import annotations
+
+import ast
+import json
+from pathlib import Path
+
+import pytest
+
+from gistpoint.core.attempts.budgets import Budgets
+from gistpoint.core.attempts.clock import SystemTime
+from gistpoint.core.attempts.engine import Attempt
+from gistpoint.core.attempts.identity import Enrolment
+from gistpoint.core.attempts.judging import Judge
+from gistpoint.core.demo.tasks import demo_task, demo_tasks
+from gistpoint.core.tasks.folder import read_answer
+from gistpoint.core.tasks.model import Mode, Target
+from gistpoint.sandbox.backends.plain import PlainBackend
+from gistpoint.sandbox.environments import EnvironmentStore
+from gistpoint.sandbox.testruns import SuiteRunner
+from gistpoint.sessions.journal import JournalWriter
+from gistpoint.sessions.replay.replaying import Replay, Sameness
+from gistpoint.sessions.runs.opening import open_run
+
+RAISING = """
+import tempfile, time
+started = time.time()
+raise RuntimeError(f"{object()} in {tempfile.mkdtemp()}/a, after {time.time() - started:.6f}s")
+"""
+"""The body of a wrong repair, whose failure is worded otherwise in every run."""
+
+
+def submit(attempt: Attempt, target: Target, code: str) -> str:
+    if attempt.task.mode is Mode.REMOVE:
+        return attempt.call("submit_attempt", {"func_code": code}).text
+    where = {"func_name": target.qualname, "file_path": target.path}
+    return attempt.call("replace_function", {"func_code": code, **where}).text
+
+
+def raising(original: str) -> str:
+    tree = ast.parse(original)
+    function = tree.body[0]
+    assert isinstance(function, ast.FunctionDef)
+    function.body = ast.parse(RAISING).body
+    return ast.unparse(tree)
+
+
+def worked_through(attempt: Attempt, targets: tuple[Target, ...]) -> None:
+    """Browse, be refused, repair wrongly, then rightly."""
+    first = targets[0]
+    attempt.call("list_directory", {})
+    attempt.call("search_code", {"pattern": r"def \w+\("})
+    attempt.call("read_file", {"file_path": "nowhere.py"})
+    attempt.call("list_file_functions", {"file_path": first.path})
+    attempt.call("read_function", {"function_name": first.qualname, "file_path": first.path})
+    assert "Score" in submit(attempt, first, raising(first.original))
+    attempt.call("read_function", {"function_name": first.qualname, "file_path": first.path})
+    for target in targets:
+        submit(attempt, target, target.original)
+
+
+@pytest.fixture(scope="module", params=[demo.name for demo in demo_tasks()])
+def recorded(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Judge]:
+    folder = tmp_path_factory.mktemp("recorded")
+    task = demo_task(request.param, folder / "tasks")
+    judge = Judge(task, read_answer(task), SuiteRunner(PlainBackend(), EnvironmentStore(folder / "environments")))
+    journal = JournalWriter(folder / "attempt", SystemTime())
+    attempt = Attempt(task, judge, journal, SystemTime())
+    attempt.start(Enrolment(), budgets=Budgets(12, 5))
+    worked_through(attempt, judge.answer.targets)
+    assert attempt.state.solved
+    journal.close()
+    return journal.path, judge
+
+
+def test_every_call_and_the_verdict_are_the_same(recorded: tuple[Path, Judge]) -> None:
+    journal, judge = recorded
+    replay = Replay(open_run(journal), judge)
+    calls = list(replay.calls())
+    assert [c.diff for c in calls if c.sameness is not Sameness.SAME] == []
+    assert len(calls) == 7 + len(judge.answer.targets)
+    assert [c for c in calls if not c.exact] == [c for c in calls if "object at 0x" in c.text]
+    assert replay.same_verdict()
+    assert replay.verdict_now().solved
+    assert replay.attempt.state.budgets == Budgets(12, 5)
+
+
+def test_the_one_call_with_an_edited_result_is_named(recorded: tuple[Path, Judge], tmp_path: Path) -> None:
+    journal, judge = recorded
+    number = 6
+    lines = []
+    for line in journal.read_text().splitlines():
+        event = json.loads(line)
+        if event["type"] == "tool_result" and event["data"]["call_id"] == f"call-{number}":
+            event["data"]["text"] = event["data"]["text"].replace("s", "z", 1)
+        lines.append(json.dumps(event) + "\n")
+    copy = tmp_path / "journal.jsonl"
+    copy.write_text("".join(lines))
+    calls = list(Replay(open_run(copy), judge).calls())
+    assert [n for n, c in enumerate(calls, 1) if c.sameness is not Sameness.SAME] == [number]
+    assert calls[number - 1].sameness is Sameness.DIFFERS

@@ -1,0 +1,161 @@
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from gistpoint.core.errors import SandboxUnavailableError
+from gistpoint.sandbox import diagnosis, ladder
+from gistpoint.sandbox.attacks.table import ATTACKS
+from gistpoint.sandbox.backends.base import Probe
+from gistpoint.sandbox.backends.bubblewrap import BubblewrapBackend
+from gistpoint.sandbox.backends.plain import PlainBackend
+from gistpoint.sandbox.wishes import wished_backend
+from gistpoint.tui import cli
+
+
+class Isolating(PlainBackend):
+    name = "strong"
+
+    def record(self, limits):
+        return BubblewrapBackend("").record(limits)
+
+
+class Closed(PlainBackend):
+    name = "closed"
+
+    def probe(self) -> Probe:
+        return Probe(works=False, why_not="the door \x1b[2Jis shut", mend="Open it.")
+
+
+@pytest.fixture
+def home(tmp_path, monkeypatch):
+    monkeypatch.setenv("GISTPOINT_HOME", str(tmp_path / "home"))
+    (tmp_path / "home" / "config").mkdir(parents=True)
+    monkeypatch.setattr(diagnosis, "installed_backends", dict)
+    return tmp_path / "home"
+
+
+@pytest.fixture
+def only(monkeypatch):
+    def use(*made):
+        backends = {backend.name: backend for backend in made}
+        monkeypatch.setattr(diagnosis, "builtin_backends", lambda: backends)
+        monkeypatch.setattr(ladder, "builtin_backends", lambda: backends)
+
+    return use
+
+
+def test_one_that_isolates_is_enough(home, only, capsys):
+    only(Closed, Isolating, PlainBackend)
+    assert cli.main(["doctor"]) == 0
+    told = capsys.readouterr().out
+    assert "To mend closed: Open it." in told
+    assert "Tests run in strong, the strongest that works." in told
+    assert "\x1b[2J" not in told
+
+
+def test_without_isolation_the_answer_is_no(home, only, capsys):
+    only(Closed, PlainBackend)
+    assert cli.main(["doctor", "--json"]) == 1
+    told = json.loads(capsys.readouterr().out)
+    assert told["schema"] == "gistpoint.doctor/1"
+    assert told["chosen"] is None
+    assert [(b["name"], b["works"], b["isolates"]) for b in told["backends"]] == [
+        ("closed", False, False),
+        ("plain", True, False),
+    ]
+    assert told["backends"][1]["enforced"]["network"] == "no"
+
+
+def test_what_is_asked_for_and_does_not_work(home, only, capsys):
+    only(Closed, Isolating)
+    assert cli.main(["doctor", "--sandbox", "closed"]) == 1
+    assert "closed is asked for and does not work here" in capsys.readouterr().out
+
+
+def test_a_plugin_that_breaks_is_told_and_breaks_nothing(home, only, monkeypatch, capsys):
+    def broken():
+        raise RuntimeError("no wheels")
+
+    only(Isolating)
+    monkeypatch.setattr(diagnosis, "installed_backends", lambda: {"cart": broken})
+    assert cli.main(["doctor"]) == 0
+    assert "RuntimeError: no wheels" in capsys.readouterr().out
+
+
+def test_an_attack_that_comes_out_otherwise_is_told(home, only, monkeypatch, capsys):
+    class Pretending(Isolating):
+        name = "bwrap"
+
+    only(Pretending)
+    wanted = [attack for attack in ATTACKS if attack.name in ("home", "loop")]
+    real = diagnosis.self_test
+    monkeypatch.setattr(
+        "gistpoint.tui.commands.doctor.self_test", lambda backends, cache: real(backends, cache, wanted)
+    )
+    assert cli.main(["doctor", "--self-test"]) == 1
+    told = capsys.readouterr().out
+    assert "NOT AS PROMISED: read a file in the host's home on bwrap." in told
+    assert "2 attacks on bwrap: 1 outcomes other than promised" in told
+
+
+class Options:
+    sandbox: str | None = None
+    allow_unsandboxed = False
+
+
+def test_the_users_own_file_overrules_the_ladder(home, only):
+    only(Isolating, Closed, PlainBackend)
+    (home / "config" / "config.toml").write_text('theme = "dark"\nsandbox = "closed"\n')
+    with pytest.raises(SandboxUnavailableError, match=r"The sandbox closed does not work here.*Open it\."):
+        cli.build_runner(Options(), ask=lambda why: True)
+    options = Options()
+    options.sandbox = "strong"
+    assert cli.build_runner(options).backend.name == "bwrap"  # the record of the stand-in
+
+
+def test_a_wish_for_no_isolation_still_asks(home, only):
+    only(Isolating, PlainBackend)
+    (home / "config" / "config.toml").write_text('sandbox = "plain"\n')
+    with pytest.raises(SandboxUnavailableError):
+        cli.build_runner(Options(), ask=lambda why: False)
+
+
+def test_a_repository_decides_nothing(home, only, tmp_path, monkeypatch):
+    only(Isolating, PlainBackend)
+    repository = tmp_path / "repository"
+    (repository / ".gistpoint").mkdir(parents=True)
+    for name in ("gistpoint.toml", "config.toml", ".gistpoint/config.toml"):
+        (repository / name).write_text('sandbox = "plain"\n')
+    (repository / "pyproject.toml").write_text('[tool.gistpoint]\nsandbox = "plain"\nallow_unsandboxed = true\n')
+    (repository / ".env").write_text("GISTPOINT_SANDBOX=plain\n")
+    monkeypatch.chdir(repository)
+    assert cli.build_runner(Options()).backend.isolated
+
+
+@pytest.mark.parametrize("text", ["sandbox = 1\n", 'sandbox = ""\n', "sandbox = [\n", "\x00"])
+def test_a_wish_that_cannot_be_read_is_an_error(tmp_path, text):
+    (tmp_path / "config.toml").write_text(text)
+    with pytest.raises(SandboxUnavailableError):
+        wished_backend(tmp_path)
+
+
+def test_no_wish(tmp_path):
+    assert wished_backend(tmp_path) is None
+    (tmp_path / "config.toml").write_text('theme = "dark"\n')
+    assert wished_backend(tmp_path) is None
+
+
+def test_the_cache_is_listed_and_cleaned(home, capsys):
+    folder = home / "cache" / "environments" / "abc"
+    folder.mkdir(parents=True)
+    (folder / "file").write_bytes(bytes(10_000))
+    folder.chmod(0o555)
+    assert cli.main(["cache", "list", "--json"]) == 0
+    listed = json.loads(capsys.readouterr().out)["kept"]
+    assert [(item["kind"], item["name"]) for item in listed if item["kind"] == "environment"] == [
+        ("environment", "abc")
+    ]
+    assert cli.main(["cache", "clean"]) == 0
+    assert not folder.exists()

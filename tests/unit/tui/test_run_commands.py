@@ -1,0 +1,284 @@
+"""Recorded runs on the command line: shown, searched, converted, listed and replayed, with their exit codes."""
+
+from __future__ import annotations
+
+import json
+import zipfile
+from pathlib import Path
+
+import pytest
+from atif import Trajectory
+from builders import CHECKS, REPAIR, build_task
+from fakes import FakeClock, FakeRunner
+
+from gistpoint.core.attempts.identity import Enrolment
+from gistpoint.core.attempts.judging import Judge
+from gistpoint.core.tasks.folder import read_answer
+from gistpoint.core.tasks.model import Mode, Task
+from gistpoint.sessions.attempts import AttemptStore
+from gistpoint.tui import cli
+
+Captured = pytest.CaptureFixture[str]
+HOSTILE = "\x1b[31mred\x1b[0m [bold]list[int][/bold] \u202eabc"
+
+
+@pytest.fixture(autouse=True)
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("GISTPOINT_HOME", str(tmp_path / "home"))
+    monkeypatch.chdir(tmp_path)
+    return tmp_path / "home"
+
+
+@pytest.fixture
+def task(home: Path) -> Task:
+    return build_task(home / "data" / "tasks")
+
+
+@pytest.fixture
+def runner(monkeypatch: pytest.MonkeyPatch) -> FakeRunner:
+    runner = FakeRunner(CHECKS)
+    monkeypatch.setattr(cli, "build_runner", lambda options, demo=False, **more: runner)
+    return runner
+
+
+@pytest.fixture
+def attempt(home: Path, task: Task) -> str:
+    judge = Judge(task, read_answer(task), FakeRunner(CHECKS))
+    opened = AttemptStore(home / "data" / "attempts", FakeClock(), "test").start(task, judge, Enrolment())
+    opened.attempt.call("read_file", {"file_path": "shop/prices.py"}, thought="where are the Prices")
+    opened.attempt.call("submit_attempt", {"func_code": REPAIR})
+    opened.close()
+    return opened.attempt.state.attempt_id
+
+
+@pytest.fixture
+def chat(tmp_path: Path) -> str:
+    call = {"id": "a", "type": "function", "function": {"name": "bash", "arguments": '{"command": "ls"}'}}
+    messages = [
+        {"role": "user", "content": "Find the fault."},
+        {"role": "assistant", "content": "I look.", "tool_calls": [call]},
+        {"role": "tool", "tool_call_id": "a", "content": HOSTILE},
+    ]
+    (tmp_path / "chat.json").write_text(json.dumps(messages))
+    return "chat.json"
+
+
+@pytest.fixture
+def several(tmp_path: Path) -> str:
+    tests = {"success": False}
+    lines = [
+        {"problem": name, "score": 0.0, "config": {"model_name": "m", "mode": "remove"},
+         "metadata": {"tool_usage": [{"tool": "list_directory", "args": {"path": ""}}], "test_info": tests}}
+        for name in ("first one", "second")
+    ]  # fmt: skip
+    (tmp_path / "several.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+    return "several.jsonl"
+
+
+def test_a_run_is_shown_with_control_characters_visible(chat: str, capsys: Captured) -> None:
+    assert cli.main(["show", chat]) == 0
+    shown = capsys.readouterr().out
+    assert "format       chat" in shown
+    assert "v     2  bash ls" in shown
+    assert cli.main(["show", chat, "--step", "2"]) == 0
+    shown = capsys.readouterr().out
+    assert "␛[31mred␛[0m [bold]list[int][/bold] ⇄abc" in shown
+    assert not set(shown) & {"\x1b", "\u202e"}
+
+
+def test_a_run_is_shown_as_atif(chat: str, capsys: Captured) -> None:
+    assert cli.main(["show", chat, "--json"]) == 0
+    printed = capsys.readouterr().out
+    trajectory = json.loads(printed)
+    Trajectory.model_validate(trajectory)
+    assert printed.isascii()
+    assert cli.main(["show", chat, "--json", "--step", "2"]) == 0
+    assert json.loads(capsys.readouterr().out) == trajectory["steps"][1]
+
+
+def test_an_attempt_is_shown_by_its_id(attempt: str, capsys: Captured) -> None:
+    assert cli.main(["show", attempt]) == 0
+    assert attempt in capsys.readouterr().out
+    assert cli.main(["show", attempt[:12], "--step", "3"]) == 0
+    assert "where are the Prices" in capsys.readouterr().out
+
+
+def test_one_run_of_a_file_is_named_by_its_id(several: str, capsys: Captured) -> None:
+    assert cli.main(["runs", several]) == 0
+    names = [line.split("\t")[0] for line in capsys.readouterr().out.splitlines()[1:]]
+    assert names == ["several.jsonl#first%20one", "several.jsonl#second"]
+    for name in names:
+        assert cli.main(["show", name]) == 0
+        assert "list_directory" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["show", "nope"], "nope does not exist."),
+        (["show", "chat.json", "--step", "9"], "chat.json has 2 steps: there is no step 9."),
+        (["show", "chat.json#x"], "holds one run only"),
+        (["show", "several.jsonl"], "several.jsonl holds several runs."),
+        (["show", "."], ". is a folder of several files."),
+        (["show", "noise"], "noise is in no format that is known here."),
+        (["show", "\x1b[31m"], "\u241b[31m does not exist."),
+        (["search", "", "chat.json"], "The pattern is empty."),
+        (["search", "(", "chat.json", "--regex"], "The pattern is no regular expression"),
+        (["search", "x", "nope"], "nope does not exist."),
+        (["runs", "nope"], "nope does not exist."),
+        (["runs", "noise"], "noise is in no format that is known here."),
+        (["convert", "chat.json", "--to", "word"], "There is no export format 'word'."),
+        (["convert", "nope", "--to", "atif"], "nope does not exist."),
+        (["convert", "chat.json", "--to", "atif", "-o", "chat.json"], "chat.json is the run itself."),
+        (["convert", "chat.json", "--to", "atif", "-o", "."], ". is a folder."),
+        (["convert", "chat.json", "--to", "atif", "-o", "no/where"], "no/where can't be written: No such file"),
+        (["replay", "nope"], "nope does not exist."),
+        (["replay", "chat.json"], "chat.json does not tell on which task"),
+        (["replay", "chat.json", "--task", "nope"], "There is no task 'nope'."),
+    ],
+)
+@pytest.mark.usefixtures("chat", "several", "runner")
+def test_mistakes_are_told_in_a_line_or_two(arguments: list[str], said: str, capsys: Captured) -> None:
+    Path("noise").write_text("nothing that is a run\n")
+    assert cli.main(arguments) == 2
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    assert said in captured.err
+    assert captured.err.startswith("gistpoint: ")
+    assert len(captured.err.splitlines()) <= 2
+    assert json.loads(Path("chat.json").read_text())
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["show"],
+        ["show", "x", "--step", "0"],
+        ["convert", "x"],
+        ["search", "x"],
+        ["search", "a", "b", "--scope", "x"],
+    ],
+)
+def test_mistakes_in_the_call_are_exit_code_2(arguments: list[str]) -> None:
+    with pytest.raises(SystemExit) as ended:
+        cli.main(arguments)
+    assert ended.value.code == 2
+
+
+def test_search_prints_matches_and_is_negative_without_one(
+    chat: str, attempt: str, home: Path, capsys: Captured
+) -> None:
+    folder = str(home / "data" / "attempts")
+    assert cli.main(["search", "red", chat, folder]) == 0
+    assert capsys.readouterr().out == "chat.json:2:result: ␛[31mred␛[0m [bold]list[int][/bold] ⇄abc\n"
+    assert cli.main(["search", "nowhere to be found", chat]) == 1
+    assert capsys.readouterr().out == ""
+    assert cli.main(["search", r"l\w+\[int", chat, "--regex", "--scope", "result"]) == 0
+    assert cli.main(["search", "ls", chat, "--scope", "thought", "--scope", "diff"]) == 1
+    assert cli.main(["search", "Prices", folder, "--scope", "thought"]) == 0
+    assert ":thought: where are the Prices" in capsys.readouterr().out
+    assert cli.main(["search", "LIST[int]", chat]) == 1
+    assert cli.main(["search", "red", chat, "nope"]) == 2, "what was found is printed, and the mistake told"
+
+
+def test_search_as_json(chat: str, capsys: Captured) -> None:
+    assert cli.main(["search", "red", chat, "--json"]) == 0
+    printed = json.loads(capsys.readouterr().out)
+    assert printed["schema"] == "gistpoint.search/1"
+    (hit,) = printed["hits"]
+    assert (hit["run"], hit["step"], hit["scope"], hit["part"], hit["line"]) == (chat, 2, "result", 1, HOSTILE)
+    assert HOSTILE[hit["start"] : hit["end"]] == "red"
+    assert cli.main(["search", "green", chat, "--json"]) == 1
+    assert json.loads(capsys.readouterr().out)["hits"] == []
+
+
+def test_runs_lists_what_is_known_at_the_end_of_each(
+    attempt: str, task: Task, chat: str, several: str, home: Path, capsys: Captured
+) -> None:
+    with zipfile.ZipFile("runs.zip", "w") as archive:
+        archive.write(chat)
+    assert cli.main(["runs", str(home / "data" / "attempts"), several, "runs.zip", "--json"]) == 0
+    printed = json.loads(capsys.readouterr().out)
+    assert printed["schema"] == "gistpoint.runs/1"
+    ours, first, second, zipped = printed["runs"]
+    assert (ours["format"], ours["task"], ours["verdict"], ours["score"]) == ("gistpoint", task.id, "solved", 1.0)
+    assert (ours["submissions"], ours["actor"], ours["steps"]) == (1, "person", 5)
+    assert [run["verdict"] for run in (first, second)] == ["unsolved", "unsolved"]
+    assert (zipped["run"], zipped["steps"]) == ("runs.zip#chat.json", 2)
+    assert cli.main(["runs", several]) == 0
+    heading, row, _ = capsys.readouterr().out.splitlines()
+    assert heading.split("\t") == ["run", "format", "task", "model", "verdict", "steps", "tokens", "cost"]
+    assert row.split("\t") == [
+        "several.jsonl#first%20one",
+        "breakpoint remove",
+        "first one",
+        "m",
+        "~unsolved",
+        "2",
+        "",
+        "",
+    ]
+    Path("empty").mkdir()
+    assert cli.main(["runs", "empty"]) == 0
+    assert "There is no recorded run in empty." in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("format", "beginning"),
+    [
+        ("atif", "{"),
+        ("chat", '{"messages"'),
+        ("markdown", "# "),
+        ("html", "<!doctype html>"),
+        ("cast", '{"version": 2'),
+    ],
+)
+def test_a_run_is_converted(format: str, beginning: str, chat: str, capsys: Captured) -> None:
+    assert cli.main(["convert", chat, "--to", format]) == 0
+    printed = capsys.readouterr().out
+    assert printed.startswith(beginning)
+    assert "\x1b" not in printed
+    Path("old").write_text("old")
+    Path("link").symlink_to("old")
+    assert cli.main(["convert", chat, "--to", format, "-o", "link"]) == 0
+    assert Path("old").read_text(encoding="utf-8") == printed
+    assert Path("link").is_symlink()
+    assert capsys.readouterr().out == ""
+    assert not list(Path().glob(".*"))
+
+
+def test_an_attempt_is_replayed(attempt: str, task: Task, runner: FakeRunner, capsys: Captured) -> None:
+    assert cli.main(["replay", attempt, "--task", task.short_id]) == 0
+    first, second, _, count, verdict = capsys.readouterr().out.splitlines()
+    assert first.split() == ["3", "same", "read_file", "shop/prices.py"]
+    assert second.split() == ["4", "same", "submit_attempt"]
+    assert count == "2 calls: 2 same"
+    assert verdict == "verdict then: solved, score 1.000; now, in fake: solved, score 1.000; the same"
+    assert runner.runs == 1
+    assert cli.main(["replay", attempt, "--json"]) == 0, "an attempt tells its task itself"
+    printed = json.loads(capsys.readouterr().out)
+    assert (printed["schema"], printed["same"], printed["task"]) == ("gistpoint.replay/1", True, task.id)
+    assert [call["result"] for call in printed["calls"]] == ["same", "same"]
+    assert printed["budgets"] == {"tool_uses": 16, "submissions": 4}
+
+
+@pytest.mark.usefixtures("runner")
+def test_a_replay_that_differs_is_negative_and_names_the_step(
+    attempt: str, task: Task, home: Path, capsys: Captured
+) -> None:
+    journal = home / "data" / "attempts" / attempt / "journal.jsonl"
+    Path("edited").write_text(journal.read_text().replace("Prices in cents", "Prices in \\u001b[31m euros"))
+    assert cli.main(["replay", "edited", "--task", task.id]) == 1
+    printed = capsys.readouterr().out
+    assert "     3  differs        read_file shop/prices.py" in printed
+    assert "Prices in ␛[31m euros" in printed
+    assert "2 calls: 1 same, 1 differs" in printed
+    other = build_task(home / "data" / "tasks", Mode.DISCOVERY)
+    assert cli.main(["replay", attempt, "--task", other.id]) == 2
+    assert "was recorded on the task" in capsys.readouterr().err
+
+
+@pytest.mark.usefixtures("runner")
+def test_a_replay_of_foreign_tools_is_negative_with_the_reason(chat: str, task: Task, capsys: Captured) -> None:
+    assert cli.main(["replay", chat, "--task", task.id]) == 1
+    assert "could not run  bash ls  (There is no tool 'bash' here" in capsys.readouterr().out

@@ -1,0 +1,231 @@
+"""`gistpoint runs`, `show`, `search` and `convert`: recorded runs of any format, without a screen."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import sys
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+from gistpoint.core.errors import AttemptError, UserError
+from gistpoint.core.text import visible_line
+from gistpoint.sessions.runs.blobs import RunFileError
+from gistpoint.sessions.runs.document import RunDocument
+from gistpoint.sessions.runs.listing import Listed, list_runs
+from gistpoint.sessions.runs.model import Run
+from gistpoint.sessions.runs.opening import open_run, split_name
+from gistpoint.tui.cli import DONE, MISTAKE, NEGATIVE
+from gistpoint.tui.commands.output import print_json, print_table, print_text
+
+
+def open_named(name: str) -> RunDocument:
+    """Open a run by path, `FILE#ID`, or the id of an attempt that is here. Raises `UserError`."""
+    try:
+        return open_run(name)
+    except RunFileError:
+        path, id = split_name(name)
+        if id or path.exists() or "/" in name:
+            raise
+        folder = _attempt_folder(name)
+        if folder is None:
+            raise
+    return open_run(folder)
+
+
+def _attempt_folder(name: str) -> Path | None:
+    from gistpoint.core.attempts.clock import SystemTime
+    from gistpoint.core.locations import Locations
+    from gistpoint.sessions.attempts import AttemptStore
+
+    try:
+        return AttemptStore(Locations.of_user().attempts, SystemTime(), "").folder(name)
+    except AttemptError:
+        return None
+
+
+def listing(options: argparse.Namespace) -> int:
+    """Print the runs of files, folders and archives; each is read to its end, so that nothing is missing."""
+    problems: list[Listed] = []
+    found = [(listed.name, listed.size, run) for listed, run in _read(options.paths, problems)]
+    if options.json:
+        rows = [_row(name, size, run) for name, size, run in found]
+        print_json("gistpoint.runs/1", {"runs": rows, "problems": [_problem(item) for item in problems]})
+    elif found:
+        print_table(
+            ["run", "format", "task", "model", "verdict", "steps", "tokens", "cost"],
+            [[name, *_cells(run)] for name, _, run in found],
+        )
+    elif not problems:
+        print(f"There is no recorded run in {visible_line(', '.join(options.paths))}.")
+    return _told(problems, options.paths, DONE)
+
+
+def _read(paths: Iterable[str], problems: list[Listed]) -> Iterator[tuple[Listed, Run]]:
+    for listed in list_runs(paths):
+        if listed.header is None:
+            problems.append(listed)
+            continue
+        try:
+            document = open_run(listed.name)
+            document.build()
+        except RunFileError as error:
+            problems.append(Listed(listed.name, listed.size, None, str(error)))
+            continue
+        yield listed, _completed(listed.header, document.header)
+
+
+def _completed(early: Run, run: Run) -> Run:
+    """Return the header of the run as read to its end, with the name that a list gives to a task without one."""
+    from dataclasses import replace
+
+    derived = run.derived | (early.derived & {"task"})
+    return run if run.task or not early.task else replace(run, task=early.task, derived=derived)
+
+
+def _told(problems: list[Listed], paths: list[str], code: int) -> int:
+    """Print what could not be read, and return the exit code: a mistake where a path that was named is among it."""
+    for item in problems:
+        shown = item.problem if item.name in item.problem else f"{item.name}: {item.problem}"
+        print(f"gistpoint: {visible_line(shown)}", file=sys.stderr)
+    return MISTAKE if any(item.name in paths for item in problems) else code
+
+
+def _cells(run: Run) -> list[str]:
+    tokens = [n for n in (run.tokens.prompt, run.tokens.completion) if n is not None]
+    values = {
+        "format": f"{run.format} {run.format_version}".strip(),
+        "task": run.task,
+        "model": run.model or (run.actor.value if run.actor.value == "person" else run.agent),
+        "verdict": run.verdict or (f"({run.exit_status})" if run.exit_status else ""),
+        "step_count": "" if run.step_count is None else str(run.step_count),
+        "tokens": str(sum(tokens)) if tokens else "",
+        "cost": "" if run.cost is None else f"${run.cost:.4f}",
+    }
+    return [f"~{value}" if value and name in run.derived else value for name, value in values.items()]
+
+
+def _row(name: str, size: int, run: Run) -> dict[str, Any]:
+    tokens = run.tokens
+    return {
+        "run": name,
+        "bytes": size,
+        "format": run.format,
+        "format_version": run.format_version,
+        "id": run.id,
+        "task": run.task,
+        "model": run.model,
+        "agent": run.agent,
+        "actor": run.actor.value,
+        "verdict": run.verdict,
+        "score": run.score,
+        "exit_status": run.exit_status,
+        "steps": run.step_count,
+        "submissions": run.submissions,
+        "tokens": {"prompt": tokens.prompt, "completion": tokens.completion, "cached": tokens.cached},
+        "cost_usd": run.cost,
+        "duration_s": run.duration_s,
+        "derived": sorted(run.derived),
+        "warnings": list(run.warnings),
+    }
+
+
+def _problem(listed: Listed) -> dict[str, Any]:
+    return {"run": listed.name, "problem": listed.problem}
+
+
+def show(options: argparse.Namespace) -> int:
+    """Print a run or a step of it, for people or as ATIF."""
+    document = open_named(options.recorded)
+    if options.step is not None and not document.ensure(options.step - 1):
+        count = document.step_count
+        steps = "1 step" if count == 1 else f"{count} steps"
+        raise UserError(f"{options.recorded} has {steps}: there is no step {options.step}.")
+    if not options.json:
+        from gistpoint.sessions.runs.rendering import show as lines_of
+
+        for line in lines_of(document, options.step):
+            print_text(line)
+    elif options.step is None:
+        from gistpoint.sessions.exports.atif import atif_text
+
+        sys.stdout.writelines(atif_text(document))
+    else:
+        from gistpoint.sessions.exports.atif import atif_step
+
+        document.build()
+        print(json.dumps(atif_step(document, options.step - 1), indent=2))
+    return DONE
+
+
+def search(options: argparse.Namespace) -> int:
+    """Print the matches; the exit code is 1 where there is none."""
+    from gistpoint.sessions.runs.searching import Query, Scope, search_document
+
+    scopes = [Scope(name) for name in options.scope] if options.scope else list(Scope)
+    query = Query(options.pattern, regex=options.regex, scopes=scopes)
+    problems: list[Listed] = []
+    rows: list[dict[str, Any]] = []
+    count = 0
+    for document in _documents(options.paths, problems):
+        for hit in search_document(document, query):
+            count += 1
+            if options.json:
+                place = {"part": hit.part + 1, "start": hit.start, "end": hit.end, "line": hit.line}
+                rows.append({"run": hit.run, "step": hit.step + 1, "scope": hit.scope.value, **place})
+            else:
+                print(visible_line(f"{hit.run}:{hit.step + 1}:{hit.scope.value}: {hit.line}"))
+    if options.json:
+        print_json("gistpoint.search/1", {"hits": rows, "problems": [_problem(item) for item in problems]})
+    return _told(problems, options.paths, DONE if count else NEGATIVE)
+
+
+def _documents(paths: Iterable[str], problems: list[Listed]) -> Iterator[RunDocument]:
+    for listed in list_runs(paths):
+        if listed.header is None:
+            problems.append(listed)
+            continue
+        try:
+            yield open_run(listed.name)
+        except RunFileError as error:
+            problems.append(Listed(listed.name, listed.size, None, str(error)))
+
+
+def convert(options: argparse.Namespace) -> int:
+    """Write a run in another format, to standard output or whole to a file."""
+    from gistpoint.sessions.exports.registry import exporter
+
+    write = exporter(options.to)
+    document = open_named(options.recorded)
+    if options.output is None:
+        sys.stdout.writelines(write(document))
+        return DONE
+    target = Path(options.output)
+    source, _ = split_name(options.recorded)
+    if target.is_dir():
+        raise UserError(f"{target} is a folder.", hint="Name a file to write.")
+    if target.exists() and source.exists() and target.samefile(source):
+        raise UserError(f"{target} is the run itself.", hint="Name another file to write.")
+    try:
+        _write(target, write(document))
+    except OSError as error:
+        raise UserError(f"{target} can't be written: {error.strerror}.") from error
+    return DONE
+
+
+def _write(target: Path, pieces: Iterable[str]) -> None:
+    """Write beside the file and then take its place, so that nobody finds half of it."""
+    if target.exists() and not target.is_file():
+        with target.open("w", encoding="utf-8", errors="backslashreplace") as device:
+            device.writelines(pieces)
+        return
+    target = target.resolve()
+    part = target.with_name(f".{target.name[:200]}.{os.getpid()}.part")
+    try:
+        with part.open("w", encoding="utf-8", errors="backslashreplace", newline="") as file:
+            file.writelines(pieces)
+        part.replace(target)
+    finally:
+        part.unlink(missing_ok=True)
