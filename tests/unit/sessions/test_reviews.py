@@ -1,0 +1,352 @@
+"""Reviews: what was said is kept, merges without loss in any order, and is counted as the literature counts it."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from itertools import permutations
+from pathlib import Path
+
+import pytest
+from fakes import FakeClock
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from recorded_runs import Made, make_all
+
+from gistpoint.sessions.reviews.agreement import agreement, cohen_kappa
+from gistpoint.sessions.reviews.exporting import COLUMNS, csv_lines, jsonl_lines, rows
+from gistpoint.sessions.reviews.keys import StepKey, TextRange, run_key
+from gistpoint.sessions.reviews.labels import DEFAULT, LabelsError, read_label_sets
+from gistpoint.sessions.reviews.operations import ExcludeReason, Kind, Operation, Verdict, decode, encode
+from gistpoint.sessions.reviews.reviewing import Reviewer
+from gistpoint.sessions.reviews.state import ReviewBook
+from gistpoint.sessions.reviews.store import ReviewError, ReviewStore, read_operations
+from gistpoint.sessions.runs.listing import list_runs
+from gistpoint.sessions.runs.opening import join_name, open_run
+from gistpoint.sessions.runs.searching import Scope
+
+RUN = "swe-agent:0123"
+PLACE = TextRange(Scope.RESULT, 1, 3, 9)
+
+
+def at_work(folder: Path, name: str = "r1", clock: FakeClock | None = None) -> Reviewer:
+    return Reviewer(ReviewStore(folder, clock or FakeClock()), name)
+
+
+def test_all_that_was_said_is_there_when_the_store_is_opened_again(tmp_path: Path) -> None:
+    reviewer = at_work(tmp_path)
+    reviewer.open(RUN, "/somewhere/else/run.traj", blind=True)
+    reviewer.label(RUN, "wasted", StepKey(4, "x:y"), place=PLACE, label_set="mine")
+    gone = reviewer.label(RUN, "shortcut", StepKey(5))
+    reviewer.comment(RUN, "why \x1b[31m\ud800 [b]", StepKey(4, "x:y"))
+    reviewer.seen(RUN, [StepKey(0), StepKey(1), StepKey(2)])
+    reviewer.unseen(RUN, [StepKey(1)])
+    reviewer.stopped(RUN, StepKey(2))
+    reviewer.delete(gone.op)
+    assert reviewer.review(RUN).hides_outcome
+    reviewer.verdict(RUN, Verdict.EXCLUDE, reasons=[ExcludeReason.AID], note="n", minutes=2.5)
+    again = at_work(tmp_path).review(RUN)
+    assert again == reviewer.review(RUN)
+    assert [(g.label, g.set, g.step, g.range) for g in again.labels] == [("wasted", "mine", StepKey(4, "x:y"), PLACE)]
+    assert [comment.text for comment in again.comments_on(StepKey(4, "x:y"))] == ["why \x1b[31m\ud800 [b]"]
+    assert again.seen == {StepKey(0), StepKey(2)}
+    assert again.stopped == StepKey(2)
+    assert again.name == "run.traj"
+    assert again.verdict is not None
+    assert (again.verdict.verdict, again.verdict.reasons, again.verdict.blind) == ("exclude", ("aid",), True)
+    assert not again.hides_outcome
+
+
+def test_a_label_is_toggled_where_it_stands_and_only_there(tmp_path: Path) -> None:
+    reviewer = at_work(tmp_path)
+    assert reviewer.toggle(RUN, "wasted", StepKey(1))
+    assert reviewer.toggle(RUN, "wasted", StepKey(1), place=PLACE)
+    assert not reviewer.toggle(RUN, "wasted", StepKey(1))
+    assert [given.range for given in reviewer.review(RUN).labels] == [PLACE]
+
+
+def test_nothing_is_written_twice(tmp_path: Path) -> None:
+    reviewer = at_work(tmp_path)
+    for _ in range(2):
+        reviewer.open(RUN, "a", blind=False)
+        reviewer.seen(RUN, [StepKey(1)])
+        reviewer.stopped(RUN, StepKey(1))
+    assert len(read_operations(reviewer.store.path_of("r1")).operations) == 3
+
+
+def test_verdicts_that_mean_nothing_are_refused(tmp_path: Path) -> None:
+    reviewer = at_work(tmp_path)
+    for verdict, more in (
+        (Verdict.EXCLUDE, {}),
+        (Verdict.ACCEPT, {"reasons": [ExcludeReason.AID]}),
+        (Verdict.ACCEPT_CORRECTED_TIME, {}),
+        (Verdict.ACCEPT, {"corrected_time_s": 3.0}),
+    ):
+        with pytest.raises(ReviewError):
+            reviewer.verdict(RUN, verdict, **more)  # type: ignore[arg-type]  # the keywords vary
+    assert reviewer.review(RUN).verdict is None
+
+
+def test_nobody_takes_back_what_another_said(tmp_path: Path) -> None:
+    said = at_work(tmp_path, "r1").label(RUN, "wasted", StepKey(1))
+    other = at_work(tmp_path, "r2")
+    with pytest.raises(ReviewError):
+        other.delete(said.op)
+    forged = Operation("forged", "r2", 9, RUN, Kind.DELETE.value, data={"target": said.op})
+    other.store.append([forged])
+    assert len(other.store.book.review(RUN, "r1").labels) == 1
+
+
+def test_a_torn_last_line_loses_itself_alone(tmp_path: Path) -> None:
+    reviewer = at_work(tmp_path)
+    reviewer.label(RUN, "wasted", StepKey(1))
+    path = reviewer.store.path_of("r1")
+    whole = path.read_bytes()
+    for cut in range(1, 40):
+        path.write_bytes(whole + whole.splitlines(keepends=True)[1][:cut])
+        again = at_work(tmp_path)
+        assert len(again.store.problems) == 1
+        assert "torn" in again.store.problems[0]
+        again.label(RUN, "shortcut", StepKey(2))
+        assert [given.label for given in at_work(tmp_path).review(RUN).labels] == ["wasted", "shortcut"]
+
+
+def test_lines_that_are_no_operations_are_told_and_kept(tmp_path: Path) -> None:
+    reviewer = at_work(tmp_path)
+    operation = reviewer.label(RUN, "wasted", StepKey(1))
+    path = reviewer.store.path_of("r1")
+    bad = [b"[" * 100_000, b"[]", b"{}", b'{"op":1}', b'{"format":"gistpoint.reviews","version":2}', b"\xff\xfe"]
+    bad += [encode(operation).replace(b'"r1"', name)[:-1] for name in (b'"\\ud800"', b'" "', b'"' + b"x" * 61 + b'"')]
+    bad += [encode(operation)[:-2] + end for end in (b',"step":7}', b',"step":"x"}', b',"range":{"part":-1}}')]
+    path.write_bytes(path.read_bytes() + b"\n".join(bad) + b"\n")
+    kept = path.read_bytes()
+    again = at_work(tmp_path)
+    assert len(again.store.problems) == len(bad)
+    again.comment(RUN, "more")
+    assert path.read_bytes().startswith(kept)
+    assert len(again.review(RUN).labels) == 1
+
+
+def test_what_a_newer_program_wrote_is_kept_and_carried_on(tmp_path: Path) -> None:
+    line = {"op": "1", "reviewer": "r2", "utc_ms": 5, "run": RUN, "kind": "rating", "data": {"stars": 4}, "new": [1]}
+    (tmp_path / "theirs.jsonl").write_text(json.dumps(line) + "\n")
+    store = ReviewStore(tmp_path / "mine", FakeClock())
+    assert store.merge([tmp_path / "theirs.jsonl"]).added == 1
+    written = store.path_of("r2").read_bytes().splitlines()[1]
+    assert json.loads(written) == line
+
+
+names = st.sampled_from(["r1", "r2"])
+steps = st.builds(StepKey, st.integers(0, 3), st.sampled_from(["", "a"]))
+operation_lists = st.lists(
+    st.builds(
+        lambda number, reviewer, at, kind, step, label: Operation(
+            f"op{number}", f"{reviewer}", at, RUN, kind, step, None,
+            {"target": f"op{label}"} if kind == "delete" else {"label": f"l{label}", "verdict": "accept"},
+        ),
+        st.integers(0, 400), names, st.integers(0, 5), st.sampled_from([kind.value for kind in Kind]), steps,
+        st.integers(0, 30),
+    ),
+    max_size=14,
+    unique_by=lambda operation: operation.op,
+)  # fmt: skip
+
+
+@settings(max_examples=60, deadline=None)
+@given(operation_lists, operation_lists)
+def test_merging_is_a_union_in_any_order(
+    tmp_path_factory: pytest.TempPathFactory, mine: list[Operation], theirs: list[Operation]
+) -> None:
+    known = {operation.op for operation in mine}
+    theirs = [operation for operation in theirs if operation.op not in known]
+    states = []
+    for first, second in permutations([mine, theirs]):
+        folder = tmp_path_factory.mktemp("reviews")
+        for name, operations in (("a", first), ("b", second)):
+            (folder / name).mkdir()
+            ReviewStore(folder / name, FakeClock()).append(operations)
+        store = ReviewStore(folder / "a", FakeClock())
+        merged = store.merge([folder / "b"])
+        assert merged.problems == ()
+        assert merged.added == len(second)
+        assert store.merge([folder / "b", folder / "a"]).added == 0
+        again = ReviewStore(folder / "a", FakeClock())
+        assert set(map(encode, again.book.operations)) == set(map(encode, [*mine, *theirs]))
+        states.append([again.book.review(RUN, name) for name in ("r1", "r2")])
+    assert states[0] == states[1]
+    assert states[0] == [ReviewBook([*theirs, *mine]).review(RUN, name) for name in ("r1", "r2")]
+
+
+@given(operation_lists)
+def test_a_line_says_what_the_operation_was(operations: list[Operation]) -> None:
+    assert [decode(encode(operation)) for operation in operations] == operations
+
+
+def test_two_operations_under_one_uuid_are_named(tmp_path: Path) -> None:
+    mine, theirs = (ReviewStore(tmp_path / name, FakeClock()) for name in ("a", "b"))
+    mine.append([Operation("same", "r1", 1, RUN, "comment", data={"text": "mine"})])
+    theirs.append([Operation("same", "r1", 1, RUN, "comment", data={"text": "theirs"})])
+    merged = mine.merge([tmp_path / "b"])
+    assert (merged.added, merged.known, len(merged.problems)) == (0, 1, 1)
+    assert mine.book.review(RUN, "r1").comments[0].text == "mine"
+
+
+def test_names_of_reviewers_make_safe_files(tmp_path: Path) -> None:
+    store = ReviewStore(tmp_path / "in", FakeClock())
+    for name in ("../../up", ".hidden", "a/b", "Åse", "a.b", "con", "*"):
+        Reviewer(store, name).comment(RUN, "x")
+    assert len(list((tmp_path / "in").glob("*.jsonl"))) == 7
+    assert [path for path in tmp_path.rglob("*") if path.is_file() and path.parent != tmp_path / "in"] == []
+    assert len(ReviewStore(tmp_path / "in", FakeClock()).book.reviewers) == 7
+    for name in ("", " ", "a\nb", "x" * 61):
+        with pytest.raises(ReviewError):
+            Reviewer(store, name)
+
+
+@pytest.mark.parametrize(
+    ("table", "kappa"),
+    [
+        ((20, 5, 10, 15), 0.4),
+        ((45, 15, 25, 15), 0.1304),
+        ((25, 35, 5, 35), 0.2593),
+        ((118, 5, 2, 0), -0.0234),
+        ((3, 0, 0, 4), 1.0),
+        ((0, 5, 5, 0), -1.0),
+    ],
+)
+def test_kappa_of_tables_from_the_literature(table: tuple[int, int, int, int], kappa: float) -> None:
+    both, first, second, neither = table
+    pairs = [(1, 1)] * both + [(1, 0)] * first + [(0, 1)] * second + [(0, 0)] * neither
+    assert cohen_kappa(pairs) == pytest.approx(kappa, abs=5e-5)
+    assert cohen_kappa([(b, a) for a, b in pairs]) == pytest.approx(kappa, abs=5e-5)
+
+
+def test_kappa_of_three_categories_and_of_none() -> None:
+    # Observed 0.7, by chance 0.41, computed by hand.
+    table = {("a", "a"): 44, ("a", "b"): 5, ("a", "c"): 1, ("b", "a"): 7, ("b", "b"): 20, ("b", "c"): 3,
+             ("c", "a"): 9, ("c", "b"): 5, ("c", "c"): 6}  # fmt: skip
+    assert cohen_kappa([pair for pair, count in table.items() for _ in range(count)]) == pytest.approx(0.29 / 0.59)
+    assert cohen_kappa([]) is None
+    assert cohen_kappa([(0, 0)] * 5) is None
+
+
+def test_agreement_counts_the_steps_that_both_have_seen(tmp_path: Path) -> None:
+    store = ReviewStore(tmp_path, FakeClock())
+    one, other = Reviewer(store, "r1"), Reviewer(store, "r2")
+    one.seen(RUN, [StepKey(n) for n in range(10)])
+    other.seen(RUN, [StepKey(n) for n in range(2, 20)])
+    one.seen("only:one", [StepKey(1)])
+    for reviewer, places in ((one, (1, 2, 3)), (other, (2, 4, 15))):
+        for place in places:
+            reviewer.label(RUN, "wasted", StepKey(place), place=PLACE if place == 2 else None)
+    one.label(RUN, "wasted", StepKey(2))
+    one.label(RUN, "shortcut", None)
+    for reviewer in (one, other):
+        reviewer.verdict(RUN, Verdict.ACCEPT)
+    found = agreement(store.book, "r1", "r2")
+    assert (found.runs, found.steps, found.verdicts, found.verdict_kappa) == (1, 8, 1, None)
+    wasted = next(item for item in found.on_steps if item.label == "wasted")
+    assert (wasted.both, wasted.first_only, wasted.second_only, wasted.neither) == (1, 1, 1, 5)
+    # Observed 6/8, by chance (2*2 + 6*6)/64 = 0.625.
+    assert wasted.kappa == pytest.approx((0.75 - 0.625) / 0.375)
+    shortcut = next(item for item in found.on_runs if item.label == "shortcut")
+    assert (shortcut.both, shortcut.first_only, shortcut.units) == (0, 1, 1)
+
+
+def test_exports_hold_what_stands_and_read_back(tmp_path: Path) -> None:
+    reviewer = at_work(tmp_path)
+    reviewer.open(RUN, "run.traj", blind=False)
+    reviewer.label(RUN, "wasted", StepKey(4, "id"), place=PLACE)
+    reviewer.comment(RUN, 'a "quote",\nnew line', StepKey(0))
+    reviewer.verdict(RUN, Verdict.ACCEPT_CORRECTED_TIME, corrected_time_s=12.5)
+    reviewer.delete(reviewer.label(RUN, "shortcut", StepKey(1)).op)
+    found = list(csv.DictReader(io.StringIO("".join(csv_lines(rows(reviewer.store.book))), newline="")))
+    assert list(found[0]) == list(COLUMNS)
+    assert [(row["kind"], row["label"], row["step"], row["start"]) for row in found] == [
+        ("label", "wasted", "5", "3"),
+        ("comment", "", "1", ""),
+        ("verdict", "", "", ""),
+    ]
+    assert found[1]["text"] == 'a "quote",\nnew line'
+    assert (found[2]["verdict"], found[2]["corrected_time_s"]) == ("accept_corrected_time", "12.5")
+    lines = [json.loads(line) for line in jsonl_lines(rows(reviewer.store.book))]
+    assert [{key: str(value) for key, value in line.items()} for line in lines] == [
+        {key: value for key, value in row.items() if key in line} | ({"blind": "False"} if "blind" in line else {})
+        | ({"reasons": "[]"} if "reasons" in line else {})
+        for row, line in zip(found, lines, strict=True)
+    ]  # fmt: skip
+    assert list(rows(reviewer.store.book, ["somebody else"])) == []
+
+
+def test_one_s_own_labels_come_first_and_faults_are_named(tmp_path: Path) -> None:
+    assert read_label_sets(tmp_path) == (DEFAULT,)
+    keys = [label.key for label in DEFAULT.labels]
+    assert len(set(keys)) == len(keys)
+    file = tmp_path / "labels.toml"
+    file.write_text('[[set]]\nname = "own"\n[[set.label]]\nid = "a"\nkey = "x"\n[[set.label]]\nid = "b"\nname = "B"\n')
+    own, last = read_label_sets(tmp_path)
+    assert last == DEFAULT
+    by_key = own.by_key("x")
+    assert by_key is not None
+    assert (by_key.id, own.by_key(""), [label.name for label in own.labels]) == ("a", None, ["a", "B"])
+    head = '[[set]]\nname = "own"\n'
+    for text, said in (
+        ("[[", "can't be read"),
+        ("set = 3", "[[set]]"),
+        (head, "no labels"),
+        (head + '[[set.label]]\nname = "x"\n', "'id'"),
+        (head + '[[set.label]]\nid = "a"\nkey = "xy"\n', "one character"),
+        (head + '[[set.label]]\nid = "a"\n[[set.label]]\nid = "a"\n', "two labels"),
+        (head + '[[set.label]]\nid = "a"\nkey = "x"\n[[set.label]]\nid = "b"\nkey = "x"\n', "the key 'x'"),
+        ("version = 2\n", "version 1"),
+        ((head + '[[set.label]]\nid = "a"\n') * 2, "same name"),
+    ):
+        file.write_text(text)
+        with pytest.raises(LabelsError) as caught:
+            read_label_sets(tmp_path)
+        assert said in str(caught.value), text
+
+
+def test_keys_of_runs_are_their_own_and_stay_when_files_move_and_grow(tmp_path: Path) -> None:
+    made = make_all(tmp_path / "made")
+    keys: dict[str, str] = {}
+    for item in made:
+        for id in item.records:
+            name = join_name(str(item.path), id)
+            keys[name] = run_key(open_run(name))
+    (tmp_path / "made").rename(tmp_path / "moved")
+    for name, key in keys.items():
+        assert run_key(open_run(name.replace(str(tmp_path / "made"), str(tmp_path / "moved")))) == key
+    names = [name.rpartition("#")[2] for name in keys if "#" in name[len(str(tmp_path)) :]]
+    assert all(any(key.endswith("#" + name) for key in keys.values()) for name in names)
+    grown = _by_format(made, "gistpoint")
+    path = tmp_path / "moved" / grown.path.name
+    before = run_key(open_run(path))
+    path.write_bytes(path.read_bytes()[: path.read_bytes().index(b"\n", 900) + 1])
+    assert run_key(open_run(path)) == before
+
+
+def _by_format(made: list[Made], format: str) -> Made:
+    return next(item for item in made if item.format == format)
+
+
+def test_ids_of_runs_may_be_anything(tmp_path: Path) -> None:
+    for number, id in enumerate(("\ud800", "x" * 10_000, "../#%\n")):
+        line = {"type": "user", "sessionId": id, "uuid": "1", "parentUuid": None, "message": {"role": "user"}}
+        path = tmp_path / f"{number}.jsonl"
+        path.write_text(json.dumps(line) + "\n")
+        key = run_key(open_run(path))
+        assert key.startswith("claude-code:")
+        assert len(key) < 150
+        assert key.isascii()
+        assert key.isprintable()
+
+
+def test_runs_with_one_system_prompt_have_different_keys(tmp_path: Path) -> None:
+    for number in range(3):
+        messages = [{"role": "system", "content": "You fix."}, {"role": "user", "content": "Fix."},
+                    {"role": "assistant", "content": f"reply {number}"}]  # fmt: skip
+        (tmp_path / f"{number}.json").write_text(json.dumps({"messages": messages}))
+    runs = [open_run(listed.name) for listed in list_runs([tmp_path])]
+    assert len({run_key(run) for run in runs}) == 3

@@ -1,0 +1,81 @@
+"""`gistpoint reviews`: exports, merges and agreement on the command line."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from pathlib import Path
+
+import pytest
+from fakes import FakeClock
+
+from gistpoint.core.locations import Locations
+from gistpoint.sessions.reviews.keys import StepKey
+from gistpoint.sessions.reviews.operations import Verdict
+from gistpoint.sessions.reviews.reviewing import Reviewer
+from gistpoint.sessions.reviews.store import ReviewStore
+from gistpoint.tui import cli
+
+Captured = pytest.CaptureFixture[str]
+
+
+@pytest.fixture(autouse=True)
+def theirs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """One reviewer's file here, another's elsewhere, who labelled 20 + 5 and 20 + 10 of 50 steps."""
+    monkeypatch.setenv("GISTPOINT_HOME", str(tmp_path / "home"))
+    elsewhere = tmp_path / "elsewhere"
+    here = Reviewer(ReviewStore(Locations.of_user().reviews, FakeClock()), "r1")
+    other = Reviewer(ReviewStore(elsewhere, FakeClock()), "r2")
+    for reviewer, labelled in ((here, [*range(20), *range(20, 25)]), (other, [*range(20), *range(25, 35)])):
+        reviewer.open("x:1", "\x1b[2Jrun", blind=False)
+        reviewer.seen("x:1", [StepKey(number) for number in range(50)])
+        for number in labelled:
+            reviewer.label("x:1", "wasted", StepKey(number))
+        reviewer.verdict("x:1", Verdict.ACCEPT if reviewer is here else Verdict.NEEDS_SECOND_REVIEWER)
+    return elsewhere
+
+
+def test_two_reviewers_meet_and_are_compared(theirs: Path, capsys: Captured) -> None:
+    assert cli.main(["reviews", "merge", str(theirs)]) == cli.DONE
+    assert capsys.readouterr().out == "82 operations taken in, 0 known before.\n"
+    assert cli.main(["reviews", "merge", str(theirs / "r2.jsonl")]) == cli.DONE
+    assert capsys.readouterr().out == "0 operations taken in, 82 known before.\n"
+    assert cli.main(["reviews", "agreement", "--json"]) == cli.DONE
+    found = json.loads(capsys.readouterr().out)
+    assert found["schema"] == "gistpoint.agreement/1"
+    assert found["on_steps"][0]["kappa"] == pytest.approx(0.4)
+    assert found["verdict_kappa"] == 0
+    assert cli.main(["reviews", "agreement", "r2", "r1"]) == cli.DONE
+    assert "wasted\tsteps\t50\t20\t10\t5\t15\t0.700\t0.400" in capsys.readouterr().out
+
+
+def test_exports_go_to_files_and_pipes(theirs: Path, tmp_path: Path, capsys: Captured) -> None:
+    assert cli.main(["reviews", "merge", str(theirs)]) == cli.DONE
+    file = tmp_path / "out.csv"
+    assert cli.main(["reviews", "export", "--output", str(file), "--reviewer", "r1"]) == cli.DONE
+    with file.open(newline="") as lines:
+        found = list(csv.DictReader(lines))
+    assert len(found) == 26
+    assert {(row["reviewer"], row["file"]) for row in found} == {("r1", "\x1b[2Jrun")}
+    capsys.readouterr()
+    assert cli.main(["reviews", "export", "--format", "jsonl"]) == cli.DONE
+    assert len([json.loads(line) for line in io.StringIO(capsys.readouterr().out)]) == 26 + 31
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["export", "--reviewer", "nobody"], "no review by 'nobody'"),
+        (["export", "--output", "/dev/null/x"], "can't be written"),
+        (["merge", "/nowhere.jsonl"], "can't be read"),
+        (["agreement"], "Two reviewers"),
+        (["agreement", "r1", "nobody"], "no review by 'nobody'"),
+    ],
+)
+def test_mistakes_are_told_in_a_line_or_two(arguments: list[str], said: str, capsys: Captured) -> None:
+    assert cli.main(["reviews", *arguments]) == cli.MISTAKE
+    captured = capsys.readouterr()
+    assert said in captured.err
+    assert len(captured.err.splitlines()) <= 2
+    assert captured.out == ""

@@ -1,0 +1,122 @@
+"""`gistpoint reviews export`, `merge` and `agreement`."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Iterator
+from dataclasses import asdict
+from pathlib import Path
+
+from gistpoint.core.attempts.clock import SystemTime
+from gistpoint.core.errors import UserError
+from gistpoint.core.locations import Locations
+from gistpoint.core.text import visible_line
+from gistpoint.sessions.reviews.agreement import Agreement, Agreements, agreement
+from gistpoint.sessions.reviews.exporting import csv_lines, jsonl_lines, rows
+from gistpoint.sessions.reviews.store import ReviewStore
+from gistpoint.tui.cli import DONE
+from gistpoint.tui.commands.output import print_json, print_table
+
+
+def _store() -> ReviewStore:
+    store = ReviewStore(Locations.of_user().reviews, SystemTime())
+    _tell(store.problems)
+    return store
+
+
+def _tell(problems: tuple[str, ...]) -> None:
+    for problem in problems:
+        print(f"gistpoint: {visible_line(problem)}", file=sys.stderr)
+
+
+def export(options: argparse.Namespace) -> int:
+    """Write every label, comment and verdict that stands."""
+    store = _store()
+    for name in options.reviewer:
+        _check_known(store, name)
+    found = rows(store.book, options.reviewer)
+    lines = csv_lines(found) if options.format == "csv" else jsonl_lines(found)
+    if options.output is None:
+        sys.stdout.writelines(_for_output(lines))
+        return DONE
+    try:
+        with Path(options.output).open("w", encoding="utf-8", errors="backslashreplace", newline="") as file:
+            file.writelines(lines)
+    except OSError as error:
+        raise UserError(f"{options.output} can't be written: {error.strerror}.") from error
+    return DONE
+
+
+def _for_output(lines: Iterator[str]) -> Iterator[str]:
+    """Make what the terminal would act on visible; a pipe gets the bytes as they are."""
+    if not sys.stdout.isatty():
+        encoding = sys.stdout.encoding or "utf-8"
+        yield from (line.encode(encoding, "backslashreplace").decode(encoding) for line in lines)
+        return
+    for line in lines:
+        yield visible_line(line.rstrip("\r\n")) + "\n"
+
+
+def merge(options: argparse.Namespace) -> int:
+    """Take in what others said."""
+    store = _store()
+    merged = store.merge(Path(path) for path in options.paths)
+    _tell(merged.problems)
+    print(f"{merged.added} operations taken in, {merged.known} known before.")
+    return DONE
+
+
+def agree(options: argparse.Namespace) -> int:
+    """Print how far two reviewers agree."""
+    store = _store()
+    first, second = _two(store, options.reviewers)
+    found = agreement(store.book, first, second)
+    if options.json:
+        print_json("gistpoint.agreement/1", _as_json(found))
+        return DONE
+    _print(found)
+    return DONE
+
+
+def _two(store: ReviewStore, names: list[str]) -> tuple[str, str]:
+    known = store.book.reviewers
+    wanted = names or list(known)
+    if len(wanted) != 2:
+        listed = ", ".join(known) or "nobody"
+        raise UserError("Two reviewers are compared.", hint=f"Name two of them. There are reviews by: {listed}.")
+    for name in wanted:
+        _check_known(store, name)
+    return wanted[0], wanted[1]
+
+
+def _check_known(store: ReviewStore, name: str) -> None:
+    if name not in store.book.reviewers:
+        listed = ", ".join(store.book.reviewers) or "nobody yet"
+        raise UserError(f"There is no review by {name!r}.", hint=f"There are reviews by: {listed}.")
+
+
+def _as_json(found: Agreements) -> dict[str, object]:
+    values = asdict(found)
+    for name, group in (("on_steps", found.on_steps), ("on_runs", found.on_runs)):
+        values[name] = [{**asdict(item), "units": item.units, "observed": item.observed} for item in group]
+    return values
+
+
+def _print(found: Agreements) -> None:
+    print(f"{visible_line(found.first)} and {visible_line(found.second)}: {found.runs} runs reviewed by both, "
+          f"{found.steps} steps seen by both")  # fmt: skip
+    headings = ["label", "on", "units", "both", "first only", "second only", "neither", "agreed", "kappa"]
+    groups = (("steps", found.on_steps), ("runs", found.on_runs))
+    print_table(headings, [_row(item, on) for on, group in groups for item in group])
+    if found.verdicts:
+        print(f"verdicts: {found.verdicts} runs, kappa {_number(found.verdict_kappa)}")
+
+
+def _row(item: Agreement, on: str) -> list[str]:
+    counts = (item.units, item.both, item.first_only, item.second_only, item.neither)
+    return [item.label, on, *map(str, counts), _number(item.observed), _number(item.kappa)]
+
+
+def _number(value: float | None) -> str:
+    return "-" if value is None else f"{value:.3f}"
