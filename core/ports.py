@@ -53,6 +53,8 @@ class EnvironmentPins:
     plugins: tuple[str, ...] = ()
     """pytest plugins to load by name; none is loaded by its entry point."""
     pytest_args: tuple[str, ...] = ()
+    build_steps: tuple[str, ...] = ()
+    """Shell commands that run in the workspace before the tests of every run, in the same isolation."""
     metadata: Mapping[str, str] = field(default_factory=dict)
     """`name` and `version` of the distribution under repair, for suites that ask importlib.metadata for it, and
     `entry_points` where it has some."""

@@ -157,8 +157,11 @@ def write_control(folder: Path, request: RunRequest) -> None:
         "deselect": request.deselect,
         "first": request.first,
         "backwards": request.backwards,
+        "build": request.environment.build_steps,
         "ids_in_arguments": any("::" in argument for argument in request.environment.pytest_args),
     }
+    if request.environment.build_steps:
+        shutil.copyfile(_INSIDE / "build_steps.py", folder / "build_steps.py")
     (folder / "run.json").write_text(json.dumps(order), "utf-8")
     if request.environment.metadata:
         write_metadata(folder / "metadata", request.environment.metadata)
@@ -175,6 +178,8 @@ def invoke_pytest(places: Places, pins: EnvironmentPins, hash_seed: int = 0) -> 
         arguments += ["-p", plugin]
     arguments += ["-q", "--tb=short", "--color=no", "--no-summary", f"--rootdir={places.workspace}"]
     arguments += ["--continue-on-collection-errors", "--maxfail=0", *pins.pytest_args]
+    if pins.build_steps:
+        arguments = [places.python, "-I", f"{control}/build_steps.py", *arguments]
     environment = {
         "PATH": os.pathsep.join((posixpath.dirname(places.python), "/usr/local/bin", "/usr/bin", "/bin")),
         "HOME": places.home,

@@ -201,6 +201,9 @@ def _task_commands(parser: argparse.ArgumentParser) -> None:
     new.add_argument("--seed", type=int, default=0, help="of the random pick (default: 0)")
     new.add_argument("--with", dest="extra", action="append", default=[], metavar="REQUIREMENT", help="for the suite")
     new.add_argument("--pytest-args", default="", metavar="ARGS", help="such as 'tests -o addopts='")
+    new.add_argument(
+        "--build-step", dest="build_steps", action="append", default=[], metavar="COMMAND", help="before every test run"
+    )
     new.add_argument("--exclude-newer", metavar="DATE", help="take no package that is newer")
     new.add_argument("--min-failing", type=int, default=5, metavar="N", help="failing tests a task needs (default: 5)")
     _isolation(new)

@@ -50,6 +50,7 @@ def write_proven(
             tree_sha256=tree_sha256,
             targets=proof.targets,
             lock=environment.lock,
+            build_steps=environment.build_steps,
             ids_sha256=ids_sha256,
         )
         task = Task(

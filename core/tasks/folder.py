@@ -92,6 +92,7 @@ def verify_identity(task: Task, answer: Answer) -> None:
         tree_sha256=task.tree_sha256,
         targets=answer.targets,
         lock=task.environment.lock,
+        build_steps=task.environment.build_steps,
         ids_sha256=task.suite.ids_sha256,
         entrypoint=task.entrypoint,
     )
@@ -215,6 +216,7 @@ def _environment(fields: Fields) -> EnvironmentPins:
         resolved=fields.get("resolved", str),
         import_roots=fields.strings("import_roots"),
         plugins=fields.strings("plugins"),
+        build_steps=fields.strings("build_steps"),
         pytest_args=fields.strings("pytest_args"),
         metadata={key: metadata.get(key, str) for key in metadata.values},
     )

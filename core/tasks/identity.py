@@ -6,6 +6,7 @@ Never from times, texts, metrics, budgets or baselines, and never from a hash of
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import Any
 
 from gistpoint.core.canonical import sha256_of_json, sha256_of_text
 from gistpoint.core.tasks.model import VERSION, Mode, Target
@@ -20,10 +21,11 @@ def task_id(
     targets: Iterable[Target],
     lock: Iterable[str],
     ids_sha256: str,
+    build_steps: Iterable[str] = (),
     entrypoint: str = "",
 ) -> str:
     """Return the sha256, in hexadecimal, of what the task consists of."""
-    content = {
+    content: dict[str, Any] = {
         "version": VERSION,
         "mode": mode.value,
         "source": [source_name, source_revision],
@@ -32,6 +34,8 @@ def task_id(
         "lock": sorted(lock),
         "tests": ids_sha256,
     }
+    if steps := list(build_steps):
+        content["build"] = steps
     if entrypoint:
         content["entrypoint"] = entrypoint
     return sha256_of_json(content)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import shlex
 import tempfile
+from dataclasses import replace
 from pathlib import Path
 
 from gistpoint import __version__
@@ -64,6 +65,7 @@ def _repository(
         exclude_newer=options.exclude_newer,
         pytest_args=pytest_args,
     )
+    environment = replace(environment, build_steps=tuple(options.build_steps))
     tar = scratch / "tree.tar"
     write_tree(folder, tar)
     return Repository(source, SourceTree.open(tar), environment)
