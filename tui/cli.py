@@ -160,6 +160,7 @@ def parser() -> argparse.ArgumentParser:
 
     _review_commands(commands.add_parser("reviews", help="export, merge and compare what reviewers said about runs"))
     _machine_commands(commands)
+    _code_command(commands.add_parser("code", help="a library's functions with complexity and centrality"))
     paths = commands.add_parser("paths", help="print where gistpoint keeps things")
     paths.add_argument("--json", action="store_true", help="as JSON")
     paths.set_defaults(run=_command("paths", "paths"))
@@ -186,6 +187,22 @@ def _machine_commands(commands: argparse._SubParsersAction[argparse.ArgumentPars
     clean = cache_commands.add_parser("clean", help="remove them; nothing of a task or an attempt is touched")
     clean.add_argument("--json", action="store_true", help="as JSON")
     clean.set_defaults(run=_command("cache", "clean"))
+
+
+def _code_command(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("source", help="name==version, a folder, or git+URL@commit")
+    parser.add_argument("--sort", default="harmonic_out", metavar="COLUMN", help="default: harmonic_out")
+    parser.add_argument("--ascending", action="store_true", help="the smallest first")
+    parser.add_argument(
+        "--where", action="append", default=[], metavar="CONDITION", help="such as 'degree>=4', or words of the name"
+    )
+    parser.add_argument("--most", type=int, default=40, metavar="N", help="rows to show (default: 40)")
+    parser.add_argument("--tests", action="store_true", help="take the tests' own code as well")
+    parser.add_argument("--csv", action="store_true", help="all rows and columns as CSV")
+    parser.add_argument("--json", action="store_true", help="as JSON")
+    parser.add_argument("--around", metavar="FUNCTION", help="draw the callers and callees of one function")
+    parser.add_argument("--depth", type=int, default=1, metavar="N", help="of the drawing (default: 1)")
+    parser.set_defaults(run=_command("code", "code"))
 
 
 def _task_commands(parser: argparse.ArgumentParser) -> None:
