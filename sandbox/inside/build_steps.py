@@ -26,4 +26,5 @@ def main() -> None:
     os.execv(sys.argv[1], sys.argv[1:])
 
 
-main()
+if __name__ == "__main__":
+    main()
