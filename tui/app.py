@@ -13,6 +13,7 @@ from textual.app import App
 from textual.binding import BindingType
 from textual.dom import DOMNode
 from textual.notifications import SeverityLevel
+from textual.screen import Screen
 
 from gistpoint.core.attempts.events import EventType
 from gistpoint.core.errors import AttemptError, UserError
@@ -52,10 +53,21 @@ class GistpointApp(App[object]):
     HORIZONTAL_BREAKPOINTS = BREAKPOINTS
     ENABLE_COMMAND_PALETTE = True
 
-    def __init__(self, services: Services, *, open: str | None = None, play: Play | None = None) -> None:
-        """`open` is the id of a task or an attempt to go to at once; `play` are recorded steps, and how fast."""
+    def __init__(
+        self,
+        services: Services,
+        *,
+        open: str | None = None,
+        play: Play | None = None,
+        first: Callable[[], Screen[None]] | None = None,
+    ) -> None:
+        """`open` is the id of a task or an attempt to go to at once; `play` are recorded steps, and how fast.
+
+        `first` makes a screen to show instead of home; the program ends with it.
+        """
         super().__init__()
         self.services = services
+        self._first = first
         self._open = open
         self._play = play
         self._held: OpenAttempt | None = None
@@ -75,6 +87,9 @@ class GistpointApp(App[object]):
         self.services.consent.asker = ConsentDesk(self).ask
         self.keymap = settings.keys
         self.set_keymap(dict(settings.keys))
+        if self._first is not None:
+            self.push_screen(self._first(), lambda _: self.exit())
+            return
         self.push_screen(HomeScreen(self.services))
         if self._open is not None:
             self._in_thread(partial(self._find, self._open))

@@ -3,55 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
-from enum import StrEnum
 
 from textual.binding import Binding
 
+from gistpoint.tui.key_model import Key, Scope
+from gistpoint.tui.review_keys import REVIEW_KEYS
 
-class Scope(StrEnum):
-    """Where a binding works."""
-
-    APP = "app"
-    HOME = "home"
-    SOLVE = "solve"
-    SUMMARY = "summary"
-    DIALOG = "dialog"
-    CONSOLE = "console"
-    CODE = "code"
-    EDITOR = "editor"
-    RESULTS = "results"
-    FILES = "files"
-    READING = "reading"
-    """Keys of the views of code and text: bound by the widgets themselves, under the same ids."""
-
-
-@dataclass(frozen=True, slots=True)
-class Key:
-    """One binding. `keys` holds alternatives, comma-separated, as Textual names them."""
-
-    id: str
-    keys: str
-    action: str
-    description: str
-    tooltip: str
-    group: str
-    scope: Scope
-    show: bool = False
-    priority: bool = False
-
-    def binding(self) -> Binding:
-        """Return it as Textual takes it."""
-        return Binding(
-            self.keys,
-            self.action,
-            self.description,
-            show=self.show,
-            priority=self.priority,
-            tooltip=self.tooltip,
-            id=self.id,
-        )
-
+__all__ = ["KEYS", "Key", "Scope", "bindings_of", "help_table", "key_named", "keys_page", "shown_key", "shown_keys"]
 
 _A, _H, _S, _M, _D = Scope.APP, Scope.HOME, Scope.SOLVE, Scope.SUMMARY, Scope.DIALOG
 _V = Scope.READING
@@ -179,6 +137,7 @@ KEYS: tuple[Key, ...] = (
     ),
     Key("editor.leave", "escape", "leave", "Leave the editor", "Let Tab move on from the editor", "Writing", _V),
     Key("dialog.cancel", "escape", "cancel", "Cancel", "Close without doing anything", "Dialogs", _D, True),
+    *REVIEW_KEYS,
 )
 
 
@@ -202,6 +161,10 @@ _NAMES = {
     "right_square_bracket": "]",
     "left_square_bracket": "[",
     "escape": "Esc",
+    "number_sign": "#",
+    "dollar_sign": "$",
+    "plus": "+",
+    "minus": "-",
 }
 
 
@@ -255,6 +218,9 @@ _SCOPE_WORDS = {
     Scope.CODE: "Solve: code",
     Scope.EDITOR: "Solve: editor",
     Scope.RESULTS: "Solve: results",
+    Scope.RUNS: "Review: list of runs",
+    Scope.REVIEW: "Review: one run",
+    Scope.COMPARE: "Review: two runs",
     Scope.FILES: "Solve: files",
     Scope.READING: "Lists and texts",
 }

@@ -1,0 +1,253 @@
+"""Reads a run in a thread: the step that is looked at first, then rows in sight, the index, and facts of every step."""
+
+from __future__ import annotations
+
+import threading
+import time
+from array import array
+from collections import OrderedDict
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+
+from textual.message import Message
+from textual.message_pump import MessagePump
+
+from gistpoint.core.errors import UserError
+from gistpoint.sessions.runs.document import RunDocument
+from gistpoint.sessions.runs.model import Run, Step, StepKind
+from gistpoint.sessions.runs.rendering import summary
+
+KINDS = tuple(StepKind)
+_KIND_NUMBERS = {kind: number for number, kind in enumerate(KINDS)}
+UNREAD = 255
+ERROR_BIT, EDIT_BIT, PERSON_BIT = 1, 2, 4
+
+_QUIET_S = 0.35
+"""Nothing is surveyed until the keyboard has been quiet for so long."""
+_TELL_S = 0.5
+_ROWS = 2_000
+_SLICE = 48
+
+
+@dataclass(frozen=True, slots=True)
+class RowFact:
+    """What a row of the step list shows."""
+
+    kind: StepKind
+    words: str
+    error: bool = False
+
+
+class Survey:
+    """Facts of every step, 25 bytes each: written by the reader's thread, read by the screen."""
+
+    def __init__(self) -> None:
+        self.kinds = array("B")
+        self.bits = array("B")
+        self.started = array("d")
+        self.tokens = array("d")
+        self.costs = array("f")
+        self.finished = False
+
+    def __len__(self) -> int:
+        return len(self.kinds)
+
+    def add(self, step: Step) -> None:
+        """Take up the next step."""
+        self.kinds.append(_KIND_NUMBERS[step.kind])
+        self.bits.append((ERROR_BIT if has_error(step) else 0) | (EDIT_BIT if step.edits else 0))
+        self.started.append(step.started or 0.0)
+        self.tokens.append(float((step.tokens.prompt or 0) + (step.tokens.completion or 0)))
+        self.costs.append(step.cost or 0.0)
+
+    def kind(self, index: int) -> StepKind | None:
+        """Return the kind of a step; None while it was not read."""
+        return KINDS[self.kinds[index]] if index < len(self.kinds) else None
+
+
+def has_error(step: Step) -> bool:
+    """Whether a step or a result of it says that something failed."""
+    return step.kind in (StepKind.ERROR, StepKind.DAMAGED) or any(
+        result.is_error or (result.returncode or 0) != 0 for result in step.results
+    )
+
+
+class RunOpened(Message):
+    """The run is open and its first step was read."""
+
+    def __init__(self, document: RunDocument, header: Run) -> None:
+        super().__init__()
+        self.document = document
+        self.header = header
+
+
+class StepRead(Message):
+    """The step that was looked at."""
+
+    def __init__(self, step: Step) -> None:
+        super().__init__()
+        self.step = step
+
+
+class RowsRead(Message):
+    """Rows of the list can be drawn."""
+
+
+class IndexGrew(Message):
+    """More steps are known, or more of them were surveyed."""
+
+    def can_replace(self, message: Message) -> bool:
+        """Only the latest count matters."""
+        return isinstance(message, IndexGrew)
+
+
+class ReadingFailed(Message):
+    """The run can't be read; anything but a `UserError` is a bug."""
+
+    def __init__(self, error: Exception) -> None:
+        super().__init__()
+        self.error = error
+
+
+class RunReaderThread:
+    """One thread per open run; every method may be called from the screen and never waits."""
+
+    def __init__(self, owner: MessagePump, opening: Callable[[], RunDocument]) -> None:
+        self._owner, self._opening = owner, opening
+        self.document: RunDocument | None = None
+        self.survey = Survey()
+        self.rows: OrderedDict[int, RowFact] = OrderedDict()
+        self._wanted: int | None = 0
+        self._wanted_rows: list[int] = []
+        self._jobs: list[Callable[[], None]] = []
+        self._wake = threading.Condition()
+        self._stopped = False
+        self._busy_until = 0.0
+        self._told = 0.0
+        self._thread = threading.Thread(target=self._work, name="run reader", daemon=True)
+
+    def start(self, first: int = 0) -> None:
+        """Open the run and read the step `first`."""
+        self._wanted = first
+        self._thread.start()
+
+    def stop(self) -> None:
+        """End the thread after what it is at."""
+        with self._wake:
+            self._stopped = True
+            self._wake.notify()
+
+    def want(self, index: int) -> None:
+        """Read a step next; only the latest wish counts."""
+        with self._wake:
+            self._wanted = index
+            self._busy_until = time.monotonic() + _QUIET_S
+            self._wake.notify()
+
+    def want_rows(self, rows: Iterable[int]) -> None:
+        """Read what rows of the list show."""
+        with self._wake:
+            self._wanted_rows = [row for row in rows if row not in self.rows]
+            if self._wanted_rows:
+                self._wake.notify()
+
+    def do(self, job: Callable[[], None]) -> None:
+        """Run something else in the thread, before it goes on reading."""
+        with self._wake:
+            self._jobs.append(job)
+            self._wake.notify()
+
+    def _work(self) -> None:
+        try:
+            self.document = document = self._opening()
+            first = self._wanted or 0
+            known = document.ensure(first)
+            self._owner.post_message(RunOpened(document, document.header))
+            if not known and first:
+                self.want(max(0, document.step_count - 1))
+            while not self._stopped:
+                if not self._work_once(document):
+                    with self._wake:
+                        if self._idle():
+                            self._wake.wait()
+        except UserError as error:
+            self._owner.post_message(ReadingFailed(error))
+        except Exception as error:
+            self._owner.post_message(ReadingFailed(error))
+
+    def _idle(self) -> bool:
+        return self._wanted is None and not self._wanted_rows and not self._jobs and not self._stopped
+
+    def _work_once(self, document: RunDocument) -> bool:
+        """Do the most urgent thing; False where there is nothing to do."""
+        with self._wake:
+            wanted, self._wanted = self._wanted, None
+            rows, self._wanted_rows = self._wanted_rows, []
+            job = self._jobs.pop(0) if self._jobs else None
+        if wanted is not None:
+            self._read(document, wanted)
+            self._requeue(rows, job)
+        elif job is not None:
+            job()
+            self._requeue(rows, None)
+        elif rows:
+            self._read_rows(document, rows)
+        elif not document.finished:
+            document.ensure(document.step_count + _SLICE)
+            self._tell(document.finished)
+            time.sleep(0.001)
+        elif not self.survey.finished:
+            self._survey(document)
+        else:
+            return False
+        return True
+
+    def _requeue(self, rows: list[int], job: Callable[[], None] | None) -> None:
+        with self._wake:
+            if rows and not self._wanted_rows:
+                self._wanted_rows = rows
+            if job is not None:
+                self._jobs.insert(0, job)
+
+    def _read(self, document: RunDocument, index: int) -> None:
+        try:
+            step = document.step(index)
+        except IndexError:
+            return
+        self._remember(step)
+        self._owner.post_message(StepRead(step))
+
+    def _read_rows(self, document: RunDocument, rows: list[int]) -> None:
+        for row in rows:
+            if self._wanted is not None:
+                return
+            try:
+                self._remember(document.step(row))
+            except IndexError:
+                break
+        self._owner.post_message(RowsRead())
+
+    def _remember(self, step: Step) -> None:
+        self.rows[step.index] = RowFact(step.kind, summary(step, 120), has_error(step))
+        while len(self.rows) > _ROWS:
+            self.rows.popitem(last=False)
+
+    def _survey(self, document: RunDocument) -> None:
+        with self._wake:
+            rest = self._busy_until - time.monotonic()
+            if rest > 0:
+                self._wake.wait(rest)
+                return
+        until = time.monotonic() + 0.008
+        count = document.step_count
+        while len(self.survey) < count and time.monotonic() < until:
+            self.survey.add(document.step(len(self.survey)))
+        self.survey.finished = len(self.survey) >= count
+        self._tell(self.survey.finished)
+        time.sleep(0.004)
+
+    def _tell(self, at_once: bool) -> None:
+        now = time.monotonic()
+        if at_once or now - self._told > _TELL_S:
+            self._told = now
+            self._owner.post_message(IndexGrew())
