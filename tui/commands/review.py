@@ -7,7 +7,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from gistpoint.core.errors import UserError
-from gistpoint.tui.cli import build_services
+from gistpoint.core.locations import Locations
 from gistpoint.tui.commands.output import interactive
 
 if TYPE_CHECKING:
@@ -22,10 +22,10 @@ def review(options: argparse.Namespace) -> int:
     """Open the list of runs, or a run where one alone was named."""
     if not interactive():
         raise NoTerminalError("The review screen needs a terminal.", hint="gistpoint show RUN prints a run.")
-    from gistpoint.tui.app import GistpointApp
+    from gistpoint.tui.review_app import ReviewApp
 
     paths: list[str] = options.paths
-    return GistpointApp(build_services(options), first=partial(_screen, paths)).run_to_exit_code()
+    return ReviewApp(Locations.of_user(), partial(_screen, paths)).run_to_exit_code()
 
 
 def _screen(paths: list[str]) -> Screen[None]:
