@@ -41,6 +41,11 @@ class Locations:
         return self.data / "attempts"
 
     @property
+    def reviews(self) -> Path:
+        """What reviewers said about runs, a file each."""
+        return self.data / "reviews"
+
+    @property
     def demo(self) -> Path:
         """The demo's tasks, unpacked."""
         return self.cache / "demo"

@@ -1,0 +1,1 @@
+"""What reviewers say about recorded runs: labels, comments and verdicts, kept beside the runs and never in them."""

@@ -1,0 +1,96 @@
+"""What a review refers to: a run, a step of it, and a range of one of the step's texts."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from urllib.parse import quote
+
+from gistpoint.sessions.runs.blobs import SliceBlob
+from gistpoint.sessions.runs.document import RunDocument
+from gistpoint.sessions.runs.model import Actor, Json, Step, StepKind
+from gistpoint.sessions.runs.searching import Scope
+
+UNIQUE_IDS = frozenset({"claude-code", "gistpoint"})
+"""Formats whose own id of a run names no other run: that of ATIF is shared by the parts and side runs of a session,
+those of Inspect, OpenHands and Breakpoint by every run of the same problem."""
+_HASHED_STEPS = 16
+_HASHED_BYTES = 1 << 20
+
+
+def run_key(document: RunDocument) -> str:
+    """Return the key of a run: the same wherever its file lies and however far it has been written.
+
+    `FORMAT:ID` where the format's ids are unique. Else `FORMAT:HASH`, the hash of the record that the run is in its
+    file, or of the first record of each step up to the first of the solver's: a system prompt alone is shared by all
+    runs of a study. A run of a file of several has its percent-encoded id behind a `#`.
+    """
+    header = document.header
+    native = header.id if header.format in UNIQUE_IDS else ""
+    key = f"{header.format}:{quote(native, safe='')}" if native else f"{header.format}:{_hash(document)}"
+    return f"{key}#{quote(document.id, safe='')}" if document.id else key
+
+
+def _hash(document: RunDocument) -> str:
+    digest = hashlib.sha256()
+    blob = document.blobs[0] if document.blobs else None
+    if isinstance(blob, SliceBlob):
+        digest.update(blob.read(0, _HASHED_BYTES) + str(blob.size).encode())
+        return digest.hexdigest()[:32]
+    for index in range(_HASHED_STEPS):
+        if not document.ensure(index):
+            break
+        step = document.step(index)
+        if step.kind is StepKind.DAMAGED:
+            break
+        digest.update(document.raw(index, min(step.raw.length, _HASHED_BYTES)) + b"\n")
+        if step.actor in (Actor.AGENT, Actor.PERSON):
+            break
+    return digest.hexdigest()[:32]
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class StepKey:
+    """A step: its 0-based number, with the format's own id of it where there is one."""
+
+    index: int
+    id: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.index}:{self.id}" if self.id else str(self.index)
+
+    @classmethod
+    def of(cls, step: Step) -> StepKey:
+        """Return the key of a step."""
+        return cls(step.index, step.id)
+
+    @classmethod
+    def parse(cls, text: str) -> StepKey:
+        """Read a key as it was written. Raises ValueError for anything else."""
+        number, _, id = text.partition(":")
+        if not (number.isascii() and number.isdigit() and len(number) < 10):
+            raise ValueError(f"{text[:40]!r} is no key of a step.")
+        return cls(int(number), id)
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class TextRange:
+    """Code points `start` to `end` of a raw text of a step; `part` counts its calls or results."""
+
+    scope: Scope
+    part: int
+    start: int
+    end: int
+
+    def to_json(self) -> dict[str, Json]:
+        """Return the range as it is written."""
+        return {"scope": self.scope.value, "part": self.part, "start": self.start, "end": self.end}
+
+    @classmethod
+    def from_json(cls, value: Mapping[str, Json]) -> TextRange:
+        """Read a range. Raises ValueError for anything else."""
+        part, start, end = (value.get(name) for name in ("part", "start", "end"))
+        if type(part) is not int or type(start) is not int or type(end) is not int or not 0 <= start <= end or part < 0:
+            raise ValueError("The range of an operation is none.")
+        return cls(Scope(str(value.get("scope"))), part, start, end)

@@ -1,0 +1,194 @@
+"""The fold from operations to what reviewers have said by now. It depends on the set of operations, not their order."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+from gistpoint.sessions.reviews.keys import StepKey, TextRange
+from gistpoint.sessions.reviews.operations import ExcludeReason, Kind, Operation, Verdict
+
+
+@dataclass(frozen=True, slots=True)
+class LabelGiven:
+    """A label on a step, on a range of its text, or (without a step) on the run; `op` takes it back."""
+
+    op: str
+    label: str
+    set: str
+    step: StepKey | None
+    range: TextRange | None
+    reviewer: str
+    utc_ms: int
+
+
+@dataclass(frozen=True, slots=True)
+class Comment:
+    """A remark on a step, a range of its text, or the run; `op` takes it back."""
+
+    op: str
+    text: str
+    step: StepKey | None
+    range: TextRange | None
+    reviewer: str
+    utc_ms: int
+
+
+@dataclass(frozen=True, slots=True)
+class VerdictGiven:
+    """A verdict on a run; the last one of a reviewer counts."""
+
+    op: str
+    verdict: Verdict
+    reasons: tuple[ExcludeReason, ...]
+    note: str
+    corrected_time_s: float | None
+    minutes: float | None
+    """Minutes that the reviewer spent."""
+    blind: bool
+    """Whether model and outcome were hidden when it was given."""
+    reviewer: str
+    utc_ms: int
+
+
+@dataclass(frozen=True, slots=True)
+class Review:
+    """What one reviewer has said about one run."""
+
+    run: str
+    reviewer: str
+    labels: tuple[LabelGiven, ...] = ()
+    comments: tuple[Comment, ...] = ()
+    verdict: VerdictGiven | None = None
+    seen: frozenset[StepKey] = frozenset()
+    stopped: StepKey | None = None
+    blind: bool = False
+    name: str = ""
+    """The file that it was opened from, without its folder."""
+
+    @property
+    def hides_outcome(self) -> bool:
+        """Whether model and outcome are to be hidden: in blind mode, until the verdict is given."""
+        return self.blind and self.verdict is None
+
+    def labels_on(self, step: StepKey) -> tuple[LabelGiven, ...]:
+        """Return the labels on a step and on ranges of it."""
+        return tuple(label for label in self.labels if label.step == step)
+
+    def comments_on(self, step: StepKey) -> tuple[Comment, ...]:
+        """Return the comments on a step and on ranges of it."""
+        return tuple(comment for comment in self.comments if comment.step == step)
+
+
+class ReviewBook:
+    """All operations known, by run and reviewer, each folded when it is asked for."""
+
+    def __init__(self, operations: Iterable[Operation] = ()) -> None:
+        self._operations: dict[str, Operation] = {}
+        self._places: dict[tuple[str, str], dict[str, Operation]] = {}
+        self._folded: dict[tuple[str, str], Review] = {}
+        for operation in operations:
+            self.add(operation)
+
+    def add(self, operation: Operation) -> bool:
+        """Take in one more; False where one with its uuid is known already."""
+        if operation.op in self._operations:
+            return False
+        self._operations[operation.op] = operation
+        place = (operation.run, operation.reviewer)
+        self._places.setdefault(place, {})[operation.op] = operation
+        self._folded.pop(place, None)
+        return True
+
+    def get(self, op: str) -> Operation | None:
+        """Return the operation with a uuid."""
+        return self._operations.get(op)
+
+    @property
+    def operations(self) -> tuple[Operation, ...]:
+        """Every operation, in the order of their times."""
+        return tuple(sorted(self._operations.values(), key=_order))
+
+    @property
+    def reviewers(self) -> tuple[str, ...]:
+        """Everybody who has said something."""
+        return tuple(sorted({reviewer for _, reviewer in self._places}))
+
+    @property
+    def runs(self) -> tuple[str, ...]:
+        """The keys of the runs that something was said about."""
+        return tuple(sorted({run for run, _ in self._places}))
+
+    def review(self, run: str, reviewer: str) -> Review:
+        """Return what a reviewer has said about a run, which may be nothing."""
+        place = (run, reviewer)
+        if place not in self._folded:
+            self._folded[place] = fold(run, reviewer, self._places.get(place, {}).values())
+        return self._folded[place]
+
+    def reviews(self) -> Iterator[Review]:
+        """Yield every review, by run and reviewer."""
+        for run, reviewer in sorted(self._places):
+            yield self.review(run, reviewer)
+
+
+def fold(run: str, reviewer: str, operations: Iterable[Operation]) -> Review:
+    """Return the review that a reviewer's operations on one run amount to; a deletion counts wherever it stands."""
+    known = sorted(operations, key=_order)
+    gone = {operation.text("target") for operation in known if operation.kind == Kind.DELETE}
+    labels: list[LabelGiven] = []
+    comments: list[Comment] = []
+    verdict: VerdictGiven | None = None
+    seen: set[StepKey] = set()
+    stopped: StepKey | None = None
+    blind, name = False, ""
+    for item in known:
+        if item.op in gone:
+            continue
+        if item.kind == Kind.LABEL and item.text("label"):
+            labels.append(
+                LabelGiven(item.op, item.text("label"), item.text("set"), item.step, item.range, reviewer, item.utc_ms)
+            )
+        elif item.kind == Kind.COMMENT:
+            comments.append(Comment(item.op, item.text("text"), item.step, item.range, reviewer, item.utc_ms))
+        elif item.kind == Kind.VERDICT:
+            verdict = _verdict(item) or verdict
+        elif item.kind == Kind.OPENED:
+            blind, name = item.data.get("blind") is True, item.text("name") or name
+        elif item.step is not None:
+            if item.kind == Kind.SEEN:
+                seen.add(item.step)
+            elif item.kind == Kind.UNSEEN:
+                seen.discard(item.step)
+            elif item.kind == Kind.STOPPED:
+                stopped = item.step
+    return Review(run, reviewer, tuple(labels), tuple(comments), verdict, frozenset(seen), stopped, blind, name)
+
+
+def _order(operation: Operation) -> tuple[int, str]:
+    return operation.utc_ms, operation.op
+
+
+def _verdict(operation: Operation) -> VerdictGiven | None:
+    given = operation.data
+    if operation.text("verdict") not in set(Verdict):
+        return None
+    reasons = given.get("reasons")
+    known = [ExcludeReason(item) for item in reasons if item in set(ExcludeReason)] if isinstance(reasons, list) else []
+    return VerdictGiven(
+        operation.op,
+        Verdict(operation.text("verdict")),
+        tuple(known),
+        operation.text("note"),
+        _number(given.get("corrected_time_s")),
+        _number(given.get("minutes")),
+        given.get("blind") is True,
+        operation.reviewer,
+        operation.utc_ms,
+    )
+
+
+def _number(value: object) -> float | None:
+    return (
+        float(value) if isinstance(value, int | float) and not isinstance(value, bool) and abs(value) < 1e12 else None
+    )
