@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import threading
 import time
-from array import array
 from collections import OrderedDict
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from textual.message import Message
 from textual.message_pump import MessagePump
@@ -17,10 +17,8 @@ from gistpoint.sessions.runs.document import RunDocument
 from gistpoint.sessions.runs.model import Run, Step, StepKind
 from gistpoint.sessions.runs.rendering import summary
 
-KINDS = tuple(StepKind)
-_KIND_NUMBERS = {kind: number for number, kind in enumerate(KINDS)}
-UNREAD = 255
-ERROR_BIT, EDIT_BIT, PERSON_BIT = 1, 2, 4
+if TYPE_CHECKING:
+    from gistpoint.tui.screens.review.survey import Survey
 
 _QUIET_S = 0.35
 """Nothing is surveyed until the keyboard has been quiet for so long."""
@@ -38,40 +36,6 @@ class RowFact:
     error: bool = False
 
 
-class Survey:
-    """Facts of every step, 25 bytes each: written by the reader's thread, read by the screen."""
-
-    def __init__(self) -> None:
-        self.kinds = array("B")
-        self.bits = array("B")
-        self.started = array("d")
-        self.tokens = array("d")
-        self.costs = array("f")
-        self.finished = False
-
-    def __len__(self) -> int:
-        return len(self.kinds)
-
-    def add(self, step: Step) -> None:
-        """Take up the next step."""
-        self.kinds.append(_KIND_NUMBERS[step.kind])
-        self.bits.append((ERROR_BIT if has_error(step) else 0) | (EDIT_BIT if step.edits else 0))
-        self.started.append(step.started or 0.0)
-        self.tokens.append(float((step.tokens.prompt or 0) + (step.tokens.completion or 0)))
-        self.costs.append(step.cost or 0.0)
-
-    def kind(self, index: int) -> StepKind | None:
-        """Return the kind of a step; None while it was not read."""
-        return KINDS[self.kinds[index]] if index < len(self.kinds) else None
-
-
-def has_error(step: Step) -> bool:
-    """Whether a step or a result of it says that something failed."""
-    return step.kind in (StepKind.ERROR, StepKind.DAMAGED) or any(
-        result.is_error or (result.returncode or 0) != 0 for result in step.results
-    )
-
-
 class RunOpened(Message):
     """The run is open and its first step was read."""
 
@@ -87,6 +51,13 @@ class StepRead(Message):
     def __init__(self, step: Step) -> None:
         super().__init__()
         self.step = step
+
+
+def has_error(step: Step) -> bool:
+    """Whether a step or a result of it says that something failed."""
+    return step.kind in (StepKind.ERROR, StepKind.DAMAGED) or any(
+        result.is_error or (result.returncode or 0) != 0 for result in step.results
+    )
 
 
 class RowsRead(Message):
@@ -115,7 +86,8 @@ class RunReaderThread:
     def __init__(self, owner: MessagePump, opening: Callable[[], RunDocument]) -> None:
         self._owner, self._opening = owner, opening
         self.document: RunDocument | None = None
-        self.survey = Survey()
+        self.survey: Survey | None = None
+        """Facts of every step; None until the index is complete."""
         self.rows: OrderedDict[int, RowFact] = OrderedDict()
         self._wanted: int | None = 0
         self._wanted_rows: list[int] = []
@@ -196,7 +168,7 @@ class RunReaderThread:
             document.ensure(document.step_count + _SLICE)
             self._tell(document.finished)
             time.sleep(0.001)
-        elif not self.survey.finished:
+        elif self.survey is None or not self.survey.finished:
             self._survey(document)
         else:
             return False
@@ -238,12 +210,16 @@ class RunReaderThread:
             if rest > 0:
                 self._wake.wait(rest)
                 return
+        if self.survey is None:
+            from gistpoint.tui.screens.review.survey import Survey
+
+            self.survey = Survey(document.header)
+        survey, count = self.survey, document.step_count
         until = time.monotonic() + 0.008
-        count = document.step_count
-        while len(self.survey) < count and time.monotonic() < until:
-            self.survey.add(document.step(len(self.survey)))
-        self.survey.finished = len(self.survey) >= count
-        self._tell(self.survey.finished)
+        while len(survey) < count and time.monotonic() < until:
+            survey.add(document.step(len(survey)))
+        survey.finished = len(survey) >= count
+        self._tell(survey.finished)
         time.sleep(0.004)
 
     def _tell(self, at_once: bool) -> None:

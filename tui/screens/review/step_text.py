@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
-from gistpoint.sessions.runs.model import Call, CutText, Result, Step
+from gistpoint.sessions.runs.model import Call, CutText, Result, Step, StepKind
 from gistpoint.sessions.runs.searching import Scope
 
 FOLD_LINES, FOLD_CHARACTERS = 400, 40_000
@@ -15,6 +15,8 @@ FOLD_LINES, FOLD_CHARACTERS = 400, 40_000
 KEPT_LINES, KEPT_CHARACTERS = 120, 12_000
 """What is left of a folded part."""
 
+REVEALING = frozenset({StepKind.SCORE, StepKind.END})
+"""Kinds of steps that tell the outcome."""
 FLAG_WORDS = {"long": "a text of it is long", "unknown": "an event that the format's reader does not know"}
 
 
@@ -57,10 +59,18 @@ class StepText:
         return self.parts[at], offset - self.parts[at].offset
 
 
-def compose(step: Step, whole: Mapping[tuple[Scope, int], str] | None = None) -> StepText:
-    """Return the text of a step; `whole` has the parts that are to be shown unfolded, in full."""
+def compose(
+    step: Step, whole: Mapping[tuple[Scope, int], str] | None = None, *, hides: bool = False
+) -> StepText:
+    """Return the text of a step; `whole` has the parts that are to be shown unfolded, in full.
+
+    With `hides`, a step that tells the outcome is left empty.
+    """
     builder = _Builder(whole)
     builder.heading("  ".join(step_facts(step)))
+    if hides and step.kind in REVEALING:
+        builder.heading("hidden until your verdict")
+        return builder.done()
     builder.part("thought" + _mark(step, "thought"), Scope.THOUGHT, 0, step.thought)
     builder.part(_said(step), Scope.TEXT, 0, step.text)
     answered: set[int] = set()

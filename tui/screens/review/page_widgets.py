@@ -1,0 +1,113 @@
+"""The widgets of the pages, and how each is filled: a function runs in the reader's thread and returns what draws."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import TYPE_CHECKING
+
+from textual.widget import Widget
+
+from gistpoint.sessions.runs.document import RunDocument
+
+if TYPE_CHECKING:
+    from gistpoint.tui.screens.review.contents import DiffContent
+    from gistpoint.tui.screens.review.reading import ReadingScreen
+
+Fill = Callable[[], None]
+
+
+def _diff_view(id: str) -> Widget:
+    from gistpoint.tui.widgets.diff_view import DiffView
+
+    return DiffView(id=id)
+
+
+def _outcome_table() -> Widget:
+    from gistpoint.tui.widgets.outcome_table import OutcomeTable
+
+    return OutcomeTable(id="tests")
+
+
+def _text_view(id: str) -> Widget:
+    from gistpoint.tui.widgets.text_view import TextView
+
+    return TextView(can_interpret=True, id=id)
+
+
+def _hit_list() -> Widget:
+    from gistpoint.tui.screens.review.search_bar import HitList
+
+    return HitList(id="hits")
+
+
+MAKERS: dict[str, Callable[[], Widget]] = {
+    "diff": lambda: _diff_view("diff"),
+    "so-far": lambda: _diff_view("so-far"),
+    "tests": _outcome_table,
+    "raw": lambda: _text_view("raw"),
+    "run": lambda: _text_view("run"),
+    "hits": _hit_list,
+}
+
+
+def _show_diff(screen: ReadingScreen, page: str, content: DiffContent) -> None:
+    from gistpoint.tui.widgets.diff_view import DiffView
+
+    screen.page(DiffView, page).load_diff(content.files)
+    screen.pages.note(content.note)
+
+
+def _fill_diff(screen: ReadingScreen, document: RunDocument, index: int) -> Fill:
+    from gistpoint.tui.screens.review.contents import step_diff
+
+    return partial(_show_diff, screen, "diff", step_diff(document.step(index)))
+
+
+def _fill_tests(screen: ReadingScreen, document: RunDocument, index: int) -> Fill:
+    from gistpoint.tui.screens.review.contents import outcomes
+    from gistpoint.tui.widgets.outcome_table import OutcomeTable
+
+    found = outcomes(document.step(index))
+
+    def fill() -> None:
+        screen.page(OutcomeTable, "tests").show_results(found)
+        note = "As the output names them (derived): only what was printed." if found else "No output names a test."
+        screen.pages.note(note)
+
+    return fill
+
+
+def _fill_raw(screen: ReadingScreen, document: RunDocument, index: int) -> Fill:
+    from gistpoint.tui.screens.review.contents import raw_text
+    from gistpoint.tui.widgets.text_view import TextView
+
+    hidden = ("", "Raw records are hidden until your verdict: they may name the model.")
+    text, note = hidden if screen.hides else raw_text(document, index)
+
+    def fill() -> None:
+        screen.page(TextView, "raw").load(text)
+        screen.pages.note(note)
+
+    return fill
+
+
+def _fill_run(screen: ReadingScreen, document: RunDocument, index: int) -> Fill:
+    from gistpoint.tui.screens.review.contents import run_text
+    from gistpoint.tui.widgets.text_view import TextView
+
+    text = run_text(document.header, document.name, blind=screen.hides)
+
+    def fill() -> None:
+        screen.page(TextView, "run").load(text)
+        screen.pages.note("")
+
+    return fill
+
+
+FILLERS: dict[str, Callable[[ReadingScreen, RunDocument, int], Fill]] = {
+    "diff": _fill_diff,
+    "tests": _fill_tests,
+    "raw": _fill_raw,
+    "run": _fill_run,
+}
