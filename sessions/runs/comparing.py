@@ -1,0 +1,212 @@
+"""Two runs of one task side by side, aligned by what they came to and not by the numbers of their steps."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from itertools import zip_longest
+
+from gistpoint.core.code.names import FunctionRef
+from gistpoint.core.trees import SourceTree
+from gistpoint.sessions.runs.document import RunDocument
+from gistpoint.sessions.runs.goals import Goal
+from gistpoint.sessions.runs.marks import FIRSTS, Mark, MarkTracker, StepMarks
+from gistpoint.sessions.runs.model import Actor
+from gistpoint.sessions.runs.repository import RepositoryHistory, RepositoryState
+from gistpoint.sessions.runs.spending import Spent
+
+
+class Event(StrEnum):
+    """What runs of one task have in common."""
+
+    START = "start"
+    READ_RIGHT_FILE = "read right file"
+    VIEWED_RIGHT_FUNCTION = "viewed right function"
+    FIRST_EDIT = "first edit"
+    EDITED_RIGHT_FUNCTION = "edited right function"
+    FIRST_TEST_RUN = "first test run"
+    SUBMISSION = "submission"
+    END = "end"
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Milestone:
+    """An event of a run; `number` counts submissions from 1, or the broken functions from 1 where there are several."""
+
+    event: Event
+    number: int = 0
+
+    def __str__(self) -> str:
+        return f"{self.event.value} {self.number}" if self.number else self.event.value
+
+
+@dataclass(frozen=True, slots=True)
+class Reached:
+    """Where a run came to a milestone, and what it had used by then."""
+
+    milestone: Milestone
+    step: int
+    spent: Spent
+
+
+_EVENTS = dict(
+    zip(FIRSTS, (Event.READ_RIGHT_FILE, Event.VIEWED_RIGHT_FUNCTION, Event.EDITED_RIGHT_FUNCTION), strict=True)
+)
+
+
+def milestones(marks: Sequence[StepMarks], *, start: int = 0) -> tuple[Reached, ...]:
+    """Return the milestones of a run in the order it came to them; `start` is the solver's first step."""
+    found: list[Reached] = []
+    seen: set[Event] = set()
+    several = any((item.goal or 0) > 0 for step in marks for item in step.marked)
+    submissions = 0
+    for step in marks:
+        if step.index == start:
+            found.append(Reached(Milestone(Event.START), step.index, step.spent))
+        for item in step.marked:
+            if item.goal is not None:
+                number = item.goal + 1 if several else 0
+                found.append(Reached(Milestone(_EVENTS[item.mark], number), step.index, step.spent))
+        for mark, event in ((Mark.EDIT, Event.FIRST_EDIT), (Mark.TEST_RUN, Event.FIRST_TEST_RUN)):
+            if mark in step.marks and event not in seen:
+                seen.add(event)
+                found.append(Reached(Milestone(event), step.index, step.spent))
+        if Mark.SUBMISSION in step.marks:
+            submissions += 1
+            found.append(Reached(Milestone(Event.SUBMISSION, submissions), step.index, step.spent))
+    if marks:
+        found.append(Reached(Milestone(Event.END), marks[-1].index, marks[-1].spent))
+    return tuple(found)
+
+
+@dataclass(frozen=True, slots=True)
+class AlignedRow:
+    """A step of each run, None where one has nothing beside the other; `milestones` are those that meet here."""
+
+    left: int | None
+    right: int | None
+    milestones: tuple[Milestone, ...] = ()
+
+
+def align(
+    left: Sequence[Reached], right: Sequence[Reached], left_steps: int, right_steps: int
+) -> tuple[AlignedRow, ...]:
+    """Return the rows of two runs: steps of milestones that both came to, in one order, stand beside each other.
+
+    Of milestones that the runs came to in different orders, as many are aligned as can be; between two of them the
+    steps are paired in order, and the shorter side has the gaps.
+    """
+    anchors = _anchors(left, right)
+    rows: list[AlignedRow] = []
+    at_left = at_right = 0
+    for one, other, meet in anchors:
+        rows += _between(at_left, one, at_right, other)
+        rows.append(AlignedRow(one, other, meet))
+        at_left, at_right = one + 1, other + 1
+    return (*rows, *_between(at_left, left_steps, at_right, right_steps))
+
+
+def _between(left: int, left_end: int, right: int, right_end: int) -> list[AlignedRow]:
+    return [AlignedRow(one, other) for one, other in zip_longest(range(left, left_end), range(right, right_end))]
+
+
+def _anchors(left: Sequence[Reached], right: Sequence[Reached]) -> list[tuple[int, int, tuple[Milestone, ...]]]:
+    """Return the pairs of steps that stand beside each other: a longest chain in which both sides go forward."""
+    places = {reached.milestone: reached.step for reached in right}
+    meeting: dict[tuple[int, int], list[Milestone]] = {}
+    for reached in left:
+        if reached.milestone in places:
+            meeting.setdefault((reached.step, places[reached.milestone]), []).append(reached.milestone)
+    pairs = sorted(meeting)
+    best: list[tuple[int, int]] = []
+    """Of each pair: how many milestones the best chain up to it has, and the pair before it."""
+    for number, (one, other) in enumerate(pairs):
+        before = [(best[k][0], k) for k in range(number) if pairs[k][0] < one and pairs[k][1] < other]
+        count, previous = max(before, default=(0, -1))
+        best.append((count + len(meeting[one, other]), previous))
+    chain: list[tuple[int, int, tuple[Milestone, ...]]] = []
+    at = max(range(len(best)), key=lambda number: best[number][0], default=-1)
+    while at >= 0:
+        one, other = pairs[at]
+        chain.append((one, other, tuple(meeting[one, other])))
+        at = best[at][1]
+    return chain[::-1]
+
+
+@dataclass(frozen=True, slots=True)
+class Side:
+    """One of the two runs, read to its end."""
+
+    marks: tuple[StepMarks, ...]
+    milestones: tuple[Reached, ...]
+    history: RepositoryHistory
+
+    def repository(self, step: int) -> RepositoryState:
+        """Return the repository after a step: its cumulative diff is there."""
+        return self.history.at(step)
+
+    def spent(self, step: int) -> Spent:
+        """Return what was used up to and with a step: its budgets are there."""
+        return self.marks[step].spent
+
+    def reached(self, milestone: Milestone) -> Reached | None:
+        """Return where the run came to a milestone."""
+        return next((reached for reached in self.milestones if reached.milestone == milestone), None)
+
+
+def read_side(
+    document: RunDocument,
+    goals: Iterable[Goal] = (),
+    *,
+    tree: SourceTree | None = None,
+    target: FunctionRef | None = None,
+) -> Side:
+    """Read a run to its end."""
+    goals = tuple(goals)
+    tracker = MarkTracker(document.header, goals, target=target)
+    history = RepositoryHistory(tree, target=target or (goals[0].ref if len(goals) == 1 else None))
+    marks: list[StepMarks] = []
+    start = -1
+    for step in document.steps():
+        if start < 0 and step.actor in (Actor.AGENT, Actor.PERSON):
+            start = step.index
+        marks.append(tracker.feed(step))
+        history.feed(step)
+    history.end(document.header.submission)
+    return Side(tuple(marks), milestones(marks, start=max(start, 0)), history)
+
+
+@dataclass(frozen=True, slots=True)
+class MilestoneRow:
+    """A milestone and where each run came to it."""
+
+    milestone: Milestone
+    left: Reached | None
+    right: Reached | None
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """Two runs of one task."""
+
+    left: Side
+    right: Side
+    rows: tuple[AlignedRow, ...]
+
+    @property
+    def milestones(self) -> tuple[MilestoneRow, ...]:
+        """Every milestone of either run: in the left one's order, then those of the right one alone."""
+        names = dict.fromkeys(reached.milestone for side in (self.left, self.right) for reached in side.milestones)
+        return tuple(MilestoneRow(name, self.left.reached(name), self.right.reached(name)) for name in names)
+
+    def places(self, row: int) -> tuple[int | None, int | None]:
+        """Return the last step of each run up to and with a row, None where a run has not begun: what to show there."""
+        left = next((found.left for found in self.rows[row::-1] if found.left is not None), None)
+        right = next((found.right for found in self.rows[row::-1] if found.right is not None), None)
+        return left, right
+
+
+def compare(left: Side, right: Side) -> Comparison:
+    """Align two runs that were read to their ends."""
+    return Comparison(left, right, align(left.milestones, right.milestones, len(left.marks), len(right.marks)))

@@ -1,0 +1,230 @@
+"""The repository as it was at each step of a run, with a badge that says how that is known."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+
+from gistpoint.core.code.names import FunctionRef
+from gistpoint.core.diffs import DiffError, FileDiff, compute
+from gistpoint.core.trees import SourceTree
+from gistpoint.core.unified import parse
+from gistpoint.sessions.runs.changes import Change, Patched, Redefined, Replaced, changes_of
+from gistpoint.sessions.runs.commands import looks_of
+from gistpoint.sessions.runs.edited import EditedTree, NotAppliedError
+from gistpoint.sessions.runs.model import CutText, Step
+from gistpoint.sessions.runs.successive import between
+
+
+class Badge(StrEnum):
+    """How the state of the repository at a step is known."""
+
+    RECORDED = "recorded"
+    """The run recorded it: a diff of everything so far."""
+    FROM_EDITS = "from edits"
+    """Worked out from the arguments of the edits."""
+    RE_EXECUTED = "re-executed"
+    """The calls were made again in a fresh workspace."""
+    UNKNOWN = "unknown"
+    """Something changed in a way that the record does not tell; what is shown is what is known."""
+
+
+@dataclass(frozen=True, slots=True)
+class RepositoryState:
+    """The repository after a step."""
+
+    step: int
+    badge: Badge
+    diff: tuple[FileDiff, ...] = ()
+    """Everything that changed since the start. Without the files at the start, the parts that are known, whose line
+    numbers count from the part's own beginning."""
+    this_step: tuple[FileDiff, ...] = ()
+    """What this step changed."""
+    tree: SourceTree | None = None
+    """All files, where those at the start are known. A file that was deleted is empty in it and named in `deleted`."""
+    files: Mapping[str, bytes] | None = None
+    """The files that changed and whose whole text is known."""
+    deleted: frozenset[str] = frozenset()
+    problems: tuple[str, ...] = ()
+    """A line for each thing that could not be followed, with its step."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Point:
+    step: int
+    badge: Badge
+    files: Mapping[str, bytes | None]
+    parts: tuple[FileDiff, ...]
+    problems: tuple[str, ...]
+
+
+class RepositoryHistory:
+    """Follows the steps of a run, fed in order; `at` gives the repository after any of them.
+
+    `tree` is that of the task, at the start of the run. Without it whole files are known from the first time they are
+    written on, and everything else is known in parts.
+    """
+
+    def __init__(self, tree: SourceTree | None = None, *, target: FunctionRef | None = None) -> None:
+        self._tree = tree
+        self._target = target
+        self._edited = EditedTree(tree)
+        self._parts: list[FileDiff] = []
+        self._problems: list[str] = []
+        self._badge = Badge.FROM_EDITS
+        self._points: list[_Point] = [_Point(-1, Badge.FROM_EDITS, {}, (), ())]
+        self._executed: dict[int, _Point] = {}
+        self._recorded: str | None = None
+        self._fed = 0
+
+    @property
+    def fed(self) -> int:
+        """How many steps were fed."""
+        return self._fed
+
+    def feed(self, step: Step) -> Badge:
+        """Follow the next step and return how the state after it is known."""
+        self._fed = step.index + 1
+        for look in (look for call in step.calls for look in looks_of(call)):
+            self._edited.look(look.path)
+        if step.diff_so_far is not None and self._take_recorded(step.index, step.diff_so_far):
+            return self._badge
+        changes = changes_of(step, self._target)
+        for change in changes:
+            self._follow(step.index, change)
+        if changes:
+            self._note(step.index)
+        return self._badge
+
+    def end(self, submission: str) -> None:
+        """Take the diff that a run handed in as the state after its last step, where that is not recorded already."""
+        if self._fed and self._badge is not Badge.RECORDED and _is_diff(submission):
+            self._take_recorded(self._fed - 1, submission)
+
+    def put(self, step: int, files: Mapping[str, bytes | None]) -> None:
+        """Take the files that differ from the start after a step that was executed again; None for deleted ones."""
+        self._executed[step] = _Point(step, Badge.RE_EXECUTED, dict(files), (), ())
+
+    def at(self, step: int) -> RepositoryState:
+        """Return the repository after a step. Raises IndexError for one that was not fed."""
+        if not 0 <= step < self._fed:
+            raise IndexError(step)
+        place = bisect_right(self._points, step, key=lambda point: point.step) - 1
+        point = self._points[place]
+        before = self._points[place - 1] if point.step == step and place else point
+        if step in self._executed:
+            before = self._executed.get(step - 1, before)
+            point = self._executed[step]
+        known = {path: data for path, data in point.files.items() if data is not None}
+        deleted = frozenset(path for path, data in point.files.items() if data is None)
+        tree = None
+        if self._tree is not None:
+            tree = self._tree.with_files({**known, **dict.fromkeys(deleted, b"")})
+        return RepositoryState(
+            step,
+            point.badge,
+            self._whole({}, point.files) + point.parts,
+            self._whole(before.files, point.files) + self._new_parts(before, point),
+            tree,
+            known,
+            deleted,
+            point.problems,
+        )
+
+    def _new_parts(self, before: _Point, point: _Point) -> tuple[FileDiff, ...]:
+        if point.badge is not Badge.RECORDED or before.badge is not Badge.RECORDED:
+            return tuple(part for part in point.parts if part not in before.parts)
+        old, new = ({part.path: part for part in place.parts} for place in (before, point))
+        changes = (between(old.get(path), new.get(path)) for path in sorted(old.keys() | new.keys()))
+        return tuple(change for change in changes if change is not None)
+
+    def _whole(self, before: Mapping[str, bytes | None], after: Mapping[str, bytes | None]) -> tuple[FileDiff, ...]:
+        """Return how the files of one point differ from those of another; {} is the start."""
+        found: list[FileDiff] = []
+        for path in sorted(before.keys() | after.keys()):
+            old = before[path] if path in before else self._edited.original(path)
+            new = after[path] if path in after else self._edited.original(path)
+            if old != new:
+                found.append(_file_diff(path, old, new))
+        return tuple(found)
+
+    def _take_recorded(self, index: int, text: str) -> bool:
+        """Take a recorded diff of everything so far; False where it can't be read."""
+        if text == self._recorded and self._badge is Badge.RECORDED:
+            return True
+        try:
+            if isinstance(text, CutText):
+                raise DiffError("The recorded diff is too long to be followed.")
+            diffs = parse(text)
+            if text.strip() and not diffs:
+                raise DiffError("The recorded diff is none.")
+        except DiffError as error:
+            self._problem(index, str(error))
+            return False
+        self._edited.reset()
+        self._parts = []
+        for diff in diffs:
+            self._take_file(index, diff)
+        self._recorded, self._badge = text, Badge.RECORDED
+        self._note(index)
+        return True
+
+    def _take_file(self, index: int, diff: FileDiff) -> None:
+        if self._tree is None or diff.binary:
+            self._parts.append(diff)
+            return
+        try:
+            self._edited.patch_from_start(diff)
+        except NotAppliedError as error:
+            self._parts.append(diff)
+            self._problem(index, str(error))
+
+    def _follow(self, index: int, change: Change) -> None:
+        if self._badge is Badge.RECORDED:
+            self._badge = Badge.FROM_EDITS
+        try:
+            self._edited.apply(change)
+        except NotAppliedError as error:
+            part = _part(change)
+            if part is not None and not error.is_wrong:
+                self._parts.append(part)
+                return
+            self._badge = Badge.UNKNOWN
+            self._problem(index, str(error))
+
+    def _problem(self, index: int, text: str) -> None:
+        self._problems.append(f"step {index + 1}: {text}")
+
+    def _note(self, index: int) -> None:
+        if self._points[-1].step == index:
+            self._points.pop()
+        point = _Point(index, self._badge, self._edited.changed(), tuple(self._parts), tuple(self._problems))
+        self._points.append(point)
+
+
+def _is_diff(text: str) -> bool:
+    try:
+        return bool(parse(text))
+    except DiffError:
+        return False
+
+
+def _part(change: Change) -> FileDiff | None:
+    """Return a change as a diff of the part of the file that it tells of."""
+    if isinstance(change, Patched):
+        return change.diff
+    if isinstance(change, Replaced):
+        return compute(change.old, change.new, old_path=change.path, new_path=change.path)
+    if isinstance(change, Redefined):
+        return compute("", change.code, old_path=change.path, new_path=change.path)
+    return None
+
+
+def _file_diff(path: str, old: bytes | None, new: bytes | None) -> FileDiff:
+    old_path, new_path = None if old is None else path, None if new is None else path
+    if b"\0" in (old or b"")[:8000] or b"\0" in (new or b"")[:8000]:
+        return FileDiff(old_path, new_path, binary=True)
+    before, after = ((data or b"").decode("utf-8", "surrogateescape") for data in (old, new))
+    return compute(before, after, old_path=old_path, new_path=new_path)
