@@ -148,6 +148,8 @@ def parser() -> argparse.ArgumentParser:
     review.add_argument(
         "paths", nargs="+", metavar="PATH", help="files, folders, archives, or FILE#ID for one of several"
     )
+    review.add_argument("--reviewer", default="", metavar="NAME", help="who reviews: a pseudonym (default: the login)")
+    review.add_argument("--blind", action="store_true", help="hide model and outcome until the verdict")
     review.set_defaults(run=_command("review", "review"))
 
     _task_commands(commands.add_parser("task", help="make, list, show and check tasks"))

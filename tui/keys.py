@@ -163,6 +163,7 @@ _NAMES = {
     "escape": "Esc",
     "number_sign": "#",
     "dollar_sign": "$",
+    "circumflex_accent": "^",
     "plus": "+",
     "minus": "-",
 }

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import argparse
+import getpass
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from gistpoint.core.errors import UserError
@@ -24,16 +26,37 @@ def review(options: argparse.Namespace) -> int:
         raise NoTerminalError("The review screen needs a terminal.", hint="gistpoint show RUN prints a run.")
     from gistpoint.tui.review_app import ReviewApp
 
-    paths: list[str] = options.paths
-    return ReviewApp(Locations.of_user(), partial(_screen, paths)).run_to_exit_code()
+    locations = Locations.of_user()
+    reviewer = options.reviewer or getpass.getuser()
+    return ReviewApp(
+        locations, partial(first_screen, options.paths, locations, reviewer, options.blind)
+    ).run_to_exit_code()
 
 
-def _screen(paths: list[str]) -> Screen[None]:
-    from gistpoint.tui.screens.review.screen import ReviewScreen
+def first_screen(paths: list[str], locations: Locations, reviewer: str, blind: bool) -> Screen[None]:
+    """Return the screen of a run where a file alone was named, else the list."""
+    from gistpoint.tui.screens.review.settings import ReviewSettings
 
-    def opening():
-        from gistpoint.sessions.runs.opening import open_run
+    settings = ReviewSettings(locations, reviewer, blind)
+    if len(paths) == 1 and _is_one_run(paths[0]):
+        from gistpoint.tui.screens.review.screen import ReviewScreen
 
-        return open_run(paths[0])
+        return ReviewScreen(paths[0], settings)
+    from gistpoint.tui.screens.review.runs import RunsScreen
 
-    return ReviewScreen(paths[0], opening)
+    return RunsScreen(paths, settings)
+
+
+def _is_one_run(name: str) -> bool:
+    """Whether a name is certainly that of one run: a plain JSON or JSON lines file is opened as such at first."""
+    path = Path(name)
+    if "#" in name and not path.exists():
+        return True
+    if path.is_dir():
+        return (path / "journal.jsonl").is_file()
+    try:
+        with path.open("rb") as file:
+            start = file.read(512).lstrip(b"\xef\xbb\xbf \t\r\n")
+    except OSError:
+        return False
+    return start[:1] in (b"{", b"[")

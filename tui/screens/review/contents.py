@@ -47,7 +47,11 @@ def step_diff(step: Step) -> DiffContent:
         if edit.new is None:
             only_paths.append(edit.path)
         else:
-            found.append(compute(edit.old or "", edit.new, old_path=edit.path if edit.old is not None else None, new_path=edit.path))
+            found.append(
+                compute(
+                    edit.old or "", edit.new, old_path=edit.path if edit.old is not None else None, new_path=edit.path
+                )
+            )
     if found:
         return DiffContent(tuple(found), "From the arguments of the edit: the place in the file is not known.")
     if only_paths:
@@ -103,5 +107,3 @@ def run_text(header: Run, name: str, *, blind: bool) -> str:
     if header.submission and not blind:
         lines += ["", "── submission", header.submission]
     return "\n".join(lines)
-
-

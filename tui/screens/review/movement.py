@@ -24,9 +24,7 @@ WANTED = {
 """The marks that each kind of movement stops at."""
 
 
-def next_step(
-    survey: Survey, here: int, by: int, count: int, fits: Callable[[int], bool]
-) -> tuple[int | None, bool]:
+def next_step(survey: Survey, here: int, by: int, count: int, fits: Callable[[int], bool]) -> tuple[int | None, bool]:
     """Return the nearest step before or behind `here` that fits, and whether all steps on the way were surveyed."""
     places = range(here + 1, count) if by > 0 else range(here - 1, -1, -1)
     for index in places:
@@ -47,5 +45,3 @@ def nearest(places: Collection[int], here: int, by: int) -> int | None:
     """Return the nearest of some steps before or behind `here`."""
     found = [place for place in places if (place > here if by > 0 else place < here)]
     return (min(found) if by > 0 else max(found)) if found else None
-
-

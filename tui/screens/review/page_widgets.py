@@ -1,4 +1,4 @@
-"""The widgets of the pages, and how each is filled: a function runs in the reader's thread and returns what draws."""
+"""The widgets of the pages, and how each is filled: in the reader's thread, which hands over what draws."""
 
 from __future__ import annotations
 
@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from gistpoint.tui.screens.review.reading import ReadingScreen
 
 Fill = Callable[[], None]
+Tell = Callable[[Fill], None]
+"""Hands what draws a page to the screen."""
 
 
 def _diff_view(id: str) -> Widget:
@@ -41,6 +43,12 @@ def _hit_list() -> Widget:
     return HitList(id="hits")
 
 
+def _files_page() -> Widget:
+    from gistpoint.tui.screens.review.files_page import FilesPage
+
+    return FilesPage(id="files")
+
+
 MAKERS: dict[str, Callable[[], Widget]] = {
     "diff": lambda: _diff_view("diff"),
     "so-far": lambda: _diff_view("so-far"),
@@ -48,6 +56,7 @@ MAKERS: dict[str, Callable[[], Widget]] = {
     "raw": lambda: _text_view("raw"),
     "run": lambda: _text_view("run"),
     "hits": _hit_list,
+    "files": _files_page,
 }
 
 
@@ -58,13 +67,13 @@ def _show_diff(screen: ReadingScreen, page: str, content: DiffContent) -> None:
     screen.pages.note(content.note)
 
 
-def _fill_diff(screen: ReadingScreen, document: RunDocument, index: int) -> Fill:
+def _fill_diff(screen: ReadingScreen, document: RunDocument, index: int, tell: Tell) -> None:
     from gistpoint.tui.screens.review.contents import step_diff
 
-    return partial(_show_diff, screen, "diff", step_diff(document.step(index)))
+    tell(partial(_show_diff, screen, "diff", step_diff(document.step(index))))
 
 
-def _fill_tests(screen: ReadingScreen, document: RunDocument, index: int) -> Fill:
+def _fill_tests(screen: ReadingScreen, document: RunDocument, index: int, tell: Tell) -> None:
     from gistpoint.tui.screens.review.contents import outcomes
     from gistpoint.tui.widgets.outcome_table import OutcomeTable
 
@@ -75,10 +84,10 @@ def _fill_tests(screen: ReadingScreen, document: RunDocument, index: int) -> Fil
         note = "As the output names them (derived): only what was printed." if found else "No output names a test."
         screen.pages.note(note)
 
-    return fill
+    tell(fill)
 
 
-def _fill_raw(screen: ReadingScreen, document: RunDocument, index: int) -> Fill:
+def _fill_raw(screen: ReadingScreen, document: RunDocument, index: int, tell: Tell) -> None:
     from gistpoint.tui.screens.review.contents import raw_text
     from gistpoint.tui.widgets.text_view import TextView
 
@@ -89,10 +98,10 @@ def _fill_raw(screen: ReadingScreen, document: RunDocument, index: int) -> Fill:
         screen.page(TextView, "raw").load(text)
         screen.pages.note(note)
 
-    return fill
+    tell(fill)
 
 
-def _fill_run(screen: ReadingScreen, document: RunDocument, index: int) -> Fill:
+def _fill_run(screen: ReadingScreen, document: RunDocument, index: int, tell: Tell) -> None:
     from gistpoint.tui.screens.review.contents import run_text
     from gistpoint.tui.widgets.text_view import TextView
 
@@ -102,12 +111,46 @@ def _fill_run(screen: ReadingScreen, document: RunDocument, index: int) -> Fill:
         screen.page(TextView, "run").load(text)
         screen.pages.note("")
 
-    return fill
+    tell(fill)
 
 
-FILLERS: dict[str, Callable[[ReadingScreen, RunDocument, int], Fill]] = {
+def _fill_so_far(screen: ReadingScreen, document: RunDocument, index: int, tell: Tell) -> None:
+    from gistpoint.sessions.runs.repository import Badge, RepositoryState
+    from gistpoint.tui.screens.review.contents import DiffContent, parsed
+    from gistpoint.tui.screens.review.files_page import BADGES
+
+    recorded = document.step(index).diff_so_far
+    files = parsed(recorded) if recorded is not None else None
+    if files is not None:
+        tell(partial(_show_diff, screen, "so-far", DiffContent(files, BADGES[Badge.RECORDED])))
+        return
+
+    def then(state: RepositoryState) -> None:
+        note = "  ".join([BADGES[state.badge], *state.problems[-2:]])
+        tell(partial(_show_diff, screen, "so-far", DiffContent(state.diff, note)))
+
+    screen.history(document).ask(index, then)
+
+
+def _fill_files(screen: ReadingScreen, document: RunDocument, index: int, tell: Tell) -> None:
+    from gistpoint.sessions.runs.repository import RepositoryState
+    from gistpoint.tui.screens.review.files_page import BADGES, FilesPage
+
+    def then(state: RepositoryState) -> None:
+        def fill() -> None:
+            screen.page(FilesPage, "files").show(state)
+            screen.pages.note("  ".join([BADGES[state.badge], *state.problems[-2:]]))
+
+        tell(fill)
+
+    screen.history(document).ask(index, then)
+
+
+FILLERS: dict[str, Callable[[ReadingScreen, RunDocument, int, Tell], None]] = {
     "diff": _fill_diff,
     "tests": _fill_tests,
     "raw": _fill_raw,
     "run": _fill_run,
+    "so-far": _fill_so_far,
+    "files": _fill_files,
 }

@@ -18,6 +18,7 @@ from gistpoint.sessions.runs.model import Run, Step, StepKind
 from gistpoint.sessions.runs.rendering import summary
 
 if TYPE_CHECKING:
+    from gistpoint.sessions.runs.goals import Goal
     from gistpoint.tui.screens.review.survey import Survey
 
 _QUIET_S = 0.35
@@ -83,8 +84,14 @@ class ReadingFailed(Message):
 class RunReaderThread:
     """One thread per open run; every method may be called from the screen and never waits."""
 
-    def __init__(self, owner: MessagePump, opening: Callable[[], RunDocument]) -> None:
-        self._owner, self._opening = owner, opening
+    def __init__(
+        self,
+        owner: MessagePump,
+        opening: Callable[[], RunDocument],
+        goals: Callable[[RunDocument], tuple[Goal, ...]] = lambda _: (),
+    ) -> None:
+        """`goals` tells the functions that are broken, where that is known; called in the thread, as `opening` is."""
+        self._owner, self._opening, self.goals = owner, opening, goals
         self.document: RunDocument | None = None
         self.survey: Survey | None = None
         """Facts of every step; None until the index is complete."""
@@ -92,6 +99,7 @@ class RunReaderThread:
         self._wanted: int | None = 0
         self._wanted_rows: list[int] = []
         self._jobs: list[Callable[[], None]] = []
+        self._later: list[Callable[[], None]] = []
         self._wake = threading.Condition()
         self._stopped = False
         self._busy_until = 0.0
@@ -129,6 +137,12 @@ class RunReaderThread:
             self._jobs.append(job)
             self._wake.notify()
 
+    def do_later(self, job: Callable[[], None]) -> None:
+        """Run something once the first rows were read."""
+        with self._wake:
+            self._later.append(job)
+            self._wake.notify()
+
     def _work(self) -> None:
         try:
             self.document = document = self._opening()
@@ -148,7 +162,7 @@ class RunReaderThread:
             self._owner.post_message(ReadingFailed(error))
 
     def _idle(self) -> bool:
-        return self._wanted is None and not self._wanted_rows and not self._jobs and not self._stopped
+        return self._wanted is None and not (self._wanted_rows or self._jobs or self._later) and not self._stopped
 
     def _work_once(self, document: RunDocument) -> bool:
         """Do the most urgent thing; False where there is nothing to do."""
@@ -164,6 +178,8 @@ class RunReaderThread:
             self._requeue(rows, None)
         elif rows:
             self._read_rows(document, rows)
+        elif self._later:
+            self._later.pop(0)()
         elif not document.finished:
             document.ensure(document.step_count + _SLICE)
             self._tell(document.finished)
@@ -213,7 +229,7 @@ class RunReaderThread:
         if self.survey is None:
             from gistpoint.tui.screens.review.survey import Survey
 
-            self.survey = Survey(document.header)
+            self.survey = Survey(document.header, self.goals(document))
         survey, count = self.survey, document.step_count
         until = time.monotonic() + 0.008
         while len(survey) < count and time.monotonic() < until:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from typing import ClassVar, TypeVar
+from typing import TYPE_CHECKING, ClassVar, TypeVar
 
 from textual import events, on
 from textual.app import ComposeResult
@@ -21,8 +21,8 @@ from gistpoint.core.text import visible_line
 from gistpoint.sessions.runs.document import RunDocument
 from gistpoint.sessions.runs.model import CutText, Run, Step
 from gistpoint.sessions.runs.searching import Scope
-from gistpoint.tui.keys import bindings_of
 from gistpoint.tui.keys import Scope as Keys
+from gistpoint.tui.keys import bindings_of
 from gistpoint.tui.screens.dialogs.confirm import show_error
 from gistpoint.tui.screens.review.pages import Pages, PageTab
 from gistpoint.tui.screens.review.reader import (
@@ -39,6 +39,10 @@ from gistpoint.tui.screens.review.step_text import compose, long_parts
 from gistpoint.tui.screens.review.step_view import StepView
 from gistpoint.tui.widgets.plain import Plain
 from gistpoint.tui.widgets.record_list import RecordList
+
+if TYPE_CHECKING:
+    from gistpoint.tui.screens.review.history import HistoryReader
+    from gistpoint.tui.screens.review.known_task import KnownTask
 
 Made = TypeVar("Made", bound=Widget)
 
@@ -81,13 +85,18 @@ class ReadingScreen(Screen[None]):
         super().__init__()
         self.run_name = name
         self._opening = opening
-        self.reader = RunReaderThread(self, opening)
+        self.reader = self.new_reader()
         self.header: Run | None = None
         self.step: Step | None = None
         self.hides = False
         """Whether model and outcome are hidden."""
         self._whole: dict[tuple[Scope, int], str] = {}
         self._filled: dict[str, int] = {}
+        self._history: HistoryReader | None = None
+
+    def new_reader(self) -> RunReaderThread:
+        """Return a reader of the run, not started yet."""
+        return RunReaderThread(self, self._opening, lambda document: self.known_task(document).goals)
 
     def compose(self) -> ComposeResult:
         """Lay out title, strip, steps and pages."""
@@ -255,8 +264,11 @@ class ReadingScreen(Screen[None]):
             return
         index = step.index
 
+        def tell(fill: Callable[[], None]) -> None:
+            self.post_message(PageReady(page, index, fill))
+
         def job() -> None:
-            self.post_message(PageReady(page, index, filler(self, document, index)))
+            filler(self, document, index, tell)
 
         self.reader.do(job)
 
@@ -265,6 +277,20 @@ class ReadingScreen(Screen[None]):
         """Fill a page, unless another step is looked at by now."""
         if self.step is not None and message.index == self.step.index and message.page == self.pages.current:
             message.fill()
+
+    def history(self, document: RunDocument) -> HistoryReader:
+        """Return what follows the repository through the run; called in the reader's thread."""
+        if self._history is None:
+            from gistpoint.tui.screens.review.history import HistoryReader
+
+            self._history = HistoryReader(document, self.known_task(document), lambda job: self.reader.do(job))
+        return self._history
+
+    def known_task(self, document: RunDocument) -> KnownTask:
+        """Return what is known of the run's task; called in the reader's thread."""
+        from gistpoint.tui.screens.review.known_task import KnownTask
+
+        return KnownTask()
 
     def page(self, kind: type[Made], name: str) -> Made:
         """Return the widget of a page that was made."""

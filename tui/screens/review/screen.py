@@ -1,154 +1,303 @@
-"""Review: one recorded run, step by step."""
+"""Review: one recorded run, step by step, and what a reviewer says about it."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import ClassVar
+from typing import TYPE_CHECKING
 
-from textual import on
-from textual.app import ComposeResult
-from textual.binding import BindingType
-from textual.containers import Container
-from textual.getters import query_one
-from textual.screen import Screen
-from textual.widgets import Footer
+from textual import events, on
+from textual.widgets import Input
 
-from gistpoint.core.errors import UserError
 from gistpoint.core.text import visible_line
 from gistpoint.sessions.runs.document import RunDocument
-from gistpoint.sessions.runs.model import Run, Step
-from gistpoint.tui.keys import Scope, bindings_of
-from gistpoint.tui.screens.dialogs.confirm import show_error
-from gistpoint.tui.screens.review.pages import Pages
-from gistpoint.tui.screens.review.reader import (
-    IndexGrew,
-    ReadingFailed,
-    RowsRead,
-    RunOpened,
-    RunReaderThread,
-    StepRead,
-)
-from gistpoint.tui.screens.review.ruler import Ruler
-from gistpoint.tui.screens.review.step_list import StepList
-from gistpoint.tui.screens.review.step_text import compose
-from gistpoint.tui.screens.review.step_view import StepView
-from gistpoint.tui.widgets.plain import Plain
-from gistpoint.tui.widgets.record_list import RecordList
+from gistpoint.sessions.runs.searching import Hit
+from gistpoint.tui.screens.dialogs.ask import PickDialog, TextDialog
+from gistpoint.tui.screens.review.reader import RunOpened
+from gistpoint.tui.screens.review.review_desk import ReviewChanged, ReviewDesk, removable
+from gistpoint.tui.screens.review.searching import Wanted
+from gistpoint.tui.screens.review.settings import ReviewSettings
+from gistpoint.tui.screens.review.walking import WalkingScreen
+
+if TYPE_CHECKING:
+    from gistpoint.sessions.reviews.keys import TextRange
+    from gistpoint.sessions.reviews.state import Review
+    from gistpoint.tui.screens.review.known_task import KnownTask
 
 
-class ReviewScreen(Screen[None]):
-    """A run: its steps, and the step that is looked at."""
+def opener(name: str) -> Callable[[], RunDocument]:
+    """Return what opens a run by name, with what that needs imported only then."""
 
-    CSS_PATH = "review.tcss"
-    BINDINGS: ClassVar[list[BindingType]] = [*bindings_of(Scope.REVIEW)]
-    HELP_PAGE = "review"
-    SCOPES = (Scope.REVIEW,)
+    def opening() -> RunDocument:
+        from gistpoint.sessions.runs.opening import open_run
 
-    title_line = query_one("#review-title", Plain)
-    said = query_one("#review-say", Plain)
-    steps = query_one(StepList)
-    ruler = query_one(Ruler)
-    pages = query_one(Pages)
+        return open_run(name)
 
-    def __init__(self, name: str, opening: Callable[[], RunDocument]) -> None:
-        """`opening` opens the run and is called in a thread."""
-        super().__init__()
-        self._run_name = name
-        self.reader = RunReaderThread(self, opening)
-        self.header: Run | None = None
-        self.step: Step | None = None
+    return opening
 
-    def compose(self) -> ComposeResult:
-        """Lay out title, strip, steps and pages."""
-        yield Plain(self._run_name, id="review-title")
-        yield Ruler(id="ruler")
-        with Container(id="review-body"):
-            yield StepList(id="steps")
-            yield Pages({"step": lambda: StepView(id="step")})
-        yield Plain("", id="review-say")
-        yield Footer(show_command_palette=False)
 
-    def on_mount(self) -> None:
-        """Open the run."""
-        self.steps.facts = self.reader.rows
-        self.steps.focus()
-        self.reader.start()
+class ReviewScreen(WalkingScreen):
+    """A run under review; dismissed when it is left."""
+
+    def __init__(
+        self, name: str, settings: ReviewSettings, *, runs: tuple[str, ...] = (), hit: tuple[Hit, Wanted] | None = None
+    ) -> None:
+        """`runs` are the names of the list it was chosen from; `hit` is to be gone to at once."""
+        super().__init__(name, opener(name), runs)
+        self._settings = settings
+        self._desk: ReviewDesk | None = None
+        self._first_hit = hit
+        self._moved = False
+        self._selected: tuple[int, TextRange] | None = None
+        self.hides = settings.blind
 
     @on(RunOpened)
     def opened(self, message: RunOpened) -> None:
-        """Show what the run is."""
-        self.header = message.header
-        self.draw()
+        """Read what was said about the run before."""
+        super().opened(message)
+        if self._desk is None:
+            self._desk = ReviewDesk(self, self._settings, lambda job: self.reader.do(job))
+            self.reader.do_later(self._open_desk)
+        if self._first_hit is not None:
+            (hit, wanted), self._first_hit = self._first_hit, None
+            self.hits, self.hit_count, self._searched = [hit], 1, wanted
+            self.go_to_hit(0)
 
-    @on(StepRead)
-    def step_read(self, message: StepRead) -> None:
-        """Show a step, unless another one is wanted by now."""
-        if message.step.index != self.steps.cursor:
+    def _open_desk(self) -> None:
+        if self._desk is not None and self.reader.document is not None:
+            self._desk.open(self.reader.document)
+
+    @property
+    def review(self) -> Review | None:
+        """What the reviewer has said about the run; None while that is being read."""
+        return self._desk.review if self._desk is not None else None
+
+    @on(ReviewChanged)
+    def review_changed(self, message: ReviewChanged) -> None:
+        """Draw what was said; begin where one stopped."""
+        review = message.review
+        hid, self.hides = self.hides, review.hides_outcome
+        self.draw_review()
+        if message.said:
+            self.say(message.said)
+        if hid != self.hides:
+            self.show_step()
+        stopped = review.stopped
+        if message.first and stopped is not None and not self.steps.cursor and self.hit is None:
+            self.steps.set_count(max(self.steps.count, stopped.index + 1))
+            self.steps.cursor = stopped.index
+            self.say(f"Where you stopped: step {stopped.index + 1}. ^ goes to the first one.")
+        elif message.first and self._desk is not None and self.step is not None:
+            self._desk.seen(self.step)
+
+    def draw_review(self) -> None:
+        """Show what was said beside the steps."""
+        review = self.review
+        if review is None:
             return
-        self.step = message.step
-        view = self.pages.made["step"]
-        assert isinstance(view, StepView)
-        view.show(compose(message.step))
-        self.draw_title()
+        signs: dict[int, str] = {}
+        for comment in review.comments:
+            if comment.step is not None:
+                signs[comment.step.index] = "✎"
+        for label in review.labels:
+            if label.step is not None:
+                signs[label.step.index] = "⚑"
+        self.steps.signs, self.steps.seen = signs, {key.index for key in review.seen}
+        self.steps.refresh()
+        self.draw_said()
 
-    @on(IndexGrew)
-    def grown(self) -> None:
-        """More is known of the run."""
-        self.draw()
-
-    @on(RowsRead)
-    def rows_read(self) -> None:
-        """Draw rows that were asked for."""
-        self.steps.rows_read()
-
-    @on(StepList.RowsWanted)
-    def rows_wanted(self, message: StepList.RowsWanted) -> None:
-        """Read rows that came into sight."""
-        self.reader.want_rows(message.rows)
-
-    @on(RecordList.Moved, "#steps")
-    def moved(self, message: RecordList.Moved) -> None:
-        """Look at another step."""
-        self.ruler.move(message.index)
-        self.reader.want(message.index)
-
-    @on(ReadingFailed)
-    def failed(self, message: ReadingFailed) -> None:
-        """Say why nothing can be read."""
-        if not isinstance(message.error, UserError):
-            raise message.error
-        show_error(self.app, message.error)
-
-    def draw(self) -> None:
-        """Show how much of the run is known."""
-        document = self.reader.document
-        if document is None:
+    def draw_said(self) -> None:
+        """Show the labels and comments of the step above its text."""
+        review, step = self.review, self.step
+        if review is None or step is None or self.pages.current != "step":
             return
-        self.steps.set_count(document.step_count)
-        self.ruler.steps = document.step_count
-        self.ruler.refresh()
-        self.draw_title()
+        here = [
+            f"⚑ {name}"
+            for name in (self._label_name(g.label) for g in review.labels if g.step and g.step.index == step.index)
+        ]
+        here += [f"✎ {c.text}" for c in review.comments if c.step is not None and c.step.index == step.index]
+        self.pages.note(visible_line("  ".join([*here, *self.mark_words()])))
 
-    def draw_title(self) -> None:
-        """Show which run and which step this is."""
-        document = self.reader.document
-        if document is None or self.header is None:
+    def mark_words(self) -> list[str]:
+        """Return what stands out in the step, in words."""
+        survey, step = self.reader.survey, self.step
+        if survey is None or step is None:
+            return []
+        from gistpoint.tui.screens.review.survey import WORDS
+
+        others = dict(survey.others.get(step.index, ()))
+        words = [
+            WORDS[mark] + (f" (step {others[mark] + 1})" if mark in others else "") for mark in survey.marks(step.index)
+        ]
+        return [f"· {word}" for word in words]
+
+    def show_step(self) -> None:
+        """Note the step as seen."""
+        super().show_step()
+        self.draw_said()
+        if self._desk is not None and self.step is not None:
+            self._desk.seen(self.step)
+
+    def labelled_steps(self) -> set[int]:
+        """Return the steps with a label or a comment."""
+        review = self.review
+        if review is None:
+            return set()
+        keys = [item.step for item in review.labels] + [item.step for item in review.comments]
+        return {key.index for key in keys if key is not None}
+
+    def seen_steps(self) -> set[int]:
+        """Return the steps that were seen."""
+        return {key.index for key in self.review.seen} if self.review is not None else set()
+
+    def known_task(self, document: RunDocument) -> KnownTask:
+        """Return what is known of the run's task."""
+        from gistpoint.tui.screens.review.known_task import known_task
+
+        return known_task(document.header, self._settings.locations)
+
+    # Saying something
+
+    def _place(self) -> TextRange | None:
+        """Return the range of the step's text that is selected."""
+        view = self.step_view
+        selection = view.text_selection
+        if selection is None or view.terminal or selection.start is None or selection.end is None:
+            return None
+        from gistpoint.sessions.reviews.keys import TextRange
+
+        ends = []
+        for point in (selection.start, selection.end):
+            line, first, _ = view.rows.at(min(point.y, len(view.rows) - 1))
+            column = min(first + point.x, view.lines.length(line))
+            ends.append(view.place_of(line, column))
+        start, end = ends
+        if start is None or end is None or start[0] != end[0] or end[1] <= start[1]:
+            return None
+        return TextRange(start[0].scope, start[0].number, start[1], end[1])
+
+    def on_key(self, event: events.Key) -> None:
+        """The hot keys of labels work anywhere but in a field."""
+        if self._desk is None or isinstance(self.focused, Input) or not event.character:
             return
-        total = f"{document.step_count:,}" + ("" if document.finished else "+")
-        self.title_line.update(visible_line(f"Step {self.steps.cursor + 1}/{total}  {self.header.task}"))
+        for labels in self._desk.sets:
+            label = labels.by_key(event.character)
+            if label is not None:
+                event.stop()
+                event.prevent_default()
+                self._desk.toggle(label.id, label.name, labels.name, self.step, self._place())
+                return
 
-    def action_step(self, by: int) -> None:
-        """Go on or back."""
-        self.steps.cursor += by
+    def _label_name(self, id: str) -> str:
+        for labels in self._desk.sets if self._desk is not None else ():
+            if (label := labels.by_id(id)) is not None:
+                return label.name
+        return id
 
-    def action_edge(self, end: int) -> None:
-        """Go to the first or last step."""
-        self.steps.action_edge(end)
+    def action_labels(self) -> None:
+        """Choose a label for the step, or for what is selected in it."""
+        desk, place = self._desk, self._place()
+        if desk is None:
+            return
+        known = {f"{n}:{label.id}": (labels, label) for n, labels in enumerate(desk.sets) for label in labels.labels}
+        choices = [(key, f"{label.key or ' '}  {label.name}: {label.description}") for key, (_, label) in known.items()]
+
+        def answered(key: str | None) -> None:
+            if key is not None:
+                labels, label = known[key]
+                desk.toggle(label.id, label.name, labels.name, self.step, place)
+
+        self.app.push_screen(PickDialog("Label " + ("what is selected" if place else "the step"), choices), answered)
+
+    def action_comment(self) -> None:
+        """Write a comment."""
+        desk, step, place = self._desk, self.step, self._place()
+        if desk is None or step is None:
+            return
+
+        def answered(text: str | None) -> None:
+            if text and text.strip():
+                desk.comment(text.strip(), step, place)
+
+        what = "what is selected" if place else f"step {step.index + 1}"
+        self.app.push_screen(TextDialog(f"Comment on {what}"), answered)
+
+    def action_remove(self) -> None:
+        """Take back something said about this step."""
+        desk, review, step = self._desk, self.review, self.step
+        if desk is None or review is None or step is None:
+            return
+        choices = removable(review, step.index, self._label_name)
+
+        def answered(op: str | None) -> None:
+            if op is not None:
+                desk.remove(op)
+
+        if choices:
+            self.app.push_screen(PickDialog("Take back", choices), answered)
+        else:
+            self.say("You have said nothing about this step.")
+
+    def action_verdict(self) -> None:
+        """Give a verdict."""
+        desk = self._desk
+        if desk is None:
+            return
+        from gistpoint.tui.screens.review.verdict import Given, VerdictDialog
+
+        def answered(given: Given | None) -> None:
+            if given is not None:
+                desk.verdict(given.verdict, given.reasons, given.note, given.corrected_s)
+
+        self.app.push_screen(VerdictDialog(), answered)
+
+    def action_blind(self) -> None:
+        """Hide model and outcome until the verdict, or show them."""
+        if self._desk is not None and self.review is not None:
+            self._desk.set_blind(self.run_name, not self.review.blind)
+
+    # Other runs
+
+    def open_hit(self, hit: Hit, wanted: Wanted) -> None:
+        """Open the run of a hit at its step."""
+        self.app.push_screen(ReviewScreen(hit.run, self._settings, runs=self.runs, hit=(hit, wanted)))
+
+    def action_link(self) -> None:
+        """Open the run that this step started, or that the run goes on in."""
+        from gistpoint.sessions.runs.opening import linked_name
+
+        links = [*(self.step.links if self.step else ()), *(self.header.links if self.header else ())]
+        found = [name for link in links if (name := linked_name(self.run_name, link)) is not None]
+        if not found:
+            self.say("This step leads to no other run." if not links else f"Not here: {links[0]}")
+            return
+        self._pick_run("Open", found, lambda name: self.app.push_screen(ReviewScreen(name, self._settings)))
+
+    def action_compare(self) -> None:
+        """Choose another run of the list to set beside this one."""
+        others = [name for name in self.runs if name != self.run_name]
+        if not others:
+            self.say("There is no other run in the list: open several files or a folder.")
+            return
+
+        def chosen(name: str) -> None:
+            from gistpoint.tui.screens.review.compare import CompareScreen
+
+            self.app.push_screen(CompareScreen(self.run_name, name, self._settings))
+
+        self._pick_run("Compare with", others, chosen)
+
+    def _pick_run(self, title: str, names: list[str], then: Callable[[str], object]) -> None:
+        def answered(name: str | None) -> None:
+            if name is not None:
+                then(name)
+
+        if len(names) == 1:
+            then(names[0])
+        else:
+            self.app.push_screen(PickDialog(title, [(name, name) for name in names]), answered)
 
     def action_leave(self) -> None:
         """Close the run."""
+        if self._desk is not None and self.step is not None:
+            self._desk.stopped(self.step)
         self.dismiss(None)
-
-    def on_unmount(self) -> None:
-        """Let go of the thread."""
-        self.reader.stop()

@@ -92,9 +92,7 @@ class Searcher:
         if not cancel.cancelled:
             self._owner.post_message(message)
 
-    def _hits(
-        self, wanted: Wanted, query: Query, document: RunDocument | None, cancel: CancelToken
-    ) -> Iterator[Hit]:
+    def _hits(self, wanted: Wanted, query: Query, document: RunDocument | None, cancel: CancelToken) -> Iterator[Hit]:
         if not wanted.runs:
             if document is not None:
                 yield from search_document(document, query, cancel=cancel)

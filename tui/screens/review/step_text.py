@@ -59,9 +59,7 @@ class StepText:
         return self.parts[at], offset - self.parts[at].offset
 
 
-def compose(
-    step: Step, whole: Mapping[tuple[Scope, int], str] | None = None, *, hides: bool = False
-) -> StepText:
+def compose(step: Step, whole: Mapping[tuple[Scope, int], str] | None = None, *, hides: bool = False) -> StepText:
     """Return the text of a step; `whole` has the parts that are to be shown unfolded, in full.
 
     With `hides`, a step that tells the outcome is left empty.

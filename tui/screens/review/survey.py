@@ -5,6 +5,7 @@ from __future__ import annotations
 from array import array
 from math import isnan, nan
 
+from gistpoint.sessions.runs.goals import Goal
 from gistpoint.sessions.runs.marks import Mark, MarkTracker
 from gistpoint.sessions.runs.model import Run, Step, StepKind
 
@@ -48,8 +49,8 @@ def bit_of(mark: str) -> int:
 class Survey:
     """Written by the reader's thread, read by the screen."""
 
-    def __init__(self, header: Run | None = None) -> None:
-        self._tracker = MarkTracker(header)
+    def __init__(self, header: Run | None = None, goals: tuple[Goal, ...] = ()) -> None:
+        self._tracker = MarkTracker(header, goals)
         self.kinds = array("B")
         self.bits = array("H")
         self.seconds = array("f")

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
 
 from textual.message import Message
 from textual.message_pump import MessagePump
 
 from gistpoint.core.attempts.clock import SystemTime
 from gistpoint.core.errors import UserError
-from gistpoint.core.locations import Locations
 from gistpoint.sessions.reviews.keys import StepKey, TextRange, run_key
 from gistpoint.sessions.reviews.labels import LabelSet, read_label_sets
 from gistpoint.sessions.reviews.operations import ExcludeReason, Verdict
@@ -21,15 +19,7 @@ from gistpoint.sessions.reviews.store import ReviewStore
 from gistpoint.sessions.runs.document import RunDocument
 from gistpoint.sessions.runs.model import Step
 from gistpoint.tui.screens.review.reader import ReadingFailed
-
-
-@dataclass(frozen=True, slots=True)
-class ReviewSettings:
-    """Who reviews, and how."""
-
-    locations: Locations
-    reviewer: str
-    blind: bool = False
+from gistpoint.tui.screens.review.settings import ReviewSettings
 
 
 class ReviewChanged(Message):
@@ -45,9 +35,7 @@ class ReviewChanged(Message):
 class ReviewDesk:
     """Every method but `open` returns at once."""
 
-    def __init__(
-        self, owner: MessagePump, settings: ReviewSettings, do: Callable[[Callable[[], None]], None]
-    ) -> None:
+    def __init__(self, owner: MessagePump, settings: ReviewSettings, do: Callable[[Callable[[], None]], None]) -> None:
         """`do` runs a job in the reader's thread."""
         self._owner, self._settings, self._do = owner, settings, do
         self._reviewer: Reviewer | None = None
@@ -150,9 +138,16 @@ class ReviewDesk:
         minutes = round((time.monotonic() - self._begun) / 60, 2)
 
         def act(reviewer: Reviewer, run: str) -> str:
-            reviewer.verdict(
-                run, verdict, reasons=reasons, note=note, corrected_time_s=corrected, minutes=minutes
-            )
+            reviewer.verdict(run, verdict, reasons=reasons, note=note, corrected_time_s=corrected, minutes=minutes)
             return f"Verdict: {verdict.value.replace('_', ' ')}"
 
         self._change(act)
+
+
+def removable(review: Review, step: int, name_of: Callable[[str], str]) -> list[tuple[str, str]]:
+    """Return what can be taken back of a step: the operation, and what people read."""
+    labels = [
+        (given.op, f"⚑ {name_of(given.label)}") for given in review.labels if given.step and given.step.index == step
+    ]
+    comments = [(said.op, f"✎ {said.text}") for said in review.comments if said.step and said.step.index == step]
+    return labels + comments
