@@ -48,8 +48,7 @@ class GistpointApp(BaseApp):
         return HomeScreen(self.services)
 
     def on_mount(self) -> None:
-        """Show home, and what was asked for over it."""
-        super().on_mount()
+        """Go to what was asked for; home is shown by every app of ours."""
         self.services.consent.asker = ConsentDesk(self).ask
         if self._open is not None:
             self.in_thread(partial(self._find, self._open))

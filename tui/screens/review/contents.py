@@ -34,13 +34,18 @@ class DiffContent:
     note: str
 
 
-def step_diff(step: Step) -> DiffContent:
-    """Return what a step changed: as recorded, else from the arguments of its edits."""
+def step_diff(step: Step, before: str | None) -> DiffContent:
+    """Return what a step changed: as recorded, else from the arguments of its edits.
+
+    `before` is the recorded diff of all steps up to the one before.
+    """
     if step.diff is not None:
         files = parsed(step.diff)
         if files is not None:
             how = "derived" if "diff" in step.derived else "recorded"
             return DiffContent(files, "" if files else f"Nothing changed in this step ({how}).")
+    if before is not None and step.diff_so_far is not None and (files := _difference(before, step.diff_so_far)):
+        return DiffContent(files, "What was added to the diff that the run recorded.")
     found: list[FileDiff] = []
     only_paths: list[str] = []
     for edit in step.edits:
@@ -57,6 +62,14 @@ def step_diff(step: Step) -> DiffContent:
     if only_paths:
         return DiffContent((), f"Changed, but how was not recorded: {', '.join(only_paths)}")
     return DiffContent((), "This step records no change.")
+
+
+def _difference(before: str, after: str) -> tuple[FileDiff, ...]:
+    from gistpoint.sessions.runs.successive import between
+
+    old, new = ({file.path: file for file in parsed(text) or ()} for text in (before, after))
+    changes = (between(old.get(path), new.get(path)) for path in sorted(old.keys() | new.keys()))
+    return tuple(change for change in changes if change is not None)
 
 
 def parsed(diff: str) -> tuple[FileDiff, ...] | None:

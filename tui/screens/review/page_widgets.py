@@ -70,7 +70,8 @@ def _show_diff(screen: ReadingScreen, page: str, content: DiffContent) -> None:
 def _fill_diff(screen: ReadingScreen, document: RunDocument, index: int, tell: Tell) -> None:
     from gistpoint.tui.screens.review.contents import step_diff
 
-    tell(partial(_show_diff, screen, "diff", step_diff(document.step(index))))
+    before = document.step(index - 1).diff_so_far if index else ""
+    tell(partial(_show_diff, screen, "diff", step_diff(document.step(index), before)))
 
 
 def _fill_tests(screen: ReadingScreen, document: RunDocument, index: int, tell: Tell) -> None:

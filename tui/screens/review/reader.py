@@ -25,6 +25,7 @@ _QUIET_S = 0.35
 """Nothing is surveyed until the keyboard has been quiet for so long."""
 _TELL_S = 0.5
 _ROWS = 2_000
+_WORDS = 160
 _SLICE = 48
 
 
@@ -59,6 +60,18 @@ def has_error(step: Step) -> bool:
     return step.kind in (StepKind.ERROR, StepKind.DAMAGED) or any(
         result.is_error or (result.returncode or 0) != 0 for result in step.results
     )
+
+
+def row_words(step: Step) -> str:
+    """Return a step in one line: what its first call does to what, else what was said."""
+    call = step.calls[0] if step.calls else None
+    parsed = (call.parsed or {}) if call is not None else {}
+    path = next((parsed[key] for key in ("path", "file_path") if isinstance(parsed.get(key), str)), None)
+    if call is None or path is None:
+        return summary(step, _WORDS)
+    doing = parsed.get("command")
+    more = f"  (+{len(step.calls) - 1} more)" if len(step.calls) > 1 else ""
+    return f"{doing if isinstance(doing, str) else call.tool} {path}{more}"[:_WORDS]
 
 
 class RowsRead(Message):
@@ -216,7 +229,7 @@ class RunReaderThread:
         self._owner.post_message(RowsRead())
 
     def _remember(self, step: Step) -> None:
-        self.rows[step.index] = RowFact(step.kind, summary(step, 120), has_error(step))
+        self.rows[step.index] = RowFact(step.kind, row_words(step), has_error(step))
         while len(self.rows) > _ROWS:
             self.rows.popitem(last=False)
 

@@ -51,9 +51,8 @@ class ReviewScreen(WalkingScreen):
         self.hides = settings.blind
 
     @on(RunOpened)
-    def opened(self, message: RunOpened) -> None:
+    def begin_review(self) -> None:
         """Read what was said about the run before."""
-        super().opened(message)
         if self._desk is None:
             self._desk = ReviewDesk(self, self._settings, lambda job: self.reader.do(job))
             self.reader.do_later(self._open_desk)

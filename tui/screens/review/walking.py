@@ -15,6 +15,7 @@ from gistpoint.sessions.runs.searching import Hit
 from gistpoint.tui.screens.dialogs.ask import TextDialog
 from gistpoint.tui.screens.review.movement import fits, nearest, next_step
 from gistpoint.tui.screens.review.playing import Player
+from gistpoint.tui.screens.review.reader import IndexGrew
 from gistpoint.tui.screens.review.reading import ReadingScreen
 from gistpoint.tui.screens.review.search_bar import HitList, SearchBar
 from gistpoint.tui.screens.review.searching import HitsFound, Searcher, SearchFailed, Wanted
@@ -50,14 +51,12 @@ class WalkingScreen(ReadingScreen):
 
     def on_mount(self) -> None:
         """Look whether the file grows."""
-        super().on_mount()
         self.set_interval(_FOLLOW_S, self._look_for_growth)
 
     def on_unmount(self) -> None:
         """Let go of the threads."""
         self.searcher.stop()
         self.player.stop()
-        super().on_unmount()
 
     # Steps
 
@@ -154,9 +153,9 @@ class WalkingScreen(ReadingScreen):
         self.step = None if at_end else self.step
         self.reader.start(here)
 
-    def grown(self) -> None:
+    @on(IndexGrew)
+    def stay_at_end(self) -> None:
         """Keep the end in sight where that is wanted."""
-        super().grown()
         if self.following and self.reader.document is not None and self.reader.document.finished:
             self.steps.action_edge(1)
 
@@ -165,6 +164,10 @@ class WalkingScreen(ReadingScreen):
     def action_search(self) -> None:
         """Let words be typed."""
         self.bar.open()
+
+    def search_all(self) -> None:
+        """Let words be typed that are looked for in all runs."""
+        self.bar.open(all_runs=True)
 
     @on(SearchBar.Asked)
     def search_asked(self, message: SearchBar.Asked) -> None:
