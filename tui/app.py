@@ -73,6 +73,17 @@ class GistpointApp(BaseApp):
         """Go on with an attempt, or show how it ended."""
         self.in_thread(lambda: self._open_attempt(message.attempt_id))
 
+    @on(HomeScreen.ReviewAsked)
+    def review_asked(self, message: HomeScreen.ReviewAsked) -> None:
+        """Read the record of an attempt."""
+        import getpass
+
+        from gistpoint.tui.screens.review.screen import ReviewScreen
+        from gistpoint.tui.screens.review.settings import ReviewSettings
+
+        folder = self.services.attempts.folder(message.attempt_id)
+        self.push_screen(ReviewScreen(str(folder), ReviewSettings(self.locations, getpass.getuser())))
+
     def _find(self, name: str) -> None:
         """Open what a name means: an attempt, else a task."""
         try:

@@ -23,6 +23,7 @@ KEYS: tuple[Key, ...] = (
     Key("home.start", "n", "start", "New attempt", "Start an attempt of the chosen task", "Home", _H, True),
     Key("home.resume", "r", "resume", "Resume", "Go on with the chosen attempt", "Home", _H, True),
     Key("home.open", "o", "open", "Open", "Open the chosen task or attempt, whichever way fits", "Home", _H, True),
+    Key("home.review", "v", "review", "Review", "Read the record of the chosen attempt, step by step", "Home", _H),
     Key("home.filter", "slash", "filter", "Filter", "Show only rows that hold some words", "Home", _H, True),
     Key("home.sort", "s", "sort", "Sort", "Sort by the next column", "Home", _H, True),
     Key("home.reverse", "S", "reverse", "Reverse", "Turn the order round", "Home", _H),
