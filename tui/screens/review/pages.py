@@ -10,6 +10,7 @@ from textual.containers import Horizontal, Vertical
 from textual.message import Message
 from textual.widget import Widget
 
+from gistpoint.core.text import visible_line
 from gistpoint.tui.widgets.plain import Plain
 
 PAGES = {
@@ -53,6 +54,7 @@ class Pages(Vertical):
         self._makers = makers
         self.made: dict[str, Widget] = {}
         self.current = "step"
+        self._noted = ""
 
     def compose(self) -> ComposeResult:
         """Lay out tabs and the first page."""
@@ -65,7 +67,6 @@ class Pages(Vertical):
 
     def on_mount(self) -> None:
         """Mark the first tab."""
-        self.note("")
         self._mark()
 
     async def show(self, page: str) -> Widget:
@@ -81,11 +82,10 @@ class Pages(Vertical):
         return self.made[page]
 
     def note(self, words: str) -> None:
-        """Show a line above the page: where it comes from, or what is missing; empty takes the line away."""
-        line = self.query_one("#page-note", Plain)
-        line.display = bool(words)
-        if words:
-            line.update(words)
+        """Show a line above the page: where it comes from, or what is missing."""
+        if words != self._noted:
+            self._noted = words
+            self.query_one("#page-note", Plain).update(visible_line(words), layout=False)
 
     def _mark(self) -> None:
         for tab in self.query(PageTab):

@@ -213,8 +213,10 @@ class ReadingScreen(Screen[None]):
             return
         self.ruler.steps = document.step_count
         if survey is not None:
-            self.ruler.series, self.ruler.marks = survey.series(), survey.signs()
-        self.ruler.refresh()
+            from gistpoint.tui.screens.review.survey import LOOKS
+
+            self.ruler.series, self.ruler.weights, self.ruler.glyphs = survey.series(), survey.weights, LOOKS
+        self.ruler.redraw()
         self.draw_title()
 
     def draw_title(self) -> None:
@@ -229,11 +231,11 @@ class ReadingScreen(Screen[None]):
         missing = document.warnings
         if missing:
             words.append(f"! {missing[0]}" + (f" (+{len(missing) - 1})" if len(missing) > 1 else ""))
-        self.title_line.update(visible_line("  ".join(word for word in words if word)))
+        self.title_line.update(visible_line("  ".join(word for word in words if word)), layout=False)
 
     def say(self, words: str) -> None:
         """Tell something in the line above the keys."""
-        self.said.update(visible_line(words))
+        self.said.update(visible_line(words), layout=False)
 
     # Pages
 

@@ -85,16 +85,18 @@ class ReviewDesk:
 
         self._change(act)
 
-    def seen(self, step: Step) -> None:
-        """Note a step as seen."""
-        key = StepKey.of(step)
-        if self.review is not None and key not in self.review.seen:
+    def seen(self, step: Step) -> bool:
+        """Note a step as seen; False where it was before, or nothing can be noted yet."""
+        key, reviewer, run = StepKey.of(step), self._reviewer, self._key
+        if reviewer is None or self.review is None or key in self.review.seen:
+            return False
 
-            def act(reviewer: Reviewer, run: str) -> str:
-                reviewer.seen(run, [key])
-                return ""
+        def job() -> None:
+            reviewer.seen(run, [key])
+            self.review = reviewer.review(run)
 
-            self._change(act)
+        self._do(lambda: self._guarded(job))
+        return True
 
     def stopped(self, step: Step) -> None:
         """Note where the reviewer stops; written at once, for the program may end."""

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import math
+from collections.abc import Iterator, Sequence
 
 from rich.segment import Segment
 from rich.style import Style as RichStyle
@@ -34,12 +35,14 @@ class Ruler(Widget):
         super().__init__(id=id)
         self.steps = 0
         self.cursor = 0
-        self.marks: Mapping[int, tuple[str, str]] = {}
-        """Glyph and style by step; of several in one cell the first that is there is drawn."""
+        self.weights: Sequence[int] = ()
+        """The weightiest mark of each step, 0 for none."""
+        self.glyphs: Sequence[tuple[str, str]] = ()
+        """Glyph and style by weight, from 1."""
         self.series: Sequence[tuple[str, Sequence[float], str]] = ()
         """Name, a value per step, and style of each row below the marks."""
+        self._rows: dict[int, list[tuple[str, str]]] = {}
         self._styles: dict[str, RichStyle] = {}
-        self._drawn: tuple[object, ...] = ()
 
     def notify_style_update(self) -> None:
         """Forget what was drawn in other colours."""
@@ -51,6 +54,15 @@ class Ruler(Widget):
         old, self.cursor = self.column_of(self.cursor), cursor
         if self.column_of(cursor) != old:
             self.refresh()
+
+    def redraw(self) -> None:
+        """Draw what has changed."""
+        self._rows.clear()
+        self.refresh()
+
+    def on_resize(self) -> None:
+        """Spread the steps over another width."""
+        self._rows.clear()
 
     @property
     def columns(self) -> int:
@@ -83,53 +95,45 @@ class Ruler(Widget):
     def render_line(self, y: int) -> Strip:
         """Draw a row: the marks, then the values."""
         width = self.size.width
-        if y == 0:
-            cells = self._mark_cells()
-            name = "marks"
-        elif y - 1 < len(self.series):
-            name, values, style = self.series[y - 1]
-            cells = [(glyph, style) for glyph in self._bars(values)]
-        else:
+        if y > len(self.series):
             return Strip.blank(width, self.style(""))
+        if y not in self._rows:
+            self._rows[y] = self._mark_cells() if y == 0 else self._bars(*self.series[y - 1][1:])
+        name = "marks" if y == 0 else self.series[y - 1][0]
         here = self.column_of(self.cursor)
-        segments = [
-            Segment(f"{name[: GUTTER - 2]:>{GUTTER - 2}} ", self.style("$foreground 60%")),
-            Segment("▏", self.style("")),
-        ]
-        for column, (glyph, style) in enumerate(cells):
-            ground = " on $block-cursor-background" if column == here else ""
-            segments.append(Segment(glyph, self.style((style + ground).strip())))
+        gutter = Segment(f"{name[: GUTTER - 2]:>{GUTTER - 2}} ", self.style("$foreground 60%"))
+        segments = [gutter, Segment("▏", self.style(""))]
+        for column, (glyph, style) in enumerate(self._rows[y]):
+            if column == here:
+                glyph, style = ("▾" if glyph in " ·" and y == 0 else glyph), f"{style} on $block-cursor-background"
+            segments.append(Segment(glyph, self.style(style.strip())))
         return Strip(segments).simplify().crop_extend(0, width, self.style(""))
 
+    def _spans(self) -> Iterator[tuple[int, int]]:
+        """Yield first and last step (exclusive) of each cell; beyond the last step none."""
+        for column in range(self.columns):
+            first = self.step_of(column)
+            if self.steps <= self.columns:
+                if column // self._stretch() >= self.steps:
+                    return
+                yield first, first + 1
+            else:
+                yield first, max(first + 1, self.step_of(column + 1))
+
     def _mark_cells(self) -> list[tuple[str, str]]:
-        cells = [
-            ("·" if self.column_of(0) <= column <= self.column_of(max(0, self.steps - 1)) else " ", "$foreground 30%")
-            for column in range(self.columns)
-        ]
-        taken: set[int] = set()
-        for step, mark in self.marks.items():
-            column = self.column_of(step)
-            if column < len(cells) and column not in taken:
-                taken.add(column)
-                cells[column] = mark
-        here = self.column_of(self.cursor)
-        if here < len(cells) and here not in taken:
-            cells[here] = ("▾", "bold $text-primary")
+        cells: list[tuple[str, str]] = []
+        for column, (first, last) in enumerate(self._spans()):
+            weight = max(self.weights[first:last], default=0)
+            starts = self.steps > self.columns or column % self._stretch() == 0
+            cells.append(self.glyphs[weight - 1] if weight and starts else ("·", "$foreground 30%"))
         return cells
 
-    def _bars(self, values: Sequence[float]) -> str:
+    def _bars(self, values: Sequence[float], style: str) -> list[tuple[str, str]]:
         top = max(values, default=0.0)
         if not top > 0:
-            return " " * self.columns
-        cells = [0.0] * self.columns
-        for step, value in enumerate(values):
-            column = self.column_of(step)
-            if column < len(cells):
-                cells[column] = max(cells[column], value)
-        if self.steps and self.steps <= self.columns:
-            stretch = self._stretch()
-            cells = [cells[column - column % stretch] for column in range(len(cells))]
-        return "".join(BLOCKS[min(8, -(-int(value * 8 * 1000 / top) // 1000))] for value in cells)
+            return []
+        cells = (max(values[first:last], default=0.0) for first, last in self._spans())
+        return [(BLOCKS[min(8, math.ceil(value * 8 / top))] if value > 0 else " ", style) for value in cells]
 
     def on_click(self, event: events.Click) -> None:
         """Go to the step under the mouse."""

@@ -206,9 +206,10 @@ class RunsScreen(Screen[None]):
         if len(self.table.picked) != 2:
             self.app.notify("Pick two runs with x first.")
             return
+        left, right = self.table.picked
         from gistpoint.tui.screens.review.compare import CompareScreen
 
-        self.app.push_screen(CompareScreen(*self.table.picked, self._settings))
+        self.app.push_screen(CompareScreen(left, right, self._settings))
 
     def action_search(self) -> None:
         """Search in all runs of the list."""

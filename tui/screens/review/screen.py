@@ -46,8 +46,8 @@ class ReviewScreen(WalkingScreen):
         self._settings = settings
         self._desk: ReviewDesk | None = None
         self._first_hit = hit
-        self._moved = False
-        self._selected: tuple[int, TextRange] | None = None
+        self.seen: set[int] = set()
+        """The steps that were seen."""
         self.hides = settings.blind
 
     @on(RunOpened)
@@ -85,8 +85,12 @@ class ReviewScreen(WalkingScreen):
             self.steps.set_count(max(self.steps.count, stopped.index + 1))
             self.steps.cursor = stopped.index
             self.say(f"Where you stopped: step {stopped.index + 1}. ^ goes to the first one.")
-        elif message.first and self._desk is not None and self.step is not None:
-            self._desk.seen(self.step)
+        elif message.first and self._desk is not None and self.step is not None and self._desk.seen(self.step):
+            self._note_seen(self.step.index)
+
+    def _note_seen(self, index: int) -> None:
+        self.seen.add(index)
+        self.steps.refresh_line(index)
 
     def draw_review(self) -> None:
         """Show what was said beside the steps."""
@@ -100,7 +104,8 @@ class ReviewScreen(WalkingScreen):
         for label in review.labels:
             if label.step is not None:
                 signs[label.step.index] = "⚑"
-        self.steps.signs, self.steps.seen = signs, {key.index for key in review.seen}
+        self.seen |= {key.index for key in review.seen}
+        self.steps.signs, self.steps.seen = signs, self.seen
         self.steps.refresh()
         self.draw_said()
 
@@ -133,8 +138,8 @@ class ReviewScreen(WalkingScreen):
         """Note the step as seen."""
         super().show_step()
         self.draw_said()
-        if self._desk is not None and self.step is not None:
-            self._desk.seen(self.step)
+        if self._desk is not None and self.step is not None and self._desk.seen(self.step):
+            self._note_seen(self.step.index)
 
     def labelled_steps(self) -> set[int]:
         """Return the steps with a label or a comment."""
@@ -146,7 +151,7 @@ class ReviewScreen(WalkingScreen):
 
     def seen_steps(self) -> set[int]:
         """Return the steps that were seen."""
-        return {key.index for key in self.review.seen} if self.review is not None else set()
+        return self.seen
 
     def known_task(self, document: RunDocument) -> KnownTask:
         """Return what is known of the run's task."""

@@ -27,6 +27,9 @@ GLYPHS: dict[Mark, tuple[str, str]] = {
 }
 """What stands for a mark on the strip, the weightiest first."""
 
+LOOKS = tuple(reversed(GLYPHS.values()))
+_WEIGHTS = {mark: len(GLYPHS) - place for place, mark in enumerate(GLYPHS)}
+
 WORDS = {
     Mark.SUBMISSION: "submission",
     Mark.FIRST_EDIT_RIGHT_FUNCTION: "first edit of the right function",
@@ -53,6 +56,8 @@ class Survey:
         self._tracker = MarkTracker(header, goals)
         self.kinds = array("B")
         self.bits = array("H")
+        self.weights = array("B")
+        """The weightiest mark of each step, as `LOOKS` counts them from 1; 0 for none."""
         self.seconds = array("f")
         self.tokens = array("f")
         self.calls_left = array("f")
@@ -76,6 +81,7 @@ class Survey:
         others = tuple((item.mark, item.other) for item in marked.marked if item.other is not None)
         if others:
             self.others[step.index] = others
+        self.weights.append(max((_WEIGHTS[mark] for mark in marked.marks), default=0))
         self.bits.append(sum(_BITS[mark.value] for mark in marked.marks))
 
     def _seconds(self, step: Step) -> float:
@@ -104,18 +110,8 @@ class Survey:
             ("calls", self.calls_left, "$text-warning"),
             ("submits", self.submissions_left, "$text-accent"),
         ]
-        return [(name, values, style) for name, values, style in rows if any(value > 0 for value in values)]
-
-    def signs(self) -> dict[int, tuple[str, str]]:
-        """Return the glyph and style of each step that has a mark, the weightiest first."""
-        found: dict[int, tuple[str, str]] = {}
-        for mark, look in GLYPHS.items():
-            bit = _BITS[mark.value]
-            for index, bits in enumerate(self.bits):
-                if bits & bit and index not in found:
-                    found[index] = look
-        return found
+        return [(name, values, style) for name, values, style in rows if max(values, default=0.0) > 0]
 
 
 def _number(value: int | None) -> float:
-    return nan if value is None else float(value)
+    return 0.0 if value is None else float(value)
