@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 
-from textual.message import Message
 from textual.message_pump import MessagePump
 
 from gistpoint.core.attempts.clock import SystemTime
@@ -19,17 +18,8 @@ from gistpoint.sessions.reviews.store import ReviewStore
 from gistpoint.sessions.runs.document import RunDocument
 from gistpoint.sessions.runs.model import Step
 from gistpoint.tui.screens.review.reader import ReadingFailed
+from gistpoint.tui.screens.review.saying import ReviewChanged
 from gistpoint.tui.screens.review.settings import ReviewSettings
-
-
-class ReviewChanged(Message):
-    """Something was said, or taken back; `first` where the run was just opened."""
-
-    def __init__(self, review: Review, said: str = "", *, first: bool = False) -> None:
-        super().__init__()
-        self.review = review
-        self.said = said
-        self.first = first
 
 
 class ReviewDesk:

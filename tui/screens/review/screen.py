@@ -11,9 +11,8 @@ from textual.widgets import Input
 from gistpoint.core.text import visible_line
 from gistpoint.sessions.runs.document import RunDocument
 from gistpoint.sessions.runs.searching import Hit
-from gistpoint.tui.screens.dialogs.ask import PickDialog, TextDialog
 from gistpoint.tui.screens.review.reader import RunOpened
-from gistpoint.tui.screens.review.review_desk import ReviewChanged, ReviewDesk, removable
+from gistpoint.tui.screens.review.saying import ReviewChanged
 from gistpoint.tui.screens.review.searching import Wanted
 from gistpoint.tui.screens.review.settings import ReviewSettings
 from gistpoint.tui.screens.review.walking import WalkingScreen
@@ -22,6 +21,7 @@ if TYPE_CHECKING:
     from gistpoint.sessions.reviews.keys import TextRange
     from gistpoint.sessions.reviews.state import Review
     from gistpoint.tui.screens.review.known_task import KnownTask
+    from gistpoint.tui.screens.review.review_desk import ReviewDesk
 
 
 def opener(name: str) -> Callable[[], RunDocument]:
@@ -54,7 +54,6 @@ class ReviewScreen(WalkingScreen):
     def begin_review(self) -> None:
         """Read what was said about the run before."""
         if self._desk is None:
-            self._desk = ReviewDesk(self, self._settings, lambda job: self.reader.do(job))
             self.reader.do_later(self._open_desk)
         if self._first_hit is not None:
             (hit, wanted), self._first_hit = self._first_hit, None
@@ -62,7 +61,10 @@ class ReviewScreen(WalkingScreen):
             self.go_to_hit(0)
 
     def _open_desk(self) -> None:
-        if self._desk is not None and self.reader.document is not None:
+        from gistpoint.tui.screens.review.review_desk import ReviewDesk
+
+        if self.reader.document is not None:
+            self._desk = ReviewDesk(self, self._settings, lambda job: self.reader.do(job))
             self._desk.open(self.reader.document)
 
     @property
@@ -202,6 +204,8 @@ class ReviewScreen(WalkingScreen):
         desk, place = self._desk, self._place()
         if desk is None:
             return
+        from gistpoint.tui.screens.dialogs.ask import PickDialog
+
         known = {f"{n}:{label.id}": (labels, label) for n, labels in enumerate(desk.sets) for label in labels.labels}
         choices = [(key, f"{label.key or ' '}  {label.name}: {label.description}") for key, (_, label) in known.items()]
 
@@ -218,6 +222,8 @@ class ReviewScreen(WalkingScreen):
         if desk is None or step is None:
             return
 
+        from gistpoint.tui.screens.dialogs.ask import TextDialog
+
         def answered(text: str | None) -> None:
             if text and text.strip():
                 desk.comment(text.strip(), step, place)
@@ -230,6 +236,9 @@ class ReviewScreen(WalkingScreen):
         desk, review, step = self._desk, self.review, self.step
         if desk is None or review is None or step is None:
             return
+        from gistpoint.tui.screens.dialogs.ask import PickDialog
+        from gistpoint.tui.screens.review.review_desk import removable
+
         choices = removable(review, step.index, self._label_name)
 
         def answered(op: str | None) -> None:
@@ -291,6 +300,8 @@ class ReviewScreen(WalkingScreen):
         self._pick_run("Compare with", others, chosen)
 
     def _pick_run(self, title: str, names: list[str], then: Callable[[str], object]) -> None:
+        from gistpoint.tui.screens.dialogs.ask import PickDialog
+
         def answered(name: str | None) -> None:
             if name is not None:
                 then(name)

@@ -12,8 +12,6 @@ from textual.getters import query_one
 from gistpoint.core.errors import UserError
 from gistpoint.sessions.runs.document import RunDocument
 from gistpoint.sessions.runs.searching import Hit
-from gistpoint.tui.screens.dialogs.ask import TextDialog
-from gistpoint.tui.screens.review.movement import fits, nearest, next_step
 from gistpoint.tui.screens.review.playing import Player
 from gistpoint.tui.screens.review.reader import IndexGrew
 from gistpoint.tui.screens.review.reading import ReadingScreen
@@ -70,6 +68,7 @@ class WalkingScreen(ReadingScreen):
 
     def action_number(self) -> None:
         """Ask for a step's number, and go there."""
+        from gistpoint.tui.screens.dialogs.ask import TextDialog
 
         def answered(value: str | None) -> None:
             if value and value.strip().isdigit():
@@ -79,6 +78,8 @@ class WalkingScreen(ReadingScreen):
 
     def action_go(self, what: str, by: int) -> None:
         """Go to the next or previous step of a kind."""
+        from gistpoint.tui.screens.review.movement import fits, nearest, next_step
+
         here, count = self.steps.cursor, self.steps.count
         if what == "label":
             place = nearest(self.labelled_steps(), here, by)
