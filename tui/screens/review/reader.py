@@ -116,6 +116,7 @@ class RunReaderThread:
         self._wake = threading.Condition()
         self._stopped = False
         self._busy_until = 0.0
+        self._hurried = False
         self._told = 0.0
         self._thread = threading.Thread(target=self._work, name="run reader", daemon=True)
 
@@ -162,6 +163,7 @@ class RunReaderThread:
             first = self._wanted or 0
             known = document.ensure(first)
             self._owner.post_message(RunOpened(document, document.header))
+            self._busy_until = time.monotonic() + _QUIET_S
             if not known and first:
                 self.want(max(0, document.step_count - 1))
             while not self._stopped:
@@ -194,9 +196,7 @@ class RunReaderThread:
         elif self._later:
             self._later.pop(0)()
         elif not document.finished:
-            document.ensure(document.step_count + _SLICE)
-            self._tell(document.finished)
-            time.sleep(0.001)
+            self._index(document)
         elif self.survey is None or not self.survey.finished:
             self._survey(document)
         else:
@@ -233,12 +233,33 @@ class RunReaderThread:
         while len(self.rows) > _ROWS:
             self.rows.popitem(last=False)
 
-    def _survey(self, document: RunDocument) -> None:
+    def hurry(self) -> None:
+        """Read to the end at once: somebody waits for it."""
+        with self._wake:
+            self._hurried = True
+            self._wake.notify()
+
+    def _quiet(self) -> bool:
+        """Whether the keyboard rests; waits a while where it does not."""
         with self._wake:
             rest = self._busy_until - time.monotonic()
-            if rest > 0:
+            if rest > 0 and not self._hurried:
                 self._wake.wait(rest)
-                return
+                return False
+        return True
+
+    def _index(self, document: RunDocument) -> None:
+        if self._quiet():
+            document.ensure(document.step_count + _SLICE)
+            self._tell(document.finished)
+            if document.finished:
+                self._hurried = False
+            elif not self._hurried:
+                time.sleep(0.002)
+
+    def _survey(self, document: RunDocument) -> None:
+        if not self._quiet():
+            return
         if self.survey is None:
             from gistpoint.tui.screens.review.survey import Survey
 

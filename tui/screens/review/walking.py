@@ -40,6 +40,7 @@ class WalkingScreen(ReadingScreen):
         self._hit_to_show: Hit | None = None
         self.player = Player(self, self._seconds, self._play_on)
         self.following = False
+        self._to_end = False
 
     def compose(self) -> ComposeResult:
         """Put the search line above the keys."""
@@ -63,8 +64,14 @@ class WalkingScreen(ReadingScreen):
         self.steps.cursor += by
 
     def action_edge(self, end: int) -> None:
-        """Go to the first or last step."""
-        self.steps.action_edge(end)
+        """Go to the first or last step; the end is read first where it is not known."""
+        document = self.reader.document
+        if end > 0 and (document is None or not document.finished):
+            self._to_end = True
+            self.reader.hurry()
+            self.say("Reading to the end …")
+        else:
+            self.steps.action_edge(end)
 
     def action_number(self) -> None:
         """Ask for a step's number, and go there."""
@@ -156,8 +163,10 @@ class WalkingScreen(ReadingScreen):
 
     @on(IndexGrew)
     def stay_at_end(self) -> None:
-        """Keep the end in sight where that is wanted."""
-        if self.following and self.reader.document is not None and self.reader.document.finished:
+        """Go to the end once it is known, where that is wanted; stay there when following."""
+        if self.reader.document is not None and self.reader.document.finished and (self.following or self._to_end):
+            self._to_end = False
+            self.steps.set_count(self.reader.document.step_count)
             self.steps.action_edge(1)
 
     # Search
