@@ -27,6 +27,8 @@ _TELL_S = 0.5
 _ROWS = 2_000
 _WORDS = 160
 _SLICE = 48
+_SMALL = 2_000_000
+"""Bytes of a run whose index is made at once."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,7 +163,9 @@ class RunReaderThread:
         try:
             self.document = document = self._opening()
             first = self._wanted or 0
+            small = document.progress.total <= _SMALL
             known = document.ensure(first)
+            document.ensure(1 << 40 if small else first + _SLICE)
             self._owner.post_message(RunOpened(document, document.header))
             self._busy_until = time.monotonic() + _QUIET_S
             if not known and first:

@@ -202,7 +202,15 @@ class ReadingScreen(Screen[None]):
         """Say why nothing can be read."""
         if not isinstance(message.error, UserError):
             raise message.error
-        show_error(self.app, message.error)
+        if self.reader.document is None:
+            self.failed_to_open(message.error)
+        else:
+            show_error(self.app, message.error)
+
+    def failed_to_open(self, error: UserError) -> None:
+        """Say why there is no run to read."""
+        self.title_line.update(visible_line(error.message))
+        show_error(self.app, error)
 
     # Drawing
 
@@ -216,6 +224,8 @@ class ReadingScreen(Screen[None]):
             from gistpoint.tui.screens.review.survey import LOOKS
 
             self.ruler.series, self.ruler.weights, self.ruler.glyphs = survey.series(), survey.weights, LOOKS
+            wide = self.has_class("-wide")
+            self.ruler.styles.height = 1 + (len(self.ruler.series) if wide else min(1, len(self.ruler.series)))
         self.ruler.redraw()
         self.draw_title()
 

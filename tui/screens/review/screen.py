@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from textual import events, on
 from textual.widgets import Input
 
+from gistpoint.core.errors import UserError
 from gistpoint.core.text import visible_line
 from gistpoint.sessions.runs.document import RunDocument
 from gistpoint.sessions.runs.searching import Hit
@@ -24,13 +25,31 @@ if TYPE_CHECKING:
     from gistpoint.tui.screens.review.review_desk import ReviewDesk
 
 
+class SeveralRunsError(UserError):
+    """A name stands for several runs, of which one has to be chosen."""
+
+
+def _holds_several(name: str) -> bool:
+    from itertools import islice
+
+    from gistpoint.sessions.runs.listing import list_runs
+
+    return len(list(islice((found for found in list_runs([name]) if found.header is not None), 2))) > 1
+
+
 def opener(name: str) -> Callable[[], RunDocument]:
     """Return what opens a run by name, with what that needs imported only then."""
 
     def opening() -> RunDocument:
+        from gistpoint.sessions.runs.blobs import RunFileError
         from gistpoint.sessions.runs.opening import open_run
 
-        return open_run(name)
+        try:
+            return open_run(name)
+        except RunFileError as error:
+            if _holds_several(name):
+                raise SeveralRunsError(error.message, hint=error.hint) from error
+            raise
 
     return opening
 
@@ -155,6 +174,15 @@ class ReviewScreen(WalkingScreen):
         """Return the steps that were seen."""
         return self.seen
 
+    def failed_to_open(self, error: UserError) -> None:
+        """Let one be chosen where a name stands for several runs."""
+        if not isinstance(error, SeveralRunsError):
+            super().failed_to_open(error)
+            return
+        from gistpoint.tui.screens.review.runs import RunsScreen
+
+        self.app.push_screen(RunsScreen([self.run_name], self._settings), lambda _: self.dismiss(None))
+
     def known_task(self, document: RunDocument) -> KnownTask:
         """Return what is known of the run's task."""
         from gistpoint.tui.screens.review.known_task import known_task
@@ -255,7 +283,7 @@ class ReviewScreen(WalkingScreen):
         desk = self._desk
         if desk is None:
             return
-        from gistpoint.tui.screens.review.verdict import Given, VerdictDialog
+        from gistpoint.tui.screens.dialogs.verdict import Given, VerdictDialog
 
         def answered(given: Given | None) -> None:
             if given is not None:

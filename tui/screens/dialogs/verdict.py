@@ -46,13 +46,16 @@ class VerdictDialog(Dialog[Given]):
     def body(self) -> list[Widget]:
         """Return the verdicts, the reasons, and fields for a time and a note."""
         return [
-            RadioSet(*(RadioButton(plain_line(words), value=n == 0) for n, words in enumerate(_WORDS.values()))),
+            RadioSet(
+                *(RadioButton(plain_line(words), value=n == 0) for n, words in enumerate(_WORDS.values())),
+                compact=True,
+            ),
             *(
                 Checkbox(plain_line(words), id=f"reason-{reason.value}", compact=True)
                 for reason, words in _REASONS.items()
             ),
-            Input(placeholder="corrected time in seconds", id="corrected"),
-            Input(placeholder="note", id="note"),
+            Input(placeholder="corrected time in seconds", id="corrected", compact=True),
+            Input(placeholder="note", id="note", compact=True),
             Plain("", id="verdict-problem", classes="dialog-hint"),
         ]
 
