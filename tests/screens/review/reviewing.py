@@ -44,7 +44,7 @@ class Reviewing:
     async def type(self, text: str) -> None:
         await self.press(*({" ": "space"}.get(character, character) for character in text))
 
-    async def until(self, met: Callable[[], object], seconds: float = 20.0) -> None:
+    async def until(self, met: Callable[[], object], seconds: float = 6.0) -> None:
         for _ in range(int(seconds / 0.02)):
             await self.pilot.pause()
             if met():

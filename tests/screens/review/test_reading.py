@@ -12,6 +12,7 @@ from screens.review.reviewing import TURNS, command, mini_run, reviewing
 
 from gistpoint.core.text import visible, visible_line
 from gistpoint.sessions.runs.opening import open_run
+from gistpoint.tui.screens.dialogs.ask import TextDialog
 from gistpoint.tui.screens.review.runs import RunsScreen
 from gistpoint.tui.screens.review.step_text import FOLD_LINES
 from gistpoint.tui.widgets.diff_view import DiffView
@@ -47,8 +48,8 @@ async def test_movement_stops_at_the_next_step_of_a_kind(run: Path) -> None:
         for key, step in (("e", 5), ("r", 6), ("R", 4), ("s", 7), ("X", 4)):
             await driver.press(key)
             await driver.until_read(step)
-        await driver.press("u")
-        await driver.until(lambda: driver.review.steps.cursor not in (4, 5, 6, 7))
+        await driver.press("U")
+        await driver.until_read(3)
 
 
 async def test_the_pages_show_diff_tests_raw_record_and_run(run: Path) -> None:
@@ -83,7 +84,7 @@ async def test_long_results_are_folded_with_their_length_and_unfold(tmp_path: Pa
         await driver.until_read(2)
         view = driver.review.step_view
         assert view.composed.folded
-        assert f"{FOLD_LINES * 3 + 4:,} lines" in view.text
+        assert f"{FOLD_LINES * 3 + 3:,} lines" in view.text
         assert f"line {FOLD_LINES * 3 - 1}" not in view.text
         await driver.press("f2", "o")
         await driver.until(lambda: f"line {FOLD_LINES * 3 - 1}\n" in view.text)
@@ -112,8 +113,9 @@ async def test_hostile_texts_stand_on_the_screen_as_in_the_file(tmp_path: Path, 
             last = [line for line in visible(text).split("\n") if line.strip()][-1]
             if "\t" not in last and last.isascii():
                 assert last[:60].rstrip() in shown, (text, shown)
+        driver.app.clear_notifications()
         await driver.press("c")
-        await driver.pilot.pause()
+        await driver.until_on(TextDialog)
         driver.app.screen.dismiss(corpus[0])
         await driver.until(lambda: visible_line(corpus[0]) in driver.text())
 

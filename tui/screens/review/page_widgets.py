@@ -11,6 +11,7 @@ from textual.widget import Widget
 from gistpoint.sessions.runs.document import RunDocument
 
 if TYPE_CHECKING:
+    from gistpoint.sessions.runs.repository import RepositoryState
     from gistpoint.tui.screens.review.contents import DiffContent
     from gistpoint.tui.screens.review.reading import ReadingScreen
 
@@ -71,7 +72,19 @@ def _fill_diff(screen: ReadingScreen, document: RunDocument, index: int, tell: T
     from gistpoint.tui.screens.review.contents import step_diff
 
     before = document.step(index - 1).diff_so_far if index else ""
-    tell(partial(_show_diff, screen, "diff", step_diff(document.step(index), before)))
+    content = step_diff(document.step(index), before)
+    if content.files or document.step(index).diff is not None:
+        tell(partial(_show_diff, screen, "diff", content))
+        return
+    from gistpoint.tui.screens.review.contents import DiffContent
+    from gistpoint.tui.screens.review.files_page import BADGES
+
+    def then(state: RepositoryState) -> None:
+        files = state.this_step
+        found = DiffContent(files, "  ".join([BADGES[state.badge], *state.problems[-2:]])) if files else content
+        tell(partial(_show_diff, screen, "diff", found))
+
+    screen.history(document).ask(index, then)
 
 
 def _fill_tests(screen: ReadingScreen, document: RunDocument, index: int, tell: Tell) -> None:
@@ -116,7 +129,7 @@ def _fill_run(screen: ReadingScreen, document: RunDocument, index: int, tell: Te
 
 
 def _fill_so_far(screen: ReadingScreen, document: RunDocument, index: int, tell: Tell) -> None:
-    from gistpoint.sessions.runs.repository import Badge, RepositoryState
+    from gistpoint.sessions.runs.repository import Badge
     from gistpoint.tui.screens.review.contents import DiffContent, parsed
     from gistpoint.tui.screens.review.files_page import BADGES
 
@@ -134,7 +147,6 @@ def _fill_so_far(screen: ReadingScreen, document: RunDocument, index: int, tell:
 
 
 def _fill_files(screen: ReadingScreen, document: RunDocument, index: int, tell: Tell) -> None:
-    from gistpoint.sessions.runs.repository import RepositoryState
     from gistpoint.tui.screens.review.files_page import BADGES, FilesPage
 
     def then(state: RepositoryState) -> None:
