@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import json
 import os
 import re
 import sys
@@ -19,8 +20,11 @@ from gistpoint.core.attempts.identity import Role
 from gistpoint.core.code.index import index_source
 from gistpoint.core.demo.building import PACKAGE
 from gistpoint.core.demo.tasks import demo_task, unpack_demo
+from gistpoint.core.locations import Locations
 from gistpoint.tui.app import GistpointApp
 from gistpoint.tui.cli import build_services
+from gistpoint.tui.commands.review import first_screen
+from gistpoint.tui.review_app import ReviewApp
 from gistpoint.tui.services import Services
 
 SIZES = ((80, 24), (160, 48))
@@ -134,6 +138,63 @@ def _original() -> str:
     return index_source("sporvei/network.py", source).get("Network.reach").dedented
 
 
+async def review(camera: Camera, runs: Path) -> None:
+    """Recorded runs: the list, a step, its diff, the repository then, two runs, and what a reviewer says."""
+    locations = Locations.of_user()
+    app = ReviewApp(locations, lambda: first_screen([str(runs)], locations, "reviewer", blind=False))
+    async with app.run_test(size=camera.size, notifications=True) as pilot:
+        await camera.take(pilot, "runs")
+        await keys(pilot, "enter")
+        await settled(pilot)
+        await keys(pilot, "e")
+        await camera.take(pilot, "step")
+        await keys(pilot, "d")
+        await camera.take(pilot, "step-diff")
+        await keys(pilot, "v")
+        await camera.take(pilot, "repository")
+        await keys(pilot, "f2", "1")
+        await settled(pilot)
+        await keys(pilot, "V")
+        await camera.take(pilot, "verdict")
+        await keys(pilot, "escape", "L")
+        await camera.take(pilot, "labels")
+        await keys(pilot, "escape", "slash", "d", "e", "f")
+        await camera.take(pilot, "search")
+        await keys(pilot, "escape", "escape")
+        await settled(pilot)
+        await keys(pilot, "home", "x", "x", "c")
+        await settled(pilot)
+        await keys(pilot, "b", "b")
+        await camera.take(pilot, "compare")
+
+
+def write_runs(folder: Path) -> None:
+    """Write two small runs of one task, as mini-swe-agent records them."""
+    fix = "cat > stats.py <<'EOF'\ndef mean(values):\n    return sum(values) / len(values)\nEOF"
+    looks = [("cat stats.py", "def mean(values):\n    return sum(values)", 0)]
+    fails = [("python -m pytest -q", "FAILED tests/test_stats.py::test_mean - assert 6 == 2\n1 failed", 1)]
+    mends = [
+        (fix, "", 0),
+        ("python -m pytest -q", "PASSED tests/test_stats.py::test_mean\n1 passed", 0),
+        ("echo COMPLETE_TASK_AND_SUBMIT_FINAL_OUTPUT", "", 0),
+    ]
+    found = [("ls", "stats.py\ntests", 0), ("grep -rn mean .", "./stats.py:1:def mean(values):", 0)]
+    for model, turns in (("model-a", [*found, *looks, *fails, *mends]), ("model-b", [*fails, *looks, *looks, *mends])):
+        messages = [{"role": "system", "content": "You fix."}, {"role": "user", "content": "Fix the mean in stats.py."}]
+        for command, output, code in turns:
+            text = f"THOUGHT: {command.split()[0]} tells more.\n\n```bash\n{command}\n```"
+            answer = f"<returncode>{code}</returncode>\n<output>\n{output}\n</output>"
+            messages.append({"role": "assistant", "content": text, "extra": {"actions": [{"command": command}]}})  # type: ignore[dict-item]
+            messages.append({"role": "user", "content": answer, "extra": {"raw_output": output, "returncode": code}})  # type: ignore[dict-item]
+        info = {
+            "exit_status": "Submitted",
+            "model_stats": {"instance_cost": 0.25},
+            "config": {"model": {"model_name": model}},
+        }
+        run = {"info": info, "messages": messages, "trajectory_format": "mini-swe-agent-1", "instance_id": "stats-mean"}
+        (folder / f"{model}.traj.json").write_text(json.dumps(run, indent=2), encoding="utf-8")
+
+
 def _services() -> Services:
     services = build_services(argparse.Namespace(), role=Role.DEMO)
     list(unpack_demo(services.locations.demo))
@@ -149,6 +210,10 @@ def main(folder: Path) -> None:
             camera = Camera(folder, size)
             asyncio.run(home(camera))
             asyncio.run(solve(camera))
+            runs = Path(own) / "runs"
+            runs.mkdir()
+            write_runs(runs)
+            asyncio.run(review(camera, runs))
 
 
 if __name__ == "__main__":

@@ -4,33 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from typing import Any, ClassVar, Literal, Protocol, runtime_checkable
+from pathlib import Path
+from typing import Any, Literal, Protocol, runtime_checkable
 
-from textual import events, on, work
-from textual._context import active_message_pump  # tells whose handler raised; there is no public way to ask
-from textual.actions import ActionParseResult
-from textual.app import App
-from textual.binding import BindingType
-from textual.dom import DOMNode
-from textual.notifications import SeverityLevel
+from textual import events, on
 
 from gistpoint.core.attempts.events import EventType
-from gistpoint.core.errors import AttemptError, UserError
+from gistpoint.core.errors import AttemptError
 from gistpoint.core.tasks.folder import read_answer
 from gistpoint.core.tasks.model import Task
 from gistpoint.sessions.attempts import AttemptSummary, OpenAttempt
-from gistpoint.tui.crash import write_crash
-from gistpoint.tui.keys import Scope, bindings_of
-from gistpoint.tui.palette import KeyCommands
+from gistpoint.tui.base_app import BaseApp
 from gistpoint.tui.screens.dialogs.ask import PickDialog
-from gistpoint.tui.screens.dialogs.confirm import ConfirmDialog, MessageDialog, show_error
+from gistpoint.tui.screens.dialogs.confirm import ConfirmDialog
 from gistpoint.tui.screens.dialogs.consent import ConsentDesk
 from gistpoint.tui.screens.home import HomeScreen
 from gistpoint.tui.services import Services
-from gistpoint.tui.settings import Settings, read_settings
-from gistpoint.tui.themes import install_themes
 
-BREAKPOINTS: list[tuple[int, str]] | None = [(0, "-narrow"), (120, "-wide")]
 Play = tuple[Sequence[Mapping[str, Any]], float]
 
 
@@ -42,47 +32,26 @@ class AttendedScreen(Protocol):
         """A key or the mouse was used."""
 
 
-class GistpointApp(App[object]):
+class GistpointApp(BaseApp):
     """The workbench in a terminal."""
-
-    TITLE = "gistpoint"
-    CSS_PATH = "base.tcss"
-    COMMANDS: ClassVar[Any] = {KeyCommands}
-    BINDINGS: ClassVar[list[BindingType]] = [*bindings_of(Scope.APP)]
-    HORIZONTAL_BREAKPOINTS = BREAKPOINTS
-    ENABLE_COMMAND_PALETTE = True
 
     def __init__(self, services: Services, *, open: str | None = None, play: Play | None = None) -> None:
         """`open` is the id of a task or an attempt to go to at once; `play` are recorded steps, and how fast."""
-        super().__init__()
+        super().__init__(services.locations)
         self.services = services
         self._open = open
         self._play = play
         self._held: OpenAttempt | None = None
-        self.keymap: Mapping[str, str] = {}
-        """The user's own keys by binding id."""
-        self.crashes: list[Exception] = []
-        """Unexpected exceptions so far."""
+
+    def first_screen(self) -> HomeScreen:
+        """Return home."""
+        return HomeScreen(self.services)
 
     def on_mount(self) -> None:
-        """Show home, and what was asked for over it."""
-        try:
-            settings = read_settings(self.services.locations.config)
-        except UserError as error:
-            settings = Settings()
-            self.call_later(partial(show_error, self, error))
-        install_themes(self, settings.theme)
+        """Go to what was asked for; home is shown by every app of ours."""
         self.services.consent.asker = ConsentDesk(self).ask
-        self.keymap = settings.keys
-        self.set_keymap(dict(settings.keys))
-        self.push_screen(HomeScreen(self.services))
         if self._open is not None:
-            self._in_thread(partial(self._find, self._open))
-
-    def run_to_exit_code(self) -> int:
-        """Run until the user leaves; 0, or 1 where it ended by an error."""
-        self.run()
-        return self.return_code or 0
+            self.in_thread(partial(self._find, self._open))
 
     async def on_event(self, event: events.Event) -> None:
         """Note that there is somebody, before the event goes on its way."""
@@ -92,29 +61,28 @@ class GistpointApp(App[object]):
                     screen.input_happened()
         await super().on_event(event)
 
-    def notify(
-        self,
-        message: str,
-        *,
-        title: str = "",
-        severity: SeverityLevel = "information",
-        timeout: float | None = None,
-        markup: bool = False,
-    ) -> None:
-        """Show a toast; its text is literal unless asked otherwise."""
-        super().notify(message, title=title, severity=severity, timeout=timeout, markup=markup)
-
     # Opening
 
     @on(HomeScreen.StartAsked)
     def start_asked(self, message: HomeScreen.StartAsked) -> None:
         """Begin an attempt, after asking where one of that task has not ended."""
-        self._in_thread(lambda: self._choose_for(self.services.tasks.find(message.task_id)))
+        self.in_thread(lambda: self._choose_for(self.services.tasks.find(message.task_id)))
 
     @on(HomeScreen.OpenAsked)
     def open_asked(self, message: HomeScreen.OpenAsked) -> None:
         """Go on with an attempt, or show how it ended."""
-        self._in_thread(lambda: self._open_attempt(message.attempt_id))
+        self.in_thread(lambda: self._open_attempt(message.attempt_id))
+
+    @on(HomeScreen.ReviewAsked)
+    def review_asked(self, message: HomeScreen.ReviewAsked) -> None:
+        """Read the record of an attempt."""
+        import getpass
+
+        from gistpoint.tui.screens.review.screen import ReviewScreen
+        from gistpoint.tui.screens.review.settings import ReviewSettings
+
+        folder = self.services.attempts.folder(message.attempt_id)
+        self.push_screen(ReviewScreen(str(folder), ReviewSettings(self.locations, getpass.getuser())))
 
     def _find(self, name: str) -> None:
         """Open what a name means: an attempt, else a task."""
@@ -127,21 +95,7 @@ class GistpointApp(App[object]):
 
     def _begin(self, opening: Callable[[], OpenAttempt]) -> None:
         self.screen.loading = True
-        self._in_thread(lambda: self.call_from_thread(self._solve, opening()))
-
-    @work(thread=True, group="open", exit_on_error=False)
-    def _in_thread(self, body: Callable[[], object]) -> None:
-        """Run what may take a while; whatever it raises reaches the screen."""
-        try:
-            body()
-        except UserError as error:
-            self.call_from_thread(self._failed, error)
-        except Exception as error:
-            self.call_from_thread(self._crashed, error)
-
-    def _failed(self, error: UserError) -> None:
-        self.screen.loading = False
-        show_error(self, error)
+        self.in_thread(lambda: self.call_from_thread(self._solve, opening()))
 
     def _choose_for(self, task: Task, *, new: bool = False) -> None:
         unfinished = [] if new else self.services.attempts.unfinished(task.id)
@@ -207,15 +161,6 @@ class GistpointApp(App[object]):
 
     # Program
 
-    def action_help(self) -> None:
-        """Show keys and explanations for the screen in sight."""
-        from gistpoint.tui.screens.help import HelpScreen
-
-        if not isinstance(self.screen, HelpScreen):
-            page = getattr(self.screen, "HELP_PAGE", "home")
-            scopes = getattr(self.screen, "SCOPES", ())
-            self.push_screen(HelpScreen(page, self.keymap, *scopes))
-
     def action_leave_program(self) -> None:
         """Close the program, after asking where an attempt is under way."""
         if self._held is None:
@@ -245,48 +190,16 @@ class GistpointApp(App[object]):
 
     # What nobody expected
 
-    async def run_action(
-        self,
-        action: str | ActionParseResult,
-        default_namespace: DOMNode | None = None,
-        namespaces: Mapping[str, DOMNode] | None = None,
-    ) -> bool:
-        """Run an action; one that raises must not end the app, which runs those of all keys itself."""
-        try:
-            return await super().run_action(action, default_namespace, namespaces)
-        except Exception as error:
-            self._crashed(error)
-            return True
+    def attempt_at_risk(self) -> str:
+        """Return the id of the attempt that is open."""
+        return self._held.attempt.state.attempt_id if self._held is not None else ""
 
-    def _handle_exception(self, error: Exception) -> None:
-        """Take what a handler raised: Textual has no public hook for it.
-
-        A widget whose handler raised is dead, so its screen is closed. Where the app's own handler raised nothing is
-        left that could draw, and Textual's own end is taken.
-        """
-        fatal = active_message_pump.get(None) is self or bool(self.crashes) or not self.is_running
-        self._crashed(error, recover=not fatal)
-        if fatal:
-            super()._handle_exception(error)
-
-    def _crashed(self, error: Exception, *, recover: bool = True) -> None:
-        """Log an unexpected exception, keep the attempt, and tell; the only place where they end up."""
-        self.crashes.append(error)
+    def keep_what_is_open(self, error: Exception, log: Path) -> str:
+        """Close the attempt, so that it can be resumed."""
         held, self._held = self._held, None
-        attempt_id = held.attempt.state.attempt_id if held is not None else ""
-        log = write_crash(self.services.locations.logs, error, attempt_id=attempt_id)
-        if held is not None:
-            data = {"error": type(error).__name__, "message": str(error)[:2_000], "log": log.name}
-            held.journal.append(EventType.CRASH.value, data)
-            held.close()
-        kept = " The attempt is safe: resume it from the home screen." if held is not None else ""
-        text = f"{type(error).__name__}: {str(error)[:500]}\n\nThe details are in {log}.{kept}"
-        if recover:
-            self.call_later(self._recover, text)
-
-    async def _recover(self, text: str) -> None:
-        """Go back to a fresh home screen and tell what happened."""
-        while len(self.screen_stack) > 1:
-            await self.pop_screen()
-        await self.push_screen(HomeScreen(self.services))
-        self.push_screen(MessageDialog("Something unexpected happened", text, hint="This is a bug in gistpoint."))
+        if held is None:
+            return ""
+        data = {"error": type(error).__name__, "message": str(error)[:2_000], "log": log.name}
+        held.journal.append(EventType.CRASH.value, data)
+        held.close()
+        return " The attempt is safe: resume it from the home screen."

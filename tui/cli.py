@@ -154,6 +154,14 @@ def parser() -> argparse.ArgumentParser:
     _isolation(solve)
     solve.set_defaults(run=_command("solve", "solve"))
 
+    review = commands.add_parser("review", help="read recorded runs step by step")
+    review.add_argument(
+        "paths", nargs="+", metavar="PATH", help="files, folders, archives, or FILE#ID for one of several"
+    )
+    review.add_argument("--reviewer", default="", metavar="NAME", help="who reviews: a pseudonym (default: the login)")
+    review.add_argument("--blind", action="store_true", help="hide model and outcome until the verdict")
+    review.set_defaults(run=_command("review", "review"))
+
     _task_commands(commands.add_parser("task", help="make, list, show and check tasks"))
     _attempt_commands(commands.add_parser("attempt", help="list and show attempts"))
     _run_commands(commands)

@@ -3,55 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
-from enum import StrEnum
 
 from textual.binding import Binding
 
+from gistpoint.tui.key_model import Key, Scope
+from gistpoint.tui.review_keys import REVIEW_KEYS
 
-class Scope(StrEnum):
-    """Where a binding works."""
-
-    APP = "app"
-    HOME = "home"
-    SOLVE = "solve"
-    SUMMARY = "summary"
-    DIALOG = "dialog"
-    CONSOLE = "console"
-    CODE = "code"
-    EDITOR = "editor"
-    RESULTS = "results"
-    FILES = "files"
-    READING = "reading"
-    """Keys of the views of code and text: bound by the widgets themselves, under the same ids."""
-
-
-@dataclass(frozen=True, slots=True)
-class Key:
-    """One binding. `keys` holds alternatives, comma-separated, as Textual names them."""
-
-    id: str
-    keys: str
-    action: str
-    description: str
-    tooltip: str
-    group: str
-    scope: Scope
-    show: bool = False
-    priority: bool = False
-
-    def binding(self) -> Binding:
-        """Return it as Textual takes it."""
-        return Binding(
-            self.keys,
-            self.action,
-            self.description,
-            show=self.show,
-            priority=self.priority,
-            tooltip=self.tooltip,
-            id=self.id,
-        )
-
+__all__ = ["KEYS", "Key", "Scope", "bindings_of", "help_table", "key_named", "keys_page", "shown_key", "shown_keys"]
 
 _A, _H, _S, _M, _D = Scope.APP, Scope.HOME, Scope.SOLVE, Scope.SUMMARY, Scope.DIALOG
 _V = Scope.READING
@@ -65,6 +23,7 @@ KEYS: tuple[Key, ...] = (
     Key("home.start", "n", "start", "New attempt", "Start an attempt of the chosen task", "Home", _H, True),
     Key("home.resume", "r", "resume", "Resume", "Go on with the chosen attempt", "Home", _H, True),
     Key("home.open", "o", "open", "Open", "Open the chosen task or attempt, whichever way fits", "Home", _H, True),
+    Key("home.review", "v", "review", "Review", "Read the record of the chosen attempt, step by step", "Home", _H),
     Key("home.filter", "slash", "filter", "Filter", "Show only rows that hold some words", "Home", _H, True),
     Key("home.sort", "s", "sort", "Sort", "Sort by the next column", "Home", _H, True),
     Key("home.reverse", "S", "reverse", "Reverse", "Turn the order round", "Home", _H),
@@ -179,6 +138,7 @@ KEYS: tuple[Key, ...] = (
     ),
     Key("editor.leave", "escape", "leave", "Leave the editor", "Let Tab move on from the editor", "Writing", _V),
     Key("dialog.cancel", "escape", "cancel", "Cancel", "Close without doing anything", "Dialogs", _D, True),
+    *REVIEW_KEYS,
 )
 
 
@@ -202,6 +162,11 @@ _NAMES = {
     "right_square_bracket": "]",
     "left_square_bracket": "[",
     "escape": "Esc",
+    "number_sign": "#",
+    "dollar_sign": "$",
+    "circumflex_accent": "^",
+    "plus": "+",
+    "minus": "-",
 }
 
 
@@ -255,6 +220,9 @@ _SCOPE_WORDS = {
     Scope.CODE: "Solve: code",
     Scope.EDITOR: "Solve: editor",
     Scope.RESULTS: "Solve: results",
+    Scope.RUNS: "Review: list of runs",
+    Scope.REVIEW: "Review: one run",
+    Scope.COMPARE: "Review: two runs",
     Scope.FILES: "Solve: files",
     Scope.READING: "Lists and texts",
 }

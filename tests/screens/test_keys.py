@@ -12,6 +12,12 @@ from gistpoint.tui.keys import KEYS, Scope, key_named, keys_page, shown_keys
 from gistpoint.tui.screens.dialogs.base import Dialog
 from gistpoint.tui.screens.help import help_text
 from gistpoint.tui.screens.home import HomeScreen
+from gistpoint.tui.screens.review.compare import CompareScreen
+from gistpoint.tui.screens.review.runs import RunsScreen
+from gistpoint.tui.screens.review.screen import ReviewScreen
+from gistpoint.tui.screens.review.search_bar import SearchBar
+from gistpoint.tui.screens.review.step_list import StepList
+from gistpoint.tui.screens.review.step_view import StepView
 from gistpoint.tui.screens.solve.code_pane import CodePane
 from gistpoint.tui.screens.solve.console import Console
 from gistpoint.tui.screens.solve.editor_pane import EditorPane
@@ -26,6 +32,7 @@ from gistpoint.tui.widgets.function_editor import FunctionEditor
 from gistpoint.tui.widgets.knowledge_tree import KnowledgeTree
 from gistpoint.tui.widgets.line_view import LineView
 from gistpoint.tui.widgets.outcome_table import OutcomeTable
+from gistpoint.tui.widgets.record_list import RecordList
 from gistpoint.tui.widgets.text_view import TextView
 
 OWNERS: dict[Scope, type] = {
@@ -39,8 +46,23 @@ OWNERS: dict[Scope, type] = {
     Scope.EDITOR: EditorPane,
     Scope.RESULTS: ResultsPane,
     Scope.FILES: FilesPane,
+    Scope.RUNS: RunsScreen,
+    Scope.REVIEW: ReviewScreen,
+    Scope.COMPARE: CompareScreen,
 }
-WIDGETS = (LineView, CodeView, TextView, DiffPane, KnowledgeTree, OutcomeTable, FunctionEditor)
+WIDGETS = (
+    LineView,
+    CodeView,
+    TextView,
+    DiffPane,
+    KnowledgeTree,
+    OutcomeTable,
+    FunctionEditor,
+    RecordList,
+    StepList,
+    StepView,
+    SearchBar,
+)
 
 
 def test_ids_are_unique() -> None:

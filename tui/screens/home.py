@@ -58,6 +58,13 @@ class HomeScreen(Screen[None]):
             super().__init__()
             self.attempt_id = attempt_id
 
+    class ReviewAsked(Message):
+        """The record of an attempt is to be read step by step."""
+
+        def __init__(self, attempt_id: str) -> None:
+            super().__init__()
+            self.attempt_id = attempt_id
+
     def __init__(self, services: Services) -> None:
         super().__init__()
         self._services = services
@@ -176,6 +183,14 @@ class HomeScreen(Screen[None]):
             self.post_message(self.OpenAsked(chosen))
         else:
             self.app.notify("There is no attempt here that has not ended.")
+
+    def action_review(self) -> None:
+        """Read the record of the chosen attempt that has ended."""
+        chosen = self.attempts.chosen if self.attempts.display else None
+        if chosen is None or chosen in self._unfinished:
+            self.app.notify("Choose an attempt that has ended: its record can be read then.")
+        else:
+            self.post_message(self.ReviewAsked(chosen))
 
     def action_filter(self) -> None:
         """Let words be typed."""

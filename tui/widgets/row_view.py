@@ -131,7 +131,13 @@ class RowView(ScrollView, can_focus=True):
 
     def _resize_area(self) -> None:
         widest = 0 if self.wrap else self.lines.widest()
-        self.virtual_size = Size(self.gutter_width() + widest + (0 if self.wrap else 1), len(self.rows))
+        size = Size(self.gutter_width() + widest + (0 if self.wrap else 1), len(self.rows))
+        if not self.size:
+            self.virtual_size = size
+        elif size != self.virtual_size:
+            # As the reactive would, but the screen is laid out anew only where a scroll bar comes or goes.
+            self.set_reactive(RowView.virtual_size, size)
+            self._scroll_update(size)
 
     def redraw(self) -> None:
         """Draw everything in sight again."""

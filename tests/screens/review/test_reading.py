@@ -1,0 +1,177 @@
+"""A run is read step by step, and every text of it stands on the screen as it stands in the file."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from hostile import CONTROLS, MARKUP, UNICODE
+from recorded_runs import make_all
+from screens.review.reviewing import TURNS, command, mini_run, reviewing
+
+from gistpoint.core.text import visible, visible_line
+from gistpoint.sessions.runs.opening import open_run
+from gistpoint.tui.screens.dialogs.ask import TextDialog
+from gistpoint.tui.screens.review.runs import RunsScreen
+from gistpoint.tui.screens.review.step_text import FOLD_LINES
+from gistpoint.tui.widgets.diff_view import DiffView
+from gistpoint.tui.widgets.outcome_table import OutcomeTable
+from gistpoint.tui.widgets.text_view import TextView
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> Path:
+    return mini_run(tmp_path / "a.traj.json", TURNS)
+
+
+async def test_a_run_opens_at_its_first_step_and_is_walked(run: Path) -> None:
+    async with reviewing(run) as driver:
+        await driver.until_read(0)
+        await driver.until(lambda: "Step 1/8" in driver.text())
+        await driver.press("right_square_bracket", "right_square_bracket")
+        await driver.until_read(2)
+        assert "Step 3/8" in driver.text()
+        assert "stats.py" in driver.text()
+        await driver.press("dollar_sign")
+        await driver.until_read(7)
+        await driver.press("circumflex_accent")
+        await driver.until_read(0)
+        await driver.press("number_sign", "5", "enter")
+        await driver.until_read(4)
+
+
+async def test_movement_stops_at_the_next_step_of_a_kind(run: Path) -> None:
+    async with reviewing(run) as driver:
+        await driver.until_read(0)
+        await driver.until_surveyed()
+        for key, step in (("e", 5), ("r", 6), ("R", 4), ("s", 7), ("X", 4)):
+            await driver.press(key)
+            await driver.until_read(step)
+        await driver.press("U")
+        await driver.until_read(3)
+
+
+async def test_the_pages_show_diff_tests_raw_record_and_run(run: Path) -> None:
+    async with reviewing(run, size=(160, 48)) as driver:
+        await driver.until_read(0)
+        await driver.press("number_sign", "6", "enter")
+        await driver.until_read(5)
+        await driver.press("d")
+        await driver.until(lambda: driver.review.query_one("#diff", DiffView).files)
+        assert "sum(values) / len(values)" in driver.text()
+        await driver.press("f4")
+        await driver.until(lambda: "worked out from the edits" in driver.text())
+        await driver.press("v")
+        await driver.until(lambda: "stats.py" in driver.text() and "worked out" in driver.text())
+        await driver.press("right_square_bracket", "f5")
+        await driver.until(lambda: driver.review.query_one(OutcomeTable).shown)
+        assert "tests/test_stats.py::test_mean" in driver.text()
+        await driver.press("f6")
+        await driver.until(lambda: driver.review.query_one("#raw", TextView).text)
+        raw = driver.review.query_one("#raw", TextView).text
+        assert raw == open_run(run).raw(6).decode()
+        await driver.press("f9")
+        await driver.until(lambda: "mini-swe-agent" in driver.review.query_one("#run", TextView).text)
+
+
+async def test_long_results_are_folded_with_their_length_and_unfold(tmp_path: Path) -> None:
+    lines = "\n".join(f"line {n}" for n in range(FOLD_LINES * 3))
+    run = mini_run(tmp_path / "long.traj.json", [command("cat big", lines)])
+    async with reviewing(run) as driver:
+        await driver.until_read(0)
+        await driver.press("dollar_sign")
+        await driver.until_read(2)
+        view = driver.review.step_view
+        assert view.composed.folded
+        assert f"{FOLD_LINES * 3 + 3:,} lines" in view.text
+        assert f"line {FOLD_LINES * 3 - 1}" not in view.text
+        await driver.press("f2", "o")
+        await driver.until(lambda: f"line {FOLD_LINES * 3 - 1}\n" in view.text)
+        await driver.press("o")
+        await driver.until(lambda: view.composed.folded)
+
+
+@pytest.mark.parametrize("kind", ["markup", "controls", "unicode"])
+async def test_hostile_texts_stand_on_the_screen_as_in_the_file(tmp_path: Path, kind: str) -> None:
+    corpus = [
+        t.encode("utf-8", "replace").decode()
+        for t in {"markup": MARKUP, "controls": CONTROLS, "unicode": UNICODE}[kind]
+    ]
+    turns = [command(text, text, thought=text) for text in corpus]
+    run = mini_run(tmp_path / "hostile.traj.json", turns, model=corpus[0], task=corpus[1])
+    async with reviewing(run, size=(200, 60)) as driver:
+        await driver.until_read(0)
+        for number, text in enumerate(corpus, 2):
+            await driver.press("right_square_bracket")
+            await driver.until_read(number)
+            driver.app.notify(text, title=text)
+            step = open_run(run).step(number)
+            for raw in (step.text, step.thought, step.results[0].text):
+                assert raw in driver.review.step_view.text
+            shown = driver.text()
+            last = [line for line in visible(text).split("\n") if line.strip()][-1]
+            if "\t" not in last and last.isascii():
+                assert last[:60].rstrip() in shown, (text, shown)
+        driver.app.clear_notifications()
+        await driver.press("c")
+        await driver.until_on(TextDialog)
+        driver.app.screen.dismiss(corpus[0])
+        await driver.until(lambda: visible_line(corpus[0]) in driver.text())
+
+
+async def test_every_format_opens_and_every_step_can_be_shown(tmp_path: Path) -> None:
+    for made in make_all(tmp_path / "runs"):
+        id, count = next(iter(made.steps.items()))
+        name = f"{made.path}#{id}" if id and len(made.steps) > 1 else str(made.path)
+        async with reviewing(name) as driver:
+            await driver.until(
+                lambda driver=driver: isinstance(driver.app.screen, RunsScreen) or driver.review.step is not None
+            )
+            if isinstance(driver.app.screen, RunsScreen):
+                await driver.until(lambda driver=driver: driver.on(RunsScreen).table.count >= 1)
+                await driver.press("enter")
+                await driver.until(lambda driver=driver: driver.review.step is not None)
+            await driver.until(lambda driver=driver, count=count: driver.review.steps.count == count)
+            for index in range(count):
+                await driver.until(lambda driver=driver, index=index: driver.review.step.index == index)
+                await driver.press("right_square_bracket")
+
+
+async def test_escape_sequences_are_shown_or_obeyed(tmp_path: Path) -> None:
+    run = mini_run(tmp_path / "a.traj.json", [command("pytest", "\x1b[31mred\x1b[0m\r10%\r20%")])
+    async with reviewing(run, size=(120, 40)) as driver:
+        await driver.until_read(0)
+        await driver.press("dollar_sign", "f2")
+        await driver.until_read(2)
+        assert "␛[31mred␛[0m␍10%␍20%" in driver.text()
+        await driver.press("t")
+        await driver.until(lambda: "␛" not in driver.text() and "20%" in driver.text())
+
+
+async def test_a_run_that_grows_is_followed(run: Path) -> None:
+    async with reviewing(run) as driver:
+        await driver.until_read(0)
+        await driver.until(lambda: driver.review.reader.document.finished)
+        await driver.press("f")
+        await driver.until_read(7)
+        document = json.loads(run.read_text())
+        document["messages"] += command("echo more", "more")
+        run.write_text(json.dumps(document, indent=2))
+        await driver.until(lambda: driver.review.steps.count == 9)
+        await driver.until_read(8)
+
+
+async def test_a_run_plays_by_itself(run: Path) -> None:
+    async with reviewing(run) as driver:
+        await driver.until_read(0)
+        await driver.press("plus", "plus", "plus", "plus", "plus", "plus", "z")
+        await driver.until_read(7)
+        await driver.until(lambda: not driver.review.player.playing)
+
+
+async def test_what_cannot_be_read_is_told(tmp_path: Path) -> None:
+    odd = tmp_path / "odd.json"
+    odd.write_text('{"nothing": "of ours"}')
+    async with reviewing(odd) as driver:
+        await driver.until(lambda: "That did not work" in driver.text())

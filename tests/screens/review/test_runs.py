@@ -1,0 +1,115 @@
+"""The list of runs, and two of them side by side."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from screens.review.reviewing import TURNS, command, mini_run, reviewing
+
+from gistpoint.core.errors import UserError
+from gistpoint.sessions.runs.listing import Listed
+from gistpoint.sessions.runs.model import Run, Tokens
+from gistpoint.tui.screens.review.compare import CompareScreen
+from gistpoint.tui.screens.review.run_rows import COLUMNS, RunQuery, RunRow, arranged, parse_query
+from gistpoint.tui.screens.review.runs import RunsScreen
+from gistpoint.tui.screens.review.screen import ReviewScreen
+
+
+def row(task: str, **known: object) -> RunRow:
+    return RunRow(Listed(f"{task}.json", 1, Run("chat", task=task, **known)))  # type: ignore[arg-type]
+
+
+ROWS = [
+    row("b", model="m-1", verdict="solved", step_count=30, cost=0.5),
+    row("a", model="m-2", verdict="unsolved", step_count=10, tokens=Tokens(5, 6)),
+    row("c", model="m-1", step_count=20),
+]
+
+
+@pytest.mark.parametrize(
+    ("query", "tasks"),
+    [
+        ("", "bac"),
+        ("solved", "b"),
+        ("unsolved", "a"),
+        ("steps>15", "bc"),
+        ("steps<=20 model:m-1", "c"),
+        ("-model:m-1", "a"),
+        ("cost>0.4", "b"),
+        ("m-2", "a"),
+        ("-steps=10", "bc"),
+    ],
+)
+def test_queries_narrow_the_list(query: str, tasks: str) -> None:
+    assert "".join(found.header.task for found in ROWS if parse_query(query).fits(found)) == tasks
+
+
+@pytest.mark.parametrize("query", ["nothing>1", "steps>many"])
+def test_a_query_that_means_nothing_says_why(query: str) -> None:
+    with pytest.raises(UserError):
+        parse_query(query)
+
+
+def test_hidden_outcomes_can_not_be_asked_for() -> None:
+    hidden = RunRow(ROWS[0].listed, hides=True)
+    assert not parse_query("solved").fits(hidden)
+    assert not parse_query("m-1").fits(hidden)
+    assert all("m-1" not in column.shown(hidden) and "solved" not in column.shown(hidden) for column in COLUMNS)
+
+
+def test_rows_are_sorted_and_grouped() -> None:
+    steps = next(column for column in COLUMNS if column.name == "steps")
+    by_steps = [found.header.task for found in arranged(ROWS, RunQuery(), steps) if isinstance(found, RunRow)]
+    assert by_steps == ["a", "c", "b"]
+    grouped = arranged(ROWS, RunQuery(), None, group="model")
+    assert grouped[0] == "m-1: 2 runs, 1 of 1 solved"
+    assert grouped[3] == "m-2: 1 runs, 0 of 1 solved"
+
+
+async def test_a_folder_lists_fills_in_and_opens(tmp_path: Path) -> None:
+    for number in range(40):
+        mini_run(
+            tmp_path / f"{number:02}.traj.json",
+            TURNS[: 1 + number % 5],
+            model=f"m-{number % 2}",
+            task=f"task {number:02}",
+        )
+    async with reviewing(tmp_path, size=(160, 48)) as driver:
+        runs = driver.on(RunsScreen)
+        await driver.until(lambda: runs.table.count == 40)
+        await driver.until(lambda: all(found.header.step_count for found in runs.table.rows))
+        await driver.press("slash")
+        await driver.type("steps>6 m-1")
+        await driver.until(lambda: 0 < runs.table.count < 40)
+        assert all(found.header.step_count > 6 and found.header.model == "m-1" for found in runs.table.rows)
+        await driver.press("enter", "enter")
+        await driver.until_on(ReviewScreen)
+        await driver.until_read(0)
+        await driver.press("1", "q")
+        await driver.until_on(RunsScreen)
+        await driver.until(lambda: "key_insight" in driver.text())
+
+
+async def test_two_runs_are_aligned_by_their_milestones(tmp_path: Path) -> None:
+    mini_run(tmp_path / "a.traj.json", TURNS, model="m-1")
+    mini_run(tmp_path / "b.traj.json", [command("ls", ""), *TURNS[2:]], model="m-2")
+    async with reviewing(tmp_path, size=(160, 48)) as driver:
+        await driver.until(lambda: driver.on(RunsScreen).table.count == 2)
+        await driver.press("x", "x", "c")
+        compare = await driver.until_on(CompareScreen)
+        await driver.until(lambda: compare.rows.count > 0)
+        names = [str(name) for found in compare.rows.comparison.rows for name in found.milestones]
+        assert "first edit" in names
+        assert "submission 1" in names
+        at = next(
+            n for n, found in enumerate(compare.rows.comparison.rows) if "first edit" in map(str, found.milestones)
+        )
+        assert (compare.rows.comparison.rows[at].left, compare.rows.comparison.rows[at].right) == (5, 4)
+        while compare.rows.cursor < at:
+            await driver.press("b")
+        await driver.until(lambda: "step 6/8" in driver.text() and "step 5/7" in driver.text())
+        await driver.press("d")
+        await driver.until(lambda: driver.text().count("return sum(values) / len(values)") == 2)
+        await driver.press("escape")
+        await driver.until_on(RunsScreen)

@@ -1,0 +1,108 @@
+"""What a reviewer says: labels, comments, verdict, blind mode, seen steps, and where one stopped."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from screens.review.reviewing import TURNS, mini_run, reviewing
+from textual.geometry import Offset
+from textual.selection import Selection
+from textual.widgets import Button
+
+from gistpoint.sessions.reviews.operations import Verdict
+from gistpoint.sessions.runs.searching import Scope
+from gistpoint.tui.screens.dialogs.verdict import VerdictDialog
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> Path:
+    return mini_run(tmp_path / "a.traj.json", TURNS, model="secret-model")
+
+
+async def test_labels_by_hot_key_comments_and_taking_back(run: Path) -> None:
+    async with reviewing(run) as driver:
+        await driver.until_read(0)
+        await driver.press("right_square_bracket", "right_square_bracket")
+        await driver.until_read(2)
+        await driver.press("1")
+        await driver.until(lambda: driver.review.review.labels)
+        label = driver.review.review.labels[0]
+        assert label.label == "key_insight"
+        assert label.step.index == 2
+        assert label.range is None
+        await driver.press("c")
+        await driver.type("look here")
+        await driver.press("enter")
+        await driver.until(lambda: driver.review.review.comments)
+        assert "look here" in driver.text()
+        assert "⚑" in driver.text()
+        await driver.press("circumflex_accent", "m")
+        await driver.until_read(2)
+        await driver.press("1")
+        await driver.until(lambda: not driver.review.review.labels)
+        await driver.press("backspace", "enter")
+        await driver.until(lambda: not driver.review.review.comments)
+
+
+async def test_a_label_on_what_is_selected_names_its_range(run: Path) -> None:
+    async with reviewing(run, size=(120, 40)) as driver:
+        await driver.until_read(0)
+        await driver.press("number_sign", "4", "enter", "f2")
+        await driver.until_read(3)
+        view = driver.review.step_view
+        line = next(n for n in range(view.line_count) if view.lines[n].startswith("def mean"))
+        driver.app.screen.selections = {view: Selection(Offset(0, line), Offset(8, line))}
+        await driver.press("2")
+        await driver.until(lambda: driver.review.review.labels)
+        place = driver.review.review.labels[0].range
+        assert place is not None
+        assert place.scope is Scope.RESULT
+        assert driver.review.step.results[0].text[place.start : place.end] == "def mean"
+
+
+async def test_blind_mode_hides_model_and_outcome_until_the_verdict(run: Path) -> None:
+    async with reviewing(run, blind=True, size=(160, 48)) as driver:
+        await driver.until_read(0)
+        await driver.until(lambda: driver.review.review.blind)
+        for key in ("f9", "f6", "f2"):
+            await driver.press(key)
+            await driver.pilot.pause(0.2)
+            assert "secret-model" not in driver.text()
+            assert "Submitted" not in driver.text()
+        await driver.press("V")
+        await driver.until_on(VerdictDialog)
+        driver.app.screen.query_one(Button).press()
+        await driver.until(lambda: driver.review.review.verdict is not None)
+        assert driver.review.review.verdict.verdict is Verdict.ACCEPT
+        assert driver.review.review.verdict.blind
+        await driver.until(lambda: "secret-model" in driver.text())
+
+
+async def test_an_exclusion_needs_a_reason(run: Path) -> None:
+    async with reviewing(run, size=(100, 40)) as driver:
+        await driver.until_read(0)
+        await driver.press("V")
+        await driver.until_on(VerdictDialog)
+        await driver.press("down", "down", "enter")
+        driver.app.screen.query_one(Button).press()
+        await driver.until(lambda: "Say why it is excluded." in driver.text())
+
+
+async def test_one_goes_on_where_one_stopped_and_what_was_seen_is_known(run: Path) -> None:
+    async with reviewing(run) as driver:
+        await driver.until_read(0)
+        await driver.press("right_square_bracket")
+        await driver.until_read(1)
+        await driver.press("right_square_bracket")
+        await driver.until_read(2)
+        await driver.until(lambda: {key.index for key in driver.review.review.seen} == {0, 1, 2})
+        await driver.press("q")
+    async with reviewing(run) as driver:
+        await driver.until_read(2)
+        assert driver.review.seen >= {0, 1, 2}
+        await driver.press("u")
+        await driver.until_read(3)
+    async with reviewing(run, reviewer="second") as driver:
+        await driver.until_read(0)
+        assert driver.review.seen == {0}

@@ -1,0 +1,91 @@
+"""Search: as one types, in parts of steps, in one run and in all, and the way from hit to hit."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from screens.review.reviewing import TURNS, command, mini_run, reviewing
+
+from gistpoint.sessions.runs.searching import Scope
+from gistpoint.tui.screens.review.runs import RunsScreen
+from gistpoint.tui.screens.review.screen import ReviewScreen
+from gistpoint.tui.screens.review.search_bar import SCOPES, HitList
+
+
+async def test_hits_are_counted_as_one_types_and_walked_with_n(tmp_path: Path) -> None:
+    run = mini_run(tmp_path / "a.traj.json", TURNS)
+    async with reviewing(run, size=(120, 40)) as driver:
+        await driver.until_read(0)
+        await driver.press("slash")
+        await driver.type("mean")
+        await driver.until(lambda: driver.review.hit_count >= 4)
+        assert [hit.step for hit in driver.review.hits] == sorted(hit.step for hit in driver.review.hits)
+        await driver.press("enter")
+        first = driver.review.hits[0]
+        await driver.until(lambda: driver.review.steps.cursor == first.step)
+        for number in range(1, len(driver.review.hits)):
+            await driver.press("n")
+            await driver.until(lambda number=number: driver.review.hit == number)
+            hit = driver.review.hits[number]
+            await driver.until(lambda hit=hit: driver.review.step.index == hit.step)
+            view = driver.review.step_view
+            offset = view.composed.offset_of(hit.scope, hit.part, hit.start)
+            assert offset is not None
+            assert view.text[offset : offset + 4].lower() == "mean"
+        await driver.press("n")
+        await driver.until(lambda: driver.review.hit == 0)
+        await driver.press("N")
+        await driver.until(lambda: driver.review.hit == len(driver.review.hits) - 1)
+        await driver.press("f8")
+        hits = driver.review.query_one(HitList)
+        await driver.until(lambda: hits.count == len(driver.review.hits))
+
+
+async def test_scopes_and_regular_expressions_narrow_what_is_found(tmp_path: Path) -> None:
+    run = mini_run(tmp_path / "a.traj.json", TURNS)
+    async with reviewing(run) as driver:
+        await driver.until_read(0)
+        await driver.press("slash", "ctrl+r")
+        await driver.type("def.mean")
+        await driver.until(lambda: driver.review.hit_count > 0 and "regex" in driver.text())
+        everywhere = driver.review.hit_count
+        at = next(n for n, (_, scopes) in enumerate(SCOPES) if scopes == (Scope.RESULT,))
+        await driver.press(*["ctrl+s"] * at)
+        await driver.until(lambda: 0 < driver.review.hit_count < everywhere)
+        assert {hit.scope for hit in driver.review.hits} == {Scope.RESULT}
+        await driver.press("left_parenthesis")
+        await driver.until(lambda: "no regular expression" in driver.text())
+
+
+async def test_a_hit_in_a_folded_part_unfolds_it(tmp_path: Path) -> None:
+    lines = "\n".join([*(f"line {n}" for n in range(2_000)), "needle here"])
+    run = mini_run(tmp_path / "long.traj.json", [command("cat big", lines)])
+    async with reviewing(run) as driver:
+        await driver.until_read(0)
+        await driver.press("slash")
+        await driver.type("needle")
+        await driver.until(lambda: driver.review.hit_count == 1)
+        await driver.press("enter")
+        await driver.until(lambda: "needle here" in driver.text())
+
+
+async def test_all_runs_of_a_list_are_searched(tmp_path: Path) -> None:
+    for name in ("a", "b"):
+        mini_run(
+            tmp_path / f"{name}.traj.json", [command("ls", f"only {name} has this"), command("ls", "both have this")]
+        )
+    async with reviewing(tmp_path) as driver:
+        await driver.until(lambda: driver.on(RunsScreen).table.count == 2)
+        await driver.press("f")
+        await driver.until_on(ReviewScreen)
+        await driver.until_read(0)
+        await driver.until(lambda: driver.review.bar.display)
+        await driver.type("have this")
+        await driver.until(lambda: driver.review.hit_count == 2)
+        assert len({hit.run for hit in driver.review.hits}) == 2
+        await driver.press("enter")
+        await driver.until(lambda: driver.review.hit is not None)
+        first = driver.review.run_name
+        await driver.press("n")
+        await driver.until(lambda: driver.review.run_name != first and driver.review.step is not None)
+        await driver.until(lambda: "both have this" in driver.text())

@@ -1,0 +1,161 @@
+"""What every app of gistpoint does: themes, keys, help, and what happens when something goes wrong."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from functools import partial
+from pathlib import Path
+from typing import Any, ClassVar
+
+from textual import work
+from textual._context import active_message_pump  # tells whose handler raised; there is no public way to ask
+from textual.actions import ActionParseResult
+from textual.app import App
+from textual.binding import BindingType
+from textual.dom import DOMNode
+from textual.notifications import SeverityLevel
+from textual.screen import Screen
+
+from gistpoint.core.errors import UserError
+from gistpoint.core.locations import Locations
+from gistpoint.tui.crash import write_crash
+from gistpoint.tui.keys import Scope, bindings_of
+from gistpoint.tui.palette import KeyCommands
+from gistpoint.tui.screens.dialogs.confirm import MessageDialog, show_error
+from gistpoint.tui.settings import Settings, read_settings
+from gistpoint.tui.themes import install_themes
+
+BREAKPOINTS: list[tuple[int, str]] | None = [(0, "-narrow"), (120, "-wide")]
+
+
+class BaseApp(App[object]):
+    """An app that stays up: an unexpected exception is logged, and its screens begin anew."""
+
+    TITLE = "gistpoint"
+    CSS_PATH = "base.tcss"
+    COMMANDS: ClassVar[Any] = {KeyCommands}
+    BINDINGS: ClassVar[list[BindingType]] = [*bindings_of(Scope.APP)]
+    HORIZONTAL_BREAKPOINTS = BREAKPOINTS
+    ENABLE_COMMAND_PALETTE = True
+
+    def __init__(self, locations: Locations) -> None:
+        super().__init__()
+        self.locations = locations
+        self.keymap: Mapping[str, str] = {}
+        """The user's own keys by binding id."""
+        self.crashes: list[Exception] = []
+        """Unexpected exceptions so far."""
+
+    def first_screen(self) -> Screen[None]:
+        """Return the screen that all others lie upon."""
+        raise NotImplementedError
+
+    def first_screen_left(self, _answer: object = None) -> None:
+        """The first screen was closed: so is the program."""
+        self.exit()
+
+    def on_mount(self) -> None:
+        """Take up the settings and show the first screen."""
+        try:
+            settings = read_settings(self.locations.config)
+        except UserError as error:
+            settings = Settings()
+            self.call_later(partial(show_error, self, error))
+        install_themes(self, settings.theme)
+        self.keymap = settings.keys
+        self.set_keymap(dict(settings.keys))
+        self.push_screen(self.first_screen(), self.first_screen_left)
+
+    def run_to_exit_code(self) -> int:
+        """Run until the user leaves; 0, or 1 where it ended by an error."""
+        self.run()
+        return self.return_code or 0
+
+    def notify(
+        self,
+        message: str,
+        *,
+        title: str = "",
+        severity: SeverityLevel = "information",
+        timeout: float | None = None,
+        markup: bool = False,
+    ) -> None:
+        """Show a toast; its text is literal unless asked otherwise."""
+        super().notify(message, title=title, severity=severity, timeout=timeout, markup=markup)
+
+    @work(thread=True, group="open", exit_on_error=False)
+    def in_thread(self, body: Callable[[], object]) -> None:
+        """Run what may take a while; whatever it raises reaches the screen."""
+        try:
+            body()
+        except UserError as error:
+            self.call_from_thread(self._failed, error)
+        except Exception as error:
+            self.call_from_thread(self._crashed, error)
+
+    def _failed(self, error: UserError) -> None:
+        self.screen.loading = False
+        show_error(self, error)
+
+    def action_help(self) -> None:
+        """Show keys and explanations for the screen in sight."""
+        from gistpoint.tui.screens.help import HelpScreen
+
+        if not isinstance(self.screen, HelpScreen):
+            page = getattr(self.screen, "HELP_PAGE", "home")
+            scopes = getattr(self.screen, "SCOPES", ())
+            self.push_screen(HelpScreen(page, self.keymap, *scopes))
+
+    def action_leave_program(self) -> None:
+        """Close the program."""
+        self.exit()
+
+    # What nobody expected
+
+    async def run_action(
+        self,
+        action: str | ActionParseResult,
+        default_namespace: DOMNode | None = None,
+        namespaces: Mapping[str, DOMNode] | None = None,
+    ) -> bool:
+        """Run an action; one that raises must not end the app, which runs those of all keys itself."""
+        try:
+            return await super().run_action(action, default_namespace, namespaces)
+        except Exception as error:
+            self._crashed(error)
+            return True
+
+    def _handle_exception(self, error: Exception) -> None:
+        """Take what a handler raised: Textual has no public hook for it.
+
+        A widget whose handler raised is dead, so its screen is closed. Where the app's own handler raised nothing is
+        left that could draw, and Textual's own end is taken.
+        """
+        fatal = active_message_pump.get(None) is self or bool(self.crashes) or not self.is_running
+        self._crashed(error, recover=not fatal)
+        if fatal:
+            super()._handle_exception(error)
+
+    def _crashed(self, error: Exception, *, recover: bool = True) -> None:
+        """Log an unexpected exception and tell; the only place where they end up."""
+        self.crashes.append(error)
+        log = write_crash(self.locations.logs, error, attempt_id=self.attempt_at_risk())
+        kept = self.keep_what_is_open(error, log)
+        text = f"{type(error).__name__}: {str(error)[:500]}\n\nThe details are in {log}.{kept}"
+        if recover:
+            self.call_later(self._recover, text)
+
+    def attempt_at_risk(self) -> str:
+        """Return the id of the attempt that is open; empty where none is."""
+        return ""
+
+    def keep_what_is_open(self, error: Exception, log: Path) -> str:
+        """Bring what is open to safety after an unexpected exception; return a sentence that says so."""
+        return ""
+
+    async def _recover(self, text: str) -> None:
+        """Begin anew with the first screen and tell what happened."""
+        while len(self.screen_stack) > 1:
+            await self.pop_screen()
+        await self.push_screen(self.first_screen(), self.first_screen_left)
+        self.push_screen(MessageDialog("Something unexpected happened", text, hint="This is a bug in gistpoint."))

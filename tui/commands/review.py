@@ -1,0 +1,62 @@
+"""`gistpoint review`: the screen for recorded runs."""
+
+from __future__ import annotations
+
+import argparse
+import getpass
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from gistpoint.core.errors import UserError
+from gistpoint.core.locations import Locations
+from gistpoint.tui.commands.output import interactive
+
+if TYPE_CHECKING:
+    from textual.screen import Screen
+
+
+class NoTerminalError(UserError):
+    """The screen needs a terminal."""
+
+
+def review(options: argparse.Namespace) -> int:
+    """Open the list of runs, or a run where one alone was named."""
+    if not interactive():
+        raise NoTerminalError("The review screen needs a terminal.", hint="gistpoint show RUN prints a run.")
+    from gistpoint.tui.review_app import ReviewApp
+
+    locations = Locations.of_user()
+    reviewer = options.reviewer or getpass.getuser()
+    return ReviewApp(
+        locations, partial(first_screen, options.paths, locations, reviewer, options.blind)
+    ).run_to_exit_code()
+
+
+def first_screen(paths: list[str], locations: Locations, reviewer: str, blind: bool) -> Screen[None]:
+    """Return the screen of a run where a file alone was named, else the list."""
+    from gistpoint.tui.screens.review.settings import ReviewSettings
+
+    settings = ReviewSettings(locations, reviewer, blind)
+    if len(paths) == 1 and _is_one_run(paths[0]):
+        from gistpoint.tui.screens.review.screen import ReviewScreen
+
+        return ReviewScreen(paths[0], settings)
+    from gistpoint.tui.screens.review.runs import RunsScreen
+
+    return RunsScreen(paths, settings)
+
+
+def _is_one_run(name: str) -> bool:
+    """Whether a name is certainly that of one run: a plain JSON or JSON lines file is opened as such at first."""
+    path = Path(name)
+    if "#" in name and not path.exists():
+        return True
+    if path.is_dir():
+        return (path / "journal.jsonl").is_file()
+    try:
+        with path.open("rb") as file:
+            start = file.read(512).lstrip(b"\xef\xbb\xbf \t\r\n")
+    except OSError:
+        return False
+    return start[:1] in (b"{", b"[")

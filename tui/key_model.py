@@ -1,0 +1,55 @@
+"""What a key binding is, and where it works."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+from textual.binding import Binding
+
+
+class Scope(StrEnum):
+    """Where a binding works."""
+
+    APP = "app"
+    HOME = "home"
+    SOLVE = "solve"
+    SUMMARY = "summary"
+    DIALOG = "dialog"
+    CONSOLE = "console"
+    CODE = "code"
+    EDITOR = "editor"
+    RESULTS = "results"
+    RUNS = "runs"
+    REVIEW = "review"
+    COMPARE = "compare"
+    FILES = "files"
+    READING = "reading"
+    """Keys of the views of code and text: bound by the widgets themselves, under the same ids."""
+
+
+@dataclass(frozen=True, slots=True)
+class Key:
+    """One binding. `keys` holds alternatives, comma-separated, as Textual names them."""
+
+    id: str
+    keys: str
+    action: str
+    description: str
+    tooltip: str
+    group: str
+    scope: Scope
+    show: bool = False
+    priority: bool = False
+
+    def binding(self) -> Binding:
+        """Return it as Textual takes it."""
+        return Binding(
+            self.keys,
+            self.action,
+            self.description,
+            show=self.show,
+            priority=self.priority,
+            tooltip=self.tooltip,
+            id=self.id,
+        )

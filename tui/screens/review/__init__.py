@@ -1,0 +1,1 @@
+"""Review: recorded runs, step by step."""

@@ -1,0 +1,169 @@
+"""The widgets of the pages, and how each is filled: in the reader's thread, which hands over what draws."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import TYPE_CHECKING
+
+from textual.widget import Widget
+
+from gistpoint.sessions.runs.document import RunDocument
+
+if TYPE_CHECKING:
+    from gistpoint.sessions.runs.repository import RepositoryState
+    from gistpoint.tui.screens.review.contents import DiffContent
+    from gistpoint.tui.screens.review.reading import ReadingScreen
+
+Fill = Callable[[], None]
+Tell = Callable[[Fill], None]
+"""Hands what draws a page to the screen."""
+
+
+def _diff_view(id: str) -> Widget:
+    from gistpoint.tui.widgets.diff_view import DiffView
+
+    return DiffView(id=id)
+
+
+def _outcome_table() -> Widget:
+    from gistpoint.tui.widgets.outcome_table import OutcomeTable
+
+    return OutcomeTable(id="tests")
+
+
+def _text_view(id: str) -> Widget:
+    from gistpoint.tui.widgets.text_view import TextView
+
+    return TextView(can_interpret=True, id=id)
+
+
+def _hit_list() -> Widget:
+    from gistpoint.tui.screens.review.search_bar import HitList
+
+    return HitList(id="hits")
+
+
+def _files_page() -> Widget:
+    from gistpoint.tui.screens.review.files_page import FilesPage
+
+    return FilesPage(id="files")
+
+
+MAKERS: dict[str, Callable[[], Widget]] = {
+    "diff": lambda: _diff_view("diff"),
+    "so-far": lambda: _diff_view("so-far"),
+    "tests": _outcome_table,
+    "raw": lambda: _text_view("raw"),
+    "run": lambda: _text_view("run"),
+    "hits": _hit_list,
+    "files": _files_page,
+}
+
+
+def _show_diff(screen: ReadingScreen, page: str, content: DiffContent) -> None:
+    from gistpoint.tui.widgets.diff_view import DiffView
+
+    screen.page(DiffView, page).load_diff(content.files)
+    screen.pages.note(content.note)
+
+
+def _fill_diff(screen: ReadingScreen, document: RunDocument, index: int, tell: Tell) -> None:
+    from gistpoint.tui.screens.review.contents import step_diff
+
+    before = document.step(index - 1).diff_so_far if index else ""
+    content = step_diff(document.step(index), before)
+    if content.files or document.step(index).diff is not None:
+        tell(partial(_show_diff, screen, "diff", content))
+        return
+    from gistpoint.tui.screens.review.contents import DiffContent
+    from gistpoint.tui.screens.review.files_page import BADGES
+
+    def then(state: RepositoryState) -> None:
+        files = state.this_step
+        found = DiffContent(files, "  ".join([BADGES[state.badge], *state.problems[-2:]])) if files else content
+        tell(partial(_show_diff, screen, "diff", found))
+
+    screen.history(document).ask(index, then)
+
+
+def _fill_tests(screen: ReadingScreen, document: RunDocument, index: int, tell: Tell) -> None:
+    from gistpoint.tui.screens.review.contents import outcomes
+    from gistpoint.tui.widgets.outcome_table import OutcomeTable
+
+    found = outcomes(document.step(index))
+
+    def fill() -> None:
+        screen.page(OutcomeTable, "tests").show_results(found)
+        note = "As the output names them (derived): only what was printed." if found else "No output names a test."
+        screen.pages.note(note)
+
+    tell(fill)
+
+
+def _fill_raw(screen: ReadingScreen, document: RunDocument, index: int, tell: Tell) -> None:
+    from gistpoint.tui.screens.review.contents import raw_text
+    from gistpoint.tui.widgets.text_view import TextView
+
+    hidden = ("", "Raw records are hidden until your verdict: they may name the model.")
+    text, note = hidden if screen.hides else raw_text(document, index)
+
+    def fill() -> None:
+        screen.page(TextView, "raw").load(text)
+        screen.pages.note(note)
+
+    tell(fill)
+
+
+def _fill_run(screen: ReadingScreen, document: RunDocument, index: int, tell: Tell) -> None:
+    from gistpoint.tui.screens.review.contents import run_text
+    from gistpoint.tui.widgets.text_view import TextView
+
+    text = run_text(document.header, document.name, blind=screen.hides)
+
+    def fill() -> None:
+        screen.page(TextView, "run").load(text)
+        screen.pages.note("")
+
+    tell(fill)
+
+
+def _fill_so_far(screen: ReadingScreen, document: RunDocument, index: int, tell: Tell) -> None:
+    from gistpoint.sessions.runs.repository import Badge
+    from gistpoint.tui.screens.review.contents import DiffContent, parsed
+    from gistpoint.tui.screens.review.files_page import BADGES
+
+    recorded = document.step(index).diff_so_far
+    files = parsed(recorded) if recorded is not None else None
+    if files is not None:
+        tell(partial(_show_diff, screen, "so-far", DiffContent(files, BADGES[Badge.RECORDED])))
+        return
+
+    def then(state: RepositoryState) -> None:
+        note = "  ".join([BADGES[state.badge], *state.problems[-2:]])
+        tell(partial(_show_diff, screen, "so-far", DiffContent(state.diff, note)))
+
+    screen.history(document).ask(index, then)
+
+
+def _fill_files(screen: ReadingScreen, document: RunDocument, index: int, tell: Tell) -> None:
+    from gistpoint.tui.screens.review.files_page import BADGES, FilesPage
+
+    def then(state: RepositoryState) -> None:
+        def fill() -> None:
+            screen.page(FilesPage, "files").show(state)
+            screen.pages.note("  ".join([BADGES[state.badge], *state.problems[-2:]]))
+
+        tell(fill)
+
+    screen.history(document).ask(index, then)
+
+
+FILLERS: dict[str, Callable[[ReadingScreen, RunDocument, int, Tell], None]] = {
+    "diff": _fill_diff,
+    "tests": _fill_tests,
+    "raw": _fill_raw,
+    "run": _fill_run,
+    "so-far": _fill_so_far,
+    "files": _fill_files,
+}

@@ -1,0 +1,141 @@
+"""The strip along the top: what happened when, how long it took, what it cost, what was left of the budgets."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+
+from rich.segment import Segment
+from rich.style import Style as RichStyle
+from textual import events
+from textual.message import Message
+from textual.strip import Strip
+from textual.style import Style
+from textual.widget import Widget
+
+BLOCKS = " ▁▂▃▄▅▆▇█"
+GUTTER = 9
+
+
+class Ruler(Widget):
+    """Draws rows of values along the steps; a click goes to the step under the mouse."""
+
+    DEFAULT_CSS = """
+    Ruler { height: 4; width: 1fr; background: $surface; color: $foreground; }
+    """
+
+    class StepAsked(Message):
+        """A place of the strip was clicked."""
+
+        def __init__(self, index: int) -> None:
+            super().__init__()
+            self.index = index
+
+    def __init__(self, *, id: str) -> None:
+        super().__init__(id=id)
+        self.steps = 0
+        self.cursor = 0
+        self.weights: Sequence[int] = ()
+        """The weightiest mark of each step, 0 for none."""
+        self.glyphs: Sequence[tuple[str, str]] = ()
+        """Glyph and style by weight, from 1."""
+        self.series: Sequence[tuple[str, Sequence[float], str]] = ()
+        """Name, a value per step, and style of each row below the marks."""
+        self._rows: dict[int, list[tuple[str, str]]] = {}
+        self._styles: dict[str, RichStyle] = {}
+
+    def notify_style_update(self) -> None:
+        """Forget what was drawn in other colours."""
+        super().notify_style_update()
+        self._styles.clear()
+
+    def move(self, cursor: int) -> None:
+        """Show another place, redrawn only where its column is another one."""
+        old, self.cursor = self.column_of(self.cursor), cursor
+        if self.column_of(cursor) != old:
+            self.refresh()
+
+    def redraw(self) -> None:
+        """Draw what has changed."""
+        self._rows.clear()
+        self.refresh()
+
+    def on_resize(self) -> None:
+        """Spread the steps over another width."""
+        self._rows.clear()
+
+    @property
+    def columns(self) -> int:
+        """Cells that the steps are spread over."""
+        return max(1, self.size.width - GUTTER)
+
+    def column_of(self, step: int) -> int:
+        """Return the cell (from 0) of a step."""
+        if self.steps <= self.columns:
+            return step * self._stretch()
+        return step * self.columns // self.steps
+
+    def _stretch(self) -> int:
+        return max(1, min(4, self.columns // max(1, self.steps)))
+
+    def step_of(self, column: int) -> int:
+        """Return the first step that a cell stands for."""
+        if self.steps <= self.columns:
+            return min(max(0, self.steps - 1), column // self._stretch())
+        return -(-column * self.steps // self.columns)
+
+    def style(self, text: str) -> RichStyle:
+        """Return a style over the widget's own."""
+        found = self._styles.get(text)
+        if found is None:
+            base = self.visual_style
+            found = self._styles[text] = (base + Style.parse(text) if text else base).rich_style
+        return found
+
+    def render_line(self, y: int) -> Strip:
+        """Draw a row: the marks, then the values."""
+        width = self.size.width
+        if y > len(self.series):
+            return Strip.blank(width, self.style(""))
+        if y not in self._rows:
+            self._rows[y] = self._mark_cells() if y == 0 else self._bars(*self.series[y - 1][1:])
+        name = "marks" if y == 0 else self.series[y - 1][0]
+        here = self.column_of(self.cursor)
+        gutter = Segment(f"{name[: GUTTER - 2]:>{GUTTER - 2}} ", self.style("$foreground 60%"))
+        segments = [gutter, Segment("▏", self.style(""))]
+        for column, (glyph, style) in enumerate(self._rows[y]):
+            if column == here:
+                glyph, style = ("▾" if glyph in " ·" and y == 0 else glyph), f"{style} on $block-cursor-background"
+            segments.append(Segment(glyph, self.style(style.strip())))
+        return Strip(segments).simplify().crop_extend(0, width, self.style(""))
+
+    def _spans(self) -> Iterator[tuple[int, int]]:
+        """Yield first and last step (exclusive) of each cell; beyond the last step none."""
+        for column in range(self.columns):
+            first = self.step_of(column)
+            if self.steps <= self.columns:
+                if column // self._stretch() >= self.steps:
+                    return
+                yield first, first + 1
+            else:
+                yield first, max(first + 1, self.step_of(column + 1))
+
+    def _mark_cells(self) -> list[tuple[str, str]]:
+        cells: list[tuple[str, str]] = []
+        for column, (first, last) in enumerate(self._spans()):
+            weight = max(self.weights[first:last], default=0)
+            starts = self.steps > self.columns or column % self._stretch() == 0
+            cells.append(self.glyphs[weight - 1] if weight and starts else ("·", "$foreground 30%"))
+        return cells
+
+    def _bars(self, values: Sequence[float], style: str) -> list[tuple[str, str]]:
+        top = max(values, default=0.0)
+        if not top > 0:
+            return []
+        cells = (max(values[first:last], default=0.0) for first, last in self._spans())
+        return [(BLOCKS[min(8, math.ceil(value * 8 / top))] if value > 0 else " ", style) for value in cells]
+
+    def on_click(self, event: events.Click) -> None:
+        """Go to the step under the mouse."""
+        if event.x >= GUTTER - 1 and self.steps:
+            self.post_message(self.StepAsked(min(self.steps - 1, self.step_of(event.x - GUTTER + 1))))

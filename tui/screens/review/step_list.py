@@ -1,0 +1,92 @@
+"""The steps of a run, a row each, read when they come into sight."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from typing import ClassVar
+
+from textual.binding import Binding, BindingType
+from textual.message import Message
+
+from gistpoint.sessions.runs.model import StepKind
+from gistpoint.sessions.runs.rendering import GLYPHS
+from gistpoint.tui.screens.review.reader import RowFact
+from gistpoint.tui.widgets.record_list import Piece, RecordList
+
+KIND_STYLES = {
+    StepKind.EDIT: "$text-warning",
+    StepKind.SUBMIT: "bold $text-accent",
+    StepKind.TEST: "$text-secondary",
+    StepKind.EXECUTE: "$text-primary",
+    StepKind.ERROR: "bold $text-error",
+    StepKind.DAMAGED: "bold $text-error",
+    StepKind.VIEW: "$text-success",
+    StepKind.SEARCH: "$text-success",
+    StepKind.SYSTEM: "$foreground 60%",
+    StepKind.STATE: "$foreground 60%",
+}
+
+
+class StepList(RecordList):
+    """The step list; rows that were not read yet are asked for."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("left,h", "move(-1)", "Step before", show=False, id="steps.previous"),
+        Binding("right,l", "move(1)", "Next step", show=False, id="steps.next"),
+    ]
+
+    class RowsWanted(Message):
+        """Rows in sight were not read yet."""
+
+        def __init__(self, rows: range) -> None:
+            super().__init__()
+            self.rows = rows
+
+        def can_replace(self, message: Message) -> bool:
+            """Only what is in sight last matters."""
+            return isinstance(message, StepList.RowsWanted)
+
+    def __init__(self, *, id: str) -> None:
+        super().__init__(id=id)
+        self.facts: Mapping[int, RowFact] = {}
+        self.unseen: Collection[int] | None = None
+        self.seen: Collection[int] = ()
+        self.signs: Mapping[int, str] = {}
+        """What stands behind a step's number: labels and comments as a glyph."""
+        self.badges: Mapping[int, str] = {}
+        self._asked = range(0)
+
+    def row(self, index: int, width: int) -> list[Piece]:
+        """Return seen mark, glyph, number, sign and words of a step."""
+        fact = self.facts.get(index)
+        digits = max(3, len(str(self.count)))
+        seen = " " if index in self.seen else "•"
+        number = f"{index + 1:>{digits}}"
+        sign = self.signs.get(index, " ")
+        if fact is None:
+            self._ask()
+            return [
+                (seen, "$text-primary"),
+                ("   ", ""),
+                (number, "$foreground 60%"),
+                (f" {sign} …", "$foreground 60%"),
+            ]
+        style = "bold $text-error" if fact.error else KIND_STYLES.get(fact.kind, "")
+        return [
+            (seen, "$text-primary"),
+            (f" {GLYPHS[fact.kind.value]} ", style),
+            (number, "$foreground 60%"),
+            (f" {sign} ", "bold $text-accent"),
+            (fact.words, style if fact.error or fact.kind in (StepKind.EDIT, StepKind.SUBMIT) else ""),
+        ]
+
+    def _ask(self) -> None:
+        rows = self.in_sight
+        if rows != self._asked:
+            self._asked = rows
+            self.post_message(self.RowsWanted(rows))
+
+    def rows_read(self) -> None:
+        """Draw again; ask for what is still missing."""
+        self._asked = range(0)
+        self.refresh()
