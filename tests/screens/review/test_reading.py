@@ -102,6 +102,8 @@ async def test_hostile_texts_stand_on_the_screen_as_in_the_file(tmp_path: Path, 
     run = mini_run(tmp_path / "hostile.traj.json", turns, model=corpus[0], task=corpus[1])
     async with reviewing(run, size=(200, 60)) as driver:
         await driver.until_read(0)
+        await driver.press("right_square_bracket")
+        await driver.until_read(1)
         for number, text in enumerate(corpus, 2):
             await driver.press("right_square_bracket")
             await driver.until_read(number)

@@ -137,7 +137,7 @@ class ReadingScreen(Screen[None]):
     def opened(self, message: RunOpened) -> None:
         """Show what the run is."""
         self.header = message.header
-        self.steps.set_count(message.document.step_count)
+        self.steps.set_count(max(self.steps.count, message.document.step_count))
         self.draw()
 
     @on(StepRead)

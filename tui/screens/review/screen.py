@@ -58,13 +58,18 @@ class ReviewScreen(WalkingScreen):
     """A run under review; dismissed when it is left."""
 
     def __init__(
-        self, name: str, settings: ReviewSettings, *, runs: tuple[str, ...] = (), hit: tuple[Hit, Wanted] | None = None
+        self,
+        name: str,
+        settings: ReviewSettings,
+        *,
+        runs: tuple[str, ...] = (),
+        hits: tuple[list[Hit], int, Wanted] | None = None,
     ) -> None:
-        """`runs` are the names of the list it was chosen from; `hit` is to be gone to at once."""
+        """`runs` are the names of the list it was chosen from; `hits` of a search are gone on from, at one of them."""
         super().__init__(name, opener(name), runs)
         self._settings = settings
         self._desk: ReviewDesk | None = None
-        self._first_hit = hit
+        self._first_hits = hits
         self.seen: set[int] = set()
         """The steps that were seen."""
         self.hides = settings.blind
@@ -74,10 +79,12 @@ class ReviewScreen(WalkingScreen):
         """Read what was said about the run before."""
         if self._desk is None:
             self.reader.do_later(self._open_desk)
-        if self._first_hit is not None:
-            (hit, wanted), self._first_hit = self._first_hit, None
-            self.hits, self.hit_count, self._searched = [hit], 1, wanted
-            self.go_to_hit(0)
+        if self._first_hits is not None:
+            (self.hits, at, self._searched), self._first_hits = self._first_hits, None
+            self.hit_count = len(self.hits)
+            self.step_view.walks_hits = True
+            self.steps.set_count(max(self.steps.count, self.hits[at].step + 1))
+            self.go_to_hit(at)
 
     def _open_desk(self) -> None:
         from gistpoint.tui.screens.review.review_desk import ReviewDesk
@@ -300,7 +307,9 @@ class ReviewScreen(WalkingScreen):
 
     def open_hit(self, hit: Hit, wanted: Wanted) -> None:
         """Open the run of a hit at its step."""
-        self.app.push_screen(ReviewScreen(hit.run, self._settings, runs=self.runs, hit=(hit, wanted)))
+        self.app.push_screen(
+            ReviewScreen(hit.run, self._settings, runs=self.runs, hits=(self.hits, self.hit or 0, wanted))
+        )
 
     def action_link(self) -> None:
         """Open the run that this step started, or that the run goes on in."""

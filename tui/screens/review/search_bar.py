@@ -103,9 +103,7 @@ class SearchBar(Horizontal):
         """Go to the hits."""
         event.stop()
         if self._typing is not None:
-            self._typing.stop()
-            self._typing = None
-        self._ask()
+            self._ask()
         self.post_message(self.Left(go=True))
 
     def action_close(self) -> None:
@@ -133,6 +131,9 @@ class SearchBar(Horizontal):
         self._ask()
 
     def _ask(self) -> None:
+        if self._typing is not None:
+            self._typing.stop()
+            self._typing = None
         self.post_message(self.Asked(self.wanted))
 
     def _say(self) -> None:

@@ -29,6 +29,8 @@ class Part:
     offset: int
     length: int
     folded: bool = False
+    skipped: int = 0
+    """Characters of the part that stand in its heading: the tool's name, which searches and ranges count."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,8 +49,8 @@ class StepText:
     def offset_of(self, scope: Scope, number: int, start: int) -> int | None:
         """Return where a character of a part stands in the whole; None where it is folded away."""
         for part in self.parts:
-            if part.scope is scope and part.number == number and start < part.length:
-                return part.offset + start
+            if part.scope is scope and part.number == number and start - part.skipped < part.length:
+                return part.offset + max(0, start - part.skipped)
         return None
 
     def part_at(self, offset: int) -> tuple[Part, int] | None:
@@ -56,7 +58,7 @@ class StepText:
         at = bisect_right([part.offset for part in self.parts], offset) - 1
         if at < 0 or offset > self.parts[at].offset + self.parts[at].length:
             return None
-        return self.parts[at], offset - self.parts[at].offset
+        return self.parts[at], offset - self.parts[at].offset + self.parts[at].skipped
 
 
 def compose(step: Step, whole: Mapping[tuple[Scope, int], str] | None = None, *, hides: bool = False) -> StepText:
@@ -73,7 +75,14 @@ def compose(step: Step, whole: Mapping[tuple[Scope, int], str] | None = None, *,
     builder.part(_said(step), Scope.TEXT, 0, step.text)
     answered: set[int] = set()
     for number, call in enumerate(step.calls):
-        builder.part(f"call  {call.tool}  {call.id}".rstrip(), Scope.CALL, number, call_text(call), always=True)
+        builder.part(
+            f"call  {call.tool}  {call.id}".rstrip(),
+            Scope.CALL,
+            number,
+            call_text(call),
+            always=True,
+            skipped=len(call.tool) + 1,
+        )
         for at, result in enumerate(step.results):
             if call.id and result.call_id == call.id and at not in answered:
                 answered.add(at)
@@ -163,7 +172,7 @@ class _Builder:
         self._headings.add(self._line)
         self._add(" ".join(text.split("\n")) + "\n")
 
-    def part(self, title: str, scope: Scope, number: int, text: str, *, always: bool = False) -> None:
+    def part(self, title: str, scope: Scope, number: int, text: str, *, always: bool = False, skipped: int = 0) -> None:
         """Add a part below its heading; an empty one only where `always`."""
         if not text and not always:
             return
@@ -173,7 +182,7 @@ class _Builder:
         kept = shown if whole is not None else _kept(shown)
         folded = len(kept) < len(shown) or (whole is None and isinstance(text, CutText))
         self.heading(f"── {title}" + ("" if text else "  (nothing)"))
-        self._parts.append(Part(scope, number, self._offset, len(kept), folded))
+        self._parts.append(Part(scope, number, self._offset, len(kept), folded, skipped))
         if kept:
             self._add(kept + "\n")
         if folded:

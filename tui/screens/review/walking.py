@@ -38,6 +38,7 @@ class WalkingScreen(ReadingScreen):
         self.hit_count = 0
         self._searched: Wanted | None = None
         self._hit_to_show: Hit | None = None
+        self._goes_to_first = False
         self.player = Player(self, self._seconds, self._play_on)
         self.following = False
         self._to_end = False
@@ -202,6 +203,9 @@ class WalkingScreen(ReadingScreen):
         self.hit_count = message.count
         self.step_view.walks_hits = bool(self.hits)
         self._show_hits()
+        if self._goes_to_first and self.hits:
+            self._goes_to_first = False
+            self._go_to_nearest()
         more = "" if message.finished else " so far"
         place = f"{(self.hit or 0) + 1:,} of " if self.hit is not None else ""
         self.say(f"{place}{self.hit_count:,} found{more}; n and N go through them, F8 lists them")
@@ -218,10 +222,14 @@ class WalkingScreen(ReadingScreen):
         """Give the keys back; go to the nearest hit where that was asked."""
         self.bar.display = False
         self.set_focus(self.steps)
+        self._goes_to_first = message.go and not self.hits
         if message.go and self.hits:
-            here = self.steps.cursor
-            at = next((n for n, hit in enumerate(self.hits) if hit.run == self.run_name and hit.step >= here), 0)
-            self.go_to_hit(at)
+            self._go_to_nearest()
+
+    def _go_to_nearest(self) -> None:
+        here = self.steps.cursor
+        at = next((n for n, hit in enumerate(self.hits) if hit.run == self.run_name and hit.step >= here), 0)
+        self.go_to_hit(at)
 
     def _show_hits(self) -> None:
         widget = self.pages.made.get("hits")
