@@ -6,13 +6,14 @@ Subclasses say what stands in the gutter and how a line is styled. Moving the cu
 from __future__ import annotations
 
 from itertools import groupby
+from typing import cast
 
 from rich.segment import Segment
 from rich.style import Style as RichStyle
 from textual.cache import LRUCache
 from textual.geometry import Size
 from textual.message import Message
-from textual.reactive import reactive, var
+from textual.reactive import Reactive, reactive, var
 from textual.scroll_view import ScrollView
 from textual.selection import Selection
 from textual.strip import Strip
@@ -136,7 +137,7 @@ class RowView(ScrollView, can_focus=True):
             self.virtual_size = size
         elif size != self.virtual_size:
             # As the reactive would, but the screen is laid out anew only where a scroll bar comes or goes.
-            self.set_reactive(RowView.virtual_size, size)
+            self.set_reactive(cast("Reactive[Size]", RowView.virtual_size), size)
             self._scroll_update(size)
 
     def redraw(self) -> None:

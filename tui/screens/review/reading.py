@@ -276,11 +276,13 @@ class ReadingScreen(Screen[None]):
             return
         index = step.index
 
+        screen: ReadingScreen = self
+
         def tell(fill: Callable[[], None]) -> None:
             self.post_message(PageReady(page, index, fill))
 
         def job() -> None:
-            filler(self, document, index, tell)
+            filler(screen, document, index, tell)
 
         self.reader.do(job)
 
