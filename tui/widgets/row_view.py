@@ -6,7 +6,6 @@ Subclasses say what stands in the gutter and how a line is styled. Moving the cu
 from __future__ import annotations
 
 from itertools import groupby
-from typing import cast
 
 from rich.segment import Segment
 from rich.style import Style as RichStyle
@@ -19,6 +18,7 @@ from textual.selection import Selection
 from textual.strip import Strip
 from textual.style import Style
 from textual.timer import Timer
+from textual.widget import Widget
 
 from gistpoint.tui.widgets.plain import plain_line
 from gistpoint.tui.widgets.text_lines import Rows, TextLines, drawn
@@ -28,6 +28,8 @@ Span = tuple[int, int, RichStyle]
 
 _QUIET_SECONDS = 0.4
 """A comfort is told when it has not been used for so long: one scroll is one, however many rows."""
+
+_VIRTUAL_SIZE: Reactive[Size] = vars(Widget)["virtual_size"]
 
 
 class RowView(ScrollView, can_focus=True):
@@ -137,7 +139,7 @@ class RowView(ScrollView, can_focus=True):
             self.virtual_size = size
         elif size != self.virtual_size:
             # As the reactive would, but the screen is laid out anew only where a scroll bar comes or goes.
-            self.set_reactive(cast("Reactive[Size]", RowView.virtual_size), size)
+            self.set_reactive(_VIRTUAL_SIZE, size)
             self._scroll_update(size)
 
     def redraw(self) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol, TypeVar
 
 from textual.widget import Widget
 
@@ -13,11 +13,30 @@ from gistpoint.sessions.runs.document import RunDocument
 if TYPE_CHECKING:
     from gistpoint.sessions.runs.repository import RepositoryState
     from gistpoint.tui.screens.review.contents import DiffContent
-    from gistpoint.tui.screens.review.reading import ReadingScreen
+    from gistpoint.tui.screens.review.history import HistoryReader
 
+Made = TypeVar("Made", bound=Widget)
 Fill = Callable[[], None]
 Tell = Callable[[Fill], None]
 """Hands what draws a page to the screen."""
+
+
+class PagedScreen(Protocol):
+    """What filling a page needs of its screen."""
+
+    hides: bool
+
+    def note(self, text: str) -> None:
+        """Say something above the page."""
+        ...
+
+    def page(self, kind: type[Made], name: str) -> Made:
+        """Return the widget of a page that was made."""
+        ...
+
+    def history(self, document: RunDocument) -> HistoryReader:
+        """Return what follows the repository through the run."""
+        ...
 
 
 def _diff_view(id: str) -> Widget:
@@ -61,14 +80,14 @@ MAKERS: dict[str, Callable[[], Widget]] = {
 }
 
 
-def _show_diff(screen: ReadingScreen, page: str, content: DiffContent) -> None:
+def _show_diff(screen: PagedScreen, page: str, content: DiffContent) -> None:
     from gistpoint.tui.widgets.diff_view import DiffView
 
     screen.page(DiffView, page).load_diff(content.files)
-    screen.pages.note(content.note)
+    screen.note(content.note)
 
 
-def _fill_diff(screen: ReadingScreen, document: RunDocument, index: int, tell: Tell) -> None:
+def _fill_diff(screen: PagedScreen, document: RunDocument, index: int, tell: Tell) -> None:
     from gistpoint.tui.screens.review.contents import step_diff
 
     before = document.step(index - 1).diff_so_far if index else ""
@@ -87,7 +106,7 @@ def _fill_diff(screen: ReadingScreen, document: RunDocument, index: int, tell: T
     screen.history(document).ask(index, then)
 
 
-def _fill_tests(screen: ReadingScreen, document: RunDocument, index: int, tell: Tell) -> None:
+def _fill_tests(screen: PagedScreen, document: RunDocument, index: int, tell: Tell) -> None:
     from gistpoint.tui.screens.review.contents import outcomes
     from gistpoint.tui.widgets.outcome_table import OutcomeTable
 
@@ -96,12 +115,12 @@ def _fill_tests(screen: ReadingScreen, document: RunDocument, index: int, tell: 
     def fill() -> None:
         screen.page(OutcomeTable, "tests").show_results(found)
         note = "As the output names them (derived): only what was printed." if found else "No output names a test."
-        screen.pages.note(note)
+        screen.note(note)
 
     tell(fill)
 
 
-def _fill_raw(screen: ReadingScreen, document: RunDocument, index: int, tell: Tell) -> None:
+def _fill_raw(screen: PagedScreen, document: RunDocument, index: int, tell: Tell) -> None:
     from gistpoint.tui.screens.review.contents import raw_text
     from gistpoint.tui.widgets.text_view import TextView
 
@@ -110,12 +129,12 @@ def _fill_raw(screen: ReadingScreen, document: RunDocument, index: int, tell: Te
 
     def fill() -> None:
         screen.page(TextView, "raw").load(text)
-        screen.pages.note(note)
+        screen.note(note)
 
     tell(fill)
 
 
-def _fill_run(screen: ReadingScreen, document: RunDocument, index: int, tell: Tell) -> None:
+def _fill_run(screen: PagedScreen, document: RunDocument, index: int, tell: Tell) -> None:
     from gistpoint.tui.screens.review.contents import run_text
     from gistpoint.tui.widgets.text_view import TextView
 
@@ -123,12 +142,12 @@ def _fill_run(screen: ReadingScreen, document: RunDocument, index: int, tell: Te
 
     def fill() -> None:
         screen.page(TextView, "run").load(text)
-        screen.pages.note("")
+        screen.note("")
 
     tell(fill)
 
 
-def _fill_so_far(screen: ReadingScreen, document: RunDocument, index: int, tell: Tell) -> None:
+def _fill_so_far(screen: PagedScreen, document: RunDocument, index: int, tell: Tell) -> None:
     from gistpoint.sessions.runs.repository import Badge
     from gistpoint.tui.screens.review.contents import DiffContent, parsed
     from gistpoint.tui.screens.review.files_page import BADGES
@@ -146,20 +165,20 @@ def _fill_so_far(screen: ReadingScreen, document: RunDocument, index: int, tell:
     screen.history(document).ask(index, then)
 
 
-def _fill_files(screen: ReadingScreen, document: RunDocument, index: int, tell: Tell) -> None:
+def _fill_files(screen: PagedScreen, document: RunDocument, index: int, tell: Tell) -> None:
     from gistpoint.tui.screens.review.files_page import BADGES, FilesPage
 
     def then(state: RepositoryState) -> None:
         def fill() -> None:
             screen.page(FilesPage, "files").show(state)
-            screen.pages.note("  ".join([BADGES[state.badge], *state.problems[-2:]]))
+            screen.note("  ".join([BADGES[state.badge], *state.problems[-2:]]))
 
         tell(fill)
 
     screen.history(document).ask(index, then)
 
 
-FILLERS: dict[str, Callable[[ReadingScreen, RunDocument, int, Tell], None]] = {
+FILLERS: dict[str, Callable[[PagedScreen, RunDocument, int, Tell], None]] = {
     "diff": _fill_diff,
     "tests": _fill_tests,
     "raw": _fill_raw,

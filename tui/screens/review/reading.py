@@ -43,6 +43,7 @@ from gistpoint.tui.widgets.record_list import RecordList
 if TYPE_CHECKING:
     from gistpoint.tui.screens.review.history import HistoryReader
     from gistpoint.tui.screens.review.known_task import KnownTask
+    from gistpoint.tui.screens.review.page_widgets import PagedScreen
 
 Made = TypeVar("Made", bound=Widget)
 
@@ -276,7 +277,7 @@ class ReadingScreen(Screen[None]):
             return
         index = step.index
 
-        screen: ReadingScreen = self
+        screen: PagedScreen = self
 
         def tell(fill: Callable[[], None]) -> None:
             self.post_message(PageReady(page, index, fill))
@@ -305,6 +306,10 @@ class ReadingScreen(Screen[None]):
         from gistpoint.tui.screens.review.known_task import KnownTask
 
         return KnownTask()
+
+    def note(self, text: str) -> None:
+        """Say something above the page."""
+        self.pages.note(text)
 
     def page(self, kind: type[Made], name: str) -> Made:
         """Return the widget of a page that was made."""
