@@ -11,7 +11,6 @@ if TYPE_CHECKING:
 
     from gistpoint.core.attempts.events import Event
     from gistpoint.core.cancel import CancelToken
-    from gistpoint.core.gist.runs import CommandRun, TestsRun
     from gistpoint.core.outcomes import BackendRecord, SuiteReport, TestResult
     from gistpoint.core.trees import SourceTree
 
@@ -143,89 +142,4 @@ class EnvironmentResolver(Protocol):
         pytest_args: tuple[str, ...],
     ) -> EnvironmentPins:
         """Pin everything by version and hash. Raises `EnvironmentBuildError` naming the requirement."""
-        ...
-
-
-@dataclass(frozen=True, slots=True)
-class OriginalRun:
-    """A run of an entrypoint on the codebase that it belongs to."""
-
-    run: TestsRun | CommandRun
-    trace: Mapping[str, Any] | None = None
-    """As `core.gist.reference.trace.read_trace` reads it; None where none was asked for, or none could be had."""
-    places: Mapping[str, str] = field(default_factory=dict)
-    """Paths of this run that its output may hold, and what stands for each."""
-    seconds: float = 0.0
-
-
-@dataclass(frozen=True, slots=True)
-class GistTrial:
-    """A run of an entrypoint on a gist, alone in an empty folder."""
-
-    run: TestsRun | CommandRun
-    executed: frozenset[int] = frozenset()
-    """Physical lines of the gist's text that ran, 1-based; empty where they were not measured."""
-    places: Mapping[str, str] = field(default_factory=dict)
-    seconds: float = 0.0
-
-
-@dataclass(frozen=True, slots=True)
-class CommandOutput:
-    """What a shell command printed, standard output and error as they came, and how it ended."""
-
-    text: str
-    exit_status: int = 0
-    seconds: float = 0.0
-
-
-class EntrypointRunner(Protocol):
-    """Runs commands on a codebase or on a gist where foreign code may run, each time in a fresh sandbox."""
-
-    @property
-    def backend(self) -> BackendRecord:
-        """The isolation it has."""
-        ...
-
-    def run_original(
-        self,
-        tree: SourceTree,
-        environment: EnvironmentPins,
-        entrypoint: str,
-        *,
-        trace: bool = False,
-        timeout_s: float = 60.0,
-        cancel: CancelToken | None = None,
-    ) -> OriginalRun:
-        """Run `entrypoint` on the codebase. Raises `InfrastructureError` or `CancelledError`, nothing else."""
-        ...
-
-    def run_gist(
-        self,
-        text: str,
-        environment: EnvironmentPins,
-        entrypoint: str,
-        *,
-        owned: tuple[str, ...],
-        measure_lines: bool = False,
-        timeout_s: float = 60.0,
-        cancel: CancelToken | None = None,
-    ) -> GistTrial:
-        """Run `entrypoint` on the gist, where `owned` can't be imported. Raises as `run_original` does."""
-        ...
-
-    def run_command(
-        self,
-        tree: SourceTree | None,
-        files: Mapping[str, str],
-        command: str,
-        environment: EnvironmentPins,
-        *,
-        execution: bool,
-        timeout_s: float = 60.0,
-        cancel: CancelToken | None = None,
-    ) -> CommandOutput:
-        """Run a shell command in a copy of `tree` with `files` put on top; what it changes is not kept.
-
-        Without `execution` there is no interpreter and no pytest on it; what is refused is answered with the reason.
-        """
         ...

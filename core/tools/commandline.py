@@ -8,7 +8,6 @@ from collections.abc import Mapping
 from gistpoint.core.tools.declaration import Kind, RefusalError, Tool
 from gistpoint.core.tools.registry import ALL
 
-
 CODE = frozenset(a.name for tool in ALL for a in tool.arguments if a.kind is Kind.CODE)
 
 

@@ -14,8 +14,8 @@ from gistpoint.core.tools.list_directory import LIST_DIRECTORY
 from gistpoint.core.tools.list_file_functions import LIST_FILE_FUNCTIONS
 from gistpoint.core.tools.read_file import READ_FILE
 from gistpoint.core.tools.read_function import READ_FUNCTION
-from gistpoint.core.tools.repo_graph import REPO_GRAPH
 from gistpoint.core.tools.replacement import REPLACE_FUNCTION, SUBMIT_ATTEMPT
+from gistpoint.core.tools.repo_graph import REPO_GRAPH
 from gistpoint.core.tools.running import BASH, EDIT_AND_EXECUTE
 from gistpoint.core.tools.scoring import SCORE_GIST, SUBMIT_GIST
 from gistpoint.core.tools.search_code import SEARCH_CODE
