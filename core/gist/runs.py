@@ -120,7 +120,8 @@ class GistTrial:
 @dataclass(frozen=True, slots=True)
 class CommandOutput:
     """What a shell command of a solver printed, standard output and error as they came; `refused` is why it did not
-    run at all."""
+    run at all.
+    """
 
     text: str
     exit_status: int | None
