@@ -39,7 +39,9 @@ class Isolation:
     network: tuple[str, ...] = ()
     """Addresses outside of the machine that were asked for; none was reached."""
     own_modules: tuple[str, ...] = ()
-    """Modules that were loaded from files which the run itself had written."""
+    """Files that the run itself had written, and executed."""
+    made_functions: tuple[str, ...] = ()
+    """Names of functions in code that was executed from a string."""
 
     @property
     def clean(self) -> bool:
@@ -120,7 +122,8 @@ class GistTrial:
 @dataclass(frozen=True, slots=True)
 class CommandOutput:
     """What a shell command of a solver printed, standard output and error as they came; `refused` is why it did not
-    run at all."""
+    run at all.
+    """
 
     text: str
     exit_status: int | None
