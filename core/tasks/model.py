@@ -9,7 +9,9 @@ from pathlib import Path
 from typing import Any
 
 from gistpoint.core.attempts.budgets import Budgets
+from gistpoint.core.errors import TaskError
 from gistpoint.core.ports import EnvironmentPins, Source
+from gistpoint.core.tasks.gists import GistAnswer, GistSettings
 
 FORMAT = "gistpoint.task"
 VERSION = 1
@@ -87,6 +89,8 @@ class Brief:
     docstring: str = ""
     targets: int = 0
     """How many functions are corrupted, where the task tells it; else 0."""
+    test: str = ""
+    """The original test, in gist mode, where the task gives it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,11 +108,21 @@ class Task:
     limits: Limits = field(default_factory=Limits)
     rules: Rules = field(default_factory=Rules)
     entrypoint: str = ""
+    """The command of a gist task, as the brief tells it."""
+    gist: GistSettings | None = None
+    """In gist mode, and only there."""
     demo: bool = False
     """A task on the library that ships with gistpoint: nothing in it is foreign code."""
     several: bool = False
     """Whether the wording of the brief is the plural one."""
     folder: Path = Path()
+
+    @property
+    def gist_settings(self) -> GistSettings:
+        """The settings of a gist task. Raises `TaskError` for a repair."""
+        if self.gist is None:
+            raise TaskError(f"The task {self.short_id} is no gist.")
+        return self.gist
 
     @property
     def short_id(self) -> str:
@@ -167,6 +181,15 @@ class Answer:
     baselines: tuple[Baseline, ...]
     metrics: Mapping[str, Any] = field(default_factory=dict)
     provenance: Mapping[str, Any] = field(default_factory=dict)
+    gist: GistAnswer | None = None
+    """In gist mode, and only there."""
+
+    @property
+    def gist_answer(self) -> GistAnswer:
+        """The answer of a gist task. Raises `TaskError` for a repair's."""
+        if self.gist is None:
+            raise TaskError("The answer is that of a repair, not of a gist.")
+        return self.gist
 
     def baseline_for(self, backend: str) -> Baseline:
         """Return the baseline recorded with `backend`, else the first."""
