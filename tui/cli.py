@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from gistpoint import __version__
-from gistpoint.core.errors import CancelledError, UserError
+from gistpoint.core.errors import CancelledError, NegativeVerdictError, UserError
 
 if TYPE_CHECKING:
     from gistpoint.core.attempts.identity import Role
@@ -46,13 +46,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _told(error: UserError) -> int:
-    from gistpoint.core.generation.intake import NoTaskError
     from gistpoint.core.text import visible
 
     print(f"gistpoint: {visible(error.message)}", file=sys.stderr)
     if error.hint:
         print(visible(error.hint), file=sys.stderr)
-    return NEGATIVE if isinstance(error, NoTaskError) else MISTAKE
+    return NEGATIVE if isinstance(error, NegativeVerdictError) else MISTAKE
 
 
 def build_services(options: argparse.Namespace, *, role: Role | None = None) -> Services:

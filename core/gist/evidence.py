@@ -61,9 +61,7 @@ def _place(origin: Sequence[int | None] | None, line: int) -> int | None:
     return origin[line - 1] if line <= len(origin) else None
 
 
-def _origin(
-    gist: str, score: GistScore, test: GistTest | None, owned: Collection[str]
-) -> Sequence[int | None] | None:
+def _origin(gist: str, score: GistScore, test: GistTest | None, owned: Collection[str]) -> Sequence[int | None] | None:
     """Return the origin of each scored line; None where the gist itself was scored."""
     unchanged = (ErrorCategory.FILE_CREATION, ErrorCategory.MISSING_TEST)
     if test is None or (score.error is not None and score.error.category in unchanged):
