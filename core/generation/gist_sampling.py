@@ -13,6 +13,8 @@ from gistpoint.core.gist.reference.trace import Difficulty, difficulty, read_tra
 
 TRACED = 3
 """Candidates that are traced for each entrypoint wanted."""
+_TRIED = 4
+"""Tests tried for each of those, as many may fail."""
 _SUITE_TIMEOUT_S = 120.0
 
 
@@ -47,16 +49,20 @@ def candidates(examination: Examination, count: int, seed: int) -> Iterator[Cand
     everything = entrypoints_of(examination)
     random.Random(seed).shuffle(everything)
     traced: list[Candidate] = []
+    refusal: NoGistError | None = None
     sources = {path: data.decode("utf-8", "replace") for path, data in examination.repository.tree.read_all(".py")}
-    for entrypoint in everything:
+    for entrypoint in everything[: _TRIED * TRACED * count]:
         if len(traced) == TRACED * count:
             break
         try:
             read = read_trace(examination.trace(entrypoint))
-        except NoGistError:
+        except NoGistError as error:
+            refusal = error
             continue
         tests = {path for path in read.files if is_test_path(path)} | {entrypoint.target}
         traced.append(Candidate(entrypoint, difficulty(read, sources, tests=tests)))
+    if not traced and refusal is not None:
+        raise refusal
     yield from by_rank(traced, count)
 
 
