@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from gistpoint.core.attempts.budgets import Remaining
-from gistpoint.core.attempts.gist_judging import GistJudgement
+from gistpoint.core.attempts.gist_judging import GistVerdict
 from gistpoint.core.gist.score import Flags, GistScore
 from gistpoint.core.outcomes import RunStatus
 from gistpoint.core.text import bounded
@@ -17,13 +17,13 @@ _FLAGS = {
 }
 
 
-def gist_text(judgement: GistJudgement) -> str:
+def score_text(verdict: GistVerdict) -> str:
     """Return the score of a gist in words, or why there is none."""
-    if judgement.score is None:
-        cost = "" if judgement.counts else " It costs nothing."
-        word = "was cancelled" if judgement.status is RunStatus.CANCELLED else "failed for no fault of the gist"
-        return f"The scoring {word}. {judgement.reason}".rstrip() + cost
-    return "\n".join(_lines(judgement.score))
+    if verdict.score is None:
+        cost = "" if verdict.counts else " It costs nothing."
+        word = "was cancelled" if verdict.status is RunStatus.CANCELLED else "failed for no fault of the gist"
+        return f"The scoring {word}. {verdict.reason}".rstrip() + cost
+    return "\n".join(_lines(verdict.score))
 
 
 def _lines(score: GistScore) -> list[str]:

@@ -9,20 +9,20 @@ from typing import Any, Protocol
 from gistpoint.core.attempts.judging import FREE
 from gistpoint.core.cancel import CancelToken
 from gistpoint.core.errors import CancelledError, InfrastructureError
+from gistpoint.core.gist.answer import GistAnswer
 from gistpoint.core.gist.evidence import LineEvidence, evidence_rows, line_evidence
-from gistpoint.core.gist.failures import ErrorKind
+from gistpoint.core.gist.judging import GistJudgement, GistProgress
 from gistpoint.core.gist.record import score_record
 from gistpoint.core.gist.score import GistScore
 from gistpoint.core.outcomes import BackendRecord, RunStatus
 from gistpoint.core.ports import EntrypointRunner, RunProgress
-from gistpoint.core.tasks.model import Answer, Task
+from gistpoint.core.tasks.model import Task
 
 OnProgress = Callable[[RunProgress], None]
-_STATUS = {ErrorKind.TIMEOUT: RunStatus.TIMED_OUT, ErrorKind.CRASH: RunStatus.CRASHED}
 
 
 class ScoresGists(Protocol):
-    """Runs gists of one task and scores them; everything that is compared with lies in the answer."""
+    """Runs gists of one task and scores them (`core.gist.judging.GistJudge`)."""
 
     @property
     def task(self) -> Task:
@@ -30,8 +30,8 @@ class ScoresGists(Protocol):
         ...
 
     @property
-    def answer(self) -> Answer:
-        """Its answer."""
+    def answer(self) -> GistAnswer:
+        """What gists are compared with."""
         ...
 
     @property
@@ -40,22 +40,31 @@ class ScoresGists(Protocol):
         ...
 
     def judge(
-        self, gist: str, *, on_progress: OnProgress | None = None, cancel: CancelToken | None = None
-    ) -> GistScore:
-        """Score a gist. Raises `InfrastructureError` where the harness failed, `CancelledError` when cancelled."""
+        self,
+        gist: str,
+        *,
+        on_progress: Callable[[GistProgress], None] | None = None,
+        cancel: CancelToken | None = None,
+        thorough: bool = True,
+    ) -> GistJudgement:
+        """Score a gist, in one run alone where it need not be `thorough`.
+
+        Raises `InfrastructureError` where the harness failed, `CancelledError` when cancelled.
+        """
         ...
 
 
 @dataclass(frozen=True, slots=True)
-class GistJudgement:
+class GistVerdict:
     """The score of a text, or why there is none."""
 
     text: str
-    score: GistScore | None
     status: RunStatus
+    score: GistScore | None = None
     reason: str = ""
     lines: tuple[LineEvidence, ...] = ()
     """The evidence, line by line of `text`."""
+    seconds: float = 0.0
 
     @property
     def counts(self) -> bool:
@@ -69,36 +78,44 @@ class GistJudgement:
 
 
 def judged(
-    judge: ScoresGists, gist: str, on_progress: OnProgress | None = None, cancel: CancelToken | None = None
-) -> GistJudgement:
-    """Score a gist; what keeps it from being scored is told in the judgement. Progress names no test's outcome."""
-    quiet = None if on_progress is None else _without_outcomes(on_progress)
+    judge: ScoresGists,
+    gist: str,
+    *,
+    thorough: bool,
+    on_progress: OnProgress | None = None,
+    cancel: CancelToken | None = None,
+) -> GistVerdict:
+    """Score a gist; what keeps it from being scored is told in the verdict. Progress tells no test's outcome."""
+
+    def report(progress: GistProgress) -> None:
+        if on_progress is not None:
+            on_progress(RunProgress(progress.step, progress.done, progress.total))
+
     try:
-        score = judge.judge(gist, on_progress=quiet, cancel=cancel)
+        found = judge.judge(gist, on_progress=report, cancel=cancel, thorough=thorough)
     except InfrastructureError as error:
-        return GistJudgement(gist, None, RunStatus.INFRASTRUCTURE, str(error))
+        return GistVerdict(gist, RunStatus.INFRASTRUCTURE, reason=str(error))
     except CancelledError as error:
-        return GistJudgement(gist, None, RunStatus.CANCELLED, str(error))
-    answer, owned = judge.answer.gist_answer, judge.task.gist_settings.owned
-    status = _STATUS.get(score.error.kind, RunStatus.FINISHED) if score.error else RunStatus.FINISHED
-    return GistJudgement(gist, score, status, lines=line_evidence(gist, score, answer.test, owned))
+        return GistVerdict(gist, RunStatus.CANCELLED, reason=str(error))
+    lines = line_evidence(found.score, found.spliced)
+    if found.trial is None:
+        return GistVerdict(gist, RunStatus.FINISHED, found.score, lines=lines)
+    trial = found.trial
+    return GistVerdict(gist, trial.run.status, found.score, trial.reason, lines, trial.seconds)
 
 
-def _without_outcomes(on_progress: OnProgress) -> OnProgress:
-    return lambda progress: on_progress(RunProgress(progress.phase, progress.done, progress.total))
-
-
-def gist_run_data(call_id: str, judgement: GistJudgement, backend: BackendRecord) -> dict[str, Any]:
+def gist_run_data(call_id: str, verdict: GistVerdict, backend: BackendRecord) -> dict[str, Any]:
     """Return the data of the `test_run` event of a hand-in."""
-    fidelity = judgement.score.fidelity if judgement.score else None
+    fidelity = verdict.score.fidelity if verdict.score else None
     different = {one.test for one in fidelity.differences if one.test} if fidelity else set()
     return {
         "call_id": call_id,
-        "status": judgement.status.value,
-        "reason": judgement.reason,
-        "counts": judgement.counts,
+        "status": verdict.status.value,
+        "reason": verdict.reason,
+        "counts": verdict.counts,
         "passed": fidelity.passed if fidelity else 0,
         "failing": sorted(different),
+        "seconds": round(verdict.seconds, 3),
         "backend": {
             "name": backend.name,
             "version": backend.version,
@@ -108,13 +125,13 @@ def gist_run_data(call_id: str, judgement: GistJudgement, backend: BackendRecord
     }
 
 
-def gist_score_data(call_id: str, judgement: GistJudgement, *, trial: bool) -> dict[str, Any]:
+def gist_score_data(call_id: str, verdict: GistVerdict, *, trial: bool) -> dict[str, Any]:
     """Return the data of a `score` event; `trial` marks one that was asked for before the hand-in."""
-    score = judgement.score
+    score = verdict.score
     data: dict[str, Any] = {
         "call_id": call_id,
-        "score": float(judgement.solved),
-        "solved": judgement.solved,
-        "gist": {**score_record(score), "lines": evidence_rows(judgement.lines)} if score else {},
+        "score": float(verdict.solved),
+        "solved": verdict.solved,
+        "gist": {**score_record(score), "lines": evidence_rows(verdict.lines)} if score else {},
     }
-    return {**data, "trial": True, "text": judgement.text} if trial else data
+    return {**data, "trial": True, "text": verdict.text} if trial else data

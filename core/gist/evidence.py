@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from gistpoint.core.errors import TaskError
 from gistpoint.core.gist.existence import ExistenceReason, LineExistence, OriginalLine
-from gistpoint.core.gist.failures import ErrorCategory
-from gistpoint.core.gist.score import GistScore, GistTest
-from gistpoint.core.gist.splicing import splice_test
+from gistpoint.core.gist.score import GistScore
+from gistpoint.core.gist.splicing import SplicedGist
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,13 +30,14 @@ class LineEvidence:
         return self.existence in (ExistenceReason.IN_BLOCK, ExistenceReason.IN_TOP_LEVEL)
 
 
-def line_evidence(
-    gist: str, score: GistScore, test: GistTest | None, owned: Collection[str]
-) -> tuple[LineEvidence, ...]:
-    """Return the evidence of a score for the lines of `gist`, in their order; none for a gist that does not parse."""
+def line_evidence(score: GistScore, spliced: SplicedGist | None) -> tuple[LineEvidence, ...]:
+    """Return the evidence of a score for the lines of the gist, in their order; none for one that does not parse.
+
+    `spliced` is the text that was scored, where it is not the gist itself.
+    """
     if score.existence is None:
         return ()
-    origin = _origin(gist, score, test, owned)
+    origin = spliced.origin if spliced is not None else None
     ran: dict[tuple[int, int], bool] = {}
     if score.execution is not None:
         ran = {(one.line.first, one.line.last): one.ran for one in score.execution.lines if one.counts}
@@ -59,17 +58,6 @@ def _place(origin: Sequence[int | None] | None, line: int) -> int | None:
     if origin is None:
         return line
     return origin[line - 1] if line <= len(origin) else None
-
-
-def _origin(gist: str, score: GistScore, test: GistTest | None, owned: Collection[str]) -> Sequence[int | None] | None:
-    """Return the origin of each scored line; None where the gist itself was scored."""
-    unchanged = (ErrorCategory.FILE_CREATION, ErrorCategory.MISSING_TEST)
-    if test is None or (score.error is not None and score.error.category in unchanged):
-        return None
-    try:
-        return splice_test(gist, test.source, test.qualname, owned).origin
-    except (SyntaxError, ValueError, TaskError):
-        return None
 
 
 def evidence_rows(lines: Iterable[LineEvidence]) -> list[list[Any]]:

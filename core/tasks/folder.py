@@ -16,11 +16,11 @@ from typing import Any
 
 from gistpoint.core.attempts.budgets import Budgets
 from gistpoint.core.errors import TaskError
+from gistpoint.core.gist.answer import GistAnswer
 from gistpoint.core.gist.runs import TestsRun
 from gistpoint.core.ports import EnvironmentPins, Source
 from gistpoint.core.tasks.fields import Fields
 from gistpoint.core.tasks.gist_documents import gist_answer_document, read_gist_answer, read_settings, settings_table
-from gistpoint.core.tasks.gists import GistAnswer
 from gistpoint.core.tasks.identity import hash_of_ids, task_id
 from gistpoint.core.tasks.model import (
     CANARY,

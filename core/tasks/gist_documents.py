@@ -7,19 +7,13 @@ from dataclasses import asdict
 from typing import Any
 
 from gistpoint.core.errors import TaskError
+from gistpoint.core.gist.answer import GistAnswer, ReferenceGist
 from gistpoint.core.gist.reference.trace import Difficulty, read_trace
 from gistpoint.core.gist.runs import CommandRun, Raised, TestRun, TestsRun
 from gistpoint.core.gist.score import GistTest
 from gistpoint.core.outcomes import Outcome, RunStatus
 from gistpoint.core.tasks.fields import Fields
-from gistpoint.core.tasks.gists import (
-    OPTIONAL_TOOLS,
-    STRATEGIES,
-    UNLIMITED,
-    GistAnswer,
-    GistSettings,
-    ReferenceGist,
-)
+from gistpoint.core.tasks.gists import OPTIONAL_TOOLS, STRATEGIES, UNLIMITED, GistSettings
 
 
 def read_settings(fields: Fields) -> GistSettings:
@@ -59,15 +53,17 @@ def read_gist_answer(fields: Fields) -> GistAnswer:
     except (TaskError, KeyError, TypeError, ValueError, AttributeError) as error:
         raise TaskError(f"{fields.file}: the key {fields.name('trace')!r} holds no trace ({error}).") from error
     return GistAnswer(
-        test=GistTest(test.get("qualname", str), test.get("source", str)) if test.get("qualname", str) else None,
         originals=originals,
-        difficulty=_difficulty(fields.table("difficulty")),
+        owned=fields.strings("owned"),
+        modules=fields.strings("modules"),
         trace=trace,
-        test_path=test.get("path", str),
-        places=tuple({key: place.get(key, str) for key in place.values} for place in fields.tables("places")),
+        difficulty=_difficulty(fields.table("difficulty")),
+        test=GistTest(test.get("qualname", str), test.get("source", str)) if test.get("qualname", str) else None,
         compared_files=fields.strings("compared_files"),
         seconds=fields.get("seconds", float),
+        loads_own_modules=fields.get("loads_own_modules", bool),
         reference=_reference(fields.table("reference")) if "reference" in fields.values else None,
+        provenance=fields.table("provenance").values,
     )
 
 
@@ -75,30 +71,34 @@ def gist_answer_document(answer: GistAnswer) -> dict[str, Any]:
     """Return the table `gist` of an `answer.json`."""
     test = answer.test or GistTest("", "")
     document: dict[str, Any] = {
-        "test": {"path": answer.test_path, "qualname": test.qualname, "source": test.source},
+        "owned": list(answer.owned),
+        "modules": list(answer.modules),
+        "test": {"qualname": test.qualname, "source": test.source},
         "originals": [_run_document(run) for run in answer.originals],
-        "places": [dict(place) for place in answer.places],
         "compared_files": list(answer.compared_files),
+        "loads_own_modules": answer.loads_own_modules,
         "seconds": answer.seconds,
         "difficulty": asdict(answer.difficulty),
         "trace": dict(answer.trace),
+        "provenance": dict(answer.provenance),
     }
     if answer.reference is not None:
-        document["reference"] = {**_plain(answer.reference), "score": dict(answer.reference.score)}
+        reference = {key: value for key, value in asdict(answer.reference).items() if value is not None}
+        document["reference"] = reference
     return document
 
 
-def _plain(reference: ReferenceGist) -> dict[str, Any]:
-    return {key: getattr(reference, key) for key in ("text", "faithful", "how", "reason", "seconds")}
-
-
 def _reference(fields: Fields) -> ReferenceGist:
+    def rate(key: str) -> float | None:
+        return fields.get(key, float) if key in fields.values else None
+
     return ReferenceGist(
         text=fields.get("text", str),
         faithful=fields.get("faithful", bool),
+        line_execution=rate("line_execution"),
+        line_existence=rate("line_existence"),
         how=fields.get("how", str),
         reason=fields.get("reason", str),
-        score=fields.table("score").values,
         seconds=fields.get("seconds", float),
     )
 

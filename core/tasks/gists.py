@@ -1,14 +1,8 @@
-"""What a gist task has besides what every task has: its settings, which are public, and its own part of the answer."""
+"""The settings of a gist task: what its solver may do and is told."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
-from typing import Any
-
-from gistpoint.core.gist.reference.trace import Difficulty
-from gistpoint.core.gist.runs import CommandRun, TestsRun
-from gistpoint.core.gist.score import GistTest
+from dataclasses import dataclass
 
 OPTIONAL_TOOLS = ("trace", "repo_graph", "bash", "edit_and_execute")
 """The tools that a task may add to browsing, writing and handing in."""
@@ -37,37 +31,3 @@ class GistSettings:
     """Of the output of a command, as the tools that run one show it."""
     gist_characters: int = 1_000_000
     """The longest gist that is taken."""
-
-
-@dataclass(frozen=True, slots=True)
-class ReferenceGist:
-    """A gist made by program, with its score as `gist.record` spells it: the known bound of a task."""
-
-    text: str
-    faithful: bool
-    how: str = ""
-    reason: str = ""
-    """Why it is not faithful; empty where it is."""
-    score: Mapping[str, Any] = field(default_factory=dict)
-    seconds: float = 0.0
-
-
-@dataclass(frozen=True, slots=True)
-class GistAnswer:
-    """What a gist is compared with, recorded when the task was made."""
-
-    test: GistTest | None
-    """The original test and the file that has it; None for a command that is no test."""
-    originals: tuple[TestsRun | CommandRun, ...]
-    """Runs of the entrypoint on the original, outputs normalised: two or more, so that what varies is known."""
-    difficulty: Difficulty
-    trace: Mapping[str, Any] = field(default_factory=dict)
-    """The trace as `gist.reference.trace.read_trace` reads it."""
-    test_path: str = ""
-    places: tuple[Mapping[str, str], ...] = ()
-    """Paths of each run that its output may hold, as `gist.outputs` replaces them."""
-    compared_files: tuple[str, ...] = ()
-    """Files that a command writes and that are compared."""
-    seconds: float = 0.0
-    """Median of the runs of the original."""
-    reference: ReferenceGist | None = None

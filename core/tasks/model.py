@@ -10,8 +10,9 @@ from typing import Any
 
 from gistpoint.core.attempts.budgets import Budgets
 from gistpoint.core.errors import TaskError
+from gistpoint.core.gist.answer import GistAnswer
 from gistpoint.core.ports import EnvironmentPins, Source
-from gistpoint.core.tasks.gists import GistAnswer, GistSettings
+from gistpoint.core.tasks.gists import GistSettings
 
 FORMAT = "gistpoint.task"
 VERSION = 1

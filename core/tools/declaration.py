@@ -13,7 +13,7 @@ from gistpoint.core.trees import SourceTree
 
 if TYPE_CHECKING:
     from gistpoint.core.gist.reference.trace import Trace
-    from gistpoint.core.ports import CommandOutput
+    from gistpoint.core.gist.runs import CommandOutput
     from gistpoint.core.tasks.gists import GistSettings
 
 

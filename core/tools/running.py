@@ -27,8 +27,13 @@ def _bash(context: ToolContext, arguments: Mapping[str, str]) -> ToolOutput:
     if len(command) > MAX_COMMAND_CHARACTERS or "\0" in command:
         raise RefusalError(f"A command has at most {MAX_COMMAND_CHARACTERS} characters, and no NUL among them.")
     output = context.desk.shell(command)
+    if output.refused:
+        raise RefusalError(output.refused)
     text = bounded(output.text, context.desk.settings.output_characters, what="output").rstrip("\n")
-    return ToolOutput(f"Exit status {output.exit_status}.\n{text}".rstrip("\n"))
+    ended = (
+        f"The command ended as {output.status}." if output.exit_status is None else f"Exit status {output.exit_status}."
+    )
+    return ToolOutput(f"{ended}\n{text}".rstrip("\n"))
 
 
 def _edit_and_execute(context: ToolContext, arguments: Mapping[str, str]) -> ToolOutput:
@@ -44,8 +49,8 @@ def _edit_and_execute(context: ToolContext, arguments: Mapping[str, str]) -> Too
 
 BASH = Tool(
     name="bash",
-    description="Run a shell command beside a copy of the repository and the gist, which lies there as gist.py. "
-    "What it changes is not kept.",
+    description="Run a shell command in a copy of the repository. The gist lies in it too: as test_gist.py where the "
+    "task's command is a test, else as gist.py. What the command changes is not kept.",
     arguments=(Argument("command", Kind.COMMAND, "The command, as a shell takes it."),),
     group=Group.INFO,
     activity=Activity.EXECUTE,
