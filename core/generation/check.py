@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from gistpoint.core.attempts.judging import Judge
 from gistpoint.core.cancel import CancelToken
+from gistpoint.core.generation.findings import Finding
 from gistpoint.core.generation.intake import MakingProgress, OnMaking
 from gistpoint.core.generation.leaks import leaks_of, telling_lines
 from gistpoint.core.generation.packages import packages_of
@@ -19,16 +20,6 @@ from gistpoint.core.tasks.folder import verify_identity
 from gistpoint.core.trees import SourceTree
 
 PROBE_TIMEOUT_S = 60.0
-
-
-@dataclass(frozen=True, slots=True)
-class Finding:
-    """One thing that was looked at. A check that could not be made in full is `reduced`, which is no failure."""
-
-    name: str
-    passed: bool
-    detail: str
-    reduced: bool = False
 
 
 def check_task(
