@@ -47,6 +47,10 @@ class EditorPane(Vertical):
         super().__init__(id="editor")
         self._repair, self._state = task, state
 
+    def show_writing(self) -> None:
+        """Show the text that is written, whatever else was shown in its place."""
+        self.switcher.current = "function-editor"
+
     def compose(self) -> ComposeResult:
         """Lay out title, editor and diff."""
         yield Plain(EMPTY, id="editor-title", classes="pane-title")
@@ -98,13 +102,13 @@ class EditorPane(Vertical):
             kept = self._state.buffers.get(name)
             self.editor.load_buffer(name, self.start_of(name) if kept is None else kept)
         self.editor.read_only = False
-        self.switcher.current = "function-editor"
+        self.show_writing()
         self._draw_title()
 
     def show_code(self, name: str, code: str) -> None:
         """Show code for a function that was written elsewhere."""
         self.editor.load_buffer(name, code)
-        self.switcher.current = "function-editor"
+        self.show_writing()
         self._draw_title()
 
     def _draw_title(self) -> None:
@@ -139,7 +143,7 @@ class EditorPane(Vertical):
         if not self.buffer:
             self.app.bell()
         elif self.switcher.current == "editor-diff":
-            self.switcher.current = "function-editor"
+            self.show_writing()
             self.editor.focus()
         else:
             self.diff.load(self.start_of(self.buffer), self.code)
