@@ -161,11 +161,14 @@ class EntrypointRunner(Protocol):
         forbidden: Collection[str] = (),
         measure_lines: bool = True,
         hash_seed: int = 0,
+        pytest_names: Mapping[str, str] | None = None,
         cancel: CancelToken | None = None,
     ) -> GistTrial:
         """Run a gist alone in an empty folder; modules of the top-level names `owned` can't be imported.
 
         `forbidden` are folders of the host that hold the codebase, for isolation that can't keep them out of sight.
+        `pytest_names` are the names that the original's file takes from pytest, with the attribute that each must be
+        bound to (empty for pytest itself): a run in which they are something else is not believed.
         """
         ...
 

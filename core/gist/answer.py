@@ -42,6 +42,8 @@ class GistAnswer:
     compared_files: tuple[str, ...] = ()
     seconds: float = 0.0
     """The slowest run of the original."""
+    made_functions: tuple[str, ...] = ()
+    """Names of functions that the original too executes from strings."""
     loads_own_modules: bool = False
     """Whether the original too loads modules that it has written."""
     reference: ReferenceGist | None = None

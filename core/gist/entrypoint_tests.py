@@ -66,6 +66,17 @@ def _lines_of(source: str, qualname: str, owned: Collection[str]) -> list[str]:
     return [line.text for line in definition.lines if not imports_owned(line.text, owned)]
 
 
+def pytest_names(source: str) -> dict[str, str]:
+    """Return the names that a file takes from pytest, with the attribute that each is; empty for pytest itself."""
+    found: dict[str, str] = {}
+    for node in ast.parse(source).body:
+        if isinstance(node, ast.Import):
+            found.update({alias.asname or alias.name: "" for alias in node.names if alias.name == "pytest"})
+        elif isinstance(node, ast.ImportFrom) and node.module == "pytest" and not node.level:
+            found.update({alias.asname or alias.name: alias.name for alias in node.names if alias.name != "*"})
+    return found
+
+
 def imports_owned(text: str, owned: Collection[str]) -> bool:
     """Whether a normalised line imports one of the top-level names `owned`, or from its own package."""
     if not text.startswith(("import ", "from ")):

@@ -39,7 +39,9 @@ class Isolation:
     network: tuple[str, ...] = ()
     """Addresses outside of the machine that were asked for; none was reached."""
     own_modules: tuple[str, ...] = ()
-    """Modules that were loaded from files which the run itself had written."""
+    """Files that the run itself had written, and executed."""
+    made_functions: tuple[str, ...] = ()
+    """Names of functions in code that was executed from a string."""
 
     @property
     def clean(self) -> bool:
