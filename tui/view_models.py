@@ -213,4 +213,6 @@ def submission_words(submission: Submission) -> str:
         cost = "" if submission.counts else ", cost nothing"
         return f"✘ {submission.status.replace('_', ' ')}{cost}"
     mark = "✔ solved" if submission.solved else "✘ not solved"
+    if submission.metrics:
+        return f"{mark}: fidelity {submission.score or 0:.0f}"
     return f"{mark}: score {submission.score or 0:.3f}, {submission.passed} pass, {len(submission.failing)} fail"

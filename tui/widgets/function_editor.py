@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import ClassVar
 
 from rich.style import Style as RichStyle
@@ -178,14 +179,14 @@ class FunctionEditor(TextArea):
             if blanks:
                 self.delete((row, 0), (row, blanks))
 
-    def edit_in_external_editor(self) -> bool:
+    def edit_in_external_editor(self, on_saved: Callable[[str], None] | None = None) -> bool:
         """Suspend the app, hand the text to the user's editor, and take over what it saved; False if unchanged.
 
-        Undo brings the text back as it was. Raises `external_editor.ExternalEditorError`; the text is then untouched.
+        `on_saved` is told each save while the editor is open, on a thread. Undo brings the text back as it was. Raises `external_editor.ExternalEditorError`; the text is then untouched.
         """
         self.flush()
         before = self.code
-        after = edited_externally(self.app, before, suffix=".py")
+        after = edited_externally(self.app, before, suffix=".py", on_saved=on_saved)
         if after == before:
             return False
         if Seal(after).needed and not self._seal.needed:

@@ -26,7 +26,10 @@ class GistGutter(Widget):
 
     def on_mount(self) -> None:
         """Follow the editor."""
-        self.watch(self._editor, "scroll_y", lambda: self.refresh(), init=False)
+        self.watch(self._editor, "scroll_y", self._follow, init=False)
+
+    def _follow(self) -> None:
+        self.refresh()
 
     @property
     def marks(self) -> Marks:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import ClassVar
 
 from textual.app import ComposeResult
@@ -35,6 +36,9 @@ class EditorPane(Vertical):
     title = query_one("#editor-title", Plain)
     switcher = query_one("#editor-views", ContentSwitcher)
     diff = query_one("#editor-diff", DiffView)
+
+    keep: Callable[[str, str], None] | None = None
+    """Keeps the text of a buffer; called from a thread while the screen stands still."""
 
     class Comfort(Message):
         """Something that costs no budget was used."""
@@ -121,10 +125,15 @@ class EditorPane(Vertical):
             self.app.bell()
             return
         try:
-            self.editor.edit_in_external_editor()
+            self.editor.edit_in_external_editor(self._saved_outside)
         except UserError as error:
             show_error(self.app, error)
         self.post_message(self.Comfort("external_editor"))
+
+    def _saved_outside(self, text: str) -> None:
+        """Keep what the other editor has saved while it is open; on a thread."""
+        if self.keep is not None:
+            self.keep(self.buffer, text)
 
     def action_select_all(self) -> None:
         """Select the whole text."""

@@ -66,6 +66,7 @@ class SolveScreen(PanesScreen):
     def on_mount(self) -> None:
         """Show what the attempt holds so far, go where its solver was, and go on with what was under way."""
         self.run_line.display = False
+        self.editor.keep = self._recording.keep
         self.draw()
         self.show_last_source()
         self.set_interval(EDIT_SECONDS, self._second)
