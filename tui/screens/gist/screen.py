@@ -35,6 +35,7 @@ QUIET_SECONDS = 2.0
 class GistScreen(SolveScreen):
     """An attempt at a gist; dismissed as `SolveScreen` is."""
 
+    CSS_PATH = "../solve/solve.tcss"
     BINDINGS: ClassVar[list[BindingType]] = [*bindings_of(Scope.GIST_SOLVE)]
     HELP_PAGE = "gist"
     SCOPES = (*SolveScreen.SCOPES, Scope.GIST_SOLVE, Scope.GIST, Scope.TRACE)
@@ -91,7 +92,9 @@ class GistScreen(SolveScreen):
     def _score_by_itself(self) -> None:
         quiet = time.monotonic() - self._typed_at > QUIET_SECONDS
         text = self.pane.code
-        if not (self._live and quiet and self.scores_freely) or self.busy or self.playing or text == self._scored:
+        if not (self._live and quiet and self.scores_freely) or self.busy or text == self._scored:
+            return
+        if self.pane.editor.waits:
             return
         if text.strip() and _parses(text) and not self._attempt.state.ended:
             self._score(text)

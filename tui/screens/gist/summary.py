@@ -25,6 +25,7 @@ from gistpoint.tui.widgets.text_view import TextView
 class GistSummaryScreen(EndedScreen):
     """A gist that was handed in, or an attempt that ended without one."""
 
+    CSS_PATH = "../summary.tcss"
     PAGES: ClassVar[Mapping[str, str]] = {
         "page-result": "Result",
         "page-gist": "Gist",
