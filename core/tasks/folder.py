@@ -17,6 +17,7 @@ from typing import Any
 from gistpoint.core.attempts.budgets import Budgets
 from gistpoint.core.errors import TaskError
 from gistpoint.core.ports import EnvironmentPins, Source
+from gistpoint.core.tasks.entered import read_entered, write_entered
 from gistpoint.core.tasks.fields import Fields
 from gistpoint.core.tasks.identity import hash_of_ids, task_id
 from gistpoint.core.tasks.model import (
@@ -80,6 +81,7 @@ def read_answer(task: Task) -> Answer:
         baselines,
         fields.table("metrics").values,
         fields.table("provenance").values,
+        read_entered(task.folder),
     )
 
 
@@ -118,6 +120,7 @@ def write_task(task: Task, answer: Answer) -> None:
         "provenance": dict(answer.provenance),
     }
     (task.folder / ANSWER_FILE).write_text(_json(document), encoding="utf-8")
+    write_entered(task.folder, answer.entered, CANARY)
     for baseline in answer.baselines:
         write_baseline(task.folder, baseline)
 

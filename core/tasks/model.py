@@ -167,6 +167,8 @@ class Answer:
     baselines: tuple[Baseline, ...]
     metrics: Mapping[str, Any] = field(default_factory=dict)
     provenance: Mapping[str, Any] = field(default_factory=dict)
+    entered: Mapping[str, frozenset[str]] = field(default_factory=dict)
+    """The tests that enter each function of the original, by `path::qualname`; empty where it was not recorded."""
 
     def baseline_for(self, backend: str) -> Baseline:
         """Return the baseline recorded with `backend`, else the first."""
