@@ -19,15 +19,17 @@ from screens.review.reviewing import reviewing
 from screens.review.shown_steps import check_steps
 from screens.review.test_messages_as_they_are import run_of
 
+from gistpoint.sessions.runs.listing import list_runs
 
-async def check(path: Path) -> int:
-    """Compare every text of the file's first run, and print how many there were."""
-    async with reviewing(path, size=(160, 60)) as driver:
+
+async def check(name: str) -> int:
+    """Compare every text of a run, and print how many there were."""
+    async with reviewing(name, size=(160, 60)) as driver:
         await run_of(driver)
         compared = await check_steps(driver)
         document = driver.review.reader.document
         steps = document.step_count if document is not None else 0
-        print(f"{path.name}: {steps} steps, {compared} texts as they are", flush=True)
+        print(f"{Path(name).name}: {steps} steps, {compared} texts as they are", flush=True)
         return compared
 
 
@@ -37,9 +39,9 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as home:
         os.environ["GISTPOINT_HOME"] = home
         for name in sys.argv[1:]:
-            paths = sorted(path for path in Path(name).rglob("*") if path.is_file()) or [Path(name)]
-            for path in paths:
-                total += asyncio.run(check(path))
+            for found in list_runs([name]):
+                if found.header is not None:
+                    total += asyncio.run(check(found.name))
     print(f"{total} texts, no difference")
 
 
