@@ -88,7 +88,13 @@ class GistpointApp(BaseApp):
         from gistpoint.tui.screens.review.settings import ReviewSettings
 
         folder = self.services.attempts.folder(message.attempt_id)
-        self.push_screen(ReviewScreen(str(folder), ReviewSettings(self.locations, getpass.getuser())))
+        from functools import partial
+
+        from gistpoint.tui.commands.replay import replay_of
+
+        replaying = partial(replay_of, services=self.services, name=message.attempt_id)
+        settings = ReviewSettings(self.locations, getpass.getuser(), replaying=replaying)
+        self.push_screen(ReviewScreen(str(folder), settings))
 
     def _find(self, name: str) -> None:
         """Open what a name means: an attempt, else a task."""
