@@ -106,7 +106,7 @@ class GistScreen(SolveScreen):
     def action_score(self) -> None:
         """Score the gist as it stands."""
         if SCORE_GIST not in self._attempt.tools:
-            self.notify("There is no score before the hand-in in this attempt.")
+            self.app.notify("There is no score before the hand-in in this attempt.")
             return
         self.pane.editor.flush()
         self._score(self.pane.code)
@@ -114,10 +114,10 @@ class GistScreen(SolveScreen):
     def action_live(self) -> None:
         """Score by itself, or only when asked."""
         if not self.scores_freely:
-            self.notify("Scores are counted in this attempt: Alt+S asks for one.")
+            self.app.notify("Scores are counted in this attempt: Alt+S asks for one.")
             return
         self._live = not self._live
-        self.notify("The gist is scored whenever you pause." if self._live else "Alt+S scores the gist.")
+        self.app.notify("The gist is scored whenever you pause." if self._live else "Alt+S scores the gist.")
 
     def _begun(self, words: str, runs_tests: bool) -> None:
         super()._begun(words.partition("\n")[0][:60] if "\n" in words else words, runs_tests)
@@ -186,19 +186,19 @@ class GistScreen(SolveScreen):
     def function_asked(self, message: CodePane.FunctionAsked) -> None:
         """Take a function that was shown into the gist, or mark it."""
         if message.what == "suspect":
-            self.notify("There is no suspect here: nothing is corrupted.")
+            self.app.notify("There is no suspect here: nothing is corrupted.")
             message.prevent_default()
             return
         message.prevent_default()
         shown = shown_function(self._attempt.state, message.name)
         if shown is None:
-            self.notify("Its source was not shown yet: read it first.", severity="warning")
+            self.app.notify("Its source was not shown yet: read it first.", severity="warning")
             return
         code = self.pane.code.rstrip("\n")
         text = f"{code}\n\n\n{shown.text.rstrip()}\n" if code else f"{shown.text.rstrip()}\n"
         self.pane.editor.replace(text, self.pane.editor.document.start, self.pane.editor.document.end)
         self._recording.comfort("copy_function")
-        self.notify(f"{message.name} stands at the end of the gist.")
+        self.app.notify(f"{message.name} stands at the end of the gist.")
 
     @on(Console.SubmitAsked)
     def action_submit(self) -> None:
