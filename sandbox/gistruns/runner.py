@@ -124,7 +124,7 @@ class GistRunner:
         return OriginalRun(
             run=seen.run,
             seconds=ended[0].seconds,
-            places=_words_for(places),
+            places={**_words_for(places), **(_moved_names(called) if elsewhere else {})},
             trace=seen.trace,
             network=seen.isolation.network,
             reason=seen.reason,
@@ -306,6 +306,15 @@ def _words_for(places: Places) -> dict[str, str]:
     if "codebase" in places.folders:
         found[places.folders["codebase"]] = "<folder>"
     return found
+
+
+def _moved_names(called: Entrypoint) -> dict[str, str]:
+    """Return the names that the file has for the time being."""
+    if called.kind is EntrypointKind.MODULE:
+        return {}
+    name = posixpath.basename(called.target)
+    modules = {called.target.removesuffix(".py").replace("/", "."), name.removesuffix(".py")}
+    return {called.target: "<file>", name: "<file>", **{f"{module}.": "<module>." for module in modules}}
 
 
 def _write(folder: Path, files: Mapping[str, bytes]) -> None:
