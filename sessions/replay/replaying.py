@@ -17,9 +17,10 @@ from gistpoint.core.cancel import CancelToken
 from gistpoint.core.errors import AttemptError, UserError
 from gistpoint.core.outcomes import BackendRecord, RunStatus, SuiteReport
 from gistpoint.core.ports import Runner, RunProgress, RunRequest, TimeSource
-from gistpoint.core.tasks.model import Task
+from gistpoint.core.tasks.model import Mode, Task
 from gistpoint.core.tools.declaration import RefusalError
 from gistpoint.core.tools.registry import declarations_sha256, tool_named
+from gistpoint.core.tools.replacement import with_replacement
 from gistpoint.sessions.replay.comparing import compare
 from gistpoint.sessions.replay.recorded import (
     Origin,
@@ -72,6 +73,12 @@ class Verdict:
 
     solved: bool | None
     score: float | None
+
+    @property
+    def words(self) -> str:
+        """The verdict as people read it."""
+        word = {True: "solved", False: "not solved", None: "not recorded"}[self.solved]
+        return word if self.score is None else f"{word}, score {self.score:.3f}"
 
 
 @dataclass
@@ -157,6 +164,14 @@ class Replay:
             if cancel is not None:
                 cancel.check()
             yield replayed
+
+    def files(self) -> Mapping[str, bytes | None]:
+        """Return the files that differ from the start as the replay stands: those of the last submission."""
+        attempt = self.attempt
+        tree = attempt.tree
+        if attempt.task.mode is Mode.REMOVE and attempt.state.submissions:
+            tree = with_replacement(tree, attempt.state.submissions[-1].replacement)
+        return dict(tree.overlay)
 
     def verdict_then(self) -> Verdict:
         """Return the recorded verdict; complete when the run was read to its end."""
