@@ -6,9 +6,7 @@ import argparse
 from collections import Counter
 from typing import Any
 
-from gistpoint.core.attempts.judging import Judge
 from gistpoint.core.errors import UserError
-from gistpoint.core.tasks.folder import read_answer
 from gistpoint.core.text import bounded
 from gistpoint.core.tools.commandline import spelled
 from gistpoint.sessions.replay.recorded import origin_of
@@ -65,7 +63,7 @@ def replay_of(document: RunDocument, services: Services, name: str, task_name: s
         )
     task = services.tasks.find(wanted)
     require_task(name, origin, task)
-    return Replay(document, Judge(task, read_answer(task), services.runner_for(task)))
+    return Replay(document, services.judge_for(task))
 
 
 def _word(replayed: ReplayedCall) -> str:
