@@ -111,14 +111,17 @@ class TestObserver:
                 continue
             seen.add(id(found))
             code = getattr(found, "__code__", None)
-            here = isinstance(code, CodeType) and code.co_filename == self._path
-            if here and self._guard["first"] <= code.co_firstlineno <= self._guard["last"]:
+            if isinstance(code, CodeType) and self._stands_there(code):
                 return True
             waiting += [getattr(found, name, None) for name in ("__wrapped__", "__func__")]
             if self._guard["decorated"]:
                 waiting += [getattr(found, name, None) for name in ("func", "function", "__call__")]
                 waiting += [_content(cell) for cell in getattr(found, "__closure__", None) or ()]
         return False
+
+    def _stands_there(self, code: CodeType) -> bool:
+        within: bool = self._guard["first"] <= code.co_firstlineno <= self._guard["last"]
+        return within and code.co_filename == self._path
 
     def _tell(self, what: str) -> None:
         self._tampered = True
