@@ -11,6 +11,7 @@ if TYPE_CHECKING:
 
     from gistpoint.core.attempts.events import Event
     from gistpoint.core.cancel import CancelToken
+    from gistpoint.core.gist.entrypoint_tests import TestGuard
     from gistpoint.core.gist.entrypoints import Entrypoint
     from gistpoint.core.gist.runs import CommandOutput, GistTrial, OriginalRun
     from gistpoint.core.outcomes import BackendRecord, SuiteReport, TestResult
@@ -161,14 +162,13 @@ class EntrypointRunner(Protocol):
         forbidden: Collection[str] = (),
         measure_lines: bool = True,
         hash_seed: int = 0,
-        pytest_names: Mapping[str, str] | None = None,
+        guard: TestGuard | None = None,
         cancel: CancelToken | None = None,
     ) -> GistTrial:
         """Run a gist alone in an empty folder; modules of the top-level names `owned` can't be imported.
 
         `forbidden` are folders of the host that hold the codebase, for isolation that can't keep them out of sight.
-        `pytest_names` are the names that the original's file takes from pytest, with the attribute that each must be
-        bound to (empty for pytest itself): a run in which they are something else is not believed.
+        A run in which something else than the test that `guard` describes is tested is not believed.
         """
         ...
 

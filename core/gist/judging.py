@@ -9,7 +9,7 @@ from pathlib import Path
 
 from gistpoint.core.cancel import CancelToken
 from gistpoint.core.gist.answer import GistAnswer
-from gistpoint.core.gist.entrypoint_tests import missing_test, pytest_names
+from gistpoint.core.gist.entrypoint_tests import TestGuard, guard_of, missing_test
 from gistpoint.core.gist.entrypoints import Entrypoint, parse_entrypoint
 from gistpoint.core.gist.existence import Originals
 from gistpoint.core.gist.failures import ErrorCategory, ErrorKind, GistError
@@ -114,9 +114,16 @@ class GistJudge:
             forbidden=(str(self.task.folder.absolute()),) if self.task.folder != Path() else (),
             measure_lines=measure,
             hash_seed=seed,
-            pytest_names=pytest_names(self.answer.test.source) if self.answer.test else {},
+            guard=self._guard(text),
             cancel=cancel,
         )
+
+    def _guard(self, text: str) -> TestGuard | None:
+        test = self.answer.test
+        try:
+            return guard_of(text, test.source, test.qualname) if test else None
+        except (SyntaxError, ValueError):
+            return None
 
     def fidelity(self, trial: GistTrial) -> Fidelity:
         """Compare a run with those of the original."""

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import posixpath
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from gistpoint.core.errors import CancelledError, InfrastructureError
+from gistpoint.core.gist.entrypoint_tests import TestGuard
 from gistpoint.core.gist.entrypoints import Entrypoint, EntrypointKind
 from gistpoint.core.gist.runs import CommandOutput, GistTrial, OriginalRun
 from gistpoint.core.gist.shell_rules import refusal
@@ -142,7 +143,7 @@ class GistRunner:
         forbidden: Collection[str] = (),
         measure_lines: bool = True,
         hash_seed: int = 0,
-        pytest_names: Mapping[str, str] | None = None,
+        guard: TestGuard | None = None,
         cancel: CancelToken | None = None,
     ) -> GistTrial:
         """Run a gist alone in an empty folder, the names `owned` out of reach."""
@@ -161,7 +162,7 @@ class GistRunner:
                     "given": [file],
                     "file": file,
                     "lines": file if measure_lines else "",
-                    "pytest_names": dict(pytest_names or {}),
+                    "guard": asdict(guard) if guard is not None else None,
                 }
 
             run = _Run(base / "files", {}, order, lambda places: [], called.is_test, hash_seed=hash_seed)

@@ -166,7 +166,7 @@ def isolation_of(notes: Notes) -> Isolation:
     events: dict[str, list[str]] = {}
     for note in notes:
         if note.get("kind") == "event":
-            events.setdefault(str(note.get("event")), []).append(str(note.get("name")))
+            events.setdefault(str(note.get("what")), []).append(str(note.get("name")))
     return Isolation(
         refused_imports=tuple(events.get("import", ())),
         original_reads=tuple(events.get("read", ())),

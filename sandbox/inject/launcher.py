@@ -2,7 +2,7 @@
 
 Its keys: `argv` (`["pytest", ...]`, `["-m", "module", ...]` or `["file.py", ...]`), `path` (put first on sys.path),
 `lines` (file whose lines are recorded), `trace_root` and `trace_excluded` (trace of an original), `owned` and
-`forbidden` (blocker), `written` and `given` (see `code_watch`), `file` and `pytest_names` (see `test_observer`) and
+`forbidden` (blocker), `written` and `given` (see `code_watch`), `file` and `guard` (see `test_observer`) and
 `plugin` (the file of the results plugin, for tests). The descriptor in GISTPOINT_RESULTS takes the records: for tests
 as `note`s of the results plugin, for programs one JSON object a line with its `kind`, `end` being the last.
 """
@@ -61,7 +61,7 @@ class Notes:
 
     def event(self, kind: str, name: str) -> None:
         """Tell of something that a guard saw."""
-        self.tell("event", event=kind, name=name[:_MESSAGE])
+        self.tell("event", what=kind, name=name[:_MESSAGE])
 
     def large(self, kind: str, value: object) -> None:
         """Tell a value of any size, in parts."""
@@ -129,7 +129,7 @@ def _run_tests(order: Mapping[str, Any]) -> int:
         measures.finish()
         notes.close()
 
-    observed = observer(notes.tell, begin, finish, order.get("file", ""), order.get("pytest_names", {}))
+    observed = observer(notes.tell, begin, finish, order.get("file", ""), order.get("guard") or {})
     sys.path[:0] = order.get("path", [])
     measures.guard()
     measures.start_trace()

@@ -4,20 +4,22 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Generator, Iterator, Mapping
-from types import FunctionType, ModuleType
+from types import CellType, CodeType, FunctionType, ModuleType
 from typing import Any
 
 import pytest
 
 _STREAM = 100_000
 _MESSAGE = 4000
+_DEPTH = 200
 
 
 class TestObserver:
     """Tells `report` a kind and its fields: `outcome` for each test, `tampered`, and what `finish` returns at the end.
 
-    `begin` is called before anything is collected. `names` are those that the file at `path` takes from pytest, each
-    with the attribute of pytest that it must be bound to, or an empty text for pytest itself.
+    `begin` is called before anything is collected. `guard` describes the test in the file at `path`: its lines `first`
+    to `last`, whether it is `decorated`, and `pytest_names`, those that the file takes from pytest, each with the
+    attribute of pytest that it must be bound to, or an empty text for pytest itself.
     """
 
     __test__ = False
@@ -28,10 +30,10 @@ class TestObserver:
         begin: Callable[[], None],
         finish: Callable[[], None],
         path: str,
-        names: Mapping[str, str],
+        guard: Mapping[str, Any],
     ) -> None:
         self._report, self._begin, self._finish = report, begin, finish
-        self._path, self._names = path, names
+        self._path, self._guard = path, guard
         self._raised: list[str] | None = None
         self._phase = ""
         self._streams = ("", "")
@@ -60,7 +62,7 @@ class TestObserver:
             self._raised = [f"{kind.__module__}.{kind.__qualname__}", str(call.excinfo.value)[:_MESSAGE]]
         if call.when == "call":
             self._check()
-            self._check_names(getattr(item, "module", None))
+            self._check_test(item)
         return report
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
@@ -88,13 +90,38 @@ class TestObserver:
                 self._tell(f"{getattr(holder, '__name__', holder)}.{name} was replaced")
                 return
 
-    def _check_names(self, module: ModuleType | None) -> None:
-        if self._tampered or module is None or getattr(module, "__file__", None) != self._path:
+    def _check_test(self, item: pytest.Item) -> None:
+        module = getattr(item, "module", None)
+        if self._tampered or not self._guard or getattr(module, "__file__", None) != self._path:
             return
-        for name, attribute in self._names.items():
+        for name, attribute in self._guard["pytest_names"].items():
             wanted = getattr(pytest, attribute, None) if attribute else pytest
             if getattr(module, name, wanted) is not wanted:
                 self._tell(f"{name} is not that of pytest")
+                return
+        if not self._is_the_test(getattr(item, "function", None) or getattr(item, "obj", None)):
+            self._tell(f"{item.name} is not the test that was put in")
+
+    def _is_the_test(self, function: object) -> bool:
+        """Look for the test in what pytest calls, through what decorators put around it."""
+        waiting, seen = [function], set[int]()
+        while waiting and len(seen) < _DEPTH:
+            found = waiting.pop(0)
+            if found is None or id(found) in seen:
+                continue
+            seen.add(id(found))
+            code = getattr(found, "__code__", None)
+            if isinstance(code, CodeType) and self._stands_there(code):
+                return True
+            waiting += [getattr(found, name, None) for name in ("__wrapped__", "__func__")]
+            if self._guard["decorated"]:
+                waiting += [getattr(found, name, None) for name in ("func", "function", "__call__")]
+                waiting += [_content(cell) for cell in getattr(found, "__closure__", None) or ()]
+        return False
+
+    def _stands_there(self, code: CodeType) -> bool:
+        within: bool = self._guard["first"] <= code.co_firstlineno <= self._guard["last"]
+        return within and code.co_filename == self._path
 
     def _tell(self, what: str) -> None:
         self._tampered = True
@@ -114,6 +141,13 @@ def _parts() -> Iterator[tuple[Any, str, object, object]]:
                 for inner, member in list(vars(value).items()):
                     if isinstance(member, FunctionType):
                         yield value, inner, member, member.__code__
+
+
+def _content(cell: CellType) -> object:
+    try:
+        return cell.cell_contents
+    except ValueError:
+        return None
 
 
 def _bounded(text: str) -> str:
