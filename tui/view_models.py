@@ -27,6 +27,7 @@ END_WORDS = {
     "withdrawn": "! withdrawn",
     "disqualified": "! disqualified",
 }
+LAST = " (THE LAST)"
 ACTIVITY_WORDS = {
     Activity.READING: "Reading the instructions",
     Activity.EXPLORING: "Exploring",
@@ -120,7 +121,7 @@ def price_words(price: Price, state: AttemptState) -> str:
     text = f"costs {uses}, {left.tool_uses} left then"
     if price.submissions and not is_gist(state):
         text = f"costs {uses} and 1 submission; {left.tool_uses} and {left.submissions} left then"
-    return f"{text} (THE LAST)" if price.last_tool_use or price.last_submission else text
+    return text + LAST if price.last_tool_use or price.last_submission else text
 
 
 def clock_rows(clock: Clock) -> list[tuple[str, str]]:

@@ -7,7 +7,7 @@ from gistpoint.core.attempts.engine import Attempt
 from gistpoint.core.tools.declaration import Tool
 from gistpoint.core.tools.scoring import SCORE_GIST, SUBMIT_GIST
 from gistpoint.tui.screens.solve.call_desk import CallDesk
-from gistpoint.tui.view_models import price_words
+from gistpoint.tui.view_models import LAST, price_words
 
 
 class GistDesk(CallDesk):
@@ -27,8 +27,8 @@ class GistDesk(CallDesk):
             return
         lines = len(text.splitlines())
         what = f"The gist has {lines} {'line' if lines == 1 else 'lines'}." if lines else "The gist is EMPTY."
-        price = price_words(self._attempt.price(SUBMIT_GIST), self._attempt.state)
-        said = f"{what} {price}.\n\nThere is one hand-in: it is scored, and the attempt ends with it."
+        price = price_words(self._attempt.price(SUBMIT_GIST), self._attempt.state).removesuffix(LAST)
+        said = f"{what} Handing it in {price}.\n\nThere is one hand-in: it is scored, and the attempt ends with it."
         self._confirm("Hand in the gist?", said, SUBMIT_GIST, {}, careful=True)
 
     def score(self, text: str) -> bool:

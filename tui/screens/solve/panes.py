@@ -23,7 +23,7 @@ from gistpoint.tui.screens.solve.files_pane import FilesPane
 from gistpoint.tui.screens.solve.recorded import RecordedScreen
 from gistpoint.tui.screens.solve.results_pane import ResultsPane
 from gistpoint.tui.screens.solve.status import PANES, PaneTab, PaneTabs, RunLine
-from gistpoint.tui.view_models import allowed, shown_sources
+from gistpoint.tui.view_models import allowed, is_gist, shown_sources
 from gistpoint.tui.widgets.budget_bar import BudgetBar
 from gistpoint.tui.widgets.code_view import CodeView
 
@@ -70,7 +70,7 @@ class PanesScreen(RecordedScreen):
         yield BudgetBar()
         yield PaneTabs(self.PANES)
         with Horizontal(id="work"):
-            yield FilesPane()
+            yield FilesPane("step" if is_gist(state) else "tool use")
             with ContentSwitcher(initial="brief", id="reading"):
                 yield BriefPane(self._attempt.task)
                 yield CodePane()
