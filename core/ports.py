@@ -10,8 +10,11 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from gistpoint.core.attempts.events import Event
+    from gistpoint.core.callgraph.observed import ObservedCall
     from gistpoint.core.cancel import CancelToken
-    from gistpoint.core.outcomes import BackendRecord, SuiteReport, TestResult
+    from gistpoint.core.generation.testmap import TestMap
+    from gistpoint.core.outcomes import BackendRecord, RunStatus, SuiteReport, TestResult
+    from gistpoint.core.tasks.model import Target
     from gistpoint.core.trees import SourceTree
 
 
@@ -142,4 +145,60 @@ class EnvironmentResolver(Protocol):
         pytest_args: tuple[str, ...],
     ) -> EnvironmentPins:
         """Pin everything by version and hash. Raises `EnvironmentBuildError` naming the requirement."""
+        ...
+
+
+class TestMapper(Protocol):
+    """Records which tests enter which functions, and the calls that a suite makes."""
+
+    def record(
+        self,
+        tree: SourceTree,
+        environment: EnvironmentPins,
+        ids: frozenset[str],
+        *,
+        on_progress: Callable[[RunProgress], None] | None = None,
+        cancel: CancelToken | None = None,
+    ) -> tuple[TestMap, tuple[ObservedCall, ...]]:
+        """Run the tests `ids` once and return what they entered."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class ProbeFailure:
+    """How one test failed on a corrupted function."""
+
+    message: str
+    assertion: bool = False
+    through_target: bool = False
+    error_type: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class ProbeReport:
+    """What some tests show on corrupted functions."""
+
+    status: RunStatus
+    failed: Mapping[str, ProbeFailure] = field(default_factory=dict)
+    ran: int = 0
+    seconds: float = 0.0
+    how: str = "fresh"
+
+
+class Prober(Protocol):
+    """Decides what corrupted functions break, on the tests that can see them alone."""
+
+    def decide(
+        self,
+        targets: tuple[Target, ...],
+        select: tuple[str, ...],
+        *,
+        stop_after: int | None = None,
+        cancel: CancelToken | None = None,
+    ) -> ProbeReport:
+        """Run the tests `select` with `targets` corrupted; stop behind the failing test of that number."""
+        ...
+
+    def close(self) -> None:
+        """End what it keeps running."""
         ...
