@@ -44,6 +44,15 @@ class Plan:
     seen_by_too_few: int
     not_hard: int
 
+    @property
+    def left_out(self) -> dict[str, int]:
+        """Functions that are no candidates, by reason."""
+        return {
+            "too_short": self.too_short,
+            "seen_by_too_few_tests": self.seen_by_too_few,
+            "not_in_the_hard_set": self.not_hard,
+        }
+
 
 def plan(library: Library, settings: Settings) -> Plan:
     """Return the candidates: functions of some length, seen by enough tests, with `hard` the hard set of these."""
@@ -51,7 +60,7 @@ def plan(library: Library, settings: Settings) -> Plan:
     known = [str(d.ref) for d in definitions(tree, library.test_files) if _substantial(d)]
     total = sum(1 for _ in definitions(tree, library.test_files))
     needed = settings.part_band[0] if settings.mode is CampaignMode.MULTI else settings.min_failing
-    seen = sorted(name for name in known if len(library.tests_of((name,))) >= needed)
+    seen = sorted(name for name in known if len(library.seeing((name,))) >= needed)
     names = seen
     if settings.hard:
         rows = [row for name in seen if (row := library.by_name.get(name)) is not None]

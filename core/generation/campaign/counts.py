@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from statistics import median
 from typing import Any
 
+from gistpoint.core.generation.campaign.batch import SourceSpec
+from gistpoint.core.generation.campaign.candidates import Plan
+from gistpoint.core.generation.campaign.controls import agreement
+from gistpoint.core.generation.campaign.library import Library
 from gistpoint.core.generation.campaign.verdicts import Verdict
 
 
@@ -58,4 +63,51 @@ class Counts:
             "confirming_seconds": round(sum(verdict.cost.confirming for verdict in self.verdicts), 2),
             "suite_seconds": round(suite_seconds, 2),
             "saved_seconds": round(len(probes) * suite_seconds - sum(probes), 1),
+        }
+
+
+@dataclass
+class SourceResult:
+    """What came of one source of a campaign."""
+
+    spec: SourceSpec
+    refused: tuple[str, str] | None = None
+    """Why no task can be made of it at all: a reason and a sentence."""
+    learning_seconds: float = 0.0
+    making_seconds: float = 0.0
+    plan: Plan | None = None
+    library: Library | None = None
+    tasks: list[str] = field(default_factory=list)
+    """Ids of the tasks, in the order of their candidates."""
+    counts: Counts = field(default_factory=Counts)
+    comparisons: list[Mapping[str, Any]] = field(default_factory=list)
+    """Of the control sample."""
+
+    @property
+    def kept(self) -> int:
+        """How many candidates became a task."""
+        return self.counts.kept
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the result as a JSON value."""
+        left_out = {} if self.plan is None else self.plan.left_out
+        return {
+            "source": self.spec.source,
+            "stars": self.spec.stars,
+            "refused": None if self.refused is None else {"reason": self.refused[0], "message": self.refused[1]},
+            "functions": 0 if self.plan is None else self.plan.functions,
+            "left_out": left_out,
+            "candidates": 0 if self.plan is None else len(self.plan.candidates),
+            "tried": self.counts.tried,
+            "kept": self.kept,
+            "tasks": self.tasks,
+            "dropped": self.counts.reasons,
+            "corruptions": self.counts.fates,
+            "costs": None if self.library is None else self.counts.costs(self.library.intake.seconds),
+            "seconds": {"learning": round(self.learning_seconds, 1), "making": round(self.making_seconds, 1)},
+            "control": {
+                "tried": len(self.comparisons),
+                "agreement": agreement(self.comparisons),
+                "differing": [comparison for comparison in self.comparisons if not comparison["agrees"]],
+            },
         }

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -45,7 +45,7 @@ class Library:
                 "build_steps": repository.environment.build_steps,
                 "passed": sorted(intake.passed),
                 "backend": self.backend,
-                "map": sha256_of_json(self.test_map.to_json()["entered"]),
+                "map": sha256_of_json({name: sorted(tests) for name, tests in self.test_map.entered.items()}),
                 "edges": sorted(self.edges),
             }
         )
@@ -75,15 +75,13 @@ class Library:
         """Distances along calls, those of the tests among them."""
         return Reach(self.edges | self.test_edges, directed=True)
 
-    def tests_of(self, names: tuple[str, ...]) -> frozenset[str]:
-        """Return the tests, among those that pass, that can see any of the functions.
+    def seeing(self, names: Iterable[str]) -> tuple[str, ...]:
+        """Return the tests, among those that pass, on which a change of the functions can tell, in suite order."""
+        return tuple(id for id in self.test_map.seeing(names) if id in self.intake.passed)
 
-        What runs while a module is imported can be seen by every test.
-        """
-        if self.test_map.at_import & set(names):
-            return self.intake.passed
-        seen = frozenset[str]().union(*(self.test_map.tests_of(name) for name in names))
-        return seen & self.intake.passed
+    def entering(self, name: str) -> frozenset[str]:
+        """Return the tests, among those that pass, that enter a function while they run."""
+        return self.test_map.tests_of(name) & self.intake.passed
 
     def metrics_of(self, name: str) -> dict[str, dict[str, float | int | None]]:
         """Return every metric of a function with its percentile: the share of functions at or below it, of 100."""

@@ -56,7 +56,7 @@ def _provenance(library: Library, settings: Settings, kept: Kept) -> dict[str, A
         "map": {
             "functions": len(library.test_map.entered),
             "tests": len(library.intake.passed),
-            "entering": {target.name: len(library.tests_of((target.name,))) for target in kept.targets},
+            "entering": {target.name: len(library.entering(target.name)) for target in kept.targets},
         },
         "stars": library.stars,
     }

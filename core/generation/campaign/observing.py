@@ -22,7 +22,7 @@ def evidence_of(report: ProbeReport, target: Target, library: Library) -> Eviden
         failing=len(failed),
         by_assertion=sum(failure.assertion for failure in failed.values()),
         through_target=sum(failure.through_target for failure in failed.values()),
-        entering=len(library.tests_of((name,))),
+        entering=len(library.entering(name)),
         distances=tuple(steps.get(function_of_test(id)) for id in sorted(failed)),
         own_tests=sum(is_own_test(id, target.qualname) for id in failed),
         rank=ochiai_rank(name, frozenset(failed), library.test_map),

@@ -25,5 +25,5 @@ def decide_removal(trial: Trial) -> Verdict:
     if report.status is RunStatus.FINISHED and len(report.failed) < needed:
         raise Dropped(Reason.TOO_FEW_FAILING, f"{len(report.failed)} of {report.ran} tests fail")
     proof = trial.confirm((target,))
-    entering = len(library.tests_of((name,)))
+    entering = len(library.entering(name))
     return trial.kept(proof, {"corruption": remove_body.__name__, "entering": entering})

@@ -67,7 +67,7 @@ class Trial:
 
     def probe(self, targets: tuple[Target, ...], stop_after: int | None = None) -> ProbeReport:
         """Run the tests that can see the targets, up to the failing test of the number `stop_after`."""
-        select = tuple(sorted(self.library.tests_of(tuple(target.name for target in targets))))
+        select = self.library.seeing(target.name for target in targets)
         started = time.perf_counter()
         report = self._desk.prober.decide(targets, select, stop_after=stop_after, cancel=self._desk.cancel)
         self._desk.cancel.check()

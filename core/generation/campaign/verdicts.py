@@ -14,7 +14,6 @@ class Reason(StrEnum):
     """What came of a candidate: a closed set, counted by every campaign."""
 
     KEPT = "kept"
-    TOO_FEW_TESTS = "seen_by_too_few_tests"
     NOT_REMOVABLE = "body_not_removable"
     TOO_FEW_FAILING = "too_few_failing_tests"
     BREAKS_COLLECTION = "breaks_collection_only"
