@@ -6,8 +6,10 @@ import random
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+from gistpoint.core.errors import InfrastructureError
 from gistpoint.core.generation.campaign.trial import Desk
 from gistpoint.core.generation.campaign.verdicts import Specimen, Verdict
+from gistpoint.core.generation.intake import LOOK
 from gistpoint.core.generation.proof import corrupted_tree
 from gistpoint.core.outcomes import RunStatus
 from gistpoint.core.ports import RunRequest
@@ -36,6 +38,8 @@ def compare(desk: Desk, specimen: Specimen) -> dict[str, Any]:
     )
     report = desk.runner.run(request, cancel=desk.cancel)
     desk.cancel.check()
+    if report.status is RunStatus.INFRASTRUCTURE:
+        raise InfrastructureError(f"The suite could not be run for the control. {report.reason}", hint=LOOK)
     finished = report.status is RunStatus.FINISHED
     failing = intake.passed - report.passed if finished else frozenset()
     probed = frozenset(specimen.failed)

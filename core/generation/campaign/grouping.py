@@ -49,13 +49,21 @@ def _parts(trial: Trial) -> list[Rated]:
             found = good_corruptions(trial, name, trial.settings.part_band)
         except Dropped:
             found = []
-        if found:
-            parts.append(found[0])
+        fitting = next((item for item in found if _adds(item, parts)), None)
+        if fitting is not None:
+            parts.append(fitting)
         elif not parts:
             raise Dropped(Reason.NONE_GOOD, name)
     if len(parts) < LEAST:
         raise Dropped(Reason.NO_PARTNER, "no function near enough has a good corruption")
     return parts
+
+
+def _adds(item: Rated, parts: list[Rated]) -> bool:
+    """Whether a part breaks something that the others do not, and they something that it does not."""
+    failed = item.report.failed.keys()
+    others = {id for part in parts for id in part.report.failed}
+    return not parts or not (failed <= others or others <= failed)
 
 
 def _require_each_to_count(trial: Trial, targets: tuple[Target, ...], alone: list[frozenset[str]]) -> None:

@@ -15,7 +15,7 @@ from gistpoint.core.generation.campaign.candidates import Candidate
 from gistpoint.core.generation.campaign.library import Library
 from gistpoint.core.generation.campaign.settings import Settings
 from gistpoint.core.generation.campaign.verdicts import Cost, Kept, Reason, Specimen, Verdict
-from gistpoint.core.generation.intake import NoGood, NoTaskError
+from gistpoint.core.generation.intake import LOOK, NoGood, NoTaskError
 from gistpoint.core.generation.leaks import leaks_of
 from gistpoint.core.generation.proof import Proof, prove
 from gistpoint.core.outcomes import RunStatus
@@ -72,7 +72,7 @@ class Trial:
         report = self._desk.prober.decide(targets, select, stop_after=stop_after, cancel=self._desk.cancel)
         self._desk.cancel.check()
         if report.status is RunStatus.INFRASTRUCTURE:
-            raise InfrastructureError(f"The probe of {targets[0].name} could not be run.", hint=_LOOK)
+            raise InfrastructureError(f"{targets[0].name} could not be tried. {report.reason}".strip(), hint=LOOK)
         self._probes.append(time.perf_counter() - started)
         self._warm += report.how == "warm"
         if self._chance.random() < 1 / len(self._probes):
@@ -121,6 +121,3 @@ class Trial:
     def _verdict(self, names: tuple[str, ...], reason: Reason, detail: str, kept: Kept | None) -> Verdict:
         cost = Cost(tuple(self._probes), self._warm, self._confirmations, self._confirming)
         return Verdict(self.candidate.key, names, reason, detail, dict(self.fates), cost, kept, self._specimen)
-
-
-_LOOK = "Run `gistpoint doctor`; what was found out so far is kept, the same command goes on."
