@@ -116,8 +116,6 @@ class Runner(Protocol):
 class TestMapper(Protocol):
     """Records which tests run which functions."""
 
-    __test__ = False
-
     def record(
         self,
         tree: SourceTree,
