@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from gistpoint.core.canonical import sha256_of_json
-from gistpoint.core.errors import InfrastructureError, UserError
+from gistpoint.core.errors import EnvironmentBuildError, InfrastructureError, RecordingError, SourceError, UserError
 from gistpoint.core.generation.campaign.batch import Batch, SourceSpec, read_batch
 from gistpoint.core.generation.campaign.bench import Bench
 from gistpoint.core.generation.campaign.campaign import Crew, run_campaign, run_controls
@@ -34,6 +34,12 @@ from gistpoint.tui.commands.output import print_json
 from gistpoint.tui.commands.progress import ProgressLine
 from gistpoint.tui.commands.sources import spec_of
 
+_REFUSED = {
+    SourceError: "source_not_to_be_had",
+    EnvironmentBuildError: "environment_not_to_be_built",
+    RecordingError: "watched_run_did_not_end",
+}
+
 
 def generate(options: argparse.Namespace) -> int:
     """Make tasks of every source; prints their ids and the tables. Negative where a source gave fewer than wanted."""
@@ -48,7 +54,7 @@ def generate(options: argparse.Namespace) -> int:
         for spec in batch.left_out:
             progress.line(f"{spec.source} is left out: {spec.stars} stars, wanted are {batch.min_stars}")
         with _crew(options) as crew:
-            factory = Factory(settings, bench, crew, progress, options.count, options.control)
+            factory = Factory(settings, bench, crew, progress, options.count, options.control, len(batch.taken) == 1)
             for spec in batch.taken:
                 results.append(factory.make(spec))
     if options.json:
@@ -104,15 +110,20 @@ class Factory:
     progress: ProgressLine
     count: int
     control: int
+    alone: bool
+    """Whether it is the only source: then what it lacks is the user's to mend, and not a row of a table."""
 
     def make(self, spec: SourceSpec) -> SourceResult:
         """Return what came of a source; one that is no good is a result as well."""
         started = time.monotonic()
         try:
             place, library = self._learned(spec)
-        except NoTaskError as refusal:
+        except (NoTaskError, SourceError, EnvironmentBuildError, RecordingError) as refusal:
+            if self.alone and not isinstance(refusal, NoTaskError):
+                raise
             self.progress.line(f"{spec.source} is no good: {refusal.message}")
-            return SourceResult(spec, refused=(refusal.reason.value, refusal.message))
+            reason = refusal.reason.value if isinstance(refusal, NoTaskError) else _REFUSED[type(refusal)]
+            return SourceResult(spec, refused=(reason, refusal.message))
         planned = plan(library, self.settings)
         self.progress.line(f"{len(planned.candidates)} candidates of {planned.functions} functions")
         result = SourceResult(spec, learning_seconds=time.monotonic() - started, plan=planned, library=library)

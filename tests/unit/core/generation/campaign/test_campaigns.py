@@ -31,9 +31,9 @@ def shop(tmp_path: Path) -> Shop:
     return Shop(tmp_path)
 
 
-def told(counts: Counts) -> list[object]:
-    """All of the verdicts but for the seconds."""
-    return [[v.key, v.names, v.reason, v.fates, v.kept, v.specimen] for v in counts.verdicts]
+def told(verdicts: list[Verdict]) -> list[object]:
+    """All of the verdicts but for the seconds, as it is written down."""
+    return [{**verdict.to_json(), "cost": None} for verdict in verdicts]
 
 
 @pytest.mark.parametrize("mode", MODES)
@@ -48,7 +48,7 @@ def test_verdicts_are_the_same_whatever_the_number_of_workers(tmp_path: Path, mo
         counts, kept = Shop(tmp_path / str(workers), FakeBench(wish=late)).campaign(
             mode, workers=workers, min_failing=2
         )
-        found.append([told(counts), kept])
+        found.append([told(counts.verdicts), told(kept)])
     assert found[0] == found[1] == found[2]
     assert found[0][1]
 
@@ -70,8 +70,8 @@ def test_campaign_ends_with_the_count_and_the_rest_is_decided_when_more_is_wante
     assert (counts.kept, len(kept)) == (1, 1)
     assert counts.tried < 3
     more, all_kept = shop.campaign("remove", count=99)
-    assert told(more)[: counts.tried] == told(counts)
-    assert all_kept[:1] == kept
+    assert told(more.verdicts)[: counts.tried] == told(counts.verdicts)
+    assert told(all_kept[:1]) == told(kept)
     assert len(all_kept) == 3
 
 
@@ -80,7 +80,8 @@ def test_repeated_run_reads_what_it_knows_and_runs_nothing(shop: Shop) -> None:
     runs, recorded = shop.bench.runs, [mapper.ran for mapper in shop.bench.mappers]
     assert recorded == [1]
     second, again = shop.campaign("discovery", min_failing=2)
-    assert (second.verdicts, again) == (first.verdicts, kept)
+    assert told(second.verdicts) == told(first.verdicts)
+    assert told(again) == told(kept)
     assert shop.bench.runs == runs
     assert [mapper.ran for mapper in shop.bench.mappers] == [1]
 
@@ -144,14 +145,20 @@ def test_task_of_a_verdict_holds_metrics_with_percentiles_and_where_it_came_from
     assert task.mode is (Mode.REMOVE if mode == "remove" else Mode.DISCOVERY)
     assert {failure.id for failure in task.brief.failing} == answer.baselines[0].failing
     assert sum(bool(failure.text) for failure in task.brief.failing) == 3
-    metrics = answer.metrics["functions"]["shop.py::bill"]
+    assert sorted(answer.metrics["functions"]) == sorted(kept[0].names)
     assert answer.metrics["population"] == 4
+    for metrics in answer.metrics["functions"].values():
+        assert {"cyclomatic", "harmonic_out", "pagerank", "betweenness", "code_lines", "nesting"} <= set(metrics)
+    assert answer.provenance["campaign"]["mode"] == mode
+    assert answer.provenance["map"]["entering"] == {name: len(ENTERED[name]) for name in kept[0].names}
+    assert answer.provenance["stars"] == 7
+
+
+def test_percentile_is_the_share_of_functions_at_or_below(shop: Shop) -> None:
+    metrics = shop.library().metrics_of("shop.py::bill")
     assert metrics["out_degree"] == {"value": 2, "percentile": 100.0}
     assert metrics["in_degree"] == {"value": 0, "percentile": 50.0}
-    assert {"cyclomatic", "harmonic_out", "pagerank", "betweenness", "code_lines", "nesting"} <= set(metrics)
-    assert answer.provenance["campaign"]["mode"] == mode
-    assert answer.provenance["map"]["entering"]["shop.py::bill"] == 6
-    assert answer.provenance["stars"] == 7
+    assert metrics["eigenvector"] == {"value": None, "percentile": None}
 
 
 def verdict_of(shop: Shop, mode: str, name: str, partners: tuple[str, ...] = (), **options: int) -> Verdict:
@@ -184,7 +191,6 @@ IDS = list(CHECKS)
         ("discovery", failing(*IDS[:6], through_target=True), Reason.NONE_GOOD, "tracebacks_show_the_function"),
         ("discovery", ProbeReport(RunStatus.TIMED_OUT), Reason.NONE_GOOD, "hangs_or_exhausts_memory"),
         ("discovery", ProbeReport(RunStatus.CRASHED), Reason.NONE_GOOD, "run_gave_no_result"),
-        ("discovery", failing("t::strange", *IDS[:6]), Reason.SUITE_DIFFERS, "suite_differs_from_probe"),
     ],
 )
 def test_what_the_probe_shows_drops_a_candidate(
@@ -195,6 +201,19 @@ def test_what_the_probe_shows_drops_a_candidate(
     assert (verdict.reason, verdict.kept) == (reason, None)
     if fate is not None:
         assert verdict.fates[fate] > 0
+
+
+def _fails(names: object) -> None:
+    raise AssertionError
+
+
+def test_corruption_on_which_probe_and_suite_differ_is_dropped(tmp_path: Path) -> None:
+    shop = Shop(tmp_path, FakeBench(wish=lambda targets: failing(*IDS[:4])))
+    shop.library()
+    shop.bench.checks = {IDS[0]: CHECKS[IDS[0]], **{id: _fails for id in IDS[1:]}}
+    verdict = verdict_of(shop, "discovery", "shop.py::price", min_failing=1)
+    assert verdict.reason is Reason.SUITE_DIFFERS
+    assert verdict.fates["suite_differs_from_probe"] > 0
 
 
 def test_probe_that_could_not_be_made_stops_the_campaign(tmp_path: Path) -> None:
