@@ -15,12 +15,13 @@ from typing import TYPE_CHECKING, Any
 
 from gistpoint.core.errors import InfrastructureError, UserError
 from gistpoint.core.generation.campaign.campaign import Crew
-from gistpoint.core.generation.campaign.jobs import STOP, close_desks
+from gistpoint.core.generation.campaign.desks import close_desks
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
 _CONNECT_S = 20
+_POLL_S = 0.2
 
 
 @contextmanager
@@ -49,9 +50,10 @@ def _begin(listening: Connection) -> None:
 
 def _watch(listening: Connection, parent: int) -> None:
     """Stop what runs when the pool is closed; end at once when the first process is gone."""
-    wait([listening, parent])
-    STOP.cancel()
-    wait([parent])
+    if parent not in wait([listening, parent]):
+        close_desks()
+        while not wait([parent], _POLL_S):
+            close_desks()  # of jobs that were on their way
     os._exit(1)
 
 
@@ -78,7 +80,10 @@ def cluster_crew(address: str) -> Iterator[Crew]:
         cores: int = sum(client.ncores().values())
         if not cores:
             raise InfrastructureError(f"The scheduler at {address} has no worker.", hint=f"dask worker {address}")
-        yield Crew(_Impure(client), cores)
+        try:
+            yield Crew(_Impure(client), cores)
+        finally:
+            client.run(close_desks)
     finally:
         client.close()
 

@@ -15,7 +15,7 @@ from gistpoint.core.cancel import CancelToken
 from gistpoint.core.generation.campaign.campaign import Crew, run_campaign
 from gistpoint.core.generation.campaign.candidates import plan
 from gistpoint.core.generation.campaign.counts import Counts
-from gistpoint.core.generation.campaign.jobs import Place, close_desks
+from gistpoint.core.generation.campaign.desks import Place, close_desks
 from gistpoint.core.generation.campaign.learning import LibraryFolder, learn_library
 from gistpoint.core.generation.campaign.library import Library
 from gistpoint.core.generation.campaign.settings import CampaignMode, Settings

@@ -19,7 +19,7 @@ from gistpoint.core.generation.campaign.bench import Bench
 from gistpoint.core.generation.campaign.campaign import Crew, run_campaign, run_controls
 from gistpoint.core.generation.campaign.candidates import Plan, plan
 from gistpoint.core.generation.campaign.counts import Counts, SourceResult
-from gistpoint.core.generation.campaign.jobs import Place
+from gistpoint.core.generation.campaign.desks import Place
 from gistpoint.core.generation.campaign.learning import LibraryFolder, learn_library
 from gistpoint.core.generation.campaign.library import Library
 from gistpoint.core.generation.campaign.making import write_kept

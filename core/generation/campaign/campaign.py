@@ -14,7 +14,8 @@ from gistpoint.core.cancel import CancelToken
 from gistpoint.core.generation.campaign.candidates import Candidate
 from gistpoint.core.generation.campaign.controls import sample
 from gistpoint.core.generation.campaign.counts import Counts
-from gistpoint.core.generation.campaign.jobs import Place, control, decide
+from gistpoint.core.generation.campaign.desks import Place
+from gistpoint.core.generation.campaign.jobs import control, decide
 from gistpoint.core.generation.campaign.statefile import StateFile
 from gistpoint.core.generation.campaign.verdicts import Reason, Verdict
 

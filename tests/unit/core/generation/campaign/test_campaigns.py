@@ -13,7 +13,8 @@ from fake_benches import CHECKS, ENTERED, SHOP, FakeBench, Shop
 from gistpoint.core.errors import InfrastructureError
 from gistpoint.core.generation.campaign.candidates import Candidate, plan
 from gistpoint.core.generation.campaign.counts import Counts
-from gistpoint.core.generation.campaign.jobs import close_desks, control, decide
+from gistpoint.core.generation.campaign.desks import close_desks
+from gistpoint.core.generation.campaign.jobs import control, decide
 from gistpoint.core.generation.campaign.making import write_kept
 from gistpoint.core.generation.campaign.settings import CampaignMode, Settings
 from gistpoint.core.generation.campaign.verdicts import Reason, Verdict
