@@ -32,16 +32,26 @@ class Facts:
 
     @cached_property
     def comments(self) -> list[tuple[str, str]]:
-        """Each comment with the first word of the code that it stands behind or above.
+        """Each comment with the line of code that it stands behind or right above.
 
-        So a comment that has lost the line it spoke of is another comment.
+        What happens to that line is told by the comment: a line left out, or one that does another thing, stands out.
         """
         return _comments(self.text)
 
     @cached_property
+    def nodes(self) -> tuple[ast.AST, ...]:
+        """All nodes of the function."""
+        return tuple(ast.walk(self.node))
+
+    @cached_property
+    def told(self) -> Counter[str]:
+        """The conditions behind which an error with a message is raised: the message says what they should be."""
+        return Counter(ast.unparse(item.test) for item in self.nodes if isinstance(item, ast.If) and _explains(item))
+
+    @cached_property
     def named(self) -> frozenset[str]:
         """The names that stand for variables, functions and modules."""
-        return frozenset(item.id for item in ast.walk(self.node) if isinstance(item, ast.Name))
+        return frozenset(item.id for item in self.nodes if isinstance(item, ast.Name))
 
     @cached_property
     def bound(self) -> frozenset[str]:
@@ -51,7 +61,7 @@ class Facts:
     @cached_property
     def strings(self) -> frozenset[str | bytes]:
         """The texts of its literals."""
-        values = (item.value for item in ast.walk(self.node) if isinstance(item, ast.Constant))
+        values = (item.value for item in self.nodes if isinstance(item, ast.Constant))
         return frozenset(value for value in values if isinstance(value, str | bytes))
 
     @cached_property
@@ -62,7 +72,7 @@ class Facts:
     @cached_property
     def unused(self) -> frozenset[str]:
         """The variables and parameters that are bound and never read."""
-        names = (item for item in ast.walk(self.node) if isinstance(item, ast.Name) and isinstance(item.ctx, ast.Load))
+        names = (item for item in self.nodes if isinstance(item, ast.Name) and isinstance(item.ctx, ast.Load))
         return self.bound - {item.id for item in names}
 
     @cached_property
@@ -95,6 +105,13 @@ def facts_of(text: str) -> Facts:
     return Facts(given.document.text, snippet.node, (given.decorators, given.signature), given.docstring_text)
 
 
+def _explains(node: ast.If) -> bool:
+    last = node.body[-1]
+    return isinstance(last, ast.Raise) and any(
+        isinstance(item, ast.Constant) and isinstance(item.value, str) for item in ast.walk(last)
+    )
+
+
 def _comments(text: str) -> list[tuple[str, str]]:
     if "#" not in text:
         return []
@@ -109,13 +126,8 @@ def _comments(text: str) -> list[tuple[str, str]]:
             if item.line.lstrip().startswith("#"):
                 waiting.append(item.string)
             else:
-                found.append((item.string, _first_word(item.line.removesuffix(item.string))))
+                found.append((item.string, item.line))
         elif waiting and item.type not in (tokenize.NL, tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT):
-            found += [(comment, _first_word(item.line)) for comment in waiting]
+            found += [(comment, item.line) for comment in waiting]
             waiting = []
     return found + [(comment, "") for comment in waiting]
-
-
-def _first_word(line: str) -> str:
-    found = WORD.search(line)
-    return found[0] if found else ""

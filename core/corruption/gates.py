@@ -24,7 +24,7 @@ class Dropped(StrEnum):
     DOES_NOT_PARSE = "it does not parse or compile"
     HEADER = "signature or decorators change"
     DOCSTRING = "the docstring changes"
-    COMMENTS = "a comment changes, or tells what is missing"
+    COMMENTS = "a comment changes"
     SAME_TREE = "the syntax tree is the same"
     SAME_CODE = "it compiles to the same code"
     UNKNOWN_NAME = "it reads a name that is not known there"
@@ -36,12 +36,14 @@ class Dropped(StrEnum):
     ORPHANED = "an import or a definition of the file is no longer used"
     UNREACHABLE = "a statement can't be reached"
     ODD = "it shows at a glance"
+    TOLD = "a comment or an error message beside it tells what was meant"
 
 
 def gate(target: Target, scope: Scope | None = None, *, most_lines: int | None = MOST_CHANGED_LINES) -> Dropped | None:
     """Return the first reason to drop a corruption, None where there is none.
 
     With the function's `scope`, names of its module are known too, and what the file no longer uses is found.
+    `TOLD` comes last: a caller that takes it as no reason has heard that there is no other.
     `most_lines` None lets any number of lines change.
     """
     return Gate(target.original, scope, most_lines=most_lines).check(target.corrupted)
@@ -87,7 +89,9 @@ class Gate:
             return Dropped.UNREACHABLE
         if after.oddities - before.oddities:
             return Dropped.ODD
-        return Dropped.ORPHANED if self._orphans(before, after) else None
+        if self._orphans(before, after):
+            return Dropped.ORPHANED
+        return Dropped.TOLD if before.told != after.told or before.comments != after.comments else None
 
     def _orphans(self, before: Facts, after: Facts) -> bool:
         """Whether a name that the function drops stands nowhere else in the file but where it is defined."""
@@ -118,7 +122,11 @@ def _kept(before: Facts, after: Facts) -> Dropped | None:
         return Dropped.DOCSTRING
     if same_tree(before.node, after.node):
         return Dropped.SAME_TREE
-    return Dropped.COMMENTS if before.comments != after.comments else None
+    return Dropped.COMMENTS if _texts(before) != _texts(after) else None
+
+
+def _texts(facts: Facts) -> list[str]:
+    return [comment for comment, _ in facts.comments]
 
 
 def _code(before: Facts, after: Facts) -> Dropped | None:

@@ -1,4 +1,4 @@
-"""Faults in handling errors: one kind no longer caught, another kind caught, an error swallowed."""
+"""Faults in handling errors: one kind no longer caught, more kinds caught, an error swallowed."""
 
 from __future__ import annotations
 
@@ -10,12 +10,14 @@ from gistpoint.core.corruption.operators.branches import deleted
 from gistpoint.core.corruption.operators.operator import Edits, Operator
 from gistpoint.core.corruption.subject import Subject
 
-_NEARBY: Mapping[str, str] = {
-    "KeyError": "IndexError", "IndexError": "KeyError", "LookupError": "KeyError", "ValueError": "TypeError",
-    "TypeError": "ValueError", "AttributeError": "TypeError", "OSError": "FileNotFoundError",
-    "Exception": "ValueError", "UnicodeDecodeError": "UnicodeEncodeError", "UnicodeEncodeError": "UnicodeDecodeError",
-    "ArithmeticError": "ZeroDivisionError", "StopIteration": "IndexError", "OverflowError": "ValueError",
-}  # fmt: skip
+_PARTS: Mapping[str, str] = {
+    "LookupError": "KeyError",
+    "OSError": "FileNotFoundError",
+    "Exception": "ValueError",
+    "ArithmeticError": "ZeroDivisionError",
+    "ImportError": "ModuleNotFoundError",
+    "BaseException": "Exception",
+}
 
 
 def narrowed(subject: Subject) -> Iterator[Edits]:
@@ -29,11 +31,11 @@ def narrowed(subject: Subject) -> Iterator[Edits]:
             yield subject.replaced(node.type, rest[0] if len(rest) == 1 else f"({', '.join(rest)})")
 
 
-def other_error(subject: Subject) -> Iterator[Edits]:
-    """A related kind of error caught instead."""
+def part_of_error(subject: Subject) -> Iterator[Edits]:
+    """Only a part of the errors caught: `KeyError` for `LookupError`."""
     for node in subject.of(ast.ExceptHandler):
-        if isinstance(node.type, ast.Name) and node.type.id in _NEARBY:
-            yield subject.replaced(node.type, _NEARBY[node.type.id])
+        if isinstance(node.type, ast.Name) and node.type.id in _PARTS:
+            yield subject.replaced(node.type, _PARTS[node.type.id])
 
 
 def widened(subject: Subject) -> Iterator[Edits]:
@@ -68,7 +70,7 @@ def else_into_try(subject: Subject) -> Iterator[Edits]:
 
 OPERATORS = (
     Operator("narrowed exception", 0.2, narrowed),
-    Operator("other exception", 0.15, other_error),
+    Operator("narrowed exception", 0.15, part_of_error),
     Operator("widened exception", 0.1, widened),
     Operator("swallowed exception", 0.2, swallowed),
     Operator("widened exception", 0.1, else_into_try),

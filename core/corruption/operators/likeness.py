@@ -38,7 +38,7 @@ def _words(name: str) -> list[str]:
 
 
 def shapes_of(subject: Subject) -> Mapping[str, frozenset[str]]:
-    """Return how each variable of a function is used: iterated, called, indexed, by its attributes, in sums."""
+    """Return how each variable of a function is used: iterated, indexed, by its attributes, in sums."""
     found: dict[str, set[str]] = {}
     for argument in ast.walk(subject.node.args):
         if isinstance(argument, ast.arg):
@@ -59,7 +59,7 @@ def _shape(subject: Subject, node: ast.Name) -> set[str]:
     if isinstance(parent, ast.Subscript):
         return {"indexed" if parent.value is node else "index"}
     if isinstance(parent, ast.Call):
-        return {"called"} if parent.func is node else _argument(parent)
+        return set() if parent.func is node else _argument(parent)
     if isinstance(parent, ast.For | ast.comprehension):
         return {"iterated"} if parent.iter is node else set()
     if isinstance(parent, ast.BinOp | ast.AugAssign):
