@@ -5,12 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from gistpoint.core.cancel import CancelToken
-from gistpoint.core.generation.intake import Intake
-from gistpoint.core.generation.proof import corrupted_tree
-from gistpoint.core.outcomes import Outcome, RunStatus
-from gistpoint.core.ports import Prober, ProbeFailure, ProbeReport, RunRequest
-from gistpoint.core.tasks.model import Target
+from gistpoint.core.generation.campaign.library import Library
+from gistpoint.sandbox.candidates.prober import SuiteProber
 from gistpoint.sandbox.candidates.recording import SuiteTestMapper
 from gistpoint.sandbox.environments import EnvironmentStore
 from gistpoint.sandbox.ladder import choose
@@ -35,45 +31,15 @@ class SandboxBench:
         """Return what records which tests enter which functions."""
         return SuiteTestMapper(choose(self.backend, consented=self.consented), EnvironmentStore(self.cache))
 
-    def prober(self, intake: Intake) -> Prober:
-        """Return what decides candidates of this library."""
-        return SelectProber(intake, self.runner())
-
-
-class SelectProber:
-    def __init__(self, intake: Intake, runner: SuiteRunner) -> None:
-        self.intake = intake
-        self.runner = runner
-
-    def decide(
-        self,
-        targets: tuple[Target, ...],
-        select: tuple[str, ...] = (),
-        *,
-        stop_after: int | None = None,
-        cancel: CancelToken | None = None,
-    ) -> ProbeReport:
-        intake = self.intake
-        report = self.runner.run(
-            RunRequest(
-                corrupted_tree(intake.repository.tree, targets),
-                intake.repository.environment,
-                intake.timeout_s,
-                select=select,
-            ),
-            cancel=cancel,
+    def prober(self, library: Library) -> SuiteProber:
+        """Return what decides candidates of this library; it is warm from the first one on."""
+        intake = library.intake
+        return SuiteProber(
+            choose(self.backend, consented=self.consented),
+            EnvironmentStore(self.cache),
+            intake.repository.tree,
+            intake.repository.environment,
+            library.test_map,
+            intake.passed,
+            seconds=intake.seconds,
         )
-        if report.status is not RunStatus.FINISHED:
-            return ProbeReport(report.status, seconds=report.seconds, how="fresh", reason=report.reason)
-        names = tuple(target.qualname.rpartition(".")[2] for target in targets)
-        failed = {
-            r.id: ProbeFailure(
-                r.message, "AssertionError" in r.message or "E   assert" in r.message,
-                any(f"in {name}\n" in r.message for name in names),
-            )
-            for r in report.results.values() if r.id in select and r.outcome is not Outcome.PASSED
-        }
-        return ProbeReport(RunStatus.FINISHED, failed, len(report.results), report.seconds, "fresh")
-
-    def close(self) -> None:
-        return

@@ -164,8 +164,8 @@ class FakeBench:
         self.mappers.append(FakeMapper(self.entered))
         return self.mappers[-1]
 
-    def prober(self, intake: Intake) -> FakeProber:
-        return FakeProber(intake, self.checks, self.wish)
+    def prober(self, library: Library) -> FakeProber:
+        return FakeProber(library.intake, self.checks, self.wish)
 
     @property
     def runs(self) -> int:
@@ -179,11 +179,12 @@ class Shop:
     folder: Path
     bench: FakeBench = field(default_factory=FakeBench)
     source: str = SHOP
+    tests: str = "def test_price(): ...\n"
 
     def library(self) -> Library:
         def make() -> Repository:
             (self.folder / "files").mkdir(exist_ok=True)
-            files = {"shop.py": self.source, "tests/test_shop.py": "def test_price(): ...\n"}
+            files = {"shop.py": self.source, "tests/test_shop.py": self.tests}
             return Repository(Source("folder", "shop", "1"), tree_of(files, self.folder / "files"), EnvironmentPins())
 
         return learn_library(LibraryFolder(self.folder / "library"), make, self.bench)

@@ -72,7 +72,7 @@ def _lines(folder: Path) -> int:
 def cluster(folder: Path, workers: int) -> Iterator[str]:
     """A Dask scheduler and workers on loopback, each a process; yields the address."""
     known = folder / "scheduler.json"
-    base = [sys.executable, "-m", "distributed.cli.dask_scheduler", "--host", "127.0.0.1", "--port", "0"]
+    base = [sys.executable, "-m", "dask", "scheduler", "--host", "127.0.0.1", "--port", "0"]
     with ExitStack() as stack:
 
         def run(*command: str) -> None:
@@ -82,12 +82,14 @@ def cluster(folder: Path, workers: int) -> Iterator[str]:
             stack.callback(child.terminate)
 
         run(*base, "--no-dashboard", "--scheduler-file", str(known))
+        deadline = time.monotonic() + 60
         while not known.is_file() or not known.read_text().strip():
+            assert time.monotonic() < deadline
             time.sleep(0.1)
         address = str(json.loads(known.read_text())["address"])
         for _ in range(workers):
             run(
-                sys.executable, "-m", "distributed.cli.dask_worker", address, "--no-nanny", "--no-dashboard",
+                sys.executable, "-m", "dask", "worker", address, "--no-nanny", "--no-dashboard",
                 "--nthreads", "1", "--host", "127.0.0.1", "--local-directory", str(folder),
             )  # fmt: skip
         from distributed import Client

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Protocol
 
-from gistpoint.core.generation.intake import Intake
+from gistpoint.core.generation.campaign.library import Library
 from gistpoint.core.ports import Prober, Runner, TestMapper
 
 
@@ -19,6 +19,6 @@ class Bench(Protocol):
         """Return what records which tests enter which functions."""
         ...
 
-    def prober(self, intake: Intake) -> Prober:
+    def prober(self, library: Library) -> Prober:
         """Return what decides candidates of this library; the caller closes it."""
         ...

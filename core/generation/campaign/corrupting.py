@@ -22,10 +22,12 @@ from gistpoint.core.outcomes import RunStatus
 from gistpoint.core.ports import ProbeReport
 from gistpoint.core.tasks.model import Target
 
-MOST_SINGLES = 24
-MOST_PAIRS = 8
-ENOUGH = 5
+MOST_SINGLES = 16
+MOST_PAIRS = 6
+ENOUGH = 4
 """Good ones to choose from; no more are looked for."""
+GIVE_UP = 9
+"""Tries without a good one, behind which no more single ones are tried: the function is no good place to hide in."""
 _CONFIRMED = 3
 """Of the good ones, the most that are tried on the whole suite."""
 _MORE_TESTS = 1
@@ -80,24 +82,20 @@ def decide_discovery(trial: Trial) -> Verdict:
 def good_corruptions(trial: Trial, name: str, band: tuple[int, int]) -> list[Rated]:
     """Return the good corruptions of a function, the most subtle first; counts the end that each other one met."""
     singles, scope = _singles(trial, name)
-    least, most = band
+    least, _ = band
     good: list[Rated] = []
     quiet: list[Corruption] = []
-    for corruption in _picked(singles, MOST_SINGLES, f"{trial.settings.seed} {name}"):
+    for tried, corruption in enumerate(_picked(singles, MOST_SINGLES, f"{trial.settings.seed} {name}")):
+        if len(good) == ENOUGH or (tried == GIVE_UP and not good):
+            break
         rated = _rate(trial, corruption, band)
-        if isinstance(rated, Rated) and rated.good:
+        if rated is not None and rated.good:
             good.append(rated)
-            if len(good) == ENOUGH:
-                break
-        elif isinstance(rated, Rated) and rated.evidence.failing < least:
+        elif rated is not None and rated.evidence.failing < least:
             quiet.append(corruption)
-    if len(good) < ENOUGH:
-        for corruption in pairs_of(quiet, scope, most=MOST_PAIRS):
-            rated = _rate(trial, corruption, band)
-            if isinstance(rated, Rated) and rated.good:
-                good.append(rated)
-                if len(good) == ENOUGH:
-                    break
+    if not good:
+        pairs = (_rate(trial, pair, band) for pair in pairs_of(quiet, scope, most=MOST_PAIRS))
+        good += [rated for rated in pairs if rated is not None and rated.good]
     return sorted(good, key=lambda item: (-item.subtlety.value, item.target.corrupted))
 
 
@@ -137,7 +135,7 @@ def _rate(trial: Trial, corruption: Corruption, band: tuple[int, int]) -> Rated 
     evidence = evidence_of(report, corruption.target, trial.library)
     good = is_good(evidence, least, most)
     trial.fates["good" if good else fault(evidence, least)] += 1
-    return Rated(corruption, report, evidence, subtlety(evidence), good)
+    return Rated(corruption, report, evidence, subtlety(evidence, least, most), good)
 
 
 def fault(evidence: Evidence, least: int) -> str:

@@ -70,7 +70,7 @@ def _new_desk(place: Place) -> Desk:
             f"A worker does not find {place.folder}.",
             hint="Workers of a cluster need the cache folder of this machine under the same path.",
         ) from error
-    return Desk(library, place.settings, runner, place.bench.prober(library.intake), CancelToken())
+    return Desk(library, place.settings, runner, place.bench.prober(library), CancelToken())
 
 
 def close_desks() -> None:

@@ -6,6 +6,7 @@ from dataclasses import asdict, dataclass
 from enum import StrEnum
 from typing import Any
 
+from gistpoint.core.corruption.evidence import FEW_FAILING, band
 from gistpoint.core.errors import UserError
 from gistpoint.core.generation.proof import DEFAULT_MIN_FAILING
 
@@ -36,17 +37,13 @@ class Settings:
 
     @property
     def band(self) -> tuple[int, int]:
-        """The least and the most failing tests of a good single corruption.
-
-        From 2 to 15, or from 5 to 40: `breakpoint.md` asks for 5, the code of the paper for 2; the upper ends are those
-        with which the share of good mutants was measured.
-        """
-        return (self.min_failing, 15) if self.min_failing < 5 else (self.min_failing, 8 * self.min_failing)
+        """The least and the most failing tests of a good corruption."""
+        return band(self.min_failing)
 
     @property
     def part_band(self) -> tuple[int, int]:
         """The least and the most failing tests of one corruption among several, which count together."""
-        return min(2, self.min_failing), self.band[1]
+        return min(FEW_FAILING[0], self.min_failing), self.band[1]
 
     def to_json(self) -> dict[str, Any]:
         """Return the settings as a JSON value."""

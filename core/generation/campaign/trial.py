@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from gistpoint.core.cancel import CancelToken
+from gistpoint.core.code.errors import CodeError
 from gistpoint.core.errors import InfrastructureError
 from gistpoint.core.generation.campaign.candidates import Candidate
 from gistpoint.core.generation.campaign.library import Library
@@ -69,7 +70,10 @@ class Trial:
         """Run the tests that can see the targets, up to the failing test of the number `stop_after`."""
         select = self.library.seeing(target.name for target in targets)
         started = time.perf_counter()
-        report = self._desk.prober.decide(targets, select, stop_after=stop_after, cancel=self._desk.cancel)
+        try:
+            report = self._desk.prober.decide(targets, select, stop_after=stop_after, cancel=self._desk.cancel)
+        except CodeError as error:
+            return ProbeReport(RunStatus.COULD_NOT_RUN, reason=str(error))
         self._desk.cancel.check()
         if report.status is RunStatus.INFRASTRUCTURE:
             raise InfrastructureError(f"{targets[0].name} could not be tried. {report.reason}".strip(), hint=LOOK)

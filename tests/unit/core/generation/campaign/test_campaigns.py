@@ -130,7 +130,7 @@ def test_group_is_near_and_proven_together(shop: Shop) -> None:
         for target in proof.targets:
             others = tuple(other for other in proof.targets if other is not target)
             for part in ((target,), others):
-                report = shop.bench.prober(library.intake).decide(part, tuple(CHECKS))
+                report = shop.bench.prober(library).decide(part, tuple(CHECKS))
                 assert report.failed
 
 
