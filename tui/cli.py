@@ -287,7 +287,9 @@ def _generate_command(parser: argparse.ArgumentParser) -> None:
         "--control", type=int, default=0, metavar="N", help="of the candidates tried, so many also on the whole suite"
     )
     parser.add_argument("--json", action="store_true", help="the tables as JSON")
-    parser.add_argument("--with", dest="extra", action="append", default=[], metavar="REQUIREMENT", help="for the suite")
+    parser.add_argument(
+        "--with", dest="extra", action="append", default=[], metavar="REQUIREMENT", help="for the suite"
+    )
     parser.add_argument("--pytest-args", default="", metavar="ARGS", help="such as 'tests -o addopts='")
     parser.add_argument(
         "--build-step", dest="build_steps", action="append", default=[], metavar="COMMAND", help="before every test run"

@@ -14,9 +14,5 @@ def spec_of(options: argparse.Namespace, source: str) -> SourceSpec:
     try:
         pytest_args = tuple(shlex.split(options.pytest_args))
     except ValueError as error:
-        raise UserError(
-            f"--pytest-args can't be split into words: {error}.", hint="Close what is quoted."
-        ) from error
-    return SourceSpec(
-        source, pytest_args, tuple(options.extra), options.exclude_newer, tuple(options.build_steps)
-    )
+        raise UserError(f"--pytest-args can't be split into words: {error}.", hint="Close what is quoted.") from error
+    return SourceSpec(source, pytest_args, tuple(options.extra), options.exclude_newer, tuple(options.build_steps))

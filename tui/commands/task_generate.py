@@ -167,9 +167,7 @@ class Factory:
         name = f"{source.name}-{settings.mode.value}-{key}.jsonl"
         return StateFile(Locations.of_user().campaigns / name, about)
 
-    def _campaign(
-        self, place: Place, planned: Plan, library: Library, state: StateFile, result: SourceResult
-    ) -> None:
+    def _campaign(self, place: Place, planned: Plan, library: Library, state: StateFile, result: SourceResult) -> None:
         def accept(verdict: Verdict) -> None:
             assert verdict.kept is not None
             task = write_kept(library, self.settings, verdict.kept, Locations.of_user().tasks)

@@ -12,7 +12,6 @@ from fake_benches import CHECKS, ENTERED, SHOP, FakeBench, Shop
 
 from gistpoint.core.errors import InfrastructureError
 from gistpoint.core.generation.campaign.candidates import Candidate, plan
-from gistpoint.core.generation.campaign.counts import Counts
 from gistpoint.core.generation.campaign.desks import close_desks
 from gistpoint.core.generation.campaign.jobs import control, decide
 from gistpoint.core.generation.campaign.making import write_kept
@@ -211,7 +210,7 @@ def _fails(names: object) -> None:
 def test_corruption_on_which_probe_and_suite_differ_is_dropped(tmp_path: Path) -> None:
     shop = Shop(tmp_path, FakeBench(wish=lambda targets: failing(*IDS[:4])))
     shop.library()
-    shop.bench.checks = {IDS[0]: CHECKS[IDS[0]], **{id: _fails for id in IDS[1:]}}
+    shop.bench.checks = {IDS[0]: CHECKS[IDS[0]], **dict.fromkeys(IDS[1:], _fails)}
     verdict = verdict_of(shop, "discovery", "shop.py::price", min_failing=1)
     assert verdict.reason is Reason.SUITE_DIFFERS
     assert verdict.fates["suite_differs_from_probe"] > 0
