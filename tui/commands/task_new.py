@@ -3,24 +3,22 @@
 from __future__ import annotations
 
 import argparse
-import shlex
 import tempfile
-from dataclasses import replace
 from pathlib import Path
 
 from gistpoint import __version__
 from gistpoint.core.code.removal import remove_body
 from gistpoint.core.errors import UserError
-from gistpoint.core.generation.intake import Intake, NoGood, NoTaskError, Repository, take_in
+from gistpoint.core.generation.intake import Intake, NoGood, NoTaskError, take_in
 from gistpoint.core.generation.making import write_proven
 from gistpoint.core.generation.proof import Proof, prove
 from gistpoint.core.generation.removal import random_targets, removal_target
 from gistpoint.core.locations import Locations
 from gistpoint.core.ports import Runner
 from gistpoint.core.tasks.model import Mode, Rules, Task
-from gistpoint.core.trees import SourceTree, write_tree
 from gistpoint.tui.cli import DONE, build_runner
 from gistpoint.tui.commands.progress import ProgressLine
+from gistpoint.tui.commands.sources import spec_of
 
 MAX_TRIES = 25
 """Functions tried before a random pick gives up."""
@@ -30,13 +28,18 @@ def new(options: argparse.Namespace) -> int:
     """Make one remove task; the last line of standard output is its id."""
     if options.min_failing < 1:
         raise UserError("--min-failing must be 1 or more.")
-    try:
-        pytest_args = tuple(shlex.split(options.pytest_args))
-    except ValueError as error:
-        raise UserError(f"--pytest-args can't be split into words: {error}.") from error
+    from gistpoint.sandbox.repositories import fetch_repository
+
+    spec = spec_of(options, options.source)
     runner = build_runner(options)
     with ProgressLine() as progress, tempfile.TemporaryDirectory(prefix="gistpoint-new-") as scratch:
-        repository = _repository(options, pytest_args, Path(scratch), progress)
+        repository = fetch_repository(
+            spec,
+            Path(scratch),
+            Locations.of_user().cache,
+            on_line=progress.line,
+            on_detail=progress.detail,
+        )
         intake = take_in(repository, runner, on_progress=progress.making)
         progress.line(
             f"{len(intake.collected)} tests, {len(intake.passed)} pass in every run, {len(intake.flaky)} flaky, "
@@ -47,28 +50,6 @@ def new(options: argparse.Namespace) -> int:
     print(f"{proof.targets[0].name}: {len(proof.failing)} of {len(intake.passed)} tests fail without it")
     print(task.id)
     return DONE
-
-
-def _repository(
-    options: argparse.Namespace, pytest_args: tuple[str, ...], scratch: Path, progress: ProgressLine
-) -> Repository:
-    from gistpoint.sandbox.environments import EnvironmentStore
-    from gistpoint.sandbox.resolver import UvResolver
-    from gistpoint.sandbox.sources import Fetcher
-
-    progress.line(f"fetching {options.source}")
-    source, folder = Fetcher().fetch(options.source, scratch / "source")
-    progress.line(f"pinning what {source.name} {source.revision[:12]} needs")
-    environment = UvResolver(EnvironmentStore(Locations.of_user().cache), on_line=progress.detail).resolve(
-        folder,
-        extra_requirements=tuple(options.extra),
-        exclude_newer=options.exclude_newer,
-        pytest_args=pytest_args,
-    )
-    environment = replace(environment, build_steps=tuple(options.build_steps))
-    tar = scratch / "tree.tar"
-    write_tree(folder, tar)
-    return Repository(source, SourceTree.open(tar), environment)
 
 
 def _proof(options: argparse.Namespace, intake: Intake, runner: Runner, progress: ProgressLine) -> Proof:
