@@ -41,5 +41,9 @@ class AttemptError(UserError):
     """An attempt can't be opened or continued as asked."""
 
 
+class EndpointError(UserError):
+    """The endpoint of a chat model is not configured as it must be."""
+
+
 class CancelledError(UserError):
     """The user stopped a long operation."""

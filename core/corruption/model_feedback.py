@@ -59,5 +59,7 @@ def left_text(tool_calls: int, feedback: int, settings: LoopSettings) -> str:
     kept = "the most subtle of your submissions" if settings.keep is Keep.BEST else "the last submission"
     calls = f"{tool_calls} tool {'call' if tool_calls == 1 else 'calls'}"
     if feedback:
-        return f"[{calls} and {feedback} {'round' if feedback == 1 else 'rounds'} of test feedback left; {kept} is kept]"
+        return (
+            f"[{calls} and {feedback} {'round' if feedback == 1 else 'rounds'} of test feedback left; {kept} is kept]"
+        )
     return f"[{calls} left, and no more test feedback: the next submission is the final one; {kept} is kept]"

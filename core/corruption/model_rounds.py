@@ -11,6 +11,9 @@ from gistpoint.core.corruption.model_template import NAME, template_sha256
 from gistpoint.core.ports import ChatProblem, Usage
 from gistpoint.core.tasks.model import Failure, Target
 
+LEAST_FAILING = 2
+"""Tests that a corruption must break at least, as the template tells the model."""
+
 
 class Keep(StrEnum):
     """Which of the accepted submissions becomes the corruption."""
@@ -27,13 +30,19 @@ class LoopSettings:
 
     feedback_rounds: int = 5
     tool_calls: int = 30
-    min_failing: int = 2
+    min_failing: int = LEAST_FAILING
     most_failing: int = 15
     """Above this many failing tests a corruption is called too loud; the aim is told to the model."""
     keep: Keep = Keep.BEST
     max_tokens: int | None = 500_000
     """Of all requests together, sent and received."""
     max_cost_usd: float | None = None
+
+    @classmethod
+    def for_tasks(cls, min_failing: int, **changes: Any) -> LoopSettings:
+        """Return the settings for tasks that need `min_failing` failing tests: 2 to 15 are aimed at, or 5 to 40."""
+        least = max(LEAST_FAILING, min_failing)
+        return cls(min_failing=least, most_failing=15 if least < 5 else max(40, least), **changes)
 
 
 class Verdict(StrEnum):
@@ -86,6 +95,9 @@ class Trial:
     """Of the failing tests; None where nobody looked."""
     through_target: int | None = None
     """Failing tests whose traceback passes through the function; None where nobody looked."""
+    failing_ids: frozenset[str] = frozenset()
+    messages: int = 0
+    """Distinct last lines of the failures."""
     failures: tuple[Failure, ...] = ()
     subtlety: float = 0.0
     parts: Mapping[str, float] = field(default_factory=dict)
