@@ -15,7 +15,7 @@ from gistpoint.core.code.names import FunctionRef
 from gistpoint.core.corruption.model_loop import ModelLoop, OnRound
 from gistpoint.core.corruption.model_rounds import End, LoopResult, LoopSettings, TryOut, Verdict
 from gistpoint.core.corruption.model_template import render_template
-from gistpoint.core.corruption.model_trials import Rate, SuiteTrials
+from gistpoint.core.corruption.model_trials import Rate, SuiteTrials, rate_by_failures
 from gistpoint.core.corruption.replacements import clue_of, replaced_target
 from gistpoint.core.errors import SourceError, TaskError
 from gistpoint.core.generation.intake import Intake, NoTaskError, OnMaking, run_step
@@ -64,6 +64,11 @@ class ModelCorruption:
             "loop": self.result.as_json(),
         }
 
+    def rating(self) -> dict[str, Any]:
+        """Return the subtlety of what was kept, with its parts; empty where nothing was."""
+        trial = self.result.kept.trial if self.result.kept else None
+        return {} if trial is None else {"subtlety": {"value": trial.subtlety, "parts": dict(trial.parts)}}
+
 
 def replay_model_record(record: Mapping[str, Any], tree: SourceTree) -> Target:
     """Return the target of a record on the tree it was made on. Raises `TaskError` where that tree is another."""
@@ -84,7 +89,7 @@ def corrupt_by_model(
     model: ChatModel,
     runner: Runner,
     *,
-    rate: Rate,
+    rate: Rate = rate_by_failures,
     settings: LoopSettings | None = None,
     tests: Iterable[str] = (),
     try_out: TryOut | None = None,

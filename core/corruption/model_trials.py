@@ -87,3 +87,14 @@ def passes_through(message: str, tree: SourceTree, target: Target) -> bool:
     definition = index_source(target.path, tree.read(target.path)).get(target.qualname)
     lines = re.findall(rf"^{re.escape(target.path)}:(\d+):", message, re.MULTILINE)
     return any(definition.start_line <= int(line) <= definition.end_line for line in lines)
+
+
+def rate_by_failures(target: Target, trial: Trial) -> tuple[float, Mapping[str, float]]:
+    """Rate a corruption by its failing tests alone: few, failing by assertion, their tracebacks elsewhere."""
+    failing = max(1, trial.failing)
+    parts = {
+        "few": min(1.0, 10 / failing),
+        "assertions": (trial.by_assertion or 0) / failing,
+        "elsewhere": 1 - (trial.through_target or 0) / failing,
+    }
+    return sum(parts.values()) / len(parts), parts
