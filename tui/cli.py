@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING
 
 from gistpoint import __version__
 from gistpoint.core.errors import CancelledError, UserError
+from gistpoint.tui.import_options import DESCRIPTION as IMPORTING
+from gistpoint.tui.import_options import add_import_options
 from gistpoint.tui.model_options import add_model_options
 
 if TYPE_CHECKING:
@@ -237,6 +239,11 @@ def _task_commands(parser: argparse.ArgumentParser) -> None:
     add_model_options(new)
     _isolation(new)
     new.set_defaults(run=_command("task_new", "new"))
+
+    bringing = commands.add_parser("import", help="make tasks of a public data set's records", description=IMPORTING)
+    add_import_options(bringing)
+    _isolation(bringing)
+    bringing.set_defaults(run=_command("task_import", "import_records"))
 
     listing = commands.add_parser("list", help="the tasks that are here")
     listing.add_argument("--json", action="store_true", help="as JSON")
