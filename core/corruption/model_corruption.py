@@ -64,10 +64,11 @@ class ModelCorruption:
             "loop": self.result.as_json(),
         }
 
-    def rating(self) -> dict[str, Any]:
-        """Return the subtlety of what was kept, with its parts; empty where nothing was."""
+    def provenance(self) -> dict[str, Any]:
+        """Return what a task keeps: the record, and the subtlety of what was kept with its parts."""
         trial = self.result.kept.trial if self.result.kept else None
-        return {} if trial is None else {"subtlety": {"value": trial.subtlety, "parts": dict(trial.parts)}}
+        rated = {} if trial is None else {"subtlety": {"value": trial.subtlety, "parts": dict(trial.parts)}}
+        return {"record": self.record(), "families": [KIND], **rated}
 
 
 def replay_model_record(record: Mapping[str, Any], tree: SourceTree) -> Target:

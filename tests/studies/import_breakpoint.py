@@ -59,7 +59,7 @@ LIBRARIES = {
 }
 WIDEST = "max(_flat_list(s_widths))"
 RECORDS: tuple[tuple[str, str, str, tuple[str, str] | None], ...] = (
-    ("toolz", "toolz/itertoolz.py", "partition_all", None),
+    ("toolz", "toolz/itertoolz.py", "getter", None),
     ("toolz", "toolz/itertoolz.py", "groupby", ("in d.items():", "in sorted(d.items())[1:]:")),
     ("itsdangerous", "src/itsdangerous/encoding.py", "base64_decode", None),
     ("itsdangerous", "src/itsdangerous/signer.py", "Signer.unsign", (".rsplit(", ".split(")),
@@ -185,7 +185,7 @@ def imported(lab: Path, environment: Mapping[str, str]) -> None:
 def solved(task: Task, lab: Path) -> str:
     """Submit the original as a solver would."""
     answer, time = read_answer(task), SystemTime()
-    runner = SuiteRunner(choose(None), EnvironmentStore(lab / "home" / "cache"))
+    runner = SuiteRunner(choose(None, consented=True), EnvironmentStore(lab / "home" / "cache"))
     attempt = Attempt(task, Judge(task, answer, runner), Memory(time), time)
     attempt.start(Enrolment())
     target = answer.targets[0]

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import argparse
-import shlex
 import tempfile
 from collections.abc import Mapping
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -15,16 +13,16 @@ from gistpoint.core.code.removal import remove_body
 from gistpoint.core.corruption.model_corruption import corrupt_by_model
 from gistpoint.core.corruption.model_rounds import LoopSettings, Round
 from gistpoint.core.errors import UserError
-from gistpoint.core.generation.intake import Intake, NoGood, NoTaskError, Repository, take_in
+from gistpoint.core.generation.intake import Intake, NoGood, NoTaskError, take_in
 from gistpoint.core.generation.making import write_proven
 from gistpoint.core.generation.proof import Proof, prove
 from gistpoint.core.generation.removal import random_targets, removal_target
 from gistpoint.core.locations import Locations
 from gistpoint.core.ports import ChatModel, Runner
 from gistpoint.core.tasks.model import Mode, Rules, Task
-from gistpoint.core.trees import SourceTree, write_tree
 from gistpoint.tui.cli import DONE, build_runner
 from gistpoint.tui.commands.progress import ProgressLine
+from gistpoint.tui.commands.sources import spec_of
 from gistpoint.tui.model_options import model_of
 
 MAX_TRIES = 25
@@ -36,13 +34,18 @@ def new(options: argparse.Namespace) -> int:
     if options.min_failing < 1:
         raise UserError("--min-failing must be 1 or more.")
     corrupting = _corrupting(options)
-    try:
-        pytest_args = tuple(shlex.split(options.pytest_args))
-    except ValueError as error:
-        raise UserError(f"--pytest-args can't be split into words: {error}.") from error
+    from gistpoint.sandbox.repositories import fetch_repository
+
+    spec = spec_of(options, options.source)
     runner = build_runner(options)
     with ProgressLine() as progress, tempfile.TemporaryDirectory(prefix="gistpoint-new-") as scratch:
-        repository = _repository(options, pytest_args, Path(scratch), progress)
+        repository = fetch_repository(
+            spec,
+            Path(scratch),
+            Locations.of_user().cache,
+            on_line=progress.line,
+            on_detail=progress.detail,
+        )
         intake = take_in(repository, runner, on_progress=progress.making)
         progress.line(
             f"{len(intake.collected)} tests, {len(intake.passed)} pass in every run, {len(intake.flaky)} flaky, "
@@ -57,28 +60,6 @@ def new(options: argparse.Namespace) -> int:
     print(f"{proof.targets[0].name}: {len(proof.failing)} of {len(intake.passed)} tests fail {what}")
     print(task.id)
     return DONE
-
-
-def _repository(
-    options: argparse.Namespace, pytest_args: tuple[str, ...], scratch: Path, progress: ProgressLine
-) -> Repository:
-    from gistpoint.sandbox.environments import EnvironmentStore
-    from gistpoint.sandbox.resolver import UvResolver
-    from gistpoint.sandbox.sources import Fetcher
-
-    progress.line(f"fetching {options.source}")
-    source, folder = Fetcher().fetch(options.source, scratch / "source")
-    progress.line(f"pinning what {source.name} {source.revision[:12]} needs")
-    environment = UvResolver(EnvironmentStore(Locations.of_user().cache), on_line=progress.detail).resolve(
-        folder,
-        extra_requirements=tuple(options.extra),
-        exclude_newer=options.exclude_newer,
-        pytest_args=pytest_args,
-    )
-    environment = replace(environment, build_steps=tuple(options.build_steps))
-    tar = scratch / "tree.tar"
-    write_tree(folder, tar)
-    return Repository(source, SourceTree.open(tar), environment)
 
 
 def _proof(options: argparse.Namespace, intake: Intake, runner: Runner, progress: ProgressLine) -> Proof:
@@ -140,7 +121,7 @@ def _corrupted(
     if made.target is None:
         raise NoTaskError(NoGood.NO_CORRUPTION, made.reason)
     proof = prove(intake, (made.target,), runner, min_failing=options.min_failing, on_progress=progress.making)
-    return proof, {"corruption": made.record(), **made.rating()}
+    return proof, {"parts": [made.provenance()]}
 
 
 def _written(options: argparse.Namespace, intake: Intake, proof: Proof, runner: Runner, how: Mapping[str, Any]) -> Task:
