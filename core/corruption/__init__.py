@@ -1,1 +1,1 @@
-"""Corruption: edits of a function that break its tests and look like its author's own code."""
+"""Corruptions of functions: text edits by operators, gates, records, and what the tests showed of them."""
