@@ -12,11 +12,13 @@ from gistpoint.core.code.definitions import Kind
 from gistpoint.core.code.errors import CodeError
 from gistpoint.core.code.index import index_source
 from gistpoint.core.code.names import FunctionRef
-from gistpoint.core.corruption.model_loop import ModelLoop, OnRound
+from gistpoint.core.corruption.gates import gate
+from gistpoint.core.corruption.model_loop import Gate, ModelLoop, OnRound
 from gistpoint.core.corruption.model_rounds import End, LoopResult, LoopSettings, TryOut, Verdict
 from gistpoint.core.corruption.model_template import render_template
-from gistpoint.core.corruption.model_trials import Rate, SuiteTrials, rate_by_failures
+from gistpoint.core.corruption.model_trials import Rate, SuiteTrials, rating
 from gistpoint.core.corruption.replacements import clue_of, replaced_target
+from gistpoint.core.corruption.vocabulary import Scope, read_vocabulary
 from gistpoint.core.errors import SourceError, TaskError
 from gistpoint.core.generation.intake import Intake, NoTaskError, OnMaking, run_step
 from gistpoint.core.generation.proof import corrupted_tree
@@ -90,7 +92,7 @@ def corrupt_by_model(
     model: ChatModel,
     runner: Runner,
     *,
-    rate: Rate = rate_by_failures,
+    rate: Rate | None = None,
     settings: LoopSettings | None = None,
     tests: Iterable[str] = (),
     try_out: TryOut | None = None,
@@ -112,6 +114,7 @@ def corrupt_by_model(
     if definition.kind is Kind.CLASS:
         raise SourceError(f"{ref} is a class; functions and methods are corrupted.", hint="Name one of its methods.")
     ids = tuple(tests) or _broken_by_removal(intake, ref, runner, on_progress, cancel)
+    rate = rate or rating(len(ids), settings.min_failing, settings.most_failing)
     prompt = render_template(
         function_path=ref.path,
         func_code=definition.dedented,
@@ -124,7 +127,7 @@ def corrupt_by_model(
         ToolContext(tree, Limits(), Mode.DISCOVERY, str(ref), test_files),
         ref,
         prompt,
-        clue_of,
+        _gate(read_vocabulary(tree, test_files).scope(definition)),
         try_out or SuiteTrials(intake, runner, rate, on_progress, cancel),
         settings,
         on_round,
@@ -147,6 +150,22 @@ def example_texts(tree: SourceTree, ids: Iterable[str]) -> str:
             continue
         texts.setdefault(f"{path}::{name}", source[:_EXAMPLE_CHARACTERS])
     return "\n\n".join(f"# {name}\n{source}" for name, source in texts.items())
+
+
+def _gate(scope: Scope) -> Gate:
+    """Return what keeps a model's code from being tried: a clue that it leaves, or what all corruptions must not be.
+
+    A model may change any number of lines.
+    """
+
+    def found(target: Target) -> str:
+        clue = clue_of(target)
+        if clue:
+            return clue
+        dropped = gate(target, scope, most_lines=None)
+        return f"It gives itself away: {dropped.value}." if dropped is not None else ""
+
+    return found
 
 
 def _broken_by_removal(

@@ -7,12 +7,10 @@ from dataclasses import asdict, dataclass, field
 from enum import StrEnum
 from typing import Any
 
+from gistpoint.core.corruption.evidence import FEW_FAILING, band
 from gistpoint.core.corruption.model_template import NAME, template_sha256
 from gistpoint.core.ports import ChatProblem, Usage
 from gistpoint.core.tasks.model import Failure, Target
-
-LEAST_FAILING = 2
-"""Tests that a corruption must break at least, as the template tells the model."""
 
 
 class Keep(StrEnum):
@@ -30,8 +28,8 @@ class LoopSettings:
 
     feedback_rounds: int = 5
     tool_calls: int = 30
-    min_failing: int = LEAST_FAILING
-    most_failing: int = 15
+    min_failing: int = FEW_FAILING[0]
+    most_failing: int = FEW_FAILING[1]
     """Above this many failing tests a corruption is called too loud; the aim is told to the model."""
     keep: Keep = Keep.BEST
     max_tokens: int | None = 500_000
@@ -41,8 +39,8 @@ class LoopSettings:
     @classmethod
     def for_tasks(cls, min_failing: int, **changes: Any) -> LoopSettings:
         """Return the settings for tasks that need `min_failing` failing tests: 2 to 15 are aimed at, or 5 to 40."""
-        least = max(LEAST_FAILING, min_failing)
-        return cls(min_failing=least, most_failing=15 if least < 5 else max(40, least), **changes)
+        least, most = band(min_failing)
+        return cls(min_failing=least, most_failing=most, **changes)
 
 
 class Verdict(StrEnum):

@@ -8,7 +8,10 @@ from dataclasses import dataclass, replace
 
 from gistpoint.core.cancel import CancelToken
 from gistpoint.core.code.index import index_source
+from gistpoint.core.corruption.edits import changed_lines
+from gistpoint.core.corruption.evidence import Evidence, is_own_test
 from gistpoint.core.corruption.model_rounds import Trial, Verdict
+from gistpoint.core.corruption.subtlety import subtlety
 from gistpoint.core.errors import InfrastructureError
 from gistpoint.core.generation.intake import Intake, OnMaking, run_step
 from gistpoint.core.generation.proof import corrupted_tree
@@ -89,12 +92,23 @@ def passes_through(message: str, tree: SourceTree, target: Target) -> bool:
     return any(definition.start_line <= int(line) <= definition.end_line for line in lines)
 
 
-def rate_by_failures(target: Target, trial: Trial) -> tuple[float, Mapping[str, float]]:
-    """Rate a corruption by its failing tests alone: few, failing by assertion, their tracebacks elsewhere."""
-    failing = max(1, trial.failing)
-    parts = {
-        "few": min(1.0, 10 / failing),
-        "assertions": (trial.by_assertion or 0) / failing,
-        "elsewhere": 1 - (trial.through_target or 0) / failing,
-    }
-    return sum(parts.values()) / len(parts), parts
+def rating(entering: int, least: int, most: int) -> Rate:
+    """Return what rates a corruption by its failing tests, `entering` being how many tests see the function at all.
+
+    `least` and `most` are the band of failing tests that is aimed at.
+    """
+
+    def rate(target: Target, trial: Trial) -> tuple[float, Mapping[str, float]]:
+        evidence = Evidence(
+            failing=trial.failing,
+            by_assertion=trial.by_assertion or 0,
+            through_target=trial.through_target or 0,
+            entering=max(entering, trial.failing),
+            own_tests=sum(is_own_test(target.name, id) for id in trial.failing_ids),
+            messages=trial.messages,
+            changed_lines=changed_lines(target.original, target.corrupted),
+        )
+        rated = subtlety(evidence, least, most)
+        return rated.value, rated.parts
+
+    return rate

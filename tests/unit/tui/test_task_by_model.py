@@ -74,7 +74,7 @@ def test_a_model_makes_a_task_with_a_record_of_every_round(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Captured
 ) -> None:
     browse = completion(None, ("read_function", {"function_name": "Basket.total", "file_path": "shop/prices.py"}))
-    steps = [browse, submit("price"), submit("price - percent"), submit("price + price * percent // 100")]
+    steps = [browse, submit("price * percent // 100"), submit("price - percent"), submit("price + price * percent // 100")]
     code, requests = made(monkeypatch, *steps, completion("Done."))
     captured = capsys.readouterr()
     assert code == 0, captured.err
@@ -171,7 +171,7 @@ def test_the_key_of_the_config_file_is_used_and_kept_there(
     monkeypatch.delenv("OPENAI_API_KEY")
     config = tmp_path / "home" / "config" / "config.toml"
     config.parent.mkdir(parents=True)
-    with endpoint(submit("price"), completion("Done.")) as served:
+    with endpoint(submit("price * percent // 100"), completion("Done.")) as served:
         config.write_text(f'[llm]\nmodel = "m"\napi_key = "{KEY}"\nbase_url = "{served.url}"\n')
         assert cli.main([*NEW, "--min-failing", "2"]) == 0
         assert served.headers[0]["authorization"] == f"Bearer {KEY}"
