@@ -36,12 +36,24 @@ def read_records(data: bytes) -> Iterator[Record | Damage]:
 
 def _items(text: str) -> Iterator[Record | Damage]:
     start = _after_space(text, 0)
-    if text.startswith("[", start):
+    if text.startswith("[", start) and not _is_lines(text[start:]):
         yield from _listed(text, start + 1)
         return
     for line, row in enumerate(text.split("\n"), start=1):
         if row.strip():
             yield _decoded(row.strip(), line)
+
+
+def _is_lines(text: str) -> bool:
+    """Whether the first line is a whole JSON value by itself, with more behind it."""
+    first, _, rest = text.partition("\n")
+    if not rest.strip():
+        return False
+    try:
+        json.loads(first)
+    except (ValueError, RecursionError):
+        return False
+    return True
 
 
 def _listed(text: str, at: int) -> Iterator[Record | Damage]:

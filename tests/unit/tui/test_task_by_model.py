@@ -74,7 +74,12 @@ def test_a_model_makes_a_task_with_a_record_of_every_round(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Captured
 ) -> None:
     browse = completion(None, ("read_function", {"function_name": "Basket.total", "file_path": "shop/prices.py"}))
-    steps = [browse, submit("price * percent // 100"), submit("price - percent"), submit("price + price * percent // 100")]
+    steps = [
+        browse,
+        submit("price * percent // 100"),
+        submit("price - percent"),
+        submit("price + price * percent // 100"),
+    ]
     code, requests = made(monkeypatch, *steps, completion("Done."))
     captured = capsys.readouterr()
     assert code == 0, captured.err
