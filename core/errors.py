@@ -33,6 +33,10 @@ class SandboxUnavailableError(UserError):
     """The isolation that was asked for does not work on this machine, or was not consented to."""
 
 
+class RecordingError(UserError):
+    """Which tests run which functions could not be recorded."""
+
+
 class InfrastructureError(UserError):
     """The harness failed, not the solver: it costs no attempt."""
 

@@ -61,6 +61,16 @@ class Locations:
         return self.cache / "environments"
 
     @property
+    def campaigns(self) -> Path:
+        """What campaigns found out about their candidates, a file each."""
+        return self.data / "campaigns"
+
+    @property
+    def libraries(self) -> Path:
+        """What is known of libraries that tasks are made of."""
+        return self.cache / "libraries"
+
+    @property
     def logs(self) -> Path:
         """Logs of crashes."""
         return self.data / "logs"

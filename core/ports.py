@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any, Protocol
@@ -11,8 +11,11 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from gistpoint.core.attempts.events import Event
+    from gistpoint.core.callgraph.observed import ObservedCall
     from gistpoint.core.cancel import CancelToken
-    from gistpoint.core.outcomes import BackendRecord, SuiteReport, TestResult
+    from gistpoint.core.generation.testmap import TestMap
+    from gistpoint.core.outcomes import BackendRecord, RunStatus, SuiteReport, TestResult
+    from gistpoint.core.tasks.model import Target
     from gistpoint.core.trees import SourceTree
 
 
@@ -108,6 +111,84 @@ class Runner(Protocol):
         cancel: CancelToken | None = None,
     ) -> SuiteReport:
         """Run and report. Never raises for what the code under test does; the report's status tells."""
+        ...
+
+
+class TestMapper(Protocol):
+    """Records which tests run which functions."""
+
+    def record(
+        self,
+        tree: SourceTree,
+        environment: EnvironmentPins,
+        ids: Collection[str],
+        *,
+        on_progress: Callable[[RunProgress], None] | None = None,
+        cancel: CancelToken | None = None,
+    ) -> tuple[TestMap, tuple[ObservedCall, ...]]:
+        """Run the tests named by `ids` once and return what they entered, and which code called which.
+
+        How the tests come out is of no account: some fail only because they are watched. Raises `RecordingError` where
+        the run did not end by itself, `CancelledError` where it was stopped.
+        """
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class ProbeFailure:
+    """How one test came out that passes on the original."""
+
+    message: str
+    """The failure as pytest words it, bounded, paths relative to the repository."""
+    assertion: bool = False
+    """Whether an assertion of a test failed; false for any other exception, and for a test that was skipped."""
+    through_target: bool = False
+    """Whether the traceback, or that of an exception behind it, passes through the code of a corrupted function."""
+    error_type: str = ""
+    """The name of the exception's class, without its module; empty where there is none."""
+
+
+@dataclass(frozen=True, slots=True)
+class ProbeReport:
+    """What some tests show on a corrupted tree. It decides whether a candidate is worth a run of the whole suite."""
+
+    status: RunStatus
+    """As for a run of the suite; `FINISHED` also where the probe stopped after enough failures."""
+    failed: Mapping[str, ProbeFailure] = field(default_factory=dict)
+    """The tests that pass on the original and did not pass here, in the order they ran."""
+    ran: int = 0
+    """How many tests came to their end."""
+    seconds: float = 0.0
+    """From the question to the answer."""
+    how: str = "warm"
+    """`warm`: in a fork of a process that has collected the suite; `fresh`: in a process of its own."""
+    reason: str = ""
+    """Why the status is not `FINISHED`, or why the probe was a fresh one."""
+
+
+class Prober(Protocol):
+    """Tries candidates on the tests that can see them; made for one tree, its environment and its test map.
+
+    For gistpoint's own corruptions alone: unlike a `Runner`, it believes what the tested process says of itself.
+    """
+
+    def decide(
+        self,
+        targets: tuple[Target, ...],
+        select: tuple[str, ...] = (),
+        *,
+        stop_after: int | None = None,
+        cancel: CancelToken | None = None,
+    ) -> ProbeReport:
+        """Run the tests `select` with `targets` corrupted; empty for all that the test map says can see them.
+
+        Stops after `stop_after` failures. Never raises for what the code does; raises `CodeError` where a target does
+        not fit its file.
+        """
+        ...
+
+    def close(self) -> None:
+        """End what is kept warm. A later `decide` starts it again."""
         ...
 
 
