@@ -306,6 +306,7 @@ def _generate_command(parser: argparse.ArgumentParser) -> None:
         "--build-step", dest="build_steps", action="append", default=[], metavar="COMMAND", help="before every test run"
     )
     parser.add_argument("--exclude-newer", metavar="DATE", help="take no package that is newer")
+    add_model_options(parser)
     _isolation(parser)
     parser.set_defaults(run=_command("task_generate", "generate"))
 
