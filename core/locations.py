@@ -46,6 +46,11 @@ class Locations:
         return self.data / "reviews"
 
     @property
+    def imports(self) -> Path:
+        """What came of the records of public data sets, a file each."""
+        return self.data / "imports"
+
+    @property
     def demo(self) -> Path:
         """The demo's tasks, unpacked."""
         return self.cache / "demo"

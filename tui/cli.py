@@ -13,7 +13,10 @@ from typing import TYPE_CHECKING
 from gistpoint import __version__
 from gistpoint.core.errors import CancelledError, NegativeVerdictError, UserError
 from gistpoint.tui.gist_options import add_gist_commands
+from gistpoint.tui.import_options import DESCRIPTION as IMPORTING
+from gistpoint.tui.import_options import add_import_options
 from gistpoint.tui.machine_options import add_machine_commands
+from gistpoint.tui.model_options import add_model_options
 from gistpoint.tui.review_options import add_review_commands
 
 if TYPE_CHECKING:
@@ -229,11 +232,13 @@ def _task_commands(parser: argparse.ArgumentParser) -> None:
     new = commands.add_parser(
         "new",
         help="make a task from an sdist, a folder or a git repository",
-        description="Builds the environment, runs the suite three times, removes a function's body, runs again, and "
-        "writes the task, or says why it is no good. The last line of standard output is the id of the task.",
+        description="Builds the environment, runs the suite three times, removes a function's body, or has a model "
+        "corrupt it, runs again, and writes the task, or says why it is no good. The last line of standard output is "
+        "the id of the task.",
     )
     new.add_argument("source", help="name==version, a folder, or git+URL@commit")
-    new.add_argument("--function", metavar="PATH::QUALNAME", help="whose body is removed; else one picked at random")
+    new.add_argument("--mode", choices=["remove", "discovery"], default="remove", help="default: remove")
+    new.add_argument("--function", metavar="PATH::QUALNAME", help="to remove or corrupt; else one picked at random")
     new.add_argument("--seed", type=int, default=0, help="of the random pick (default: 0)")
     new.add_argument("--with", dest="extra", action="append", default=[], metavar="REQUIREMENT", help="for the suite")
     new.add_argument("--pytest-args", default="", metavar="ARGS", help="such as 'tests -o addopts='")
@@ -242,8 +247,14 @@ def _task_commands(parser: argparse.ArgumentParser) -> None:
     )
     new.add_argument("--exclude-newer", metavar="DATE", help="take no package that is newer")
     new.add_argument("--min-failing", type=int, default=5, metavar="N", help="failing tests a task needs (default: 5)")
+    add_model_options(new)
     _isolation(new)
     new.set_defaults(run=_command("task_new", "new"))
+
+    bringing = commands.add_parser("import", help="make tasks of a public data set's records", description=IMPORTING)
+    add_import_options(bringing)
+    _isolation(bringing)
+    bringing.set_defaults(run=_command("task_import", "import_records"))
 
     _generate_command(commands.add_parser(
         "generate",
@@ -306,6 +317,7 @@ def _generate_command(parser: argparse.ArgumentParser) -> None:
         "--build-step", dest="build_steps", action="append", default=[], metavar="COMMAND", help="before every test run"
     )
     parser.add_argument("--exclude-newer", metavar="DATE", help="take no package that is newer")
+    add_model_options(parser)
     _isolation(parser)
     parser.set_defaults(run=_command("task_generate", "generate"))
 

@@ -32,6 +32,7 @@ class NoGood(StrEnum):
     HANGS = "hangs_or_exhausts_memory"
     NOT_REMOVABLE = "function_not_removable"
     NO_CANDIDATE = "no_candidate"
+    NO_CORRUPTION = "model_gave_no_corruption"
 
 
 class NoTaskError(NegativeVerdictError):
