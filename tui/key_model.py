@@ -23,6 +23,8 @@ class Scope(StrEnum):
     RUNS = "runs"
     REVIEW = "review"
     COMPARE = "compare"
+    VALIDATE = "validate"
+    PLACES = "places"
     FILES = "files"
     READING = "reading"
     """Keys of the views of code and text: bound by the widgets themselves, under the same ids."""

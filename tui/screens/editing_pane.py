@@ -66,6 +66,10 @@ class EditingPane(Vertical):
         """Return the functions that can be gone to."""
         raise NotImplementedError
 
+    def words_of(self, name: str) -> str:
+        """Return a buffer's name as people read it."""
+        return name
+
     def may_leave(self) -> bool:
         """Whether the user's own editor may be used."""
         return True
@@ -98,7 +102,7 @@ class EditingPane(Vertical):
 
     def _draw_title(self) -> None:
         start = "diff against the start" if self.switcher.current == "editor-diff" else self.WORDS
-        self.title.update(f"{self.buffer}  {start}" if self.buffer else self.EMPTY)
+        self.title.update(f"{self.words_of(self.buffer)}  {start}" if self.buffer else self.EMPTY)
 
     def action_external_editor(self) -> None:
         """Hand over to `$EDITOR`; the clock goes on as editing."""
@@ -149,4 +153,4 @@ class EditingPane(Vertical):
                 self.open(name)
                 self.editor.focus()
 
-        self.app.push_screen(PickDialog("Functions begun", [(name, name) for name in names]), answered)
+        self.app.push_screen(PickDialog("Functions begun", [(name, self.words_of(name)) for name in names]), answered)

@@ -13,6 +13,7 @@ from textual.widget import Widget
 from gistpoint.core.text import visible_line
 from gistpoint.tui.widgets.plain import Plain
 
+
 class PageTab(Plain):
     """The name of a page, to click."""
 

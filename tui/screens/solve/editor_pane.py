@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from gistpoint.core.attempts.state import AttemptState
 from gistpoint.core.tasks.model import Task
 from gistpoint.tui.known import shown_function
-from gistpoint.tui.view_models import allowed, stub, target_name
 from gistpoint.tui.screens.editing_pane import EditingPane
+from gistpoint.tui.view_models import allowed, stub, target_name
 
 
 class EditorPane(EditingPane):
