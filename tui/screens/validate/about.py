@@ -165,11 +165,12 @@ class AboutScreen(Screen[None]):
 
     def _fill(self, page: str, dossier: Dossier, *, first: bool) -> None:
         widget = self.pages.made[page]
+        width = max(40, self.pages.size.width - 2)
         match widget:
             case LineList() if page == "overview":
-                widget.show(overview(self._known(dossier), max(40, widget.size.width - 2)), keep_place=not first)
+                widget.show(overview(self._known(dossier), width), keep_place=not first)
             case LineList():
-                widget.show(run_lines(self._known(dossier), max(40, widget.size.width - 2)), keep_place=not first)
+                widget.show(run_lines(self._known(dossier), width), keep_place=not first)
             case TestsPage():
                 rows = test_rows(dossier, self.desk.steadiness(dossier), self.desk.trials(dossier.task))
                 widget.show(rows, test=self._wanted.removeprefix("test:"), keep_place=not first)

@@ -101,8 +101,8 @@ class CodePage(Vertical):
         self._place = place
         self._mark(place)
         self.view.go_to(place.line)
-        side = "corrupted" if place.corrupted else "original"
-        self.title.update(f"{place.path}  {side}; < callers, > callees, x the other side, f functions, - back")
+        side, other = ("corrupted", "original") if place.corrupted else ("original", "corrupted")
+        self.title.update(f"{place.path}  {side} (x: {other})")
 
     def _mark(self, place: Place) -> None:
         assert self._dossier is not None

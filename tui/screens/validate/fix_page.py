@@ -15,7 +15,7 @@ class FixPage(EditingPane):
     """
 
     EMPTY = "Open a task to try a fix."
-    WORDS = "F9 runs the suite on it, no attempt is recorded; Alt+D compares"
+    WORDS = "F9 runs the suite on it"
 
     def __init__(self) -> None:
         super().__init__()

@@ -9,9 +9,9 @@ from textual.binding import BindingType
 from textual.content import Content
 from textual.widgets import Input
 
-from gistpoint.sessions.validations.operations import TaskVerdict
+from gistpoint.sessions.validations.operations import Operation, TaskVerdict
 from gistpoint.tui.keys import Scope, bindings_of
-from gistpoint.tui.screens.validate.comment import CommentDialog
+from gistpoint.tui.screens.dialogs.comment import CommentDialog
 from gistpoint.tui.screens.validate.lines import LineList
 from gistpoint.tui.screens.validate.queue import QueueList, QueueRow
 from gistpoint.tui.screens.validate.running import RunningScreen
@@ -51,8 +51,7 @@ class ValidateScreen(RunningScreen):
             self.open_task(rows[0].task)
 
     def on_unmount(self) -> None:
-        """Stop what runs, keep what was typed."""
-        self.flush()
+        """Stop what runs."""
         self.bench.cancel()
 
     def on_resize(self, event: events.Resize) -> None:
@@ -75,6 +74,8 @@ class ValidateScreen(RunningScreen):
         self._draw()
         if row is not None and (self.dossier is None or self.dossier.task.id != row.task.id):
             self.flush()
+            if not self.bench.busy:
+                self.say("")
             self.open_task(row.task)
 
     @on(RecordList.Chosen, "#queue")
@@ -128,6 +129,7 @@ class ValidateScreen(RunningScreen):
         self.queue.focus()
 
     def redraw_queue(self) -> None:
+        """Show what was said by now in the queue."""
         row = self.current
         rows = {row.task.id: row for row in self.desk.rows()}
         self.queue.show([rows[old.task.id] for old in self.queue.rows], task=row.task.id if row else "")
@@ -189,10 +191,10 @@ class ValidateScreen(RunningScreen):
     def action_undo(self) -> None:
         """Take back the last verdict or comment on the task that is shown."""
         task = self.dossier_id
-        gone = []
+        gone: list[Operation | None] = []
         if task and self.tries(lambda: gone.append(self.desk.validator.undo(task))):
             what = gone[0]
-            self._changed(f"Taken back: {what.kind} {what.text('verdict')}." if what else "You have said nothing yet.")
+            self._changed(f"Taken back: {_said(what)}." if what else "You have said nothing yet.")
 
     def _changed(self, words: str) -> None:
         self.redraw_queue()
@@ -214,7 +216,7 @@ class ValidateScreen(RunningScreen):
         return True
 
     def action_back(self) -> None:
-        """Stop what runs; else end the filter, go to the queue, or leave."""
+        """Stop what runs; else end the filter, or go to the queue."""
         if self.bench.busy:
             self.bench.cancel()
             self.say("Stopping…")
@@ -225,10 +227,15 @@ class ValidateScreen(RunningScreen):
         elif not isinstance(self.focused, QueueList):
             self.queue.focus()
         else:
-            self.action_leave()
+            self.say("q closes the queue; all that was said and typed is kept.")
 
     def action_leave(self) -> None:
         """Close the queue; what was said and typed is on the disk."""
         self.flush()
         self.bench.cancel()
         self.dismiss(None)
+
+
+def _said(operation: Operation) -> str:
+    verdict = operation.text("verdict")
+    return f"the verdict {TaskVerdict(verdict).words}" if verdict else f"the comment {operation.text('text')[:40]!r}"

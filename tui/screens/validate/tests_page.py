@@ -17,6 +17,8 @@ from gistpoint.tui.widgets.plain import Plain
 from gistpoint.tui.widgets.record_list import Piece, RecordList
 from gistpoint.tui.widgets.text_view import TextView
 
+_TOLD = "corrupted, as the brief tells it"
+
 
 @dataclass(frozen=True, slots=True)
 class TestRow:
@@ -53,12 +55,14 @@ def test_rows(dossier: Dossier, steady: Steadiness, trials: Mapping[Subject, Tri
 
 
 def _failures(id: str, told: Mapping[str, str], trials: Mapping[Subject, Trial]) -> dict[str, str]:
-    found = {"corrupted, as the brief tells it": told[id]} if told.get(id) else {}
+    found = {_TOLD: told[id]} if told.get(id) else {}
     for subject, trial in trials.items():
         result = trial.judgement.report.results.get(id)
         if result is not None and result.message:
             name = "your fix" if subject is Subject.FIX else subject.value
             found[f"{name}, in your last run"] = result.message
+            if subject is Subject.CORRUPTED and result.message.startswith(told.get(id) or result.message):
+                found.pop(_TOLD, None)
     return found
 
 
