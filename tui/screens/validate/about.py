@@ -99,6 +99,15 @@ class AboutScreen(Screen[None]):
         """Tell something in the line above the keys."""
         self.said_line.update(visible_line(words), layout=False)
 
+    @property
+    def shown(self) -> Dossier | None:
+        """The task under the cursor, once it is shown; what is pressed before must not hit the one before it."""
+        row, dossier = self.queue.current, self.dossier
+        if row is None or dossier is None or row.task.id != dossier.task.id:
+            self.say("The task is not shown yet.")
+            return None
+        return dossier
+
     # Opening
 
     def open_task(self, task: Task) -> None:
@@ -118,6 +127,7 @@ class AboutScreen(Screen[None]):
         row = self.queue.current
         if row is None or row.task.id != message.task.id:
             return
+        self.pages.display = message.error is None
         if message.error is not None:
             self.dossier = None
             self.say(message.error.message)
@@ -134,6 +144,8 @@ class AboutScreen(Screen[None]):
 
     async def action_page(self, page: str) -> None:
         """Show a page, and give it the keys."""
+        if not self.pages.display:
+            return
         widget = await self.pages.show(page)
         self.fill_page()
         target = self.query_one(FOCUS[page]) if page in FOCUS else widget

@@ -51,7 +51,7 @@ class RunningScreen(AboutScreen):
 
     def action_trial(self, subject: str, count: int) -> None:
         """Run the suite on the task or its original, once or several times."""
-        dossier = self.dossier
+        dossier = self.shown
         if dossier is not None:
             jobs = [Job(dossier.task, dossier.answer, Subject(subject), n, count) for n in range(1, count + 1)]
             self._ask(jobs)
@@ -59,7 +59,7 @@ class RunningScreen(AboutScreen):
     def action_trial_fix(self) -> None:
         """Run the suite on one's own fix; no attempt is recorded."""
         self.flush()
-        dossier = self.dossier
+        dossier = self.shown
         if dossier is None:
             return
         fix = self.desk.fix(dossier)
@@ -70,8 +70,9 @@ class RunningScreen(AboutScreen):
 
     def action_check(self) -> None:
         """Run everything that `gistpoint task check` looks at."""
-        if self.dossier is not None:
-            self._ask([Job(self.dossier.task, self.dossier.answer, None)])
+        dossier = self.shown
+        if dossier is not None:
+            self._ask([Job(dossier.task, dossier.answer, None)])
 
     def _ask(self, jobs: list[Job]) -> None:
         was_busy = self.bench.busy
@@ -111,7 +112,7 @@ class RunningScreen(AboutScreen):
         self._study(message.action)
 
     def _study(self, then: str) -> None:
-        dossier = self.dossier
+        dossier = self.shown
         if dossier is None:
             return
         self.say("Reading the library's calls and measuring its functions…")

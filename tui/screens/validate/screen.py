@@ -15,6 +15,7 @@ from gistpoint.tui.screens.dialogs.comment import CommentDialog
 from gistpoint.tui.screens.validate.lines import LineList
 from gistpoint.tui.screens.validate.queue import QueueList, QueueRow
 from gistpoint.tui.screens.validate.running import RunningScreen
+from gistpoint.tui.screens.validate.tests_page import TestsPage
 from gistpoint.tui.widgets.function_editor import FunctionEditor
 from gistpoint.tui.widgets.record_list import RecordList
 
@@ -160,16 +161,15 @@ class ValidateScreen(RunningScreen):
 
     def action_verdict(self, verdict: str) -> None:
         """Give a verdict on the task that is shown."""
-        task = self.dossier_id
-        given = TaskVerdict(verdict)
-        if task and self.tries(lambda: self.desk.validator.verdict(task, given)):
-            said = self.desk.validator.validation(task)
+        dossier, given = self.shown, TaskVerdict(verdict)
+        if dossier is not None and self.tries(lambda: self.desk.validator.verdict(dossier.task.id, given)):
+            said = self.desk.validator.validation(dossier.task.id)
             why = "" if said.comments or given is TaskVerdict.ACCEPT else "  c says why."
             self._changed(f"{given.words.capitalize()}.{why}  u goes on, Backspace takes it back.")
 
     def action_comment(self) -> None:
         """Write a comment on the task that is shown."""
-        dossier = self.dossier
+        dossier = self.shown
         if dossier is None:
             return
         task = dossier.task
@@ -190,9 +190,9 @@ class ValidateScreen(RunningScreen):
 
     def action_undo(self) -> None:
         """Take back the last verdict or comment on the task that is shown."""
-        task = self.dossier_id
+        dossier = self.shown
         gone: list[Operation | None] = []
-        if task and self.tries(lambda: gone.append(self.desk.validator.undo(task))):
+        if dossier is not None and self.tries(lambda: gone.append(self.desk.validator.undo(dossier.task.id))):
             what = gone[0]
             self._changed(f"Taken back: {_said(what)}." if what else "You have said nothing yet.")
 
@@ -202,6 +202,16 @@ class ValidateScreen(RunningScreen):
         self.say(words)
 
     # Going
+
+    async def action_source(self) -> None:
+        """Go to the code of the test under the cursor, or of the first function."""
+        dossier, page = self.shown, self.pages.made.get("tests")
+        if dossier is None:
+            return
+        if self.pages.current == "tests" and isinstance(page, TestsPage) and page.current is not None:
+            await self.follow(f"source:{page.current.shown.id}")
+        else:
+            await self.follow(f"code:{dossier.answer.targets[0].name}")
 
     @on(RecordList.Chosen)
     async def line_chosen(self, message: RecordList.Chosen) -> None:
