@@ -17,6 +17,7 @@ class TaskSet:
     """Tasks in the order of the set, no id twice, and a sentence for each that can't be read."""
 
     name: str
+    """What it was called, folders left out."""
     tasks: tuple[Task, ...]
     problems: tuple[str, ...] = ()
 
@@ -36,7 +37,8 @@ def read_set(names: Iterable[str], store: TaskStore) -> TaskSet:
         found += [_read(entry) for entry in store.tasks()]
     tasks = {task.id: task for task in found if isinstance(task, Task)}
     problems = tuple(problem for problem in found if isinstance(problem, str))
-    return TaskSet(" ".join(wanted) or "all tasks", tuple(tasks.values()), problems)
+    shown = " ".join(Path(name).name or name for name in wanted)
+    return TaskSet(shown or "all tasks", tuple(tasks.values()), problems)
 
 
 def _named(name: str, store: TaskStore) -> list[Task | str]:
