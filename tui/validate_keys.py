@@ -20,7 +20,7 @@ VALIDATE_KEYS: tuple[Key, ...] = (
         "about.runs", "f6", "page('runs')", "Runs", "What was run, and what the check found", "Pages", _T, priority=True
     ),
     Key("about.code", "f7", "page('code')", "Code", "The file, at the function", "Pages", _T, priority=True),
-    Key("about.fix", "f8,e", "page('fix')", "Fix", "Write a fix of your own", "Pages", _T, True),
+    Key("about.fix", "f8", "page('fix')", "Fix", "Write a fix of your own", "Pages", _T, True, priority=True),
     Key("about.source", "v", "source", "Source", "To the code of the test, or of the function", "Pages", _T),
     Key("trial.corrupted", "r", "trial('corrupted', 1)", "Run", "The suite on the task", "Running", _T, True),
     Key("trial.corrupted_5", "R", "trial('corrupted', 5)", "Five runs", "Five times, for flakiness", "Running", _T),

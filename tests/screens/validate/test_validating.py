@@ -338,3 +338,38 @@ async def test_hostile_strings_are_shown_literally(tmp_path: Path, kind: str, si
         page.editor.text = "\n".join(texts)
         await driver.press("f8", "f9")
         await driver.until(lambda: isinstance(driver.app.screen, MessageDialog))
+
+
+async def test_what_is_pressed_too_soon_hits_no_other_task(tmp_path: Path) -> None:
+    services, tasks = make_tasks(tmp_path, 2)
+    async with validating(services, tasks) as driver:
+        await driver.shows(tasks[0].id)
+        screen = driver.screen
+        screen.queue.cursor = 1
+        screen.action_verdict("accept")
+        screen.action_undo()
+        screen.action_trial("corrupted", 1)
+        await driver.shows(tasks[1].id)
+        for task in tasks:
+            said = screen.desk.validator.validation(task.id)
+            assert (said.verdict, said.trials) == (None, ())
+
+
+async def test_a_bug_in_a_thread_is_told_and_what_was_typed_is_kept(tmp_path: Path) -> None:
+    services, tasks = make_tasks(tmp_path, 1)
+    async with validating(services, tasks, crashes=1) as driver:
+        await driver.press("f8")
+        page = driver.screen.pages.made["fix"]
+        assert isinstance(page, FixPage)
+        page.editor.text = "# typed"
+
+        def broken(task: object) -> FakeRunner:
+            raise KeyError("a bug")
+
+        driver.screen.bench._runner_for = broken
+        driver.screen.action_trial("original", 1)
+        await driver.until(lambda: isinstance(driver.app.screen, MessageDialog))
+        assert "Something unexpected" in driver.text()
+        await driver.press("escape")
+        await driver.until(lambda: driver.screen.dossier is not None)
+        await driver.page("f8", "# typed")

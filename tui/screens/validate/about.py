@@ -13,8 +13,10 @@ from textual.message import Message
 from textual.screen import Screen
 from textual.widget import Widget
 from textual.widgets import Footer, Input
+from textual.worker import Worker, WorkerState
 
-from gistpoint.core.errors import UserError
+from gistpoint.core.code.errors import CodeError
+from gistpoint.core.errors import TaskError, UserError
 from gistpoint.core.generation.dossier import Dossier
 from gistpoint.core.tasks.model import Task
 from gistpoint.core.text import visible_line
@@ -116,10 +118,19 @@ class AboutScreen(Screen[None]):
         def read() -> None:
             try:
                 self.post_message(Opened(task, self.desk.dossier(task)))
+            except CodeError as error:
+                damaged = TaskError(f"The answer of {task.short_id} does not fit its tree: {error}")
+                self.post_message(Opened(task, None, damaged))
             except UserError as error:
                 self.post_message(Opened(task, None, error))
 
         self.run_worker(read, thread=True, group="open", exclusive=True, exit_on_error=False)
+
+    @on(Worker.StateChanged)
+    def worker_failed(self, event: Worker.StateChanged) -> None:
+        """Let a bug in a thread be taken as any other."""
+        if event.state is WorkerState.ERROR and event.worker.error is not None:
+            raise event.worker.error
 
     @on(Opened)
     def task_read(self, message: Opened) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from threading import Lock
 
 from gistpoint.core.callgraph.graph import CallGraph
 from gistpoint.core.generation.dossier import Dossier, open_dossier
@@ -42,6 +43,8 @@ class Desk:
     _dossiers: dict[str, Dossier] = field(default_factory=dict)
     _studies: dict[tuple[str, str, str], Study] = field(default_factory=dict)
     _trials: dict[tuple[str, Subject], Trial] = field(default_factory=dict)
+    _opening: Lock = field(default_factory=Lock)
+    _studying: Lock = field(default_factory=Lock)
 
     @classmethod
     def of(cls, services: Services, tasks: TaskSet, name: str) -> Desk:
@@ -59,12 +62,13 @@ class Desk:
 
     def dossier(self, task: Task) -> Dossier:
         """Open a task, or return it as it was opened. Raises `TaskError`."""
-        known = self._dossiers.get(task.id)
-        if known is None:
-            known = self._dossiers[task.id] = open_dossier(task.folder)
-            while len(self._dossiers) > _DOSSIERS:
-                self._dossiers.pop(next(iter(self._dossiers)))
-        return known
+        with self._opening:
+            known = self._dossiers.get(task.id)
+            if known is None:
+                known = self._dossiers[task.id] = open_dossier(task.folder)
+                while len(self._dossiers) > _DOSSIERS:
+                    self._dossiers.pop(next(iter(self._dossiers)))
+            return known
 
     def study(self, dossier: Dossier) -> Study:
         """Return the call graph and the metrics of the original library; seconds for a large one."""
@@ -72,11 +76,12 @@ class Desk:
         from gistpoint.core.metrics.table import measure_functions
 
         key = _library(dossier.task)
-        if key not in self._studies:
-            files = dossier.library_files()
-            graph = build_call_graph(files)
-            self._studies[key] = Study(graph, tuple(measure_functions(graph, files)))
-        return self._studies[key]
+        with self._studying:
+            if key not in self._studies:
+                files = dossier.library_files()
+                graph = build_call_graph(files)
+                self._studies[key] = Study(graph, tuple(measure_functions(graph, files)))
+            return self._studies[key]
 
     # What is known
 
