@@ -134,6 +134,7 @@ def test_ten_tasks_are_judged_by_two_and_compared(start: Start, environment: dic
         terminal.press("delete")
         terminal.settle()
         terminal.paste("def times(a, b=1):\n    return b * a\n")
+        terminal.wait_for(r"return b \* a")
         terminal.settle()
         terminal.press("f9")
         terminal.wait_for("solves the task", seconds=60)
