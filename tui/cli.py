@@ -279,6 +279,9 @@ def _task_commands(parser: argparse.ArgumentParser) -> None:
     _isolation(check)
     check.set_defaults(run=_command("tasks", "check"))
 
+    from gistpoint.tui.commands.validation_options import add_commands
+
+    add_commands(commands, _command, _isolation)
     baseline = commands.add_parser(
         "baseline",
         help="record what the suite shows on another backend",
