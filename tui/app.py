@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Any, Literal, Protocol, runtime_checkable
+from typing import Any, ClassVar, Literal, Protocol, runtime_checkable
 
 from textual import events, on
 
@@ -34,6 +34,8 @@ class AttendedScreen(Protocol):
 
 class GistpointApp(BaseApp):
     """The workbench in a terminal."""
+
+    CSS_PATH: ClassVar[list[str]] = ["base.tcss", "screens/home.tcss"]
 
     def __init__(self, services: Services, *, open: str | None = None, play: Play | None = None) -> None:
         """`open` is the id of a task or an attempt to go to at once; `play` are recorded steps, and how fast."""

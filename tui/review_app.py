@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import ClassVar
 
 from textual.screen import Screen
 
@@ -12,6 +13,8 @@ from gistpoint.tui.base_app import BaseApp
 
 class ReviewApp(BaseApp):
     """Shows one screen; the program ends with it."""
+
+    CSS_PATH: ClassVar[list[str]] = ["base.tcss", "screens/review/review.tcss"]
 
     def __init__(self, locations: Locations, first: Callable[[], Screen[None]]) -> None:
         """`first` makes the screen."""

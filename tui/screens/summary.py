@@ -11,7 +11,7 @@ from textual.containers import Horizontal, Vertical, VerticalScroll
 from textual.getters import query_one
 from textual.message import Message
 from textual.screen import Screen
-from textual.widgets import ContentSwitcher, Footer, OptionList
+from textual.widgets import ContentSwitcher, OptionList
 from textual.widgets.option_list import Option
 
 from gistpoint.core.attempts.judging import Judgement
@@ -22,6 +22,7 @@ from gistpoint.tui.keys import Scope, bindings_of
 from gistpoint.tui.screens.solve.results_pane import results_of
 from gistpoint.tui.summary_model import Compared, compared, headline, summary_rows
 from gistpoint.tui.widgets.diff_view import DiffView
+from gistpoint.tui.widgets.key_bar import KeyBar
 from gistpoint.tui.widgets.outcome_table import OutcomeTable
 from gistpoint.tui.widgets.plain import Plain, plain_line
 from gistpoint.tui.widgets.text_view import TextView
@@ -84,7 +85,7 @@ class SummaryScreen(Screen[None]):
                 yield DiffView(id="true-diff")
             yield OutcomeTable(id="page-tests")
             yield TextView(id="page-notes")
-        yield Footer(show_command_palette=False)
+        yield KeyBar()
 
     def on_mount(self) -> None:
         """Fill the pages."""

@@ -14,7 +14,6 @@ from textual.getters import query_one
 from textual.message import Message
 from textual.screen import Screen
 from textual.widget import Widget
-from textual.widgets import Footer
 
 from gistpoint.core.errors import UserError
 from gistpoint.core.text import visible_line
@@ -37,6 +36,7 @@ from gistpoint.tui.screens.review.ruler import Ruler
 from gistpoint.tui.screens.review.step_list import StepList
 from gistpoint.tui.screens.review.step_text import compose, long_parts
 from gistpoint.tui.screens.review.step_view import StepView
+from gistpoint.tui.widgets.key_bar import KeyBar
 from gistpoint.tui.widgets.plain import Plain
 from gistpoint.tui.widgets.record_list import RecordList
 
@@ -107,7 +107,7 @@ class ReadingScreen(Screen[None]):
             yield StepList(id="steps")
             yield Pages(self.page_makers())
         yield Plain("", id="review-say")
-        yield Footer(show_command_palette=False)
+        yield KeyBar()
 
     def page_makers(self) -> dict[str, Callable[[], Widget]]:
         """Return what makes the widget of each page."""

@@ -10,7 +10,7 @@ from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.getters import query_one
 from textual.screen import Screen
-from textual.widgets import Footer, Input
+from textual.widgets import Input
 
 from gistpoint.core.errors import UserError
 from gistpoint.tui.keys import Scope, bindings_of
@@ -19,6 +19,7 @@ from gistpoint.tui.screens.review.run_reader import ListingFailed, RunListReader
 from gistpoint.tui.screens.review.run_rows import COLUMNS, GROUPS, RunQuery, RunRow, arranged, columns_for, parse_query
 from gistpoint.tui.screens.review.screen import ReviewScreen
 from gistpoint.tui.screens.review.settings import ReviewSettings
+from gistpoint.tui.widgets.key_bar import KeyBar
 from gistpoint.tui.widgets.plain import Plain
 from gistpoint.tui.widgets.record_list import Piece, RecordList
 
@@ -104,7 +105,7 @@ class RunsScreen(Screen[None]):
         yield Input(placeholder="words, steps>20, model:name, -solved (Esc: all)", id="runs-filter", compact=True)
         yield Plain("", id="runs-head")
         yield RunTable(id="runs")
-        yield Footer(show_command_palette=False)
+        yield KeyBar()
 
     def on_mount(self) -> None:
         """Read the list."""

@@ -7,7 +7,7 @@ from textual.app import ComposeResult
 from textual.containers import Horizontal, Vertical
 from textual.getters import query_one
 from textual.widget import Widget
-from textual.widgets import ContentSwitcher, Footer, TextArea
+from textual.widgets import ContentSwitcher, TextArea
 
 from gistpoint.core.attempts.engine import Attempt
 from gistpoint.core.ports import TimeSource
@@ -23,6 +23,7 @@ from gistpoint.tui.screens.solve.status import PaneTab, PaneTabs, RunLine
 from gistpoint.tui.view_models import allowed, shown_sources
 from gistpoint.tui.widgets.budget_bar import BudgetBar
 from gistpoint.tui.widgets.code_view import CodeView
+from gistpoint.tui.widgets.key_bar import KeyBar
 
 _FOCUS = {
     "brief": "#brief-view",
@@ -74,7 +75,7 @@ class PanesScreen(RecordedScreen):
             yield EditorPane(self._attempt.task, state)
         yield RunLine()
         yield Console(self._attempt)
-        yield Footer(show_command_palette=False)
+        yield KeyBar()
 
     def start_of(self, name: str) -> str:
         """Return the code that a function's buffer starts with."""
