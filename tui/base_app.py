@@ -23,9 +23,17 @@ from gistpoint.tui.crash import write_crash
 from gistpoint.tui.keys import Scope, bindings_of
 from gistpoint.tui.palette import KeyCommands
 from gistpoint.tui.settings import Settings, read_settings
+from gistpoint.tui.starting import START_S, go_on_collecting
 from gistpoint.tui.themes import OWN, usable_theme
 
-BREAKPOINTS: list[tuple[int, str]] | None = [(0, "-narrow"), (120, "-wide")]
+_NARROW, _WIDE = (0, "-narrow"), (120, "-wide")
+BREAKPOINTS: list[tuple[int, str]] | None = [_NARROW, _WIDE]
+
+
+def fit_width(screen: Screen[Any], width: int) -> None:
+    """Give a screen that is not up yet the class of its width, which else restyles all of it when it is."""
+    screen.set_class(width >= _WIDE[0], _WIDE[1])
+    screen.set_class(width < _WIDE[0], _NARROW[1])
 
 
 class BaseApp(App[object]):
@@ -66,6 +74,7 @@ class BaseApp(App[object]):
 
     def _lay_ground(self) -> Screen[Any]:
         self._ground = self.first_screen()
+        fit_width(self._ground, self.size.width)
         return self._ground
 
     def pop_screen(self) -> AwaitComplete:
@@ -79,6 +88,7 @@ class BaseApp(App[object]):
         """Take up the user's keys; tell what is wrong with the settings."""
         if self.keymap:
             self.set_keymap(dict(self.keymap))
+        self.set_timer(START_S, go_on_collecting)
         if self._unusable is not None:
             self.call_later(self._failed, self._unusable)
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -87,6 +86,8 @@ class RunNames:
     def name(self, name: str) -> str:
         """Return the id of the next run."""
         if len(name) > _LONGEST_ID:
+            import hashlib
+
             digest = hashlib.sha256(name.encode("utf-8", "surrogatepass")).hexdigest()[:12]
             name = f"{name[:_LONGEST_ID]}~{digest}"
         name = name.encode("utf-8", "replace").decode()

@@ -21,7 +21,6 @@ from gistpoint.sessions.runs.model import Step
 from gistpoint.sessions.runs.rendering import GLYPHS
 from gistpoint.sessions.runs.spending import Spent
 from gistpoint.tui.keys import Scope, bindings_of
-from gistpoint.tui.screens.dialogs.confirm import show_error
 from gistpoint.tui.screens.review.reader import row_words
 from gistpoint.tui.screens.review.settings import ReviewSettings
 from gistpoint.tui.screens.review.step_text import compose
@@ -169,6 +168,8 @@ class CompareScreen(Screen[None]):
         """Say why the runs can't be compared."""
         if not isinstance(message.error, UserError):
             raise message.error
+        from gistpoint.tui.screens.dialogs.confirm import show_error
+
         show_error(self.app, message.error)
 
     @on(_Read)

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import ClassVar
 
+from rich.segment import Segment
 from textual import events
 from textual.app import ComposeResult
-from textual.containers import Horizontal, Vertical
+from textual.containers import Vertical
 from textual.message import Message
+from textual.reactive import reactive
+from textual.strip import Strip
 from textual.widget import Widget
 
 from gistpoint.core.text import visible_line
@@ -25,8 +29,17 @@ PAGES = {
 }
 
 
-class PageTab(Plain):
-    """The name of a page, to click."""
+class PageTabs(Widget):
+    """The names of the pages in one line, to click."""
+
+    COMPONENT_CLASSES: ClassVar[set[str]] = {"page-tabs--current"}
+    DEFAULT_CSS = """
+    PageTabs { height: 1; background: $surface; color: $text-muted; }
+    PageTabs > .page-tabs--current { color: $text-primary; text-style: bold; }
+    """
+
+    current: reactive[str] = reactive("step")
+    """The page in sight."""
 
     class Clicked(Message):
         """A page is wanted."""
@@ -35,14 +48,25 @@ class PageTab(Plain):
             super().__init__()
             self.page = page
 
-    def __init__(self, page: str, number: int) -> None:
-        super().__init__(f" F{number} {PAGES[page]} ", classes="page-tab")
-        self.page = page
+    def __init__(self) -> None:
+        super().__init__(id="page-tabs")
+        self._tabs = [(page, f" F{number} {name} ") for number, (page, name) in enumerate(PAGES.items(), 2)]
+
+    def render_line(self, y: int) -> Strip:
+        """Draw the names."""
+        ground = self.rich_style
+        current = ground + self.get_component_rich_style("page-tabs--current")
+        pieces = [Segment(words, current if page == self.current else ground) for page, words in self._tabs]
+        return Strip(pieces if not y else []).adjust_cell_length(self.size.width, ground)
 
     def on_click(self, event: events.Click) -> None:
-        """Ask for the page."""
+        """Ask for the page whose name was clicked."""
         event.stop()
-        self.post_message(self.Clicked(self.page))
+        at = 0
+        for page, words in self._tabs:
+            if at <= event.x < at + len(words):
+                self.post_message(self.Clicked(page))
+            at += len(words)
 
 
 class Pages(Vertical):
@@ -58,16 +82,10 @@ class Pages(Vertical):
 
     def compose(self) -> ComposeResult:
         """Lay out tabs and the first page."""
-        with Horizontal(id="page-tabs"):
-            for number, page in enumerate(PAGES, 2):
-                yield PageTab(page, number)
+        yield PageTabs()
         yield Plain("", id="page-note")
         self.made["step"] = self._makers["step"]()
         yield self.made["step"]
-
-    def on_mount(self) -> None:
-        """Mark the first tab."""
-        self._mark()
 
     async def show(self, page: str) -> Widget:
         """Show a page, and return its widget."""
@@ -78,7 +96,7 @@ class Pages(Vertical):
         self.current = page
         for name, widget in self.made.items():
             widget.display = name == page
-        self._mark()
+        self.query_one(PageTabs).current = page
         return self.made[page]
 
     def note(self, words: str) -> None:
@@ -86,7 +104,3 @@ class Pages(Vertical):
         if words != self._noted:
             self._noted = words
             self.query_one("#page-note", Plain).update(visible_line(words), layout=False)
-
-    def _mark(self) -> None:
-        for tab in self.query(PageTab):
-            tab.set_class(tab.page == self.current, "-active")

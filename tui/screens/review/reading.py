@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING, ClassVar, TypeVar
 
-from textual import events, on
+from textual import on
 from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.containers import Container
@@ -22,8 +22,7 @@ from gistpoint.sessions.runs.model import CutText, Run, Step
 from gistpoint.sessions.runs.searching import Scope
 from gistpoint.tui.keys import Scope as Keys
 from gistpoint.tui.keys import bindings_of
-from gistpoint.tui.screens.dialogs.confirm import show_error
-from gistpoint.tui.screens.review.pages import Pages, PageTab
+from gistpoint.tui.screens.review.pages import Pages, PageTabs
 from gistpoint.tui.screens.review.reader import (
     IndexGrew,
     ReadingFailed,
@@ -206,11 +205,17 @@ class ReadingScreen(Screen[None]):
         if self.reader.document is None:
             self.failed_to_open(message.error)
         else:
-            show_error(self.app, message.error)
+            self.tell_error(message.error)
 
     def failed_to_open(self, error: UserError) -> None:
         """Say why there is no run to read."""
         self.title_line.update(visible_line(error.message))
+        self.tell_error(error)
+
+    def tell_error(self, error: UserError) -> None:
+        """Show a problem that the user can do something about."""
+        from gistpoint.tui.screens.dialogs.confirm import show_error
+
         show_error(self.app, error)
 
     # Drawing
@@ -258,8 +263,8 @@ class ReadingScreen(Screen[None]):
         if not widget.focusable:
             widget.focus()
 
-    @on(PageTab.Clicked)
-    async def tab_clicked(self, message: PageTab.Clicked) -> None:
+    @on(PageTabs.Clicked)
+    async def tab_clicked(self, message: PageTabs.Clicked) -> None:
         """Go to a page by the mouse."""
         await self.action_page(message.page)
 
@@ -351,7 +356,3 @@ class ReadingScreen(Screen[None]):
 
     def whole_shown(self) -> None:
         """Folded parts are in sight now; for subclasses to go to a place in them."""
-
-    def on_resize(self, event: events.Resize) -> None:
-        """Lay out for another width."""
-        self.set_class(event.size.width >= 120, "-wide")

@@ -14,7 +14,6 @@ from textual.widgets import Input
 
 from gistpoint.core.errors import UserError
 from gistpoint.tui.keys import Scope, bindings_of
-from gistpoint.tui.screens.dialogs.confirm import show_error
 from gistpoint.tui.screens.review.run_reader import ListingFailed, RunListReader, RunsFilled, RunsListed
 from gistpoint.tui.screens.review.run_rows import COLUMNS, GROUPS, RunQuery, RunRow, arranged, columns_for, parse_query
 from gistpoint.tui.screens.review.screen import ReviewScreen
@@ -141,6 +140,8 @@ class RunsScreen(Screen[None]):
         """Say why there is no list."""
         if not isinstance(message.error, UserError):
             raise message.error
+        from gistpoint.tui.screens.dialogs.confirm import show_error
+
         show_error(self.app, message.error)
 
     def _draw(self) -> None:

@@ -7,7 +7,6 @@ from collections.abc import Callable
 from textual import on
 from textual.app import ComposeResult
 from textual.containers import Container
-from textual.getters import query_one
 
 from gistpoint.core.errors import UserError
 from gistpoint.sessions.runs.document import RunDocument
@@ -26,8 +25,6 @@ _FOLLOW_S = 1.0
 class WalkingScreen(ReadingScreen):
     """Movement and search."""
 
-    bar = query_one("#review-search", SearchBar)
-
     def __init__(self, name: str, opening: Callable[[], RunDocument], runs: tuple[str, ...] = ()) -> None:
         """`runs` are the names of the list that the run was chosen from."""
         super().__init__(name, opening)
@@ -39,6 +36,8 @@ class WalkingScreen(ReadingScreen):
         self._searched: Wanted | None = None
         self._hit_to_show: Hit | None = None
         self._goes_to_first = False
+        self.bar: SearchBar | None = None
+        """Where a search is typed; made when it is first wanted."""
         self.player = Player(self, self._seconds, self._play_on)
         self.following = False
         self._to_end = False
@@ -46,8 +45,7 @@ class WalkingScreen(ReadingScreen):
     def compose(self) -> ComposeResult:
         """Put the search line above the keys."""
         yield from super().compose()
-        with Container(id="review-search-place"):
-            yield SearchBar(id="review-search", runs=self.runs)
+        yield Container(id="review-search-place")
 
     def on_mount(self) -> None:
         """Look whether the file grows."""
@@ -172,13 +170,19 @@ class WalkingScreen(ReadingScreen):
 
     # Search
 
-    def action_search(self) -> None:
+    async def action_search(self) -> None:
         """Let words be typed."""
-        self.bar.open()
+        await self._open_bar()
 
-    def search_all(self) -> None:
+    async def search_all(self) -> None:
         """Let words be typed that are looked for in all runs."""
-        self.bar.open(all_runs=True)
+        await self._open_bar(all_runs=True)
+
+    async def _open_bar(self, *, all_runs: bool = False) -> None:
+        if self.bar is None:
+            self.bar = SearchBar(id="review-search", runs=self.runs)
+            await self.query_one("#review-search-place").mount(self.bar)
+        self.bar.open(all_runs=all_runs)
 
     @on(SearchBar.Asked)
     def search_asked(self, message: SearchBar.Asked) -> None:
@@ -220,7 +224,8 @@ class WalkingScreen(ReadingScreen):
     @on(SearchBar.Left)
     def search_left(self, message: SearchBar.Left) -> None:
         """Give the keys back; go to the nearest hit where that was asked."""
-        self.bar.display = False
+        if self.bar is not None:
+            self.bar.display = False
         self.set_focus(self.steps)
         self._goes_to_first = message.go and not self.hits
         if message.go and self.hits:
