@@ -16,6 +16,7 @@ from textual.dom import DOMNode
 from textual.notifications import SeverityLevel
 from textual.screen import Screen
 from textual.theme import Theme
+from textual.widget import AwaitMount
 
 from gistpoint.core.errors import UserError
 from gistpoint.core.locations import Locations
@@ -44,17 +45,17 @@ class BaseApp(App[object]):
     """
 
     TITLE = "gistpoint"
-    CSS_PATH = "base.tcss"
     COMMANDS: ClassVar[Any] = {KeyCommands}
     BINDINGS: ClassVar[list[BindingType]] = [*bindings_of(Scope.APP)]
     HORIZONTAL_BREAKPOINTS = BREAKPOINTS
     ENABLE_COMMAND_PALETTE = True
     DEFAULT_MODE = "first"
 
-    def __init__(self, locations: Locations) -> None:
+    def __init__(self, locations: Locations, styles: str) -> None:
+        """`styles` is the path of the first screen's style sheet, which is read with the app's own."""
         settings, self._unusable = _settings_of(locations)
         self.set_reactive(App.theme, usable_theme(settings.theme))
-        super().__init__()
+        super().__init__(css_path=["base.tcss", styles])
         self.locations = locations
         self.keymap: Mapping[str, str] = settings.keys
         """The user's own keys by binding id."""
@@ -81,8 +82,12 @@ class BaseApp(App[object]):
         """Close the screen in sight; with the first one the program ends."""
         if self.screen is self._ground:
             self.exit()
-            return AwaitComplete.nothing()
+            return AwaitComplete()
         return super().pop_screen()
+
+    def begin_anew(self) -> AwaitMount:
+        """Show the first screen again, as the new ground."""
+        return self.push_screen(self._lay_ground())
 
     def on_mount(self) -> None:
         """Take up the user's keys; tell what is wrong with the settings."""
@@ -187,7 +192,7 @@ class BaseApp(App[object]):
 
         while len(self.screen_stack) > 1:
             await super().pop_screen()
-        await self.push_screen(self._lay_ground())
+        await self.begin_anew()
         self.push_screen(MessageDialog("Something unexpected happened", text, hint="This is a bug in gistpoint."))
 
 

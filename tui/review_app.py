@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import ClassVar
 
 from textual.screen import Screen
 
@@ -14,11 +13,9 @@ from gistpoint.tui.base_app import BaseApp
 class ReviewApp(BaseApp):
     """Shows one screen; the program ends with it."""
 
-    CSS_PATH: ClassVar[list[str]] = ["base.tcss", "screens/review/review.tcss"]
-
     def __init__(self, locations: Locations, first: Callable[[], Screen[None]]) -> None:
         """`first` makes the screen."""
-        super().__init__(locations)
+        super().__init__(locations, "screens/review/review.tcss")
         self._first = first
 
     def first_screen(self) -> Screen[None]:
