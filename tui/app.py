@@ -51,6 +51,11 @@ class GistpointApp(BaseApp):
             return OpeningScreen(self.begin_anew)
         return HomeScreen(self.services)
 
+    @property
+    def ground_renews_itself(self) -> bool:
+        """True for the line that is in sight until something is open."""
+        return isinstance(self.screen, OpeningScreen)
+
     def on_mount(self) -> None:
         """Go to what was asked for; home is shown by every app of ours."""
         self.services.consent.asker = ConsentDesk(self).ask

@@ -85,6 +85,11 @@ class BaseApp(App[object]):
             return AwaitComplete()
         return super().pop_screen()
 
+    @property
+    def ground_renews_itself(self) -> bool:
+        """Whether the screen that all others lie upon shows the first one when it comes into sight again."""
+        return False
+
     def begin_anew(self) -> AwaitMount:
         """Show the first screen again, as the new ground."""
         return self.push_screen(self._lay_ground())
@@ -190,9 +195,11 @@ class BaseApp(App[object]):
         """Begin anew with the first screen and tell what happened."""
         from gistpoint.tui.screens.dialogs.confirm import MessageDialog
 
-        while len(self.screen_stack) > 1:
-            await super().pop_screen()
-        await self.begin_anew()
+        closing = [App.pop_screen(self) for _ in self.screen_stack[1:]]
+        for closed in closing:
+            await closed
+        if not self.ground_renews_itself:
+            await self.begin_anew()
         self.push_screen(MessageDialog("Something unexpected happened", text, hint="This is a bug in gistpoint."))
 
 
