@@ -13,7 +13,7 @@ from gistpoint.sessions.runs import limits
 from gistpoint.sessions.runs.blobs import Blob, SliceBlob
 from gistpoint.sessions.runs.index import StepIndex
 from gistpoint.sessions.runs.loading import load_record, text_pieces
-from gistpoint.sessions.runs.model import Actor, ByteRange, CutText, Run, Step, StepKind
+from gistpoint.sessions.runs.model import Actor, ByteRange, CutText, Json, Run, Step, StepKind
 from gistpoint.sessions.runs.reader import Raw, RunReader
 from gistpoint.sessions.runs.scanning import Record
 
@@ -38,7 +38,11 @@ class RunDocument:
     can run beside a screen. The last step known is complete only when the index is.
     """
 
-    def __init__(self, reader: RunReader, *, name: str = "", id: str = "") -> None:
+    def __init__(
+        self, reader: RunReader, *, name: str = "", id: str = "", another: Callable[[], RunReader] | None = None
+    ) -> None:
+        """`another` makes a second reader of the same run, which `last_step` needs."""
+        self._another = another
         self.name = name
         self.id = id
         self._reader = reader
@@ -156,13 +160,39 @@ class RunDocument:
             self._remember(index, version, size, step)
         return step
 
+    def last_step(self) -> Step | None:
+        """Return the last step before the index has got to it, where the layout of the file allows to; else None.
+
+        Its `index` is a guess: how many steps there are is not known yet.
+        """
+        from gistpoint.sessions.runs.tail import last_records
+
+        if self._another is None or len(self._reader.blobs) != 1 or not self.ensure(0):
+            return None
+        with self._lock:
+            _, start, end = self._index.records(0)[0]
+            guess = self._index.step_count
+        blob = self._reader.blobs[0]
+        reader = self._another()
+        turns: list[list[Raw]] = []
+        for record in last_records(blob, (start, end)):
+            place = reader.place(record.fields, len(turns))
+            if place >= len(turns):
+                turns.append([])
+            turns[place].append(self._raw(blob, record.start, record.end, record.fields))
+        return reader.step(guess, turns[-1]) if len(turns) > 1 else None
+
+    @staticmethod
+    def _raw(blob: Blob, start: int, end: int, value: Json, damage: str = "") -> Raw:
+        origin = blob.origin if isinstance(blob, SliceBlob) else 0
+        return Raw(ByteRange(blob.name, origin + start, origin + end), value, damage)
+
     def _parse(self, index: int, places: list[tuple[int, int, int]]) -> Step:
         raws: list[Raw] = []
         for member, start, end in places:
             blob = self._reader.blobs[member]
             value, damage = load_record(blob, start, end)
-            origin = blob.origin if isinstance(blob, SliceBlob) else 0
-            raws.append(Raw(ByteRange(blob.name, origin + start, origin + end), value, damage))
+            raws.append(self._raw(blob, start, end, value, damage))
         sound = [raw for raw in raws if not raw.damage]
         if not sound:
             return self._damaged(index, raws, places)

@@ -57,6 +57,14 @@ class StepRead(Message):
         self.step = step
 
 
+class LastStepRead(Message):
+    """The last step, whose number is not known yet."""
+
+    def __init__(self, step: Step) -> None:
+        super().__init__()
+        self.step = step
+
+
 def has_error(step: Step) -> bool:
     """Whether a step or a result of it says that something failed."""
     return step.kind in (StepKind.ERROR, StepKind.DAMAGED) or any(
@@ -118,7 +126,7 @@ class RunReaderThread:
         self._wake = threading.Condition()
         self._stopped = False
         self._busy_until = 0.0
-        self._hurried = False
+        self._hurried = self._ends = False
         self._told = 0.0
         self._thread = threading.Thread(target=self._work, name="run reader", daemon=True)
 
@@ -192,6 +200,10 @@ class RunReaderThread:
         if wanted is not None:
             self._read(document, wanted)
             self._requeue(rows, job)
+        elif self._ends:
+            self._ends = False
+            self._read_last(document)
+            self._requeue(rows, job)
         elif job is not None:
             job()
             self._requeue(rows, None)
@@ -237,10 +249,15 @@ class RunReaderThread:
         while len(self.rows) > _ROWS:
             self.rows.popitem(last=False)
 
+    def _read_last(self, document: RunDocument) -> None:
+        step = document.last_step() if not document.finished else None
+        if step is not None:
+            self._owner.post_message(LastStepRead(step))
+
     def hurry(self) -> None:
-        """Read to the end at once: somebody waits for it."""
+        """Read the last step, and all before it at once: somebody waits for it."""
         with self._wake:
-            self._hurried = True
+            self._hurried = self._ends = True
             self._wake.notify()
 
     def _quiet(self) -> bool:

@@ -12,10 +12,11 @@ from gistpoint.core.errors import UserError
 from gistpoint.sessions.runs.document import RunDocument
 from gistpoint.sessions.runs.searching import Hit
 from gistpoint.tui.screens.review.playing import Player
-from gistpoint.tui.screens.review.reader import IndexGrew
+from gistpoint.tui.screens.review.reader import IndexGrew, LastStepRead
 from gistpoint.tui.screens.review.reading import ReadingScreen
 from gistpoint.tui.screens.review.search_bar import HitList, SearchBar
 from gistpoint.tui.screens.review.searching import HitsFound, Searcher, SearchFailed, Wanted
+from gistpoint.tui.screens.review.step_text import compose
 from gistpoint.tui.screens.review.step_view import StepView
 from gistpoint.tui.widgets.record_list import RecordList
 
@@ -40,7 +41,7 @@ class WalkingScreen(ReadingScreen):
         """Where a search is typed; made when it is first wanted."""
         self.player = Player(self, self._seconds, self._play_on)
         self.following = False
-        self._to_end = False
+        self._to_end = self._uncounted = False
 
     def compose(self) -> ComposeResult:
         """Put the search line above the keys."""
@@ -159,6 +160,27 @@ class WalkingScreen(ReadingScreen):
         self.steps.facts = self.reader.rows
         self.step = None if at_end else self.step
         self.reader.start(here)
+
+    @on(LastStepRead)
+    def last_step_read(self, message: LastStepRead) -> None:
+        """Show the last step while those before it are being counted."""
+        if self._to_end and self.pages.current == "step":
+            self._uncounted = True
+            self.step_view.show(compose(message.step, {}, hides=self.hides))
+            self.draw_title()
+
+    def draw_title(self) -> None:
+        """Show which step this is, or that its number is not known yet."""
+        if not self._uncounted:
+            super().draw_title()
+        elif self.reader.document is not None:
+            so_far = f"{self.reader.document.step_count:,}"
+            self.title_line.update(f"Last step  of {so_far}+: those before it are being counted …", layout=False)
+
+    @on(RecordList.Moved, "#steps")
+    def gone_elsewhere(self) -> None:
+        """Wait for the end no longer."""
+        self._to_end = False
 
     @on(IndexGrew)
     def stay_at_end(self) -> None:
@@ -285,6 +307,7 @@ class WalkingScreen(ReadingScreen):
 
     def show_step(self) -> None:
         """Show the step, and the hit that was gone to."""
+        self._uncounted = False
         super().show_step()
         self._show_hit()
 
