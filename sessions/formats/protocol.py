@@ -60,6 +60,10 @@ class BaseReader(ABC):
         """Return a member of the top object: as indexed, else as seen at either end of the file."""
         return self.facts[key] if key in self.facts else self.probe.early(key)
 
+    def more(self, offset: int, before: int) -> Iterator[Record] | None:
+        """The file is written anew with every step, unless a subclass says otherwise."""
+        return None
+
     def place(self, fields: Json, step_count: int) -> int:
         """Every record is a step."""
         return step_count

@@ -19,6 +19,8 @@ from gistpoint.sessions.runs.scanning import Record
 
 _SLICE_S = 0.008
 _REST_S = 0.001
+_ENDING = 256
+"""Bytes at the end that tell whether a file was appended to or written anew."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +53,8 @@ class RunDocument:
         self._finished = False
         self._indexed_bytes = 0
         self._position = (0, 0)
+        self._ending = b""
+        self._cut_at: int | None = None
         self._lock = RLock()
         self._cache: OrderedDict[int, tuple[int, int, Step]] = OrderedDict()
         self._cached_bytes = 0
@@ -132,14 +136,44 @@ class RunDocument:
                 self._scan = self._reader.records()
             until = time.monotonic() + _SLICE_S
             for count, record in enumerate(self._scan):
-                place = self._reader.place(record.fields, self._index.step_count)
-                self._index.add(record, self._index.step_count if record.damage else place)
+                count_before = self._index.step_count
+                place = count_before if record.damage else self._reader.place(record.fields, count_before)
+                self._index.add(record, place)
                 self._position = (record.member, record.end)
+                self._cut_at = record.start if record.damage else None
                 if enough() or (not count % 16 and time.monotonic() > until):
                     return
             self._finished = True
             self._indexed_bytes = sum(blob.size for blob in self._reader.blobs)
+            self._ending = self._last_bytes() if len(self._reader.blobs) == 1 else b""
             self._scan = None
+
+    def _last_bytes(self) -> bytes:
+        start = max(0, self._indexed_bytes - _ENDING)
+        return self._reader.blobs[0].read(start, self._indexed_bytes - start)
+
+    def grow(self) -> bool:
+        """Go on with the index where the file was only appended to; False where it must be opened again.
+
+        A last record that was half written before is read again.
+        """
+        with self._lock:
+            if not self._finished or not self._ending or self._last_bytes() != self._ending:
+                return False
+            if self._reader.blobs[0].size <= self._indexed_bytes:
+                return False
+            cut = self._cut_at is not None
+            offset = self._position[1] if self._cut_at is None else self._cut_at
+            more = self._reader.more(offset, self._index.record_count - cut)
+            if more is None:
+                return False
+            if cut:
+                self._index.drop_last()
+                self._reader.warnings.pop()
+                with self._cache_lock:
+                    self._cache.pop(self._index.step_count, None)
+            self._scan, self._finished = more, False
+            return True
 
     def step(self, index: int) -> Step:
         """Return a step. Raises IndexError where there is none."""

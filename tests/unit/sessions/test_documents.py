@@ -131,6 +131,53 @@ def test_the_end_of_another_array_is_not_taken_for_the_runs(tmp_path: Path) -> N
     assert "thought 2" in last.thought
 
 
+def _session(count: int) -> list[str]:
+    """Lines of a session: a reply with a call, then its result, again and again."""
+    lines: list[str] = []
+    for n in range(count):
+        call = {"type": "tool_use", "id": f"c{n}", "name": "Bash", "input": {"command": f"echo {n}"}}
+        reply = {"role": "assistant", "id": f"m{n}", "model": "model-x", "content": [call]}
+        result = {"role": "user", "content": [{"type": "tool_result", "tool_use_id": f"c{n}", "content": f"said {n}"}]}
+        for kind, message in (("assistant", reply), ("user", result)):
+            lines.append(json.dumps({"type": kind, "uuid": f"{kind}{n}", "sessionId": "s", "message": message}) + "\n")
+    return lines
+
+
+@pytest.mark.parametrize("cut", [0, 1, 40])
+def test_a_file_that_is_appended_to_is_read_on(tmp_path: Path, cut: int) -> None:
+    lines = "".join(_session(30))
+    path = tmp_path / "a.jsonl"
+    at = sum(map(len, _session(9))) - cut
+    path.write_text(lines[:at])
+    document = open_run(path)
+    document.build()
+    assert not document.grow()
+    assert bool(document.warnings) is (cut > 1)
+    with path.open("a") as file:
+        file.write(lines[at:])
+    assert document.changed
+    assert document.grow()
+    assert not document.finished
+    document.build()
+    assert document.warnings == ()
+    assert not document.changed
+    assert list(document.steps()) == list(open_run(path).steps())
+
+
+def test_a_file_that_is_written_anew_is_not_read_on(tmp_path: Path) -> None:
+    path = tmp_path / "a.jsonl"
+    path.write_text("".join(_session(9)))
+    document = open_run(path)
+    document.build()
+    path.write_text("".join(_session(12)[2:]))
+    assert document.changed
+    assert not document.grow()
+    again = open_run(write_run(tmp_path / "b", 6))
+    again.build()
+    write_run(tmp_path / "b", 8)
+    assert not again.grow()
+
+
 def test_where_the_layout_does_not_tell_the_index_does(tmp_path: Path) -> None:
     assert open_run(write_run(tmp_path / "a", 40, indent=None)).last_step() is None
 

@@ -166,8 +166,8 @@ class ReadingScreen(Screen[None]):
         document = self.reader.document
         if document is None:
             return
-        if document.finished and (self.header is None or self.header.step_count is None):
-            self.header = document.header
+        if document.finished and (self.header is None or self.header.step_count != document.step_count):
+            self.header, self._history = document.header, None
         self.steps.set_count(document.step_count)
         self.draw()
 

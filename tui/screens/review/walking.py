@@ -12,7 +12,7 @@ from gistpoint.core.errors import UserError
 from gistpoint.sessions.runs.document import RunDocument
 from gistpoint.sessions.runs.searching import Hit
 from gistpoint.tui.screens.review.playing import Player
-from gistpoint.tui.screens.review.reader import IndexGrew, LastStepRead
+from gistpoint.tui.screens.review.reader import IndexGrew, LastStepRead, RunRewritten
 from gistpoint.tui.screens.review.reading import ReadingScreen
 from gistpoint.tui.screens.review.search_bar import HitList, SearchBar
 from gistpoint.tui.screens.review.searching import HitsFound, Searcher, SearchFailed, Wanted
@@ -151,8 +151,12 @@ class WalkingScreen(ReadingScreen):
 
     def _look_for_growth(self) -> None:
         document = self.reader.document
-        if document is None or not document.finished or not document.changed:
-            return
+        if document is not None and document.finished and document.changed:
+            self.reader.look_for_growth()
+
+    @on(RunRewritten)
+    def open_again(self) -> None:
+        """Read a file anew that was written anew."""
         at_end, here = self.following, self.steps.cursor
         self.reader.stop()
         self.reader = self.new_reader()
