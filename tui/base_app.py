@@ -27,6 +27,7 @@ from gistpoint.tui.settings import Settings, read_settings
 from gistpoint.tui.starting import START_S, go_on_collecting
 from gistpoint.tui.themes import OWN, usable_theme
 
+_OWN_BY_NAME = {theme.name: theme for theme in OWN}
 _NARROW, _WIDE = (0, "-narrow"), (120, "-wide")
 BREAKPOINTS: list[tuple[int, str]] | None = [_NARROW, _WIDE]
 
@@ -67,7 +68,11 @@ class BaseApp(App[object]):
     @property
     def available_themes(self) -> dict[str, Theme]:
         """All themes by name, ours among Textual's."""
-        return {**super().available_themes, **{theme.name: theme for theme in OWN}}
+        return {**super().available_themes, **_OWN_BY_NAME}
+
+    def get_theme(self, theme_name: str) -> Theme | None:
+        """Return a theme by its name; asked for with every line that is drawn."""
+        return _OWN_BY_NAME.get(theme_name) or super().get_theme(theme_name)
 
     def first_screen(self) -> Screen[None]:
         """Return the screen that all others lie upon."""

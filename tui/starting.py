@@ -9,10 +9,17 @@ START_S = 1.0
 """Seconds after which a screen is certainly up."""
 
 
+_SWITCH_S = 0.001
+
+
 def hold_collection() -> None:
-    """Collect nothing until `go_on_collecting`, where a screen is about to be opened."""
+    """Collect nothing until `go_on_collecting`, where a screen is about to be opened.
+
+    From then on the thread that draws waits a fifth as long as usual for those that read.
+    """
     if sys.stdin.isatty() and sys.stdout.isatty():
         gc.disable()
+        sys.setswitchinterval(_SWITCH_S)
 
 
 def go_on_collecting() -> None:

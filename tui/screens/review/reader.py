@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from gistpoint.sessions.runs.goals import Goal
     from gistpoint.tui.screens.review.survey import Survey
 
-_QUIET_S = 0.35
+_QUIET_S = 0.8
 """Nothing is surveyed until the keyboard has been quiet for so long."""
 _TELL_S = 0.5
 _ROWS = 2_000

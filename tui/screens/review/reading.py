@@ -184,8 +184,9 @@ class ReadingScreen(Screen[None]):
     @on(RecordList.Moved, "#steps")
     def moved(self, message: RecordList.Moved) -> None:
         """Look at another step."""
-        self.ruler.move(message.index)
         self.reader.want(message.index)
+        self.draw_title()
+        self.ruler.move(message.index)
 
     @on(RecordList.Chosen, "#steps")
     def step_chosen(self) -> None:
@@ -231,7 +232,9 @@ class ReadingScreen(Screen[None]):
 
             self.ruler.series, self.ruler.weights, self.ruler.glyphs = survey.series(), survey.weights, LOOKS
             wide = self.has_class("-wide")
-            self.ruler.styles.height = 1 + (len(self.ruler.series) if wide else min(1, len(self.ruler.series)))
+            height = 1 + (len(self.ruler.series) if wide else min(1, len(self.ruler.series)))
+            if self.ruler.size.height != height:
+                self.ruler.styles.height = height
         self.ruler.redraw()
         self.draw_title()
 
