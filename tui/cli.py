@@ -162,7 +162,7 @@ def parser() -> argparse.ArgumentParser:
         "2 a mistake in how it was called.",
     )
     top.add_argument("--version", action="version", version=f"gistpoint {__version__}")
-    top.set_defaults(run=_command("home", "home"))
+    top.set_defaults(run=_command("home", "home", screen=True))
     _isolation(top)
     commands = top.add_subparsers(title="commands", metavar="COMMAND")
 
@@ -171,7 +171,7 @@ def parser() -> argparse.ArgumentParser:
     demo.add_argument("--play", action="store_true", help="play a recorded attempt before your eyes")
     demo.add_argument("--speed", type=_positive, default=1.0, help="how many times as fast as it was recorded")
     _isolation(demo)
-    demo.set_defaults(run=_command("demo", "demo"))
+    demo.set_defaults(run=_command("demo", "demo", screen=True))
 
     solve = commands.add_parser("solve", help="solve a task, or go on with an attempt")
     solve.add_argument("what", metavar="TASK|ATTEMPT", help="id or its beginning, a task's folder or its .tar.zst")
@@ -181,7 +181,7 @@ def parser() -> argparse.ArgumentParser:
     )
     solve.add_argument("--participant", default="", help="a pseudonym, recorded with the attempt")
     _isolation(solve)
-    solve.set_defaults(run=_command("solve", "solve"))
+    solve.set_defaults(run=_command("solve", "solve", screen=True))
 
     review = commands.add_parser("review", help="read recorded runs step by step")
     review.add_argument(
@@ -189,7 +189,7 @@ def parser() -> argparse.ArgumentParser:
     )
     review.add_argument("--reviewer", default="", metavar="NAME", help="who reviews: a pseudonym (default: the login)")
     review.add_argument("--blind", action="store_true", help="hide model and outcome until the verdict")
-    review.set_defaults(run=_command("review", "review"))
+    review.set_defaults(run=_command("review", "review", screen=True))
 
     _task_commands(commands.add_parser("task", help="make, list, show and check tasks"))
     add_gist_commands(
@@ -411,12 +411,16 @@ def _positive(text: str) -> float:
     return value
 
 
-def _command(module: str, function: str) -> Callable[[argparse.Namespace], int]:
-    """Return a function that imports its command only when it is called."""
+def _command(module: str, function: str, *, screen: bool = False) -> Callable[[argparse.Namespace], int]:
+    """Return a function that imports its command only when it is called; `screen` where it opens one."""
 
     def run(options: argparse.Namespace) -> int:
         from importlib import import_module
 
+        if screen:
+            from gistpoint.tui.starting import hold_collection
+
+            hold_collection()
         command: Callable[[argparse.Namespace], int] = getattr(
             import_module(f"gistpoint.tui.commands.{module}"), function
         )
