@@ -27,12 +27,21 @@ from gistpoint.tui.screens.gist.trace_pane import TracePane, traced
 INVENTED = FAITHFUL.replace("class Basket", "def extra():\n    return 1\n\n\nclass Basket")
 
 
+class Ground(Screen[None]):
+    """Lies below the screen that is looked at, and hears how it was left."""
+
+    def __init__(self, above: Screen[object]) -> None:
+        super().__init__()
+        self.above = above
+        self.how: list[object] = []
+
+    def on_mount(self) -> None:
+        self.app.push_screen(self.above, self.how.append)
+
+
 def app_of(screen: Screen[object]) -> ReviewApp:
     """An app that shows one screen."""
-    app = ReviewApp(Locations.of_user(), lambda: screen)
-    app.how = []
-    app.first_screen_left = app.how.append
-    return app
+    return ReviewApp(Locations.of_user(), lambda: Ground(screen))
 
 
 @dataclass
@@ -47,6 +56,10 @@ class Writing:
     @property
     def state(self):
         return self.case.attempt.state
+
+    @property
+    def ground(self) -> Ground:
+        return self.app.screen_stack[0]
 
     def put(self, text: str) -> None:
         """Have the editor hold a text, as if it had been typed."""
@@ -140,7 +153,7 @@ async def test_one_hand_in_after_a_question_ends_the_attempt(tmp_path: Path) -> 
         assert "There is one hand-in" in driver.text()
         assert "costs 2 steps, 48 left then" in driver.text()
         driver.app.screen.query_one("#yes", Button).press()
-        await driver.until(lambda: driver.app.how == ["ended"])
+        await driver.until(lambda: driver.ground.how == ["ended"])
         assert driver.case.ended == "solved"
         assert [call.tool for call in driver.state.calls] == ["write_gist", "submit_gist"]
 
