@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import Any
 
+from gistpoint.core.code.names import FunctionRef
 from gistpoint.core.corruption.evidence import Evidence, is_good
 from gistpoint.core.corruption.model_corruption import ModelCorruption, corrupt_by_model
 from gistpoint.core.corruption.model_rounds import End, LoopSettings, Verdict
@@ -31,7 +32,7 @@ def decide_by_model(trial: Trial) -> Decision:
     assert model is not None
     made = corrupt_by_model(
         trial.library.intake,
-        name,
+        FunctionRef.parse(name),
         model,
         trial.desk.runner,
         settings=trial.settings.loop or LoopSettings.for_tasks(trial.settings.min_failing),
