@@ -125,7 +125,9 @@ class SuiteProber:
             if isinstance(found, ProbeReport):
                 return found
             why = found
-        return replace(self._fresh.run(targets, tests, order.lines, stop_after, cancel), how="fresh", reason=why)
+        whole = not self._unsound.isdisjoint(tests)  # some need what tests before them have left
+        report = self._fresh.run(targets, tests, order.lines, stop_after, cancel, whole=whole)
+        return replace(report, how="fresh", reason=report.reason or why)
 
     def _try_warm(
         self, order: Order, tests: list[str], stop_after: int | None, cancel: CancelToken | None
