@@ -4,24 +4,27 @@ from __future__ import annotations
 
 import ast
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from itertools import combinations, pairwise
 
 from gistpoint.core.code.compare import same_tree
+from gistpoint.core.corruption.guards import turned_guards, turned_returns
 
 _SAME_IS_FINE = (ast.Constant, ast.UnaryOp)
 _VALUES = (ast.Name, ast.Attribute, ast.Compare, ast.Subscript, ast.BinOp)
 
 
-def oddities(node: ast.AST) -> Counter[str]:
+def oddities(nodes: Iterable[ast.AST]) -> Counter[str]:
     """Count what stands out in code: a value compared with itself, a branch that does nothing, a test made twice."""
     found: Counter[str] = Counter()
-    for item in ast.walk(node):
-        found.update(_of_node(item))
+    for item in nodes:
+        for what in _of_statement(item) if isinstance(item, ast.stmt) else _of_expression(item):
+            found[what] += 1
+        found["guard turned"] += turned_guards(item)
     return found
 
 
-def _of_node(node: ast.AST) -> Iterator[str]:
+def _of_expression(node: ast.AST) -> Iterator[str]:
     if isinstance(node, ast.Compare):
         operands = [node.left, *node.comparators]
         if any(_same(*pair) for pair in pairwise(operands)):
@@ -29,10 +32,7 @@ def _of_node(node: ast.AST) -> Iterator[str]:
     elif isinstance(node, ast.BoolOp):
         yield from _repeated(node.values, "condition repeated")
     elif isinstance(node, ast.BinOp):
-        if _same(node.left, node.right) and not isinstance(node.op, ast.Mult | ast.Add):
-            yield "operand repeated"
-        if isinstance(node.right, ast.Constant) and node.right.value == 0 and isinstance(node.op, ast.Add | ast.Sub):
-            yield "nothing added"
+        yield from _of_sum(node)
     elif isinstance(node, ast.IfExp):
         yield from _repeated([node.body, node.orelse], "same value either way")
         yield from _constant(node.test)
@@ -43,8 +43,13 @@ def _of_node(node: ast.AST) -> Iterator[str]:
         yield from _repeated(node.elts, "element repeated")
     elif isinstance(node, ast.Slice):
         yield from _repeated([item for item in (node.lower, node.upper) if item], "bound repeated")
-    elif isinstance(node, ast.stmt):
-        yield from _of_statement(node)
+
+
+def _of_sum(node: ast.BinOp) -> Iterator[str]:
+    if _same(node.left, node.right) and not isinstance(node.op, ast.Mult | ast.Add):
+        yield "operand repeated"
+    if isinstance(node.right, ast.Constant) and node.right.value == 0 and isinstance(node.op, ast.Add | ast.Sub):
+        yield "nothing added"
 
 
 def _of_statement(node: ast.stmt) -> Iterator[str]:
@@ -61,6 +66,8 @@ def _of_statement(node: ast.stmt) -> Iterator[str]:
         yield from _of_handlers(node)
     for name in ("body", "orelse", "finalbody"):
         block = getattr(node, name, None)
+        if isinstance(block, list) and turned_returns(block):
+            yield "guard turned"
         if isinstance(block, list) and any(_equal(*pair) for pair in pairwise(block)):
             yield "statement repeated"
 

@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterator, Mapping
 
 from gistpoint.core.corruption.edits import Edit
-from gistpoint.core.corruption.operators.likeness import alike, shapes_of
+from gistpoint.core.corruption.operators.likeness import PAIRED, SHARED, alike, shapes_of
 from gistpoint.core.corruption.operators.operator import Edits, Operator
 from gistpoint.core.corruption.subject import Subject
 
@@ -25,7 +25,7 @@ _ONE_WAY: Mapping[str, tuple[str, ...]] = {
     "strip": ("rstrip", "lstrip"), "search": ("match",), "split": ("rsplit",), "casefold": ("lower",),
     "splitlines": ("split",), "isnumeric": ("isdigit",), "isdecimal": ("isdigit",),
 }  # fmt: skip
-_FUNCTIONS = (("min", "max"), ("any", "all"), ("floor", "ceil"), ("isinstance", "issubclass"))
+_FUNCTIONS = (("min", "max"), ("any", "all"), ("floor", "ceil"))
 
 
 def _method_siblings() -> dict[str, tuple[str, ...]]:
@@ -126,7 +126,8 @@ def swapped_arguments(subject: Subject) -> Iterator[Edits]:
         for first, second in zip(node.args, node.args[1:], strict=False):
             names = [item.id if isinstance(item, ast.Name) else "" for item in (first, second)]
             plain = all(isinstance(item, ast.Name | ast.Attribute) for item in (first, second))
-            if plain and (alike(*names) or shapes.get(names[0], set()) & shapes.get(names[1], set())):
+            alike_in_use = shapes.get(names[0], frozenset()) & shapes.get(names[1], frozenset())
+            if plain and (alike(*names) == SHARED or alike_in_use) and alike(*names) != PAIRED:
                 one, two = subject.span(first), subject.span(second)
                 yield Edit(*one, subject.text[slice(*two)]), Edit(*two, subject.text[slice(*one)])
 
