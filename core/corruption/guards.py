@@ -71,13 +71,21 @@ def _plain(node: ast.expr) -> Iterator[str]:
         yield ast.unparse(node)
 
 
+def _needed(node: ast.AST) -> list[ast.expr]:
+    """Return the parts of a node that can't be None or would be idle if they were empty."""
+    if isinstance(node, ast.Attribute | ast.Subscript):
+        return [node.value] if isinstance(node.ctx, ast.Load) else []
+    if isinstance(node, ast.BinOp):
+        return [node.left, node.right]
+    return [node.iter] if isinstance(node, ast.For | ast.comprehension) else []
+
+
 def _used(nodes: Iterable[ast.AST], value: str) -> bool:
     """Whether code reads an attribute or an item of a value that it does not bind itself."""
     used = False
     for node in (item for root in nodes for item in ast.walk(root)):
-        if isinstance(node, ast.Name | ast.Attribute) and not isinstance(node.ctx, ast.Load):
-            if ast.unparse(node) == value or ast.unparse(node) == value.partition(".")[0]:
-                return False
-        elif isinstance(node, ast.Attribute | ast.Subscript) and isinstance(node.ctx, ast.Load):
-            used = used or ast.unparse(node.value) == value
+        stored = isinstance(node, ast.Name | ast.Attribute) and not isinstance(node.ctx, ast.Load)
+        if stored and ast.unparse(node) in (value, value.partition(".")[0]):
+            return False
+        used = used or any(ast.unparse(part) == value for part in _needed(node))
     return used

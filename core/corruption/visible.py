@@ -39,6 +39,8 @@ def _of_expression(node: ast.AST) -> Iterator[str]:
     elif isinstance(node, ast.Call):
         yield from _repeated(node.args, "argument repeated")
         yield from _nested_twice(node)
+        if _name(node.func) in ("int", "str", "float", "bool") and all(isinstance(a, ast.Constant) for a in node.args):
+            yield "constant converted"
     elif isinstance(node, ast.Tuple | ast.List) and isinstance(node.ctx, ast.Load):
         yield from _repeated(node.elts, "element repeated")
     elif isinstance(node, ast.Slice):
@@ -68,6 +70,8 @@ def _of_statement(node: ast.stmt) -> Iterator[str]:
         block = getattr(node, name, None)
         if isinstance(block, list) and turned_returns(block):
             yield "guard turned"
+        if isinstance(block, list):
+            yield from _same_returns(block)
         if isinstance(block, list) and any(_equal(*pair) for pair in pairwise(block)):
             yield "statement repeated"
 
@@ -76,6 +80,8 @@ def _of_cases(node: ast.If) -> Iterator[str]:
     yield from _constant(node.test)
     if node.orelse and len(node.body) == len(node.orelse) and all(map(_equal, node.body, node.orelse)):
         yield "same branches"
+    if node.orelse and _equal(node.body[-1], node.orelse[-1]):
+        yield "branches end alike"
     tests, inner = [node.test], node.orelse
     while len(inner) == 1 and isinstance(inner[0], ast.If):
         tests.append(inner[0].test)
@@ -88,6 +94,18 @@ def _of_handlers(node: ast.Try) -> Iterator[str]:
     yield from _repeated(kinds, "exception repeated")
     if any(isinstance(kind, ast.Name) and kind.id in ("Exception", "BaseException") for kind in kinds[:-1]):
         yield "handler out of reach"
+
+
+def _same_returns(block: list[ast.stmt]) -> Iterator[str]:
+    """Yield where a block returns the same whether a condition holds or an error is raised, or not."""
+    for node, following in pairwise([*block, None]):
+        last: list[ast.stmt] = []
+        if isinstance(node, ast.If) and not node.orelse and following is not None:
+            last = [node.body[-1], following]
+        elif isinstance(node, ast.Try):
+            last = [(node.orelse or node.body)[-1], *(handler.body[-1] for handler in node.handlers)]
+        if any(isinstance(one, ast.Return) and one.value and _equal(one, two) for one, two in pairwise(last)):
+            yield "same result either way"
 
 
 def _kinds(node: ast.expr) -> list[ast.expr]:
