@@ -288,7 +288,7 @@ def _generate_command(parser: argparse.ArgumentParser) -> None:
         type=_natural,
         default=0,
         metavar="N",
-        help="of the candidates tried, so many also on the whole suite",
+        help="candidates to try on the whole suite as well",
     )
     parser.add_argument("--json", action="store_true", help="the tables as JSON")
     parser.add_argument(
