@@ -9,6 +9,7 @@ import threading
 from collections.abc import Iterator
 from concurrent.futures import Future, ProcessPoolExecutor
 from contextlib import contextmanager
+from importlib import import_module
 from multiprocessing.connection import Connection, wait
 from multiprocessing.util import Finalize
 from typing import TYPE_CHECKING, Any
@@ -65,13 +66,13 @@ def cluster_crew(address: str) -> Iterator[Crew]:
     worker.
     """
     try:
-        from distributed import Client
+        distributed = import_module("distributed")  # by name: it declares types and has few
     except ImportError as error:
         raise UserError(
             "A cluster needs Dask, which is not installed.", hint="Install it: pip install 'gistpoint[cluster]'."
         ) from error
     try:
-        client = Client(address, timeout=_CONNECT_S, set_as_default=False)
+        client = distributed.Client(address, timeout=_CONNECT_S, set_as_default=False)
     except (OSError, ValueError) as error:
         raise InfrastructureError(
             f"There is no Dask scheduler at {address}: {error}.", hint="Start one: dask scheduler; dask worker ADDRESS."

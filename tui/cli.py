@@ -295,7 +295,11 @@ def _generate_command(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--workers", type=_counted, metavar="N", help="processes (default: one per core)")
     parser.add_argument("--cluster", metavar="ADDRESS", help="decide on the Dask cluster with this scheduler instead")
     parser.add_argument(
-        "--control", type=int, default=0, metavar="N", help="of the candidates tried, so many also on the whole suite"
+        "--control",
+        type=_natural,
+        default=0,
+        metavar="N",
+        help="candidates to try on the whole suite as well",
     )
     parser.add_argument("--json", action="store_true", help="the tables as JSON")
     parser.add_argument(
@@ -410,6 +414,13 @@ def _counted(text: str) -> int:
     value = int(text)
     if value < 1:
         raise argparse.ArgumentTypeError("must be 1 or more")
+    return value
+
+
+def _natural(text: str) -> int:
+    value = int(text)
+    if value < 0:
+        raise argparse.ArgumentTypeError("must be 0 or more")
     return value
 
 

@@ -115,7 +115,7 @@ def test_address_without_a_scheduler_is_told(tmp_path: Path, monkeypatch: pytest
     from gistpoint.sandbox import pools
 
     monkeypatch.setattr(pools, "_CONNECT_S", 0.5)
-    with pytest.raises(InfrastructureError, match=r"no Dask scheduler at 127\.0\.0\.1:9") as caught:
-        with pools.cluster_crew("127.0.0.1:9"):
-            pass
+    told = pytest.raises(InfrastructureError, match=r"no Dask scheduler at 127\.0\.0\.1:9")
+    with told as caught, pools.cluster_crew("127.0.0.1:9"):
+        pass
     assert "dask scheduler" in caught.value.hint

@@ -11,6 +11,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import shlex
 import subprocess
 import sys
 import time
@@ -35,7 +36,7 @@ def main() -> None:
     parser.add_argument("--tables", action="store_true", help="only print what is known")
     options = parser.parse_args()
     options.folder.mkdir(parents=True, exist_ok=True)
-    libraries = [item for item in json.loads(options.libraries.read_text("utf-8"))]
+    libraries = json.loads(options.libraries.read_text("utf-8"))
     chosen = [item for item in libraries if not options.only or item["name"] in options.only]
     chosen.sort(key=lambda item: options.only.index(item["name"]) if options.only else 0)
     if not options.tables:
@@ -59,8 +60,6 @@ def make(library: dict[str, Any], mode: str, options: argparse.Namespace) -> Non
     arguments += ["--control", str(options.control), "--workers", str(options.workers)]
     arguments += ["--min-failing", str(options.min_failing)]
     arguments += [f"--with={item}" for item in library["extra_requirements"]]
-    import shlex
-
     arguments += [f"--pytest-args={shlex.join(library['pytest_args'])}"]
     if library["exclude_newer"]:
         arguments += ["--exclude-newer", library["exclude_newer"]]

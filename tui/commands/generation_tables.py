@@ -17,7 +17,7 @@ COLUMNS = (
 
 
 def print_results(results: Sequence[SourceResult]) -> None:
-    """Print the table of sources, then why candidates and single corruptions were dropped, then the ids of the tasks."""
+    """Print the table of sources, why candidates and corruptions were dropped, and the ids of the tasks."""
     print_table(COLUMNS, [_row(result) for result in results])
     dropped = [
         [result.spec.source, what, reason, str(count)]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from gistpoint.core.errors import InfrastructureError
@@ -60,7 +60,7 @@ def compare(desk: Desk, specimen: Specimen) -> dict[str, Any]:
     }
 
 
-def agreement(comparisons: Sequence[dict[str, Any]]) -> float | None:
+def agreement(comparisons: Sequence[Mapping[str, Any]]) -> float | None:
     """Return the share of comparisons that agree; None for no comparison."""
     if not comparisons:
         return None

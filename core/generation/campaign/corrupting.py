@@ -151,7 +151,9 @@ def fault(evidence: Evidence, least: int) -> str:
 
 def _difference(proof: Proof, report: ProbeReport) -> str:
     probed = frozenset(report.failed)
-    return f"{len(proof.failing - probed)} tests fail only in the suite, {len(probed - proof.failing)} only in the probe"
+    return (
+        f"{len(proof.failing - probed)} tests fail only in the suite, {len(probed - proof.failing)} only in the probe"
+    )
 
 
 def share_of_good(parts: Iterable[Mapping[str, Any]]) -> float | None:

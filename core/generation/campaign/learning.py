@@ -131,17 +131,13 @@ def read_library(place: LibraryFolder, backend: str) -> Library:
     return _library(place.intake(repository, missing), place.calls(missing), backend)
 
 
-def _measured(
-    intake: Intake, bench: Bench, on_progress: OnMaking | None, cancel: CancelToken | None
-) -> dict[str, Any]:
+def _measured(intake: Intake, bench: Bench, on_progress: OnMaking | None, cancel: CancelToken | None) -> dict[str, Any]:
     def forward(progress: RunProgress) -> None:
         if on_progress is not None:
             on_progress(MakingProgress("tests recorded with the functions that they enter", progress))
 
     tree, environment = intake.repository.tree, intake.repository.environment
-    test_map, observed = bench.mapper().record(
-        tree, environment, intake.passed, on_progress=forward, cancel=cancel
-    )
+    test_map, observed = bench.mapper().record(tree, environment, intake.passed, on_progress=forward, cancel=cancel)
     if cancel is not None:
         cancel.check()
     if on_progress is not None:
@@ -194,5 +190,13 @@ def _row(value: Mapping[str, Any]) -> FunctionMetrics:
 
 
 def _environment(value: Mapping[str, Any]) -> EnvironmentPins:
-    lists = ("lock", "import_roots", "plugins", "pytest_args", "build_steps")
-    return EnvironmentPins(**{key: tuple(item) if key in lists else item for key, item in value.items()})
+    return EnvironmentPins(
+        python=value["python"],
+        lock=tuple(value["lock"]),
+        resolved=value["resolved"],
+        import_roots=tuple(value["import_roots"]),
+        plugins=tuple(value["plugins"]),
+        pytest_args=tuple(value["pytest_args"]),
+        build_steps=tuple(value["build_steps"]),
+        metadata=value["metadata"],
+    )

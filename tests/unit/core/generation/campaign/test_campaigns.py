@@ -12,7 +12,6 @@ from fake_benches import CHECKS, ENTERED, SHOP, FakeBench, Shop
 
 from gistpoint.core.errors import InfrastructureError
 from gistpoint.core.generation.campaign.candidates import Candidate, plan
-from gistpoint.core.generation.campaign.counts import Counts
 from gistpoint.core.generation.campaign.desks import close_desks
 from gistpoint.core.generation.campaign.jobs import control, decide
 from gistpoint.core.generation.campaign.making import write_kept
@@ -93,6 +92,16 @@ def test_functions_that_few_tests_see_or_that_are_short_are_no_candidates(shop: 
     assert planned.functions == 4
     assert planned.left_out == {"too_short": 0, "seen_by_too_few_tests": 1, "not_in_the_hard_set": 0}
     assert plan(shop.library(), Settings(CampaignMode.REMOVE, min_failing=13)).left_out["seen_by_too_few_tests"] == 3
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_functions_that_run_at_import_come_last(shop: Shop, mode: str) -> None:
+    library = shop.library()
+    imported = replace(library.test_map, at_import=frozenset({"shop.py::stock"}))
+    for seed in range(4):
+        planned = plan(replace(library, test_map=imported), Settings(CampaignMode(mode), seed, 2))
+        assert [candidate.name for candidate in planned.candidates][-1] == "shop.py::stock"
+        assert all("shop.py::stock" not in candidate.partners[:-1] for candidate in planned.candidates)
 
 
 def test_hard_candidates_are_complex_and_well_connected(shop: Shop) -> None:
@@ -211,7 +220,7 @@ def _fails(names: object) -> None:
 def test_corruption_on_which_probe_and_suite_differ_is_dropped(tmp_path: Path) -> None:
     shop = Shop(tmp_path, FakeBench(wish=lambda targets: failing(*IDS[:4])))
     shop.library()
-    shop.bench.checks = {IDS[0]: CHECKS[IDS[0]], **{id: _fails for id in IDS[1:]}}
+    shop.bench.checks = {IDS[0]: CHECKS[IDS[0]], **dict.fromkeys(IDS[1:], _fails)}
     verdict = verdict_of(shop, "discovery", "shop.py::price", min_failing=1)
     assert verdict.reason is Reason.SUITE_DIFFERS
     assert verdict.fates["suite_differs_from_probe"] > 0

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from itertools import pairwise
 
 import networkx
 import pytest
@@ -29,4 +30,4 @@ def test_steps_and_paths_are_the_shortest(seed: int) -> None:
                 continue
             assert (path[0], path[-1]) == (name, other)
             assert len(path) == free.steps(name)[other] + 1
-            assert all(either.has_edge(one, two) for one, two in zip(path, path[1:], strict=False))
+            assert all(either.has_edge(one, two) for one, two in pairwise(path))
