@@ -45,6 +45,10 @@ class AttemptError(UserError):
     """An attempt can't be opened or continued as asked."""
 
 
+class NegativeVerdictError(UserError):
+    """What was asked for was tried and turned out not to be so: a verdict, with its own exit code."""
+
+
 class EndpointError(UserError):
     """The endpoint of a chat model is not configured as it must be."""
 

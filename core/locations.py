@@ -51,6 +51,11 @@ class Locations:
         return self.data / "imports"
 
     @property
+    def validations(self) -> Path:
+        """What validators said about tasks, a file each, and their drafts."""
+        return self.data / "validations"
+
+    @property
     def demo(self) -> Path:
         """The demo's tasks, unpacked."""
         return self.cache / "demo"
