@@ -18,8 +18,8 @@ import pytest
 from scripted_endpoint import Answer, completion, endpoint
 
 from gistpoint.core.cancel import CancelToken
+from gistpoint.core.chat import ChatFailure, ChatMessage, ChatProblem, ChatReply, ToolRequest, Usage
 from gistpoint.core.errors import CancelledError, EndpointError
-from gistpoint.core.ports import ChatFailure, ChatMessage, ChatProblem, ChatReply, ToolRequest, Usage
 from gistpoint.sandbox.endpoints import openai_compatible
 from gistpoint.sandbox.endpoints.openai_compatible import OpenAICompatibleModel
 from gistpoint.sandbox.endpoints.replies import retry_after

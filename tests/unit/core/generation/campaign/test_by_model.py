@@ -13,11 +13,11 @@ from fake_benches import SHOP, FakeBench, Shop
 from scripted_endpoint import reply
 
 from gistpoint.core.cancel import CancelToken
+from gistpoint.core.chat import ChatFailure, ChatMessage, ChatProblem, ChatReply
 from gistpoint.core.corruption.model_rounds import LoopSettings
 from gistpoint.core.errors import EndpointError, UserError
 from gistpoint.core.generation.campaign.settings import CampaignMode, Settings
 from gistpoint.core.generation.campaign.verdicts import Reason
-from gistpoint.core.ports import ChatFailure, ChatMessage, ChatProblem, ChatReply
 
 PRICE = """def price(amount, rate):
     total = 0
