@@ -363,3 +363,10 @@ def test_an_endpoint_without_a_key() -> None:
         settings = endpoint_settings(Path("nowhere"), {"GISTPOINT_MODEL": "m", "OPENAI_BASE_URL": served.url})
         assert isinstance(OpenAICompatibleModel(settings).complete(HELLO, []), ChatReply)
         assert served.headers[0]["authorization"] == "Bearer none"
+
+
+def test_no_part_of_the_key_is_left_where_an_error_is_cut() -> None:
+    failure = asked(Answer({"error": {"message": f"{'x' * 290} {KEY}"}}, 400))
+    assert isinstance(failure, ChatFailure)
+    assert "xxx" in failure.message
+    assert "sk-s" not in failure.message
