@@ -11,7 +11,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
 from gistpoint.core.cancel import CancelToken
-from gistpoint.core.ports import ChatFailure, ChatMessage, ChatReply, ToolRequest, Usage
+from gistpoint.core.chat import ChatFailure, ChatMessage, ChatReply, ToolRequest, Usage
 
 
 @dataclass(frozen=True)

@@ -15,6 +15,7 @@ from gistpoint.core.code.errors import CodeError
 from gistpoint.core.code.snippet import read_snippet
 from gistpoint.core.corruption.bytecode import compiled
 from gistpoint.core.corruption.flow import unbound_reads, unreachable
+from gistpoint.core.corruption.rows import Rows, rows_of
 from gistpoint.core.corruption.visible import oddities
 from gistpoint.core.corruption.vocabulary import bound_names
 
@@ -83,12 +84,17 @@ class Facts:
     @cached_property
     def unreachable(self) -> int:
         """How many statements stand behind one that leaves their block."""
-        return unreachable(self.node)
+        return unreachable(self.nodes)
 
     @cached_property
     def oddities(self) -> Counter[str]:
         """What stands out to a reader, counted by its kind."""
-        return oddities(self.node)
+        return oddities(self.nodes)
+
+    @cached_property
+    def rows(self) -> Rows:
+        """The rows of like statements, conditions and elements."""
+        return rows_of(self.nodes)
 
     @cached_property
     def code(self) -> CodeType | None:

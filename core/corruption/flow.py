@@ -12,6 +12,7 @@ Bound: TypeAlias = frozenset[str] | None
 """The names that are bound at a place on every way to it; None where no way leads there."""
 
 _LEAVING = (ast.Return, ast.Raise, ast.Continue, ast.Break)
+_BLOCKS = (ast.stmt, ast.excepthandler, ast.match_case)
 _SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda)
 _COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
 
@@ -99,10 +100,12 @@ def _joined(ways: Iterable[Bound]) -> Bound:
     return frozenset.intersection(*open_ways) if open_ways else None
 
 
-def unreachable(node: ast.AST) -> int:
+def unreachable(nodes: Iterable[ast.AST]) -> int:
     """Return how many statements stand behind one that leaves their block."""
     count = 0
-    for item in ast.walk(node):
+    for item in nodes:
+        if not isinstance(item, _BLOCKS):
+            continue
         for name in ("body", "orelse", "finalbody"):
             block = getattr(item, name, None)
             if isinstance(block, list):

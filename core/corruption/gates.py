@@ -87,7 +87,7 @@ class Gate:
             return Dropped.UNUSED
         if after.unreachable > before.unreachable:
             return Dropped.UNREACHABLE
-        if after.oddities - before.oddities:
+        if after.oddities - before.oddities or before.rows.broken_by(after.rows):
             return Dropped.ODD
         if self._orphans(before, after):
             return Dropped.ORPHANED

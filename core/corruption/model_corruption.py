@@ -88,7 +88,7 @@ def replay_model_record(record: Mapping[str, Any], tree: SourceTree) -> Target:
 
 def corrupt_by_model(
     intake: Intake,
-    function: str,
+    function: str | FunctionRef,
     model: ChatModel,
     runner: Runner,
     *,

@@ -14,13 +14,14 @@ from typing import Any
 
 from gistpoint.core.cancel import CancelToken
 from gistpoint.core.canonical import sha256_of_text
+from gistpoint.core.chat import ChatFailure, ChatMessage, ChatReply, ToolRequest, Usage
 from gistpoint.core.code.compare import same_behaviour_tree
 from gistpoint.core.code.errors import CodeError
 from gistpoint.core.code.names import FunctionRef
 from gistpoint.core.corruption.model_feedback import ASKED_AGAIN, CUT_OFF, NO_CALL, left_text, trial_text
 from gistpoint.core.corruption.model_rounds import End, LoopResult, LoopSettings, Round, Trial, TryOut, Verdict
 from gistpoint.core.corruption.replacements import replaced_target
-from gistpoint.core.ports import ChatFailure, ChatMessage, ChatModel, ChatReply, ToolRequest, Usage
+from gistpoint.core.ports import ChatModel
 from gistpoint.core.tasks.model import Target
 from gistpoint.core.tools.declaration import Argument, Kind, RefusalError, ToolContext
 from gistpoint.core.tools.registry import BROWSING, call

@@ -7,9 +7,9 @@ from dataclasses import asdict, dataclass, field
 from enum import StrEnum
 from typing import Any
 
+from gistpoint.core.chat import ChatProblem, Usage
 from gistpoint.core.corruption.evidence import FEW_FAILING, band
 from gistpoint.core.corruption.model_template import NAME, template_sha256
-from gistpoint.core.ports import ChatProblem, Usage
 from gistpoint.core.tasks.model import Failure, Target
 
 

@@ -4,24 +4,27 @@ from __future__ import annotations
 
 import ast
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from itertools import combinations, pairwise
 
 from gistpoint.core.code.compare import same_tree
+from gistpoint.core.corruption.guards import turned_guards, turned_returns
 
 _SAME_IS_FINE = (ast.Constant, ast.UnaryOp)
 _VALUES = (ast.Name, ast.Attribute, ast.Compare, ast.Subscript, ast.BinOp)
 
 
-def oddities(node: ast.AST) -> Counter[str]:
+def oddities(nodes: Iterable[ast.AST]) -> Counter[str]:
     """Count what stands out in code: a value compared with itself, a branch that does nothing, a test made twice."""
     found: Counter[str] = Counter()
-    for item in ast.walk(node):
-        found.update(_of_node(item))
+    for item in nodes:
+        for what in _of_statement(item) if isinstance(item, ast.stmt) else _of_expression(item):
+            found[what] += 1
+        found["guard turned"] += turned_guards(item)
     return found
 
 
-def _of_node(node: ast.AST) -> Iterator[str]:
+def _of_expression(node: ast.AST) -> Iterator[str]:
     if isinstance(node, ast.Compare):
         operands = [node.left, *node.comparators]
         if any(_same(*pair) for pair in pairwise(operands)):
@@ -29,22 +32,26 @@ def _of_node(node: ast.AST) -> Iterator[str]:
     elif isinstance(node, ast.BoolOp):
         yield from _repeated(node.values, "condition repeated")
     elif isinstance(node, ast.BinOp):
-        if _same(node.left, node.right) and not isinstance(node.op, ast.Mult | ast.Add):
-            yield "operand repeated"
-        if isinstance(node.right, ast.Constant) and node.right.value == 0 and isinstance(node.op, ast.Add | ast.Sub):
-            yield "nothing added"
+        yield from _of_sum(node)
     elif isinstance(node, ast.IfExp):
         yield from _repeated([node.body, node.orelse], "same value either way")
         yield from _constant(node.test)
     elif isinstance(node, ast.Call):
         yield from _repeated(node.args, "argument repeated")
         yield from _nested_twice(node)
+        if _name(node.func) in ("int", "str", "float", "bool") and all(isinstance(a, ast.Constant) for a in node.args):
+            yield "constant converted"
     elif isinstance(node, ast.Tuple | ast.List) and isinstance(node.ctx, ast.Load):
         yield from _repeated(node.elts, "element repeated")
     elif isinstance(node, ast.Slice):
         yield from _repeated([item for item in (node.lower, node.upper) if item], "bound repeated")
-    elif isinstance(node, ast.stmt):
-        yield from _of_statement(node)
+
+
+def _of_sum(node: ast.BinOp) -> Iterator[str]:
+    if _same(node.left, node.right) and not isinstance(node.op, ast.Mult | ast.Add):
+        yield "operand repeated"
+    if isinstance(node.right, ast.Constant) and node.right.value == 0 and isinstance(node.op, ast.Add | ast.Sub):
+        yield "nothing added"
 
 
 def _of_statement(node: ast.stmt) -> Iterator[str]:
@@ -61,6 +68,10 @@ def _of_statement(node: ast.stmt) -> Iterator[str]:
         yield from _of_handlers(node)
     for name in ("body", "orelse", "finalbody"):
         block = getattr(node, name, None)
+        if isinstance(block, list) and turned_returns(block):
+            yield "guard turned"
+        if isinstance(block, list):
+            yield from _same_returns(block)
         if isinstance(block, list) and any(_equal(*pair) for pair in pairwise(block)):
             yield "statement repeated"
 
@@ -69,6 +80,8 @@ def _of_cases(node: ast.If) -> Iterator[str]:
     yield from _constant(node.test)
     if node.orelse and len(node.body) == len(node.orelse) and all(map(_equal, node.body, node.orelse)):
         yield "same branches"
+    if node.orelse and _equal(node.body[-1], node.orelse[-1]):
+        yield "branches end alike"
     tests, inner = [node.test], node.orelse
     while len(inner) == 1 and isinstance(inner[0], ast.If):
         tests.append(inner[0].test)
@@ -81,6 +94,18 @@ def _of_handlers(node: ast.Try) -> Iterator[str]:
     yield from _repeated(kinds, "exception repeated")
     if any(isinstance(kind, ast.Name) and kind.id in ("Exception", "BaseException") for kind in kinds[:-1]):
         yield "handler out of reach"
+
+
+def _same_returns(block: list[ast.stmt]) -> Iterator[str]:
+    """Yield where a block returns the same whether a condition holds or an error is raised, or not."""
+    for node, following in pairwise([*block, None]):
+        last: list[ast.stmt] = []
+        if isinstance(node, ast.If) and not node.orelse and following is not None:
+            last = [node.body[-1], following]
+        elif isinstance(node, ast.Try):
+            last = [(node.orelse or node.body)[-1], *(handler.body[-1] for handler in node.handlers)]
+        if any(isinstance(one, ast.Return) and one.value and _equal(one, two) for one, two in pairwise(last)):
+            yield "same result either way"
 
 
 def _kinds(node: ast.expr) -> list[ast.expr]:

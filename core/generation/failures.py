@@ -8,7 +8,10 @@ from dataclasses import dataclass
 
 from gistpoint.core.ports import ProbeFailure
 
-_ENTRY = re.compile(r"^(?P<path>[^\s:][^:\n]*):(?P<line>\d+): in ", re.MULTILINE)
+_ENTRIES = (
+    re.compile(r"^(?P<path>[^\s:][^:\n]*):(?P<line>\d+): in ", re.MULTILINE),  # pytest's short style
+    re.compile(r'^  File "(?P<path>[^"\n]*)", line (?P<line>\d+), in ', re.MULTILINE),  # Python's own
+)
 _PLACE = re.compile(r"^[^\n]*?:\d+: ")
 _TYPE = re.compile(r"(?P<type>[A-Za-z_][\w.]*)(?=:|$)")
 _EXPECTATIONS = frozenset({"AssertionError", "Failed"})  # the second is what pytest.raises and pytest.fail raise
@@ -29,7 +32,7 @@ def read_failure(message: str, corrupted: Iterable[Lines] = (), *, raised: str =
     `raised` is the name of the exception where that is known better than from the text.
     """
     error_type = raised or _type_of(message)
-    places = [(match["path"], int(match["line"])) for match in _ENTRY.finditer(message)]
+    places = [(match["path"], int(match["line"])) for entry in _ENTRIES for match in entry.finditer(message)]
     return ProbeFailure(
         message=message,
         assertion=error_type in _EXPECTATIONS,

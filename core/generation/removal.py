@@ -37,12 +37,14 @@ def removal_target(tree: SourceTree, name: str, test_files: frozenset[str] = fro
     return Target(ref.path, ref.qualname, definition.dedented, corrupted)
 
 
-def named_function(tree: SourceTree, name: str, test_files: frozenset[str] = frozenset()) -> FunctionRef:
+def named_function(tree: SourceTree, name: str | FunctionRef, test_files: frozenset[str] = frozenset()) -> FunctionRef:
     """Return the function that `name` means: `path::qualname`, or a qualname unique in the package.
+
+    A `FunctionRef` means exactly one, the first of several where it carries no number.
 
     Raises `SourceError` where there is none, where there are several, and for one that belongs to the tests.
     """
-    ref = _resolved(tree, name, test_files)
+    ref = name if isinstance(name, FunctionRef) else _resolved(tree, name, test_files)
     if is_protected(ref.path, test_files):
         raise SourceError(f"{ref.path} belongs to the tests: no task can be made of it.", hint="Name another function.")
     return ref

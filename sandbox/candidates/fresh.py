@@ -33,15 +33,20 @@ class FreshRuns:
         lines: Sequence[Lines],
         stop_after: int | None,
         cancel: CancelToken | None,
+        *,
+        whole: bool = False,
     ) -> ProbeReport:
-        """Run `tests`, which stand on `lines` once `targets` are corrupted. Raises `CodeError` and `CancelledError`."""
+        """Run `tests`, or the whole suite for their sake, with `targets` corrupted, which then stand on `lines`.
+
+        Raises `CodeError` and `CancelledError`.
+        """
         chosen = frozenset(tests)
         stop = _Enough(stop_after, chosen, cancel)
         request = RunRequest(
             corrupted_tree(self._tree, targets),
             self._environment,
             self._timeout_s,
-            select=() if chosen >= self._passed else tuple(tests),
+            select=() if whole or chosen >= self._passed else tuple(tests),
         )
         report = self._runner.run(request, on_progress=stop.count, cancel=stop)
         if cancel is not None:

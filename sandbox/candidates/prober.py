@@ -25,6 +25,7 @@ from gistpoint.sandbox.testruns import Environments, SuiteRunner
 
 _LEAST_START_S = 60.0
 _MOST_STARTS_IN_VAIN = 2
+_MOST_CHECKS = 4
 _STOPPED = {Stop.OUT_OF_MEMORY: RunStatus.OUT_OF_MEMORY, Stop.CANCELLED: RunStatus.CANCELLED}
 
 
@@ -65,6 +66,7 @@ class SuiteProber:
         self._warm: list[WarmSuite] = []
         self._trouble = ""
         self._starts_in_vain = 0
+        self._checks = 0
         self._sound: set[str] = set()
         self._unsound: set[str] = set()
         weakref.finalize(self, _close_all, self._warm)
@@ -123,7 +125,9 @@ class SuiteProber:
             if isinstance(found, ProbeReport):
                 return found
             why = found
-        return replace(self._fresh.run(targets, tests, order.lines, stop_after, cancel), how="fresh", reason=why)
+        whole = not self._unsound.isdisjoint(tests)  # some need what tests before them have left
+        report = self._fresh.run(targets, tests, order.lines, stop_after, cancel, whole=whole)
+        return replace(report, how="fresh", reason=report.reason or why)
 
     def _try_warm(
         self, order: Order, tests: list[str], stop_after: int | None, cancel: CancelToken | None
@@ -170,15 +174,23 @@ class SuiteProber:
         return Bounds(suite_timeout(min(seconds, self._seconds)), self._limits.memory // 2)
 
     def _check(self, suite: WarmSuite, failed: Collection[str], cancel: CancelToken | None) -> None:
-        """Find out, once for each test, whether it passes in a fork of the original."""
+        """Find out, once for each test, whether it passes in a fork of the original, without those that go before it.
+
+        The first few are asked for by themselves; then the whole suite, backwards, spares a second fork in most probes.
+        """
+        if self._checks == _MOST_CHECKS:
+            self._checks += 1
+            tally = Tally(suite.ids)
+            bounds = self._bounds(self._passed)
+            tally.take(suite.ask(None, self._passed, bounds, backwards=True, cancel=cancel))
+            self._sound |= tally.passed
         new = [id for id in failed if id not in self._sound and id not in self._unsound]
         if not new:
             return
-        bounds = self._bounds(new)
-        tally = Tally(suite.ids).take(suite.ask(None, new, bounds, cancel=cancel))
-        whole = tally.done and not tally.unfit
-        for id in new:
-            (self._sound if whole and id not in tally.failed else self._unsound).add(id)
+        self._checks += 1
+        tally = Tally(suite.ids).take(suite.ask(None, new, self._bounds(new), cancel=cancel))
+        self._sound |= tally.passed
+        self._unsound |= set(new) - tally.passed
 
 
 def _close_all(suites: list[WarmSuite]) -> None:

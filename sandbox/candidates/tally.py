@@ -24,6 +24,7 @@ class Tally:
     ids: Sequence[str]
     lines: Sequence[Lines] = ()
     failed: dict[str, ProbeFailure] = field(default_factory=dict)
+    passed: set[str] = field(default_factory=set)
     ran: int = 0
     unfit: str = ""
     in_flight: str = ""
@@ -59,6 +60,8 @@ class Tally:
             self.failed[id] = read_failure(record["text"], self.lines, raised=raised or "")
         elif outcome is not Outcome.PASSED:
             self.failed.setdefault(id, read_failure(record["text"], self.lines))
+        elif id not in self.failed:
+            self.passed.add(id)
 
     def report(self, bounds: Bounds) -> ProbeReport:
         """Return the report of a probe that was not unfit."""

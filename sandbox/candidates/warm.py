@@ -94,6 +94,7 @@ class WarmSuite:
         bounds: Bounds,
         *,
         stop_after: int | None = None,
+        backwards: bool = False,
         cancel: CancelToken | None = None,
     ) -> Iterator[dict[str, Any]]:
         """Yield the records of `tests` on `order`, on the original where there is none; `end` is the last.
@@ -101,10 +102,11 @@ class WarmSuite:
         Raises `ServerGoneError` and `CancelledError`; after either, the process is of no more use.
         """
         wanted = frozenset(tests)
+        numbers = [number for number, id in enumerate(self.ids) if id in wanted]
         request = {
             "files": {path: base64.b64encode(data).decode() for path, data in order.files.items()} if order else {},
             "swaps": [[swap.path, swap.line, swap.name, swap.source] for swap in order.swaps] if order else [],
-            "select": [number for number, id in enumerate(self.ids) if id in wanted],
+            "select": numbers[::-1] if backwards else numbers,
             "stop_after": stop_after or len(self.ids) + 1,
             "wall": bounds.wall,
             "memory": bounds.memory,

@@ -10,8 +10,8 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, cast
 
 from gistpoint.core.cancel import CancelToken
+from gistpoint.core.chat import ChatFailure, ChatMessage, ChatProblem, ChatReply
 from gistpoint.core.errors import EndpointError
-from gistpoint.core.ports import ChatFailure, ChatMessage, ChatProblem, ChatReply
 from gistpoint.sandbox.endpoints.replies import error_text, problem_of, reply_of, retry_after
 from gistpoint.sandbox.endpoints.settings import EndpointSettings
 

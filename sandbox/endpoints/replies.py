@@ -7,7 +7,7 @@ import json
 import time
 from collections.abc import Mapping
 
-from gistpoint.core.ports import ChatFailure, ChatMessage, ChatProblem, ChatReply, ToolRequest, Usage
+from gistpoint.core.chat import ChatFailure, ChatMessage, ChatProblem, ChatReply, ToolRequest, Usage
 from gistpoint.sandbox.endpoints.settings import Prices
 
 _CHARACTERS_PER_TOKEN = 3

@@ -9,7 +9,8 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from gistpoint.core.cancel import CancelToken
-from gistpoint.core.ports import ChatFailure, ChatMessage, ChatModel, ChatProblem, ChatReply, Usage
+from gistpoint.core.chat import ChatFailure, ChatMessage, ChatProblem, ChatReply, Usage
+from gistpoint.core.ports import ChatModel
 
 
 @dataclass(frozen=True, slots=True)

@@ -78,6 +78,7 @@ class Warm(Results):
         except TooLargeError:
             self.channel.put("unfit", text="the repository is too large to be put back after each candidate")
             return True
+        session.config.option.tbstyle = "native"  # the others parse the test's file, which takes longer than the test
         functions = LiveFunctions(self.root)
         gc.collect()
         gc.freeze()  # a collection in a fork would copy all that the suite has imported

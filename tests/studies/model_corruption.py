@@ -1,9 +1,10 @@
 """A function of a real library corrupted by the loop, the model being a script on loopback: no endpoint is needed.
 
-    python tests/studies/model_corruption.py LAB
+    python tests/studies/model_corruption.py LAB [--campaign COUNT]
 
-The script browses, sends what is refused, hits a rate limit and an error of the server, submits three corruptions of
-`toolz.groupby` and stops. Prints what `gistpoint task new` and `gistpoint task check` said, and what was recorded.
+With `--campaign`, `gistpoint task generate` asks a script that makes one small edit after the other. Else the script
+browses, sends what is refused, hits a rate limit and an error of the server, submits corruptions of `toolz.groupby` and
+stops; printed is what `gistpoint task new` and `gistpoint task check` said, and what was recorded.
 """
 
 from __future__ import annotations
@@ -13,7 +14,9 @@ import os
 import subprocess
 import sys
 import time
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
@@ -35,10 +38,58 @@ CHANGES = (
 )
 
 
+EDITS = (
+    (" is None", " is not None"), (" not in ", " in "), (" < ", " <= "), (" > ", " >= "), (" == ", " != "),
+    (" + 1", " + 2"), (" - 1", " - 2"), ("[1:]", "[2:]"), (" and ", " or "), (" or ", " and "), (" += ", " = "),
+    ("if not ", "if "), ("if ", "if not "), ("True", "False"), ("False", "True"), (", 0", ", 1"), (" 0", " 1"),
+)  # fmt: skip
+
+
+def careless(request: dict[str, Any], headers: Mapping[str, str]) -> Answer:
+    """A model that makes one small edit of its list after the other, and stops after three."""
+    messages = request["messages"]
+    code = messages[0]["content"].partition("Function to corrupt:\n")[2].partition("\n\nTo help guide you")[0]
+    head, quotes, rest = code.rpartition('"""')
+    edited = [head + quotes + rest.replace(old, new, 1) for old, new in EDITS if old in rest]
+    said = sum(message["role"] == "assistant" for message in messages)
+    if said >= min(3, len(edited)):
+        return completion("That is all.")
+    return completion(None, ("submit_attempt", {"func_code": edited[said]}))
+
+
+def campaign(lab: Path, count: int) -> None:
+    with endpoint(careless) as served:
+        environment = {
+            **os.environ,
+            "GISTPOINT_HOME": str(lab / "home"),
+            "OPENAI_BASE_URL": served.url,
+            "OPENAI_API_KEY": "sk-of-the-study-0123456789",
+        }
+        command = [sys.executable, "-m", "gistpoint", "task", "generate", SOURCE, "--pytest-args", "toolz"]
+        command += ["--mode", "discovery", "--model", "careless", "--count", str(count), "--min-failing", "2"]
+        for workers in ("2", "1"):
+            started = time.monotonic()
+            done = subprocess.run(
+                [*command, "--workers", workers], env=environment, capture_output=True, text=True, check=False
+            )
+            print(f"{done.stderr}{done.stdout}exit code {done.returncode}, {time.monotonic() - started:.0f} s")
+            print(f"{len(served.requests)} requests reached the endpoint")
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("lab", type=Path)
-    lab: Path = parser.parse_args().lab.absolute()
+    parser.add_argument("--campaign", type=int, default=0, metavar="COUNT")
+    options = parser.parse_args()
+    lab: Path = options.lab.absolute()
+    lab.mkdir(parents=True, exist_ok=True)
+    if options.campaign:
+        campaign(lab, options.campaign)
+    else:
+        one_task(lab)
+
+
+def one_task(lab: Path) -> None:
     folder = next((lab / "toolz" / "source").glob("*"), None) or Fetcher().fetch(SOURCE, lab / "toolz")[1]
     original = index_source(PATH, (folder / PATH).read_bytes()).get(FUNCTION).dedented
     steps: list[Step] = [

@@ -67,10 +67,18 @@ def _proof(options: argparse.Namespace, intake: Intake, runner: Runner, progress
     if options.function:
         target = removal_target(intake.repository.tree, options.function, tests)
         return prove(intake, (target,), runner, min_failing=options.min_failing, on_progress=progress.making)
+    from gistpoint.sandbox.benches import SandboxBench
+
+    repository, backend = intake.repository, runner.backend
+    bench = SandboxBench(backend.name, not backend.isolated, Locations.of_user().cache)
+    progress.line("tests recorded with the functions that they enter")
+    test_map, _ = bench.mapper().record(repository.tree, repository.environment, intake.passed)
     tried = 0
     for target in random_targets(intake, options.seed):
         if tried == MAX_TRIES:
             break
+        if len(test_map.seeing((target.name,))) < options.min_failing:
+            continue
         tried += 1
         try:
             return prove(intake, (target,), runner, min_failing=options.min_failing, on_progress=progress.making)

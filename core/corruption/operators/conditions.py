@@ -14,6 +14,8 @@ def part_dropped(subject: Subject) -> Iterator[Edits]:
     """One part of `a and b` or `a or b` left out."""
     for node in subject.of(ast.BoolOp):
         spans = [subject.operand(value) for value in node.values]
+        if len(spans) == 2 and isinstance(node.values[1], ast.Constant):
+            continue
         for place, (start, end) in enumerate(spans):
             edit = Edit(start, spans[1][0], "") if place == 0 else Edit(spans[place - 1][1], end, "")
             yield (edit,)

@@ -13,18 +13,11 @@ _ORDERING = frozenset({"sorted", "sort", "min", "max", "groupby", "nsmallest", "
 
 
 def keys_values(subject: Subject) -> Iterator[Edits]:
-    """`.keys()` for `.values()` and back; the values where the keys are gone over."""
+    """`.keys()` for `.values()`, and back."""
     for node in subject.of(ast.Call):
         if isinstance(node.func, ast.Attribute) and node.func.attr in ("keys", "values") and not node.args:
             end = subject.span(node.func)[1]
             yield (Edit(end - len(node.func.attr), end, "values" if node.func.attr == "keys" else "keys"),)
-    for loop in subject.nodes:
-        if not isinstance(loop, ast.For | ast.comprehension) or not isinstance(loop.target, ast.Tuple):
-            continue
-        names = loop.target.elts
-        if _called_on(loop.iter) == "items" and len(names) == 2 and all(isinstance(name, ast.Name) for name in names):
-            first, second = (subject.span(name) for name in names)
-            yield Edit(*first, subject.text[slice(*second)]), Edit(*second, subject.text[slice(*first)])
 
 
 def sort_key(subject: Subject) -> Iterator[Edits]:
@@ -65,10 +58,6 @@ def argument_dropped(subject: Subject, call: ast.Call, dropped: ast.keyword) -> 
         yield (Edit(start, following.start if following else after.end, ""),)
     elif before.text == "(" and after.text == ")":
         yield (Edit(start, end, ""),)
-
-
-def _called_on(node: ast.expr) -> str:
-    return node.func.attr if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) else ""
 
 
 def _called(node: ast.Call) -> str:

@@ -15,22 +15,26 @@ key/val src/dst source/target min/max row/col x/y width/height head/tail a/b i/j
 open/close parent/child in/out args/kwargs hits/misses line/col line/column name/value index/count idx/count
 size/count pos/start pos/end item/key current/last current/previous add/remove push/pop get/set inc/dec enter/exit
 """
+SHARED = 2
+"""How alike names are that share a word, or are single letters."""
+PAIRED = 3
+"""How alike names are that are a known pair, such as `start` and `end`."""
 _OPPOSITES = frozenset(frozenset(pair.split("/")) for pair in _PAIRS.split())
 
 
 def alike(first: str, second: str) -> int:
-    """Return how alike two names are: 0 not at all, 2 for a shared word or one letter, 3 for a known pair."""
+    """Return how alike two names are: `PAIRED`, `SHARED` or 0."""
     one, two = _words(first), _words(second)
     if not one or not two:
         return 0
     if len(one) == len(two):
         differing = [pair for pair in zip(one, two, strict=True) if pair[0] != pair[1]]
         if len(differing) == 1 and frozenset(differing[0]) in _OPPOSITES:
-            return 3
+            return PAIRED
     shared = [word for word in one if word in two and len(word) > 1]
     if shared or (len(first) == len(second) == 1):
-        return 2
-    return 2 if first.rstrip("s") == second.rstrip("s") else 0
+        return SHARED
+    return SHARED if first.rstrip("s") == second.rstrip("s") else 0
 
 
 def _words(name: str) -> list[str]:

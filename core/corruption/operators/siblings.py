@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterator, Mapping
 
 from gistpoint.core.corruption.edits import Edit
-from gistpoint.core.corruption.operators.likeness import alike, shapes_of
+from gistpoint.core.corruption.operators.likeness import PAIRED, SHARED, alike, shapes_of
 from gistpoint.core.corruption.operators.operator import Edits, Operator
 from gistpoint.core.corruption.subject import Subject
 
@@ -16,16 +16,16 @@ _PAIRS = (
     ("append", "appendleft"), ("pop", "popleft"), ("extend", "extendleft"), ("lstrip", "rstrip"), ("find", "rfind"),
     ("index", "rindex"), ("partition", "rpartition"), ("startswith", "endswith"), ("lower", "upper"),
     ("ljust", "rjust"), ("removeprefix", "removesuffix"), ("issubset", "issuperset"), ("floor", "ceil"),
-    ("union", "intersection"), ("update", "setdefault"), ("bisect_left", "bisect_right"), ("bisect", "bisect_left"),
+    ("union", "intersection"), ("bisect_left", "bisect_right"), ("bisect", "bisect_left"),
     ("insort_left", "insort_right"), ("isdigit", "isalnum"), ("isalpha", "isalnum"), ("match", "search"),
     ("fullmatch", "match"), ("difference", "symmetric_difference"), ("popitem", "pop"), ("starmap", "map"),
-    ("zip_longest", "zip"), ("takewhile", "dropwhile"), ("nlargest", "nsmallest"), ("difference_update", "update"),
+    ("zip_longest", "zip"), ("takewhile", "dropwhile"), ("nlargest", "nsmallest"),
 )  # fmt: skip
 _ONE_WAY: Mapping[str, tuple[str, ...]] = {
     "strip": ("rstrip", "lstrip"), "search": ("match",), "split": ("rsplit",), "casefold": ("lower",),
     "splitlines": ("split",), "isnumeric": ("isdigit",), "isdecimal": ("isdigit",),
 }  # fmt: skip
-_FUNCTIONS = (("min", "max"), ("any", "all"), ("floor", "ceil"), ("isinstance", "issubclass"))
+_FUNCTIONS = (("min", "max"), ("any", "all"), ("floor", "ceil"))
 
 
 def _method_siblings() -> dict[str, tuple[str, ...]]:
@@ -125,8 +125,9 @@ def swapped_arguments(subject: Subject) -> Iterator[Edits]:
     for node in subject.of(ast.Call):
         for first, second in zip(node.args, node.args[1:], strict=False):
             names = [item.id if isinstance(item, ast.Name) else "" for item in (first, second)]
-            plain = all(isinstance(item, ast.Name | ast.Attribute) for item in (first, second))
-            if plain and (alike(*names) or shapes.get(names[0], set()) & shapes.get(names[1], set())):
+            plain = all(name in shapes for name in names)
+            alike_in_use = shapes.get(names[0], frozenset()) & shapes.get(names[1], frozenset())
+            if plain and (alike(*names) == SHARED or alike_in_use) and alike(*names) != PAIRED:
                 one, two = subject.span(first), subject.span(second)
                 yield Edit(*one, subject.text[slice(*two)]), Edit(*two, subject.text[slice(*one)])
 

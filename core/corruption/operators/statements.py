@@ -24,11 +24,15 @@ def skipped_call(subject: Subject) -> Iterator[Edits]:
 
 
 def skipped_update(subject: Subject) -> Iterator[Edits]:
-    """An assignment to an attribute or an item, or an augmented one, left out."""
+    """An assignment to an attribute or an item, or an augmented one, left out.
+
+    Not so in `__init__`: what never had a value is told by the first error.
+    """
+    starts = subject.node.name == "__init__"
     for block in blocks_of_function(subject):
         if block.name != "finalbody":
             for node in block.statements:
-                if isinstance(node, ast.AugAssign) or _stores(node):
+                if isinstance(node, ast.AugAssign) or (_stores(node) and not starts):
                     yield from deleted(subject, node)
 
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import Any
 
+from gistpoint.core.chat import ChatProblem
+from gistpoint.core.code.names import FunctionRef
 from gistpoint.core.corruption.evidence import Evidence, is_good
 from gistpoint.core.corruption.model_corruption import ModelCorruption, corrupt_by_model
 from gistpoint.core.corruption.model_rounds import End, LoopSettings, Verdict
@@ -16,7 +18,6 @@ from gistpoint.core.generation.campaign.trial import STOPPED, Dropped, Trial
 from gistpoint.core.generation.campaign.verdicts import Reason
 from gistpoint.core.generation.campaign.verdicts import Verdict as Decision
 from gistpoint.core.outcomes import RunStatus
-from gistpoint.core.ports import ChatProblem
 from gistpoint.core.tasks.model import Failure, Target
 
 _OF_THE_FUNCTION = (End.REJECTED, End.MALFORMED_REPLY)
@@ -31,7 +32,7 @@ def decide_by_model(trial: Trial) -> Decision:
     assert model is not None
     made = corrupt_by_model(
         trial.library.intake,
-        name,
+        FunctionRef.parse(name),
         model,
         trial.desk.runner,
         settings=trial.settings.loop or LoopSettings.for_tasks(trial.settings.min_failing),

@@ -55,7 +55,11 @@ class Plan:
 
 
 def plan(library: Library, settings: Settings) -> Plan:
-    """Return the candidates: functions of some length, seen by enough tests, with `hard` the hard set of these."""
+    """Return the candidates: functions of some length, seen by enough tests, with `hard` the hard set of these.
+
+    Those that run while modules are imported come last: each corruption of them costs a run of every test in a process
+    of its own, and what is wrong with them shows at once.
+    """
     tree = library.intake.repository.tree
     known = [str(d.ref) for d in definitions(tree, library.test_files) if _substantial(d)]
     total = sum(1 for _ in definitions(tree, library.test_files))
@@ -65,12 +69,18 @@ def plan(library: Library, settings: Settings) -> Plan:
     if settings.hard:
         rows = [row for name in seen if (row := library.by_name.get(name)) is not None]
         names = [row.function for row in hard_set(rows)]
-    random.Random(settings.seed).shuffle(names := list(names))
+    names = _shuffled(library, names, random.Random(settings.seed))
     if settings.mode is CampaignMode.MULTI:
         candidates = tuple(_group(library, settings, name, seen) for name in names)
     else:
         candidates = tuple(Candidate(name, _key(library, settings, name)) for name in names)
     return Plan(candidates, total, total - len(known), len(known) - len(seen), len(seen) - len(names))
+
+
+def _shuffled(library: Library, names: Sequence[str], chance: random.Random) -> list[str]:
+    mixed = list(names)
+    chance.shuffle(mixed)
+    return sorted(mixed, key=lambda name: name in library.test_map.at_import)
 
 
 def _substantial(definition: Definition) -> bool:
@@ -90,8 +100,7 @@ def _group(library: Library, settings: Settings, name: str, pool: Sequence[str])
     size = chance.randint(LEAST, MOST)
     near = library.reach.steps(name, REACH)
     partners = sorted(other for other in pool if other in near and not nested(name, other))
-    chance.shuffle(partners)
-    chosen = tuple(partners[:_TRIED_PARTNERS])
+    chosen = tuple(_shuffled(library, partners, chance)[:_TRIED_PARTNERS])
     return Candidate(name, _key(library, settings, name, size, *chosen), chosen, size)
 
 

@@ -79,7 +79,7 @@ class Trial:
         self.desk.cancel.check()
         if report.status is RunStatus.INFRASTRUCTURE:
             raise InfrastructureError(f"{targets[0].name} could not be tried. {report.reason}".strip(), hint=LOOK)
-        self._probes.append(time.perf_counter() - started)
+        self._probes.append(round(time.perf_counter() - started, 4))
         self._warm += report.how == "warm"
         if self._chance.random() < 1 / len(self._probes):
             cut_short = stop_after is not None and len(report.failed) >= stop_after and report.ran < len(select)
@@ -125,5 +125,5 @@ class Trial:
         return self._verdict(tuple(target.name for target in proof.targets), Reason.KEPT, "", kept)
 
     def _verdict(self, names: tuple[str, ...], reason: Reason, detail: str, kept: Kept | None) -> Verdict:
-        cost = Cost(tuple(self._probes), self._warm, self._confirmations, self._confirming)
+        cost = Cost(tuple(self._probes), self._warm, self._confirmations, round(self._confirming, 3))
         return Verdict(self.candidate.key, names, reason, detail, dict(self.fates), cost, kept, self._specimen)

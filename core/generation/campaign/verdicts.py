@@ -91,10 +91,10 @@ class Verdict:
             "detail": self.detail,
             "fates": dict(sorted(self.fates.items())),
             "cost": {
-                "probes": [round(seconds, 4) for seconds in self.cost.probes],
+                "probes": list(self.cost.probes),
                 "warm": self.cost.warm,
                 "confirmations": self.cost.confirmations,
-                "confirming": round(self.cost.confirming, 3),
+                "confirming": self.cost.confirming,
             },
             "kept": None if self.kept is None else _kept_to_json(self.kept),
             "specimen": None if self.specimen is None else _specimen_to_json(self.specimen),

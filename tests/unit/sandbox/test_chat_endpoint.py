@@ -18,10 +18,11 @@ import pytest
 from scripted_endpoint import Answer, completion, endpoint
 
 from gistpoint.core.cancel import CancelToken
+from gistpoint.core.chat import ChatFailure, ChatMessage, ChatProblem, ChatReply, ToolRequest, Usage
 from gistpoint.core.errors import CancelledError, EndpointError
-from gistpoint.core.ports import ChatFailure, ChatMessage, ChatProblem, ChatReply, ToolRequest, Usage
 from gistpoint.sandbox.endpoints import openai_compatible
 from gistpoint.sandbox.endpoints.openai_compatible import OpenAICompatibleModel
+from gistpoint.sandbox.endpoints.replies import retry_after
 from gistpoint.sandbox.endpoints.retrying import Backoff, RetryingModel
 from gistpoint.sandbox.endpoints.secrets import Secret
 from gistpoint.sandbox.endpoints.settings import EndpointSettings, Prices, endpoint_settings
@@ -228,7 +229,6 @@ def test_it_is_tried_a_bounded_number_of_times_and_waits_no_longer_than_it_may()
         ({"Retry-After": "7"}, 7, 7),
         ({"Retry-After": "0"}, 0, 0),
         ({"retry-after-ms": "1500", "Retry-After": "9"}, 1.5, 1.5),
-        ({"Retry-After": format_datetime(datetime.now(UTC) + timedelta(seconds=50))}, 1, 50),
         ({"Retry-After": "Wed, 21 Oct 2015 07:28:00 GMT"}, 0, 0),
         ({"Retry-After": "soon"}, 0.75, 1),
         ({"Retry-After": "nan"}, 0.75, 1),
@@ -239,6 +239,14 @@ def test_retry_after(headers: Mapping[str, str], low: float, high: float) -> Non
     answer, (wait,), _ = retried(Answer("", 429, headers), completion("Fine."))
     assert isinstance(answer, ChatReply)
     assert low <= wait <= high
+
+
+def test_retry_after_a_date() -> None:
+    later = format_datetime(datetime.now(UTC) + timedelta(days=1))
+    asked = retry_after({"retry-after": later})
+    assert asked is not None
+    assert 80_000 < asked <= 86_400
+    assert retry_after({}) is None
 
 
 def test_an_endpoint_that_wants_to_be_left_alone_for_hours_is_left() -> None:
@@ -355,3 +363,10 @@ def test_an_endpoint_without_a_key() -> None:
         settings = endpoint_settings(Path("nowhere"), {"GISTPOINT_MODEL": "m", "OPENAI_BASE_URL": served.url})
         assert isinstance(OpenAICompatibleModel(settings).complete(HELLO, []), ChatReply)
         assert served.headers[0]["authorization"] == "Bearer none"
+
+
+def test_no_part_of_the_key_is_left_where_an_error_is_cut() -> None:
+    failure = asked(Answer({"error": {"message": f"{'x' * 290} {KEY}"}}, 400))
+    assert isinstance(failure, ChatFailure)
+    assert "xxx" in failure.message
+    assert "sk-s" not in failure.message

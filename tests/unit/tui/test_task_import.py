@@ -96,8 +96,8 @@ def test_records_become_tasks_that_their_originals_solve(tmp_path: Path, world: 
 
 
 def test_only_the_sentence_on_refusals_differs_between_the_briefs() -> None:
-    for name, usual in TEMPLATES.items():
-        text, other = template_text(usual), template_text(REFUSALS_COST[name])
+    for name, costly in REFUSALS_COST.items():
+        text, other = template_text(TEMPLATES[name]), template_text(costly)
         assert text != other
         assert text == other.replace("costs a submission as well.", "costs no submission.")
 

@@ -62,6 +62,7 @@ CASES = [
     (Dropped.ODD, "if self.count:", "if True:"),
     (Dropped.ODD, "if self.count:", "if self.count == self.count:"),
     (Dropped.ODD, "self.count = self.size + 1", "self.count = self.count"),
+    (Dropped.ODD, "re.match(text, old) or once(old)", "re or re.match(text, old)"),
     (Dropped.TOLD, "old is None", "not old"),
     (None, "self.size + 1", "self.size - 1"),
     (None, "self.size + 1", "self.size + LIMIT"),
@@ -81,8 +82,8 @@ def test_reason(reason: Dropped | None, old: str, new: str) -> None:
 
 
 def test_lines_are_counted_where_they_are_limited() -> None:
-    original = "def f(a):\n    a.b()\n    a.c()\n    a.d()\n    a.e()\n    return a"
-    corrupted = original.replace(".b(", ".x(").replace(".c(", ".x(1, ").replace(".d(", ".x(2, ").replace(".e(", ".y(")
+    original = "def f(a):\n    a.b(1)\n    a.c(2)\n    a.d(3)\n    a.e(4)\n    return a"
+    corrupted = original.replace("(1)", "(2)").replace("c(2)", "c(3)").replace("d(3)", "d(1)").replace("(4)", "(5)")
     target = Target("m.py", "f", original, corrupted)
     assert gate(target) is Dropped.TOO_MANY_LINES
     assert gate(target, most_lines=None) is None
@@ -135,3 +136,23 @@ def test_variables_bound_on_every_way_are_no_reason(before: str, after: str) -> 
 )  # fmt: skip
 def test_variables_that_may_be_unbound_are(before: str, after: str) -> None:
     assert gate(Target("m.py", "f", f"def f(a):\n    {before}", f"def f(a):\n    {after}")) is Dropped.UNBOUND
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("return a is None or a.b", "return a is not None or a.b"),
+        ("return a and a.b", "return a or a.b"),
+        ("if a is None:\n        return 0\n    return a.b", "if a is not None:\n        return 0\n    return a.b"),
+        ("return a[0] if a else 0", "return a[0] if not a else 0"),
+        ("while a:\n        b.c(a.d)", "while not a:\n        b.c(a.d)"),
+    ],
+)
+def test_guards_turned_against_what_they_guard_show(before: str, after: str) -> None:
+    assert gate(Target("m.py", "f", f"def f(a, b=1):\n    {before}", f"def f(a, b=1):\n    {after}")) is Dropped.ODD
+
+
+def test_one_of_a_row_that_is_unlike_the_others_shows() -> None:
+    original = "def f(a):\n    b = a.get(1, 2)\n    c = a.get(2, 3)\n    d = a.get(3, 4)\n    return b, c, d"
+    assert gate(Target("m.py", "f", original, original.replace("2, 3", "2"))) is Dropped.ODD
+    assert gate(Target("m.py", "f", original, original.replace("2, 3", "2, 5"))) is None

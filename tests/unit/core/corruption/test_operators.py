@@ -96,7 +96,7 @@ CASES = [
      "\n    def f(self):\n        return self.old_x",
      "return self.new_x"),
     ("sibling name", "def f(start, end):\n    return start.x(end) + start.y", "return end.x(end) + start.y"),
-    ("swapped arguments", "def f(a, x, y):\n    return a(x, y)", "return a(y, x)"),
+    ("swapped arguments", "def f(a, m, k):\n    return a(m, k)", "return a(k, m)"),
 ]  # fmt: skip
 
 

@@ -5,18 +5,19 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from textwrap import indent
 from typing import Any
 
 import pytest
-from fake_benches import FakeBench, Shop
+from fake_benches import SHOP, FakeBench, Shop
 from scripted_endpoint import reply
 
 from gistpoint.core.cancel import CancelToken
+from gistpoint.core.chat import ChatFailure, ChatMessage, ChatProblem, ChatReply
 from gistpoint.core.corruption.model_rounds import LoopSettings
 from gistpoint.core.errors import EndpointError, UserError
 from gistpoint.core.generation.campaign.settings import CampaignMode, Settings
 from gistpoint.core.generation.campaign.verdicts import Reason
-from gistpoint.core.ports import ChatFailure, ChatMessage, ChatProblem, ChatReply
 
 PRICE = """def price(amount, rate):
     total = 0
@@ -81,6 +82,14 @@ def test_the_most_subtle_submission_is_proven_and_kept(tmp_path: Path) -> None:
     assert isinstance(made.bench, ModelBench)
     assert [model.name for model in made.bench.models] == ["m"]
     assert any("located in shop.py" in prompt and "def price" in prompt for prompt in made.bench.models[0].prompts)
+
+
+def test_the_first_of_several_definitions_is_a_candidate_as_any_other(tmp_path: Path) -> None:
+    made = shop(tmp_path, submit(QUIET), reply(content="Done."))
+    made.source = f"if True:\n{indent(PRICE, '    ')}\nelse:\n    def price(amount, rate):\n        return 0\n\n{SHOP}"
+    made.source = made.source.replace(PRICE + "\n\n\ndef stock", "def stock")
+    _, kept = made.campaign("discovery", min_failing=2, model="m")
+    assert [verdict.names for verdict in kept] == [("shop.py::price",)]
 
 
 def test_functions_of_which_a_model_makes_nothing_are_dropped_with_its_reason(tmp_path: Path) -> None:

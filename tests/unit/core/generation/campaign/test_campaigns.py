@@ -94,6 +94,16 @@ def test_functions_that_few_tests_see_or_that_are_short_are_no_candidates(shop: 
     assert plan(shop.library(), Settings(CampaignMode.REMOVE, min_failing=13)).left_out["seen_by_too_few_tests"] == 3
 
 
+@pytest.mark.parametrize("mode", MODES)
+def test_functions_that_run_at_import_come_last(shop: Shop, mode: str) -> None:
+    library = shop.library()
+    imported = replace(library.test_map, at_import=frozenset({"shop.py::stock"}))
+    for seed in range(4):
+        planned = plan(replace(library, test_map=imported), Settings(CampaignMode(mode), seed, 2))
+        assert [candidate.name for candidate in planned.candidates][-1] == "shop.py::stock"
+        assert all("shop.py::stock" not in candidate.partners[:-1] for candidate in planned.candidates)
+
+
 def test_hard_candidates_are_complex_and_well_connected(shop: Shop) -> None:
     planned = plan(shop.library(), Settings(CampaignMode.REMOVE, hard=True))
     assert [candidate.name for candidate in planned.candidates] == ["shop.py::bill"]

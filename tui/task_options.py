@@ -1,0 +1,143 @@
+"""What the commands about tasks can be told."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable
+
+from gistpoint.tui.commands.validation_options import add_commands
+from gistpoint.tui.import_options import DESCRIPTION as IMPORTING
+from gistpoint.tui.import_options import add_import_options
+from gistpoint.tui.model_options import add_model_options
+
+Run = Callable[[argparse.Namespace], int]
+Isolation = Callable[[argparse.ArgumentParser], None]
+Command = Callable[[str, str], Run]
+
+
+def add_task_commands(parser: argparse.ArgumentParser, isolation: Isolation, command: Command) -> None:
+    """Add the commands below `gistpoint task` to its parser."""
+    commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
+    _making(commands, isolation, command)
+    _made(commands, isolation, command)
+
+
+def _making(
+    commands: argparse._SubParsersAction[argparse.ArgumentParser], isolation: Isolation, command: Command
+) -> None:
+    new = commands.add_parser(
+        "new",
+        help="make a task from an sdist, a folder or a git repository",
+        description="Builds the environment, runs the suite three times, removes a function's body, or has a model "
+        "corrupt it, runs again, and writes the task, or says why it is no good. The last line of standard output is "
+        "the id of the task.",
+    )
+    new.add_argument("source", help="name==version, a folder, or git+URL@commit")
+    new.add_argument("--mode", choices=["remove", "discovery"], default="remove", help="default: remove")
+    new.add_argument("--function", metavar="PATH::QUALNAME", help="to remove or corrupt; else one picked at random")
+    new.add_argument("--seed", type=int, default=0, help="of the random pick (default: 0)")
+    new.add_argument("--with", dest="extra", action="append", default=[], metavar="REQUIREMENT", help="for the suite")
+    new.add_argument("--pytest-args", default="", metavar="ARGS", help="such as 'tests -o addopts='")
+    new.add_argument(
+        "--build-step", dest="build_steps", action="append", default=[], metavar="COMMAND", help="before every test run"
+    )
+    new.add_argument("--exclude-newer", metavar="DATE", help="take no package that is newer")
+    new.add_argument("--min-failing", type=int, default=5, metavar="N", help="failing tests a task needs (default: 5)")
+    add_model_options(new)
+    isolation(new)
+    new.set_defaults(run=command("task_new", "new"))
+
+    bringing = commands.add_parser("import", help="make tasks of a public data set's records", description=IMPORTING)
+    add_import_options(bringing)
+    isolation(bringing)
+    bringing.set_defaults(run=command("task_import", "import_records"))
+
+    generating = commands.add_parser(
+        "generate",
+        help="make many tasks of one or more libraries",
+        description="Gets to know each library once, then tries its functions in an order that the seed decides until "
+        "enough are proven to make a task. The same command goes on where it was stopped; the same seed makes the same "
+        "tasks, whatever the number of workers. Exit code 1 where a source gave fewer tasks than wanted.",
+    )
+    _generate_options(generating)
+    isolation(generating)
+    generating.set_defaults(run=command("task_generate", "generate"))
+
+
+def _made(
+    commands: argparse._SubParsersAction[argparse.ArgumentParser], isolation: Isolation, command: Command
+) -> None:
+    listing = commands.add_parser("list", help="the tasks that are here")
+    listing.add_argument("--json", action="store_true", help="as JSON")
+    listing.set_defaults(run=command("tasks", "listing"))
+
+    show = commands.add_parser("show", help="what a solver of a task is told")
+    show.add_argument("task", help="id or its beginning, a folder or a .tar.zst")
+    show.add_argument("--json", action="store_true", help="the public part as JSON")
+    show.set_defaults(run=command("tasks", "show"))
+
+    check = commands.add_parser("check", help="prove that a task leaks nothing and scores as it should")
+    check.add_argument("task", help="id or its beginning, a folder or a .tar.zst")
+    check.add_argument("--json", action="store_true", help="as JSON")
+    isolation(check)
+    check.set_defaults(run=command("tasks", "check"))
+
+    add_commands(commands, command, isolation)
+    baseline = commands.add_parser(
+        "baseline",
+        help="record what the suite shows on another backend",
+        description="Runs the original three times and the corrupted tree once in the isolation asked for, and keeps "
+        "the result beside the task's other baselines. Ids that differ between backends are shown.",
+    )
+    baseline.add_argument("task", help="id or its beginning, a folder or a .tar.zst")
+    baseline.add_argument("--runs", type=int, default=3, metavar="N", help="of the original, three or more")
+    baseline.add_argument("--json", action="store_true", help="as JSON")
+    isolation(baseline)
+    baseline.set_defaults(run=command("baselines", "baseline"))
+
+
+def _generate_options(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("sources", nargs="*", metavar="SOURCE", help="name==version, a folder, or git+URL@commit")
+    parser.add_argument("--batch", metavar="FILE.toml", help="sources with their arguments, requirements and stars")
+    parser.add_argument(
+        "--mode", choices=["remove", "discovery", "multi"], default="discovery",
+        help="a body deleted, a function subtly corrupted, or 2 to 4 near to each other (default: discovery)",
+    )  # fmt: skip
+    parser.add_argument("--count", type=counted, default=20, metavar="N", help="tasks of each source (default: 20)")
+    parser.add_argument("--hard", action="store_true", help="only complex and well-connected functions")
+    parser.add_argument("--min-failing", type=counted, default=5, metavar="N", help="failing tests a task needs (5)")
+    parser.add_argument("--seed", type=int, default=0, help="of the order and of the corruptions (default: 0)")
+    parser.add_argument("--workers", type=counted, metavar="N", help="processes (default: one per core)")
+    parser.add_argument("--cluster", metavar="ADDRESS", help="decide on the Dask cluster with this scheduler instead")
+    parser.add_argument(
+        "--control",
+        type=_natural,
+        default=0,
+        metavar="N",
+        help="candidates to try on the whole suite as well",
+    )
+    parser.add_argument("--json", action="store_true", help="the tables as JSON")
+    parser.add_argument(
+        "--with", dest="extra", action="append", default=[], metavar="REQUIREMENT", help="for the suite"
+    )
+    parser.add_argument("--pytest-args", default="", metavar="ARGS", help="such as 'tests -o addopts='")
+    parser.add_argument(
+        "--build-step", dest="build_steps", action="append", default=[], metavar="COMMAND", help="before every test run"
+    )
+    parser.add_argument("--exclude-newer", metavar="DATE", help="take no package that is newer")
+    add_model_options(parser)
+
+
+def counted(text: str) -> int:
+    """Read a whole number of 1 or more."""
+    value = int(text)
+    if value < 1:
+        raise argparse.ArgumentTypeError("must be 1 or more")
+    return value
+
+
+def _natural(text: str) -> int:
+    value = int(text)
+    if value < 0:
+        raise argparse.ArgumentTypeError("must be 0 or more")
+    return value
