@@ -6,6 +6,7 @@ import ast
 from collections.abc import Iterator, Mapping
 
 from gistpoint.core.corruption.edits import Edit
+from gistpoint.core.corruption.operators.conditions import bare
 from gistpoint.core.corruption.operators.operator import Edits, Operator
 from gistpoint.core.corruption.subject import Subject
 
@@ -23,7 +24,7 @@ def dropped_one(subject: Subject) -> Iterator[Edits]:
     """`n` for `n + 1` or `n - 1`."""
     for node in subject.of(ast.BinOp):
         if isinstance(node.op, ast.Add | ast.Sub) and _is_whole(node.right, 1):
-            yield (Edit(subject.operand(node.left)[1], subject.operand(node.right)[1], ""),)
+            yield from bare(subject, node, node.left)
 
 
 def range_end(subject: Subject) -> Iterator[Edits]:

@@ -109,6 +109,9 @@ def sibling_name(subject: Subject) -> Iterator[Edits]:
     for node in subject.of(ast.Name):
         if not isinstance(node.ctx, ast.Load) or node.id not in shapes or node.id in ("self", "cls"):
             continue
+        parent = subject.parent(node)
+        if isinstance(parent, ast.Starred) or (isinstance(parent, ast.keyword) and parent.arg is None):
+            continue
         scores = {
             other: alike(node.id, other) + 2 * len(shapes[node.id] & shapes[other])
             for other in sorted(shapes)
