@@ -155,9 +155,9 @@ def blocks_of_function(subject: Subject) -> Iterator[Block]:
 
 
 OPERATORS = (
-    Operator("lost case", 0.22, lost_case),
-    Operator("lost guard", 0.2, lost_guard),
-    Operator("separate if", 0.25, separate_if),
-    Operator("break for continue", 0.2, break_continue),
-    Operator("wrong block", 0.3, wrong_block),
+    Operator("lost case", 0.2, lost_case),
+    Operator("lost guard", 0.15, lost_guard),
+    Operator("separate if", 0.22, separate_if),
+    Operator("break for continue", 0.3, break_continue),
+    Operator("wrong block", 0.07, wrong_block),
 )

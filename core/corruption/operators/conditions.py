@@ -84,8 +84,8 @@ def _exchanged(subject: Subject, first: tuple[int, int], second: tuple[int, int]
 
 OPERATORS = (
     Operator("weakened condition", 0.14, part_dropped),
-    Operator("weakened condition", 0.15, filter_dropped),
-    Operator("and for or", 0.17, and_or),
-    Operator("inverted condition", 0.25, inverted),
-    Operator("exchanged branches", 0.25, branches_exchanged),
+    Operator("weakened condition", 0.14, filter_dropped),
+    Operator("and for or", 0.25, and_or),
+    Operator("inverted condition", 0.33, inverted),
+    Operator("exchanged branches", 0.28, branches_exchanged),
 )

@@ -118,12 +118,12 @@ def _is_text(node: ast.BinOp) -> bool:
 
 
 OPERATORS = (
-    Operator("off by one", 0.2, dropped_one),
-    Operator("off by one", 0.2, range_end),
-    Operator("slice bound", 0.1, slice_bound),
-    Operator("end index", 0.15, end_index),
-    Operator("counting start", 0.2, counting_start),
-    Operator("constant", 0.17, constant),
-    Operator("arithmetic", 0.19, arithmetic),
-    Operator("swapped operands", 0.15, swapped_operands),
+    Operator("off by one", 0.23, dropped_one),
+    Operator("off by one", 0.23, range_end),
+    Operator("slice bound", 0.11, slice_bound),
+    Operator("end index", 0.42, end_index),
+    Operator("counting start", 0.19, counting_start),
+    Operator("constant", 0.29, constant),
+    Operator("arithmetic", 0.25, arithmetic),
+    Operator("swapped operands", 0.46, swapped_operands),
 )
