@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING
 
 from gistpoint import __version__
 from gistpoint.core.errors import CancelledError, UserError
+from gistpoint.tui.argument_types import counted, positive
+from gistpoint.tui.generate_options import add_generate
 
 if TYPE_CHECKING:
     from gistpoint.core.attempts.identity import Role
@@ -140,7 +142,7 @@ def parser() -> argparse.ArgumentParser:
     demo = commands.add_parser("demo", help="solve a task on a small library that comes with gistpoint")
     demo.add_argument("task", nargs="?", help="remove, discovery, two or an id; without it the home screen opens")
     demo.add_argument("--play", action="store_true", help="play a recorded attempt before your eyes")
-    demo.add_argument("--speed", type=_positive, default=1.0, help="how many times as fast as it was recorded")
+    demo.add_argument("--speed", type=positive, default=1.0, help="how many times as fast as it was recorded")
     _isolation(demo)
     demo.set_defaults(run=_command("demo", "demo"))
 
@@ -234,13 +236,7 @@ def _task_commands(parser: argparse.ArgumentParser) -> None:
     _isolation(new)
     new.set_defaults(run=_command("task_new", "new"))
 
-    _generate_command(commands.add_parser(
-        "generate",
-        help="make many tasks of one or more libraries",
-        description="Gets to know each library once, then tries its functions in an order that the seed decides until "
-        "enough are proven to make a task. The same command goes on where it was stopped; the same seed makes the same "
-        "tasks, whatever the number of workers. Exit code 1 where a source gave fewer tasks than wanted.",
-    ))  # fmt: skip
+    add_generate(commands, _isolation).set_defaults(run=_command("task_generate", "generate"))
 
     listing = commands.add_parser("list", help="the tasks that are here")
     listing.add_argument("--json", action="store_true", help="as JSON")
@@ -268,39 +264,6 @@ def _task_commands(parser: argparse.ArgumentParser) -> None:
     baseline.add_argument("--json", action="store_true", help="as JSON")
     _isolation(baseline)
     baseline.set_defaults(run=_command("baselines", "baseline"))
-
-
-def _generate_command(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("sources", nargs="*", metavar="SOURCE", help="name==version, a folder, or git+URL@commit")
-    parser.add_argument("--batch", metavar="FILE.toml", help="sources with their arguments, requirements and stars")
-    parser.add_argument(
-        "--mode", choices=["remove", "discovery", "multi"], default="discovery",
-        help="a body deleted, a function subtly corrupted, or 2 to 4 near to each other (default: discovery)",
-    )  # fmt: skip
-    parser.add_argument("--count", type=_counted, default=20, metavar="N", help="tasks of each source (default: 20)")
-    parser.add_argument("--hard", action="store_true", help="only complex and well-connected functions")
-    parser.add_argument("--min-failing", type=_counted, default=5, metavar="N", help="failing tests a task needs (5)")
-    parser.add_argument("--seed", type=int, default=0, help="of the order and of the corruptions (default: 0)")
-    parser.add_argument("--workers", type=_counted, metavar="N", help="processes (default: one per core)")
-    parser.add_argument("--cluster", metavar="ADDRESS", help="decide on the Dask cluster with this scheduler instead")
-    parser.add_argument(
-        "--control",
-        type=_natural,
-        default=0,
-        metavar="N",
-        help="candidates to try on the whole suite as well",
-    )
-    parser.add_argument("--json", action="store_true", help="the tables as JSON")
-    parser.add_argument(
-        "--with", dest="extra", action="append", default=[], metavar="REQUIREMENT", help="for the suite"
-    )
-    parser.add_argument("--pytest-args", default="", metavar="ARGS", help="such as 'tests -o addopts='")
-    parser.add_argument(
-        "--build-step", dest="build_steps", action="append", default=[], metavar="COMMAND", help="before every test run"
-    )
-    parser.add_argument("--exclude-newer", metavar="DATE", help="take no package that is newer")
-    _isolation(parser)
-    parser.set_defaults(run=_command("task_generate", "generate"))
 
 
 def _attempt_commands(parser: argparse.ArgumentParser) -> None:
@@ -345,7 +308,7 @@ def _run_commands(commands: argparse._SubParsersAction[argparse.ArgumentParser])
 
     show = commands.add_parser("show", help="print a recorded run, or one step of it")
     show.add_argument("recorded", metavar="RUN", help=_RUN)
-    show.add_argument("--step", type=_counted, metavar="N", help="all of the step N, counted from 1")
+    show.add_argument("--step", type=counted, metavar="N", help="all of the step N, counted from 1")
     show.add_argument("--json", action="store_true", help="the run, or the step, as ATIF")
     show.set_defaults(run=_command("runs", "show"))
 
@@ -396,27 +359,6 @@ def _isolation(parser: argparse.ArgumentParser) -> None:
         action="store_true",
         help="where no isolation works, run the repository's code as yourself",
     )
-
-
-def _counted(text: str) -> int:
-    value = int(text)
-    if value < 1:
-        raise argparse.ArgumentTypeError("must be 1 or more")
-    return value
-
-
-def _natural(text: str) -> int:
-    value = int(text)
-    if value < 0:
-        raise argparse.ArgumentTypeError("must be 0 or more")
-    return value
-
-
-def _positive(text: str) -> float:
-    value = float(text)
-    if not 0 < value < float("inf"):
-        raise argparse.ArgumentTypeError("must be a number above 0")
-    return value
 
 
 def _command(module: str, function: str) -> Callable[[argparse.Namespace], int]:
