@@ -45,5 +45,13 @@ class AttemptError(UserError):
     """An attempt can't be opened or continued as asked."""
 
 
+class NegativeVerdictError(UserError):
+    """What was asked for was tried and turned out not to be so: a verdict, with its own exit code."""
+
+
+class EndpointError(UserError):
+    """The endpoint of a chat model is not configured as it must be."""
+
+
 class CancelledError(UserError):
     """The user stopped a long operation."""

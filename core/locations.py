@@ -46,6 +46,16 @@ class Locations:
         return self.data / "reviews"
 
     @property
+    def imports(self) -> Path:
+        """What came of the records of public data sets, a file each."""
+        return self.data / "imports"
+
+    @property
+    def validations(self) -> Path:
+        """What validators said about tasks, a file each, and their drafts."""
+        return self.data / "validations"
+
+    @property
     def demo(self) -> Path:
         """The demo's tasks, unpacked."""
         return self.cache / "demo"

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
+from enum import StrEnum
 from typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:
@@ -13,6 +14,9 @@ if TYPE_CHECKING:
     from gistpoint.core.callgraph.observed import ObservedCall
     from gistpoint.core.cancel import CancelToken
     from gistpoint.core.generation.testmap import TestMap
+    from gistpoint.core.gist.entrypoint_tests import TestGuard
+    from gistpoint.core.gist.entrypoints import Entrypoint
+    from gistpoint.core.gist.runs import CommandOutput, GistTrial, OriginalRun
     from gistpoint.core.outcomes import BackendRecord, RunStatus, SuiteReport, TestResult
     from gistpoint.core.tasks.model import Target
     from gistpoint.core.trees import SourceTree
@@ -110,6 +114,83 @@ class Runner(Protocol):
         cancel: CancelToken | None = None,
     ) -> SuiteReport:
         """Run and report. Never raises for what the code under test does; the report's status tells."""
+        ...
+
+
+class EntrypointRunner(Protocol):
+    """Runs the command of a gist task: on the original, on a gist alone, and what a solver types.
+
+    Every run is one of its own, without network, and never raises for what the code under test does: the status of
+    its result tells. `CancelledError` is raised where a run was stopped on request, `InfrastructureError` where the
+    isolation failed.
+    """
+
+    @property
+    def backend(self) -> BackendRecord:
+        """The isolation it has."""
+        ...
+
+    def tests(
+        self, tree: SourceTree, environment: EnvironmentPins, *, timeout_s: float, cancel: CancelToken | None = None
+    ) -> tuple[str, ...]:
+        """Return the ids of all tests that the suite collects, in its order. Raises `InfrastructureError`."""
+        ...
+
+    def run_original(
+        self,
+        tree: SourceTree,
+        environment: EnvironmentPins,
+        entrypoint: Entrypoint,
+        *,
+        timeout_s: float,
+        trace: bool = False,
+        elsewhere: bool = False,
+        hash_seed: int = 0,
+        cancel: CancelToken | None = None,
+    ) -> OriginalRun:
+        """Run the command in the repository's tree, its packages importable.
+
+        `elsewhere` copies the file of the entrypoint alone, under another name, into an empty folder, with the
+        packages importable from another place and the fixtures of its `conftest.py` files at hand.
+        """
+        ...
+
+    def run_gist(
+        self,
+        text: str,
+        environment: EnvironmentPins,
+        entrypoint: Entrypoint,
+        *,
+        owned: Collection[str],
+        timeout_s: float,
+        forbidden: Collection[str] = (),
+        measure_lines: bool = True,
+        hash_seed: int = 0,
+        guard: TestGuard | None = None,
+        cancel: CancelToken | None = None,
+    ) -> GistTrial:
+        """Run a gist alone in an empty folder; modules of the top-level names `owned` can't be imported.
+
+        `forbidden` are folders of the host that hold the codebase, for isolation that can't keep them out of sight.
+        A run in which something else than the test that `guard` describes is tested is not believed.
+        """
+        ...
+
+    def run_command(
+        self,
+        command: str,
+        environment: EnvironmentPins,
+        *,
+        execution: bool,
+        timeout_s: float,
+        tree: SourceTree | None = None,
+        files: Mapping[str, str] | None = None,
+        cancel: CancelToken | None = None,
+    ) -> CommandOutput:
+        """Run a shell command in `tree`, or in an empty folder, with `files` written beside what is there.
+
+        Without `execution` only commands that read are run: no interpreter and no pytest.
+        """
         ...
 
 
@@ -223,4 +304,112 @@ class EnvironmentResolver(Protocol):
         pytest_args: tuple[str, ...],
     ) -> EnvironmentPins:
         """Pin everything by version and hash. Raises `EnvironmentBuildError` naming the requirement."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class ToolRequest:
+    """A tool call that a model asks for; `arguments` is the JSON text as it came, sound or not."""
+
+    id: str
+    name: str
+    arguments: str
+
+
+@dataclass(frozen=True, slots=True)
+class ChatMessage:
+    """One message of a conversation: `role` is `system`, `user`, `assistant` or `tool`."""
+
+    role: str
+    content: str
+    tool_calls: tuple[ToolRequest, ...] = ()
+    tool_call_id: str = ""
+    """Which call a message of a tool answers."""
+
+
+@dataclass(frozen=True, slots=True)
+class Usage:
+    """What was spent: tokens, and US dollars where a price is known."""
+
+    prompt_tokens: int = 0
+    completion_tokens: int = 0
+    cost_usd: float | None = None
+    estimated: bool = False
+    """Whether some of the tokens were counted from the length of the text, as the endpoint did not say."""
+
+    @property
+    def tokens(self) -> int:
+        """All tokens, those sent and those received."""
+        return self.prompt_tokens + self.completion_tokens
+
+    def __add__(self, other: Usage) -> Usage:
+        costs = [cost for cost in (self.cost_usd, other.cost_usd) if cost is not None]
+        return Usage(
+            self.prompt_tokens + other.prompt_tokens,
+            self.completion_tokens + other.completion_tokens,
+            sum(costs) if costs else None,
+            self.estimated or other.estimated,
+        )
+
+
+class ChatProblem(StrEnum):
+    """Why a model gave no reply."""
+
+    RATE_LIMITED = "rate_limited"
+    SERVER_ERROR = "server_error"
+    TIMED_OUT = "timed_out"
+    NO_CONNECTION = "no_connection"
+    MALFORMED_REPLY = "malformed_reply"
+    NOT_AUTHORISED = "not_authorised"
+    REJECTED = "request_rejected"
+
+    @property
+    def passing(self) -> bool:
+        """Whether the same request may do better a little later."""
+        return self not in (ChatProblem.NOT_AUTHORISED, ChatProblem.REJECTED)
+
+
+@dataclass(frozen=True, slots=True)
+class ChatFailure:
+    """A request that was not answered; an expected outcome, told in a sentence."""
+
+    problem: ChatProblem
+    message: str
+    retry_after_s: float | None = None
+    """Seconds for which the endpoint asks to be left alone."""
+    usage: Usage = field(default_factory=Usage)
+    retried: tuple[ChatProblem, ...] = ()
+    """What went wrong before, request by request."""
+
+
+@dataclass(frozen=True, slots=True)
+class ChatReply:
+    """What a model answered."""
+
+    message: ChatMessage
+    finish: str
+    """`stop`, `tool_calls`, `length` (cut off), `content_filter`, or as the endpoint words it."""
+    usage: Usage
+    model: str = ""
+    """The model's name as the endpoint gives it."""
+    refusal: str = ""
+    """The model's own words where it declines; empty otherwise."""
+    retried: tuple[ChatProblem, ...] = ()
+
+
+class ChatModel(Protocol):
+    """A language model that can call tools."""
+
+    @property
+    def name(self) -> str:
+        """The model's name as it is asked for."""
+        ...
+
+    def complete(
+        self, messages: Sequence[ChatMessage], tools: Sequence[Mapping[str, Any]], *, cancel: CancelToken | None = None
+    ) -> ChatReply | ChatFailure:
+        """Send a conversation and return what comes back; `tools` are declarations in JSON schema.
+
+        Raises `CancelledError` when stopped, and nothing for what an endpoint or a model does.
+        """
         ...

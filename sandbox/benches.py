@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from gistpoint.core.generation.campaign.library import Library
+from gistpoint.core.locations import Locations
+from gistpoint.core.ports import ChatModel
 from gistpoint.sandbox.candidates.prober import SuiteProber
 from gistpoint.sandbox.candidates.recording import SuiteTestMapper
 from gistpoint.sandbox.environments import EnvironmentStore
@@ -30,6 +32,17 @@ class SandboxBench:
     def mapper(self) -> SuiteTestMapper:
         """Return what records which tests enter which functions."""
         return SuiteTestMapper(choose(self.backend, consented=self.consented), EnvironmentStore(self.cache))
+
+    def model(self, name: str) -> ChatModel:
+        """Return the chat model of that name; each process reads the key of its own environment or config file."""
+        import os
+
+        from gistpoint.sandbox.endpoints.openai_compatible import OpenAICompatibleModel
+        from gistpoint.sandbox.endpoints.retrying import RetryingModel
+        from gistpoint.sandbox.endpoints.settings import endpoint_settings
+
+        settings = endpoint_settings(Locations.of_user().config, os.environ, name)
+        return RetryingModel(OpenAICompatibleModel(settings))
 
     def prober(self, library: Library) -> SuiteProber:
         """Return what decides candidates of this library; it is warm from the first one on."""

@@ -23,7 +23,12 @@ class Scope(StrEnum):
     RUNS = "runs"
     REVIEW = "review"
     COMPARE = "compare"
+    VALIDATE = "validate"
+    PLACES = "places"
     FILES = "files"
+    GIST_SOLVE = "gist_solve"
+    GIST = "gist"
+    TRACE = "trace"
     READING = "reading"
     """Keys of the views of code and text: bound by the widgets themselves, under the same ids."""
 

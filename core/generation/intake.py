@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from gistpoint.core.cancel import CancelToken
-from gistpoint.core.errors import UserError
+from gistpoint.core.errors import NegativeVerdictError
 from gistpoint.core.outcomes import Outcome, RunStatus, SuiteReport
 from gistpoint.core.ports import EnvironmentPins, Runner, RunProgress, RunRequest, Source
 from gistpoint.core.trees import SourceTree
@@ -32,9 +32,10 @@ class NoGood(StrEnum):
     HANGS = "hangs_or_exhausts_memory"
     NOT_REMOVABLE = "function_not_removable"
     NO_CANDIDATE = "no_candidate"
+    NO_CORRUPTION = "model_gave_no_corruption"
 
 
-class NoTaskError(UserError):
+class NoTaskError(NegativeVerdictError):
     """A repository or a corruption makes no task: a verdict, not a mistake."""
 
     def __init__(self, reason: NoGood, message: str, *, hint: str = "") -> None:

@@ -33,6 +33,7 @@ from gistpoint.tui.commands.generation_tables import print_results, results_json
 from gistpoint.tui.commands.output import print_json
 from gistpoint.tui.commands.progress import ProgressLine
 from gistpoint.tui.commands.sources import spec_of
+from gistpoint.tui.model_options import model_of
 
 _REFUSED = {
     SourceError: "source_not_to_be_had",
@@ -46,7 +47,7 @@ def generate(options: argparse.Namespace) -> int:
     from gistpoint.sandbox.benches import SandboxBench
 
     batch = _batch(options)
-    settings = Settings(CampaignMode(options.mode), options.seed, options.min_failing, options.hard)
+    settings = _settings(options)
     backend = build_runner(options).backend
     bench = SandboxBench(backend.name, not backend.isolated, Locations.of_user().cache)
     results: list[SourceResult] = []
@@ -62,6 +63,15 @@ def generate(options: argparse.Namespace) -> int:
     else:
         print_results(results)
     return DONE if results and all(result.kept >= options.count for result in results) else NEGATIVE
+
+
+def _settings(options: argparse.Namespace) -> Settings:
+    """Return what is asked for; that a model can be reached as configured is seen to before anything costs time."""
+    mode = CampaignMode(options.mode)
+    if not options.model:
+        return Settings(mode, options.seed, options.min_failing, options.hard)
+    loop = model_of(options)[1]
+    return Settings(mode, options.seed, options.min_failing, options.hard, options.model, loop)
 
 
 def _batch(options: argparse.Namespace) -> Batch:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Protocol
 
 from gistpoint.core.generation.campaign.library import Library
-from gistpoint.core.ports import Prober, Runner, TestMapper
+from gistpoint.core.ports import ChatModel, Prober, Runner, TestMapper
 
 
 class Bench(Protocol):
@@ -17,6 +17,10 @@ class Bench(Protocol):
 
     def mapper(self) -> TestMapper:
         """Return what records which tests enter which functions."""
+        ...
+
+    def model(self, name: str) -> ChatModel:
+        """Return the chat model of that name. Raises `EndpointError` where its endpoint is not configured here."""
         ...
 
     def prober(self, library: Library) -> Prober:

@@ -70,7 +70,8 @@ def _new_desk(place: Place) -> Desk:
             f"A worker does not find {place.folder}.",
             hint="Workers of a cluster need the cache folder of this machine under the same path.",
         ) from error
-    return Desk(library, place.settings, runner, place.bench.prober(library), CancelToken())
+    model = place.bench.model(place.settings.model) if place.settings.model else None
+    return Desk(library, place.settings, runner, place.bench.prober(library), CancelToken(), model)
 
 
 def close_desks() -> None:

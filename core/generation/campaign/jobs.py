@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from gistpoint.core.generation.campaign.by_model import decide_by_model
 from gistpoint.core.generation.campaign.candidates import Candidate
 from gistpoint.core.generation.campaign.controls import compare
 from gistpoint.core.generation.campaign.corrupting import decide_discovery
@@ -27,7 +28,7 @@ def decide(place: Place, candidate: Candidate) -> Verdict:
     with desk_at(place) as desk:
         trial = Trial(desk, candidate)
         try:
-            return DECIDE[place.settings.mode](trial)
+            return decide_by_model(trial) if place.settings.model else DECIDE[place.settings.mode](trial)
         except Dropped as why:
             return trial.dropped(why)
 

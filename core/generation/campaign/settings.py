@@ -7,6 +7,7 @@ from enum import StrEnum
 from typing import Any
 
 from gistpoint.core.corruption.evidence import FEW_FAILING, band
+from gistpoint.core.corruption.model_rounds import LoopSettings
 from gistpoint.core.errors import UserError
 from gistpoint.core.generation.proof import DEFAULT_MIN_FAILING
 
@@ -30,8 +31,14 @@ class Settings:
     seed: int = 0
     min_failing: int = DEFAULT_MIN_FAILING
     hard: bool = False
+    model: str = ""
+    """The model that corrupts; empty for corruptions without one. With a model, a seed decides the order alone."""
+    loop: LoopSettings | None = None
+    """The limits of each conversation with it."""
 
     def __post_init__(self) -> None:
+        if self.model and self.mode is not CampaignMode.DISCOVERY:
+            raise UserError(f"A model corrupts in discovery mode, not in {self.mode}.", hint="Leave --model out.")
         if self.min_failing < 1:
             raise UserError(f"--min-failing must be 1 or more, and is {self.min_failing}.")
 
@@ -47,4 +54,7 @@ class Settings:
 
     def to_json(self) -> dict[str, Any]:
         """Return the settings as a JSON value."""
-        return {**asdict(self), "mode": self.mode.value, "recipe": RECIPE}
+        values = {**asdict(self), "mode": self.mode.value, "recipe": RECIPE}
+        if not self.model:
+            del values["model"], values["loop"]
+        return values

@@ -20,7 +20,7 @@ from gistpoint.core.generation.intake import LOOK, NoGood, NoTaskError
 from gistpoint.core.generation.leaks import leaks_of
 from gistpoint.core.generation.proof import Proof, prove
 from gistpoint.core.outcomes import RunStatus
-from gistpoint.core.ports import Prober, ProbeReport, Runner
+from gistpoint.core.ports import ChatModel, Prober, ProbeReport, Runner
 from gistpoint.core.tasks.model import Limits, Target
 
 REFUSALS: Mapping[NoGood, Reason] = {
@@ -42,6 +42,8 @@ class Desk:
     runner: Runner
     prober: Prober
     cancel: CancelToken
+    model: ChatModel | None = None
+    """What corrupts, where the settings name a model."""
 
 
 class Dropped(Exception):
@@ -59,7 +61,7 @@ class Trial:
     def __init__(self, desk: Desk, candidate: Candidate) -> None:
         self.library, self.settings, self.candidate = desk.library, desk.settings, candidate
         self.fates: Counter[str] = Counter()
-        self._desk = desk
+        self.desk = desk
         self._probes: list[float] = []
         self._warm = 0
         self._confirmations, self._confirming = 0, 0.0
@@ -71,10 +73,10 @@ class Trial:
         select = self.library.seeing(target.name for target in targets)
         started = time.perf_counter()
         try:
-            report = self._desk.prober.decide(targets, select, stop_after=stop_after, cancel=self._desk.cancel)
+            report = self.desk.prober.decide(targets, select, stop_after=stop_after, cancel=self.desk.cancel)
         except CodeError as error:
             return ProbeReport(RunStatus.COULD_NOT_RUN, reason=str(error))
-        self._desk.cancel.check()
+        self.desk.cancel.check()
         if report.status is RunStatus.INFRASTRUCTURE:
             raise InfrastructureError(f"{targets[0].name} could not be tried. {report.reason}".strip(), hint=LOOK)
         self._probes.append(round(time.perf_counter() - started, 4))
@@ -91,9 +93,9 @@ class Trial:
             proof = prove(
                 self.library.intake,
                 targets,
-                self._desk.runner,
+                self.desk.runner,
                 min_failing=self.settings.min_failing,
-                cancel=self._desk.cancel,
+                cancel=self.desk.cancel,
             )
         except NoTaskError as refusal:
             raise Dropped(REFUSALS[refusal.reason], refusal.message) from refusal

@@ -1,0 +1,103 @@
+"""Pages under tabs: each is made when it is first gone to."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import ClassVar
+
+from rich.segment import Segment
+from textual import events
+from textual.app import ComposeResult
+from textual.containers import Vertical
+from textual.message import Message
+from textual.reactive import reactive
+from textual.strip import Strip
+from textual.widget import Widget
+
+from gistpoint.core.text import visible_line
+from gistpoint.tui.widgets.plain import Plain
+
+
+class PageTabs(Widget):
+    """The names of the pages in one line, to click."""
+
+    COMPONENT_CLASSES: ClassVar[set[str]] = {"page-tabs--current"}
+    DEFAULT_CSS = """
+    PageTabs { height: 1; background: $surface; color: $text-muted; }
+    PageTabs > .page-tabs--current { color: $text-primary; text-style: bold; }
+    """
+
+    current: reactive[str] = reactive("")
+    """The page in sight."""
+
+    class Clicked(Message):
+        """A page is wanted."""
+
+        def __init__(self, page: str) -> None:
+            super().__init__()
+            self.page = page
+
+    def __init__(self, names: Mapping[str, str]) -> None:
+        """`names` are what the tabs say by page."""
+        super().__init__(id="page-tabs")
+        self._tabs = [(page, f" F{number} {name} ") for number, (page, name) in enumerate(names.items(), 2)]
+        self.set_reactive(PageTabs.current, next(iter(names)))
+
+    def render_line(self, y: int) -> Strip:
+        """Draw the names."""
+        ground = self.rich_style
+        current = ground + self.get_component_rich_style("page-tabs--current")
+        pieces = [Segment(words, current if page == self.current else ground) for page, words in self._tabs]
+        return Strip(pieces if not y else []).adjust_cell_length(self.size.width, ground)
+
+    def on_click(self, event: events.Click) -> None:
+        """Ask for the page whose name was clicked."""
+        event.stop()
+        at = 0
+        for page, words in self._tabs:
+            if at <= event.x < at + len(words):
+                self.post_message(self.Clicked(page))
+            at += len(words)
+
+
+class Pages(Vertical):
+    """Tabs, a note, and the page in sight; F2 and the keys after it belong to the pages in their order."""
+
+    DEFAULT_CSS = """
+    Pages { height: 1fr; width: 1fr; }
+    Pages #page-note { height: 1; padding: 0 1; background: $surface; color: $text-warning; text-wrap: nowrap;
+        text-overflow: ellipsis; }
+    """
+
+    def __init__(self, names: Mapping[str, str], makers: Mapping[str, Callable[[], Widget]]) -> None:
+        """`names` are what the tabs say by page, `makers` make the widget of each; the first page is made at once."""
+        super().__init__(id="pages")
+        self._names, self._makers = names, makers
+        self.made: dict[str, Widget] = {}
+        self.current = next(iter(names))
+        self._noted = ""
+
+    def compose(self) -> ComposeResult:
+        """Lay out tabs and the first page."""
+        yield PageTabs(self._names)
+        yield Plain("", id="page-note")
+        self.made[self.current] = self._makers[self.current]()
+        yield self.made[self.current]
+
+    async def show(self, page: str) -> Widget:
+        """Show a page, and return its widget."""
+        if page not in self.made:
+            widget = self.made[page] = self._makers[page]()
+            widget.display = False
+            await self.mount(widget)
+        self.current = page
+        for name, widget in self.made.items():
+            widget.display = name == page
+        self.query_one(PageTabs).current = page
+        return self.made[page]
+
+    def note(self, words: str) -> None:
+        """Show a line above the page: where it comes from, or what is missing."""
+        if words != self._noted:
+            self._noted = words
+            self.query_one("#page-note", Plain).update(visible_line(words), layout=False)
