@@ -17,7 +17,7 @@ from gistpoint.sandbox.runfolders import leftovers, remove_leftovers
 if TYPE_CHECKING:
     from gistpoint.sandbox.backends.docker.engine import Engine
 
-_OURS = ("gistpoint-attacks-", "gistpoint-probe-", "gistpoint-new-", "gistpoint-uv-")
+_OURS = ("gistpoint-attacks-", "gistpoint-probe-", "gistpoint-new-", "gistpoint-generate-", "gistpoint-uv-")
 _OLD_S = 24 * 3600.0
 
 
@@ -26,7 +26,7 @@ class Kept:
     """One thing that is kept."""
 
     kind: str
-    """`environment`, `image` or `leftover`."""
+    """`environment`, `library`, `image` or `leftover`."""
     name: str
     size: int
     """Bytes on the disk; of an image as the engine tells it."""
@@ -38,6 +38,11 @@ def kept(cache: Path) -> tuple[Kept, ...]:
     found = [
         Kept("environment", folder.name, _size(folder), str(folder))
         for folder in sorted((cache / "environments").glob("*"))
+        if folder.is_dir()
+    ]
+    found += [
+        Kept("library", folder.name, _size(folder), str(folder))
+        for folder in sorted((cache / "libraries").glob("*"))
         if folder.is_dir()
     ]
     found += [Kept("leftover", folder.name, _size(folder), str(folder)) for folder in (*leftovers(), *_forgotten())]
@@ -55,6 +60,8 @@ def clean(cache: Path) -> tuple[Kept, ...]:
             remove_frozen(folder)
         else:
             folder.unlink(missing_ok=True)  # its lock
+    for folder in (cache / "libraries").glob("*"):
+        shutil.rmtree(folder, ignore_errors=True)
     remove_leftovers()
     for folder in _forgotten():
         shutil.rmtree(folder, ignore_errors=True)

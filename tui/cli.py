@@ -12,10 +12,11 @@ from typing import TYPE_CHECKING
 
 from gistpoint import __version__
 from gistpoint.core.errors import CancelledError, NegativeVerdictError, UserError
+from gistpoint.tui.argument_types import counted, positive
 from gistpoint.tui.gist_options import add_gist_commands
 from gistpoint.tui.machine_options import add_machine_commands
 from gistpoint.tui.review_options import add_review_commands
-from gistpoint.tui.task_options import add_task_commands, counted
+from gistpoint.tui.task_options import add_task_commands
 
 if TYPE_CHECKING:
     from gistpoint.core.attempts.identity import Role
@@ -189,7 +190,7 @@ def _solving_commands(commands: argparse._SubParsersAction[argparse.ArgumentPars
     demo = commands.add_parser("demo", help="solve a task on a small library that comes with gistpoint")
     demo.add_argument("task", nargs="?", help="remove, discovery, two or an id; without it the home screen opens")
     demo.add_argument("--play", action="store_true", help="play a recorded attempt before your eyes")
-    demo.add_argument("--speed", type=_positive, default=1.0, help="how many times as fast as it was recorded")
+    demo.add_argument("--speed", type=positive, default=1.0, help="how many times as fast as it was recorded")
     _isolation(demo)
     demo.set_defaults(run=_command("demo", "demo", screen=True))
 
@@ -298,13 +299,6 @@ def _isolation(parser: argparse.ArgumentParser) -> None:
         action="store_true",
         help="where no isolation works, run the repository's code as yourself",
     )
-
-
-def _positive(text: str) -> float:
-    value = float(text)
-    if not 0 < value < float("inf"):
-        raise argparse.ArgumentTypeError("must be a number above 0")
-    return value
 
 
 def _command(module: str, function: str, *, screen: bool = False) -> Callable[[argparse.Namespace], int]:

@@ -19,6 +19,7 @@ from gistpoint.core.corruption.rows import Rows, rows_of
 from gistpoint.core.corruption.visible import oddities
 from gistpoint.core.corruption.vocabulary import bound_names
 
+_BRACKETED = re.compile(r"(?:\b(?:if|elif|while|return|and|or|not|in|is)|[=+\-*/%<>,(])\s*\(\s*[\w.]+\s*\)")
 WORD = re.compile(r"[^\W\d]\w*")
 
 
@@ -69,6 +70,11 @@ class Facts:
     def words(self) -> Counter[str]:
         """How often each identifier stands in the text."""
         return Counter(WORD.findall(self.text))
+
+    @cached_property
+    def bracketed(self) -> int:
+        """How many names stand in parentheses that they do not need, as an edit can leave them behind."""
+        return len(_BRACKETED.findall(self.text))
 
     @cached_property
     def unused(self) -> frozenset[str]:

@@ -87,7 +87,7 @@ class Gate:
             return Dropped.UNUSED
         if after.unreachable > before.unreachable:
             return Dropped.UNREACHABLE
-        if after.oddities - before.oddities or before.rows.broken_by(after.rows):
+        if after.oddities - before.oddities or before.rows.broken_by(after.rows) or after.bracketed > before.bracketed:
             return Dropped.ODD
         if self._orphans(before, after):
             return Dropped.ORPHANED

@@ -16,9 +16,13 @@ def turned_guards(node: ast.AST) -> int:
         count = sum(_used(node.body, value) for value in _absent(node.test))
         return count + sum(_used(node.orelse, value) for value in _present(node.test))
     if isinstance(node, ast.IfExp):
-        count = sum(_used([node.body], value) for value in _absent(node.test))
-        return count + sum(_used([node.orelse], value) for value in _present(node.test))
+        count = sum(_given_back(node.body, value) for value in _absent(node.test))
+        return count + sum(_given_back(node.orelse, value) for value in _present(node.test))
     return 0
+
+
+def _given_back(branch: ast.expr, value: str) -> bool:
+    return ast.unparse(branch) == value or _used([branch], value)
 
 
 def turned_returns(block: list[ast.stmt]) -> int:

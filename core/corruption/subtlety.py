@@ -10,12 +10,12 @@ from gistpoint.core.corruption.evidence import FEW_FAILING, Evidence
 
 WEIGHTS: Mapping[str, float] = {
     "band": 0.2,
-    "assertion": 0.2,
-    "outside": 0.2,
+    "assertion": 0.175,
+    "outside": 0.175,
     "distance": 0.1,
-    "selective": 0.1,
+    "selective": 0.05,
     "unnamed": 0.05,
-    "rank": 0.1,
+    "rank": 0.2,
     "messages": 0.025,
     "small": 0.025,
 }

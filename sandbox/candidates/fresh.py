@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
+from itertools import islice
 
 from gistpoint.core.cancel import CancelToken
 from gistpoint.core.errors import CancelledError
@@ -52,7 +53,14 @@ class FreshRuns:
         if cancel is not None:
             cancel.check()
         status = RunStatus.FINISHED if stop.reached else report.status
-        return ProbeReport(status, _failed(report, tests, lines, whole=not stop.reached), len(report.results))
+        failed = _failed(report, tests, lines, whole=not stop.reached)
+        most = len(failed) if stop_after is None else stop_after  # the run may have gone on for a moment
+        return ProbeReport(
+            status,
+            dict(islice(failed.items(), most)),
+            len(report.results),
+            reason="" if stop.reached else report.reason,
+        )
 
 
 class _Enough(CancelToken):

@@ -72,9 +72,10 @@ class Tally:
         exit_code, during = int(self.end["exit"]), f" during {self.in_flight}" if self.in_flight else ""
         if self.end["late"] or exit_code == -signal.SIGXCPU:
             return RunStatus.TIMED_OUT, f"The tests were stopped at their limit of {bounds.wall:g} s{during}."
-        hungry = any(failure.error_type == "MemoryError" for failure in self.failed.values())
+        hungry = next((id for id, failure in self.failed.items() if failure.error_type == "MemoryError"), "")
         if self.done and exit_code == 0 and not hungry:
             return RunStatus.FINISHED, ""
         if hungry or exit_code == -signal.SIGKILL or self.end["memory"] > _NEAR * bounds.memory:
+            during = f" during {hungry}" if hungry else during
             return RunStatus.OUT_OF_MEMORY, f"The tests wanted more than {bounds.memory >> 20} MiB{during}."
         return RunStatus.CRASHED, f"The process left with status {exit_code}{during}."

@@ -32,7 +32,8 @@ def is_inside(code: CodeType) -> bool:
     known = known_inside.get(id(code))
     if known is None:
         _codes[id(code)] = code
-        known = known_inside[id(code)] = os.path.realpath(code.co_filename).startswith(_ROOT)
+        file = code.co_filename  # what is in brackets is no file, though it may look like one of the current folder
+        known = known_inside[id(code)] = not file.startswith("<") and os.path.realpath(file).startswith(_ROOT)
     return known
 
 

@@ -37,7 +37,7 @@ def _trace(frame: FrameType, _event: str, _argument: object) -> None:
     if id(code) not in _seen:
         _seen[id(code)] = code
         path = os.path.realpath(code.co_filename)
-        if path.startswith(_root):
+        if path.startswith(_root) and not code.co_filename.startswith("<"):
             sys.settrace(None)
             _tell(path[len(_root) :], code.co_firstlineno, getattr(code, "co_qualname", code.co_name))
             sys.settrace(_trace)

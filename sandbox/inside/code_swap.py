@@ -36,7 +36,7 @@ class LiveFunctions:
                 path = files.get(code.co_filename)
                 if path is None:
                     path = files[code.co_filename] = os.path.realpath(code.co_filename)
-                if path.startswith(self.root):
+                if path.startswith(self.root) and not code.co_filename.startswith("<"):
                     self.by_code.setdefault(id(code), []).append(found)
                     self.codes.setdefault(path[len(self.root) :], {})[id(code)] = code
 

@@ -66,6 +66,22 @@ class Warm(Results):
             self.channel.put("items", ids=ids[start : start + _CHUNK])
         self.channel.put("collected", count=len(ids))
 
+    @pytest.hookimpl(wrapper=True, tryfirst=True)
+    def pytest_runtest_makereport(self, item: pytest.Item, call: pytest.CallInfo[None]) -> Generator[None, Any, Any]:
+        held = getattr(item, "_excinfo", None) or ()  # where unittest's cases keep what they raised
+        for raised in (call.excinfo, *held):
+            if raised is not None:
+                self.cut(raised)
+        return (yield from super().pytest_runtest_makereport(item, call))
+
+    def cut(self, raised: pytest.ExceptionInfo[BaseException]) -> None:
+        """Take out of a traceback what lies above the repository: Python's own style shows all there is."""
+        roots = (self.root, self.real_root)
+        for place, entry in enumerate(raised.traceback):
+            if entry._rawentry.tb_frame.f_code.co_filename.startswith(roots):
+                raised.traceback = raised.traceback[place:]
+                return
+
     def pytest_runtest_logfinish(self, nodeid: str) -> None:
         self.not_passed += any(report[0] != "raw" and report[1] != "passed" for report in self.reports)
         super().pytest_runtest_logfinish(nodeid)

@@ -256,6 +256,19 @@ def test_of_a_test_that_needs_another_the_whole_suite_decides(suite: Suite) -> N
     assert needs in wrong.reason
 
 
+def test_a_candidate_leaves_no_trace_for_the_next(suite: Suite) -> None:
+    process = ("tests/test_a.py::test_process", "tests/test_a.py::test_hidden_process")
+    broken = suite.prober.decide((suite.target("in_process", "7", "6"),), process)
+    assert set(broken.failed) == set(process)
+    writes = "import os; [open(os.path.join(p, 'left'), 'w') for p in ('.', '~', os.environ['TMPDIR'])]; return 1"
+    looks = (
+        "import os; return 1 + any(os.path.exists(os.path.join(p, 'left')) for p in ('.', '~', os.environ['TMPDIR']))"
+    )
+    for body in (writes.replace("'~'", "os.environ['HOME']"), looks.replace("'~'", "os.environ['HOME']")):
+        report = suite.prober.decide((suite.target("starts", "return 1", body),))
+        assert (report.how, report.ran, report.failed) == ("warm", 2, {})
+
+
 def test_what_a_failure_tells(suite: Suite) -> None:
     broken = suite.prober.decide((suite.target("plain", "x + 1", "x / 0"),), ("tests/test_a.py::test_plain",))
     wrong = suite.prober.decide((suite.target("plain", "x + 1", "x"),), ("tests/test_a.py::test_plain",))

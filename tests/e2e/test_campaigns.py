@@ -8,7 +8,7 @@ import random
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
@@ -16,7 +16,7 @@ import psutil
 import pytest
 
 CHILD = Path(__file__).parents[1] / "campaign_child.py"
-COUNT = 3
+COUNT, KILLS = 3, 2
 
 
 def start(folder: Path, *options: str) -> subprocess.Popen[str]:
@@ -40,27 +40,31 @@ def test_killed_campaign_goes_on_and_ends_as_one_that_was_not(tmp_path: Path) ->
     """Killed while it learns the library and while it decides; at the end no task is lost and none is there twice."""
     expected = ids_of(start(tmp_path / "whole", "--workers", "2"))
     assert len(expected) == len(set(expected)) == COUNT
-    folder, chance, kills, seen = tmp_path / "killed", random.Random(5), 0, 0
-    while True:
-        child = start(folder, "--workers", "2")
-        deadline = time.monotonic() + chance.uniform(2, 12)
-        while child.poll() is None and time.monotonic() < deadline and _lines(folder) <= seen:
-            time.sleep(0.02)
-        if child.poll() is not None:
-            break
-        workers = psutil.Process(child.pid).children(recursive=True)
-        child.kill()
-        child.communicate()
-        kills += 1
-        _, alive = psutil.wait_procs(workers, timeout=30)
-        assert not alive
-        assert _lines(folder) >= seen
+    folder, chance = tmp_path / "killed", random.Random(5)
+    known = folder / "library" / "intake.json"
+    kill(folder, known.is_file, chance.random())
+    for _ in range(KILLS):
         seen = _lines(folder)
-    assert kills >= 2
-    assert child.communicate()[0].split() == expected
+        kill(folder, lambda seen=seen: _lines(folder) > max(seen, 1), chance.random())
+        assert _lines(folder) > seen
+    last = start(folder, "--workers", "2")
+    assert ids_of(last) == expected
     assert tasks_in(folder) == set(expected) == tasks_in(tmp_path / "whole")
     keys = [json.loads(line).get("key") for line in (folder / "state.jsonl").read_text().splitlines()]
     assert len(keys) == len(set(keys))
+
+
+def kill(folder: Path, when: Callable[[], bool], later: float) -> None:
+    """Start the campaign, kill its first process so many seconds behind a moment, and see that all of it is gone."""
+    child = start(folder, "--workers", "2")
+    while child.poll() is None and not when():
+        time.sleep(0.02)
+    time.sleep(later)
+    others = psutil.Process(child.pid).children(recursive=True) if child.poll() is None else []
+    child.kill()
+    child.communicate()
+    _, alive = psutil.wait_procs(others, timeout=120)
+    assert not alive
 
 
 def _lines(folder: Path) -> int:

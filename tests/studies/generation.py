@@ -73,7 +73,7 @@ def make(library: dict[str, Any], mode: str, options: argparse.Namespace) -> Non
         if not place.is_file():
             place.parent.mkdir(exist_ok=True)
             checked = gistpoint(folder, "task", "check", id, "--json")
-            document = json.loads(checked.stdout) if checked.stdout.strip() else {"findings": []}
+            document = json.loads(checked.stdout) if checked.stdout.strip() else {"checks": []}
             place.write_text(json.dumps({"exit": checked.returncode, **document}), "utf-8")
 
 
@@ -122,7 +122,7 @@ def quality(folder: Path, name: str, mode: str, source: dict[str, Any]) -> str:
         place = folder / "checks" / f"{id}.json"
         if place.is_file():
             found = json.loads(place.read_text("utf-8"))
-            passed = {finding["name"]: finding["passed"] for finding in found["findings"]}
+            passed = {finding["name"]: finding["passed"] for finding in found["checks"]}
             checked += 1
             original += bool(passed.get("original scores 1"))
             corrupted += bool(passed.get("corrupted scores 0"))

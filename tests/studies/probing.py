@@ -25,6 +25,7 @@ from gistpoint.core.code.index import index_source
 from gistpoint.core.errors import UserError
 from gistpoint.core.generation.intake import Intake, Repository, take_in
 from gistpoint.core.generation.proof import corrupted_tree
+from gistpoint.core.generation.testmap import TestMap
 from gistpoint.core.outcomes import RunStatus
 from gistpoint.core.ports import ProbeReport, RunRequest
 from gistpoint.core.tasks.model import Target
@@ -122,8 +123,8 @@ def told(target: Target, report: ProbeReport, status: RunStatus, broken: frozens
     print(f"    only by probing: {sorted(found - broken)[:3]}; only by the suite: {sorted(broken - found)[:3]}")
 
 
-def study(library: str, count: int, seed: int, backend: Backend, store: EnvironmentStore, place: Path) -> bool:
-    """Try `count` functions of one library; print what came out, and return whether all verdicts agree."""
+def taken_in(library: str, backend: Backend, store: EnvironmentStore, place: Path) -> Intake:
+    """Fetch a library, pin what it needs, and run its suite."""
     source, arguments, extras = library.split("|")
     fetched, folder = Fetcher().fetch(source, place / "source")
     pins = UvResolver(store).resolve(
@@ -134,19 +135,19 @@ def study(library: str, count: int, seed: int, backend: Backend, store: Environm
     )
     write_tree(folder, place / "tree.tar")
     repository = Repository(fetched, SourceTree.open(place / "tree.tar"), pins)
-    runner = SuiteRunner(backend, store)
-    intake = take_in(repository, runner, runs=2)
-    test_map, calls = SuiteTestMapper(backend, store).record(repository.tree, pins, intake.collected)
+    return take_in(repository, SuiteRunner(backend, store), runs=2)
+
+
+def compare(
+    intake: Intake, test_map: TestMap, count: int, seed: int, backend: Backend, store: EnvironmentStore
+) -> bool:
+    """Try `count` functions both ways; print what comes out, and return whether all verdicts agree."""
+    repository, tried = intake.repository, Tried()
     names = sorted(test_map.entered.keys() | test_map.at_import)
     random.Random(seed).shuffle(names)
-    tried = Tried()
-    prober = SuiteProber(backend, store, repository.tree, pins, test_map, intake.passed, seconds=intake.seconds)
-    size = len(json.dumps(test_map.to_json()))
-    print(
-        f"{source}: {len(intake.passed)} tests, suite {intake.seconds:.1f} s, recorded in {test_map.seconds:.1f} s: "
-        f"{len(test_map.entered)} functions, {len(test_map.at_import)} at import, {len(test_map.opaque)} opaque tests, "
-        f"{len(calls)} calls, {size >> 10} KiB",
-        flush=True,
+    runner = SuiteRunner(backend, store)
+    prober = SuiteProber(
+        backend, store, repository.tree, repository.environment, test_map, intake.passed, seconds=intake.seconds
     )
     for target in targets(repository.tree, names[: 2 * count])[:count]:
         report = prober.decide((target,))
@@ -155,6 +156,11 @@ def study(library: str, count: int, seed: int, backend: Backend, store: Environm
         tried.suites.append(seconds)
         tried.how[report.how] += 1
         tried.statuses[str(status)] += 1
+        print(
+            f"    {report.how} {report.seconds * 1000:.0f} ms, suite {seconds:.1f} s: "
+            f"{len(broken)} broken, {status}: {target.name}",
+            flush=True,
+        )
         if verdict(report.status, frozenset(report.failed)) == verdict(status, broken):
             tried.agree += 1
         else:
@@ -168,6 +174,21 @@ def study(library: str, count: int, seed: int, backend: Backend, store: Environm
         flush=True,
     )
     return tried.agree == len(tried.seconds)
+
+
+def study(library: str, count: int, seed: int, backend: Backend, store: EnvironmentStore, place: Path) -> bool:
+    """Record a library and try `count` of its functions; return whether all verdicts agree."""
+    intake = taken_in(library, backend, store, place)
+    repository = intake.repository
+    mapper = SuiteTestMapper(backend, store)
+    test_map, calls = mapper.record(repository.tree, repository.environment, intake.collected)
+    print(
+        f"{library}: {len(intake.passed)} tests, suite {intake.seconds:.1f} s, recorded in {test_map.seconds:.1f} s: "
+        f"{len(test_map.entered)} functions, {len(test_map.at_import)} at import, {len(test_map.opaque)} opaque tests, "
+        f"{len(calls)} calls, {len(json.dumps(test_map.to_json())) >> 10} KiB",
+        flush=True,
+    )
+    return compare(intake, test_map, count, seed, backend, store)
 
 
 def main() -> int:

@@ -40,8 +40,19 @@ def lost_guard(subject: Subject) -> Iterator[Edits]:
         inner = subject.lines(choice.body[0])
         if inner is None or isinstance(choice.body[0], _LEAVING):
             continue
-        start = subject.span(choice)[0]
-        yield (Edit(start, subject.span(choice.body[0])[0], ""),)
+        if not _replaces(choice):
+            yield (Edit(subject.span(choice)[0], subject.span(choice.body[0])[0], ""),)
+
+
+def _replaces(choice: ast.If) -> bool:
+    """Whether what is done assigns to what the condition looks at: without the condition its value would be lost."""
+    tested = {ast.unparse(item) for item in ast.walk(choice.test) if isinstance(item, ast.Name | ast.Attribute)}
+    done = choice.body[0]
+    return isinstance(done, ast.Assign) and any(
+        ast.unparse(item) in tested
+        for target in done.targets
+        for item in (target.elts if isinstance(target, ast.Tuple) else [target])
+    )
 
 
 def separate_if(subject: Subject) -> Iterator[Edits]:
@@ -144,9 +155,9 @@ def blocks_of_function(subject: Subject) -> Iterator[Block]:
 
 
 OPERATORS = (
-    Operator("lost case", 0.22, lost_case),
-    Operator("lost guard", 0.2, lost_guard),
-    Operator("separate if", 0.25, separate_if),
-    Operator("break for continue", 0.2, break_continue),
-    Operator("wrong block", 0.3, wrong_block),
+    Operator("lost case", 0.2, lost_case),
+    Operator("lost guard", 0.15, lost_guard),
+    Operator("separate if", 0.22, separate_if),
+    Operator("break for continue", 0.3, break_continue),
+    Operator("wrong block", 0.07, wrong_block),
 )

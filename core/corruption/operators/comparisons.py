@@ -85,8 +85,8 @@ def _tested(subject: Subject) -> Iterator[ast.expr]:
 
 
 OPERATORS = (
-    Operator("boundary", 0.27, boundary),
-    Operator("flipped comparison", 0.36, flipped),
-    Operator("negated comparison", 0.25, negated),
-    Operator("sentinel", 0.09, sentinel),
+    Operator("boundary", 0.26, boundary),
+    Operator("flipped comparison", 0.37, flipped),
+    Operator("negated comparison", 0.19, negated),
+    Operator("sentinel", 0.05, sentinel),
 )

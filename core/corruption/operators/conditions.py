@@ -14,11 +14,26 @@ def part_dropped(subject: Subject) -> Iterator[Edits]:
     """One part of `a and b` or `a or b` left out."""
     for node in subject.of(ast.BoolOp):
         spans = [subject.operand(value) for value in node.values]
-        if len(spans) == 2 and isinstance(node.values[1], ast.Constant):
+        if len(spans) == 2:
+            if not isinstance(node.values[1], ast.Constant):
+                yield from bare(subject, node, node.values[0])
+                yield from bare(subject, node, node.values[1])
             continue
         for place, (start, end) in enumerate(spans):
             edit = Edit(start, spans[1][0], "") if place == 0 else Edit(spans[place - 1][1], end, "")
             yield (edit,)
+
+
+def bare(subject: Subject, node: ast.expr, part: ast.expr) -> Iterator[Edits]:
+    """Yield the edit that leaves of an expression one part, without parentheses that it needs no longer."""
+    (start, end), (low, high), whole = subject.span(part), subject.operand(part), subject.operand(node)
+    if (low, high) != (start, end) and ("\n" in subject.text[low:high] or isinstance(subject.parent(node), ast.expr)):
+        return
+    if whole != subject.span(node) and not isinstance(part, ast.Name | ast.Attribute | ast.Call | ast.Subscript):
+        whole = subject.span(node)
+    if "\n" in subject.text[whole[0] : whole[1]] and whole != subject.span(node):
+        whole = subject.span(node)
+    yield tuple(edit for edit in (Edit(whole[0], start, ""), Edit(end, whole[1], "")) if edit.start < edit.end)
 
 
 def and_or(subject: Subject) -> Iterator[Edits]:
@@ -37,8 +52,7 @@ def inverted(subject: Subject) -> Iterator[Edits]:
             continue
         for test in node.ifs if isinstance(node, ast.comprehension) else [node.test]:
             if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
-                start, end = subject.operand(test.operand)
-                yield (Edit(subject.span(test)[0], start, ""), Edit(end, end, "")) if start < end else ()
+                yield from bare(subject, test, test.operand)
             elif isinstance(test, ast.Name | ast.Attribute | ast.Call | ast.Subscript):
                 start = subject.span(test)[0]
                 yield (Edit(start, start, "not "),)
@@ -70,8 +84,8 @@ def _exchanged(subject: Subject, first: tuple[int, int], second: tuple[int, int]
 
 OPERATORS = (
     Operator("weakened condition", 0.14, part_dropped),
-    Operator("weakened condition", 0.15, filter_dropped),
-    Operator("and for or", 0.17, and_or),
-    Operator("inverted condition", 0.25, inverted),
-    Operator("exchanged branches", 0.25, branches_exchanged),
+    Operator("weakened condition", 0.14, filter_dropped),
+    Operator("and for or", 0.25, and_or),
+    Operator("inverted condition", 0.33, inverted),
+    Operator("exchanged branches", 0.28, branches_exchanged),
 )

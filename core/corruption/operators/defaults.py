@@ -66,8 +66,8 @@ def skipped_normalisation(subject: Subject) -> Iterator[Edits]:
 
 
 OPERATORS = (
-    Operator("wrong default", 0.15, wrong_default),
-    Operator("turned flag", 0.2, turned_flag),
-    Operator("dropped option", 0.14, option_dropped),
-    Operator("skipped normalisation", 0.2, skipped_normalisation),
+    Operator("wrong default", 0.09, wrong_default),
+    Operator("turned flag", 0.25, turned_flag),
+    Operator("dropped option", 0.18, option_dropped),
+    Operator("skipped normalisation", 0.09, skipped_normalisation),
 )

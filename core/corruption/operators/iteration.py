@@ -65,7 +65,7 @@ def _called(node: ast.Call) -> str:
 
 
 OPERATORS = (
-    Operator("keys for values", 0.1, keys_values),
-    Operator("sort key", 0.25, sort_key),
+    Operator("keys for values", 0.17, keys_values),
+    Operator("sort key", 0.13, sort_key),
     Operator("other order", 0.2, other_order),
 )

@@ -6,6 +6,7 @@ import ast
 from collections.abc import Iterator, Mapping
 
 from gistpoint.core.corruption.edits import Edit
+from gistpoint.core.corruption.operators.conditions import bare
 from gistpoint.core.corruption.operators.operator import Edits, Operator
 from gistpoint.core.corruption.subject import Subject
 
@@ -23,7 +24,7 @@ def dropped_one(subject: Subject) -> Iterator[Edits]:
     """`n` for `n + 1` or `n - 1`."""
     for node in subject.of(ast.BinOp):
         if isinstance(node.op, ast.Add | ast.Sub) and _is_whole(node.right, 1):
-            yield (Edit(subject.operand(node.left)[1], subject.operand(node.right)[1], ""),)
+            yield from bare(subject, node, node.left)
 
 
 def range_end(subject: Subject) -> Iterator[Edits]:
@@ -117,12 +118,12 @@ def _is_text(node: ast.BinOp) -> bool:
 
 
 OPERATORS = (
-    Operator("off by one", 0.2, dropped_one),
-    Operator("off by one", 0.2, range_end),
-    Operator("slice bound", 0.1, slice_bound),
-    Operator("end index", 0.15, end_index),
-    Operator("counting start", 0.2, counting_start),
-    Operator("constant", 0.17, constant),
-    Operator("arithmetic", 0.19, arithmetic),
-    Operator("swapped operands", 0.15, swapped_operands),
+    Operator("off by one", 0.23, dropped_one),
+    Operator("off by one", 0.23, range_end),
+    Operator("slice bound", 0.11, slice_bound),
+    Operator("end index", 0.42, end_index),
+    Operator("counting start", 0.19, counting_start),
+    Operator("constant", 0.29, constant),
+    Operator("arithmetic", 0.25, arithmetic),
+    Operator("swapped operands", 0.46, swapped_operands),
 )

@@ -109,6 +109,9 @@ def sibling_name(subject: Subject) -> Iterator[Edits]:
     for node in subject.of(ast.Name):
         if not isinstance(node.ctx, ast.Load) or node.id not in shapes or node.id in ("self", "cls"):
             continue
+        parent = subject.parent(node)
+        if isinstance(parent, ast.Starred) or (isinstance(parent, ast.keyword) and parent.arg is None):
+            continue
         scores = {
             other: alike(node.id, other) + 2 * len(shapes[node.id] & shapes[other])
             for other in sorted(shapes)
@@ -138,9 +141,9 @@ def _is_self(subject: Subject, node: ast.expr) -> bool:
 
 
 OPERATORS = (
-    Operator("sibling method", 0.25, sibling_method),
-    Operator("sibling function", 0.2, sibling_function),
-    Operator("sibling attribute", 0.2, sibling_attribute),
-    Operator("sibling name", 0.15, sibling_name),
-    Operator("swapped arguments", 0.05, swapped_arguments),
+    Operator("sibling method", 0.14, sibling_method),
+    Operator("sibling function", 0.14, sibling_function),
+    Operator("sibling attribute", 0.29, sibling_attribute),
+    Operator("sibling name", 0.17, sibling_name),
+    Operator("swapped arguments", 0.15, swapped_arguments),
 )

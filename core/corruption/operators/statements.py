@@ -108,10 +108,10 @@ def _acts(node: ast.stmt) -> bool:
 
 
 OPERATORS = (
-    Operator("skipped call", 0.41, skipped_call),
-    Operator("skipped update", 0.3, skipped_update),
-    Operator("unrestored state", 0.35, unrestored_state),
+    Operator("skipped call", 0.28, skipped_call),
+    Operator("skipped update", 0.13, skipped_update),
+    Operator("unrestored state", 0.2, unrestored_state),
     Operator("plain assignment", 0.41, plain_assignment),
-    Operator("opposite update", 0.2, opposite_update),
-    Operator("wrong order", 0.2, wrong_order),
+    Operator("opposite update", 0.22, opposite_update),
+    Operator("wrong order", 0.07, wrong_order),
 )

@@ -16,14 +16,13 @@ from gistpoint.core.generation.campaign.controls import sample
 from gistpoint.core.generation.campaign.counts import Counts
 from gistpoint.core.generation.campaign.desks import Place
 from gistpoint.core.generation.campaign.jobs import control, decide
+from gistpoint.core.generation.campaign.selection import Selection
 from gistpoint.core.generation.campaign.statefile import StateFile
-from gistpoint.core.generation.campaign.verdicts import Reason, Verdict
+from gistpoint.core.generation.campaign.verdicts import Verdict
 
 _AHEAD = 2
 """Candidates given out per worker before the first is decided."""
 _POLL_S = 0.2
-MOST_SHARED = 1
-"""Functions that two groups may have in common."""
 
 
 class Executor(Protocol):
@@ -58,19 +57,17 @@ def run_campaign(
     `accept` is called for all that are kept, those of an earlier run too: it must not mind. Raises `CancelledError`,
     and whatever a worker raises; verdicts that came in before are kept.
     """
-    counts = Counts()
-    groups: list[frozenset[str]] = []
+    selection = Selection(count)
     for verdict in _in_order(place, candidates, crew, state, cancel):
-        accepted = _unless_overlapping(verdict, groups)
-        if accepted.kept is not None:
+        for accepted in selection.take(verdict):
             accept(accepted)
-            groups.append(frozenset(accepted.names))
-        counts.add(accepted)
         if on_verdict is not None:
-            on_verdict(counts)
-        if counts.kept == count:
+            on_verdict(Counts(selection.verdicts))
+        if selection.full:
             break
-    return counts
+    for accepted in selection.fill():
+        accept(accepted)
+    return Counts(selection.verdicts)
 
 
 def _in_order(
@@ -105,14 +102,6 @@ def _give_out(place: Place, undecided: Iterator[Candidate], waiting: dict[Future
         if candidate is None:
             return
         waiting[crew.executor.submit(decide, place, candidate)] = candidate.key
-
-
-def _unless_overlapping(verdict: Verdict, groups: list[frozenset[str]]) -> Verdict:
-    """Return the verdict, or that it is dropped because it shares too many functions with a group accepted before."""
-    names = frozenset(verdict.names)
-    if verdict.kept is None or not any(len(names & group) > MOST_SHARED for group in groups):
-        return verdict
-    return Verdict(verdict.key, verdict.names, Reason.OVERLAPS, "", verdict.fates, verdict.cost)
 
 
 def run_controls(

@@ -25,9 +25,13 @@ from gistpoint.core.tasks.model import Target
 MOST_SINGLES = 16
 MOST_PAIRS = 6
 ENOUGH = 4
-"""Good ones to choose from; no more are looked for."""
+"""Good ones to choose from; no more are looked for where one of them is hard to locate."""
+PLENTY = 8
+"""Good ones behind which no more are looked for, though the spectrum of the failing tests gives each away."""
 GIVE_UP = 9
 """Tries without a good one, behind which no more single ones are tried: the function is no good place to hide in."""
+LOCATED = 5
+"""Places in a spectrum-based localisation that are looked at first."""
 _CONFIRMED = 3
 """Of the good ones, the most that are tried on the whole suite."""
 _MORE_TESTS = 1
@@ -86,7 +90,7 @@ def good_corruptions(trial: Trial, name: str, band: tuple[int, int]) -> list[Rat
     good: list[Rated] = []
     quiet: list[Corruption] = []
     for tried, corruption in enumerate(_picked(singles, MOST_SINGLES, f"{trial.settings.seed} {name}")):
-        if len(good) == ENOUGH or (tried == GIVE_UP and not good):
+        if _suffice(good) or (tried == GIVE_UP and not good):
             break
         rated = _rate(trial, corruption, band)
         if rated is not None and rated.good:
@@ -96,7 +100,16 @@ def good_corruptions(trial: Trial, name: str, band: tuple[int, int]) -> list[Rat
     if not good:
         pairs = (_rate(trial, pair, band) for pair in pairs_of(quiet, scope, most=MOST_PAIRS))
         good += [rated for rated in pairs if rated is not None and rated.good]
-    return sorted(good, key=lambda item: (-item.subtlety.value, item.target.corrupted))
+    return sorted(good, key=lambda item: (not hard_to_locate(item), -item.subtlety.value, item.target.corrupted))
+
+
+def hard_to_locate(item: Rated) -> bool:
+    """Whether a localisation by the spectrum of the failing tests puts other functions first."""
+    return item.evidence.rank is not None and item.evidence.rank > LOCATED
+
+
+def _suffice(good: Sequence[Rated]) -> bool:
+    return len(good) >= PLENTY or (len(good) >= ENOUGH and any(hard_to_locate(item) for item in good))
 
 
 def _singles(trial: Trial, name: str) -> tuple[tuple[Corruption, ...], Scope]:

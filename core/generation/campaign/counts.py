@@ -21,10 +21,6 @@ class Counts:
 
     verdicts: list[Verdict] = field(default_factory=list)
 
-    def add(self, verdict: Verdict) -> None:
-        """Count one more."""
-        self.verdicts.append(verdict)
-
     @property
     def tried(self) -> int:
         """How many candidates have a verdict."""

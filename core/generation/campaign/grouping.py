@@ -48,6 +48,8 @@ def _parts(trial: Trial) -> list[Rated]:
         try:
             found = good_corruptions(trial, name, trial.settings.part_band)
         except Dropped:
+            if not parts:
+                raise
             found = []
         fitting = next((item for item in found if _adds(item, parts)), None)
         if fitting is not None:

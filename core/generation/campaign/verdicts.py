@@ -28,6 +28,7 @@ class Reason(StrEnum):
     MASKED = "repairing_one_mends_all"
     UNION_NOT_LARGER = "union_not_larger_than_each_part"
     OVERLAPS = "shares_functions_with_a_kept_one"
+    LOCATED = "located_by_its_spectrum"
 
 
 @dataclass(frozen=True, slots=True)
