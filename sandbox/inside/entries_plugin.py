@@ -25,7 +25,7 @@ import pytest
 
 _run = os.environ.pop("GISTPOINT_RUN", "")  # before the plugin of ordinary runs, imported below, can see it
 
-if TYPE_CHECKING:
+if TYPE_CHECKING or "." in __name__:
     from gistpoint.sandbox.inside import calltrace, child_entries
     from gistpoint.sandbox.inside.results_plugin import Channel
 else:
@@ -244,7 +244,7 @@ def _is_ours(found: object) -> bool:
 
 def _starts_python(event: str, arguments: tuple[Any, ...]) -> bool:
     """Whether a program that is started may be an interpreter: by its name, its first line, or as a shell may hide."""
-    words = arguments[1] if len(arguments) > 1 else arguments[0]
+    words: Any = [*arguments[:2]][-1]
     first = words if isinstance(words, str | bytes | os.PathLike) else next(iter(words), "")
     name = os.fsdecode(os.fspath(first))
     if event == "os.system" or "python" in name or name == sys.executable or os.path.basename(name) in ("sh", "bash"):
