@@ -34,7 +34,7 @@ class TestMap:
     at_import: frozenset[str] = frozenset()
     """Functions entered while the suite is collected or while a module is imported: what they did then stays done."""
     seconds: float = 0.0
-    """How long the recorded run took; recording makes a suite slower, by a factor of up to ten."""
+    """How long the recorded run took; recording makes a suite four to fifteen times slower."""
     tests: Mapping[str, float] = field(default_factory=dict)
     """Every test that ran, in the order of the suite, and its seconds in the recorded run."""
     collecting: Mapping[str, frozenset[str]] = field(default_factory=dict)

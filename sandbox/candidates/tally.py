@@ -21,7 +21,7 @@ _NEAR = 0.8
 class Tally:
     """The tests of one probe as they end; `unfit` says why the probe shows nothing."""
 
-    ids: Sequence[str]
+    ids: list[str]
     lines: Sequence[Lines] = ()
     failed: dict[str, ProbeFailure] = field(default_factory=dict)
     passed: set[str] = field(default_factory=set)

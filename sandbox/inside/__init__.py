@@ -1,1 +1,1 @@
-"""Files that run where the tested code runs: each stands alone and imports nothing of gistpoint."""
+"""Files that run where the tested code runs: there they import nothing of gistpoint but what lies beside them."""

@@ -22,7 +22,7 @@ _OUT = os.environ.get("GISTPOINT_CALLS_OUT", "")
 _PROCESS = os.getpid()
 
 # By the ids of code objects: their own hash is computed from all that they hold, each time it is asked for.
-_counts: dict[tuple[int, int], int] = {}
+counts: dict[tuple[int, int], int] = {}  # caller and callee
 known_inside: dict[int, bool] = {}
 _codes: dict[int, CodeType] = {}
 
@@ -38,18 +38,15 @@ def is_inside(code: CodeType) -> bool:
 
 
 def note(frame: FrameType) -> None:
-    """Record the call that made `frame`, whose code comes from below the root."""
+    """Record the call that made `frame`, whose code comes from below the root; going on with a generator is none."""
     code, back = frame.f_code, frame.f_back
+    if code.co_flags & _GENERATOR and frame.f_lasti > (starts.get(id(code)) or _first_instruction(code)):
+        return
     while back is not None and back.f_code.co_filename == "<string>":  # such as a data class's `__init__`
         back = back.f_back
-    if back is None:
-        return
-    caller = back.f_code
-    if known_inside.get(id(caller)) or is_inside(caller):
-        if code.co_flags & _GENERATOR and frame.f_lasti > _first_instruction(code):
-            return
-        key = (id(caller), id(code))
-        _counts[key] = _counts.get(key, 0) + 1
+    if back is not None and is_inside(back.f_code):
+        key = (id(back.f_code), id(code))
+        counts[key] = counts.get(key, 0) + 1
 
 
 def _profile(frame: FrameType, event: str, _argument: object) -> None:
@@ -59,18 +56,16 @@ def _profile(frame: FrameType, event: str, _argument: object) -> None:
 
 
 _GENERATOR = 0x20 | 0x80 | 0x200
-_starts: dict[int, int] = {}
+starts: dict[int, int] = {}
 
 
 def _first_instruction(code: CodeType) -> int:
     """Offset of the last instruction that may run before a call of the generator `code` counts as begun."""
-    known = _starts.get(id(code))
-    if known is None:
-        import dis
+    import dis
 
-        known = next((item.offset for item in dis.get_instructions(code) if item.opname == "RESUME"), 0)
-        _starts[id(code)] = known
-    return known
+    found = next((item.offset for item in dis.get_instructions(code) if item.opname == "RESUME"), 0)
+    starts[id(code)] = found
+    return found
 
 
 def _start_monitoring() -> None:
@@ -100,7 +95,7 @@ def start() -> None:
 
 def rows() -> list[list[str | int]]:
     """Return what was recorded, in a stable order."""
-    return sorted([*place_of(caller), *place_of(callee), count] for (caller, callee), count in list(_counts.items()))
+    return sorted([*place_of(caller), *place_of(callee), count] for (caller, callee), count in list(counts.items()))
 
 
 def write() -> None:

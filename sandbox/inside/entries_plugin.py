@@ -25,7 +25,7 @@ import pytest
 
 _run = os.environ.pop("GISTPOINT_RUN", "")  # before the plugin of ordinary runs, imported below, can see it
 
-if TYPE_CHECKING:
+if TYPE_CHECKING or "." in __name__:
     from gistpoint.sandbox.inside import calltrace, child_entries
     from gistpoint.sandbox.inside.results_plugin import Channel
 else:
@@ -36,6 +36,7 @@ else:
 
     del os.environ["GISTPOINT_CALLS_ROOT"]
 
+_inside, _starts, _counts = calltrace.known_inside, calltrace.starts, calltrace.counts
 _CHUNK = 200
 _SPAWNS = {"subprocess.Popen", "os.posix_spawn", "os.exec", "os.spawn", "os.system"}
 
@@ -86,8 +87,22 @@ class Watch:
     def trace(self, frame: FrameType, _event: str, _argument: object) -> Any:
         """Trace function for interpreters before 3.12; asks for the end of modules and for nothing else."""
         code = frame.f_code
-        known = calltrace.known_inside.get(id(code))
-        if (calltrace.is_inside(code) if known is None else known) and self.entered(frame, code):
+        key = id(code)
+        known = _inside.get(key)
+        if known is None:
+            known = calltrace.is_inside(code)
+        if not known:
+            return None
+        if key in self.current and not (self.collecting or self.modules):  # nearly always: no call of ours to spare
+            if key in _starts:
+                if frame.f_lasti > _starts[key]:
+                    return None
+            elif frame.f_back is not None:
+                pair = (id(frame.f_back.f_code), key)
+                if pair in _counts:
+                    _counts[pair] += 1
+                    return None
+        if self.entered(frame, code):
             frame.f_trace_lines = False
             return self._until_left
         return None
@@ -244,7 +259,7 @@ def _is_ours(found: object) -> bool:
 
 def _starts_python(event: str, arguments: tuple[Any, ...]) -> bool:
     """Whether a program that is started may be an interpreter: by its name, its first line, or as a shell may hide."""
-    words = arguments[1] if len(arguments) > 1 else arguments[0]
+    words: Any = [*arguments[:2]][-1]
     first = words if isinstance(words, str | bytes | os.PathLike) else next(iter(words), "")
     name = os.fsdecode(os.fspath(first))
     if event == "os.system" or "python" in name or name == sys.executable or os.path.basename(name) in ("sh", "bash"):

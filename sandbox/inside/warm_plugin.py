@@ -27,7 +27,7 @@ import pytest
 
 _run = os.environ.pop("GISTPOINT_RUN", "")  # before the plugin of ordinary runs, imported below, can see it
 
-if TYPE_CHECKING:
+if TYPE_CHECKING or "." in __name__:
     from gistpoint.sandbox.inside.code_swap import LiveFunctions, UnfitError
     from gistpoint.sandbox.inside.pristine import Pristine, TooLargeError
     from gistpoint.sandbox.inside.results_plugin import Results
