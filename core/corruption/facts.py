@@ -47,8 +47,14 @@ class Facts:
 
     @cached_property
     def told(self) -> Counter[str]:
-        """The conditions behind which an error with a message is raised: the message says what they should be."""
-        return Counter(ast.unparse(item.test) for item in self.nodes if isinstance(item, ast.If) and _explains(item))
+        """The conditions and handlers behind which an error with a message is raised: it says what they should be."""
+        found: Counter[str] = Counter()
+        for item in self.nodes:
+            if isinstance(item, ast.If) and _explains(item):
+                found[ast.unparse(item.test)] += 1
+            elif isinstance(item, ast.ExceptHandler) and item.type and _explains(item):
+                found[ast.unparse(item.type)] += 1
+        return found
 
     @cached_property
     def named(self) -> frozenset[str]:
@@ -117,7 +123,7 @@ def facts_of(text: str) -> Facts:
     return Facts(given.document.text, snippet.node, (given.decorators, given.signature), given.docstring_text)
 
 
-def _explains(node: ast.If) -> bool:
+def _explains(node: ast.If | ast.ExceptHandler) -> bool:
     last = node.body[-1]
     return isinstance(last, ast.Raise) and any(
         isinstance(item, ast.Constant) and isinstance(item.value, str) for item in ast.walk(last)

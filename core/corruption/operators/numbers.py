@@ -84,7 +84,8 @@ def constant(subject: Subject) -> Iterator[Edits]:
         if type(node.value) is not int or isinstance(node.value, bool):
             continue
         small = subject.source(node) == str(node.value) and node.value < 100
-        if small and isinstance(parent, ast.Compare | ast.BinOp | ast.AugAssign):
+        text = isinstance(parent, ast.BinOp) and _is_text(parent)
+        if small and not text and isinstance(parent, ast.Compare | ast.BinOp | ast.AugAssign):
             yield subject.replaced(node, str(node.value + 1))
             if node.value > 1:
                 yield subject.replaced(node, str(node.value - 1))

@@ -57,16 +57,24 @@ def _stores(node: ast.stmt) -> bool:
 
 
 def plain_assignment(subject: Subject) -> Iterator[Edits]:
-    """`=` for `+=`: only the last value stays."""
-    for node in subject.of(ast.AugAssign):
-        span = subject.between(node.target, node.value)
-        if span:
-            yield (Edit(*span, "="),)
+    """`=` for `+=`: only the last value stays. Not so where the line before it in the block would be for nothing."""
+    for block in subject.blocks:
+        stored: set[str] = set()
+        for node in block.statements:
+            targets = node.targets if isinstance(node, ast.Assign) else []
+            if isinstance(node, ast.AugAssign):
+                targets = [node.target]
+                span = subject.between(node.target, node.value)
+                if span and ast.unparse(node.target) not in stored:
+                    yield (Edit(*span, "="),)
+            stored |= {ast.unparse(target) for target in targets}
 
 
 def opposite_update(subject: Subject) -> Iterator[Edits]:
     """`-=` for `+=`, and back."""
     for node in subject.of(ast.AugAssign):
+        if node in subject.node.body and len(subject.blocks[0].statements) == 1:
+            continue
         text = {ast.Add: "-=", ast.Sub: "+="}.get(type(node.op))
         span = subject.between(node.target, node.value)
         if span and text and not isinstance(node.value, ast.List | ast.JoinedStr):

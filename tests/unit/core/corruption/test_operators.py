@@ -121,3 +121,20 @@ def test_formatted_strings_and_nested_functions_are_left_alone() -> None:
     source = 'def f(a):\n    def g(b):\n        return b < a\n    return f"{a < 1} {g}"\n'
     assert "boundary" not in results(source)
     assert changed(source, "boundary", "f.<locals>.g") == {"return b <= a"}
+
+
+def test_what_would_stand_out_is_not_tried() -> None:
+    dead = "def f(a, b):\n    c = a\n    c += b\n    return c\n"
+    assert "plain assignment" not in results(dead)
+    assert "opposite update" not in results("def f(a):\n    a.n -= 1\n")
+    assert "constant" not in results("def f(a):\n    return a + ' ' * 4\n")
+    assert "lost guard" not in results("def f(a):\n    if a is None:\n        a = 1\n    return a\n")
+    assert "skipped update" not in results(
+        "class C:\n    def __init__(self):\n        self.a = 1\n        self.b = 2\n", "C.__init__"
+    )
+
+
+def test_a_handler_that_says_what_went_wrong_is_left_alone() -> None:
+    source = "def f(a):\n    try:\n        return a.b()\n    except KeyError:\n        {}\n"
+    assert "widened exception" in results(source.format("return 1"))
+    assert "widened exception" not in results(source.format("raise ValueError('no such key')"))
