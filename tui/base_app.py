@@ -34,8 +34,8 @@ BREAKPOINTS: list[tuple[int, str]] | None = [_NARROW, _WIDE]
 
 def fit_width(screen: Screen[Any], width: int) -> None:
     """Give a screen that is not up yet the class of its width, which else restyles all of it when it is."""
-    screen.set_class(width >= _WIDE[0], _WIDE[1])
-    screen.set_class(width < _WIDE[0], _NARROW[1])
+    screen.set_class(width >= _WIDE[0], _WIDE[1], update=False)
+    screen.set_class(width < _WIDE[0], _NARROW[1], update=False)
 
 
 class BaseApp(App[object]):
@@ -81,6 +81,8 @@ class BaseApp(App[object]):
     def _lay_ground(self) -> Screen[Any]:
         self._ground = self.first_screen()
         fit_width(self._ground, self.size.width)
+        # Its style sheet was read with the app's; Textual, which can't know, would parse and apply all of them again.
+        self._ground._css_update_count = self._css_update_count
         return self._ground
 
     def pop_screen(self) -> AwaitComplete:
