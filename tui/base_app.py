@@ -81,8 +81,6 @@ class BaseApp(App[object]):
     def _lay_ground(self) -> Screen[Any]:
         self._ground = self.first_screen()
         fit_width(self._ground, self.size.width)
-        # Its style sheet was read with the app's; Textual, which can't know, would parse and apply all of them again.
-        self._ground._css_update_count = self._css_update_count
         return self._ground
 
     def pop_screen(self) -> AwaitComplete:
