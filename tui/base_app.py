@@ -34,8 +34,8 @@ BREAKPOINTS: list[tuple[int, str]] | None = [_NARROW, _WIDE]
 
 def fit_width(screen: Screen[Any], width: int) -> None:
     """Give a screen that is not up yet the class of its width, which else restyles all of it when it is."""
-    screen.set_class(width >= _WIDE[0], _WIDE[1])
-    screen.set_class(width < _WIDE[0], _NARROW[1])
+    screen.set_class(width >= _WIDE[0], _WIDE[1], update=False)
+    screen.set_class(width < _WIDE[0], _NARROW[1], update=False)
 
 
 class BaseApp(App[object]):

@@ -6,12 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
-from gistpoint.core.attempts.suspicion import suspicious_names
 from gistpoint.core.cancel import CancelToken
-from gistpoint.core.code.compare import same_behaviour_tree
-from gistpoint.core.code.errors import CodeError
-from gistpoint.core.code.index import index_source
-from gistpoint.core.generation.proof import repaired_tree
 from gistpoint.core.outcomes import RunStatus, SuiteReport
 from gistpoint.core.ports import Runner, RunProgress, RunRequest
 from gistpoint.core.scoring import Score, score, solved
@@ -81,6 +76,8 @@ class Judge:
         report = self.runner.run(request, on_progress=on_progress, cancel=cancel)
         if request.first and score(self.baseline, report).failing - self.baseline.failing:
             report = self._in_own_order(request, report, on_progress, cancel)
+        from gistpoint.core.attempts.suspicion import suspicious_names
+
         suspicious = suspicious_names(self._untouched(tree), tree)
         if suspicious and score(self.baseline, report).all_pass:
             report = self._confirmed(request, report, suspicious, cancel)
@@ -122,7 +119,10 @@ class Judge:
         if second.status is not RunStatus.FINISHED:
             return second
         lost = self.baseline.passed - second.passed
-        if lost:  # tests may depend on their order: only what the original passes backwards counts
+        if lost:
+            from gistpoint.core.generation.proof import repaired_tree
+
+            # Tests may depend on their order: only what the original passes backwards counts.
             original = repaired_tree(self._untouched(request.tree), self.answer.targets)
             lost &= self.runner.run(replace(again, tree=original), cancel=cancel).passed
         if not lost:
@@ -134,6 +134,10 @@ class Judge:
 
 def changed_targets(tree: SourceTree, targets: tuple[Target, ...]) -> tuple[str, ...]:
     """Return the targets whose syntax tree, docstrings aside, is no longer the corrupted one."""
+    from gistpoint.core.code.compare import same_behaviour_tree
+    from gistpoint.core.code.errors import CodeError
+    from gistpoint.core.code.index import index_source
+
     changed = []
     for target in targets:
         try:

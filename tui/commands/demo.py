@@ -6,16 +6,17 @@ import argparse
 import textwrap
 import time
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from gistpoint.core.attempts.engine import ToolResult
 from gistpoint.core.attempts.identity import Role
-from gistpoint.core.demo.play import play
 from gistpoint.core.demo.tasks import demo_task, playthrough, unpack_demo
 from gistpoint.core.tools.commandline import spelled
 from gistpoint.tui.cli import DONE, NEGATIVE, build_services
 from gistpoint.tui.commands.output import duration, interactive, print_table, print_text
 from gistpoint.tui.services import Services
+
+if TYPE_CHECKING:
+    from gistpoint.core.attempts.engine import ToolResult
 
 _ANSWER_LINES = 12
 
@@ -50,6 +51,8 @@ def _play(services: Services, speed: float) -> int:
         from gistpoint.tui.app import GistpointApp
 
         return GistpointApp(services, open=task.id, play=(steps, speed)).run_to_exit_code()
+    from gistpoint.core.demo.play import play
+
     opened = services.start(task)
     try:
         backend = opened.attempt.backend

@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 
 _QUIET_S = 0.8
 """Nothing is surveyed until the keyboard has been quiet for so long."""
+_FRAME_S = 0.05
+"""What the screen has to itself to draw the last step, before all others are counted."""
 _TELL_S = 0.5
 _ROWS = 2_000
 _WORDS = 160
@@ -276,6 +278,7 @@ class RunReaderThread:
         step = document.last_step() if not document.finished else None
         if step is not None:
             self._owner.post_message(LastStepRead(step))
+            time.sleep(_FRAME_S)
 
     def hurry(self) -> None:
         """Read the last step, and all before it at once: somebody waits for it."""
