@@ -41,5 +41,9 @@ class AttemptError(UserError):
     """An attempt can't be opened or continued as asked."""
 
 
+class NegativeVerdictError(UserError):
+    """What was asked for was tried and turned out not to be so: a verdict, with its own exit code."""
+
+
 class CancelledError(UserError):
     """The user stopped a long operation."""

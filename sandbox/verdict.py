@@ -48,6 +48,8 @@ class Transcript:
     in_flight: str = ""
     finish: int | None = None
     forged: str = ""
+    notes: list[dict[str, object]] = field(default_factory=list)
+    """What other files of ours told beside the tests, as it came."""
     _number: int = 0
     _awaited_sentinels: int = 0
     _ran: Counter[str] = field(default_factory=Counter)
@@ -75,6 +77,12 @@ class Transcript:
             raise ForgedRecordError(f"Record {self._number} carries the number {record.get('n')!r}.")
         if self.finish is not None:
             raise ForgedRecordError("A record follows the finish record.")
+        if record.get("e") == "note":
+            self.notes.append(record)
+            return None
+        return self._take_of_suite(record)
+
+    def _take_of_suite(self, record: dict[str, object]) -> TestResult | None:
         match record.get("e"):
             case "start":
                 if self._number != 1:

@@ -11,13 +11,17 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from gistpoint import __version__
-from gistpoint.core.errors import CancelledError, UserError
+from gistpoint.core.errors import CancelledError, NegativeVerdictError, UserError
+from gistpoint.tui.gist_options import add_gist_commands
+from gistpoint.tui.machine_options import add_machine_commands
+from gistpoint.tui.review_options import add_review_commands
 
 if TYPE_CHECKING:
     from gistpoint.core.attempts.identity import Role
     from gistpoint.core.locations import Locations
-    from gistpoint.core.ports import Runner
+    from gistpoint.core.ports import EntrypointRunner, Runner
     from gistpoint.core.tasks.model import Task
+    from gistpoint.sandbox.backends.base import Backend
     from gistpoint.tui.services import Services
 
 DONE, NEGATIVE, MISTAKE = 0, 1, 2
@@ -46,13 +50,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _told(error: UserError) -> int:
-    from gistpoint.core.generation.intake import NoTaskError
     from gistpoint.core.text import visible
 
     print(f"gistpoint: {visible(error.message)}", file=sys.stderr)
     if error.hint:
         print(visible(error.hint), file=sys.stderr)
-    return NEGATIVE if isinstance(error, NoTaskError) else MISTAKE
+    return NEGATIVE if isinstance(error, NegativeVerdictError) else MISTAKE
 
 
 def build_services(options: argparse.Namespace, *, role: Role | None = None) -> Services:
@@ -77,8 +80,14 @@ def build_services(options: argparse.Namespace, *, role: Role | None = None) -> 
     def runner_for(task: Task) -> Runner:
         return runners.get(is_our_demo(task, locations), consent.ask)
 
+    entrypoints = Runners(lambda demo, ask: build_entrypoint_runner(options, demo=demo, ask=ask))
+
+    def entrypoints_for(task: Task) -> EntrypointRunner:
+        return entrypoints.get(is_our_demo(task, locations), consent.ask)
+
     def prepare(task: Task) -> None:
-        runners.prepare(is_our_demo(task, locations))
+        made = entrypoints if task.mode.value == "gist" else runners
+        made.prepare(is_our_demo(task, locations))
 
     return Services(
         locations=locations,
@@ -86,6 +95,7 @@ def build_services(options: argparse.Namespace, *, role: Role | None = None) -> 
         attempts=AttemptStore(locations.attempts, clock, __version__),
         clock=clock,
         runner_for=runner_for,
+        entrypoints_for=entrypoints_for,
         prepare=prepare,
         enrolment=enrolment,
         consent=consent,
@@ -101,11 +111,28 @@ def build_runner(
     options: argparse.Namespace, *, demo: bool = False, ask: Callable[[str], bool] | None = None
 ) -> Runner:
     """Choose the isolation and return a runner on it; `ask` asks for consent. Raises `SandboxUnavailableError`."""
-    from gistpoint.core.errors import SandboxUnavailableError
     from gistpoint.core.locations import Locations
     from gistpoint.sandbox.environments import EnvironmentStore
-    from gistpoint.sandbox.ladder import choose, has_consented, remember_consent
     from gistpoint.sandbox.testruns import SuiteRunner
+
+    return SuiteRunner(_chosen_backend(options, demo, ask), EnvironmentStore(Locations.of_user().cache))
+
+
+def build_entrypoint_runner(
+    options: argparse.Namespace, *, demo: bool = False, ask: Callable[[str], bool] | None = None
+) -> EntrypointRunner:
+    """Choose the isolation as `build_runner` does, and return what runs gists on it."""
+    from gistpoint.core.locations import Locations
+    from gistpoint.sandbox.environments import EnvironmentStore
+    from gistpoint.sandbox.gistruns.runner import GistRunner
+
+    return GistRunner(_chosen_backend(options, demo, ask), EnvironmentStore(Locations.of_user().cache))
+
+
+def _chosen_backend(options: argparse.Namespace, demo: bool, ask: Callable[[str], bool] | None) -> Backend:
+    from gistpoint.core.errors import SandboxUnavailableError
+    from gistpoint.core.locations import Locations
+    from gistpoint.sandbox.ladder import UNSANDBOXED, choose, has_consented, remember_consent
     from gistpoint.sandbox.wishes import wished_backend
     from gistpoint.tui.commands.consent import ask_consent
 
@@ -118,10 +145,9 @@ def build_runner(
         if demo or requested not in (None, "plain") or not (ask or ask_consent)(error.message):
             raise
         allowed, backend = True, choose(requested, consented=True)
-    runner = SuiteRunner(backend, EnvironmentStore(locations.cache))
-    if allowed and not runner.backend.isolated:
+    if allowed and backend.name == UNSANDBOXED:
         remember_consent(locations.config)
-    return runner
+    return backend
 
 
 def parser() -> argparse.ArgumentParser:
@@ -163,38 +189,23 @@ def parser() -> argparse.ArgumentParser:
     review.set_defaults(run=_command("review", "review"))
 
     _task_commands(commands.add_parser("task", help="make, list, show and check tasks"))
+    add_gist_commands(
+        commands.add_parser("gist", help="make gist tasks and their reference gists, score a gist"),
+        _isolation,
+        _command,
+    )
     _attempt_commands(commands.add_parser("attempt", help="list and show attempts"))
     _run_commands(commands)
 
-    _review_commands(commands.add_parser("reviews", help="export, merge and compare what reviewers said about runs"))
-    _machine_commands(commands)
+    add_review_commands(
+        commands.add_parser("reviews", help="export, merge and compare what reviewers said about runs"), _command
+    )
+    add_machine_commands(commands, _command)
     _code_command(commands.add_parser("code", help="a library's functions with complexity and centrality"))
     paths = commands.add_parser("paths", help="print where gistpoint keeps things")
     paths.add_argument("--json", action="store_true", help="as JSON")
     paths.set_defaults(run=_command("paths", "paths"))
     return top
-
-
-def _machine_commands(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    doctor = commands.add_parser(
-        "doctor",
-        help="say which isolation works here, and what would mend the rest",
-        description="Tries each kind of isolation. Exit code 0 if one that isolates works, else 1; with --self-test "
-        "also 1 where an attack did not come out as promised.",
-    )
-    doctor.add_argument("--self-test", action="store_true", help="try the list of attacks against each that works")
-    doctor.add_argument("--sandbox", metavar="BACKEND", default=None, help="as if it were asked for")
-    doctor.add_argument("--json", action="store_true", help="as JSON")
-    doctor.set_defaults(run=_command("doctor", "doctor"))
-
-    cache = commands.add_parser("cache", help="list or clean what can be built again")
-    cache_commands = cache.add_subparsers(title="commands", metavar="COMMAND", required=True)
-    listing = cache_commands.add_parser("list", help="environments, images and leftovers, with their sizes")
-    listing.add_argument("--json", action="store_true", help="as JSON")
-    listing.set_defaults(run=_command("cache", "listing"))
-    clean = cache_commands.add_parser("clean", help="remove them; nothing of a task or an attempt is touched")
-    clean.add_argument("--json", action="store_true", help="as JSON")
-    clean.set_defaults(run=_command("cache", "clean"))
 
 
 def _code_command(parser: argparse.ArgumentParser) -> None:
@@ -274,29 +285,6 @@ def _attempt_commands(parser: argparse.ArgumentParser) -> None:
     show.add_argument("attempt", help="id or its beginning")
     show.add_argument("--json", action="store_true", help="as JSON")
     show.set_defaults(run=_command("attempts", "show"))
-
-
-def _review_commands(parser: argparse.ArgumentParser) -> None:
-    commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
-    export = commands.add_parser("export", help="labels, comments and verdicts as CSV or JSON lines")
-    export.add_argument("--format", choices=["csv", "jsonl"], default="csv", help="default: csv")
-    export.add_argument("--output", metavar="FILE", help="instead of standard output")
-    export.add_argument("--reviewer", action="append", default=[], metavar="NAME", help="of these reviewers alone")
-    export.set_defaults(run=_command("reviews", "export"))
-
-    merge = commands.add_parser("merge", help="take in what others said: files of reviews, or folders of them")
-    merge.add_argument("paths", nargs="+", metavar="PATH", help="a reviewer's .jsonl, or a folder of them")
-    merge.set_defaults(run=_command("reviews", "merge"))
-
-    agreement = commands.add_parser(
-        "agreement",
-        help="Cohen's kappa of two reviewers, label by label",
-        description="Compares two reviewers on the runs that both reviewed: per label over the steps that both have "
-        "seen, and over the runs; and over the verdicts.",
-    )
-    agreement.add_argument("reviewers", nargs="*", metavar="NAME", help="two of them; may be left out if there are two")
-    agreement.add_argument("--json", action="store_true", help="as JSON")
-    agreement.set_defaults(run=_command("reviews", "agree"))
 
 
 def _run_commands(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:

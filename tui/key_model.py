@@ -26,6 +26,9 @@ class Scope(StrEnum):
     VALIDATE = "validate"
     PLACES = "places"
     FILES = "files"
+    GIST_SOLVE = "gist_solve"
+    GIST = "gist"
+    TRACE = "trace"
     READING = "reading"
     """Keys of the views of code and text: bound by the widgets themselves, under the same ids."""
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+DEFAULT_STEPS = 50
+
 
 @dataclass(frozen=True, slots=True)
 class Budgets:
@@ -13,11 +15,18 @@ class Budgets:
     submissions: int = 4
     time_limit_s: int | None = None
     """Seconds on the active clock; None for no limit."""
+    scores: int | None = 0
+    """Uses of `score_gist`; None for any number. An attempt has it, a task tells it in its gist settings."""
 
     @classmethod
     def of(cls, tool_uses: int, submissions: int | None = None, time_limit_s: int | None = None) -> Budgets:
         """N tool uses give N/4 submissions unless stated (specs: budgets)."""
         return cls(tool_uses, max(1, tool_uses // 4) if submissions is None else submissions, time_limit_s)
+
+    @classmethod
+    def of_steps(cls, steps: int = DEFAULT_STEPS, time_limit_s: int | None = None) -> Budgets:
+        """The budgets of a gist: one tool call is one step, and there is one hand-in (specs: gistify)."""
+        return cls(steps, 1, time_limit_s)
 
 
 DEFAULT_BUDGETS = Budgets(16, 4)
@@ -30,10 +39,13 @@ class Remaining:
 
     tool_uses: int
     submissions: int
+    scores: int | None = 0
+    """Uses of `score_gist`; None for any number."""
 
-    def spend(self, *, tool_uses: int = 0, submissions: int = 0) -> Remaining:
+    def spend(self, *, tool_uses: int = 0, submissions: int = 0, scores: int = 0) -> Remaining:
         """Return what is left after spending; never below zero."""
-        return Remaining(max(0, self.tool_uses - tool_uses), max(0, self.submissions - submissions))
+        left = None if self.scores is None else max(0, self.scores - scores)
+        return Remaining(max(0, self.tool_uses - tool_uses), max(0, self.submissions - submissions), left)
 
 
 NOTHING_LEFT = Remaining(0, 0)

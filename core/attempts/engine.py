@@ -11,35 +11,26 @@ from dataclasses import dataclass
 from threading import RLock
 from typing import Any
 
-from gistpoint.core.attempts.answers import LAST_USE, budget_line, submission_text
+from gistpoint.core.attempts.bench import Bench, OnProgress, Outcome, Price
 from gistpoint.core.attempts.budgets import Budgets, Remaining
 from gistpoint.core.attempts.clock import Clock
 from gistpoint.core.attempts.events import EndReason, Event, EventType, GiveUpCode, Pane, PauseReason
+from gistpoint.core.attempts.gist_bench import GistBench
+from gistpoint.core.attempts.gist_judging import GistVerdict, ScoresGists
 from gistpoint.core.attempts.identity import Enrolment, new_attempt_id, start_data
-from gistpoint.core.attempts.judging import Judge, Judgement, test_run_data
-from gistpoint.core.attempts.state import AttemptState, Call, Submission, advance, fold
+from gistpoint.core.attempts.judging import Judge, Judgement
+from gistpoint.core.attempts.repair_bench import RepairBench
+from gistpoint.core.attempts.state import AttemptState, Call, advance, fold
 from gistpoint.core.cancel import CancelToken
 from gistpoint.core.errors import AttemptError
-from gistpoint.core.ports import Recorder, RunProgress, TimeSource
-from gistpoint.core.tasks.model import Mode, Task
-from gistpoint.core.tools.declaration import RefusalError, Tool, ToolContext, ToolOutput
-from gistpoint.core.tools.registry import call as call_tool
-from gistpoint.core.tools.registry import tool_named, tools_of
-from gistpoint.core.tools.replacement import with_replacement
+from gistpoint.core.outcomes import BackendRecord
+from gistpoint.core.ports import Recorder, TimeSource
+from gistpoint.core.tasks.model import Task
+from gistpoint.core.tools.declaration import RefusalError, Tool, ToolOutput
+from gistpoint.core.tools.registry import named
 from gistpoint.core.trees import SourceTree
 
-OnProgress = Callable[[RunProgress], None]
 Listener = Callable[[Event, AttemptState], None]
-
-
-@dataclass(frozen=True, slots=True)
-class Price:
-    """What a call of a tool would spend."""
-
-    tool_uses: int
-    submissions: int
-    last_tool_use: bool
-    last_submission: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +42,8 @@ class ToolResult:
     refused: bool = False
     judgement: Judgement | None = None
     """The whole run behind a submission's answer; for screens that may show more than the answer."""
+    verdict: GistVerdict | None = None
+    """The score behind the answer of a gist's tool, line by line."""
 
 
 class Attempt:
@@ -59,7 +52,7 @@ class Attempt:
     def __init__(
         self,
         task: Task,
-        judge: Judge,
+        judge: Judge | ScoresGists,
         recorder: Recorder,
         clock: TimeSource,
         *,
@@ -74,20 +67,21 @@ class Attempt:
         self._lock = RLock()
         self._calling = False
         self._listeners: list[Listener] = []
-        self._base = SourceTree.open(task.tree_path)
-        self._tree = self._base
+        self._bench: Bench = RepairBench(task, judge) if isinstance(judge, Judge) else GistBench.of(task, judge)
         self.state = fold(events)
-        for replacement in self.state.replacements:
-            self._tree = with_replacement(self._tree, replacement)
+        self._bench.restore(self.state)
         self.judgements: dict[str, Judgement] = {}
         """Runs of this process by call id."""
+        self.verdicts: dict[str, GistVerdict] = {}
+        """Scores of gists of this process by call id."""
 
     def start(self, enrolment: Enrolment, *, attempt_id: str = "", budgets: Budgets | None = None) -> None:
         """Write the events that begin a new attempt."""
-        identity = attempt_id or new_attempt_id(self._time.utc_ms())
-        backend = self.judge.runner.backend
-        data = start_data(self.task, identity, enrolment, budgets or self.task.budgets, backend, self._version)
-        self._append(EventType.ATTEMPT_STARTED, data)
+        bench, identity = self._bench, attempt_id or new_attempt_id(self._time.utc_ms())
+        given = budgets or bench.budgets(enrolment.role)
+        of_kind = bench.start_data(given)
+        data = start_data(self.task, identity, enrolment, given, bench.backend, self._version, of_kind)
+        self.append(EventType.ATTEMPT_STARTED, data)
         self._process_started()
 
     def resume_process(self) -> None:
@@ -102,7 +96,17 @@ class Attempt:
     @property
     def tree(self) -> SourceTree:
         """The repository as it is now, accepted replacements included."""
-        return self._tree
+        return self._bench.tree
+
+    @property
+    def backend(self) -> BackendRecord:
+        """The isolation that code runs in."""
+        return self._bench.backend
+
+    @property
+    def tools(self) -> tuple[Tool, ...]:
+        """The tools that the attempt was started with."""
+        return self._bench.tools(self.state)
 
     def subscribe(self, listener: Listener) -> None:
         """Have `listener` called after every event, on the thread that wrote it."""
@@ -114,18 +118,12 @@ class Attempt:
             return self.state.clock.at(self._time.mono_ms(), self._time.utc_ms())
 
     def offered(self) -> tuple[Tool, ...]:
-        """Return the tools that can be called now: at the last use without a submission, only those that submit."""
-        if self.state.ended:
-            return ()
-        tools = tools_of(self.task.mode)
-        if self.state.remaining.tool_uses == 1 and not self.state.submitted:
-            return tuple(tool for tool in tools if tool.submits)
-        return tools
+        """Return the tools that can be called now."""
+        return () if self.state.ended else self._bench.offered(self.state)
 
     def price(self, tool: Tool) -> Price:
         """Return what a call of `tool` would spend."""
-        remaining, submissions = self.state.remaining, int(tool.submits)
-        return Price(1, submissions, remaining.tool_uses == 1, bool(submissions) and remaining.submissions == 1)
+        return self._bench.price(tool, self.state)
 
     def call(
         self,
@@ -140,42 +138,61 @@ class Attempt:
         """Call a tool; blocks until it has answered. Raises `AttemptError` where no call can be made now.
 
         `extra` is journalled beside the call: a model's tokens and cost. A submission whose run is cancelled counts.
+        What was typed of a gist is saved by a step of its own before. A call that takes the last step of a gist hands
+        it in, too.
         """
+        self._complete_automatic(on_progress, cancel)
+        with self._lock:
+            self.check_time()
+        self._complete_automatic(on_progress, cancel)
         with self._lock:
             self._require_running()
             if self._calling or self.state.pending is not None:
                 raise AttemptError("A tool call is running.", hint="Wait for it, or cancel it.")
-            number = len(self.state.calls) + 1
-            data = {"call_id": f"call-{number}", "turn": number, "tool": name, "arguments": dict(arguments)}
-            if thought:
-                data["thought"] = thought
-            self._append(EventType.TOOL_CALL, {**(extra or {}), **data})
-            call = self.state.calls[-1]
+            self._save_typed(name, arguments)
+            more = {**(extra or {}), **({"thought": thought} if thought else {})}
+            call = self._begin(name, arguments, more)
             self._calling = True
         try:
-            return self._answer(call, on_progress, cancel)
+            result = self._answer(call, on_progress, cancel)
         finally:
             self._calling = False
+        self._complete_automatic(on_progress, cancel)
+        return result
 
     def finish_pending(
         self, *, on_progress: OnProgress | None = None, cancel: CancelToken | None = None
     ) -> ToolResult | None:
-        """Complete the call that a process which died had begun; None where there is none."""
+        """Complete the call that a process which died, or a limit, had begun; None where there is none."""
+        result = None
+        while True:
+            with self._lock:
+                call = self.state.pending
+                if call is None or self._calling:
+                    return result
+                self._calling = True
+            try:
+                result = self._answer(call, on_progress, cancel)
+            finally:
+                self._calling = False
+
+    def hand_in(self, reason: EndReason) -> None:
+        """Hand in the gist as it was last saved, because a limit was reached; `finish_pending` has it judged."""
         with self._lock:
-            call = self.state.pending
-            if call is None or self._calling:
-                return None
-            self._calling = True
-        try:
-            return self._answer(call, on_progress, cancel)
-        finally:
-            self._calling = False
+            if self.state.ended or self.state.pending is not None:
+                return
+            tool = self._bench.last_call(self.state)
+            if not tool:
+                self.append(EventType.ATTEMPT_ENDED, {"reason": reason.value})
+                return
+            self._save_typed(tool, {})
+            self._begin(tool, {}, {"automatic": reason.value})
 
     def view(self, pane: Pane) -> None:
         """Say what has the focus."""
         with self._lock:
             if not self.state.ended and self.state.pane is not pane:
-                self._append(EventType.VIEW, {"pane": pane.value}, durable=False)
+                self.append(EventType.VIEW, {"pane": pane.value}, durable=False)
 
     def pause(self, reason: PauseReason, text: str = "") -> None:
         """Stop the clock."""
@@ -183,55 +200,55 @@ class Attempt:
             self._require_running()
             if self.state.pending is not None:
                 raise AttemptError("A tool call is running.", hint="Pause when it has answered.")
-            self._append(EventType.PAUSE, {"reason": reason.value, "text": text})
+            self.append(EventType.PAUSE, {"reason": reason.value, "text": text})
 
     def resume(self) -> None:
         """Let the clock run again."""
         with self._lock:
             if self.state.pause is not None:
-                self._append(EventType.RESUME, {})
+                self.append(EventType.RESUME, {})
 
     def answer_idle(self, idle_ms: int, *, away: bool) -> None:
         """Record what the solver says of a time without any input."""
         with self._lock:
             if not self.state.ended:
-                self._append(EventType.IDLE_PROMPT, {"idle_ms": idle_ms, "answer": "away" if away else "worked"})
+                self.append(EventType.IDLE_PROMPT, {"idle_ms": idle_ms, "answer": "away" if away else "worked"})
 
     def note(self, text: str) -> None:
         """Keep the notes as they are now."""
         if text != self.state.notes:
-            self._append(EventType.NOTE, {"text": text})
+            self.append(EventType.NOTE, {"text": text})
 
     def edit(self, buffer: str, text: str) -> None:
         """Keep half-written code, by the name of what it will replace."""
-        if self.state.buffers.get(buffer) != text and not self.state.ended:
-            self._append(EventType.EDIT_BUFFER, {"buffer": buffer, "text": text}, durable=False)
+        if self.state.buffered(buffer) != text and not self.state.ended:
+            self.append(EventType.EDIT_BUFFER, {"buffer": buffer, "text": text}, durable=False)
 
     def suspect(self, function: str, *, marked: bool = True) -> None:
         """Mark a function as suspect, at no cost, or take the mark back."""
         with self._lock:
             if not self.state.ended:
-                self._append(EventType.SUSPECT, {"function": function, "marked": marked})
+                self.append(EventType.SUSPECT, {"function": function, "marked": marked})
 
     def comfort(self, kind: str, times: int = 1, **details: Any) -> None:
         """Count the use of something that costs no budget and that a model does not have."""
         if not self.state.ended:
-            self._append(EventType.COMFORT, {"kind": kind, "times": times, **details}, durable=False)
+            self.append(EventType.COMFORT, {"kind": kind, "times": times, **details}, durable=False)
 
     def heartbeat(self) -> None:
-        """Write that the attempt is alive; ends it when its time is up."""
+        """Write that the attempt is alive; ends it, or begins the hand-in of a gist, when its time is up."""
         with self._lock:
             if not self.state.ended:
-                self._append(EventType.HEARTBEAT, {}, durable=False)
+                self.append(EventType.HEARTBEAT, {}, durable=False)
                 self.check_time()
 
     def check_time(self) -> None:
-        """End the attempt where its working time is up."""
+        """End the attempt where its working time is up; a gist's hand-in is begun, for `finish_pending` to judge."""
         limit = self.state.budgets.time_limit_s
         if limit is None or self.state.ended or self.state.pending is not None:
             return
         if self.clock().active >= limit * 1000:
-            self._append(EventType.ATTEMPT_ENDED, {"reason": EndReason.TIME_CAP.value})
+            self.hand_in(EndReason.TIME_CAP)
 
     def give_up(self, code: GiveUpCode, text: str = "") -> None:
         """End the attempt at the solver's wish."""
@@ -245,14 +262,14 @@ class Attempt:
         """End the attempt for a reason that the system or an organiser sets."""
         with self._lock:
             if not self.state.ended:
-                self._append(EventType.ATTEMPT_ENDED, {"reason": reason.value, "text": text})
+                self.append(EventType.ATTEMPT_ENDED, {"reason": reason.value, "text": text})
 
     def _end_by_solver(self, reason: EndReason, code: GiveUpCode, text: str) -> None:
         with self._lock:
             if self.state.pending is not None:
                 raise AttemptError("A tool call is running.", hint="Wait for it, or cancel it.")
             if not self.state.ended:
-                self._append(EventType.ATTEMPT_ENDED, {"reason": reason.value, "code": code.value, "text": text})
+                self.append(EventType.ATTEMPT_ENDED, {"reason": reason.value, "code": code.value, "text": text})
 
     def _require_running(self) -> None:
         self.check_time()
@@ -262,9 +279,10 @@ class Attempt:
             raise AttemptError("The attempt is paused.", hint="Resume it first.")
 
     def _process_started(self) -> None:
-        self._append(EventType.PROCESS_STARTED, {"boot_id": self._time.boot_id(), "gistpoint": self._version})
+        self.append(EventType.PROCESS_STARTED, {"boot_id": self._time.boot_id(), "gistpoint": self._version})
 
-    def _append(self, type: EventType, data: Mapping[str, Any], *, durable: bool = True) -> None:
+    def append(self, type: EventType, data: Mapping[str, Any], *, durable: bool = True) -> None:
+        """Write an event of the engine's; what a solver does goes through the other methods."""
         with self._lock:
             event = self._recorder.append(type.value, data, durable=durable)
             self.state = advance(self.state, event)
@@ -272,109 +290,80 @@ class Attempt:
         for listener in self._listeners:
             listener(event, state)
 
-    def _context(self) -> ToolContext:
-        return ToolContext(
-            tree=self._base if self.task.mode is Mode.REMOVE else self._tree,
-            limits=self.task.limits,
-            mode=self.task.mode,
-            target=self.task.brief.target,
-            test_files=frozenset(self.task.suite.test_files),
-        )
+    def _begin(self, tool: str, arguments: Mapping[str, Any], more: Mapping[str, Any]) -> Call:
+        number = len(self.state.calls) + 1
+        data = {"call_id": f"call-{number}", "turn": number, "tool": tool, "arguments": dict(arguments)}
+        self.append(EventType.TOOL_CALL, {**more, **data})
+        return self.state.calls[-1]
 
-    def _answer(self, call: Call, on_progress: OnProgress | None, cancel: CancelToken | None) -> ToolResult:
+    def _save_typed(self, tool: str, arguments: Mapping[str, Any]) -> None:
+        """Save what was typed by a step of its own; raises `AttemptError` where the call could not follow it."""
+        text = self._bench.to_save(tool, arguments, self.state)
+        if text is None or (steps := self.state.remaining.tool_uses) == 0:
+            return
+        last = tool == self._bench.last_call(self.state)
+        if steps == 1 and not last:
+            raise AttemptError(
+                "One step is left, and saving what was typed since the last call takes it.",
+                hint="Hand the gist in, or take the typing back.",
+            )
+        saved = self._begin("write_gist", {"content": text}, {"typed": True})
+        if self._answer(saved, None, None, ends=False).refused and not last:
+            raise AttemptError("What was typed can't be saved.", hint="The answer to the call says why.")
+
+    def _complete_automatic(self, on_progress: OnProgress | None, cancel: CancelToken | None) -> None:
+        pending = self.state.pending
+        if pending is not None and pending.automatic:
+            self.finish_pending(on_progress=on_progress, cancel=cancel)
+
+    def _answer(
+        self, call: Call, on_progress: OnProgress | None, cancel: CancelToken | None, *, ends: bool = True
+    ) -> ToolResult:
         started = time.perf_counter()
         try:
-            tool = tool_named(self.task.mode, call.tool)
+            tool = named(self.tools, call.tool)
             if tool not in self.offered():
-                raise RefusalError(LAST_USE)
+                raise RefusalError(self._bench.refusal(tool))
             tool.bind(call.arguments)
+            outcome = self._bench.handle(call, tool, self, on_progress, cancel)
         except RefusalError as refusal:
-            output = ToolOutput(f"Refused: {refusal}", refused=True)
-            return self._finish(call, output, started, Remaining(0, 0))
-        done = next((s for s in self.state.submissions if s.call_id == call.call_id), None)
-        if done is None:
-            output = call_tool(tool, self._context(), call.arguments)
-            if output.replacement is None:
-                charged = int(output.refused and tool.submits and self.task.rules.refused_costs_attempt)
-                return self._finish(call, output, started, Remaining(1, charged))
-            self._submit(call, output)
-            done = self.state.submissions[-1]
-        return self._judge(call, done, started, on_progress, cancel)
+            outcome = Outcome(ToolOutput(f"Refused: {refusal}", refused=True), Remaining(0, 0))
+        return self._finish(call, outcome, started, ends=ends)
 
-    def _submit(self, call: Call, output: ToolOutput) -> None:
-        assert output.replacement is not None
-        replacement = output.replacement
-        persistent = self.task.mode is Mode.DISCOVERY
-        data = {
-            "call_id": call.call_id,
-            "number": len(self.state.submissions) + 1,
-            "replacement": {"path": replacement.path, "qualname": replacement.qualname, "code": replacement.code},
-            "persistent": persistent,
-        }
+    def _finish(self, call: Call, outcome: Outcome, started: float, *, ends: bool) -> ToolResult:
+        charged, output, old = outcome.charged, outcome.output, self.state.remaining
+        if outcome.judgement is not None:
+            self.judgements[call.call_id] = outcome.judgement
+        if outcome.verdict is not None:
+            self.verdicts[call.call_id] = outcome.verdict
         with self._lock:
-            if persistent:
-                self._tree = with_replacement(self._tree, replacement)
-            self._append(EventType.SUBMIT, data)
-
-    def _judge(
-        self,
-        call: Call,
-        submission: Submission,
-        started: float,
-        on_progress: OnProgress | None,
-        cancel: CancelToken | None,
-    ) -> ToolResult:
-        persistent = self.task.mode is Mode.DISCOVERY
-        tree = self._tree if persistent else with_replacement(self._base, submission.replacement)
-        before = [known for known in self.state.submissions if known.call_id != call.call_id]
-        failed = before[-1].failing if before else ()
-        judgement = self.judge.judge(tree, on_progress=on_progress, cancel=cancel, first=failed)
-        self.judgements[call.call_id] = judgement
-        self._append(EventType.TEST_RUN, test_run_data(call.call_id, judgement, self.task))
-        score = {
-            "call_id": call.call_id,
-            "score": judgement.score.value,
-            "solved": judgement.solved,
-            "changed": list(judgement.changed),
-        }
-        self._append(EventType.SCORE, score)
-        charged = Remaining(1, 1) if judgement.counts else Remaining(0, 0)
-        output = ToolOutput(submission_text(self.task, judgement))
-        return self._finish(call, output, started, charged, judgement)
-
-    def _finish(
-        self, call: Call, output: ToolOutput, started: float, charged: Remaining, judgement: Judgement | None = None
-    ) -> ToolResult:
-        with self._lock:
-            left = self.state.remaining.spend(tool_uses=charged.tool_uses, submissions=charged.submissions)
-            lines = [output.text, budget_line(left)]
-            if left.tool_uses == 1 and charged.tool_uses and not self.state.submitted:
-                lines.append(LAST_USE)
-            text = "\n".join(lines)
+            left = old.spend(tool_uses=charged.tool_uses, submissions=charged.submissions, scores=charged.scores or 0)
+            text = "\n".join([output.text, *self._bench.remark(charged, left, self.state)])
             data: dict[str, Any] = {
                 "call_id": call.call_id,
                 "text": text,
                 "refused": output.refused,
                 "duration_ms": round((time.perf_counter() - started) * 1000),
-                "budget": {"tool_uses": left.tool_uses, "submissions": left.submissions},
+                "budget": {
+                    "tool_uses": left.tool_uses,
+                    "submissions": left.submissions,
+                    **({"scores": left.scores} if self.state.budgets.scores else {}),
+                },
             }
             if revealed := output.revealed.as_json():
                 data["revealed"] = revealed
-            self._append(EventType.TOOL_RESULT, data)
-            self._end_where_over()
-        return ToolResult(call.call_id, text, output.refused, judgement)
+            self.append(EventType.TOOL_RESULT, data)
+            if ends:
+                self._end_where_over()
+        return ToolResult(call.call_id, text, output.refused, outcome.judgement, outcome.verdict)
 
     def _end_where_over(self) -> None:
-        """End the attempt where it is solved or a budget is spent."""
+        """End the attempt where nothing is left to do; a gist whose steps are used up is handed in before."""
         state = self.state
         if state.ended or state.pending is not None:
             return
-        if state.solved:
-            reason = EndReason.SOLVED
-        elif state.remaining.submissions == 0:
-            reason = EndReason.SUBMISSIONS_EXHAUSTED
+        reason = self._bench.ending(state)
+        if reason is not None:
+            self.append(EventType.ATTEMPT_ENDED, {"reason": reason.value})
         elif state.remaining.tool_uses == 0:
-            reason = EndReason.CALLS_EXHAUSTED
-        else:
-            return
-        self._append(EventType.ATTEMPT_ENDED, {"reason": reason.value})
+            self.hand_in(EndReason.STEPS_EXHAUSTED)

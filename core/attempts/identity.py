@@ -14,7 +14,6 @@ from gistpoint.core.canonical import sha256_of_text
 from gistpoint.core.outcomes import BackendRecord
 from gistpoint.core.tasks.brief import render_brief
 from gistpoint.core.tasks.model import Task
-from gistpoint.core.tools.registry import declarations_sha256
 
 _ALPHABET = "0123456789abcdefghjkmnpqrstvwxyz"
 
@@ -62,9 +61,15 @@ def _base32(number: int, width: int) -> str:
 
 
 def start_data(
-    task: Task, attempt_id: str, enrolment: Enrolment, budgets: Budgets, backend: BackendRecord, version: str
+    task: Task,
+    attempt_id: str,
+    enrolment: Enrolment,
+    budgets: Budgets,
+    backend: BackendRecord,
+    version: str,
+    of_kind: Mapping[str, Any],
 ) -> Mapping[str, Any]:
-    """Return the data of `attempt_started`."""
+    """Return the data of `attempt_started`; `of_kind` is what the kind of task adds."""
     return {
         "schema": SCHEMA_VERSION,
         "gistpoint": version,
@@ -73,7 +78,7 @@ def start_data(
         "mode": task.mode.value,
         "tree_sha256": task.tree_sha256,
         **{key: list(value) if isinstance(value, tuple) else value for key, value in asdict(enrolment).items()},
-        "tools_sha256": declarations_sha256(task.mode),
+        **of_kind,
         "brief_sha256": sha256_of_text(render_brief(task)),
         "budgets": asdict(budgets),
         "backend": {**asdict(backend), "limits": dict(backend.limits)},

@@ -9,6 +9,8 @@ from typing import Any
 from gistpoint.core.attempts.budgets import NOTHING_LEFT, Budgets, Remaining
 from gistpoint.core.attempts.clock import ACTIVITY_OF_PANE, Activity, Clock
 from gistpoint.core.attempts.events import Event, EventType, Pane
+from gistpoint.core.attempts.gist_progress import GistProgress
+from gistpoint.core.attempts.gist_text import GIST_BUFFER
 from gistpoint.core.attempts.knowledge import Knowledge
 
 
@@ -30,6 +32,8 @@ class Call:
     """What was left after it."""
     revealed: Mapping[str, Any] = field(default_factory=dict)
     thought: str = ""
+    automatic: str = ""
+    """The limit that made the program call by itself; empty for a call of the solver's."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,13 +45,21 @@ class Replacement:
     code: str
 
 
+NOTHING_REPLACED = Replacement("", "", "")
+
+
 @dataclass(frozen=True, slots=True)
 class Submission:
     """One submission, with the result of its tests once there is one."""
 
     number: int
     call_id: str
-    replacement: Replacement
+    replacement: Replacement = NOTHING_REPLACED
+    """What a repair submits."""
+    gist: str = ""
+    """What a gist's hand-in holds."""
+    metrics: Mapping[str, Any] = field(default_factory=dict)
+    """A gist's score as `core.gist.record` spells it, with the evidence by line under `lines`."""
     counts: bool = True
     """False where the infrastructure failed: it cost nothing."""
     status: str = ""
@@ -106,6 +118,7 @@ class AttemptState:
     suspects: tuple[Suspect, ...] = ()
     buffers: Mapping[str, str] = field(default_factory=dict)
     """Half-written code by buffer name (`path::qualname`)."""
+    gist: GistProgress = field(default_factory=GistProgress)
     notes: str = ""
     pane: Pane = Pane.BRIEF
     pause: Pause | None = None
@@ -127,6 +140,10 @@ class AttemptState:
     def pending(self) -> Call | None:
         """The call that has no result yet."""
         return self.calls[-1] if self.calls and self.calls[-1].text is None else None
+
+    def buffered(self, name: str) -> str | None:
+        """Return what was last typed into a buffer; None where nothing was."""
+        return self.gist.now if name == GIST_BUFFER else self.buffers.get(name)
 
     @property
     def ended(self) -> bool:
@@ -194,9 +211,15 @@ def _running(state: AttemptState) -> Activity:
 
 def _attempt_started(state: AttemptState, event: Event) -> AttemptState:
     given = event.data.get("budgets", {})
-    budgets = Budgets(given.get("tool_uses", 16), given.get("submissions", 4), given.get("time_limit_s"))
+    budgets = Budgets(
+        given.get("tool_uses", 16), given.get("submissions", 4), given.get("time_limit_s"), given.get("scores", 0)
+    )
     return replace(
-        state, header=event.data, budgets=budgets, remaining=Remaining(budgets.tool_uses, budgets.submissions)
+        state,
+        header=event.data,
+        budgets=budgets,
+        remaining=Remaining(budgets.tool_uses, budgets.submissions, budgets.scores),
+        gist=GistProgress(str(event.data.get("gist") or "")),
     )
 
 
@@ -218,16 +241,22 @@ def _tool_call(state: AttemptState, event: Event) -> AttemptState:
         at_ms=state.clock.active,
         thought=event.data.get("thought") or "",
         remaining=state.remaining,
+        automatic=event.data.get("automatic") or "",
     )
-    return replace(state, calls=(*state.calls, call))
+    return replace(state, calls=(*state.calls, call), gist=state.gist.called())
 
 
 def _tool_result(state: AttemptState, event: Event) -> AttemptState:
     data = event.data
     left = data.get("budget", {})
+    old = state.remaining
     remaining = Remaining(
-        left.get("tool_uses", state.remaining.tool_uses), left.get("submissions", state.remaining.submissions)
+        left.get("tool_uses", old.tool_uses), left.get("submissions", old.submissions), left.get("scores", old.scores)
     )
+    gist = state.gist
+    for call in state.calls:
+        if call.call_id == data["call_id"]:
+            gist = gist.answered(call.tool, call.arguments, refused=bool(data.get("refused")))
     calls = tuple(
         replace(
             call,
@@ -242,16 +271,17 @@ def _tool_result(state: AttemptState, event: Event) -> AttemptState:
         for call in state.calls
     )
     knowledge = state.knowledge.with_revealed(data.get("revealed", {}), data["call_id"])
-    return replace(state, calls=calls, remaining=remaining, knowledge=knowledge)
+    return replace(state, calls=calls, remaining=remaining, knowledge=knowledge, gist=gist)
 
 
 def _submit(state: AttemptState, event: Event) -> AttemptState:
-    given = event.data["replacement"]
-    replacement = Replacement(given["path"], given["qualname"], given["code"])
+    given = event.data.get("replacement")
+    replacement = Replacement(given["path"], given["qualname"], given["code"]) if given else NOTHING_REPLACED
     submission = Submission(
         number=event.data.get("number", len(state.submissions) + 1),
         call_id=event.data["call_id"],
         replacement=replacement,
+        gist=event.data.get("gist") or "",
         at_ms=state.clock.active,
     )
     kept = (*state.replacements, replacement) if event.data.get("persistent") else state.replacements
@@ -280,9 +310,12 @@ def _test_run(state: AttemptState, event: Event) -> AttemptState:
 
 def _score(state: AttemptState, event: Event) -> AttemptState:
     data = event.data
+    if data.get("trial"):
+        return replace(state, gist=state.gist.tried(data))
     return _on_submission(
         state,
         data["call_id"],
+        metrics=data.get("gist", {}),
         score=data["score"],
         solved=bool(data.get("solved")),
         changed=tuple(data.get("changed", ())),
@@ -312,7 +345,10 @@ def _note(state: AttemptState, event: Event) -> AttemptState:
 
 
 def _edit_buffer(state: AttemptState, event: Event) -> AttemptState:
-    return replace(state, buffers={**state.buffers, event.data["buffer"]: event.data.get("text", "")})
+    name, text = event.data["buffer"], event.data.get("text", "")
+    if name == GIST_BUFFER:
+        return replace(state, gist=state.gist.typing(text))
+    return replace(state, buffers={**state.buffers, name: text})
 
 
 def _comfort(state: AttemptState, event: Event) -> AttemptState:

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import posixpath
 import secrets
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from gistpoint.core.attempts.judging import Judge
 from gistpoint.core.cancel import CancelToken
-from gistpoint.core.code.testfiles import is_test_path
+from gistpoint.core.generation.findings import Finding
 from gistpoint.core.generation.intake import MakingProgress, OnMaking
 from gistpoint.core.generation.leaks import leaks_of, telling_lines
+from gistpoint.core.generation.packages import packages_of
 from gistpoint.core.generation.proof import repaired_tree
 from gistpoint.core.outcomes import Outcome, RunStatus
 from gistpoint.core.ports import RunRequest
@@ -20,16 +20,6 @@ from gistpoint.core.tasks.folder import verify_identity
 from gistpoint.core.trees import SourceTree
 
 PROBE_TIMEOUT_S = 60.0
-
-
-@dataclass(frozen=True, slots=True)
-class Finding:
-    """One thing that was looked at. A check that could not be made in full is `reduced`, which is no failure."""
-
-    name: str
-    passed: bool
-    detail: str
-    reduced: bool = False
 
 
 def check_task(
@@ -120,27 +110,6 @@ def _looks_inside(judge: Judge, tree: SourceTree, on_progress: OnMaking | None, 
 def _first_error(message: str) -> str:
     lines = [line[1:].strip() for line in message.splitlines() if line.startswith("E ")]
     return (lines or message.splitlines() or [""])[0]
-
-
-def packages_of(tree: SourceTree, import_roots: tuple[str, ...]) -> list[str]:
-    """Return the names that can be imported from a tree's import roots, tests left out."""
-    names: set[str] = set()
-    for root in import_roots or (".",):
-        folder = "" if root in (".", "") else posixpath.normpath(root)
-        if not tree.is_directory(folder):
-            continue
-        prefix = f"{folder}/" if folder else ""
-        for entry, kind in tree.entries(folder):
-            path = prefix + entry
-            if kind == "dir" and tree.is_file(f"{path}/__init__.py") and not is_test_path(f"{path}/__init__.py"):
-                names.add(entry)
-            elif kind == "file" and entry.endswith(".py") and not is_test_path(path) and not _is_script(entry):
-                names.add(entry.removesuffix(".py"))
-    return sorted(name for name in names if name.isidentifier())
-
-
-def _is_script(name: str) -> bool:
-    return name in {"setup.py", "noxfile.py", "conftest.py", "fabfile.py", "tasks.py"}
 
 
 PROBE = """\

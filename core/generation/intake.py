@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from gistpoint.core.cancel import CancelToken
-from gistpoint.core.errors import UserError
+from gistpoint.core.errors import NegativeVerdictError
 from gistpoint.core.outcomes import Outcome, RunStatus, SuiteReport
 from gistpoint.core.ports import EnvironmentPins, Runner, RunProgress, RunRequest, Source
 from gistpoint.core.trees import SourceTree
@@ -33,7 +33,7 @@ class NoGood(StrEnum):
     NO_CANDIDATE = "no_candidate"
 
 
-class NoTaskError(UserError):
+class NoTaskError(NegativeVerdictError):
     """A repository or a corruption makes no task: a verdict, not a mistake."""
 
     def __init__(self, reason: NoGood, message: str, *, hint: str = "") -> None:

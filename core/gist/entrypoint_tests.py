@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
 from gistpoint.core.gist.blocks import find_test
@@ -64,6 +64,42 @@ def _lines_of(source: str, qualname: str, owned: Collection[str]) -> list[str]:
     if definition is None:
         return []
     return [line.text for line in definition.lines if not imports_owned(line.text, owned)]
+
+
+@dataclass(frozen=True, slots=True)
+class TestGuard:
+    """What a run looks after, so that the test that ran is the one that was put in."""
+
+    __test__ = False
+
+    first: int
+    last: int
+    """The physical lines of the test, decorators included."""
+    decorated: bool
+    """Whether decorators other than pytest's marks may have put something around it."""
+    pytest_names: Mapping[str, str]
+    """Names that the file takes from pytest, with the attribute that each is; empty for pytest itself."""
+
+
+def guard_of(spliced: str, source: str, qualname: str) -> TestGuard | None:
+    """Return the guard of the test `qualname`, put into a text from the file `source`; None where it is not there."""
+    found = find_test(ast.parse(spliced), qualname)
+    if found is None:
+        return None
+    decorators = getattr(found.statements[0], "decorator_list", [])
+    decorated = not all(ast.unparse(one).startswith("pytest.mark.") for one in decorators)
+    return TestGuard(found.first, found.last, decorated, pytest_names(source))
+
+
+def pytest_names(source: str) -> dict[str, str]:
+    """Return the names that a file takes from pytest, with the attribute that each is; empty for pytest itself."""
+    found: dict[str, str] = {}
+    for node in ast.parse(source).body:
+        if isinstance(node, ast.Import):
+            found.update({alias.asname or alias.name: "" for alias in node.names if alias.name == "pytest"})
+        elif isinstance(node, ast.ImportFrom) and node.module == "pytest" and not node.level:
+            found.update({alias.asname or alias.name: alias.name for alias in node.names if alias.name != "*"})
+    return found
 
 
 def imports_owned(text: str, owned: Collection[str]) -> bool:

@@ -36,6 +36,12 @@ class Isolation:
     refused_imports: tuple[str, ...] = ()
     original_reads: tuple[str, ...] = ()
     """Files of the codebase that were opened, or tried to be."""
+    network: tuple[str, ...] = ()
+    """Addresses outside of the machine that were asked for; none was reached."""
+    own_modules: tuple[str, ...] = ()
+    """Files that the run itself had written, and executed."""
+    made_functions: tuple[str, ...] = ()
+    """Names of functions in code that was executed from a string."""
 
     @property
     def clean(self) -> bool:
@@ -80,3 +86,47 @@ class CommandRun:
         """Whether the file could be compiled and started."""
         compiled = self.raised is None or self.raised.type not in ("SyntaxError", "IndentationError", "TabError")
         return compiled and self.status is RunStatus.FINISHED
+
+
+@dataclass(frozen=True, slots=True)
+class OriginalRun:
+    """A run of an entrypoint on the original; outputs are raw.
+
+    `places` are the paths of this run with the words that stand for them; `trace` is as the tracer wrote it, None
+    where none was asked for; `network` are the addresses outside of the machine that were asked for and refused.
+    """
+
+    run: TestsRun | CommandRun
+    seconds: float
+    places: Mapping[str, str] = field(default_factory=dict)
+    trace: Mapping[str, object] | None = None
+    network: tuple[str, ...] = ()
+    reason: str = ""
+    """Why a run is not `FINISHED`, in a sentence."""
+    output: str = ""
+    """The tail of what else was printed: information for people."""
+
+
+@dataclass(frozen=True, slots=True)
+class GistTrial:
+    """A run of a gist alone; `executed` are the physical lines of it that ran, empty where they were not measured."""
+
+    run: TestsRun | CommandRun
+    seconds: float
+    executed: frozenset[int] = frozenset()
+    places: Mapping[str, str] = field(default_factory=dict)
+    reason: str = ""
+    output: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class CommandOutput:
+    """What a shell command of a solver printed, standard output and error as they came; `refused` is why it did not
+    run at all.
+    """
+
+    text: str
+    exit_status: int | None
+    seconds: float
+    refused: str = ""
+    status: RunStatus = RunStatus.FINISHED

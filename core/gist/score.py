@@ -69,6 +69,8 @@ class GistRun:
     places: Sequence[Mapping[str, str]] = ()
     compared_files: Sequence[str] = ()
     vacuous: bool | None = None
+    made_up: str = ""
+    """What the run executed that came neither from the gist nor from the environment, where the original does not."""
 
 
 def score_gist(
@@ -89,7 +91,7 @@ def score_gist(
         execution=line_execution(text, made.executed, test=qualname) if made and made.run.file_ran else None,
         test=overlap,
         error=error,
-        flags=_flags(gist, owned, test, overlap, made.vacuous if made else None),
+        flags=_flags(gist, owned, test, overlap, made),
     )
 
 
@@ -109,12 +111,14 @@ def _existence(text: str, originals: Originals, test: str) -> ExistenceReport | 
 
 
 def _flags(
-    gist: str, owned: Collection[str], test: GistTest | None, overlap: TestScore | None, vacuous: bool | None
+    gist: str, owned: Collection[str], test: GistTest | None, overlap: TestScore | None, made: GistRun | None
 ) -> Flags:
+    fake = mocked(gist, owned) or (made.made_up if made else "")
+    vacuous = made.vacuous if made else None
     if test is None or overlap is None:
-        return Flags(mocked=mocked(gist, owned), vacuous=vacuous)
+        return Flags(mocked=fake, vacuous=vacuous)
     try:
         moved = moved_under_guard(gist, test.source, test.qualname)
     except (SyntaxError, ValueError):
         moved = False
-    return Flags(mocked(gist, owned), main_guard_added(gist, test.source), moved, overlap.changed, vacuous)
+    return Flags(fake, main_guard_added(gist, test.source), moved, overlap.changed, vacuous)

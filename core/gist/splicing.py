@@ -58,6 +58,20 @@ def splice_test(gist: str, original: str, qualname: str, owned: Collection[str])
     return SplicedGist("\n".join(text for text, _ in result) + "\n", tuple(number for _, number in result))
 
 
+def original_test(original: str, qualname: str) -> str:
+    """Return the source of the test `qualname` in the file `original`, as it stands, in the class that holds it.
+
+    Raises TaskError where there is none.
+    """
+    definition = find_test(ast.parse(original), qualname)
+    if definition is None:
+        raise TaskError(f"The test file has no test {qualname!r}.", hint="Name a function, or Class.method.")
+    lines = dedented(original.splitlines()[definition.first - 1 : definition.last])
+    for header, _ in reversed(_class_headers(original, definition.name.rpartition(".")[0])):
+        lines = [header, *indented(lines, "    ")]
+    return "\n".join(lines) + "\n"
+
+
 def _test_text(original: str, definition: Block, owned: Collection[str]) -> list[str]:
     lines = original.splitlines()
     dropped: dict[int, list[str]] = {}

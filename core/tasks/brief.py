@@ -7,9 +7,24 @@ from importlib.resources import files
 
 from gistpoint.core.canonical import sha256_of_text
 from gistpoint.core.errors import TaskError
+from gistpoint.core.tasks.gists import GistSettings
 from gistpoint.core.tasks.model import Mode, Task
+from gistpoint.core.tools.registry import tools_of
 
-TEMPLATES = {"remove": "repair-remove-1", "discovery": "repair-discovery-1", "several": "repair-several-1"}
+_EXECUTION = {
+    False: "No code of yours is run before you hand in.",
+    True: "You may run code before you hand in, with the tools that do so.",
+}
+
+TEMPLATES = {
+    "remove": "repair-remove-1",
+    "discovery": "repair-discovery-1",
+    "several": "repair-several-1",
+    "gist": "gist-1",
+    "tracing": "gist-tracing-1",
+    "reading": "gist-reading-1",
+    "give_test": "gist-give-test-1",
+}
 
 
 def template_for(mode: Mode, targets: int) -> str:
@@ -19,8 +34,25 @@ def template_for(mode: Mode, targets: int) -> str:
     return TEMPLATES[mode.value]
 
 
+def gist_template(settings: GistSettings) -> str:
+    """Return the name of the newest template of a gist: its parts, joined by `+`."""
+    parts = [
+        "gist",
+        *([settings.strategy] if settings.strategy else []),
+        *(["give_test"] if settings.give_test else []),
+    ]
+    return "+".join(TEMPLATES[part] for part in parts)
+
+
 def template_text(name: str) -> str:
-    """Return the text of a template; raises `TaskError` for one that this version does not have."""
+    """Return the text of a template, that of its parts one below the other where its name joins several by `+`.
+
+    Raises `TaskError` for one that this version does not have.
+    """
+    return "\n".join(_part(part) for part in name.split("+"))
+
+
+def _part(name: str) -> str:
     if not name.replace("-", "").isalnum():
         raise TaskError(f"task.toml: the key 'brief.template' is {name!r}, which is no template's name.")
     resource = files("gistpoint.core.tasks").joinpath("briefs", f"{name}.md")
@@ -45,7 +77,28 @@ def render_brief(task: Task) -> str:
         raise TaskError(
             f"task.toml: the key 'brief.template_sha256' does not match the template {task.brief.template}."
         )
-    values = {
+    values = gist_values(task) if task.mode is Mode.GIST else _repair_values(task)
+    return re.sub(r"\{\{(\w+)\}\}", lambda found: values[found.group(1)], text).rstrip() + "\n"
+
+
+def gist_values(task: Task) -> dict[str, str]:
+    """Return what a gist's template is filled with."""
+    settings = task.gist_settings
+    tools = tools_of(task.mode, settings, scoring=settings.score_budget != 0)
+    return {
+        "entrypoint": _fenced(task.entrypoint),
+        "owned": ", ".join(f"`{name}`" for name in settings.owned),
+        "tools": "\n".join(f"- `{tool.usage()}`: {tool.description}" for tool in tools),
+        "steps": str(task.budgets.tool_uses),
+        "time": _time(task),
+        "execution": _EXECUTION[settings.execution],
+        "test": _fenced(task.brief.test),
+        "read_limit": str(task.limits.read_file_characters),
+    }
+
+
+def _repair_values(task: Task) -> dict[str, str]:
+    return {
         "target": task.brief.target,
         "signature": _fenced(task.brief.signature),
         "docstring": _fenced(task.brief.docstring) if task.brief.docstring else "It has no docstring.",
@@ -59,7 +112,6 @@ def render_brief(task: Task) -> str:
         "other_failures": _others(task),
         "read_limit": str(task.limits.read_file_characters),
     }
-    return re.sub(r"\{\{(\w+)\}\}", lambda found: values[found.group(1)], text).rstrip() + "\n"
 
 
 def _fenced(text: str) -> str:

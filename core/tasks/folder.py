@@ -16,8 +16,12 @@ from typing import Any
 
 from gistpoint.core.attempts.budgets import Budgets
 from gistpoint.core.errors import TaskError
+from gistpoint.core.gist.answer import GistAnswer
+from gistpoint.core.gist.runs import TestsRun
 from gistpoint.core.ports import EnvironmentPins, Source
+from gistpoint.core.tasks.entered import read_entered, write_entered
 from gistpoint.core.tasks.fields import Fields
+from gistpoint.core.tasks.gist_documents import gist_answer_document, read_gist_answer, read_settings, settings_table
 from gistpoint.core.tasks.identity import hash_of_ids, task_id
 from gistpoint.core.tasks.model import (
     CANARY,
@@ -71,7 +75,10 @@ def read_answer(task: Task) -> Answer:
         for item in fields.tables("targets")
     )
     baselines = tuple(_baseline(path) for path in sorted((task.folder / "answer" / "baselines").glob("*.json")))
-    if not targets and task.mode is not Mode.GIST:
+    if task.mode is Mode.GIST:
+        gist = read_gist_answer(fields.table("gist"))
+        return Answer((), (), fields.table("metrics").values, fields.table("provenance").values, gist)
+    if not targets:
         raise TaskError(f"{ANSWER_FILE}: the key 'targets' names no function.")
     if not baselines:
         raise TaskError("answer/baselines: there is no baseline, so no submission can be scored.")
@@ -80,6 +87,7 @@ def read_answer(task: Task) -> Answer:
         baselines,
         fields.table("metrics").values,
         fields.table("provenance").values,
+        entered=read_entered(task.folder),
     )
 
 
@@ -98,10 +106,20 @@ def verify_identity(task: Task, answer: Answer) -> None:
     )
     if expected != task.id:
         raise TaskError(f"{TASK_FILE}: the key 'id' does not match the task's content, whose id is {expected[:12]}.")
+    if answer.gist is not None:
+        _verify_originals(task, answer.gist)
+        return
     for baseline in answer.baselines:
         if hash_of_ids(baseline.passed) == task.suite.ids_sha256:
             return
     raise TaskError(f"{TASK_FILE}: the key 'suite.ids_sha256' matches no baseline in answer/baselines.")
+
+
+def _verify_originals(task: Task, answer: GistAnswer) -> None:
+    for run in answer.originals:
+        ids = run.tests if isinstance(run, TestsRun) else ()
+        if hash_of_ids(ids) != task.suite.ids_sha256:
+            raise TaskError(f"{TASK_FILE}: the key 'suite.ids_sha256' does not match the runs in {ANSWER_FILE}.")
 
 
 def write_task(task: Task, answer: Answer) -> None:
@@ -116,8 +134,10 @@ def write_task(task: Task, answer: Answer) -> None:
         "targets": [asdict(target) for target in answer.targets],
         "metrics": dict(answer.metrics),
         "provenance": dict(answer.provenance),
+        **({"gist": gist_answer_document(answer.gist)} if answer.gist else {}),
     }
     (task.folder / ANSWER_FILE).write_text(_json(document), encoding="utf-8")
+    write_entered(task.folder, answer.entered, CANARY)
     for baseline in answer.baselines:
         write_baseline(task.folder, baseline)
 
@@ -170,7 +190,8 @@ def _task(fields: Fields, folder: Path) -> Task:
         budgets=Budgets(budgets.at_least("tool_uses", 1), budgets.at_least("submissions", 1), limit or None),
         limits=_limits(fields.table("limits")),
         rules=_rules(fields.table("rules")),
-        entrypoint=fields.get("entrypoint", str, ""),
+        entrypoint=fields.get("entrypoint", str) if mode == Mode.GIST else "",
+        gist=read_settings(fields.table("gist")) if mode == Mode.GIST else None,
         demo=fields.get("demo", bool, False),
         several=fields.get("several", bool, False),
         folder=folder,
@@ -194,6 +215,7 @@ def _brief(fields: Fields) -> Brief:
         signature=fields.get("signature", str),
         docstring=fields.get("docstring", str),
         targets=fields.at_least("targets", 0),
+        test=fields.get("test", str, ""),
     )
 
 
@@ -264,6 +286,8 @@ def _public(task: Task) -> dict[str, Any]:
     def table(value: Any) -> dict[str, Any]:
         return {k: list(v) if isinstance(v, tuple) else v for k, v in asdict(value).items() if v is not None}
 
+    budgets = {key: value for key, value in table(task.budgets).items() if key != "scores"}
+    brief = {key: value for key, value in table(task.brief).items() if key != "test" or value}
     source = {"kind": task.source.kind, "name": task.source.name, "revision": task.source.revision}
     optional = {"entrypoint": task.entrypoint, "demo": task.demo, "several": task.several}
     return {
@@ -275,10 +299,11 @@ def _public(task: Task) -> dict[str, Any]:
         **{key: value for key, value in optional.items() if value},
         "source": source,
         "tree": {"sha256": task.tree_sha256},
-        "budgets": table(task.budgets),
+        **({"gist": settings_table(task.gist)} if task.gist else {}),
+        "budgets": budgets,
         "limits": table(task.limits),
         "rules": table(task.rules),
         "suite": table(task.suite),
         "environment": table(task.environment),
-        "brief": {**table(task.brief), "failing": [table(failure) for failure in task.brief.failing]},
+        "brief": {**brief, "failing": [table(failure) for failure in task.brief.failing]},
     }

@@ -9,7 +9,10 @@ from pathlib import Path
 from typing import Any
 
 from gistpoint.core.attempts.budgets import Budgets
+from gistpoint.core.errors import TaskError
+from gistpoint.core.gist.answer import GistAnswer
 from gistpoint.core.ports import EnvironmentPins, Source
+from gistpoint.core.tasks.gists import GistSettings
 
 FORMAT = "gistpoint.task"
 VERSION = 1
@@ -87,6 +90,8 @@ class Brief:
     docstring: str = ""
     targets: int = 0
     """How many functions are corrupted, where the task tells it; else 0."""
+    test: str = ""
+    """The original test, in gist mode, where the task gives it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,11 +109,23 @@ class Task:
     limits: Limits = field(default_factory=Limits)
     rules: Rules = field(default_factory=Rules)
     entrypoint: str = ""
+    """The command of a gist task, as the brief tells it."""
+    gist: GistSettings | None = None
+    """In gist mode, and only there."""
+    entered: Mapping[str, frozenset[str]] = field(default_factory=dict)
+    """The tests that enter each function of the original, by `path::qualname`; empty where it was not recorded."""
     demo: bool = False
     """A task on the library that ships with gistpoint: nothing in it is foreign code."""
     several: bool = False
     """Whether the wording of the brief is the plural one."""
     folder: Path = Path()
+
+    @property
+    def gist_settings(self) -> GistSettings:
+        """The settings of a gist task. Raises `TaskError` for a repair."""
+        if self.gist is None:
+            raise TaskError(f"The task {self.short_id} is no gist.")
+        return self.gist
 
     @property
     def short_id(self) -> str:
@@ -167,6 +184,17 @@ class Answer:
     baselines: tuple[Baseline, ...]
     metrics: Mapping[str, Any] = field(default_factory=dict)
     provenance: Mapping[str, Any] = field(default_factory=dict)
+    gist: GistAnswer | None = None
+    """In gist mode, and only there."""
+    entered: Mapping[str, frozenset[str]] = field(default_factory=dict)
+    """The tests that enter each function of the original, by `path::qualname`; empty where it was not recorded."""
+
+    @property
+    def gist_answer(self) -> GistAnswer:
+        """The answer of a gist task. Raises `TaskError` for a repair's."""
+        if self.gist is None:
+            raise TaskError("The answer is that of a repair, not of a gist.")
+        return self.gist
 
     def baseline_for(self, backend: str) -> Baseline:
         """Return the baseline recorded with `backend`, else the first."""

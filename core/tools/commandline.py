@@ -5,8 +5,10 @@ from __future__ import annotations
 import shlex
 from collections.abc import Mapping
 
-from gistpoint.core.tools.declaration import RefusalError, Tool
-from gistpoint.core.tools.registry import BROWSING, SUBMITTING
+from gistpoint.core.tools.declaration import Kind, RefusalError, Tool
+from gistpoint.core.tools.registry import ALL
+
+CODE = frozenset(a.name for tool in ALL for a in tool.arguments if a.kind is Kind.CODE)
 
 
 def parse(line: str, tools: tuple[Tool, ...]) -> tuple[Tool, dict[str, str]]:
@@ -37,6 +39,6 @@ def parse(line: str, tools: tuple[Tool, ...]) -> tuple[Tool, dict[str, str]]:
 
 def spelled(tool: str, arguments: Mapping[str, object]) -> str:
     """Return a call as one line that `parse` reads back, arguments in their declared order; code is left out."""
-    order = [argument.name for known in (*BROWSING, *SUBMITTING) if known.name == tool for argument in known.arguments]
+    order = [argument.name for known in ALL if known.name == tool for argument in known.arguments]
     names = sorted(arguments, key=lambda name: order.index(name) if name in order else len(order))
-    return " ".join([tool, *(shlex.quote(str(arguments[name])) for name in names if name != "func_code")])
+    return " ".join([tool, *(shlex.quote(str(arguments[name])) for name in names if name not in CODE)])

@@ -5,11 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from gistpoint.core.attempts.state import Replacement
 from gistpoint.core.tasks.model import Limits, Mode
 from gistpoint.core.trees import SourceTree
+
+if TYPE_CHECKING:
+    from gistpoint.core.gist.reference.trace import Trace
+    from gistpoint.core.gist.runs import CommandOutput
+    from gistpoint.core.tasks.gists import GistSettings
 
 
 class Group(StrEnum):
@@ -36,6 +41,9 @@ class Kind(StrEnum):
     FUNCTION = "function"
     PATTERN = "pattern"
     CODE = "code"
+    COMMAND = "command"
+    NAME = "name"
+    FLAG = "flag"
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +85,35 @@ class ToolOutput:
     refused: bool = False
     revealed: Revealed = field(default_factory=Revealed)
     replacement: Replacement | None = None
-    """Set by the submission tools: the accepted replacement whose tests are to be run."""
+    """Set by the submission tools of a repair: the accepted replacement whose tests are to be run."""
+    judged: str | None = None
+    """Set by the tools that score a gist: the text to be scored."""
+
+
+class GistDesk(Protocol):
+    """What the tools of a gist work with; what runs, runs in the sandbox."""
+
+    @property
+    def settings(self) -> GistSettings:
+        """What the task allows."""
+        ...
+
+    @property
+    def text(self) -> str:
+        """The gist as it was last saved."""
+        ...
+
+    def trace(self, command: str) -> Trace:
+        """Return what a command touches on the codebase; empty means the task's own. Raises `RefusalError`."""
+        ...
+
+    def shell(self, command: str) -> CommandOutput:
+        """Run a shell command beside the codebase and the gist."""
+        ...
+
+    def trial(self, text: str) -> str:
+        """Run the task's command on a gist and return what it showed."""
+        ...
 
 
 class RefusalError(Exception):
@@ -94,6 +130,15 @@ class ToolContext:
     target: str = ""
     """`path::qualname` of the function to repair, in remove mode."""
     test_files: frozenset[str] = frozenset()
+    gist: GistDesk | None = None
+    """In gist mode, and only there."""
+
+    @property
+    def desk(self) -> GistDesk:
+        """What the tools of a gist work with; they are called with nothing else."""
+        if self.gist is None:
+            raise RefusalError("There is no gist here.")
+        return self.gist
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,17 +6,26 @@ from collections.abc import Mapping
 from typing import Any
 
 from gistpoint.core.canonical import sha256_of_json
+from gistpoint.core.tasks.gists import GistSettings
 from gistpoint.core.tasks.model import Mode
 from gistpoint.core.tools.declaration import RefusalError, Tool, ToolContext, ToolOutput
+from gistpoint.core.tools.edit_gist import EDIT_GIST, WRITE_GIST
 from gistpoint.core.tools.list_directory import LIST_DIRECTORY
 from gistpoint.core.tools.list_file_functions import LIST_FILE_FUNCTIONS
 from gistpoint.core.tools.read_file import READ_FILE
 from gistpoint.core.tools.read_function import READ_FUNCTION
 from gistpoint.core.tools.replacement import REPLACE_FUNCTION, SUBMIT_ATTEMPT
+from gistpoint.core.tools.repo_graph import REPO_GRAPH
+from gistpoint.core.tools.running import BASH, EDIT_AND_EXECUTE
+from gistpoint.core.tools.scoring import SCORE_GIST, SUBMIT_GIST
 from gistpoint.core.tools.search_code import SEARCH_CODE
+from gistpoint.core.tools.trace import TRACE
 
 BROWSING = (LIST_DIRECTORY, SEARCH_CODE, READ_FILE, LIST_FILE_FUNCTIONS, READ_FUNCTION)
-SUBMITTING = (SUBMIT_ATTEMPT, REPLACE_FUNCTION)
+SUBMITTING = (SUBMIT_ATTEMPT, REPLACE_FUNCTION, SUBMIT_GIST)
+WRITING = (WRITE_GIST, EDIT_GIST)
+OPTIONAL = (TRACE, REPO_GRAPH, BASH, EDIT_AND_EXECUTE)
+ALL = (*BROWSING, *WRITING, *OPTIONAL, SCORE_GIST, *SUBMITTING)
 
 TOOLS: Mapping[Mode, tuple[Tool, ...]] = {
     Mode.REMOVE: (*BROWSING, SUBMIT_ATTEMPT),
@@ -24,17 +33,30 @@ TOOLS: Mapping[Mode, tuple[Tool, ...]] = {
 }
 
 
-def tools_of(mode: Mode) -> tuple[Tool, ...]:
-    """Return the tools of a mode, browsing ones first."""
-    return TOOLS[mode]
+def tools_of(mode: Mode, gist: GistSettings | None = None, *, scoring: bool = False) -> tuple[Tool, ...]:
+    """Return the tools of a mode, browsing ones first and the hand-in last.
+
+    `gist` are the settings of a gist task, and `scoring` tells whether its attempt has scores left to ask for.
+    """
+    if mode is not Mode.GIST:
+        return TOOLS[mode]
+    settings = gist or GistSettings()
+    added = {name for name in settings.tools if settings.execution or name != EDIT_AND_EXECUTE.name}
+    optional = tuple(tool for tool in OPTIONAL if tool.name in added)
+    return (*BROWSING, *optional[:2], *WRITING, *optional[2:], *((SCORE_GIST,) if scoring else ()), SUBMIT_GIST)
 
 
 def tool_named(mode: Mode, name: str) -> Tool:
     """Return the tool of that name; raises `RefusalError` that names the others."""
-    for tool in TOOLS[mode]:
+    return named(tools_of(mode), name)
+
+
+def named(tools: tuple[Tool, ...], name: str) -> Tool:
+    """Return the tool of that name; raises `RefusalError` that names the others."""
+    for tool in tools:
         if tool.name == name:
             return tool
-    raise RefusalError(f"There is no tool {name!r} here; there are {', '.join(t.name for t in TOOLS[mode])}.")
+    raise RefusalError(f"There is no tool {name!r} here; there are {', '.join(t.name for t in tools)}.")
 
 
 def call(tool: Tool, context: ToolContext, arguments: Mapping[str, Any]) -> ToolOutput:
@@ -45,6 +67,6 @@ def call(tool: Tool, context: ToolContext, arguments: Mapping[str, Any]) -> Tool
         return ToolOutput(f"Refused: {refusal}", refused=True)
 
 
-def declarations_sha256(mode: Mode) -> str:
-    """Return the hash of a mode's tool declarations, as an attempt records it."""
-    return sha256_of_json([tool.json_schema() for tool in TOOLS[mode]])
+def declarations_sha256(mode: Mode, gist: GistSettings | None = None, *, scoring: bool = False) -> str:
+    """Return the hash of the tool declarations (see `tools_of`), as an attempt records it."""
+    return sha256_of_json([tool.json_schema() for tool in tools_of(mode, gist, scoring=scoring)])

@@ -6,10 +6,9 @@ child process or native code reads is beyond it: the codebase must not be there 
 
 from __future__ import annotations
 
-import json
 import os
 import sys
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 _PATHS = {"open": 0, "os.link": 0, "os.symlink": 0, "os.rename": 0, "shutil.copyfile": 0, "shutil.move": 0}
@@ -17,19 +16,17 @@ _PROCESSES = {"subprocess.Popen", "os.system", "os.exec", "os.posix_spawn", "os.
 
 
 class ImportBlocker:
-    """Refuses the top-level modules `owned` and every file below `forbidden`; appends events to `report`.
+    """Refuses the top-level modules `owned` and every file below `forbidden`; tells `report` the first of each event.
 
-    The report has one JSON object a line: `event` (`import`, `read`, `process`, `preloaded`) and `name`.
+    `report` is called with `import`, `read`, `process` or `preloaded`, and a name.
     """
 
-    def __init__(self, owned: Iterable[str], forbidden: Iterable[str], report: str | None = None) -> None:
+    def __init__(self, owned: Iterable[str], forbidden: Iterable[str], report: Callable[[str, str], None]) -> None:
         self.owned = frozenset(owned)
         self.forbidden = tuple(sorted({os.path.realpath(path) for path in forbidden}))
-        self.events: list[dict[str, str]] = []
-        self._descriptor: int | None = None
+        self._report = report
+        self._told: set[tuple[str, str]] = set()
         self._busy = False
-        if report is not None:
-            self._descriptor = os.open(report, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
 
     def install(self) -> ImportBlocker:
         """Put the finder first and the hook under everything; modules that are loaded already are dropped."""
@@ -78,9 +75,6 @@ class ImportBlocker:
                 raise PermissionError(13, "A gist may not read the codebase", real)
 
     def _record(self, event: str, name: str) -> None:
-        entry = {"event": event, "name": name}
-        if entry in self.events:
-            return
-        self.events.append(entry)
-        if self._descriptor is not None:
-            os.write(self._descriptor, json.dumps(entry).encode() + b"\n")
+        if (event, name) not in self._told:
+            self._told.add((event, name))
+            self._report(event, name)

@@ -1,25 +1,32 @@
-"""Runs a command under the tracers and the blocker: `python -I launcher.py CONFIG.json`.
+"""Runs a command under tracers, guards and the blocker: `python launcher.py ORDER`, ORDER being a JSON object.
 
-Keys of the configuration: `argv` (`["pytest", ...]`, `["-m", "module", ...]` or `["file.py", ...]`), `path` (put first
-on sys.path), `report` (blocker and tests append to it), `lines` (file whose lines are recorded), `trace_root` and
-`trace_excluded` (trace of an original), `trace` (where lines or trace are written), `owned` and `forbidden` (blocker).
+Its keys: `argv` (`["pytest", ...]`, `["-m", "module", ...]` or `["file.py", ...]`), `path` (put first on sys.path),
+`lines` (file whose lines are recorded), `trace_root` and `trace_excluded` (trace of an original), `owned` and
+`forbidden` (blocker), `written` and `given` (see `code_watch`), `file` and `guard` (see `test_observer`) and
+`plugin` (the file of the results plugin, for tests). The descriptor in GISTPOINT_RESULTS takes the records: for tests
+as `note`s of the results plugin, for programs one JSON object a line with its `kind`, `end` being the last.
 """
 
 from __future__ import annotations
 
 import importlib.util
 import json
+import os
 import runpy
 import sys
-from collections.abc import Mapping, Sequence
+import threading
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+_PART = 100_000
+_MESSAGE = 4000
 
-def _sibling(name: str) -> ModuleType:
-    path = Path(__file__).resolve().with_name(name + ".py")
-    spec = importlib.util.spec_from_file_location("_gistpoint_" + name, path)
+
+def _module(path: Path) -> ModuleType:
+    """Load a file of ours without a name in sys.modules."""
+    spec = importlib.util.spec_from_file_location("_" + os.urandom(8).hex(), path)
     assert spec is not None
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
@@ -27,44 +34,159 @@ def _sibling(name: str) -> ModuleType:
     return module
 
 
-def _run(argv: Sequence[str], report: str | None) -> int:
-    if argv[0] == "pytest":
-        import pytest
+def _sibling(name: str) -> ModuleType:
+    return _module(Path(__file__).resolve().with_name(name + ".py"))
 
-        plugins = [_sibling("test_reporter").TestReporter(report)] if report else []
-        return int(pytest.main(list(argv[1:]), plugins=plugins))
+
+class Notes:
+    """Records on their way out; those told before `open` wait."""
+
+    def __init__(self) -> None:
+        self._waiting: list[dict[str, Any]] = []
+        self._put: Callable[..., None] | None = None
+
+    def open(self, put: Callable[..., None]) -> None:
+        """Hand what waits to `put`, and everything that follows."""
+        self._put = put
+        for fields in self._waiting:
+            put(**fields)
+        self._waiting.clear()
+
+    def tell(self, kind: str, **fields: Any) -> None:
+        """Tell one record."""
+        if self._put is None:
+            self._waiting.append({"kind": kind, **fields})
+        else:
+            self._put(kind=kind, **fields)
+
+    def event(self, kind: str, name: str) -> None:
+        """Tell of something that a guard saw."""
+        self.tell("event", what=kind, name=name[:_MESSAGE])
+
+    def large(self, kind: str, value: object) -> None:
+        """Tell a value of any size, in parts."""
+        text = json.dumps(value)
+        for start in range(0, len(text), _PART):
+            self.tell(kind, part=text[start : start + _PART])
+
+    def close(self) -> None:
+        """Tell nothing more."""
+        self._put = lambda **fields: None
+
+
+class Measures:
+    """The tracers, guards and watches that an order asks for."""
+
+    def __init__(self, order: Mapping[str, Any], notes: Notes) -> None:
+        self._order, self._notes = order, notes
+        self._lines: Any = _sibling("line_tracer").LineTracer(order["lines"]) if order.get("lines") else None
+        self._trace: Any = None
+        if order.get("trace_root"):
+            tracer = _sibling("entrypoint_tracer").EntrypointTracer
+            self._trace = tracer(order["trace_root"], order.get("trace_excluded", ()))
+        self._watch: Any = _sibling("code_watch").CodeWatch(order.get("written", ()), order.get("given", ()))
+
+    def guard(self) -> None:
+        """Install what refuses and watches."""
+        if self._order.get("owned") or self._order.get("forbidden"):
+            blocker = _sibling("import_blocker").ImportBlocker
+            blocker(self._order.get("owned", ()), self._order.get("forbidden", ()), self._notes.event).install()
+        _sibling("network_guard").NetworkGuard(self._notes.event).install()
+        self._watch.install()
+
+    def start_trace(self) -> None:
+        """Begin to trace: what is imported before the tests are collected belongs to it."""
+        if self._trace is not None:
+            self._trace.start()
+
+    def start_lines(self) -> None:
+        """Begin to record lines."""
+        if self._lines is not None:
+            self._lines.start()
+
+    def finish(self) -> None:
+        """Stop measuring, and tell what was found."""
+        for kind, tracer in (("lines", self._lines), ("trace", self._trace)):
+            if tracer is not None:
+                self._notes.large(kind, tracer.stop())
+        self._notes.large("modules", sorted(self._watch.modules)[:_MESSAGE])
+        self._notes.large("functions", sorted(self._watch.functions))
+
+
+def _run_tests(order: Mapping[str, Any]) -> int:
+    notes = Notes()
+    plugin = _module(Path(order["plugin"]))
+    measures = Measures(order, notes)
+    import pytest
+
+    observer = _sibling("test_observer").TestObserver
+
+    def begin() -> None:
+        notes.open(lambda **fields: plugin.results.channel.put("note", **fields))
+        measures.start_lines()
+
+    def finish() -> None:
+        measures.finish()
+        notes.close()
+
+    observed = observer(notes.tell, begin, finish, order.get("file", ""), order.get("guard") or {})
+    sys.path[:0] = order.get("path", [])
+    measures.guard()
+    measures.start_trace()
+    return int(pytest.main(list(order["argv"][1:]), plugins=[plugin, observed]))
+
+
+def _run_program(order: Mapping[str, Any]) -> int:
+    notes = Notes()
+    notes.open(_writer(int(os.environ.pop("GISTPOINT_RESULTS"))))
+    measures = Measures(order, notes)
+    argv = order["argv"]
+    sys.path[:0] = order.get("path", [])
     sys.argv = list(argv[1:] if argv[0] == "-m" else argv)
-    if argv[0] == "-m":
-        runpy.run_module(argv[1], run_name="__main__", alter_sys=True)
-    else:
-        runpy.run_path(argv[0], run_name="__main__")
+    measures.guard()
+    measures.start_trace()
+    measures.start_lines()
+    raised = None
+    try:
+        if argv[0] == "-m":
+            runpy.run_module(argv[1], run_name="__main__", alter_sys=True)
+        else:
+            runpy.run_path(os.path.abspath(argv[0]), run_name="__main__")
+    except SystemExit:
+        raise
+    except BaseException as error:
+        kind = type(error)
+        raised = [f"{kind.__module__}.{kind.__qualname__}", str(error)[:_MESSAGE]]
+        raise
+    finally:
+        measures.finish()
+        notes.tell("end", raised=raised)
+        notes.close()
     return 0
 
 
-def main(configuration: Mapping[str, Any]) -> int:
-    """Run what `configuration` asks for, and return the exit status."""
-    report = configuration.get("report")
-    tracer: Any = None
-    if configuration.get("lines"):
-        tracer = _sibling("line_tracer").LineTracer(configuration["lines"])
-    elif configuration.get("trace_root"):
-        excluded = configuration.get("trace_excluded", ())
-        tracer = _sibling("entrypoint_tracer").EntrypointTracer(configuration["trace_root"], excluded)
-    if configuration["argv"][0] == "pytest":
-        _sibling("test_reporter")
-    sys.path[:0] = configuration.get("path", [])
-    if configuration.get("owned") or configuration.get("forbidden"):
-        blocker = _sibling("import_blocker").ImportBlocker
-        blocker(configuration.get("owned", ()), configuration.get("forbidden", ()), report).install()
-    if tracer:
-        tracer.start()
-    try:
-        return _run(configuration["argv"], report)
-    finally:
-        if tracer:
-            result = tracer.stop()
-            Path(configuration["trace"]).write_text(json.dumps(result), encoding="utf-8")
+def _writer(descriptor: int) -> Callable[..., None]:
+    os.set_inheritable(descriptor, False)
+    lock, owner = threading.Lock(), os.getpid()
+    getpid, write, dumps = os.getpid, os.write, json.dumps
+
+    def put(**fields: Any) -> None:
+        if getpid() != owner:
+            return  # a fork of the program that came to its end here
+        with lock:
+            line = dumps(fields).encode() + b"\n"
+            while line:
+                line = line[write(descriptor, line) :]
+
+    return put
+
+
+def main(order: Mapping[str, Any]) -> int:
+    """Run what `order` asks for, and return the exit status."""
+    here = os.path.dirname(os.path.abspath(__file__))
+    sys.path[:] = [path for path in sys.path if os.path.abspath(path or ".") != here]
+    return _run_tests(order) if order["argv"][0] == "pytest" else _run_program(order)
 
 
 if __name__ == "__main__":
-    sys.exit(main(json.loads(Path(sys.argv[1]).read_text(encoding="utf-8"))))
+    sys.exit(main(json.loads(sys.argv[1])))

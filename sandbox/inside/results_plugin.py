@@ -2,7 +2,8 @@
 
 Serves pytest 8 and 9. `GISTPOINT_RUN` names the control file and is taken out of the environment at once. Records, each
 with a sequence number `n`: `start`, `collect_error`, `items` (ids in chunks), `collected`, `run` (a test begins),
-`test` (it ended: what it raised, as seen before any other plugin, and what was reported), `stray`, `finish`.
+`test` (it ended: what it raised, as seen before any other plugin, and what was reported), `stray`, `note` (something
+that other files of ours tell on this channel, of a `kind`), `finish`.
 """
 
 from __future__ import annotations
@@ -212,10 +213,10 @@ def _opened() -> Results | None:
     return Results(control, int(os.environ.pop("GISTPOINT_RESULTS")))
 
 
-_results = _opened()
+results = _opened()
 
 
 def pytest_configure(config: pytest.Config) -> None:
     """Register under a name that nothing can guess."""
-    if _results is not None:
-        config.pluginmanager.register(_results, "results-" + os.urandom(8).hex())
+    if results is not None:
+        config.pluginmanager.register(results, "results-" + os.urandom(8).hex())

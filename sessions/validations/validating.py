@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from gistpoint.core.canonical import sha256_of_text
-from gistpoint.core.generation.check import Finding
+from gistpoint.core.generation.findings import Finding
 from gistpoint.core.generation.trials import Trial
 from gistpoint.sessions.runs.model import Json
 from gistpoint.sessions.sidefiles.lines import LONGEST_NAME, is_reviewer

@@ -4,17 +4,23 @@ from __future__ import annotations
 
 import argparse
 import sys
+from collections.abc import Callable, Iterator
 from dataclasses import asdict
 from typing import Any
 
 from gistpoint.core.attempts.judging import Judge
 from gistpoint.core.generation.check import check_task
+from gistpoint.core.generation.findings import Finding
+from gistpoint.core.generation.gist_check import check_gist_task
+from gistpoint.core.generation.intake import OnMaking
+from gistpoint.core.gist.judging import GistJudge
 from gistpoint.core.locations import Locations
+from gistpoint.core.ports import EntrypointRunner, Runner
 from gistpoint.core.tasks.brief import render_brief
 from gistpoint.core.tasks.folder import read_answer
-from gistpoint.core.tasks.model import Task
+from gistpoint.core.tasks.model import Mode, Task
 from gistpoint.sessions.tasks import BrokenTask, TaskStore
-from gistpoint.tui.cli import DONE, NEGATIVE, build_runner, is_our_demo
+from gistpoint.tui.cli import DONE, NEGATIVE, build_entrypoint_runner, build_runner, is_our_demo
 from gistpoint.tui.commands.output import print_json, print_table, print_text
 from gistpoint.tui.commands.progress import ProgressLine
 
@@ -84,10 +90,10 @@ def show(options: argparse.Namespace) -> int:
 def check(options: argparse.Namespace) -> int:
     """Run every check and print what it found; the exit code is 1 where one failed."""
     task = _store().find(options.task)
-    runner = build_runner(options, demo=is_our_demo(task, Locations.of_user()))
+    runner, checks = _checks(task, options)
     findings = []
     with ProgressLine() as progress:
-        for finding in check_task(Judge(task, read_answer(task), runner), on_progress=progress.making):
+        for finding in checks(progress.making):
             findings.append(finding)
             if not options.json:
                 word = "reduced" if finding.reduced else "ok" if finding.passed else "FAILED"
@@ -99,3 +105,16 @@ def check(options: argparse.Namespace) -> int:
     else:
         print(f"{task.short_id}: {'clean' if good else 'not clean'} on {runner.backend.name}")
     return DONE if good else NEGATIVE
+
+
+def _checks(
+    task: Task, options: argparse.Namespace
+) -> tuple[Runner | EntrypointRunner, Callable[[OnMaking], Iterator[Finding]]]:
+    """Return where a task's code runs, and the checks of its kind."""
+    demo, answer = is_our_demo(task, Locations.of_user()), read_answer(task)
+    if task.mode is Mode.GIST:
+        entrypoints = build_entrypoint_runner(options, demo=demo)
+        gists = GistJudge(task, answer.gist_answer, entrypoints)
+        return entrypoints, lambda tell: check_gist_task(gists, answer, on_progress=tell)
+    runner = build_runner(options, demo=demo)
+    return runner, lambda tell: check_task(Judge(task, answer, runner), on_progress=tell)

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 from gistpoint.core.attempts.judging import Judge
 from gistpoint.core.errors import TaskError
-from gistpoint.core.generation.check import Finding
+from gistpoint.core.generation.findings import Finding
 from gistpoint.core.generation.trials import Subject, run_trial
 from gistpoint.core.tasks.folder import read_answer
 from gistpoint.sessions.sidefiles.rows import csv_lines, jsonl_lines

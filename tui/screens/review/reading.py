@@ -56,6 +56,7 @@ PAGES = {
     "files": "Files",
     "hits": "Hits",
     "run": "Run",
+    "replay": "Replay",
 }
 
 
@@ -317,6 +318,10 @@ class ReadingScreen(Screen[None]):
         from gistpoint.tui.screens.review.known_task import KnownTask
 
         return KnownTask()
+
+    def replayed_text(self, document: RunDocument, index: int) -> tuple[str, str]:
+        """Return what a replay has to tell of a step, and a note; for subclasses."""
+        return "", ""
 
     def note(self, text: str) -> None:
         """Say something above the page."""

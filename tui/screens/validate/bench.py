@@ -14,7 +14,8 @@ from gistpoint.core.attempts.judging import Judge
 from gistpoint.core.cancel import CancelToken
 from gistpoint.core.code.errors import CodeError
 from gistpoint.core.errors import CancelledError, UserError
-from gistpoint.core.generation.check import Finding, check_task
+from gistpoint.core.generation.check import check_task
+from gistpoint.core.generation.findings import Finding
 from gistpoint.core.generation.intake import MakingProgress
 from gistpoint.core.generation.trials import Subject, Trial, run_trial
 from gistpoint.core.ports import Runner, RunProgress

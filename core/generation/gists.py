@@ -1,0 +1,248 @@
+"""Gist tasks: what an entrypoint shows on the original, three runs alike, or the reason why it makes no task."""
+
+from __future__ import annotations
+
+import ast
+import sys
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, replace
+from enum import StrEnum
+
+from gistpoint.core.cancel import CancelToken
+from gistpoint.core.code.testfiles import is_test_path
+from gistpoint.core.errors import NegativeVerdictError
+from gistpoint.core.generation.intake import MAX_SUITE_SECONDS, RUNS, MakingProgress, OnMaking, Repository
+from gistpoint.core.generation.packages import packages_of
+from gistpoint.core.gist.answer import GistAnswer
+from gistpoint.core.gist.blocks import find_test
+from gistpoint.core.gist.entrypoints import Entrypoint, EntrypointKind
+from gistpoint.core.gist.fidelity import Fidelity, compare_commands, compare_tests
+from gistpoint.core.gist.masks import name_masks, normalised
+from gistpoint.core.gist.reference.trace import difficulty, read_trace
+from gistpoint.core.gist.runs import CommandRun, OriginalRun, TestsRun
+from gistpoint.core.gist.score import GistTest
+from gistpoint.core.outcomes import Outcome, RunStatus
+from gistpoint.core.ports import EntrypointRunner
+from gistpoint.core.trees import SourceTree
+
+_GRACE_SECONDS = 30.0
+_OF_THE_RUNNER = frozenset({"pytest", "_pytest", "pluggy", "iniconfig", "packaging", "pygments", "exceptiongroup"})
+Runs = tuple[TestsRun | CommandRun, ...]
+
+
+class NoGist(StrEnum):
+    """Why an entrypoint makes no task: a closed set, counted by generation."""
+
+    NO_SUCH_TEST = "no_such_test"
+    FAILS = "fails"
+    SKIPPED = "skipped"
+    FLIPS = "flips"
+    NEEDS_NETWORK = "needs_network"
+    DEPENDS_ON_ITS_PLACE = "depends_on_its_place"
+    TOO_SLOW = "too_slow"
+    COULD_NOT_RUN = "could_not_run"
+    TOUCHES_NOTHING = "touches_nothing_of_the_codebase"
+    NEEDED_BY_THE_RUNNER = "needed_by_the_runner"
+
+
+class NoGistError(NegativeVerdictError):
+    """An entrypoint makes no task: a verdict, not a mistake."""
+
+    def __init__(self, reason: NoGist, message: str, *, hint: str = "") -> None:
+        super().__init__(message, hint=hint)
+        self.reason = reason
+
+
+@dataclass(frozen=True, slots=True)
+class Examination:
+    """How entrypoints of one repository are tried."""
+
+    repository: Repository
+    runner: EntrypointRunner
+    allow_failing: bool = False
+    compared_files: tuple[str, ...] = ()
+    runs: int = RUNS
+    on_progress: OnMaking | None = None
+    cancel: CancelToken | None = None
+
+    def examine(self, entrypoint: Entrypoint) -> GistAnswer:
+        """Return everything that scoring will compare with. Raises `NoGistError` with its reason."""
+        test = self._test(entrypoint)
+        seen: list[OriginalRun] = []
+        for number in range(self.runs):
+            run = self._run(entrypoint, f"original, run {number + 1} of {self.runs}", hash_seed=number)
+            self._require_usable(run)
+            seen.append(run)
+        _require_alike(seen)
+        self._require_independent(entrypoint, seen)
+        traced = self._run(entrypoint, "trace of the original", trace=True)
+        if traced.trace is None or _outcomes(traced.run) != _outcomes(seen[0].run):
+            raise NoGistError(
+                NoGist.COULD_NOT_RUN,
+                "Under the tracer the command does something else: how hard it is can't be told.",
+                hint=traced.reason,
+            )
+        return self._answer(entrypoint, test, seen, traced.trace)
+
+    def trace(self, entrypoint: Entrypoint) -> Mapping[str, object]:
+        """Return the trace of one run. Raises `NoGistError` where it is not usable."""
+        run = self._run(entrypoint, f"trace of {entrypoint.text}", trace=True)
+        self._require_usable(run)
+        if run.trace is None:
+            raise NoGistError(NoGist.COULD_NOT_RUN, "The run told no trace.", hint=run.reason)
+        return run.trace
+
+    def _answer(
+        self, entrypoint: Entrypoint, test: GistTest | None, seen: list[OriginalRun], trace: Mapping[str, object]
+    ) -> GistAnswer:
+        tree = self.repository.tree
+        read = read_trace(trace)
+        owned = owned_names(tree, self.repository.environment.import_roots, read.modules)
+        clash = sorted(set(owned) & _OF_THE_RUNNER)
+        if clash:
+            raise NoGistError(
+                NoGist.NEEDED_BY_THE_RUNNER, f"The runner itself needs {clash[0]}, which a gist may not import."
+            )
+        tests = {path for path in read.files if is_test_path(path)} | ({entrypoint.target} if test else set())
+        if not set(read.files) - tests:
+            raise NoGistError(NoGist.TOUCHES_NOTHING, "The command runs nothing of the codebase but its test.")
+        modules = tuple(sorted(name for name in set(read.modules.values()) if name.partition(".")[0] in owned))
+        masks = name_masks(entrypoint, modules)
+        sources = {path: data.decode("utf-8", "replace") for path, data in tree.read_all(".py")}
+        isolation = [run.run.isolation for run in seen]
+        return GistAnswer(
+            originals=tuple(_recorded(normalised(run.run, {**run.places, **masks})) for run in seen),
+            owned=owned,
+            modules=modules,
+            trace=trace,
+            difficulty=difficulty(read, sources, tests=tests),
+            test=test,
+            compared_files=self.compared_files,
+            seconds=round(max(run.seconds for run in seen), 2),
+            made_functions=tuple(sorted({name for one in isolation for name in one.made_functions})),
+            loads_own_modules=any(one.own_modules for one in isolation),
+        )
+
+    def _test(self, entrypoint: Entrypoint) -> GistTest | None:
+        tree = self.repository.tree
+        if entrypoint.kind is not EntrypointKind.MODULE and not tree.is_file(entrypoint.target):
+            raise NoGistError(NoGist.NO_SUCH_TEST, f"There is no file {entrypoint.target} in the source.")
+        if not entrypoint.is_test:
+            return None
+        source = tree.read(entrypoint.target).decode("utf-8", "replace")
+        try:
+            found = find_test(ast.parse(source), entrypoint.qualname)
+        except (SyntaxError, ValueError) as error:
+            raise NoGistError(NoGist.NO_SUCH_TEST, f"{entrypoint.target} can't be read: {error}.") from error
+        if found is None:
+            raise NoGistError(
+                NoGist.NO_SUCH_TEST,
+                f"{entrypoint.target} defines no {entrypoint.qualname}.",
+                hint="Tests that are made at run time, or inherited from another file, have no text to copy.",
+            )
+        return GistTest(entrypoint.qualname, source)
+
+    def _run(
+        self, entrypoint: Entrypoint, step: str, *, trace: bool = False, elsewhere: bool = False, hash_seed: int = 0
+    ) -> OriginalRun:
+        if self.on_progress is not None:
+            self.on_progress(MakingProgress(step))
+        run = self.runner.run_original(
+            self.repository.tree,
+            self.repository.environment,
+            entrypoint,
+            timeout_s=(MAX_SUITE_SECONDS + _GRACE_SECONDS) * (3 if trace else 1),
+            trace=trace,
+            elsewhere=elsewhere,
+            hash_seed=hash_seed,
+            cancel=self.cancel,
+        )
+        if self.cancel is not None:
+            self.cancel.check()
+        return run
+
+    def _require_usable(self, run: OriginalRun) -> None:
+        found = run.run
+        if found.status is RunStatus.TIMED_OUT or run.seconds > MAX_SUITE_SECONDS * (3 if run.trace else 1):
+            raise NoGistError(NoGist.TOO_SLOW, f"The command takes longer than {MAX_SUITE_SECONDS:g} s.")
+        failure = _failure_of(found)
+        if run.network and (failure or found.status is not RunStatus.FINISHED):
+            raise NoGistError(NoGist.NEEDS_NETWORK, f"The command fails and asked for {run.network[0]}.", hint=failure)
+        if isinstance(found, TestsRun) and found.collection_error is not None:
+            raise NoGistError(NoGist.FAILS, "The test can't be collected.", hint=found.collection_error.message)
+        if found.status is not RunStatus.FINISHED or (isinstance(found, TestsRun) and not found.tests):
+            reason = run.reason or "No test was collected."
+            raise NoGistError(NoGist.COULD_NOT_RUN, f"The command did not run: {reason}", hint=run.output[-2000:])
+        if failure and not self.allow_failing:
+            raise NoGistError(
+                NoGist.FAILS, "The command fails on the original.", hint=f"{failure}\n--allow-failing takes it."
+            )
+        if isinstance(found, TestsRun) and all(t.outcome is Outcome.SKIPPED for t in found.tests.values()):
+            raise NoGistError(NoGist.SKIPPED, "The test is skipped here: there is nothing to reproduce.")
+
+    def _require_independent(self, entrypoint: Entrypoint, seen: list[OriginalRun]) -> None:
+        moved = self._run(entrypoint, "original elsewhere", elsewhere=True)
+        masks = name_masks(entrypoint, ())
+        recorded = [normalised(run.run, {**run.places, **masks}) for run in seen]
+        found = compared(tuple(recorded), normalised(moved.run, {**moved.places, **masks}), self.compared_files)
+        if found.differences:
+            first = found.differences[0]
+            what = f"{first.test}: {first.what}".lstrip(": ")
+            raise NoGistError(
+                NoGist.DEPENDS_ON_ITS_PLACE,
+                f"Alone in an empty folder, under another name, the command comes out differently ({what}).",
+                hint=f"expected: {first.expected[:500]}\nfound: {first.found[:500]}",
+            )
+
+
+def compared(originals: Runs, found: TestsRun | CommandRun, files: Collection[str] = ()) -> Fidelity:
+    """Compare a run with normalised ones of the original."""
+    if isinstance(found, TestsRun):
+        return compare_tests([run for run in originals if isinstance(run, TestsRun)], found)
+    commands = [run for run in originals if isinstance(run, CommandRun)]
+    return compare_commands(commands, found, (), tuple(files))
+
+
+def owned_names(tree: SourceTree, import_roots: tuple[str, ...], modules: Mapping[str, str]) -> tuple[str, ...]:
+    """Return the top-level names under which the codebase can be imported, those of its tests too.
+
+    They are the packages and modules of the import roots, the packages of tests, and whatever name a file of the
+    codebase had as a module while the command ran. Names of the standard library are never among them.
+    """
+    tests = {
+        name
+        for name, kind in tree.entries("")
+        if kind == "dir" and is_test_path(f"{name}/module.py") and tree.is_file(f"{name}/__init__.py")
+    }
+    ran = {name.partition(".")[0] for name in modules.values()}
+    names = {*packages_of(tree, import_roots), *tests, *ran} - {"__main__", ""}
+    return tuple(sorted(name for name in names if name not in sys.stdlib_module_names))
+
+
+def _recorded(run: TestsRun | CommandRun) -> TestsRun | CommandRun:
+    """Return a run without what the guards saw: it is compared with nothing."""
+    return replace(run, isolation=type(run.isolation)())
+
+
+def _outcomes(run: TestsRun | CommandRun) -> object:
+    if isinstance(run, TestsRun):
+        return {id: test.outcome for id, test in run.tests.items()}
+    return run.status, run.exit_status, run.raised and run.raised.type
+
+
+def _failure_of(run: TestsRun | CommandRun) -> str:
+    """Return what fails in a run that came to its end, in a line; empty where nothing does."""
+    if isinstance(run, CommandRun):
+        raised = f"{run.raised.type}: {run.raised.message}" if run.raised else ""
+        return raised or (f"It left with status {run.exit_status}." if run.exit_status else "")
+    for id, test in run.tests.items():
+        if test.outcome in (Outcome.FAILED, Outcome.ERROR):
+            told = f"{test.raised.type}: {test.raised.message}" if test.raised else test.outcome.value
+            return f"{id}: {told}"
+    return ""
+
+
+def _require_alike(seen: list[OriginalRun]) -> None:
+    outcomes = [_outcomes(run.run) for run in seen]
+    if any(outcome != outcomes[0] for outcome in outcomes):
+        raise NoGistError(NoGist.FLIPS, f"Of {len(seen)} runs on the original, not all came out alike.")

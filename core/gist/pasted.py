@@ -1,0 +1,52 @@
+"""The modules of a codebase pasted into one file: the crudest gist there is, a probe of what scoring makes of it."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Collection, Mapping
+
+from gistpoint.core.gist.entrypoint_tests import imports_owned
+from gistpoint.core.gist.lines import import_texts
+from gistpoint.core.gist.reference.trace import Trace
+
+
+def pasted(sources: Mapping[str, str], trace: Trace, owned: Collection[str]) -> str:
+    """Return every module that ran, one behind the other as they came to their ends, imports of the codebase left out.
+
+    `from __future__` imports stand first, once each, as they must.
+    """
+    ends = {path: ranks[-1][0] for path, ranks in trace.module_ranks.items()}
+    future: dict[str, None] = {}
+    parts: list[str] = []
+    for path in sorted((path for path in trace.files if path in sources), key=lambda path: ends.get(path, 0)):
+        parts.append(_without_owned(sources[path], owned, future))
+    return "\n".join([*future, *parts]) + "\n"
+
+
+def _without_owned(source: str, owned: Collection[str], future: dict[str, None]) -> str:
+    lines = source.splitlines()
+    parents: dict[ast.stmt, int] = {}
+    tree = ast.parse(source)
+    for node in ast.walk(tree):
+        for name in ("body", "orelse", "finalbody"):
+            block = getattr(node, name, None)
+            if isinstance(block, list):
+                parents.update({statement: len(block) for statement in block})
+    for node in ast.walk(tree):
+        if not isinstance(node, ast.Import | ast.ImportFrom):
+            continue
+        texts = import_texts(node)
+        of_future = isinstance(node, ast.ImportFrom) and node.module == "__future__"
+        kept = [] if of_future else [text for text in texts if not imports_owned(text, owned)]
+        if of_future:
+            future.update(dict.fromkeys(texts))
+        if len(kept) == len(texts):
+            continue
+        margin = lines[node.lineno - 1][: node.col_offset]
+        if margin.strip():
+            continue
+        alone = parents.get(node) == 1 and node not in tree.body
+        lines[node.lineno - 1] = ("; ".join(kept) and margin + "; ".join(kept)) or (margin + "pass" if alone else "")
+        for number in range(node.lineno, node.end_lineno or node.lineno):
+            lines[number] = ""
+    return "\n".join(lines)

@@ -1,0 +1,1 @@
+"""Runs of gists and of the commands that they stand for."""

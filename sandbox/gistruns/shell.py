@@ -1,0 +1,25 @@
+"""A solver's shell command in the sandbox."""
+
+from __future__ import annotations
+
+import os
+
+from gistpoint.core.gist.shell_rules import PRELUDE
+from gistpoint.sandbox.backends.base import Invocation, Places
+from gistpoint.sandbox.gistruns.control import plain_environment
+
+_PYTEST = 'pytest() { python -m pytest "$@"; }\n'
+_READING_PATH = "/usr/bin:/bin"
+
+
+def shell_invocation(command: str, places: Places, importable: list[str], *, execution: bool) -> Invocation:
+    """Return how bash is started: with the repository's Python at hand, or for commands that read alone.
+
+    Without execution, brace expansion is off too: it could spell words that the rules never saw.
+    """
+    environment = plain_environment(places, 0)
+    if execution:
+        environment |= {"PYTHONPATH": os.pathsep.join(importable), "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
+        return Invocation(("/bin/bash", "-c", _PYTEST + command), environment)
+    environment["PATH"] = _READING_PATH
+    return Invocation(("/bin/bash", "+B", "-c", PRELUDE + command), environment)

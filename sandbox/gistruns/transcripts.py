@@ -1,0 +1,195 @@
+"""From the records of a run of an entrypoint to what it showed; what contradicts itself is no result."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from gistpoint.core.gist.runs import CommandRun, Isolation, Raised, TestRun, TestsRun
+from gistpoint.core.outcomes import RunStatus
+from gistpoint.sandbox.backends.base import Ended, Stop
+from gistpoint.sandbox.verdict import Conclusion, Transcript
+
+Notes = Iterable[Mapping[str, object]]
+_STOPPED = {
+    Stop.TIMED_OUT: (RunStatus.TIMED_OUT, "It was stopped at its time limit."),
+    Stop.OUT_OF_MEMORY: (RunStatus.OUT_OF_MEMORY, "It was stopped at its memory limit."),
+    Stop.TOO_MUCH_DISK: (RunStatus.CRASHED, "It was stopped at its limit of files."),
+    Stop.TOO_MANY_RESULTS: (RunStatus.INVALID, "It wrote more on its result pipe than any honest run would."),
+    Stop.CANCELLED: (RunStatus.CANCELLED, "It was stopped at your request."),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """A run with what was measured beside it."""
+
+    run: TestsRun | CommandRun
+    reason: str
+    lines: frozenset[int]
+    trace: Mapping[str, Any] | None
+    isolation: Isolation
+
+
+@dataclass
+class TestsTranscript:
+    """The records of a run of tests."""
+
+    __test__ = False
+
+    suite: Transcript = field(default_factory=Transcript)
+
+    def feed(self, line: bytes) -> None:
+        """Take one line."""
+        self.suite.feed(line)
+
+    def conclude(self, ended: Ended) -> Seen:
+        """Judge the records by how the process ended."""
+        notes = self.suite.notes
+        if ended.stop is Stop.EXITED:
+            conclusion = self.suite.conclude(ended.exit_code)
+        else:
+            conclusion = Conclusion(*_STOPPED[ended.stop])
+        tampered = next((str(note.get("what")) for note in notes if note.get("kind") == "tampered"), "")
+        told = [note for note in notes if note.get("kind") == "outcome" and note.get("id") in self.suite.results]
+        if tampered:
+            conclusion = Conclusion(RunStatus.INVALID, f"pytest was tampered with: {tampered}.")
+        elif len({note.get("id") for note in told}) != len(told):
+            conclusion = Conclusion(RunStatus.INVALID, "A test was told of more than once.")
+        isolation = isolation_of(notes)
+        errors = self.suite.collection_errors
+        run = TestsRun(
+            status=conclusion.status,
+            tests=self._tests(told) if conclusion.status is not RunStatus.INVALID else {},
+            collection_error=Raised("", errors[0].message) if errors else None,
+            isolation=isolation,
+        )
+        return Seen(run, conclusion.reason, lines_of(notes), trace_of(notes), isolation)
+
+    def _tests(self, told: list[dict[str, object]]) -> dict[str, TestRun]:
+        details = {str(note["id"]): note for note in told}
+        tests: dict[str, TestRun] = {}
+        for id, result in self.suite.results.items():
+            note = details.get(id, {})
+            tests[id] = TestRun(
+                result.outcome,
+                str(note.get("stdout", "")),
+                str(note.get("stderr", "")),
+                raised_in(note),
+                str(note.get("phase", "")),
+            )
+        return tests
+
+
+@dataclass
+class ProgramTranscript:
+    """The records of a run of a program that is no test, told by the process above it."""
+
+    notes: list[dict[str, object]] = field(default_factory=list)
+    streams: dict[str, str] = field(default_factory=lambda: {"stdout": "", "stderr": ""})
+    files: dict[str, str] = field(default_factory=dict)
+    status: int | None = None
+    forged: str = ""
+    _number: int = 0
+
+    def feed(self, line: bytes) -> None:
+        """Take one line."""
+        try:
+            record = json.loads(line)
+            self._take(record)
+        except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
+            self.forged = self.forged or "A line of the result pipe is no record."
+
+    def _take(self, record: dict[str, Any]) -> None:
+        self._number += 1
+        if record["n"] != self._number or self.status is not None:
+            raise ValueError
+        match record["e"]:
+            case "note":
+                self.notes.append(record)
+            case "stream":
+                self.streams[record["name"]] += str(record["part"])
+            case "file":
+                if record["sha256"]:
+                    self.files[str(record["path"])] = str(record["sha256"])
+            case "finish":
+                self.status = int(record["exit"])
+            case _:
+                raise ValueError
+
+    def conclude(self, ended: Ended) -> Seen:
+        """Judge the records by how the processes ended."""
+        conclusion, ends = self._conclusion(ended), [note for note in self.notes if note.get("kind") == "end"]
+        isolation = isolation_of(self.notes)
+        run = CommandRun(
+            status=conclusion.status,
+            exit_status=self.status or 0,
+            stdout=self.streams["stdout"],
+            stderr=self.streams["stderr"],
+            raised=raised_in(ends[0]) if len(ends) == 1 else None,
+            isolation=isolation,
+            files=self.files,
+        )
+        return Seen(run, conclusion.reason, lines_of(self.notes), trace_of(self.notes), isolation)
+
+    def _conclusion(self, ended: Ended) -> Conclusion:
+        if ended.stop is not Stop.EXITED:
+            return Conclusion(*_STOPPED[ended.stop])
+        ends = [note for note in self.notes if note.get("kind") == "end"]
+        if self.forged or len(ends) > 1:
+            return Conclusion(RunStatus.INVALID, self.forged or "The program told of its end more than once.")
+        if self.status is None:
+            return Conclusion(RunStatus.CRASHED, f"The run ended with status {ended.exit_code} before its report.")
+        if self.status < 0:
+            return Conclusion(RunStatus.CRASHED, f"The program was ended by signal {-self.status}.")
+        if not ends:
+            return Conclusion(RunStatus.CRASHED, f"The program left with status {self.status} before its end.")
+        if raised_in(ends[0]) is not None and self.status != 1:
+            told = f"The program told of an exception and left with status {self.status}."
+            return Conclusion(RunStatus.INVALID, told)
+        return Conclusion(RunStatus.FINISHED)
+
+
+def raised_in(note: Mapping[str, object]) -> Raised | None:
+    """Return what a note says was raised."""
+    match note.get("raised"):
+        case [str(kind), str(message)]:
+            return Raised(kind, message)
+        case _:
+            return None
+
+
+def isolation_of(notes: Notes) -> Isolation:
+    """Return what the guards saw."""
+    events: dict[str, list[str]] = {}
+    for note in notes:
+        if note.get("kind") == "event":
+            events.setdefault(str(note.get("what")), []).append(str(note.get("name")))
+    return Isolation(
+        refused_imports=tuple(events.get("import", ())),
+        original_reads=tuple(events.get("read", ())),
+        network=tuple(events.get("network", ())),
+        own_modules=tuple(str(name) for name in _whole(notes, "modules") or ()),
+        made_functions=tuple(str(name) for name in _whole(notes, "functions") or ()),
+    )
+
+
+def lines_of(notes: Notes) -> frozenset[int]:
+    """Return the executed lines that were told."""
+    return frozenset(line for line in _whole(notes, "lines") or () if isinstance(line, int))
+
+
+def trace_of(notes: Notes) -> Mapping[str, Any] | None:
+    """Return the trace that was told."""
+    found = _whole(notes, "trace")
+    return found if isinstance(found, dict) else None
+
+
+def _whole(notes: Notes, kind: str) -> Any:
+    text = "".join(str(note.get("part", "")) for note in notes if note.get("kind") == kind)
+    try:
+        return json.loads(text) if text else None
+    except ValueError:
+        return None

@@ -1,0 +1,92 @@
+"""What the studies of gists share: libraries from their sdists, entrypoints drawn and examined, tasks to judge on."""
+
+from __future__ import annotations
+
+import tempfile
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from gistpoint.core.generation.gist_making import write_gist_task
+from gistpoint.core.generation.gist_references import ReferenceMaker
+from gistpoint.core.generation.gist_sampling import candidates
+from gistpoint.core.generation.gists import Examination, NoGistError
+from gistpoint.core.generation.intake import Repository
+from gistpoint.core.gist.answer import ReferenceGist
+from gistpoint.core.gist.judging import GistJudge
+from gistpoint.core.ports import EntrypointRunner
+from gistpoint.core.trees import SourceTree, write_tree
+from gistpoint.sandbox.environments import EnvironmentStore
+from gistpoint.sandbox.gistruns.runner import GistRunner
+from gistpoint.sandbox.ladder import choose
+from gistpoint.sandbox.resolver import UvResolver
+from gistpoint.sandbox.sources import Fetcher
+
+
+@dataclass(frozen=True)
+class Library:
+    """An sdist, what its suite needs besides, the date of its resolution, and options of pytest."""
+
+    source: str
+    extra: tuple[str, ...] = ()
+    exclude_newer: str | None = None
+    pytest_args: tuple[str, ...] = ()
+
+
+LIBRARIES = {
+    "flask": Library("flask==3.1.3", ("asgiref", "python-dotenv"), "2026-02-25"),
+    "requests": Library("requests==2.32.5", ("pytest-httpbin==2.1.0", "pytest-mock", "httpbin~=0.10.0", "trustme")),
+    "seaborn": Library("seaborn==0.13.2", (), "2025-06-01"),
+    "boltons": Library("boltons==26.2.0"),
+    "toolz": Library("toolz==1.2.0"),
+    "sqlparse": Library("sqlparse==0.5.3"),
+    "tomlkit": Library("tomlkit==0.13.3", ("pyyaml",)),
+}
+
+
+@dataclass
+class Lab:
+    """A cache and a runner."""
+
+    folder: Path
+
+    def __post_init__(self) -> None:
+        self.environments = EnvironmentStore(self.folder / "cache")
+        self.runner: EntrypointRunner = GistRunner(choose(None, consented=False), self.environments)
+
+    def repository(self, library: Library) -> Repository:
+        """Fetch a library and pin what its suite needs."""
+        scratch = Path(tempfile.mkdtemp(dir=self.folder))
+        source, folder = Fetcher().fetch(library.source, scratch / "source")
+        environment = UvResolver(self.environments).resolve(
+            folder,
+            extra_requirements=library.extra,
+            exclude_newer=library.exclude_newer,
+            pytest_args=library.pytest_args,
+        )
+        write_tree(folder, scratch / "tree.tar")
+        return Repository(source, SourceTree.open(scratch / "tree.tar"), environment)
+
+    def tasks(self, library: Library, count: int, seed: int) -> Iterator[GistJudge | tuple[str, NoGistError]]:
+        """Yield a judge for each of `count` entrypoints drawn, and each refusal with the command it is about."""
+        repository = self.repository(library)
+        examination = Examination(repository, self.runner)
+        made = 0
+        for candidate in candidates(examination, count, seed):
+            if made == count:
+                return
+            try:
+                answer = examination.examine(candidate.entrypoint)
+            except NoGistError as refusal:
+                yield candidate.entrypoint.text, refusal
+                continue
+            made += 1
+            task = write_gist_task(repository, candidate.entrypoint, answer, self.folder / "tasks")
+            yield GistJudge(task, answer, self.runner)
+
+
+def made_reference(judge: GistJudge, budget_s: float) -> tuple[ReferenceGist, int]:
+    """Return the reference gist of a task, and how many runs it took."""
+    maker = ReferenceMaker(judge, time.monotonic, budget_s)
+    return maker.make(), maker.queries

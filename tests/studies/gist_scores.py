@@ -1,0 +1,161 @@
+"""What scoring makes of gists of known worth, on entrypoints of real libraries, and which entrypoints are refused.
+
+    python tests/studies/gist_scores.py LAB [LIBRARY ...] [--count 10] [--seed 0] [--seconds 60] [--out scores.jsonl]
+    python tests/studies/gist_scores.py --table scores.jsonl
+
+LAB is a folder for what is fetched and built. For each entrypoint: the modules that ran, pasted; an empty file; the
+test alone; the test file as it is, which imports the package; the same with mocks in place of the imports; the
+reference gist. One JSON object a line; `--table` prints figures by library and kind.
+"""
+
+from __future__ import annotations
+
+import argparse
+import ast
+import json
+import statistics
+import time
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+from gist_lab import LIBRARIES, Lab, made_reference
+
+from gistpoint.core.generation.gists import NoGistError
+from gistpoint.core.gist.entrypoint_tests import imports_owned
+from gistpoint.core.gist.judging import GistJudge, sources_of
+from gistpoint.core.gist.lines import import_texts
+from gistpoint.core.gist.pasted import pasted
+from gistpoint.core.gist.reference.trace import read_trace
+from gistpoint.core.gist.splicing import original_test
+from gistpoint.core.trees import SourceTree
+
+KINDS = ("pasted", "empty", "test alone", "importing", "mocking", "reference")
+
+
+def mocking(judge: GistJudge) -> str:
+    """The test file with a mock in place of each name that it imports from the codebase."""
+    assert judge.answer.test is not None
+    source, owned = judge.answer.test.source, judge.answer.owned
+    names: list[str] = []
+    lines = source.splitlines()
+    for node in ast.parse(source).body:
+        if not isinstance(node, ast.Import | ast.ImportFrom):
+            continue
+        if any(imports_owned(text, owned) for text in import_texts(node)):
+            names += [alias.asname or alias.name.partition(".")[0] for alias in node.names]
+            for number in range(node.lineno - 1, node.end_lineno or node.lineno):
+                lines[number] = ""
+    head = ["import sys", "from unittest.mock import MagicMock"]
+    head += [f"sys.modules[{name!r}] = MagicMock()" for name in owned]
+    head += [f"{name} = MagicMock()" for name in dict.fromkeys(names) if name.isidentifier()]
+    future = [line for line in lines if line.startswith("from __future__")]
+    return "\n".join([*future, *head, *(line for line in lines if line not in future)]) + "\n"
+
+
+def scored(judge: GistJudge, gist: str) -> dict[str, Any]:
+    """The figures of one gist."""
+    began = time.monotonic()
+    judgement = judge.judge(gist)
+    score = judgement.score
+    error = score.error
+    return {
+        "fidelity": score.execution_fidelity,
+        "self_contained": score.self_contained,
+        "execution": score.execution.rate if score.execution else None,
+        "existence": score.existence.rate if score.existence else None,
+        "existence_without_test": score.existence.rate_without_test if score.existence else None,
+        "test_score": score.test.recall if score.test else None,
+        "error": f"{error.category} {error.kind}".rstrip() if error else "",
+        "evidence": error.evidence[:300] if error else "",
+        "flags": {name: getattr(score.flags, name) for name in score.flags.__slots__ if getattr(score.flags, name)},
+        "flips": judgement.flips,
+        "seconds": round(time.monotonic() - began, 1),
+    }
+
+
+def study(judge: GistJudge, seconds: float) -> dict[str, Any]:
+    """The scores of all kinds of gists of one entrypoint."""
+    answer, test = judge.answer, judge.answer.test
+    assert test is not None
+    sources = sources_of(SourceTree.open(judge.task.tree_path))
+    reference, runs = made_reference(judge, seconds)
+    gists = {
+        "pasted": pasted(sources, read_trace(answer.trace), answer.owned),
+        "empty": "",
+        "test alone": original_test(test.source, test.qualname),
+        "importing": test.source,
+        "mocking": mocking(judge),
+    }
+    scores = {kind: scored(judge, gist) for kind, gist in gists.items()}
+    if reference.faithful:
+        scores["reference"] = scored(judge, reference.text)
+    made = {"faithful": reference.faithful, "how": reference.how, "reason": reference.reason[:600], "runs": runs}
+    made |= {"seconds": reference.seconds, "text": reference.text}
+    return {"calls": answer.difficulty.calls, "files": answer.difficulty.files, "scores": scores, "reference": made}
+
+
+def table(path: Path) -> None:
+    """Print what the results say."""
+    rows = [json.loads(line) for line in path.read_text().splitlines()]
+    for library in dict.fromkeys(row["library"] for row in rows):
+        own = [row for row in rows if row["library"] == library]
+        made = [row for row in own if "refused" not in row]
+        refused = Counter(row["refused"] for row in own if "refused" in row)
+        print(f"\n{library}: {len(made)} made, refused {dict(refused)}")
+        for kind in KINDS:
+            scores = [row["scores"][kind] for row in made if kind in row["scores"]]
+            if scores:
+                print(f"  {kind:<11} {_figures(scores)}")
+        references = [row["reference"] for row in made]
+        if references:
+            times = statistics.median(one["seconds"] for one in references)
+            print(f"  reference gists: {sum(one['faithful'] for one in references)} faithful, median {times:.0f} s")
+
+
+def _figures(scores: list[dict[str, Any]]) -> str:
+    def median(key: str) -> str:
+        found = [score[key] for score in scores if score[key] is not None]
+        return f"{statistics.median(found):.1f}" if found else "-"
+
+    errors = Counter(score["error"] for score in scores if score["error"])
+    flags = Counter(name for score in scores for name in score["flags"])
+    return (
+        f"n {len(scores)}, fidelity {sum(score['fidelity'] for score in scores)}, "
+        f"self-contained {sum(score['self_contained'] for score in scores)}, execution {median('execution')}, "
+        f"existence {median('existence')} (without test {median('existence_without_test')}), "
+        f"test {median('test_score')}, errors {dict(errors)}, flags {dict(flags)}"
+    )
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser()
+    parser.add_argument("lab", nargs="?", type=Path)
+    parser.add_argument("libraries", nargs="*")
+    parser.add_argument("--count", type=int, default=10)
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--seconds", type=float, default=60)
+    parser.add_argument("--out", type=Path, default=Path("scores.jsonl"))
+    parser.add_argument("--table", type=Path)
+    options = parser.parse_args()
+    if options.table:
+        table(options.table)
+        return
+    lab = Lab(options.lab.resolve())
+    for name in options.libraries or LIBRARIES:
+        for found in lab.tasks(LIBRARIES[name], options.count, options.seed):
+            if isinstance(found, GistJudge):
+                row = {"library": name, "entrypoint": found.task.entrypoint, **study(found, options.seconds)}
+                told = {kind: (s["fidelity"], s["error"], s["existence"]) for kind, s in row["scores"].items()}
+            else:
+                command, refusal = found
+                assert isinstance(refusal, NoGistError)
+                row = {"library": name, "entrypoint": command, "refused": refusal.reason, "why": str(refusal)[:600]}
+                told = {"refused": refusal.reason}
+            with options.out.open("a") as out:
+                out.write(json.dumps(row) + "\n")
+            print(name, row["entrypoint"], told, flush=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,196 @@
+"""`gistpoint gist new`, `reference` and `score`."""
+
+from __future__ import annotations
+
+import argparse
+import shlex
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import asdict, replace
+from pathlib import Path
+from signal import SIGINT, signal
+from typing import Any
+
+from gistpoint import __version__
+from gistpoint.core.attempts.budgets import Budgets
+from gistpoint.core.cancel import CancelToken
+from gistpoint.core.errors import UserError
+from gistpoint.core.generation.gist_making import write_gist_task
+from gistpoint.core.generation.gist_references import ReferenceMaker
+from gistpoint.core.generation.gist_sampling import candidates
+from gistpoint.core.generation.gists import Examination, NoGistError
+from gistpoint.core.generation.intake import MakingProgress, Repository
+from gistpoint.core.gist.entrypoints import Entrypoint, parse_entrypoint
+from gistpoint.core.gist.evidence import evidence_rows, line_evidence
+from gistpoint.core.gist.judging import GistJudge
+from gistpoint.core.gist.record import score_record
+from gistpoint.core.locations import Locations
+from gistpoint.core.tasks.folder import read_answer, write_task
+from gistpoint.core.tasks.gists import UNLIMITED, GistSettings
+from gistpoint.core.tasks.model import Answer, Mode, Task
+from gistpoint.core.trees import SourceTree, write_tree
+from gistpoint.sessions.tasks import TaskStore
+from gistpoint.tui.cli import DONE, NEGATIVE, build_entrypoint_runner, is_our_demo
+from gistpoint.tui.commands.gist_scores import print_evidence, print_score
+from gistpoint.tui.commands.output import print_json, print_text
+from gistpoint.tui.commands.progress import ProgressLine
+
+
+def new(options: argparse.Namespace) -> int:
+    """Make gist tasks; each made one is a line of standard output that begins with its id."""
+    named = [parse_entrypoint(command) for command in options.entrypoint]
+    if not named and options.sample < 1:
+        raise UserError("There is nothing to make.", hint="Name an --entrypoint, or draw some with --sample N.")
+    settings, budgets = _settings(options), Budgets.of_steps(options.steps)
+    runner = build_entrypoint_runner(options)
+    made: list[dict[str, Any]] = []
+    refused: list[dict[str, str]] = []
+    with ProgressLine() as progress, tempfile.TemporaryDirectory(prefix="gistpoint-gists-") as scratch:
+        repository = _repository(options, Path(scratch), progress)
+        examination = Examination(
+            repository, runner, options.allow_failing, tuple(options.compared), on_progress=progress.making
+        )
+        for entrypoint in _wanted(named, examination, options):
+            if not named and len(made) == options.sample:
+                break
+            try:
+                answer = examination.examine(entrypoint)
+            except NoGistError as refusal:
+                progress.line(f"  {entrypoint.text}: {refusal.reason}: {refusal.message}")
+                refused.append(
+                    {"entrypoint": entrypoint.text, "reason": refusal.reason, "message": refusal.message,
+                     "hint": refusal.hint}
+                )  # fmt: skip
+                continue
+            provenance = {"gistpoint": __version__, "backend": runner.backend.name}
+            drawn = {} if named else {"sample": options.sample, "seed": options.seed}
+            task = write_gist_task(
+                repository,
+                entrypoint,
+                answer,
+                Locations.of_user().tasks,
+                settings=settings,
+                budgets=budgets,
+                provenance={**provenance, **drawn},
+            )
+            made.append({"id": task.id, "entrypoint": entrypoint.text, "difficulty": asdict(answer.difficulty)})
+            if not options.json:
+                print_text(f"{task.id}  {entrypoint.text}")
+    if options.json:
+        print_json("gistpoint.gists/1", {"made": made, "refused": refused})
+    elif len(named) == 1 and refused:
+        print_text(f"{refused[0]['reason']}: {refused[0]['message']}\n{refused[0]['hint']}".rstrip())
+    return DONE if made else NEGATIVE
+
+
+def _wanted(named: list[Entrypoint], examination: Examination, options: argparse.Namespace) -> Iterator[Entrypoint]:
+    if named:
+        return iter(named)
+    return (one.entrypoint for one in candidates(examination, options.sample, options.seed))
+
+
+def _settings(options: argparse.Namespace) -> GistSettings:
+    budget = options.score_budget
+    return GistSettings(
+        execution=options.execution,
+        strategy=options.strategy,
+        give_test=options.give_test,
+        tools=tuple(dict.fromkeys(options.tools)),
+        score_budget=None if budget == UNLIMITED else budget,
+    )
+
+
+def _repository(options: argparse.Namespace, scratch: Path, progress: ProgressLine) -> Repository:
+    from gistpoint.sandbox.environments import EnvironmentStore
+    from gistpoint.sandbox.resolver import UvResolver
+    from gistpoint.sandbox.sources import Fetcher
+
+    try:
+        pytest_args = tuple(shlex.split(options.pytest_args))
+    except ValueError as error:
+        raise UserError(f"--pytest-args can't be split into words: {error}.") from error
+    progress.line(f"fetching {options.source}")
+    source, folder = Fetcher().fetch(options.source, scratch / "source")
+    progress.line(f"pinning what {source.name} {source.revision[:12]} needs")
+    environment = UvResolver(EnvironmentStore(Locations.of_user().cache), on_line=progress.detail).resolve(
+        folder,
+        extra_requirements=tuple(options.extra),
+        exclude_newer=options.exclude_newer,
+        pytest_args=pytest_args,
+    )
+    write_tree(folder, scratch / "tree.tar")
+    environment = replace(environment, build_steps=tuple(options.build_steps))
+    return Repository(source, SourceTree.open(scratch / "tree.tar"), environment)
+
+
+def reference(options: argparse.Namespace) -> int:
+    """Make the reference gist of a task and write it into the answer."""
+    task, answer, judge = _judge(options)
+    with ProgressLine() as progress, _interruptible() as cancel:
+
+        def tell(query: int, lines: int) -> None:
+            progress.detail(f"run {query}: {lines} lines")
+
+        progress.making(MakingProgress(f"reference gist of {task.short_id}"))
+        maker = ReferenceMaker(judge, time.monotonic, options.seconds, tell, cancel)
+        found = maker.make()
+    write_task(task, replace(answer, gist=replace(judge.answer, reference=found)))
+    values = {key: value for key, value in asdict(found).items() if key != "text"}
+    if options.json:
+        text = {"text": found.text} if options.show else {}
+        print_json("gistpoint.gist-reference/1", {"id": task.id, "runs": maker.queries, **values, **text})
+    else:
+        if options.show:
+            print_text(found.text)
+        rates = f"execution {found.line_execution or 0:.1f}, existence {found.line_existence or 0:.1f}"
+        told = f"faithful, {rates}" if found.faithful else f"not faithful: {found.reason}"
+        print_text(f"{task.short_id}: {told} ({maker.queries} runs, {found.seconds:.0f} s)")
+    return DONE if found.faithful else NEGATIVE
+
+
+def score(options: argparse.Namespace) -> int:
+    """Score a gist and print every figure with its evidence."""
+    task, _, judge = _judge(options)
+    try:
+        gist = Path(options.file).read_text("utf-8", "surrogateescape")
+    except OSError as error:
+        raise UserError(f"{options.file} can't be read: {error.strerror}.", hint="Name the file of a gist.") from error
+    with ProgressLine() as progress, _interruptible() as cancel:
+        judgement = judge.judge(gist, on_progress=lambda at: progress.making(MakingProgress(at.step)), cancel=cancel)
+    lines = line_evidence(judgement.score, judgement.spliced)
+    if options.json:
+        record = {**score_record(judgement.score), "flips": judgement.flips, "lines": evidence_rows(lines)}
+        print_json("gistpoint.gist-score/1", {"id": task.id, "backend": judge.runner.backend.name, **record})
+    else:
+        print_score(judgement)
+        if options.lines:
+            print_evidence(lines, gist)
+    return DONE if judgement.score.execution_fidelity else NEGATIVE
+
+
+def _judge(options: argparse.Namespace) -> tuple[Task, Answer, GistJudge]:
+    locations = Locations.of_user()
+    task = TaskStore(locations.tasks, locations.demo).find(options.task)
+    if task.mode is not Mode.GIST:
+        raise UserError(f"The task {task.short_id} is no gist.", hint="`gistpoint task list` shows which are.")
+    answer = read_answer(task)
+    runner = build_entrypoint_runner(options, demo=is_our_demo(task, locations))
+    return task, answer, GistJudge(task, answer.gist_answer, runner)
+
+
+@contextmanager
+def _interruptible() -> Iterator[CancelToken]:
+    """Turn the first Ctrl-C into a cancel; the second ends the program as ever."""
+    cancel = CancelToken()
+
+    def stop(*_: object) -> None:
+        cancel.cancel()
+        signal(SIGINT, before)
+
+    before = signal(SIGINT, stop)
+    try:
+        yield cancel
+    finally:
+        signal(SIGINT, before)
