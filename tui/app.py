@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Protocol, runtime_checkable
 
 from textual import events, on
+from textual.screen import Screen
 
 from gistpoint.core.attempts.events import EventType
 from gistpoint.core.attempts.judging import Judgement
@@ -21,6 +22,7 @@ from gistpoint.tui.screens.dialogs.ask import PickDialog
 from gistpoint.tui.screens.dialogs.confirm import ConfirmDialog
 from gistpoint.tui.screens.dialogs.consent import ConsentDesk
 from gistpoint.tui.screens.home import HomeScreen
+from gistpoint.tui.screens.opening import OpeningScreen
 from gistpoint.tui.services import Services
 
 if TYPE_CHECKING:
@@ -43,21 +45,30 @@ class GistpointApp(BaseApp):
 
     def __init__(self, services: Services, *, open: str | None = None, play: Play | None = None) -> None:
         """`open` is the id of a task or an attempt to go to at once; `play` are recorded steps, and how fast."""
-        super().__init__(services.locations)
+        super().__init__(services.locations, "screens/home.tcss")
         self.services = services
         self._open = open
         self._play = play
         self._held: OpenAttempt | None = None
 
-    def first_screen(self) -> HomeScreen:
-        """Return home."""
+    def first_screen(self) -> Screen[None]:
+        """Return home, or what is in sight until what was asked for is open."""
+        if self._open is not None:
+            return OpeningScreen(self.begin_anew)
         return HomeScreen(self.services)
+
+    @property
+    def ground_renews_itself(self) -> bool:
+        """True for the line that is in sight until something is open."""
+        return isinstance(self.screen, OpeningScreen)
 
     def on_mount(self) -> None:
         """Go to what was asked for; home is shown by every app of ours."""
         self.services.consent.asker = ConsentDesk(self).ask
         if self._open is not None:
             self.in_thread(partial(self._find, self._open))
+            self._open = None
+            self.call_later(_load_solve_screen)
 
     async def on_event(self, event: events.Event) -> None:
         """Note that there is somebody, before the event goes on its way."""
@@ -106,7 +117,7 @@ class GistpointApp(BaseApp):
             self._open_attempt(name)
 
     def _begin(self, opening: Callable[[], OpenAttempt]) -> None:
-        self.screen.loading = True
+        self.screen.loading = not isinstance(self.screen, OpeningScreen)
         self.in_thread(lambda: self.call_from_thread(self._solve, opening()))
 
     def _choose_for(self, task: Task, *, new: bool = False) -> None:
@@ -228,3 +239,8 @@ class GistpointApp(BaseApp):
         held.journal.append(EventType.CRASH.value, data)
         held.close()
         return " The attempt is safe: resume it from the home screen."
+
+
+def _load_solve_screen() -> None:
+    """Import the screen while the attempt is being opened in a thread, which mostly waits for the disk."""
+    import gistpoint.tui.screens.solve.screen  # noqa: F401

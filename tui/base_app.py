@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -11,60 +10,102 @@ from textual import work
 from textual._context import active_message_pump  # tells whose handler raised; there is no public way to ask
 from textual.actions import ActionParseResult
 from textual.app import App
+from textual.await_complete import AwaitComplete
 from textual.binding import BindingType
 from textual.dom import DOMNode
 from textual.notifications import SeverityLevel
 from textual.screen import Screen
+from textual.theme import Theme
+from textual.widget import AwaitMount
 
 from gistpoint.core.errors import UserError
 from gistpoint.core.locations import Locations
 from gistpoint.tui.crash import write_crash
 from gistpoint.tui.keys import Scope, bindings_of
 from gistpoint.tui.palette import KeyCommands
-from gistpoint.tui.screens.dialogs.confirm import MessageDialog, show_error
 from gistpoint.tui.settings import Settings, read_settings
-from gistpoint.tui.themes import install_themes
+from gistpoint.tui.starting import START_S, go_on_collecting
+from gistpoint.tui.themes import OWN, usable_theme
 
-BREAKPOINTS: list[tuple[int, str]] | None = [(0, "-narrow"), (120, "-wide")]
+_OWN_BY_NAME = {theme.name: theme for theme in OWN}
+_NARROW, _WIDE = (0, "-narrow"), (120, "-wide")
+BREAKPOINTS: list[tuple[int, str]] | None = [_NARROW, _WIDE]
+
+
+def fit_width(screen: Screen[Any], width: int) -> None:
+    """Give a screen that is not up yet the class of its width, which else restyles all of it when it is."""
+    screen.set_class(width >= _WIDE[0], _WIDE[1])
+    screen.set_class(width < _WIDE[0], _NARROW[1])
 
 
 class BaseApp(App[object]):
-    """An app that stays up: an unexpected exception is logged, and its screens begin anew."""
+    """An app that stays up: an unexpected exception is logged, and its screens begin anew.
+
+    Its first screen is the ground of the stack, and the theme is chosen before the style sheets are read, so that
+    nothing is laid out or styled twice before the first frame.
+    """
 
     TITLE = "gistpoint"
-    CSS_PATH = "base.tcss"
     COMMANDS: ClassVar[Any] = {KeyCommands}
     BINDINGS: ClassVar[list[BindingType]] = [*bindings_of(Scope.APP)]
     HORIZONTAL_BREAKPOINTS = BREAKPOINTS
     ENABLE_COMMAND_PALETTE = True
+    DEFAULT_MODE = "first"
 
-    def __init__(self, locations: Locations) -> None:
-        super().__init__()
+    def __init__(self, locations: Locations, styles: str) -> None:
+        """`styles` is the path of the first screen's style sheet, which is read with the app's own."""
+        settings, self._unusable = _settings_of(locations)
+        self.set_reactive(App.theme, usable_theme(settings.theme))
+        super().__init__(css_path=["base.tcss", styles])
         self.locations = locations
-        self.keymap: Mapping[str, str] = {}
+        self.keymap: Mapping[str, str] = settings.keys
         """The user's own keys by binding id."""
         self.crashes: list[Exception] = []
         """Unexpected exceptions so far."""
+        self._ground: Screen[Any] | None = None
+        self.add_mode(self.DEFAULT_MODE, self._lay_ground)
+
+    @property
+    def available_themes(self) -> dict[str, Theme]:
+        """All themes by name, ours among Textual's."""
+        return {**super().available_themes, **_OWN_BY_NAME}
+
+    def get_theme(self, theme_name: str) -> Theme | None:
+        """Return a theme by its name; asked for with every line that is drawn."""
+        return _OWN_BY_NAME.get(theme_name) or super().get_theme(theme_name)
 
     def first_screen(self) -> Screen[None]:
         """Return the screen that all others lie upon."""
         raise NotImplementedError
 
-    def first_screen_left(self, _answer: object = None) -> None:
-        """The first screen was closed: so is the program."""
-        self.exit()
+    def _lay_ground(self) -> Screen[Any]:
+        self._ground = self.first_screen()
+        fit_width(self._ground, self.size.width)
+        return self._ground
+
+    def pop_screen(self) -> AwaitComplete:
+        """Close the screen in sight; with the first one the program ends."""
+        if self.screen is self._ground:
+            self.exit()
+            return AwaitComplete()
+        return super().pop_screen()
+
+    @property
+    def ground_renews_itself(self) -> bool:
+        """Whether the screen that all others lie upon shows the first one when it comes into sight again."""
+        return False
+
+    def begin_anew(self) -> AwaitMount:
+        """Show the first screen again, as the new ground."""
+        return self.push_screen(self._lay_ground())
 
     def on_mount(self) -> None:
-        """Take up the settings and show the first screen."""
-        try:
-            settings = read_settings(self.locations.config)
-        except UserError as error:
-            settings = Settings()
-            self.call_later(partial(show_error, self, error))
-        install_themes(self, settings.theme)
-        self.keymap = settings.keys
-        self.set_keymap(dict(settings.keys))
-        self.push_screen(self.first_screen(), self.first_screen_left)
+        """Take up the user's keys; tell what is wrong with the settings."""
+        if self.keymap:
+            self.set_keymap(dict(self.keymap))
+        self.set_timer(START_S, go_on_collecting)
+        if self._unusable is not None:
+            self.call_later(self._failed, self._unusable)
 
     def run_to_exit_code(self) -> int:
         """Run until the user leaves; 0, or 1 where it ended by an error."""
@@ -94,6 +135,8 @@ class BaseApp(App[object]):
             self.call_from_thread(self._crashed, error)
 
     def _failed(self, error: UserError) -> None:
+        from gistpoint.tui.screens.dialogs.confirm import show_error
+
         self.screen.loading = False
         show_error(self, error)
 
@@ -155,7 +198,18 @@ class BaseApp(App[object]):
 
     async def _recover(self, text: str) -> None:
         """Begin anew with the first screen and tell what happened."""
-        while len(self.screen_stack) > 1:
-            await self.pop_screen()
-        await self.push_screen(self.first_screen(), self.first_screen_left)
+        from gistpoint.tui.screens.dialogs.confirm import MessageDialog
+
+        closing = [App.pop_screen(self) for _ in self.screen_stack[1:]]
+        for closed in closing:
+            await closed
+        if not self.ground_renews_itself:
+            await self.begin_anew()
         self.push_screen(MessageDialog("Something unexpected happened", text, hint="This is a bug in gistpoint."))
+
+
+def _settings_of(locations: Locations) -> tuple[Settings, UserError | None]:
+    try:
+        return read_settings(locations.config), None
+    except UserError as error:
+        return Settings(), error

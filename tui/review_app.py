@@ -15,7 +15,7 @@ class ReviewApp(BaseApp):
 
     def __init__(self, locations: Locations, first: Callable[[], Screen[None]]) -> None:
         """`first` makes the screen."""
-        super().__init__(locations)
+        super().__init__(locations, "screens/review/review.tcss")
         self._first = first
 
     def first_screen(self) -> Screen[None]:

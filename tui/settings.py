@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -30,10 +29,12 @@ class Settings:
 def read_settings(config: Path) -> Settings:
     """Read the settings from a folder; raises `SettingsError` for an unknown binding or a value of another kind."""
     path = config / FILE
+    if not path.exists():
+        return Settings()
+    import tomllib
+
     try:
         values = tomllib.loads(path.read_text(encoding="utf-8"))
-    except FileNotFoundError:
-        return Settings()
     except (OSError, ValueError) as error:
         raise SettingsError(f"{path} can't be read: {error}.", hint="Mend it, or move it away.") from error
     theme, keys = values.get("theme", ""), values.get("keys", {})

@@ -5,8 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 
-from textual.app import App
-from textual.theme import Theme
+from textual.theme import BUILTIN_THEMES, Theme
 
 DARK = Theme(
     name="gistpoint-dark",
@@ -87,12 +86,10 @@ def theme_named(wanted: str, environment: Mapping[str, str] | None = None) -> st
     return TERMINAL_DARK if env.get("NO_COLOR") is not None or _has_16_colours(env) else DEFAULT
 
 
-def install_themes(app: App[object], wanted: str = "") -> None:
-    """Make the themes known to the app and choose one; an unknown name gives the default."""
-    for theme in OWN:
-        app.register_theme(theme)
+def usable_theme(wanted: str) -> str:
+    """Return the name of the theme for what the settings say; an unknown name gives the default."""
     name = theme_named(wanted)
-    app.theme = name if name in app.available_themes else DEFAULT
+    return name if name in BUILTIN_THEMES or any(theme.name == name for theme in OWN) else DEFAULT
 
 
 def _has_16_colours(environment: Mapping[str, str]) -> bool:

@@ -17,7 +17,7 @@ class ValidateApp(BaseApp):
     """Shows the queue; the program ends with it."""
 
     def __init__(self, desk: Desk) -> None:
-        super().__init__(desk.services.locations)
+        super().__init__(desk.services.locations, "screens/validate/validate.tcss")
         self._desk = desk
 
     def first_screen(self) -> ValidateScreen:

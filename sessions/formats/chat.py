@@ -70,6 +70,11 @@ class _Reader(BaseReader):
             found = object_records(blob, start, _ARRAYS, self.facts, None)
         return guarded(found, blob, self.warnings)
 
+    def more(self, offset: int, before: int) -> Iterator[Record] | None:
+        if self._shape != "lines":
+            return None
+        return guarded(line_records(self.probe.blob, offset), self.probe.blob, self.warnings, before=before)
+
     def place(self, fields: Json, step_count: int) -> int:
         return self._turns.place(fields, step_count)
 

@@ -46,6 +46,11 @@ class _Reader(BaseReader):
             return guarded(object_records(blob, start, ("loglines",), self.facts, None), blob, self.warnings)
         return guarded(line_records(blob, start), blob, self.warnings)
 
+    def more(self, offset: int, before: int) -> Iterator[Record] | None:
+        if "loglines" in self.probe.object:
+            return None
+        return guarded(line_records(self.probe.blob, offset), self.probe.blob, self.warnings, before=before)
+
     def place(self, fields: Json, step_count: int) -> int:
         record = as_dict(fields)
         message = as_dict(record.get("message"))

@@ -52,6 +52,9 @@ class _Reader(BaseReader):
     def records(self) -> Iterator[Record]:
         return guarded(line_records(self.probe.blob, self.probe.start), self.probe.blob, self.warnings)
 
+    def more(self, offset: int, before: int) -> Iterator[Record] | None:
+        return guarded(line_records(self.probe.blob, offset), self.probe.blob, self.warnings, before=before)
+
     def place(self, fields: Json, step_count: int) -> int:
         event = as_dict(fields)
         kind, data = as_str(event.get("type")), as_dict(event.get("data"))

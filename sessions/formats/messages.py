@@ -30,8 +30,10 @@ _REPLY_TYPES = frozenset({"function_call", "custom_tool_call", "local_shell_call
 
 def role_of(message: dict[str, Json]) -> str:
     """Return the role of a message, also where a provider leaves it out."""
-    role = as_str(message.get("role"))
-    kind = as_str(message.get("type"))
+    plain = message.get("role")
+    if isinstance(plain, str) and plain and "type" not in message:
+        return "tool" if plain == "function" else plain
+    role, kind = as_str(plain), as_str(message.get("type"))
     if kind in _RESULT_TYPES:
         return "tool"
     if not role and (message.get("object") == "response" or kind in _REPLY_TYPES):

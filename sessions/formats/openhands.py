@@ -64,6 +64,11 @@ class _Reader(BaseReader):
                 self.warnings.append(f"{blob.name} {damage}; it is shown raw.")
             yield Record(0, blob.size, fields, damage, number)
 
+    def more(self, offset: int, before: int) -> Iterator[Record] | None:
+        if self._shape != "lines":
+            return None
+        return guarded(line_records(self.probe.blob, offset), self.probe.blob, self.warnings, before=before)
+
     def place(self, fields: Json, step_count: int) -> int:
         event = as_dict(fields)
         if event.get("key") == "stats":

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -61,6 +60,10 @@ class BaseReader(ABC):
         """Return a member of the top object: as indexed, else as seen at either end of the file."""
         return self.facts[key] if key in self.facts else self.probe.early(key)
 
+    def more(self, offset: int, before: int) -> Iterator[Record] | None:
+        """The file is written anew with every step, unless a subclass says otherwise."""
+        return None
+
     def place(self, fields: Json, step_count: int) -> int:
         """Every record is a step."""
         return step_count
@@ -87,6 +90,8 @@ class RunNames:
     def name(self, name: str) -> str:
         """Return the id of the next run."""
         if len(name) > _LONGEST_ID:
+            import hashlib
+
             digest = hashlib.sha256(name.encode("utf-8", "surrogatepass")).hexdigest()[:12]
             name = f"{name[:_LONGEST_ID]}~{digest}"
         name = name.encode("utf-8", "replace").decode()

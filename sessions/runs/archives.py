@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import posixpath
 import struct
-import tarfile
 import zlib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -241,6 +240,8 @@ def _next_header(blob: Blob, at: int) -> int:
 
 def tar_archive(blob: Blob) -> Archive:
     """List a tar; one that is cut off gives the members before the cut."""
+    import tarfile  # costs more than all else that opening a plain file needs
+
     members: list[Member] = []
     try:
         with tarfile.open(fileobj=_BlobFile(blob), mode="r:") as archive:

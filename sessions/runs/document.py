@@ -13,12 +13,14 @@ from gistpoint.sessions.runs import limits
 from gistpoint.sessions.runs.blobs import Blob, SliceBlob
 from gistpoint.sessions.runs.index import StepIndex
 from gistpoint.sessions.runs.loading import load_record, text_pieces
-from gistpoint.sessions.runs.model import Actor, ByteRange, CutText, Run, Step, StepKind
+from gistpoint.sessions.runs.model import Actor, ByteRange, CutText, Json, Run, Step, StepKind
 from gistpoint.sessions.runs.reader import Raw, RunReader
 from gistpoint.sessions.runs.scanning import Record
 
 _SLICE_S = 0.008
 _REST_S = 0.001
+_ENDING = 256
+"""Bytes at the end that tell whether a file was appended to or written anew."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +40,11 @@ class RunDocument:
     can run beside a screen. The last step known is complete only when the index is.
     """
 
-    def __init__(self, reader: RunReader, *, name: str = "", id: str = "") -> None:
+    def __init__(
+        self, reader: RunReader, *, name: str = "", id: str = "", another: Callable[[], RunReader] | None = None
+    ) -> None:
+        """`another` makes a second reader of the same run, which `last_step` needs."""
+        self._another = another
         self.name = name
         self.id = id
         self._reader = reader
@@ -47,6 +53,8 @@ class RunDocument:
         self._finished = False
         self._indexed_bytes = 0
         self._position = (0, 0)
+        self._ending = b""
+        self._cut_at: int | None = None
         self._lock = RLock()
         self._cache: OrderedDict[int, tuple[int, int, Step]] = OrderedDict()
         self._cached_bytes = 0
@@ -128,14 +136,44 @@ class RunDocument:
                 self._scan = self._reader.records()
             until = time.monotonic() + _SLICE_S
             for count, record in enumerate(self._scan):
-                place = self._reader.place(record.fields, self._index.step_count)
-                self._index.add(record, self._index.step_count if record.damage else place)
+                count_before = self._index.step_count
+                place = count_before if record.damage else self._reader.place(record.fields, count_before)
+                self._index.add(record, place)
                 self._position = (record.member, record.end)
+                self._cut_at = record.start if record.damage else None
                 if enough() or (not count % 16 and time.monotonic() > until):
                     return
             self._finished = True
             self._indexed_bytes = sum(blob.size for blob in self._reader.blobs)
+            self._ending = self._last_bytes() if len(self._reader.blobs) == 1 else b""
             self._scan = None
+
+    def _last_bytes(self) -> bytes:
+        start = max(0, self._indexed_bytes - _ENDING)
+        return self._reader.blobs[0].read(start, self._indexed_bytes - start)
+
+    def grow(self) -> bool:
+        """Go on with the index where the file was only appended to; False where it must be opened again.
+
+        A last record that was half written before is read again.
+        """
+        with self._lock:
+            if not self._finished or not self._ending or self._last_bytes() != self._ending:
+                return False
+            if self._reader.blobs[0].size <= self._indexed_bytes:
+                return False
+            cut = self._cut_at is not None
+            offset = self._position[1] if self._cut_at is None else self._cut_at
+            more = self._reader.more(offset, self._index.record_count - cut)
+            if more is None:
+                return False
+            if cut:
+                self._index.drop_last()
+                self._reader.warnings.pop()
+                with self._cache_lock:
+                    self._cache.pop(self._index.step_count, None)
+            self._scan, self._finished = more, False
+            return True
 
     def step(self, index: int) -> Step:
         """Return a step. Raises IndexError where there is none."""
@@ -156,13 +194,39 @@ class RunDocument:
             self._remember(index, version, size, step)
         return step
 
+    def last_step(self) -> Step | None:
+        """Return the last step before the index has got to it, where the layout of the file allows to; else None.
+
+        Its `index` is a guess: how many steps there are is not known yet.
+        """
+        from gistpoint.sessions.runs.tail import last_records
+
+        if self._another is None or len(self._reader.blobs) != 1 or not self.ensure(0):
+            return None
+        with self._lock:
+            _, start, end = self._index.records(0)[0]
+            guess = self._index.step_count
+        blob = self._reader.blobs[0]
+        reader = self._another()
+        turns: list[list[Raw]] = []
+        for record in last_records(blob, (start, end)):
+            place = reader.place(record.fields, len(turns))
+            if place >= len(turns):
+                turns.append([])
+            turns[place].append(self._raw(blob, record.start, record.end, record.fields))
+        return reader.step(guess, turns[-1]) if len(turns) > 1 else None
+
+    @staticmethod
+    def _raw(blob: Blob, start: int, end: int, value: Json, damage: str = "") -> Raw:
+        origin = blob.origin if isinstance(blob, SliceBlob) else 0
+        return Raw(ByteRange(blob.name, origin + start, origin + end), value, damage)
+
     def _parse(self, index: int, places: list[tuple[int, int, int]]) -> Step:
         raws: list[Raw] = []
         for member, start, end in places:
             blob = self._reader.blobs[member]
             value, damage = load_record(blob, start, end)
-            origin = blob.origin if isinstance(blob, SliceBlob) else 0
-            raws.append(Raw(ByteRange(blob.name, origin + start, origin + end), value, damage))
+            raws.append(self._raw(blob, start, end, value, damage))
         sound = [raw for raw in raws if not raw.damage]
         if not sound:
             return self._damaged(index, raws, places)

@@ -54,6 +54,13 @@ class StepIndex:
             self._count[step] += 1
         self._owner.append(step)
 
+    def drop_last(self) -> None:
+        """Forget the last record, which must be a step of its own."""
+        for values in (self._start, self._end, self._member, self._next, self._owner):
+            values.pop()
+        for values in (self._first, self._last, self._count):
+            values.pop()
+
     def records_in(self, step: int) -> int:
         """Return how many records a step has by now."""
         return self._count[step]

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
 import re
-import secrets
 from collections.abc import Iterator
 
 from gistpoint.sessions.runs import limits
@@ -53,7 +53,7 @@ def _decode(raw: bytes) -> Json:
 
 
 def _decode_long(raw: bytes, member: str, offset: int) -> Json:
-    nonce = secrets.token_hex(8)
+    nonce = os.urandom(8).hex()
     cut: dict[str, CutText] = {}
     parts: list[bytes] = []
     at = 0

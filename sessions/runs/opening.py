@@ -59,7 +59,7 @@ def open_run(name: str | Path) -> RunDocument:
     run = unquote(rest)
     if not run:
         run = _only(format.runs(probe), probe.name)
-    return RunDocument(format.open(probe, run), name=str(name), id=run)
+    return RunDocument(format.open(probe, run), name=str(name), id=run, another=lambda: format.open(probe, run))
 
 
 def _only(entries: object, name: str) -> str:

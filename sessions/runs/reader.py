@@ -48,6 +48,10 @@ class RunReader(Protocol):
         """Yield every record, in one pass over the bytes. Problems of the file are warnings, never raised."""
         ...
 
+    def more(self, offset: int, before: int) -> Iterator[Record] | None:
+        """Yield what was appended behind `offset`, and behind `before` records; None where files do not grow so."""
+        ...
+
     def place(self, fields: Json, step_count: int) -> int:
         """Return the number of the step that a record belongs to; `step_count` for a new one.
 
@@ -64,9 +68,14 @@ class RunReader(Protocol):
         ...
 
 
-def guarded(records: Iterator[Record], blob: Blob, warnings: list[str], member: int = 0) -> Iterator[Record]:
-    """Yield `records`; where the text ends or is damaged, warn, and yield what is left as one damaged record."""
-    count = 0
+def guarded(
+    records: Iterator[Record], blob: Blob, warnings: list[str], member: int = 0, *, before: int = 0
+) -> Iterator[Record]:
+    """Yield `records`; where the text ends or is damaged, warn, and yield what is left as one damaged record.
+
+    `before` is how many records stand before them.
+    """
+    count = before
     try:
         for record in records:
             count += 1

@@ -280,31 +280,42 @@ class Scanner:
         return Record(start, end, fields)
 
     def _indented(self, indent: str, keys: str, light: LightKeys) -> Iterator[Record]:
-        """Take lines at `indent` as borders of records; keys of a record stand at `keys`, the array's end before."""
+        """Take lines at `indent` as borders of records; keys of a record stand at `keys`, the array's end before.
+
+        What most records are is one match each: the end of the one before, the opening, and the first light key.
+        """
         outer = indent[: 2 * len(indent) - len(keys)] if 2 * len(indent) > len(keys) else ""
         names = "|".join(re.escape(name) for name in light.names)
+        key = rf'{keys}"({names})": ?(?:"([^"\\\n]*)"|(-?\d{{1,18}}))'
         pattern = re.compile(
-            rf'\n(?:{indent}([^ \t\r\n])|{keys}"({names})": ?(?:"([^"\\\n]*)"|(-?\d{{1,18}}))|{outer}(\]))'
+            rf"\n(?:{indent}(\}},\r?\n{indent}(?=\{{))?([^ \t\r\n])(?:(?<=\{{)\r?\n{key})?|{key}|{outer}(\]))"
         )
         start, fields = -1, dict[str, Json]()
         for match in self._borders(pattern):
-            what, here = match[1], self._base + match.end() - 1
-            if match[2] is not None:
-                fields[match[2]] = match[3] if match[4] is None else int(match[4])
+            before, what, name, text, number, later, later_text, later_number, _ = match.groups()
+            if later is not None:
+                fields[later] = later_text if later_number is None else int(later_number)
                 continue
-            if start >= 0 and (what is None or what in "{["):
-                yield Record(start, here, None, "is not closed")
+            here = self._base + (match.end() - 1 if what is None else match.start(2))
+            if start >= 0:
+                if before is not None:
+                    yield Record(start, self._base + match.start(1) + 1, fields)
+                elif what is None or what in "{[":
+                    yield Record(start, here, None, "is not closed")
+                elif what in "}]":
+                    yield Record(start, here + 1, fields)
+                    start = -1
+                    continue
             if what is None:
                 self._at = match.end()
                 return
             if what in "{[":
-                empty = self._text[match.end() : match.end() + 1] in ("}", "]")
-                if empty:
+                start, fields = here, {}
+                if name is not None:
+                    fields[name] = text if number is None else int(number)
+                elif self._text[match.end() : match.end() + 1] in ("}", "]"):
                     yield Record(here, here + 2, {})
-                start, fields = (-1 if empty else here), {}
-            elif what in "}]" and start >= 0:
-                yield Record(start, here + 1, fields)
-                start = -1
+                    start = -1
             elif what not in "}]" and start < 0:
                 yield self._one_line(match.end() - 1)
         raise CutOffError(start if start >= 0 else self.position)

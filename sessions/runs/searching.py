@@ -11,15 +11,16 @@ from pathlib import Path
 
 from gistpoint.core.cancel import CancelToken
 from gistpoint.core.errors import UserError
+from gistpoint.core.tools.literals import required_literals
 from gistpoint.sessions.runs import limits
 from gistpoint.sessions.runs.blobs import Blob, RunFileError
 from gistpoint.sessions.runs.document import RunDocument
-from gistpoint.sessions.runs.listing import list_runs
 from gistpoint.sessions.runs.model import CutText, Step
-from gistpoint.sessions.runs.opening import open_run
 
 _TIMEOUT_S = 2.0
 _AROUND = 80
+_WORD = re.compile(r"[A-Za-z_][A-Za-z0-9_]{2,}")
+_CONSTANTS = frozenset({"True", "False", "None"})
 _LATEST_RESULT = 64
 """Steps by which the index runs ahead of a search, because a result may come after the steps that follow its call."""
 
@@ -75,7 +76,8 @@ class Query:
             raise SearchError(
                 f"The pattern is no regular expression: {error}.", hint="Search for it as text."
             ) from error
-        self.forms = None if regex else _byte_forms(pattern, ignore)
+        told = _telling_word(pattern) if regex else pattern
+        self.forms = _byte_forms(told, ignore) if told else None
         self.lower = ignore or not pattern.isascii()
 
     def hits(self, run: str, document: RunDocument, step: Step) -> Iterator[Hit]:
@@ -122,6 +124,15 @@ def _byte_forms(pattern: str, ignore: bool) -> tuple[bytes, ...] | None:
     }
     encoded = {form.encode("utf-8", "surrogatepass") for form in forms}
     return tuple(sorted({form.lower() for form in encoded} if ignore or not pattern.isascii() else encoded))
+
+
+def _telling_word(pattern: str) -> str:
+    """Return the longest word that every match of a regular expression holds, empty where there is none.
+
+    A word stands in JSON as it is shown; what is around it may be escaped, and numbers and constants spelt otherwise.
+    """
+    words = {word for text in required_literals(pattern) for word in _WORD.findall(text)}
+    return max((word for word in words if word not in _CONSTANTS), key=lambda word: (len(word), word), default="")
 
 
 def _texts(step: Step) -> Iterator[tuple[Scope, int, str]]:
@@ -199,6 +210,9 @@ _PLAIN = frozenset(
 
 def search(pattern: str | Query, paths: Iterable[str | Path], *, cancel: CancelToken | None = None) -> Iterator[Hit]:
     """Yield the matches in every run of files, folders and archives; files that can't be read are passed over."""
+    from gistpoint.sessions.runs.listing import list_runs
+    from gistpoint.sessions.runs.opening import open_run
+
     query = Query(pattern) if isinstance(pattern, str) else pattern
     for listed in list_runs(paths, cancel=cancel):
         if listed.header is None:

@@ -59,6 +59,10 @@ class EditingPane(Vertical):
             yield FunctionEditor(id="function-editor")
             yield DiffView(id="editor-diff")
 
+    def show_writing(self) -> None:
+        """Show the text that is written, whatever else was shown in its place."""
+        self.switcher.current = "function-editor"
+
     # What a subclass says
 
     def start_of(self, name: str) -> str:

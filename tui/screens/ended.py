@@ -13,12 +13,13 @@ from textual.getters import query_one
 from textual.message import Message
 from textual.screen import Screen
 from textual.widget import Widget
-from textual.widgets import ContentSwitcher, Footer
+from textual.widgets import ContentSwitcher
 
 from gistpoint.core.attempts.state import AttemptState
 from gistpoint.core.tasks.model import Task
 from gistpoint.tui.keys import Scope, bindings_of
 from gistpoint.tui.summary_model import Rows, headline
+from gistpoint.tui.widgets.key_bar import KeyBar
 from gistpoint.tui.widgets.plain import Plain
 from gistpoint.tui.widgets.text_view import TextView
 
@@ -83,7 +84,7 @@ class EndedScreen(Screen[None]):
                             yield Plain(value, classes="summary-value")
             yield from self.more_pages()
             yield TextView(id="page-notes")
-        yield Footer(show_command_palette=False)
+        yield KeyBar()
 
     def on_mount(self) -> None:
         """Fill what every summary has."""

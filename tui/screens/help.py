@@ -10,9 +10,10 @@ from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.containers import VerticalScroll
 from textual.screen import ModalScreen
-from textual.widgets import Footer, Markdown
+from textual.widgets import Markdown
 
 from gistpoint.tui.keys import Scope, bindings_of, help_table
+from gistpoint.tui.widgets.key_bar import KeyBar
 
 
 def help_text(page: str, keymap: Mapping[str, str], *scopes: Scope) -> str:
@@ -35,7 +36,7 @@ class HelpScreen(ModalScreen[None]):
         """Lay out the page."""
         with VerticalScroll(id="help-page"):
             yield Markdown(self._text, open_links=False)
-        yield Footer(show_command_palette=False)
+        yield KeyBar()
 
     def on_mount(self) -> None:
         """Let the arrow keys scroll."""

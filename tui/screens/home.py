@@ -11,7 +11,7 @@ from textual.containers import Vertical
 from textual.getters import query_one
 from textual.message import Message
 from textual.screen import Screen
-from textual.widgets import DataTable, Footer, Input
+from textual.widgets import DataTable, Input
 from textual.worker import Worker, WorkerState
 
 from gistpoint.core.errors import UserError
@@ -20,6 +20,7 @@ from gistpoint.tui.keys import Scope, bindings_of
 from gistpoint.tui.screens.dialogs.confirm import show_error
 from gistpoint.tui.screens.home_table import HomeTable
 from gistpoint.tui.services import Services
+from gistpoint.tui.widgets.key_bar import KeyBar
 from gistpoint.tui.widgets.plain import Plain
 
 NO_TASKS = """There is no task yet. From the shell:
@@ -82,7 +83,7 @@ class HomeScreen(Screen[None]):
             yield HomeTable(ATTEMPT_COLUMNS, id="attempts")
             yield Plain(NO_ATTEMPTS, id="no-attempts", classes="home-empty")
         yield Plain("", id="home-problems")
-        yield Footer(show_command_palette=False)
+        yield KeyBar()
 
     def on_mount(self) -> None:
         """Read what there is, without keeping the keyboard waiting."""

@@ -3,19 +3,32 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from typing import ClassVar
 
+from rich.segment import Segment
 from textual import events
 from textual.app import ComposeResult
-from textual.containers import Horizontal, Vertical
+from textual.containers import Vertical
 from textual.message import Message
+from textual.reactive import reactive
+from textual.strip import Strip
 from textual.widget import Widget
 
 from gistpoint.core.text import visible_line
 from gistpoint.tui.widgets.plain import Plain
 
 
-class PageTab(Plain):
-    """The name of a page, to click."""
+class PageTabs(Widget):
+    """The names of the pages in one line, to click."""
+
+    COMPONENT_CLASSES: ClassVar[set[str]] = {"page-tabs--current"}
+    DEFAULT_CSS = """
+    PageTabs { height: 1; background: $surface; color: $text-muted; }
+    PageTabs > .page-tabs--current { color: $text-primary; text-style: bold; }
+    """
+
+    current: reactive[str] = reactive("")
+    """The page in sight."""
 
     class Clicked(Message):
         """A page is wanted."""
@@ -24,19 +37,27 @@ class PageTab(Plain):
             super().__init__()
             self.page = page
 
-    DEFAULT_CSS = """
-    PageTab { width: auto; height: 1; color: $text-muted; }
-    PageTab.-active { color: $text-primary; text-style: bold; }
-    """
+    def __init__(self, names: Mapping[str, str]) -> None:
+        """`names` are what the tabs say by page."""
+        super().__init__(id="page-tabs")
+        self._tabs = [(page, f" F{number} {name} ") for number, (page, name) in enumerate(names.items(), 2)]
+        self.set_reactive(PageTabs.current, next(iter(names)))
 
-    def __init__(self, page: str, name: str, number: int) -> None:
-        super().__init__(f" F{number} {name} ", classes="page-tab")
-        self.page = page
+    def render_line(self, y: int) -> Strip:
+        """Draw the names."""
+        ground = self.rich_style
+        current = ground + self.get_component_rich_style("page-tabs--current")
+        pieces = [Segment(words, current if page == self.current else ground) for page, words in self._tabs]
+        return Strip(pieces if not y else []).adjust_cell_length(self.size.width, ground)
 
     def on_click(self, event: events.Click) -> None:
-        """Ask for the page."""
+        """Ask for the page whose name was clicked."""
         event.stop()
-        self.post_message(self.Clicked(self.page))
+        at = 0
+        for page, words in self._tabs:
+            if at <= event.x < at + len(words):
+                self.post_message(self.Clicked(page))
+            at += len(words)
 
 
 class Pages(Vertical):
@@ -44,7 +65,6 @@ class Pages(Vertical):
 
     DEFAULT_CSS = """
     Pages { height: 1fr; width: 1fr; }
-    Pages #page-tabs { height: 1; background: $surface; }
     Pages #page-note { height: 1; padding: 0 1; background: $surface; color: $text-warning; text-wrap: nowrap;
         text-overflow: ellipsis; }
     """
@@ -59,16 +79,10 @@ class Pages(Vertical):
 
     def compose(self) -> ComposeResult:
         """Lay out tabs and the first page."""
-        with Horizontal(id="page-tabs"):
-            for number, (page, name) in enumerate(self._names.items(), 2):
-                yield PageTab(page, name, number)
+        yield PageTabs(self._names)
         yield Plain("", id="page-note")
         self.made[self.current] = self._makers[self.current]()
         yield self.made[self.current]
-
-    def on_mount(self) -> None:
-        """Mark the first tab."""
-        self._mark()
 
     async def show(self, page: str) -> Widget:
         """Show a page, and return its widget."""
@@ -79,7 +93,7 @@ class Pages(Vertical):
         self.current = page
         for name, widget in self.made.items():
             widget.display = name == page
-        self._mark()
+        self.query_one(PageTabs).current = page
         return self.made[page]
 
     def note(self, words: str) -> None:
@@ -87,7 +101,3 @@ class Pages(Vertical):
         if words != self._noted:
             self._noted = words
             self.query_one("#page-note", Plain).update(visible_line(words), layout=False)
-
-    def _mark(self) -> None:
-        for tab in self.query(PageTab):
-            tab.set_class(tab.page == self.current, "-active")

@@ -79,7 +79,7 @@ async def test_all_runs_of_a_list_are_searched(tmp_path: Path) -> None:
         await driver.press("f")
         await driver.until_on(ReviewScreen)
         await driver.until_read(0)
-        await driver.until(lambda: driver.review.bar.display)
+        await driver.until(lambda: driver.review.bar is not None and driver.review.bar.display)
         await driver.type("have this")
         await driver.until(lambda: driver.review.hit_count == 2)
         assert len({hit.run for hit in driver.review.hits}) == 2

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import threading
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -108,6 +109,79 @@ def test_indented_and_compact_files_give_the_same(tmp_path: Path) -> None:
     assert len(texts[0]) == 152
 
 
+@pytest.mark.parametrize("indent", [1, 2, 4])
+def test_the_last_step_needs_no_index(tmp_path: Path, indent: int) -> None:
+    document = open_run(write_run(tmp_path / "a", 6000, "\n    }\n  ] y" * 90, indent=indent))
+    last = document.last_step()
+    assert last is not None
+    assert not document.finished
+    document.build()
+    known = document.step(document.step_count - 1)
+    assert replace(last, index=known.index) == known
+
+
+def test_the_end_of_another_array_is_not_taken_for_the_runs(tmp_path: Path) -> None:
+    step = {"action": "ls", "observation": "", "response": "", "state": {}, "thought": ""}
+    steps = [{**step, "thought": f"thought {n}"} for n in range(3)]
+    history = [{"role": "user", "content": f"{n} " + "z" * 9_000} for n in range(800)]
+    path = tmp_path / "a"
+    path.write_text(json.dumps({"environment": "e", "trajectory": steps, "history": history, "info": {}}, indent=2))
+    last = open_run(path).last_step()
+    assert last is not None
+    assert "thought 2" in last.thought
+
+
+def _session(count: int) -> list[str]:
+    """Lines of a session: a reply with a call, then its result, again and again."""
+    lines: list[str] = []
+    for n in range(count):
+        call = {"type": "tool_use", "id": f"c{n}", "name": "Bash", "input": {"command": f"echo {n}"}}
+        reply = {"role": "assistant", "id": f"m{n}", "model": "model-x", "content": [call]}
+        result = {"role": "user", "content": [{"type": "tool_result", "tool_use_id": f"c{n}", "content": f"said {n}"}]}
+        for kind, message in (("assistant", reply), ("user", result)):
+            lines.append(json.dumps({"type": kind, "uuid": f"{kind}{n}", "sessionId": "s", "message": message}) + "\n")
+    return lines
+
+
+@pytest.mark.parametrize("cut", [0, 1, 40])
+def test_a_file_that_is_appended_to_is_read_on(tmp_path: Path, cut: int) -> None:
+    lines = "".join(_session(30))
+    path = tmp_path / "a.jsonl"
+    at = sum(map(len, _session(9))) - cut
+    path.write_text(lines[:at])
+    document = open_run(path)
+    document.build()
+    assert not document.grow()
+    assert bool(document.warnings) is (cut > 1)
+    with path.open("a") as file:
+        file.write(lines[at:])
+    assert document.changed
+    assert document.grow()
+    assert not document.finished
+    document.build()
+    assert document.warnings == ()
+    assert not document.changed
+    assert list(document.steps()) == list(open_run(path).steps())
+
+
+def test_a_file_that_is_written_anew_is_not_read_on(tmp_path: Path) -> None:
+    path = tmp_path / "a.jsonl"
+    path.write_text("".join(_session(9)))
+    document = open_run(path)
+    document.build()
+    path.write_text("".join(_session(12)[2:]))
+    assert document.changed
+    assert not document.grow()
+    again = open_run(write_run(tmp_path / "b", 6))
+    again.build()
+    write_run(tmp_path / "b", 8)
+    assert not again.grow()
+
+
+def test_where_the_layout_does_not_tell_the_index_does(tmp_path: Path) -> None:
+    assert open_run(write_run(tmp_path / "a", 40, indent=None)).last_step() is None
+
+
 def test_search_finds_what_is_shown(tmp_path: Path) -> None:
     path = write_run(tmp_path / "a", 40, 'say "Hello" [x]\t\u00e9')
     document = open_run(path)
@@ -119,6 +193,7 @@ def test_search_finds_what_is_shown(tmp_path: Path) -> None:
     hit = next(hit for hit in found if hit.scope is Scope.TEXT)
     assert document.step(hit.step).text[hit.start : hit.end] == '"Hello"'
     assert [hit.step for hit in search_document(document, Query(r"message (7|8)\b", regex=True))] == [5, 6]
+    assert [hit.step for hit in search_document(document, Query(r"[mn]essage 7", regex=True))] == [5]
     assert len(list(search_document(document, Query("\u00e9", scopes=[Scope.RESULT])))) == 20
     assert len(list(search("hello", [tmp_path]))) == 40
     with pytest.raises(SearchError, match="no regular expression"):

@@ -12,7 +12,6 @@ from textual.containers import Horizontal, Vertical
 from textual.getters import query_one
 from textual.message import Message
 from textual.screen import Screen
-from textual.widgets import Footer
 
 from gistpoint.core.errors import UserError
 from gistpoint.core.text import visible_line
@@ -22,12 +21,12 @@ from gistpoint.sessions.runs.model import Step
 from gistpoint.sessions.runs.rendering import GLYPHS
 from gistpoint.sessions.runs.spending import Spent
 from gistpoint.tui.keys import Scope, bindings_of
-from gistpoint.tui.screens.dialogs.confirm import show_error
 from gistpoint.tui.screens.review.reader import row_words
 from gistpoint.tui.screens.review.settings import ReviewSettings
 from gistpoint.tui.screens.review.step_text import compose
 from gistpoint.tui.screens.review.step_view import StepView
 from gistpoint.tui.widgets.diff_view import DiffView
+from gistpoint.tui.widgets.key_bar import KeyBar
 from gistpoint.tui.widgets.plain import Plain
 from gistpoint.tui.widgets.record_list import Piece, RecordList
 
@@ -136,7 +135,7 @@ class CompareScreen(Screen[None]):
                     yield Plain("", id=f"{side}-title", classes="compare-name")
                     yield StepView(id=f"{side}-step")
                     yield DiffView(id=f"{side}-diff")
-        yield Footer(show_command_palette=False)
+        yield KeyBar()
 
     def on_mount(self) -> None:
         """Read both runs."""
@@ -169,6 +168,8 @@ class CompareScreen(Screen[None]):
         """Say why the runs can't be compared."""
         if not isinstance(message.error, UserError):
             raise message.error
+        from gistpoint.tui.screens.dialogs.confirm import show_error
+
         show_error(self.app, message.error)
 
     @on(_Read)

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from gistpoint.sessions.runs.goals import Goal
     from gistpoint.tui.screens.review.survey import Survey
 
-_QUIET_S = 0.35
+_QUIET_S = 0.8
 """Nothing is surveyed until the keyboard has been quiet for so long."""
 _TELL_S = 0.5
 _ROWS = 2_000
@@ -57,6 +57,14 @@ class StepRead(Message):
         self.step = step
 
 
+class LastStepRead(Message):
+    """The last step, whose number is not known yet."""
+
+    def __init__(self, step: Step) -> None:
+        super().__init__()
+        self.step = step
+
+
 def has_error(step: Step) -> bool:
     """Whether a step or a result of it says that something failed."""
     return step.kind in (StepKind.ERROR, StepKind.DAMAGED) or any(
@@ -74,6 +82,10 @@ def row_words(step: Step) -> str:
     doing = parsed.get("command")
     more = f"  (+{len(step.calls) - 1} more)" if len(step.calls) > 1 else ""
     return f"{doing if isinstance(doing, str) else call.tool} {path}{more}"[:_WORDS]
+
+
+class RunRewritten(Message):
+    """The file is another one by now, and has to be opened again."""
 
 
 class RowsRead(Message):
@@ -118,13 +130,16 @@ class RunReaderThread:
         self._wake = threading.Condition()
         self._stopped = False
         self._busy_until = 0.0
-        self._hurried = False
+        self._hurried = self._ends = False
+        self._outdated = False
+        self._looked_at = self._grown_from = 0
+        self._next_survey: Survey | None = None
         self._told = 0.0
         self._thread = threading.Thread(target=self._work, name="run reader", daemon=True)
 
     def start(self, first: int = 0) -> None:
         """Open the run and read the step `first`."""
-        self._wanted = first
+        self._wanted = self._looked_at = first
         self._thread.start()
 
     def stop(self) -> None:
@@ -136,7 +151,7 @@ class RunReaderThread:
     def want(self, index: int) -> None:
         """Read a step next; only the latest wish counts."""
         with self._wake:
-            self._wanted = index
+            self._wanted = self._looked_at = index
             self._busy_until = time.monotonic() + _QUIET_S
             self._wake.notify()
 
@@ -152,6 +167,22 @@ class RunReaderThread:
         with self._wake:
             self._jobs.append(job)
             self._wake.notify()
+
+    def look_for_growth(self) -> None:
+        """Go on reading where the file grew; called once the index was complete."""
+        self.do(self._grow)
+
+    def _grow(self) -> None:
+        document = self.document
+        if document is None or not document.finished or not document.changed:
+            return
+        last = document.step_count - 1
+        if not document.grow():
+            self._owner.post_message(RunRewritten())
+            return
+        for row in (last - 1, last):
+            self.rows.pop(row, None)
+        self._outdated, self._grown_from = True, last - 1
 
     def do_later(self, job: Callable[[], None]) -> None:
         """Run something once the first rows were read."""
@@ -192,6 +223,10 @@ class RunReaderThread:
         if wanted is not None:
             self._read(document, wanted)
             self._requeue(rows, job)
+        elif self._ends:
+            self._ends = False
+            self._read_last(document)
+            self._requeue(rows, job)
         elif job is not None:
             job()
             self._requeue(rows, None)
@@ -201,7 +236,7 @@ class RunReaderThread:
             self._later.pop(0)()
         elif not document.finished:
             self._index(document)
-        elif self.survey is None or not self.survey.finished:
+        elif self.survey is None or not self.survey.finished or self._outdated:
             self._survey(document)
         else:
             return False
@@ -237,10 +272,15 @@ class RunReaderThread:
         while len(self.rows) > _ROWS:
             self.rows.popitem(last=False)
 
+    def _read_last(self, document: RunDocument) -> None:
+        step = document.last_step() if not document.finished else None
+        if step is not None:
+            self._owner.post_message(LastStepRead(step))
+
     def hurry(self) -> None:
-        """Read to the end at once: somebody waits for it."""
+        """Read the last step, and all before it at once: somebody waits for it."""
         with self._wake:
-            self._hurried = True
+            self._hurried = self._ends = True
             self._wake.notify()
 
     def _quiet(self) -> bool:
@@ -258,21 +298,27 @@ class RunReaderThread:
             self._tell(document.finished)
             if document.finished:
                 self._hurried = False
+                if self._outdated and self._looked_at >= self._grown_from:
+                    self._wanted = self._looked_at
             elif not self._hurried:
                 time.sleep(0.002)
 
     def _survey(self, document: RunDocument) -> None:
         if not self._quiet():
             return
-        if self.survey is None:
+        if self._outdated or self._next_survey is None:
             from gistpoint.tui.screens.review.survey import Survey
 
-            self.survey = Survey(document.header, self.goals(document))
-        survey, count = self.survey, document.step_count
+            self._next_survey, self._outdated = Survey(document.header, self.goals(document)), False
+        survey, count = self._next_survey, document.step_count
+        if self.survey is None or not self.survey.finished:
+            self.survey = survey
         until = time.monotonic() + 0.008
         while len(survey) < count and time.monotonic() < until:
             survey.add(document.step(len(survey)))
         survey.finished = len(survey) >= count
+        if survey.finished:
+            self.survey, self._next_survey = survey, None
         self._tell(survey.finished)
         time.sleep(0.004)
 

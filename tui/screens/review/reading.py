@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING, ClassVar, TypeVar
 
-from textual import events, on
+from textual import on
 from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.containers import Container
@@ -14,7 +14,6 @@ from textual.getters import query_one
 from textual.message import Message
 from textual.screen import Screen
 from textual.widget import Widget
-from textual.widgets import Footer
 
 from gistpoint.core.errors import UserError
 from gistpoint.core.text import visible_line
@@ -23,7 +22,6 @@ from gistpoint.sessions.runs.model import CutText, Run, Step
 from gistpoint.sessions.runs.searching import Scope
 from gistpoint.tui.keys import Scope as Keys
 from gistpoint.tui.keys import bindings_of
-from gistpoint.tui.screens.dialogs.confirm import show_error
 from gistpoint.tui.screens.review.reader import (
     IndexGrew,
     ReadingFailed,
@@ -36,7 +34,8 @@ from gistpoint.tui.screens.review.ruler import Ruler
 from gistpoint.tui.screens.review.step_list import StepList
 from gistpoint.tui.screens.review.step_text import compose, long_parts
 from gistpoint.tui.screens.review.step_view import StepView
-from gistpoint.tui.widgets.pages import Pages, PageTab
+from gistpoint.tui.widgets.key_bar import KeyBar
+from gistpoint.tui.widgets.pages import Pages, PageTabs
 from gistpoint.tui.widgets.plain import Plain
 from gistpoint.tui.widgets.record_list import RecordList
 
@@ -119,7 +118,7 @@ class ReadingScreen(Screen[None]):
             yield StepList(id="steps")
             yield Pages(PAGES, self.page_makers())
         yield Plain("", id="review-say")
-        yield Footer(show_command_palette=False)
+        yield KeyBar()
 
     def page_makers(self) -> dict[str, Callable[[], Widget]]:
         """Return what makes the widget of each page."""
@@ -179,8 +178,8 @@ class ReadingScreen(Screen[None]):
         document = self.reader.document
         if document is None:
             return
-        if document.finished and (self.header is None or self.header.step_count is None):
-            self.header = document.header
+        if document.finished and (self.header is None or self.header.step_count != document.step_count):
+            self.header, self._history = document.header, None
         self.steps.set_count(document.step_count)
         self.draw()
 
@@ -197,8 +196,9 @@ class ReadingScreen(Screen[None]):
     @on(RecordList.Moved, "#steps")
     def moved(self, message: RecordList.Moved) -> None:
         """Look at another step."""
-        self.ruler.move(message.index)
         self.reader.want(message.index)
+        self.draw_title()
+        self.ruler.move(message.index)
 
     @on(RecordList.Chosen, "#steps")
     def step_chosen(self) -> None:
@@ -218,11 +218,17 @@ class ReadingScreen(Screen[None]):
         if self.reader.document is None:
             self.failed_to_open(message.error)
         else:
-            show_error(self.app, message.error)
+            self.tell_error(message.error)
 
     def failed_to_open(self, error: UserError) -> None:
         """Say why there is no run to read."""
         self.title_line.update(visible_line(error.message))
+        self.tell_error(error)
+
+    def tell_error(self, error: UserError) -> None:
+        """Show a problem that the user can do something about."""
+        from gistpoint.tui.screens.dialogs.confirm import show_error
+
         show_error(self.app, error)
 
     # Drawing
@@ -238,7 +244,9 @@ class ReadingScreen(Screen[None]):
 
             self.ruler.series, self.ruler.weights, self.ruler.glyphs = survey.series(), survey.weights, LOOKS
             wide = self.has_class("-wide")
-            self.ruler.styles.height = 1 + (len(self.ruler.series) if wide else min(1, len(self.ruler.series)))
+            height = 1 + (len(self.ruler.series) if wide else min(1, len(self.ruler.series)))
+            if self.ruler.size.height != height:
+                self.ruler.styles.height = height
         self.ruler.redraw()
         self.draw_title()
 
@@ -270,8 +278,8 @@ class ReadingScreen(Screen[None]):
         if not widget.focusable:
             widget.focus()
 
-    @on(PageTab.Clicked)
-    async def tab_clicked(self, message: PageTab.Clicked) -> None:
+    @on(PageTabs.Clicked)
+    async def tab_clicked(self, message: PageTabs.Clicked) -> None:
         """Go to a page by the mouse."""
         await self.action_page(message.page)
 
@@ -367,7 +375,3 @@ class ReadingScreen(Screen[None]):
 
     def whole_shown(self) -> None:
         """Folded parts are in sight now; for subclasses to go to a place in them."""
-
-    def on_resize(self, event: events.Resize) -> None:
-        """Lay out for another width."""
-        self.set_class(event.size.width >= 120, "-wide")

@@ -6,7 +6,6 @@ from textual import on
 
 from gistpoint.core.errors import UserError
 from gistpoint.sessions.runs.document import RunDocument
-from gistpoint.tui.screens.dialogs.confirm import show_error
 from gistpoint.tui.screens.review.re_executing import (
     CallReplayed,
     ReExecution,
@@ -70,6 +69,8 @@ class ReplayingScreen(WalkingScreen):
         if message.error is not None and not isinstance(message.error, UserError):
             raise message.error
         if isinstance(message.error, UserError):
+            from gistpoint.tui.screens.dialogs.confirm import show_error
+
             show_error(self.app, message.error)
             self.say("")
         elif self.re_execution is not None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
+from itertools import pairwise
 
 from rich.segment import Segment
 from rich.style import Style as RichStyle
@@ -41,6 +42,8 @@ class Ruler(Widget):
         """Glyph and style by weight, from 1."""
         self.series: Sequence[tuple[str, Sequence[float], str]] = ()
         """Name, a value per step, and style of each row below the marks."""
+        self.columns = 1
+        """Cells that the steps are spread over."""
         self._rows: dict[int, list[tuple[str, str]]] = {}
         self._styles: dict[str, RichStyle] = {}
 
@@ -60,14 +63,10 @@ class Ruler(Widget):
         self._rows.clear()
         self.refresh()
 
-    def on_resize(self) -> None:
+    def on_resize(self, event: events.Resize) -> None:
         """Spread the steps over another width."""
         self._rows.clear()
-
-    @property
-    def columns(self) -> int:
-        """Cells that the steps are spread over."""
-        return max(1, self.size.width - GUTTER)
+        self.columns = max(1, event.size.width - GUTTER)
 
     def column_of(self, step: int) -> int:
         """Return the cell (from 0) of a step."""
@@ -111,14 +110,14 @@ class Ruler(Widget):
 
     def _spans(self) -> Iterator[tuple[int, int]]:
         """Yield first and last step (exclusive) of each cell; beyond the last step none."""
-        for column in range(self.columns):
-            first = self.step_of(column)
-            if self.steps <= self.columns:
-                if column // self._stretch() >= self.steps:
-                    return
-                yield first, first + 1
-            else:
-                yield first, max(first + 1, self.step_of(column + 1))
+        if self.steps <= self.columns:
+            stretch = self._stretch()
+            for column in range(min(self.columns, self.steps * stretch)):
+                yield column // stretch, column // stretch + 1
+        else:
+            starts = [self.step_of(column) for column in range(self.columns + 1)]
+            for first, after in pairwise(starts):
+                yield first, max(first + 1, after)
 
     def _mark_cells(self) -> list[tuple[str, str]]:
         cells: list[tuple[str, str]] = []

@@ -10,15 +10,15 @@ from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.getters import query_one
 from textual.screen import Screen
-from textual.widgets import Footer, Input
+from textual.widgets import Input
 
 from gistpoint.core.errors import UserError
 from gistpoint.tui.keys import Scope, bindings_of
-from gistpoint.tui.screens.dialogs.confirm import show_error
 from gistpoint.tui.screens.review.run_reader import ListingFailed, RunListReader, RunsFilled, RunsListed
 from gistpoint.tui.screens.review.run_rows import COLUMNS, GROUPS, RunQuery, RunRow, arranged, columns_for, parse_query
 from gistpoint.tui.screens.review.screen import ReviewScreen
 from gistpoint.tui.screens.review.settings import ReviewSettings
+from gistpoint.tui.widgets.key_bar import KeyBar
 from gistpoint.tui.widgets.plain import Plain
 from gistpoint.tui.widgets.record_list import Piece, RecordList
 
@@ -104,7 +104,7 @@ class RunsScreen(Screen[None]):
         yield Input(placeholder="words, steps>20, model:name, -solved (Esc: all)", id="runs-filter", compact=True)
         yield Plain("", id="runs-head")
         yield RunTable(id="runs")
-        yield Footer(show_command_palette=False)
+        yield KeyBar()
 
     def on_mount(self) -> None:
         """Read the list."""
@@ -140,6 +140,8 @@ class RunsScreen(Screen[None]):
         """Say why there is no list."""
         if not isinstance(message.error, UserError):
             raise message.error
+        from gistpoint.tui.screens.dialogs.confirm import show_error
+
         show_error(self.app, message.error)
 
     def _draw(self) -> None:

@@ -7,16 +7,16 @@ from collections.abc import Callable
 from textual import on
 from textual.app import ComposeResult
 from textual.containers import Container
-from textual.getters import query_one
 
 from gistpoint.core.errors import UserError
 from gistpoint.sessions.runs.document import RunDocument
 from gistpoint.sessions.runs.searching import Hit
 from gistpoint.tui.screens.review.playing import Player
-from gistpoint.tui.screens.review.reader import IndexGrew
+from gistpoint.tui.screens.review.reader import IndexGrew, LastStepRead, RunRewritten
 from gistpoint.tui.screens.review.reading import ReadingScreen
 from gistpoint.tui.screens.review.search_bar import HitList, SearchBar
 from gistpoint.tui.screens.review.searching import HitsFound, Searcher, SearchFailed, Wanted
+from gistpoint.tui.screens.review.step_text import compose
 from gistpoint.tui.screens.review.step_view import StepView
 from gistpoint.tui.widgets.record_list import RecordList
 
@@ -25,8 +25,6 @@ _FOLLOW_S = 1.0
 
 class WalkingScreen(ReadingScreen):
     """Movement and search."""
-
-    bar = query_one("#review-search", SearchBar)
 
     def __init__(self, name: str, opening: Callable[[], RunDocument], runs: tuple[str, ...] = ()) -> None:
         """`runs` are the names of the list that the run was chosen from."""
@@ -39,15 +37,16 @@ class WalkingScreen(ReadingScreen):
         self._searched: Wanted | None = None
         self._hit_to_show: Hit | None = None
         self._goes_to_first = False
+        self.bar: SearchBar | None = None
+        """Where a search is typed; made when it is first wanted."""
         self.player = Player(self, self._seconds, self._play_on)
         self.following = False
-        self._to_end = False
+        self._to_end = self._uncounted = False
 
     def compose(self) -> ComposeResult:
         """Put the search line above the keys."""
         yield from super().compose()
-        with Container(id="review-search-place"):
-            yield SearchBar(id="review-search", runs=self.runs)
+        yield Container(id="review-search-place")
 
     def on_mount(self) -> None:
         """Look whether the file grows."""
@@ -152,8 +151,12 @@ class WalkingScreen(ReadingScreen):
 
     def _look_for_growth(self) -> None:
         document = self.reader.document
-        if document is None or not document.finished or not document.changed:
-            return
+        if document is not None and document.finished and document.changed:
+            self.reader.look_for_growth()
+
+    @on(RunRewritten)
+    def open_again(self) -> None:
+        """Read a file anew that was written anew."""
         at_end, here = self.following, self.steps.cursor
         self.reader.stop()
         self.reader = self.new_reader()
@@ -161,6 +164,27 @@ class WalkingScreen(ReadingScreen):
         self.steps.facts = self.reader.rows
         self.step = None if at_end else self.step
         self.reader.start(here)
+
+    @on(LastStepRead)
+    def last_step_read(self, message: LastStepRead) -> None:
+        """Show the last step while those before it are being counted."""
+        if self._to_end and self.pages.current == "step":
+            self._uncounted = True
+            self.step_view.show(compose(message.step, {}, hides=self.hides))
+            self.draw_title()
+
+    def draw_title(self) -> None:
+        """Show which step this is, or that its number is not known yet."""
+        if not self._uncounted:
+            super().draw_title()
+        elif self.reader.document is not None:
+            so_far = f"{self.reader.document.step_count:,}"
+            self.title_line.update(f"Last step  of {so_far}+: those before it are being counted …", layout=False)
+
+    @on(RecordList.Moved, "#steps")
+    def gone_elsewhere(self) -> None:
+        """Wait for the end no longer."""
+        self._to_end = False
 
     @on(IndexGrew)
     def stay_at_end(self) -> None:
@@ -172,13 +196,19 @@ class WalkingScreen(ReadingScreen):
 
     # Search
 
-    def action_search(self) -> None:
+    async def action_search(self) -> None:
         """Let words be typed."""
-        self.bar.open()
+        await self._open_bar()
 
-    def search_all(self) -> None:
+    async def search_all(self) -> None:
         """Let words be typed that are looked for in all runs."""
-        self.bar.open(all_runs=True)
+        await self._open_bar(all_runs=True)
+
+    async def _open_bar(self, *, all_runs: bool = False) -> None:
+        if self.bar is None:
+            self.bar = SearchBar(id="review-search", runs=self.runs)
+            await self.query_one("#review-search-place").mount(self.bar)
+        self.bar.open(all_runs=all_runs)
 
     @on(SearchBar.Asked)
     def search_asked(self, message: SearchBar.Asked) -> None:
@@ -220,7 +250,8 @@ class WalkingScreen(ReadingScreen):
     @on(SearchBar.Left)
     def search_left(self, message: SearchBar.Left) -> None:
         """Give the keys back; go to the nearest hit where that was asked."""
-        self.bar.display = False
+        if self.bar is not None:
+            self.bar.display = False
         self.set_focus(self.steps)
         self._goes_to_first = message.go and not self.hits
         if message.go and self.hits:
@@ -280,6 +311,7 @@ class WalkingScreen(ReadingScreen):
 
     def show_step(self) -> None:
         """Show the step, and the hit that was gone to."""
+        self._uncounted = False
         super().show_step()
         self._show_hit()
 

@@ -10,7 +10,7 @@ from textual.app import ComposeResult
 from textual.containers import Horizontal, Vertical
 from textual.getters import query_one
 from textual.widget import Widget
-from textual.widgets import ContentSwitcher, Footer, TextArea
+from textual.widgets import ContentSwitcher, TextArea
 
 from gistpoint.core.attempts.engine import Attempt
 from gistpoint.core.ports import TimeSource
@@ -26,6 +26,7 @@ from gistpoint.tui.screens.solve.status import PANES, PaneTab, PaneTabs, RunLine
 from gistpoint.tui.view_models import allowed, is_gist, shown_sources
 from gistpoint.tui.widgets.budget_bar import BudgetBar
 from gistpoint.tui.widgets.code_view import CodeView
+from gistpoint.tui.widgets.key_bar import KeyBar
 
 _FOCUS = {
     "brief": "#brief-view",
@@ -81,7 +82,7 @@ class PanesScreen(RecordedScreen):
             yield self.make_editor()
         yield RunLine()
         yield Console(self._attempt)
-        yield Footer(show_command_palette=False)
+        yield KeyBar()
 
     def make_editor(self) -> EditorPane:
         """Return the pane in which the solver writes."""

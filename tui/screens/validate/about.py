@@ -12,7 +12,7 @@ from textual.getters import query_one
 from textual.message import Message
 from textual.screen import Screen
 from textual.widget import Widget
-from textual.widgets import Footer, Input
+from textual.widgets import Input
 from textual.worker import Worker, WorkerState
 
 from gistpoint.core.code.errors import CodeError
@@ -30,7 +30,8 @@ from gistpoint.tui.screens.validate.queue import QueueList
 from gistpoint.tui.screens.validate.run_lines import run_lines
 from gistpoint.tui.screens.validate.tests_page import TestsPage, test_rows
 from gistpoint.tui.widgets.diff_view import DiffView
-from gistpoint.tui.widgets.pages import Pages, PageTab
+from gistpoint.tui.widgets.key_bar import KeyBar
+from gistpoint.tui.widgets.pages import Pages, PageTabs
 from gistpoint.tui.widgets.plain import Plain
 from gistpoint.tui.widgets.text_view import TextView
 
@@ -95,7 +96,7 @@ class AboutScreen(Screen[None]):
             yield Pages(PAGES, MAKERS)
         yield Plain("", id="validate-verdicts")
         yield Plain("", id="validate-say")
-        yield Footer(show_command_palette=False)
+        yield KeyBar()
 
     def say(self, words: str) -> None:
         """Tell something in the line above the keys."""
@@ -164,8 +165,8 @@ class AboutScreen(Screen[None]):
         if not target.focusable:
             target.focus()
 
-    @on(PageTab.Clicked)
-    async def tab_clicked(self, message: PageTab.Clicked) -> None:
+    @on(PageTabs.Clicked)
+    async def tab_clicked(self, message: PageTabs.Clicked) -> None:
         """Go to a page by the mouse."""
         await self.action_page(message.page)
 
