@@ -48,10 +48,6 @@ class EditingPane(Vertical):
     def __init__(self) -> None:
         super().__init__(id="editor")
 
-    def show_writing(self) -> None:
-        """Show the text that is written, whatever else was shown in its place."""
-        self.switcher.current = "function-editor"
-
     def compose(self) -> ComposeResult:
         """Lay out title, editor and diff."""
         yield Plain(self.EMPTY, id="editor-title", classes="pane-title")
