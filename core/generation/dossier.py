@@ -8,10 +8,11 @@ from pathlib import Path
 from gistpoint.core.code.index import index_source
 from gistpoint.core.code.testfiles import is_test_path
 from gistpoint.core.diffs import FileDiff, compute
+from gistpoint.core.errors import TaskError
 from gistpoint.core.generation.proof import repaired_tree
 from gistpoint.core.tasks.brief import render_brief
 from gistpoint.core.tasks.folder import read_answer, read_task
-from gistpoint.core.tasks.model import Answer, Target, Task
+from gistpoint.core.tasks.model import Answer, Mode, Target, Task
 from gistpoint.core.trees import SourceTree
 
 
@@ -49,8 +50,10 @@ class Dossier:
 
 
 def open_dossier(folder: Path) -> Dossier:
-    """Read a task folder with its answer. Raises `TaskError` for one that is damaged."""
+    """Read the folder of a repair with its answer. Raises `TaskError` for one that is damaged, and for a gist."""
     task = read_task(folder)
+    if task.mode is Mode.GIST:
+        raise TaskError(f"The task {task.short_id} is a gist: no function of it was corrupted.")
     answer = read_answer(task)
     corrupted = SourceTree.open(task.tree_path)
     original = repaired_tree(corrupted, answer.targets)

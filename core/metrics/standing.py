@@ -24,12 +24,10 @@ class Standing:
 
 
 def percentile_rank(values: Sequence[Number], value: Number) -> float:
-    """Return the share of values below `value`, those equal to it counted half, times 100; ValueError for none."""
+    """Return the share of values at or below `value`, times 100; raises ValueError for none."""
     if not values:
         raise ValueError("no values")
-    below = sum(other < value for other in values)
-    equal = sum(other == value for other in values)
-    return 100 * (below + equal / 2) / len(values)
+    return 100 * sum(other <= value for other in values) / len(values)
 
 
 def standings(rows: Iterable[FunctionMetrics], functions: Iterable[str]) -> dict[str, tuple[Standing, ...]]:
@@ -52,7 +50,7 @@ def standings(rows: Iterable[FunctionMetrics], functions: Iterable[str]) -> dict
 
 
 def standings_to_json(found: Mapping[str, Iterable[Standing]]) -> dict[str, dict[str, dict[str, Number | None]]]:
-    """Return the form in which standings lie in a task's answer: function, metric, `value` and `percentile`."""
+    """Return the form in which a task's answer has them: by function and metric, `value` and `percentile`."""
     return {
         name: {s.metric: {"value": s.value, "percentile": s.percentile} for s in standing}
         for name, standing in found.items()
@@ -60,8 +58,12 @@ def standings_to_json(found: Mapping[str, Iterable[Standing]]) -> dict[str, dict
 
 
 def standings_from_json(metrics: Mapping[str, Any], function: str) -> tuple[Standing, ...]:
-    """Return what a task's answer says of a function; metrics may also be plain numbers, without a percentile."""
-    values = metrics.get(function)
+    """Return what a task's answer says of a function, below `functions` or at its top.
+
+    A metric may also be a plain number, without a percentile.
+    """
+    functions = metrics.get("functions")
+    values = (functions if isinstance(functions, Mapping) else metrics).get(function)
     if not isinstance(values, Mapping):
         return ()
     found = (_standing(str(name), value) for name, value in values.items())

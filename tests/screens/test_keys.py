@@ -31,6 +31,7 @@ from gistpoint.tui.settings import SettingsError, read_settings
 from gistpoint.tui.widgets.code_view import CodeView
 from gistpoint.tui.widgets.diff_pane import DiffPane
 from gistpoint.tui.widgets.function_editor import FunctionEditor
+from gistpoint.tui.widgets.gist_view import GistView
 from gistpoint.tui.widgets.knowledge_tree import KnowledgeTree
 from gistpoint.tui.widgets.line_view import LineView
 from gistpoint.tui.widgets.outcome_table import OutcomeTable
@@ -60,6 +61,7 @@ WIDGETS = (
     TextView,
     DiffPane,
     KnowledgeTree,
+    GistView,
     OutcomeTable,
     FunctionEditor,
     RecordList,

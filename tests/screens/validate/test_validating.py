@@ -217,8 +217,9 @@ async def test_the_check_is_run_and_kept(tmp_path: Path) -> None:
 
 async def test_metrics_and_subtlety_come_from_the_answer_or_are_measured(tmp_path: Path) -> None:
     services, tasks = make_tasks(tmp_path, 2)
-    metrics = {TARGET: {"cyclomatic": {"value": 1, "percentile": 12.5}}}
-    provenance = {"subtlety": {"value": 0.75, "parts": {"few_failures": 0.5}}, "operator": "sign"}
+    metrics = {"functions": {TARGET: {"cyclomatic": {"value": 1, "percentile": 12.5}}}, "population": 5}
+    score = {"value": 0.75, "parts": {"few_failures": 0.5}}
+    provenance = {"parts": [{"subtlety": score, "families": ["sign"]}], "stars": 3}
     with_answer(tasks[0], metrics=metrics, provenance=provenance)
     async with validating(services, tasks, size=LARGE) as driver:
         assert "12.5 %" in driver.text()

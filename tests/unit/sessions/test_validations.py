@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 from gistpoint.core.attempts.judging import Judge
 from gistpoint.core.errors import TaskError
-from gistpoint.core.generation.check import Finding
+from gistpoint.core.generation.findings import Finding
 from gistpoint.core.generation.trials import Subject, run_trial
 from gistpoint.core.tasks.folder import read_answer
 from gistpoint.sessions.sidefiles.rows import csv_lines, jsonl_lines
@@ -148,6 +148,8 @@ def test_folding_depends_on_the_set_alone_and_lines_read_back(operations: list[O
         tuple(ValidationBook(order).states()) for order in permutations(operations)
     }  # whatever the order, one result
     assert len(folded) == 1
+    book = ValidationBook()
+    assert [book.add(operation) for operation in [*operations, *operations]].count(True) == len(operations)
     for operation in operations:
         fold(operation.task, operation.reviewer, operations)
 
@@ -229,6 +231,9 @@ def test_drafts_stay_until_they_are_said(tmp_path: Path) -> None:
     assert drafts.read(ONE) == Draft()
     assert path.with_suffix(".damaged").read_text() == "[1"
     drafts.write(ONE, draft)
+    for part in (Draft(comment="c"), Draft(fixes={"a.py::f": "x"})):
+        drafts.write(ONE, part)
+        assert drafts.read(ONE) == part
     drafts.write(ONE, Draft())
     assert not path.exists()
 

@@ -205,6 +205,7 @@ class AboutScreen(Screen[None]):
                     kind, _, name = self._wanted.partition(":")
                     (widget.go_to_test if kind == "source" else widget.go_to_function)(name)
             case FixPage():
+                widget.keep = self.desk.draft_buffer
                 widget.show(dossier, self.desk.draft(dossier.task).fixes)
             case DiffView():
                 _show_diff(widget, dossier)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from threading import Lock
@@ -133,6 +134,12 @@ class Desk:
         """Keep a half-written fix."""
         draft = self.drafts.read(task_id)
         self.drafts.write(task_id, replace(draft, fixes={**draft.fixes, name: code}))
+
+    def draft_buffer(self, buffer: str, code: str) -> None:
+        """Keep what an editor outside has saved, by the name of its buffer; what can't be written is kept later."""
+        task, _, name = buffer.partition("/")
+        with contextlib.suppress(OSError):
+            self.draft_fix(task, name, code)
 
     def fix(self, dossier: Dossier) -> Mapping[str, str]:
         """Return the functions that were changed."""

@@ -29,7 +29,7 @@ class FixPage(EditingPane):
         self._kept = {f"{task}/{name}": code for name, code in fixes.items()}
         self.open(next(iter(self._starts)))
 
-    def keep(self, buffer: str, code: str) -> None:
+    def note(self, buffer: str, code: str) -> None:
         """Note what was written by now."""
         self._kept[buffer] = code
 

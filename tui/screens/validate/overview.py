@@ -18,6 +18,7 @@ from gistpoint.tui.view_models import moment
 
 DIFF_LINES = 16
 FIRST_TESTS = 8
+_MOST_ROWS = 6
 MAIN_METRICS = (
     "code_lines", "cyclomatic", "nesting", "halstead_difficulty", "degree", "harmonic_out", "pagerank", "betweenness",
 )  # fmt: skip
@@ -46,7 +47,7 @@ def overview(known: Known, width: int) -> list[Line]:
         *_tests(known),
         *_steady(known.steadiness),
         *_metrics(known.standings),
-        *_subtlety(known.dossier.answer.provenance),
+        *_subtlety(known.dossier.answer.provenance, list(known.standings)),
         *_check(known.said.check),
         *_runs(known.trials),
         *_rest(known.dossier.answer.provenance, width),
@@ -149,17 +150,28 @@ def _metric(standing: Standing) -> Line:
     return Line(((name, ""), (bar(standing.percentile / 100), "$text-primary"), (f" {standing.percentile:5.1f} %", "")))
 
 
-def _subtlety(provenance: Mapping[str, Any]) -> list[Line]:
-    told = provenance.get("subtlety")
-    value = told.get("value") if isinstance(told, Mapping) else told
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        return []
-    lines = [*_heading("Subtlety"), _share("in all", float(value), "bold")]
-    parts = told.get("parts") if isinstance(told, Mapping) else None
-    for name, part in parts.items() if isinstance(parts, Mapping) else ():
-        if isinstance(part, int | float):
-            lines.append(_share(str(name).replace("_", " "), float(part)))
-    return lines
+def _subtlety(provenance: Mapping[str, Any], targets: Sequence[str]) -> list[Line]:
+    """Return the score of each corruption: at the top, or below `parts`, one for each target."""
+    parts = provenance.get("parts")
+    scored = [provenance, *(parts if isinstance(parts, list) else [])]
+    told = [
+        item["subtlety"] for item in scored if isinstance(item, Mapping) and isinstance(item.get("subtlety"), Mapping)
+    ]
+    lines: list[Line] = []
+    for number, score in enumerate(told):
+        several = len(told) > 1 and number < len(targets)
+        lines += [line(targets[number], MUTED)] if several else []
+        if (value := _number(score.get("value"))) is not None:
+            lines.append(_share("in all", value, "bold"))
+        of = score.get("parts")
+        for name, part in of.items() if isinstance(of, Mapping) else ():
+            if (share := _number(part)) is not None:
+                lines.append(_share(str(name).replace("_", " "), share))
+    return [*_heading("Subtlety"), *lines] if lines else []
+
+
+def _number(value: object) -> float | None:
+    return float(value) if isinstance(value, int | float) and not isinstance(value, bool) else None
 
 
 def _share(name: str, share: float, style: str = "") -> Line:
@@ -210,15 +222,21 @@ def trial_line(trial: TrialMade) -> Line:
 
 
 def _rest(provenance: Mapping[str, Any], width: int) -> list[Line]:
-    rest = {key: value for key, value in provenance.items() if key != "subtlety"}
-    if not rest:
-        return []
-    lines = _heading("Where it comes from")
-    for key, value in rest.items():
-        inner = value if isinstance(value, Mapping) else {}
-        lines.append(Line(((f"{key}  ", MUTED), ("" if inner else _spelled(value), ""))))
-        for name, part in inner.items():
-            lines += folded(f"{name}: {_spelled(part)}", width, indent="    ")[:6]
+    lines: list[Line] = []
+    for key, value in provenance.items():
+        for number, item in enumerate(value if key == "parts" and isinstance(value, list) else [value], 1):
+            name = f"corruption {number}" if key == "parts" else key
+            lines += [] if key == "subtlety" else _told(str(name), item, width)
+    return [*_heading("Where it comes from"), *lines] if lines else []
+
+
+def _told(name: str, value: object, width: int) -> list[Line]:
+    if not isinstance(value, Mapping):
+        return [Line(((f"{name}  ", MUTED), (_spelled(value), "")))]
+    lines = [line(name, MUTED)]
+    for key, part in value.items():
+        if key != "subtlety":
+            lines += folded(f"{key}: {_spelled(part)}", width, indent="    ")[:_MOST_ROWS]
     return lines
 
 

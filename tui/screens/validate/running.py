@@ -156,7 +156,7 @@ class RunningScreen(AboutScreen):
         page = self.pages.made.get("fix")
         task, _, name = buffer.partition("/")
         if self.tries(lambda: self.desk.draft_fix(task, name, code)) and isinstance(page, FixPage):
-            page.keep(buffer, code)
+            page.note(buffer, code)
 
 
 def _result(ended: JobEnded) -> str:

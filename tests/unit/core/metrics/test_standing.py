@@ -33,10 +33,10 @@ def top(x):
 }
 
 
-def test_ranks_count_equals_half() -> None:
-    assert percentile_rank([1, 2, 3, 4], 3) == 62.5
-    assert percentile_rank([5, 5, 5], 5) == 50
-    assert percentile_rank([1.0, 2], 9) == 100
+def test_ranks_are_shares_at_or_below() -> None:
+    assert percentile_rank([1, 2, 3, 4], 3) == 75
+    assert percentile_rank([5, 5, 5], 5) == 100
+    assert percentile_rank([1.0, 2], 0.5) == 0
     with pytest.raises(ValueError, match="no values"):
         percentile_rank([], 1)
 
@@ -46,10 +46,11 @@ def test_the_most_complex_function_stands_highest() -> None:
     found = standings(rows, ["a.py::top", "a.py::leaf", "a.py::nowhere"])
     assert set(found) == {"a.py::top", "a.py::leaf"}
     by_metric = {name: {s.metric: s for s in standing} for name, standing in found.items()}
-    assert by_metric["a.py::top"]["cyclomatic"].percentile == pytest.approx(100 * 2.5 / 3)
-    assert by_metric["a.py::leaf"]["cyclomatic"].percentile == pytest.approx(100 * 0.5 / 3)
-    again = standings_from_json(standings_to_json(found), "a.py::top")
-    assert again == found["a.py::top"]
+    assert by_metric["a.py::top"]["cyclomatic"].percentile == 100
+    assert by_metric["a.py::leaf"]["cyclomatic"].percentile == pytest.approx(100 / 3)
+    written = standings_to_json(found)
+    for metrics in (written, {"functions": written, "population": 3}):
+        assert standings_from_json(metrics, "a.py::top") == found["a.py::top"]
 
 
 def test_plain_numbers_and_nonsense_are_borne() -> None:
