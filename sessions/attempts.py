@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from gistpoint.core.attempts.engine import Attempt
+from gistpoint.core.attempts.gist_judging import ScoresGists
 from gistpoint.core.attempts.identity import Enrolment, new_attempt_id
 from gistpoint.core.attempts.judging import Judge
 from gistpoint.core.attempts.state import AttemptState, fold
@@ -50,7 +51,7 @@ class AttemptStore:
         self._clock = clock
         self._version = version
 
-    def start(self, task: Task, judge: Judge, enrolment: Enrolment) -> OpenAttempt:
+    def start(self, task: Task, judge: Judge | ScoresGists, enrolment: Enrolment) -> OpenAttempt:
         """Begin a new attempt."""
         identity = new_attempt_id(self._clock.utc_ms())
         journal = JournalWriter(self.root / identity, self._clock)
@@ -62,7 +63,7 @@ class AttemptStore:
             raise
         return OpenAttempt(attempt, journal)
 
-    def resume(self, attempt_id: str, task: Task, judge: Judge) -> OpenAttempt:
+    def resume(self, attempt_id: str, task: Task, judge: Judge | ScoresGists) -> OpenAttempt:
         """Go on with an attempt; raises `AttemptError` where it can't be had for writing."""
         journal = JournalWriter(self.folder(attempt_id), self._clock)
         try:

@@ -12,7 +12,7 @@ from gistpoint.core.attempts.budgets import Budgets
 from gistpoint.core.attempts.identity import Enrolment, Role
 from gistpoint.core.code.index import index_source
 from gistpoint.core.locations import Locations
-from gistpoint.core.ports import EnvironmentPins, RunRequest, Source
+from gistpoint.core.ports import EntrypointRunner, EnvironmentPins, RunRequest, Source
 from gistpoint.core.tasks.brief import template_for, template_sha256
 from gistpoint.core.tasks.folder import read_task, write_task
 from gistpoint.core.tasks.identity import hash_of_ids, task_id
@@ -167,12 +167,17 @@ def write_files(files: Mapping[str, str], folder: Path) -> str:
     return write_tree(place, folder / "workspace" / "tree.tar")
 
 
+def _no_entrypoints() -> EntrypointRunner:
+    raise AssertionError("The test gave nothing that runs gists.")
+
+
 def build_services(
     root: Path,
     *,
     clock: FakeClock | None = None,
     runner: FakeRunner | None = None,
     role: Role = Role.BASELINE,
+    entrypoints: EntrypointRunner | None = None,
 ) -> Services:
     """Stores below `root` and a runner for every task."""
     locations = Locations(root / "data", root / "config", root / "cache")
@@ -184,5 +189,6 @@ def build_services(
         attempts=AttemptStore(locations.attempts, time, "test"),
         clock=time,
         runner_for=lambda task: running,
+        entrypoints_for=lambda task: entrypoints or _no_entrypoints(),
         enrolment=replace(Enrolment(), role=role),
     )

@@ -5,14 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Any, Literal, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, Literal, Protocol, runtime_checkable
 
 from textual import events, on
 
 from gistpoint.core.attempts.events import EventType
+from gistpoint.core.attempts.judging import Judgement
+from gistpoint.core.attempts.state import AttemptState
 from gistpoint.core.errors import AttemptError
 from gistpoint.core.tasks.folder import read_answer
-from gistpoint.core.tasks.model import Task
+from gistpoint.core.tasks.model import Answer, Mode, Task
 from gistpoint.sessions.attempts import AttemptSummary, OpenAttempt
 from gistpoint.tui.base_app import BaseApp
 from gistpoint.tui.screens.dialogs.ask import PickDialog
@@ -20,6 +22,10 @@ from gistpoint.tui.screens.dialogs.confirm import ConfirmDialog
 from gistpoint.tui.screens.dialogs.consent import ConsentDesk
 from gistpoint.tui.screens.home import HomeScreen
 from gistpoint.tui.services import Services
+
+if TYPE_CHECKING:
+    from gistpoint.core.attempts.engine import Attempt
+    from gistpoint.tui.screens.solve.screen import SolveScreen
 
 Play = tuple[Sequence[Mapping[str, Any]], float]
 
@@ -82,7 +88,13 @@ class GistpointApp(BaseApp):
         from gistpoint.tui.screens.review.settings import ReviewSettings
 
         folder = self.services.attempts.folder(message.attempt_id)
-        self.push_screen(ReviewScreen(str(folder), ReviewSettings(self.locations, getpass.getuser())))
+        from functools import partial
+
+        from gistpoint.tui.commands.replay import replay_of
+
+        replaying = partial(replay_of, services=self.services, name=message.attempt_id)
+        settings = ReviewSettings(self.locations, getpass.getuser(), replaying=replaying)
+        self.push_screen(ReviewScreen(str(folder), settings))
 
     def _find(self, name: str) -> None:
         """Open what a name means: an attempt, else a task."""
@@ -134,30 +146,43 @@ class GistpointApp(BaseApp):
         task = self.services.tasks.find(summary.task_id)
         answer = read_answer(task)
 
-        def show() -> None:
-            from gistpoint.tui.screens.summary import SummaryScreen
+        self.call_from_thread(self._show_summary, task, answer, summary.state)
 
-            self.push_screen(SummaryScreen(task, answer, summary.state))
+    def _show_summary(
+        self, task: Task, answer: Answer, state: AttemptState, judgement: Judgement | None = None
+    ) -> None:
+        if answer.gist is not None:
+            from gistpoint.tui.screens.gist.summary import GistSummaryScreen
 
-        self.call_from_thread(show)
+            self.push_screen(GistSummaryScreen(task, answer.gist, state))
+            return
+        from gistpoint.tui.screens.summary import SummaryScreen
+
+        self.push_screen(SummaryScreen(task, answer, state, judgement))
 
     def _solve(self, held: OpenAttempt) -> None:
-        from gistpoint.tui.screens.solve.screen import SolveScreen
-
         self.screen.loading = False
         self._held = held
         play, self._play = self._play, None
-        self.push_screen(SolveScreen(held.attempt, self.services.clock, play=play), partial(self._solved, held))
+        screen = self._screen_of(held.attempt, play)
+        self.push_screen(screen, partial(self._solved, held))
+
+    def _screen_of(self, attempt: Attempt, play: Play | None) -> SolveScreen:
+        if attempt.task.mode is Mode.GIST:
+            from gistpoint.tui.screens.gist.screen import GistScreen
+
+            return GistScreen(attempt, self.services.clock, play=play)
+        from gistpoint.tui.screens.solve.screen import SolveScreen
+
+        return SolveScreen(attempt, self.services.clock, play=play)
 
     def _solved(self, held: OpenAttempt, how: Literal["ended", "left"] | None) -> None:
         held.close()
         self._held = None
         if how == "ended":
-            from gistpoint.tui.screens.summary import SummaryScreen
-
             attempt, last = held.attempt, held.attempt.state.last
             judgement = attempt.judgements.get(last.call_id) if last is not None else None
-            self.push_screen(SummaryScreen(attempt.task, attempt.judge.answer, attempt.state, judgement))
+            self._show_summary(attempt.task, read_answer(attempt.task), attempt.state, judgement)
 
     # Program
 

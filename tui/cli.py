@@ -80,8 +80,14 @@ def build_services(options: argparse.Namespace, *, role: Role | None = None) -> 
     def runner_for(task: Task) -> Runner:
         return runners.get(is_our_demo(task, locations), consent.ask)
 
+    entrypoints = Runners(lambda demo, ask: build_entrypoint_runner(options, demo=demo, ask=ask))
+
+    def entrypoints_for(task: Task) -> EntrypointRunner:
+        return entrypoints.get(is_our_demo(task, locations), consent.ask)
+
     def prepare(task: Task) -> None:
-        runners.prepare(is_our_demo(task, locations))
+        made = entrypoints if task.mode.value == "gist" else runners
+        made.prepare(is_our_demo(task, locations))
 
     return Services(
         locations=locations,
@@ -89,6 +95,7 @@ def build_services(options: argparse.Namespace, *, role: Role | None = None) -> 
         attempts=AttemptStore(locations.attempts, clock, __version__),
         clock=clock,
         runner_for=runner_for,
+        entrypoints_for=entrypoints_for,
         prepare=prepare,
         enrolment=enrolment,
         consent=consent,

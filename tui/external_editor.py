@@ -6,11 +6,16 @@ import os
 import shlex
 import subprocess
 import tempfile
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from textual.app import App, SuspendNotSupported
 
 from gistpoint.core.errors import UserError
+
+_WATCH_S = 0.5
 
 
 class ExternalEditorError(UserError):
@@ -29,11 +34,14 @@ def editor_command() -> list[str]:
     return command
 
 
-def edited_externally(app: App[object], text: str, *, suffix: str = ".py") -> str:
+def edited_externally(
+    app: App[object], text: str, *, suffix: str = ".py", on_saved: Callable[[str], None] | None = None
+) -> str:
     """Return `text` as the user's editor saved it, with the app suspended meanwhile.
 
-    The text goes through a file that only this user can read. It is deleted afterwards, unless the editor failed
-    after changing it: then the error names it, so that nothing is lost.
+    `on_saved` is called, on a thread, with what each save has left while the editor is open. The text goes through a
+    file that only this user can read. It is deleted afterwards, unless the editor failed after changing it: then the
+    error names it, so that nothing is lost.
     """
     command = editor_command()
     handle, name = tempfile.mkstemp(prefix="gistpoint-", suffix=suffix)
@@ -42,7 +50,8 @@ def edited_externally(app: App[object], text: str, *, suffix: str = ".py") -> st
         file.write(text)
     keep = False
     try:
-        status = _run(app, [*command, name])
+        with _watched(path, text, on_saved):
+            status = _run(app, [*command, name])
         if status != 0:
             keep = path.exists() and path.read_bytes() != text.encode("utf-8", "surrogatepass")
             kept = f"What it saved is in {path}." if keep else "The text is as it was."
@@ -54,6 +63,34 @@ def edited_externally(app: App[object], text: str, *, suffix: str = ".py") -> st
     finally:
         if not keep:
             path.unlink(missing_ok=True)
+
+
+@contextmanager
+def _watched(path: Path, text: str, on_saved: Callable[[str], None] | None) -> Iterator[None]:
+    """Look at the file twice a second, and tell each text that was saved."""
+    if on_saved is None:
+        yield
+        return
+    tell, over = on_saved, threading.Event()
+
+    def watch() -> None:
+        known = text
+        while not over.wait(_WATCH_S):
+            try:
+                now = path.read_bytes().decode("utf-8", "surrogatepass")
+            except (OSError, UnicodeDecodeError):
+                continue  # in the middle of a save, or no text: the next look, or the end, tells
+            if now != known:
+                known = now
+                tell(now)
+
+    thread = threading.Thread(target=watch, name="watch", daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        over.set()
+        thread.join()
 
 
 def _run(app: App[object], command: list[str]) -> int:

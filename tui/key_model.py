@@ -24,6 +24,9 @@ class Scope(StrEnum):
     REVIEW = "review"
     COMPARE = "compare"
     FILES = "files"
+    GIST_SOLVE = "gist_solve"
+    GIST = "gist"
+    TRACE = "trace"
     READING = "reading"
     """Keys of the views of code and text: bound by the widgets themselves, under the same ids."""
 

@@ -13,6 +13,7 @@ __all__ = ["KEYS", "Key", "Scope", "bindings_of", "help_table", "key_named", "ke
 
 _A, _H, _S, _M, _D = Scope.APP, Scope.HOME, Scope.SOLVE, Scope.SUMMARY, Scope.DIALOG
 _V = Scope.READING
+_G, _P = Scope.GIST_SOLVE, Scope.GIST
 _L, _C, _E, _R, _F = Scope.CONSOLE, Scope.CODE, Scope.EDITOR, Scope.RESULTS, Scope.FILES
 
 KEYS: tuple[Key, ...] = (
@@ -89,6 +90,12 @@ KEYS: tuple[Key, ...] = (
         _E,
         priority=True,
     ),
+    Key("pane.trace", "f11,alt+8", "pane('trace')", "Trace", "What the command touches", "Panes", _G, priority=True),
+    Key("gist.score", "alt+s", "score", "Score", "Score the gist as it stands", "Gist", _G, True, True),
+    Key("gist.live", "alt+l", "live", "Live scores", "Score whenever you pause, or when asked", "Gist", _G),
+    Key("gist.original", "alt+o", "original", "Original", "The original of the line at the cursor", "Gist", _P, True),
+    Key("gist.lack", "alt+n", "lack", "Next lack", "Go to a line that keeps a score down", "Gist", _P, True),
+    Key("gist.lacks", "alt+w", "lacks", "All lacks", "All that would raise the scores", "Gist", _P),
     Key("results.next", "right_square_bracket", "page(1)", "Next page", "Answer, tests, diff", "Results", _R, True),
     Key("results.previous", "left_square_bracket", "page(-1)", "Page before", "Answer, tests, diff", "Results", _R),
     Key("summary.home", "escape", "home", "Home", "Back to tasks and attempts", "Summary", _M, True),
@@ -96,6 +103,7 @@ KEYS: tuple[Key, ...] = (
     Key("summary.previous", "left_square_bracket", "section(-1)", "Page before", "Show the page before", "Summary", _M),
     Key("code.next_match", "n", "next_match", "Next match", "Go to the next match of a search", "Reading", _V),
     Key("code.previous_match", "N", "previous_match", "Previous match", "Go to the match before", "Reading", _V),
+    Key("gist.original_line", "enter", "original", "Original line", "The original of a gist's line", "Reading", _V),
     Key("view.up", "up,k", "cursor_rows(-1)", "Up", "One row up", "Reading", _V),
     Key("view.down", "down,j", "cursor_rows(1)", "Down", "One row down", "Reading", _V),
     Key("view.left", "left,h", "cursor_columns(-1)", "Left", "One character to the left", "Reading", _V),
@@ -224,6 +232,9 @@ _SCOPE_WORDS = {
     Scope.REVIEW: "Review: one run",
     Scope.COMPARE: "Review: two runs",
     Scope.FILES: "Solve: files",
+    Scope.GIST_SOLVE: "Gist, in any pane",
+    Scope.GIST: "Gist: the text",
+    Scope.TRACE: "Gist: the trace",
     Scope.READING: "Lists and texts",
 }
 _PAGE_HEAD = """# Keys

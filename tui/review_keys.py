@@ -71,6 +71,7 @@ REVIEW_KEYS: tuple[Key, ...] = (
     Key("page.files", "f7,v", "page('files')", "Files", "The repository as it was at this step", "Pages", _R, True),
     Key("page.hits", "f8", "page('hits')", "Hits", "The results of the search", "Pages", _R),
     Key("page.run", "f9,i", "page('run')", "Run", "What is known of the run, and what is missing", "Pages", _R),
+    Key("page.replay", "f10,A", "page('replay')", "Replay", "What became of its calls, made again", "Pages", _R),
     Key("review.search", "slash", "search", "Search", "Search in this run, or in all", "Review", _R, True),
     Key(
         "review.label", "L", "labels", "Label", "Choose a label; digits set the first nine at once", "Review", _R, True
@@ -80,6 +81,7 @@ REVIEW_KEYS: tuple[Key, ...] = (
     Key("review.verdict", "V", "verdict", "Verdict", "Say what you think of the run", "Review", _R, True),
     Key("review.blind", "ctrl+b", "blind", "Blind", "Hide model and outcome until the verdict", "Review", _R),
     Key("review.compare", "C", "compare", "Compare", "Set another run of the list beside this one", "Review", _R),
+    Key("review.replay", "a", "replay", "Replay", "Make the recorded calls again, or stop doing so", "Review", _R),
     Key("review.link", "enter", "link", "Open link", "Open the run that this step started", "Review", _R),
     Key("review.leave", "escape,q", "leave", "Leave", "Back to where you came from", "Review", _R, True),
     Key("compare.next", "right_square_bracket", "step(1)", "Next", "One row on", "Comparing", _C, True),

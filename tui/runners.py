@@ -5,24 +5,24 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Callable
 from threading import Lock, Thread
+from typing import Generic, TypeVar
 
 from gistpoint.core.errors import UserError
-from gistpoint.core.ports import Runner
 
 Ask = Callable[[str], bool]
-MakeRunner = Callable[[bool, Ask], Runner]
-"""Makes a runner for our own demo or for other code, with a way to ask for consent."""
+Made = TypeVar("Made")
 
 
-class Runners:
+class Runners(Generic[Made]):
     """Makes a runner of each kind at most once; what could not be made is tried again when it is asked for."""
 
-    def __init__(self, make: MakeRunner) -> None:
+    def __init__(self, make: Callable[[bool, Ask], Made]) -> None:
+        """`make` makes a runner for our own demo or for other code, with a way to ask for consent."""
         self._make = make
-        self._made: dict[bool, Runner] = {}
+        self._made: dict[bool, Made] = {}
         self._lock = Lock()
 
-    def get(self, demo: bool, ask: Ask) -> Runner:
+    def get(self, demo: bool, ask: Ask) -> Made:
         """Return the runner. Raises `SandboxUnavailableError`; blocks while another thread makes it."""
         with self._lock:
             if demo not in self._made:

@@ -4,16 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from gistpoint.core.attempts.identity import Enrolment
 from gistpoint.core.attempts.judging import Judge
 from gistpoint.core.locations import Locations
-from gistpoint.core.ports import Runner, TimeSource
+from gistpoint.core.ports import EntrypointRunner, Runner, TimeSource
 from gistpoint.core.tasks.folder import read_answer
 from gistpoint.core.tasks.model import Task
 from gistpoint.sessions.attempts import AttemptStore, OpenAttempt
 from gistpoint.sessions.tasks import TaskStore
 from gistpoint.tui.commands.consent import Consent
+
+if TYPE_CHECKING:
+    from gistpoint.core.gist.judging import GistJudge
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,6 +31,8 @@ class Services:
     runner_for: Callable[[Task], Runner]
     """Chooses the isolation and makes the runner. Raises `SandboxUnavailableError` where consent or a backend is
     missing; may take a while, and is called off the event loop."""
+    entrypoints_for: Callable[[Task], EntrypointRunner]
+    """As `runner_for`, for gists."""
     prepare: Callable[[Task], None] = lambda task: None
     """Says that a runner for this task will be needed soon."""
     enrolment: Enrolment = field(default_factory=Enrolment)
@@ -36,13 +42,19 @@ class Services:
 
     def start(self, task: Task) -> OpenAttempt:
         """Begin an attempt of a task."""
-        return self.attempts.start(task, self._judge(task), self.enrolment)
+        return self.attempts.start(task, self.judge_for(task), self.enrolment)
 
     def resume(self, attempt_id: str) -> OpenAttempt:
         """Go on with an attempt."""
         summary = self.attempts.summary(attempt_id)
         task = self.tasks.find(summary.task_id)
-        return self.attempts.resume(attempt_id, task, self._judge(task))
+        return self.attempts.resume(attempt_id, task, self.judge_for(task))
 
-    def _judge(self, task: Task) -> Judge:
-        return Judge(task, read_answer(task), self.runner_for(task))
+    def judge_for(self, task: Task) -> Judge | GistJudge:
+        """Return what judges submissions of a task, or gists where it is one of those."""
+        answer = read_answer(task)
+        if answer.gist is None:
+            return Judge(task, answer, self.runner_for(task))
+        from gistpoint.core.gist.judging import GistJudge
+
+        return GistJudge(task, answer.gist, self.entrypoints_for(task))

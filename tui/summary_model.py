@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from gistpoint.core.attempts.state import AttemptState, Submission
+from gistpoint.core.attempts.state import NOTHING_REPLACED, AttemptState, Submission
 from gistpoint.core.tasks.model import Answer, Mode, Target, Task
-from gistpoint.tui.view_models import END_WORDS, clock_rows, duration, isolation_warning, submission_words
+from gistpoint.tui.view_models import END_WORDS, clock_rows, duration, is_gist, isolation_warning, submission_words
 
 Rows = list[tuple[str, str]]
 
@@ -27,6 +27,8 @@ def headline(state: AttemptState) -> str:
         return "… not ended"
     words = END_WORDS.get(state.ending.reason, state.ending.reason)
     score = f"   score {state.last.score or 0:.3f}" if state.last is not None else "   nothing was submitted"
+    if is_gist(state) and state.last is not None:
+        score = f"   fidelity {state.last.score or 0:.0f}"
     return f"{words}{score}   working time {duration(state.clock.active)}"
 
 
@@ -57,9 +59,7 @@ def summary_rows(task: Task, state: AttemptState) -> list[tuple[str, Rows]]:
     """Return titled groups of named values."""
     groups = [("Outcome", _outcome(task, state)), ("Time", clock_rows(state.clock)), ("Budgets", _budgets(state))]
     if state.submissions:
-        groups.append(
-            ("Submissions", [(f"{s.number}: {s.replacement.qualname}", _submitted(s)) for s in state.submissions])
-        )
+        groups.append(("Submissions", [(f"{s.number}: {_what(s)}", _submitted(s)) for s in state.submissions]))
     if state.comforts:
         groups.append(
             (
@@ -68,6 +68,10 @@ def summary_rows(task: Task, state: AttemptState) -> list[tuple[str, Rows]]:
             )
         )
     return groups
+
+
+def _what(submission: Submission) -> str:
+    return "gist" if submission.replacement is NOTHING_REPLACED else submission.replacement.qualname
 
 
 def _submitted(submission: Submission) -> str:
@@ -99,8 +103,12 @@ def _outcome(task: Task, state: AttemptState) -> Rows:
 
 def _budgets(state: AttemptState) -> Rows:
     budgets, left = state.budgets, state.remaining
+    uses = f"{budgets.tool_uses - left.tool_uses} of {budgets.tool_uses}"
+    if is_gist(state):
+        scores = [("Scores before the hand-in", str(len(state.gist.trials)))] if budgets.scores != 0 else []
+        return [("Steps", uses), *scores, ("Calls", str(len(state.calls)))]
     return [
-        ("Tool uses", f"{budgets.tool_uses - left.tool_uses} of {budgets.tool_uses}"),
+        ("Tool uses", uses),
         ("Submissions", f"{budgets.submissions - left.submissions} of {budgets.submissions}"),
         ("Calls", str(len(state.calls))),
     ]

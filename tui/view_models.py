@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from gistpoint.core.attempts.answers import LAST_USE, budget_line
+from gistpoint.core.attempts.bench import Price
 from gistpoint.core.attempts.clock import ACTIVE, Activity, Clock
-from gistpoint.core.attempts.engine import Price
 from gistpoint.core.attempts.identity import SHOWS_EVIDENCE, Role
 from gistpoint.core.attempts.state import AttemptState, Call, Submission
 from gistpoint.core.tasks.model import Mode, Task
@@ -27,6 +27,7 @@ END_WORDS = {
     "withdrawn": "! withdrawn",
     "disqualified": "! disqualified",
 }
+LAST = " (THE LAST)"
 ACTIVITY_WORDS = {
     Activity.READING: "Reading the instructions",
     Activity.EXPLORING: "Exploring",
@@ -111,11 +112,16 @@ def call_words(call: Call) -> str:
 
 def price_words(price: Price, state: AttemptState) -> str:
     """Return what a call costs and leaves, in a few words."""
+    if price.scores:
+        scores = state.remaining.scores
+        return "costs no step" if scores is None else f"costs 1 score, {max(0, scores - price.scores)} left then"
     left = state.remaining.spend(tool_uses=price.tool_uses, submissions=price.submissions)
-    text = f"costs 1 tool use, {left.tool_uses} left then"
-    if price.submissions:
-        text = f"costs 1 tool use and 1 submission; {left.tool_uses} and {left.submissions} left then"
-    return f"{text} (THE LAST)" if price.last_tool_use or price.last_submission else text
+    use = "step" if is_gist(state) else "tool use"
+    uses = f"{price.tool_uses} {use}{'' if price.tool_uses == 1 else 's'}"
+    text = f"costs {uses}, {left.tool_uses} left then"
+    if price.submissions and not is_gist(state):
+        text = f"costs {uses} and 1 submission; {left.tool_uses} and {left.submissions} left then"
+    return text + LAST if price.last_tool_use or price.last_submission else text
 
 
 def clock_rows(clock: Clock) -> list[tuple[str, str]]:
@@ -140,6 +146,11 @@ def shows_evidence(state: AttemptState) -> bool:
     """Whether the screen may show more than the tool results say: by role, or because the attempt is over."""
     role = str(state.header.get("role", ""))
     return state.ended or role in {r.value for r in SHOWS_EVIDENCE if isinstance(r, Role)}
+
+
+def is_gist(state: AttemptState) -> bool:
+    """Whether a gist is written in the attempt, rather than a repair."""
+    return bool(state.header.get("mode") == Mode.GIST.value)
 
 
 def allowed(state: AttemptState, comfort: str) -> bool:
@@ -203,4 +214,6 @@ def submission_words(submission: Submission) -> str:
         cost = "" if submission.counts else ", cost nothing"
         return f"✘ {submission.status.replace('_', ' ')}{cost}"
     mark = "✔ solved" if submission.solved else "✘ not solved"
+    if submission.metrics:
+        return f"{mark}: fidelity {submission.score or 0:.0f}"
     return f"{mark}: score {submission.score or 0:.3f}, {submission.passed} pass, {len(submission.failing)} fail"

@@ -19,8 +19,9 @@ from gistpoint.core.errors import CancelledError, InfrastructureError
 from gistpoint.core.outcomes import BackendRecord
 from gistpoint.core.tasks.model import Task
 from gistpoint.core.tools.declaration import Tool, ToolContext, ToolOutput
-from gistpoint.core.tools.registry import SCORE_GIST, SUBMIT_GIST, declarations_sha256, tools_of
 from gistpoint.core.tools.registry import call as call_tool
+from gistpoint.core.tools.registry import declarations_sha256, tools_of
+from gistpoint.core.tools.scoring import SCORE_GIST, SUBMIT_GIST
 from gistpoint.core.trees import SourceTree
 
 REPLACING = frozenset({"write_gist", "edit_and_execute"})

@@ -15,6 +15,7 @@ from gistpoint.core.generation.proof import repaired_tree
 from gistpoint.core.outcomes import RunStatus, SuiteReport
 from gistpoint.core.ports import Runner, RunProgress, RunRequest
 from gistpoint.core.scoring import Score, score, solved
+from gistpoint.core.tasks.entered import entering_tests
 from gistpoint.core.tasks.model import Answer, Baseline, Target, Task
 from gistpoint.core.trees import SourceTree
 
@@ -60,11 +61,14 @@ class Judge:
         on_progress: Callable[[RunProgress], None] | None = None,
         cancel: CancelToken | None = None,
         first: tuple[str, ...] = (),
+        replaced: tuple[str, ...] = (),
     ) -> Judgement:
         """Run the whole suite on `tree`, whose tests are the original ones, and score it.
 
-        The ids in `first`, then those of F0, run before the rest where the baseline allows any order. A pass of a
-        submission with suspicious names counts only if the suite passes again backwards, as the original does.
+        Where the baseline allows any order, the ids in `first` run before the rest, then those of F0, then the tests
+        that enter a function in `replaced`. A failure outside F0 in such a run counts only if the suite shows it in
+        its own order too. A pass of a submission with suspicious names counts only if the suite passes again
+        backwards, as the original does.
         """
         request = RunRequest(
             tree=tree,
@@ -72,9 +76,11 @@ class Judge:
             timeout_s=self.task.suite.timeout_s,
             deselect=self.task.suite.deselected,
             expected=self.baseline.collected,
-            first=self._order(first),
+            first=self._order(first, replaced),
         )
         report = self.runner.run(request, on_progress=on_progress, cancel=cancel)
+        if request.first and score(self.baseline, report).failing - self.baseline.failing:
+            report = self._in_own_order(request, report, on_progress, cancel)
         suspicious = suspicious_names(self._untouched(tree), tree)
         if suspicious and score(self.baseline, report).all_pass:
             report = self._confirmed(request, report, suspicious, cancel)
@@ -87,13 +93,25 @@ class Judge:
         same = tree.tar == self.task.tree_path
         return SourceTree(tree.tar, tree.members) if same else SourceTree.open(self.task.tree_path)
 
-    def _order(self, first: tuple[str, ...]) -> tuple[str, ...]:
+    def _order(self, first: tuple[str, ...], replaced: tuple[str, ...]) -> tuple[str, ...]:
         baseline = self.baseline
         if not baseline.any_order:
             return ()
-        told = tuple(failure.id for failure in self.task.brief.failing)
-        wanted = (*first, *told, *sorted(baseline.failing))
-        return tuple(dict.fromkeys(id for id in wanted if id in baseline.failing or id in first))
+        told = tuple(failure.id for failure in self.task.brief.failing if failure.id in baseline.failing)
+        wanted = (*first, *told, *sorted(baseline.failing), *entering_tests(self.answer.entered, replaced))
+        return tuple(dict.fromkeys(id for id in wanted if id in baseline.collected))
+
+    def _in_own_order(
+        self,
+        request: RunRequest,
+        report: SuiteReport,
+        on_progress: Callable[[RunProgress], None] | None,
+        cancel: CancelToken | None,
+    ) -> SuiteReport:
+        """Return what the suite shows in its own order: a test that was moved may fail for that alone."""
+        if report.status is not RunStatus.FINISHED:
+            return report
+        return self.runner.run(replace(request, first=()), on_progress=on_progress, cancel=cancel)
 
     def _confirmed(
         self, request: RunRequest, report: SuiteReport, suspicious: tuple[str, ...], cancel: CancelToken | None

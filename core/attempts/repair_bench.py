@@ -141,7 +141,11 @@ class RepairBench:
         tree = self._tree if self._persistent else with_replacement(self._base, submission.replacement)
         before = [known for known in log.state.submissions if known.call_id != call.call_id]
         failed = before[-1].failing if before else ()
-        judgement = self.judge.judge(tree, on_progress=on_progress, cancel=cancel, first=failed)
+        replaced = (submission, *reversed(before)) if self._persistent else (submission,)
+        names = tuple(f"{known.replacement.path}::{known.replacement.qualname}" for known in replaced)
+        judgement = self.judge.judge(
+            tree, on_progress=on_progress, cancel=cancel, first=failed, replaced=tuple(dict.fromkeys(names))
+        )
         log.append(EventType.TEST_RUN, test_run_data(call.call_id, judgement, self.task))
         score = {
             "call_id": call.call_id,

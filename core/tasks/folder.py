@@ -19,6 +19,7 @@ from gistpoint.core.errors import TaskError
 from gistpoint.core.gist.answer import GistAnswer
 from gistpoint.core.gist.runs import TestsRun
 from gistpoint.core.ports import EnvironmentPins, Source
+from gistpoint.core.tasks.entered import read_entered, write_entered
 from gistpoint.core.tasks.fields import Fields
 from gistpoint.core.tasks.gist_documents import gist_answer_document, read_gist_answer, read_settings, settings_table
 from gistpoint.core.tasks.identity import hash_of_ids, task_id
@@ -86,6 +87,7 @@ def read_answer(task: Task) -> Answer:
         baselines,
         fields.table("metrics").values,
         fields.table("provenance").values,
+        entered=read_entered(task.folder),
     )
 
 
@@ -135,6 +137,7 @@ def write_task(task: Task, answer: Answer) -> None:
         **({"gist": gist_answer_document(answer.gist)} if answer.gist else {}),
     }
     (task.folder / ANSWER_FILE).write_text(_json(document), encoding="utf-8")
+    write_entered(task.folder, answer.entered, CANARY)
     for baseline in answer.baselines:
         write_baseline(task.folder, baseline)
 

@@ -112,6 +112,8 @@ class Task:
     """The command of a gist task, as the brief tells it."""
     gist: GistSettings | None = None
     """In gist mode, and only there."""
+    entered: Mapping[str, frozenset[str]] = field(default_factory=dict)
+    """The tests that enter each function of the original, by `path::qualname`; empty where it was not recorded."""
     demo: bool = False
     """A task on the library that ships with gistpoint: nothing in it is foreign code."""
     several: bool = False
@@ -184,6 +186,8 @@ class Answer:
     provenance: Mapping[str, Any] = field(default_factory=dict)
     gist: GistAnswer | None = None
     """In gist mode, and only there."""
+    entered: Mapping[str, frozenset[str]] = field(default_factory=dict)
+    """The tests that enter each function of the original, by `path::qualname`; empty where it was not recorded."""
 
     @property
     def gist_answer(self) -> GistAnswer:

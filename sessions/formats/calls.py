@@ -26,11 +26,23 @@ _BY_NAME = {
             "notebookread",
             "view_file",
             "cat",
+            "trace",
         ],
         StepKind.VIEW,
     ),
     **dict.fromkeys(
-        ["grep", "glob", "search", "search_code", "search_dir", "search_file", "find_file", "websearch", "webfetch"],
+        [
+            "grep",
+            "glob",
+            "search",
+            "search_code",
+            "search_dir",
+            "search_file",
+            "find_file",
+            "websearch",
+            "webfetch",
+            "repo_graph",
+        ],
         StepKind.SEARCH,
     ),
     **dict.fromkeys(
@@ -47,15 +59,18 @@ _BY_NAME = {
             "rewrite",
             "str_replace",
             "undo_edit",
+            "write_gist",
+            "edit_gist",
         ],
         StepKind.EDIT,
     ),
     **dict.fromkeys(
-        ["submit", "submit_attempt", "finish", "submit_review", "attempt_completion", "exit_forfeit"], StepKind.SUBMIT
+        ["submit", "submit_attempt", "finish", "submit_review", "attempt_completion", "exit_forfeit"],
+        StepKind.SUBMIT,
     ),
     **dict.fromkeys(["task", "agent", "delegate"], StepKind.DELEGATE),
     **dict.fromkeys(["think", "todowrite", "task_tracking"], StepKind.MESSAGE),
-    **dict.fromkeys(["eval", "test"], StepKind.TEST),
+    **dict.fromkeys(["eval", "test", "score_gist", "edit_and_execute"], StepKind.TEST),
 }
 _SHELLS = frozenset(
     [

@@ -30,6 +30,8 @@ _KINDS = {
     "suspect": StepKind.NOTE, "heartbeat": StepKind.STATE, "questionnaire": StepKind.NOTE,
     "correction": StepKind.NOTE, "crash": StepKind.ERROR, "attempt_ended": StepKind.END,
 }  # fmt: skip
+_GIST = "gist.py"
+"""The path under which a gist is shown: it lies in no repository."""
 _OF_CALL = frozenset({"tool_call", "tool_result", "submit", "test_run", "score"})
 
 
@@ -69,8 +71,8 @@ class _Reader(BaseReader):
             self._ending = data
         elif kind == "submit":
             self._submissions += 1
-            self._code = as_text(as_dict(data.get("replacement")).get("code"))
-        elif kind == "score":
+            self._code = as_text(data.get("gist")) or as_text(as_dict(data.get("replacement")).get("code"))
+        elif kind == "score" and not data.get("trial"):
             self._score = as_float(data.get("score"))
             self._solved = as_bool(data.get("solved")) or self._solved
 
@@ -135,13 +137,14 @@ def _turn(
     state: dict[str, Json] = {}
     if answer is not None and answer.get("budget") is not None:
         state["budget"] = answer["budget"]
+    state.update({name: call[name] for name in ("automatic", "typed") if call.get(name)})
     for name in ("test_run", "score"):
         if name in kinds:
             state[name] = {key: value for key, value in kinds[name].items() if key != "call_id"}
     replacement = as_dict(as_dict(kinds.get("submit")).get("replacement"))
     if replacement:
         state["replacement"] = replacement
-    edits = (Edit(as_str(replacement["path"]), None, None),) if replacement.get("path") else edits_of(calls)
+    edits = (Edit(as_str(replacement["path"]), None, None),) if replacement.get("path") else _edits(calls)
     kind = StepKind.SUBMIT if "submit" in kinds else kind_of(calls)
     refused_flag = {"refused", "error"} if answer is not None and answer.get("refused") else set[str]()
     return Step(
@@ -152,6 +155,16 @@ def _turn(
         cost=as_float(call.get("cost")), state=state, edits=edits, flags=frozenset(refused_flag),
         id=as_str(events[0].get("seq")),
     )  # fmt: skip
+
+
+def _edits(calls: tuple[Call, ...]) -> tuple[Edit, ...]:
+    """Return what a call of a gist's tools changes in the gist, else what the arguments of any tool spell out."""
+    arguments = calls[0].parsed or {}
+    if calls[0].tool == "edit_gist":
+        return (Edit(_GIST, as_str(arguments.get("old")), as_str(arguments.get("new"))),)
+    if calls[0].tool in ("write_gist", "edit_and_execute"):
+        return (Edit(_GIST, None, as_str(arguments.get("content"))),)
+    return edits_of(calls)
 
 
 class Journal(SingleRun):

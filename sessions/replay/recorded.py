@@ -25,6 +25,8 @@ class Origin:
     format: str = ""
     tool_uses: int | None = None
     submissions: int | None = None
+    scores: int | None = 0
+    """Uses of `score_gist`; None for any number."""
 
     @property
     def ours(self) -> bool:
@@ -33,7 +35,8 @@ class Origin:
 
     def budgets(self, task: Task) -> Budgets:
         """Return the budgets that the run had, the task's where they were not recorded. Time is not limited."""
-        return Budgets(self.tool_uses or task.budgets.tool_uses, self.submissions or task.budgets.submissions)
+        uses, submissions = self.tool_uses or task.budgets.tool_uses, self.submissions or task.budgets.submissions
+        return Budgets(uses, submissions, scores=self.scores)
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +56,10 @@ class RecordedCall:
     """How the run of the tests ended, for a submission."""
     reason: str = ""
     """Why it ended so."""
+    automatic: str = ""
+    """The limit at which the program made the call by itself; empty for a call of the solver's."""
+    typed: bool = False
+    """Whether it is the step that saved what a person had typed of a gist."""
     damage: str = ""
     """Set where the record can't be read: nothing else is known then."""
 
@@ -67,7 +74,9 @@ def origin_of(document: RunDocument) -> Origin:
         if step.label == "attempt_started":
             start = parsed_object(step.text) or {}
             budgets = as_dict(start.get("budgets"))
-            return Origin(start, run.format, _positive(budgets.get("tool_uses")), _positive(budgets.get("submissions")))
+            scores = as_int(budgets.get("scores", 0))
+            uses, submissions = _positive(budgets.get("tool_uses")), _positive(budgets.get("submissions"))
+            return Origin(start, run.format, uses, submissions, scores)
     uses, submissions = _positive(run.extra.get("tool_uses")), _positive(run.extra.get("test_runs"))
     return Origin({}, run.format, uses, submissions)
 
@@ -119,6 +128,8 @@ def _calls(document: RunDocument, step: Step, ours: bool) -> Iterator[RecordedCa
             _facts(step, result) if ours else {},
             as_str(tests.get("status")) if ours else "",
             as_str(tests.get("reason")) if ours else "",
+            as_str(step.state.get("automatic")) if ours else "",
+            step.state.get("typed") is True and ours,
         )
 
 
@@ -147,7 +158,7 @@ def _facts(step: Step, result: Result | None) -> dict[str, str]:
     if result is not None and result.is_error is not None:
         facts["refused"] = spelled(result.is_error)
     budget = as_dict(step.state.get("budget"))
-    facts |= {f"{key} left": as_str(budget[key]) for key in ("tool_uses", "submissions") if key in budget}
+    facts |= {f"{key} left": as_str(budget[key]) for key in ("tool_uses", "submissions", "scores") if key in budget}
     tests, score = as_dict(step.state.get("test_run")), as_dict(step.state.get("score"))
     if "status" in tests:
         facts["tests"] = as_str(tests["status"])

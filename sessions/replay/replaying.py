@@ -3,24 +3,31 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Any
 
+from gistpoint.core.attempts.bench import OnProgress
 from gistpoint.core.attempts.clock import SystemTime
-from gistpoint.core.attempts.engine import Attempt, OnProgress, ToolResult
-from gistpoint.core.attempts.events import Event
+from gistpoint.core.attempts.engine import Attempt, ToolResult
+from gistpoint.core.attempts.events import EndReason, Event
+from gistpoint.core.attempts.gist_judging import ScoresGists
+from gistpoint.core.attempts.gist_text import GIST_BUFFER
 from gistpoint.core.attempts.identity import Enrolment, Role
-from gistpoint.core.attempts.judging import FREE, Judge
+from gistpoint.core.attempts.judging import Judge
+from gistpoint.core.attempts.state import Call
 from gistpoint.core.cancel import CancelToken
 from gistpoint.core.errors import AttemptError, UserError
-from gistpoint.core.outcomes import BackendRecord, RunStatus, SuiteReport
-from gistpoint.core.ports import Runner, RunProgress, RunRequest, TimeSource
-from gistpoint.core.tasks.model import Task
+from gistpoint.core.gist.entrypoints import parse_entrypoint
+from gistpoint.core.outcomes import RunStatus
+from gistpoint.core.ports import TimeSource
+from gistpoint.core.tasks.model import Mode, Task
 from gistpoint.core.tools.declaration import RefusalError
-from gistpoint.core.tools.registry import declarations_sha256, tool_named
+from gistpoint.core.tools.registry import named
+from gistpoint.core.tools.replacement import with_replacement
 from gistpoint.sessions.replay.comparing import compare
+from gistpoint.sessions.replay.instead import NOT_REPEATED, Instead, judging_instead
 from gistpoint.sessions.replay.recorded import (
     Origin,
     RecordedCall,
@@ -32,9 +39,6 @@ from gistpoint.sessions.replay.recorded import (
     spelled_score,
 )
 from gistpoint.sessions.runs.document import RunDocument
-
-_NOT_REPEATED = frozenset({RunStatus.CANCELLED, *FREE})
-"""Runs of the tests that ended by something other than the code under test: they end so again, without being run."""
 
 
 class ReplayError(UserError):
@@ -73,6 +77,12 @@ class Verdict:
     solved: bool | None
     score: float | None
 
+    @property
+    def words(self) -> str:
+        """The verdict as people read it."""
+        word = {True: "solved", False: "not solved", None: "not recorded"}[self.solved]
+        return word if self.score is None else f"{word}, score {self.score:.3f}"
+
 
 @dataclass
 class _Journal:
@@ -87,34 +97,11 @@ class _Journal:
 
 
 @dataclass
-class _Runner:
-    """Runs as the runner it is given, but for one run that ends as it is told to."""
-
-    inner: Runner
-    instead: SuiteReport | None = None
-
-    @property
-    def backend(self) -> BackendRecord:
-        return self.inner.backend
-
-    def run(
-        self,
-        request: RunRequest,
-        *,
-        on_progress: Callable[[RunProgress], None] | None = None,
-        cancel: CancelToken | None = None,
-    ) -> SuiteReport:
-        if self.instead is not None:
-            return self.instead
-        return self.inner.run(request, on_progress=on_progress, cancel=cancel)
-
-
-@dataclass
 class Replay:
     """A run that is replayed on a task. Raises `ReplayError` where it was recorded on another one."""
 
     document: RunDocument
-    judge: Judge
+    judge: Judge | ScoresGists
     clock: TimeSource = field(default_factory=SystemTime)
 
     def __post_init__(self) -> None:
@@ -123,8 +110,8 @@ class Replay:
         require_task(self.document.name, self.origin, task)
         if self.origin.format == "breakpoint":
             task = replace(task, rules=replace(task.rules, refused_costs_attempt=True))
-        self._runner = _Runner(self.judge.runner)
-        judge = replace(self.judge, runner=self._runner)
+        self._instead = Instead()
+        judge = judging_instead(self.judge, self._instead)
         self.attempt = Attempt(task, judge, _Journal(self.clock), self.clock)
         self.attempt.start(Enrolment(actor="replay", role=Role.QA), budgets=self.origin.budgets(task))
 
@@ -135,7 +122,7 @@ class Replay:
         if (line := broken_at(self.document)) is not None:
             notes.append(f"The journal was changed since: its chain of hashes breaks at line {line}.")
         tools = self.origin.start.get("tools_sha256")
-        if tools and tools != declarations_sha256(self.attempt.task.mode):
+        if tools and tools != self.attempt.state.header["tools_sha256"]:
             notes.append("The tools were declared differently when this was recorded.")
         recorded = self.origin.start.get("backend")
         name, now = recorded.get("name") if isinstance(recorded, dict) else None, self.judge.runner.backend.name
@@ -150,13 +137,36 @@ class Replay:
 
         Raises `CancelledError` when cancelled.
         """
+        typed: RecordedCall | None = None
         for call in recorded_calls(self.document, ours=self.origin.ours):
             if cancel is not None:
                 cancel.check()
+            if typed is not None and call.typed:
+                yield self._replayed(typed, on_progress, cancel)
+            if call.typed and call.arguments is not None:
+                self.attempt.edit(GIST_BUFFER, str(call.arguments.get("content", "")))
+                typed = call
+                continue
+            place = len(self.attempt.state.calls)
             replayed = self._replayed(call, on_progress, cancel)
             if cancel is not None:
                 cancel.check()
+            if typed is not None:
+                yield self._saved(typed, place)
+                typed = None
             yield replayed
+        if typed is not None:
+            yield self._replayed(typed, on_progress, cancel)
+
+    def files(self) -> Mapping[str, bytes | None]:
+        """Return the files that differ from the start as the replay stands: those of the last submission."""
+        attempt = self.attempt
+        tree = attempt.tree
+        if attempt.task.mode is Mode.GIST:
+            return {parse_entrypoint(attempt.task.entrypoint).gist_file: attempt.state.gist.now.encode()}
+        if attempt.task.mode is Mode.REMOVE and attempt.state.submissions:
+            tree = with_replacement(tree, attempt.state.submissions[-1].replacement)
+        return dict(tree.overlay)
 
     def verdict_then(self) -> Verdict:
         """Return the recorded verdict; complete when the run was read to its end."""
@@ -180,24 +190,43 @@ class Replay:
     def _replayed(self, call: RecordedCall, on_progress: OnProgress | None, cancel: CancelToken | None) -> ReplayedCall:
         if reason := self._why_not(call):
             return ReplayedCall(call, Sameness.COULD_NOT_RUN, reason)
-        ends_so = call.status in _NOT_REPEATED
-        self._runner.instead = (
-            SuiteReport(RunStatus(call.status), reason=call.reason, backend=self._runner.backend) if ends_so else None
-        )
+        ends_so = call.status in NOT_REPEATED
+        self._instead.status = RunStatus(call.status) if ends_so else None
+        self._instead.reason = call.reason
         try:
-            result = self.attempt.call(call.tool, call.arguments or {}, on_progress=on_progress, cancel=cancel)
+            result = self._made(call, on_progress, cancel)
         except AttemptError as error:
             return ReplayedCall(call, Sameness.COULD_NOT_RUN, error.message)
-        if result.judgement is not None and not result.judgement.counts:
-            why = "The harness had failed, and its run of the tests is not repeated." if ends_so else ""
-            return ReplayedCall(
-                call, Sameness.COULD_NOT_RUN, why or result.judgement.report.reason or "The harness failed.",
-                text=result.text,
-            )  # fmt: skip
+        if why := _harness_failed(result):
+            why = "The harness had failed, and its run is not repeated." if ends_so else why
+            return ReplayedCall(call, Sameness.COULD_NOT_RUN, why, text=result.text)
         replayed = self._compared(call, result)
         if ends_so:
             return replace(replayed, reason="The run of the tests was cancelled, and is not repeated.")
         return replayed
+
+    def _made(self, call: RecordedCall, on_progress: OnProgress | None, cancel: CancelToken | None) -> ToolResult:
+        """Make a call, or take the one that the attempt has made by itself at a limit. Raises `AttemptError`."""
+        if not call.automatic:
+            return self.attempt.call(call.tool, call.arguments or {}, on_progress=on_progress, cancel=cancel)
+        if not self.attempt.state.ended and call.automatic in set(EndReason):
+            self.attempt.hand_in(EndReason(call.automatic))
+            self.attempt.finish_pending(on_progress=on_progress, cancel=cancel)
+        made = self.attempt.state.calls[-1:]
+        if not made or not made[0].automatic:
+            raise AttemptError("The attempt did not come to the limit at which this call was made.")
+        return self._result(made[0])
+
+    def _result(self, made: Call) -> ToolResult:
+        verdict = self.attempt.verdicts.get(made.call_id)
+        return ToolResult(made.call_id, made.text or "", made.refused, None, verdict)
+
+    def _saved(self, call: RecordedCall, place: int) -> ReplayedCall:
+        """Compare the step by which the attempt has saved what was typed, before the call that made it do so."""
+        made = self.attempt.state.calls[place : place + 1]
+        if not made or made[0].tool != call.tool:
+            return ReplayedCall(call, Sameness.COULD_NOT_RUN, "The attempt had nothing to save.")
+        return self._compared(call, self._result(made[0]))
 
     def _why_not(self, call: RecordedCall) -> str:
         """Return why a call can't be made at all; empty where it can. Refusals that gistpoint recorded are repeated."""
@@ -208,7 +237,7 @@ class Replay:
         if self.origin.ours:
             return ""
         try:
-            tool_named(self.attempt.task.mode, call.tool).bind(call.arguments)
+            named(self.attempt.tools, call.tool).bind(call.arguments)
         except RefusalError as refusal:
             return str(refusal)
         return ""
@@ -222,11 +251,12 @@ class Replay:
 
     def _facts(self, result: ToolResult) -> dict[str, str]:
         state = self.attempt.state
-        left = state.calls[-1].remaining
+        left = next(call.remaining for call in state.calls if call.call_id == result.call_id)
         facts = {
             "refused": spelled(result.refused),
             "tool_uses left": str(left.tool_uses),
             "submissions left": str(left.submissions),
+            "scores left": str(left.scores),
         }
         submission = next((s for s in state.submissions if s.call_id == result.call_id), None)
         if submission is not None and submission.score is not None:
@@ -235,6 +265,15 @@ class Replay:
             facts["score"] = spelled_score(submission.score)
             facts["solved"] = spelled(submission.solved)
         return facts
+
+
+def _harness_failed(result: ToolResult) -> str:
+    """Return why there is nothing to compare, where the harness failed; else nothing."""
+    if result.judgement is not None and not result.judgement.counts:
+        return result.judgement.report.reason or "The harness failed."
+    if result.verdict is not None and not result.verdict.counts:
+        return result.verdict.reason or "The harness failed."
+    return ""
 
 
 def require_task(name: str, origin: Origin, task: Task) -> None:

@@ -133,7 +133,7 @@ class RepositoryHistory:
         files, before = self._files(step), self._files(step - 1)
         badge, parts, new_parts = point.badge, point.known_parts, self._new_parts(step, point)
         problems = tuple(self._problems[: point.problems_count])
-        if step in self._executed:
+        if self._execution(step) is not None:
             badge, parts, new_parts, problems = Badge.RE_EXECUTED, (), (), ()
         known = {path: data for path, data in files.items() if data is not None}
         deleted = frozenset(path for path, data in files.items() if data is None)
@@ -154,10 +154,15 @@ class RepositoryHistory:
     def _point(self, step: int) -> _Point:
         return self._points[bisect_right(self._points, step, key=lambda point: point.step) - 1]
 
+    def _execution(self, step: int) -> Mapping[str, bytes | None] | None:
+        """Return what executing again gave at a step, or at one before it since which nothing changed."""
+        last = max((known for known in self._executed if known <= step), default=None)
+        return None if last is None or self._point(step).step > last else self._executed[last]
+
     def _files(self, step: int) -> Mapping[str, bytes | None]:
         """Return the files that differ from the start after a step."""
-        if step in self._executed:
-            return self._executed[step]
+        if (executed := self._execution(step)) is not None:
+            return executed
         found: dict[str, bytes | None] = {}
         for path, versions in self._versions.items():
             place = bisect_right(versions, step, key=lambda version: version[0]) - 1

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from gistpoint.sessions.runs.model import Actor, Json, Run, Step, StepKind, Tokens
 
-SUBMITTING = frozenset({"submit_attempt", "replace_function"})
+SUBMITTING = frozenset({"submit_attempt", "replace_function", "submit_gist"})
 
 
 @dataclass(frozen=True, slots=True)

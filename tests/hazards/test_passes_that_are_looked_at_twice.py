@@ -66,35 +66,3 @@ def test_a_suite_that_depends_on_its_order_is_not_held_against_it(maker):
     task = maker.task(files, "pkg.py::double")
     judgement = Judge(task, read_answer(task), maker.runner).judge(submitted(task, HONEST))
     assert judgement.solved
-
-
-def test_failing_tests_come_first_where_the_original_allows_it(maker):
-    others = "".join(f"def test_other_{n}(): pass\n" for n in range(5))
-    files = {**FILES, "tests/test_a.py": others}
-    task = maker.task(files, "pkg.py::double")
-    judge = Judge(task, read_answer(task), maker.runner)
-    assert judge.baseline.any_order
-    seen: list[str] = []
-    judge.judge(SourceTree.open(task.tree_path), on_progress=lambda p: p.latest and seen.append(p.latest.id))
-    assert set(seen[:4]) == judge.baseline.failing
-    assert len(seen) == 9
-    again: list[str] = []
-    judge.judge(
-        SourceTree.open(task.tree_path),
-        on_progress=lambda p: p.latest and again.append(p.latest.id),
-        first=("tests/test_pkg.py::test_3",),
-    )
-    assert again[0] == "tests/test_pkg.py::test_3"
-
-
-def test_an_order_that_the_original_does_not_bear_is_not_used(maker):
-    files = {
-        "pkg.py": FILES["pkg.py"],
-        "tests/test_a.py": "import sys\nsys.path.insert(0, '.')\nSEEN = []\n"
-        "def test_a(): SEEN.append(1)\n"
-        "def test_b():\n    import pkg\n    assert SEEN and pkg.double(1) == 2\n",
-    }
-    task = maker.task(files, "pkg.py::double")
-    judge = Judge(task, read_answer(task), maker.runner)
-    assert not judge.baseline.any_order
-    assert judge.judge(submitted(task, HONEST)).solved

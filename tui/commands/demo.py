@@ -52,7 +52,7 @@ def _play(services: Services, speed: float) -> int:
         return GistpointApp(services, open=task.id, play=(steps, speed)).run_to_exit_code()
     opened = services.start(task)
     try:
-        backend = opened.attempt.judge.runner.backend
+        backend = opened.attempt.backend
         print(f"Playing a recorded attempt of {name} ({task.short_id}), {speed:g} times as fast, in {backend.name}.\n")
         for step, result in play(opened.attempt, steps, time.sleep, speed=speed):
             _print_step(step, result)

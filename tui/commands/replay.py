@@ -6,17 +6,17 @@ import argparse
 from collections import Counter
 from typing import Any
 
-from gistpoint.core.attempts.judging import Judge
 from gistpoint.core.errors import UserError
-from gistpoint.core.tasks.folder import read_answer
 from gistpoint.core.text import bounded
 from gistpoint.core.tools.commandline import spelled
 from gistpoint.sessions.replay.recorded import origin_of
-from gistpoint.sessions.replay.replaying import Replay, ReplayedCall, Sameness, Verdict, require_task
+from gistpoint.sessions.replay.replaying import Replay, ReplayedCall, Sameness, require_task
+from gistpoint.sessions.runs.document import RunDocument
 from gistpoint.tui.cli import DONE, NEGATIVE, build_services
 from gistpoint.tui.commands.output import print_json, print_text
 from gistpoint.tui.commands.progress import ProgressLine
 from gistpoint.tui.commands.runs import open_named
+from gistpoint.tui.services import Services
 
 _NEGATIVE = frozenset({Sameness.DIFFERS, Sameness.COULD_NOT_RUN})
 _NEARLY = "same*"
@@ -27,14 +27,7 @@ _CALL_CHARACTERS = 160
 def replay(options: argparse.Namespace) -> int:
     """Print a line per call as it is made, and the verdicts; the exit code is 1 where something is not the same."""
     document = open_named(options.recorded)
-    services = build_services(options)
-    origin = origin_of(document)
-    name = options.task or str(origin.start.get("task_id") or "")
-    if not name:
-        raise UserError(f"{options.recorded} does not tell on which task it was recorded.", hint="Give it with --task.")
-    task = services.tasks.find(name)
-    require_task(options.recorded, origin, task)
-    replay = Replay(document, Judge(task, read_answer(task), services.runner_for(task)))
+    replay = replay_of(document, build_services(options), options.recorded, options.task or "")
     counts: Counter[str] = Counter()
     rows: list[dict[str, Any]] = []
     with ProgressLine() as progress:
@@ -55,6 +48,22 @@ def replay(options: argparse.Namespace) -> int:
     else:
         _print_verdicts(replay, counts)
     return DONE if good else NEGATIVE
+
+
+def replay_of(document: RunDocument, services: Services, name: str, task_name: str = "") -> Replay:
+    """Return a replay of a run on its task, or on the one that is named.
+
+    Raises `UserError` where the run tells no task, the task is not here, is another one, or nothing isolates its code.
+    """
+    origin = origin_of(document)
+    wanted = task_name or str(origin.start.get("task_id") or "")
+    if not wanted:
+        raise UserError(
+            f"{name} does not tell on which task it was recorded.", hint="gistpoint replay takes it with --task."
+        )
+    task = services.tasks.find(wanted)
+    require_task(name, origin, task)
+    return Replay(document, services.judge_for(task))
 
 
 def _word(replayed: ReplayedCall) -> str:
@@ -79,14 +88,7 @@ def _print_verdicts(replay: Replay, counts: Counter[str]) -> None:
     if counts[_NEARLY]:
         print_text(f"{_NEARLY}: but for times, addresses and folders")
     same = "the same" if replay.same_verdict() else "NOT the same"
-    print_text(
-        f"verdict then: {_said(replay.verdict_then())}; now, in {backend}: {_said(replay.verdict_now())}; {same}"
-    )
-
-
-def _said(verdict: Verdict) -> str:
-    word = {True: "solved", False: "not solved", None: "not recorded"}[verdict.solved]
-    return word if verdict.score is None else f"{word}, score {verdict.score:.3f}"
+    print_text(f"verdict then: {replay.verdict_then().words}; now, in {backend}: {replay.verdict_now().words}; {same}")
 
 
 def _print_json(name: str, replay: Replay, rows: list[dict[str, Any]], good: bool) -> None:

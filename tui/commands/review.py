@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import getpass
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -14,6 +15,9 @@ from gistpoint.tui.commands.output import interactive
 
 if TYPE_CHECKING:
     from textual.screen import Screen
+
+    from gistpoint.sessions.replay.replaying import Replay
+    from gistpoint.sessions.runs.document import RunDocument
 
 
 class NoTerminalError(UserError):
@@ -28,16 +32,32 @@ def review(options: argparse.Namespace) -> int:
 
     locations = Locations.of_user()
     reviewer = options.reviewer or getpass.getuser()
-    return ReviewApp(
-        locations, partial(first_screen, options.paths, locations, reviewer, options.blind)
-    ).run_to_exit_code()
+    replaying = partial(_replay, options)
+    first = partial(first_screen, options.paths, locations, reviewer, options.blind, replaying)
+    return ReviewApp(locations, first).run_to_exit_code()
 
 
-def first_screen(paths: list[str], locations: Locations, reviewer: str, blind: bool) -> Screen[None]:
+def _replay(options: argparse.Namespace, document: RunDocument) -> Replay:
+    """Put together what makes the calls of a run again; nothing is asked while the screen has the terminal."""
+    from gistpoint.tui.cli import build_services
+    from gistpoint.tui.commands.replay import replay_of
+
+    services = build_services(options)
+    services.consent.asker = lambda why_not: False
+    return replay_of(document, services, document.name)
+
+
+def first_screen(
+    paths: list[str],
+    locations: Locations,
+    reviewer: str,
+    blind: bool,
+    replaying: Callable[[RunDocument], Replay] | None = None,
+) -> Screen[None]:
     """Return the screen of a run where a file alone was named, else the list."""
     from gistpoint.tui.screens.review.settings import ReviewSettings
 
-    settings = ReviewSettings(locations, reviewer, blind)
+    settings = ReviewSettings(locations, reviewer, blind, replaying)
     if len(paths) == 1 and _is_one_run(paths[0]):
         from gistpoint.tui.screens.review.screen import ReviewScreen
 

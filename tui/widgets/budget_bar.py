@@ -84,10 +84,7 @@ class BudgetBar(Widget):
         state, clock = self._state, self._clock
         gap = "   " if words else " "
         parts: list[str | Content | tuple[str, str | Style]] = []
-        for name, short, left, of in (
-            ("tool uses", "tools", state.remaining.tool_uses, state.budgets.tool_uses),
-            ("submissions", "subm.", state.remaining.submissions, state.budgets.submissions),
-        ):
+        for name, short, left, of in _budgets(state):
             style = "bold $text-error" if left == 0 else "bold $text-warning" if left <= of * _LOW else "bold"
             drawn = f" {pips(left, of, most)}" if most else ""
             parts += [f"{name if words else short} ", (f"{left}/{of}", style), (drawn, style), gap]
@@ -115,3 +112,17 @@ class BudgetBar(Widget):
         else:
             where = f"Tests run WITHOUT isolation ({backend.name}): code under test can reach your files"
         return plain_line(f"{where}.  {times}")
+
+
+def _budgets(state: AttemptState) -> list[tuple[str, str, int, int]]:
+    """Return name, short name, what is left and of how many, for each budget that has a number."""
+    left, of = state.remaining, state.budgets
+    if state.header.get("mode") != "gist":
+        return [
+            ("tool uses", "tools", left.tool_uses, of.tool_uses),
+            ("submissions", "subm.", left.submissions, of.submissions),
+        ]
+    found = [("steps", "steps", left.tool_uses, of.tool_uses)]
+    if of.scores and left.scores is not None:
+        found.append(("scores", "scores", left.scores, of.scores))
+    return found

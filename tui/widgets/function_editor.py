@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import ClassVar
 
 from rich.style import Style as RichStyle
@@ -137,6 +138,11 @@ class FunctionEditor(TextArea):
         """The name of what is edited, `path::qualname`."""
         return self._buffer
 
+    @property
+    def waits(self) -> bool:
+        """Whether something was typed that was not told yet."""
+        return self.code != self._told
+
     def load_buffer(self, name: str, text: str) -> None:
         """Tell what is unsaved, then edit another text; its undo history begins anew."""
         self.flush()
@@ -178,14 +184,15 @@ class FunctionEditor(TextArea):
             if blanks:
                 self.delete((row, 0), (row, blanks))
 
-    def edit_in_external_editor(self) -> bool:
+    def edit_in_external_editor(self, on_saved: Callable[[str], None] | None = None) -> bool:
         """Suspend the app, hand the text to the user's editor, and take over what it saved; False if unchanged.
 
-        Undo brings the text back as it was. Raises `external_editor.ExternalEditorError`; the text is then untouched.
+        `on_saved` is told each save while the editor is open, on a thread. Undo brings the text back as it was. Raises
+        `external_editor.ExternalEditorError`; the text is then untouched.
         """
         self.flush()
         before = self.code
-        after = edited_externally(self.app, before, suffix=".py")
+        after = edited_externally(self.app, before, suffix=".py", on_saved=on_saved)
         if after == before:
             return False
         if Seal(after).needed and not self._seal.needed:

@@ -16,6 +16,7 @@ from textual.screen import Screen
 from gistpoint.core.locations import Locations
 from gistpoint.tui.commands.review import first_screen
 from gistpoint.tui.review_app import ReviewApp
+from gistpoint.tui.screens.review.re_executing import Replaying
 from gistpoint.tui.screens.review.screen import ReviewScreen
 
 Kind = TypeVar("Kind", bound=Screen[Any])
@@ -73,11 +74,16 @@ class Reviewing:
 
 @asynccontextmanager
 async def reviewing(
-    *paths: str | Path, size: tuple[int, int] = (80, 24), blind: bool = False, reviewer: str = "first"
+    *paths: str | Path,
+    size: tuple[int, int] = (80, 24),
+    blind: bool = False,
+    reviewer: str = "first",
+    replaying: Replaying | None = None,
 ) -> AsyncIterator[Reviewing]:
     """Run the app on some paths; it must not crash."""
     locations = Locations.of_user()
-    app = ReviewApp(locations, lambda: first_screen([str(path) for path in paths], locations, reviewer, blind))
+    names = [str(path) for path in paths]
+    app = ReviewApp(locations, lambda: first_screen(names, locations, reviewer, blind, replaying))
     async with app.run_test(size=size, notifications=True, tooltips=True) as pilot:
         yield Reviewing(app, pilot)
     told = "\n".join("".join(traceback.format_exception(error)) for error in app.crashes)

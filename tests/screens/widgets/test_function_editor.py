@@ -128,3 +128,19 @@ async def test_a_missing_editor_is_told(monkeypatch: pytest.MonkeyPatch, value: 
     async with Heard(editor).run_test():
         with pytest.raises(ExternalEditorError, match=said):
             editor.edit_in_external_editor()
+
+
+async def test_each_save_of_the_other_editor_is_told_while_it_is_open(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    body = 'echo one > "$2"\nsleep 1.3\necho two > "$2"\nsleep 1.3'
+    monkeypatch.setenv("VISUAL", an_editor(tmp_path, body))
+    saved: list[str] = []
+    editor = FunctionEditor()
+    app = Heard(editor)
+    async with app.run_test() as pilot:
+        editor.load_buffer("a", "zero\n")
+        assert editor.edit_in_external_editor(saved.append)
+        await pilot.pause()
+        assert saved == ["one\n", "two\n"]
+        assert editor.code == "two\n"

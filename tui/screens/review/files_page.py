@@ -22,6 +22,8 @@ BADGES = {
 }
 _LARGEST = 5_000_000
 """Bytes of a file that are shown."""
+_MANY = 200
+"""Trees with more entries begin with their folders closed, but for those that lead to a change."""
 
 
 class FileList(RecordList):
@@ -31,6 +33,8 @@ class FileList(RecordList):
         super().__init__(id=id)
         self.paths: list[tuple[str, str]] = []
         """Sign and path of each row; a path that ends with a slash is a folder."""
+        self.closed: set[str] = set()
+        """Folders whose content is not listed."""
 
     def show(self, paths: list[tuple[str, str]]) -> None:
         """Show other paths; the cursor stays on its path where that is still there."""
@@ -53,7 +57,8 @@ class FileList(RecordList):
         folder = path.endswith("/")
         depth = path.rstrip("/").count("/")
         name = path.rstrip("/").rpartition("/")[2] + ("/" if folder else "")
-        return [("   " + "  " * depth, ""), (name, "$foreground 60%" if folder else "")]
+        sign = ("▸ " if path in self.closed else "▾ ") if folder else "  "
+        return [(" " + "  " * depth + sign, "$foreground 60%"), (name, "$foreground 60%" if folder else "")]
 
 
 class FilesPage(Horizontal):
@@ -72,6 +77,7 @@ class FilesPage(Horizontal):
         super().__init__(id=id)
         self._state: RepositoryState | None = None
         self._diffs: dict[str, FileDiff] = {}
+        self._whole: list[str] = []
 
     def compose(self) -> ComposeResult:
         """Lay out list and views."""
@@ -87,12 +93,24 @@ class FilesPage(Horizontal):
 
     def show(self, state: RepositoryState) -> None:
         """Show the repository after a step."""
+        first = self._state is None
         self._state = state
         self._diffs = {diff.path: diff for diff in state.diff}
-        changed = [(_sign(state, diff), diff.path) for diff in state.diff]
-        whole = [("", path) for path in _tree_paths(state)]
-        self.files.show(changed + whole)
+        self._whole = _tree_paths(state)
+        if first and len(self._whole) > _MANY:
+            folders = {path for path in self._whole if path.endswith("/")}
+            self.files.closed = {path for path in folders if not any(name.startswith(path) for name in self._diffs)}
+        self._list()
         self._show_file()
+
+    def _list(self) -> None:
+        state = self._state
+        if state is None:
+            return
+        changed = [(_sign(state, diff), diff.path) for diff in state.diff]
+        closed = tuple(self.files.closed)
+        open_ones = [path for path in self._whole if not any(path != c and path.startswith(c) for c in closed)]
+        self.files.show(changed + [("", path) for path in open_ones])
 
     @on(RecordList.Moved, "#repository-files")
     def moved(self, message: RecordList.Moved) -> None:
@@ -102,8 +120,12 @@ class FilesPage(Horizontal):
 
     @on(RecordList.Chosen, "#repository-files")
     def chosen(self, message: RecordList.Chosen) -> None:
-        """Show the whole file instead of its diff, or the diff again."""
+        """Show the whole file instead of its diff, or the diff again; open a folder, or close it."""
         message.stop()
+        if self.files.path.endswith("/"):
+            self.files.closed ^= {self.files.path}
+            self._list()
+            return
         text = self._text(self.files.path)
         if self.switcher.current == "file-diff" and text is not None:
             self._show_text(self.files.path, text)

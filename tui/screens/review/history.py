@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 from gistpoint.sessions.runs.document import RunDocument
 from gistpoint.sessions.runs.repository import RepositoryHistory, RepositoryState
@@ -27,6 +27,10 @@ class HistoryReader:
     def fed(self) -> int:
         """Steps followed so far."""
         return self._history.fed
+
+    def put(self, step: int, files: Mapping[str, bytes | None]) -> None:
+        """Take the files that a replay found after a step; in the reader's thread."""
+        self._history.put(step, files)
 
     def ask(self, step: int, then: Callable[[RepositoryState], None]) -> None:
         """Call `then`, in the reader's thread, with the repository after a step."""

@@ -38,6 +38,10 @@ class PagedScreen(Protocol):
         """Return what follows the repository through the run."""
         ...
 
+    def replayed_text(self, document: RunDocument, index: int) -> tuple[str, str]:
+        """Return what the replay has to tell of a step, and a note above it."""
+        ...
+
 
 def _diff_view(id: str) -> Widget:
     from gistpoint.tui.widgets.diff_view import DiffView
@@ -77,6 +81,7 @@ MAKERS: dict[str, Callable[[], Widget]] = {
     "run": lambda: _text_view("run"),
     "hits": _hit_list,
     "files": _files_page,
+    "replay": lambda: _text_view("replay"),
 }
 
 
@@ -178,6 +183,18 @@ def _fill_files(screen: PagedScreen, document: RunDocument, index: int, tell: Te
     screen.history(document).ask(index, then)
 
 
+def _fill_replay(screen: PagedScreen, document: RunDocument, index: int, tell: Tell) -> None:
+    from gistpoint.tui.widgets.text_view import TextView
+
+    text, note = screen.replayed_text(document, index)
+
+    def fill() -> None:
+        screen.page(TextView, "replay").load(text)
+        screen.note(note)
+
+    tell(fill)
+
+
 FILLERS: dict[str, Callable[[PagedScreen, RunDocument, int, Tell], None]] = {
     "diff": _fill_diff,
     "tests": _fill_tests,
@@ -185,4 +202,5 @@ FILLERS: dict[str, Callable[[PagedScreen, RunDocument, int, Tell], None]] = {
     "run": _fill_run,
     "so-far": _fill_so_far,
     "files": _fill_files,
+    "replay": _fill_replay,
 }

@@ -22,6 +22,7 @@ PAGES = {
     "files": "Files",
     "hits": "Hits",
     "run": "Run",
+    "replay": "Replay",
 }
 
 

@@ -307,6 +307,10 @@ class ReadingScreen(Screen[None]):
 
         return KnownTask()
 
+    def replayed_text(self, document: RunDocument, index: int) -> tuple[str, str]:
+        """Return what a replay has to tell of a step, and a note; for subclasses."""
+        return "", ""
+
     def note(self, text: str) -> None:
         """Say something above the page."""
         self.pages.note(text)

@@ -13,15 +13,16 @@ from gistpoint.core.text import visible_line
 from gistpoint.sessions.runs.document import RunDocument
 from gistpoint.sessions.runs.searching import Hit
 from gistpoint.tui.screens.review.reader import RunOpened
+from gistpoint.tui.screens.review.replaying import ReplayingScreen
 from gistpoint.tui.screens.review.saying import ReviewChanged
 from gistpoint.tui.screens.review.searching import Wanted
 from gistpoint.tui.screens.review.settings import ReviewSettings
-from gistpoint.tui.screens.review.walking import WalkingScreen
 
 if TYPE_CHECKING:
     from gistpoint.sessions.reviews.keys import TextRange
     from gistpoint.sessions.reviews.state import Review
     from gistpoint.tui.screens.review.known_task import KnownTask
+    from gistpoint.tui.screens.review.re_executing import Replaying
     from gistpoint.tui.screens.review.review_desk import ReviewDesk
 
 
@@ -54,7 +55,7 @@ def opener(name: str) -> Callable[[], RunDocument]:
     return opening
 
 
-class ReviewScreen(WalkingScreen):
+class ReviewScreen(ReplayingScreen):
     """A run under review; dismissed when it is left."""
 
     def __init__(
@@ -147,7 +148,8 @@ class ReviewScreen(WalkingScreen):
             for name in (self._label_name(g.label) for g in review.labels if g.step and g.step.index == step.index)
         ]
         here += [f"✎ {c.text}" for c in review.comments if c.step is not None and c.step.index == step.index]
-        self.pages.note(visible_line("  ".join([*here, *self.mark_words()])))
+        again = self.re_execution.words(step.index) if self.re_execution is not None else ""
+        self.pages.note(visible_line("  ".join([*here, *self.mark_words(), *filter(None, [again])])))
 
     def mark_words(self) -> list[str]:
         """Return what stands out in the step, in words."""
@@ -195,6 +197,10 @@ class ReviewScreen(WalkingScreen):
         from gistpoint.tui.screens.review.known_task import known_task
 
         return known_task(document.header, self._settings.locations)
+
+    def replaying(self) -> Replaying | None:
+        """Return what makes a replay of the run."""
+        return self._settings.replaying
 
     # Saying something
 

@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from gistpoint.core.locations import Locations
+
+if TYPE_CHECKING:
+    from gistpoint.sessions.replay.replaying import Replay
+    from gistpoint.sessions.runs.document import RunDocument
 
 
 @dataclass(frozen=True, slots=True)
@@ -14,3 +20,5 @@ class ReviewSettings:
     locations: Locations
     reviewer: str
     blind: bool = False
+    replaying: Callable[[RunDocument], Replay] | None = None
+    """Makes a replay of a run on its task; called in a thread. Raises `UserError` where that can't be done here."""

@@ -27,6 +27,9 @@ KIND_STYLES = {
 }
 
 
+BADGE_STYLES = {"=": "$text-success", "≠": "bold $text-error", "∅": "$text-warning", "?": "$foreground 60%"}
+
+
 class StepList(RecordList):
     """The step list; rows that were not read yet are asked for."""
 
@@ -54,6 +57,7 @@ class StepList(RecordList):
         self.signs: Mapping[int, str] = {}
         """What stands behind a step's number: labels and comments as a glyph."""
         self.badges: Mapping[int, str] = {}
+        """What became of a step whose calls were made again, as a glyph; no column where there is none."""
         self._asked = range(0)
 
     def row(self, index: int, width: int) -> list[Piece]:
@@ -77,8 +81,15 @@ class StepList(RecordList):
             (f" {GLYPHS[fact.kind.value]} ", style),
             (number, "$foreground 60%"),
             (f" {sign} ", "bold $text-accent"),
+            *self._badge(index),
             (fact.words, style if fact.error or fact.kind in (StepKind.EDIT, StepKind.SUBMIT) else ""),
         ]
+
+    def _badge(self, index: int) -> list[Piece]:
+        if not self.badges:
+            return []
+        badge = self.badges.get(index, " ")
+        return [(f"{badge} ", BADGE_STYLES.get(badge, ""))]
 
     def _ask(self) -> None:
         rows = self.in_sight

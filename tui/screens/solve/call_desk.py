@@ -6,11 +6,12 @@ from collections.abc import Callable, Mapping
 
 from textual.widget import Widget
 
-from gistpoint.core.attempts.engine import Attempt, Price
+from gistpoint.core.attempts.bench import Price
+from gistpoint.core.attempts.engine import Attempt
 from gistpoint.core.tasks.model import Mode
 from gistpoint.core.tools.commandline import spelled
 from gistpoint.core.tools.declaration import RefusalError, Tool
-from gistpoint.core.tools.registry import tool_named
+from gistpoint.core.tools.registry import named
 from gistpoint.tui.screens.dialogs.confirm import ConfirmDialog
 from gistpoint.tui.screens.solve.calls import CallBridge
 from gistpoint.tui.view_models import price_words
@@ -43,17 +44,21 @@ class CallDesk:
         self._screen, self._attempt, self._bridge = screen, attempt, bridge
         self._begun, self._busy = begun, busy
 
+    def warning(self, price: Price, tool: Tool, attempt: Attempt) -> str:
+        """Return what a call would use up for good, in sentences; empty where nothing is."""
+        return warning(price, tool, attempt)
+
     def ask(self, name: str, arguments: Mapping[str, str]) -> None:
         """Call a tool, after a question where it spends the last of something."""
         if self._refuses():
             return
         try:
-            tool = tool_named(self._attempt.task.mode, name)
+            tool = named(self._attempt.tools, name)
         except RefusalError as refusal:
             self._screen.app.notify(str(refusal), severity="warning")
             return
         price = self._attempt.price(tool)
-        last = warning(price, tool, self._attempt)
+        last = self.warning(price, tool, self._attempt)
         if not last:
             self._call(tool, arguments)
             return
@@ -65,13 +70,13 @@ class CallDesk:
         if self._refuses():
             return
         remove = self._attempt.task.mode is Mode.REMOVE
-        tool = tool_named(self._attempt.task.mode, "submit_attempt" if remove else "replace_function")
+        tool = named(self._attempt.tools, "submit_attempt" if remove else "replace_function")
         path, _, qualname = function.partition("::")
         arguments = {"func_code": code}
         if not remove:
             arguments |= {"func_name": qualname, "file_path": path}
         price = self._attempt.price(tool)
-        last = warning(price, tool, self._attempt)
+        last = self.warning(price, tool, self._attempt)
         stays = "" if remove else "\nWhat it changes stays changed for the rest of the attempt."
         text = f"{function}\n{price_words(price, self._attempt.state)}.{stays}"
         title = "Submit and run the tests?"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import ClassVar
 
 from textual.app import ComposeResult
@@ -36,6 +37,9 @@ class EditorPane(Vertical):
     switcher = query_one("#editor-views", ContentSwitcher)
     diff = query_one("#editor-diff", DiffView)
 
+    keep: Callable[[str, str], None] | None = None
+    """Keeps the text of a buffer; called from a thread while the screen stands still."""
+
     class Comfort(Message):
         """Something that costs no budget was used."""
 
@@ -46,6 +50,10 @@ class EditorPane(Vertical):
     def __init__(self, task: Task, state: AttemptState) -> None:
         super().__init__(id="editor")
         self._repair, self._state = task, state
+
+    def show_writing(self) -> None:
+        """Show the text that is written, whatever else was shown in its place."""
+        self.switcher.current = "function-editor"
 
     def compose(self) -> ComposeResult:
         """Lay out title, editor and diff."""
@@ -98,13 +106,13 @@ class EditorPane(Vertical):
             kept = self._state.buffers.get(name)
             self.editor.load_buffer(name, self.start_of(name) if kept is None else kept)
         self.editor.read_only = False
-        self.switcher.current = "function-editor"
+        self.show_writing()
         self._draw_title()
 
     def show_code(self, name: str, code: str) -> None:
         """Show code for a function that was written elsewhere."""
         self.editor.load_buffer(name, code)
-        self.switcher.current = "function-editor"
+        self.show_writing()
         self._draw_title()
 
     def _draw_title(self) -> None:
@@ -117,10 +125,15 @@ class EditorPane(Vertical):
             self.app.bell()
             return
         try:
-            self.editor.edit_in_external_editor()
+            self.editor.edit_in_external_editor(self._saved_outside)
         except UserError as error:
             show_error(self.app, error)
         self.post_message(self.Comfort("external_editor"))
+
+    def _saved_outside(self, text: str) -> None:
+        """Keep what the other editor has saved while it is open; on a thread."""
+        if self.keep is not None:
+            self.keep(self.buffer, text)
 
     def action_select_all(self) -> None:
         """Select the whole text."""
@@ -139,7 +152,7 @@ class EditorPane(Vertical):
         if not self.buffer:
             self.app.bell()
         elif self.switcher.current == "editor-diff":
-            self.switcher.current = "function-editor"
+            self.show_writing()
             self.editor.focus()
         else:
             self.diff.load(self.start_of(self.buffer), self.code)

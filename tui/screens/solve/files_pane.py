@@ -22,12 +22,14 @@ class FilesPane(Vertical):
 
     tree_view = query_one("#known", KnowledgeTree)
 
-    def __init__(self) -> None:
+    def __init__(self, use: str = "tool use") -> None:
+        """`use` is what a call costs, in words."""
         super().__init__(id="files")
+        self._use = use
 
     def compose(self) -> ComposeResult:
         """Lay out title and tree."""
-        yield Plain("● shown  ○ not yet: 1 tool use", classes="pane-title")
+        yield Plain(f"● shown  ○ not yet: 1 {self._use}", classes="pane-title")
         yield KnowledgeTree(id="known")
 
     def action_list_functions(self) -> None:

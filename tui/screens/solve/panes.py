@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from typing import ClassVar
+
 from textual import on
 from textual.app import ComposeResult
 from textual.containers import Horizontal, Vertical
@@ -19,8 +22,8 @@ from gistpoint.tui.screens.solve.editor_pane import EditorPane
 from gistpoint.tui.screens.solve.files_pane import FilesPane
 from gistpoint.tui.screens.solve.recorded import RecordedScreen
 from gistpoint.tui.screens.solve.results_pane import ResultsPane
-from gistpoint.tui.screens.solve.status import PaneTab, PaneTabs, RunLine
-from gistpoint.tui.view_models import allowed, shown_sources
+from gistpoint.tui.screens.solve.status import PANES, PaneTab, PaneTabs, RunLine
+from gistpoint.tui.view_models import allowed, is_gist, shown_sources
 from gistpoint.tui.widgets.budget_bar import BudgetBar
 from gistpoint.tui.widgets.code_view import CodeView
 
@@ -32,8 +35,9 @@ _FOCUS = {
     "editor": "#function-editor",
     "results": "#calls",
     "notes": "#notes",
+    "trace": "#trace-tree",
 }
-_READING = ("brief", "code", "results", "notes")
+_READING = ("brief", "code", "results", "notes", "trace")
 
 
 WIDE, VERY_WIDE = 110, 150
@@ -42,6 +46,8 @@ WIDE, VERY_WIDE = 110, 150
 
 class PanesScreen(RecordedScreen):
     """Lays out the panes and draws the attempt's state in them."""
+
+    PANES: ClassVar[tuple[str, ...]] = PANES
 
     bar = query_one(BudgetBar)
     tabs = query_one(PaneTabs)
@@ -62,19 +68,28 @@ class PanesScreen(RecordedScreen):
         """Lay out budgets, panes and console."""
         state = self._attempt.state
         yield BudgetBar()
-        yield PaneTabs()
+        yield PaneTabs(self.PANES)
         with Horizontal(id="work"):
-            yield FilesPane()
+            yield FilesPane("step" if is_gist(state) else "tool use")
             with ContentSwitcher(initial="brief", id="reading"):
                 yield BriefPane(self._attempt.task)
                 yield CodePane()
                 yield ResultsPane(self.start_of, self._attempt.judgements.get)
+                yield from self.more_panes()
                 with Vertical(id="notes-pane"):
                     yield TextArea(state.notes, id="notes", soft_wrap=True, placeholder="Notes to yourself: kept")
-            yield EditorPane(self._attempt.task, state)
+            yield self.make_editor()
         yield RunLine()
         yield Console(self._attempt)
         yield Footer(show_command_palette=False)
+
+    def make_editor(self) -> EditorPane:
+        """Return the pane in which the solver writes."""
+        return EditorPane(self._attempt.task, self._attempt.state)
+
+    def more_panes(self) -> Iterable[Widget]:
+        """Return further panes to read in; for subclasses."""
+        return ()
 
     def start_of(self, name: str) -> str:
         """Return the code that a function's buffer starts with."""
@@ -94,7 +109,7 @@ class PanesScreen(RecordedScreen):
         """Show budgets and clock as they stand now."""
         state = self._attempt.state
         clock = state.clock.at(self._time.mono_ms(), self._time.utc_ms())
-        self.bar.update_from(state, clock, backend=self._attempt.judge.runner.backend)
+        self.bar.update_from(state, clock, backend=self._attempt.backend)
 
     def pane_entered(self, pane: str) -> None:
         """Mark the name of the pane that has the focus."""
@@ -127,7 +142,7 @@ class PanesScreen(RecordedScreen):
             self._region = pane if pane in ("files", "editor") else "reading"
             self.place_regions()
         if pane == "editor":
-            self.editor.switcher.current = "function-editor"
+            self.editor.show_writing()
 
     def place_regions(self) -> None:
         """Show as many regions as there is room for, the one with the focus always."""

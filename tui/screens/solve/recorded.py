@@ -28,6 +28,7 @@ PANE_EVENTS = {
     "editor": Pane.EDITOR,
     "results": Pane.RESULT,
     "notes": Pane.NOTES,
+    "trace": Pane.RESULT,
 }
 
 

@@ -62,6 +62,10 @@ class Recording:
         """Remember half-written code; written with the next flush."""
         self._edits[buffer] = text
 
+    def keep(self, buffer: str, text: str) -> None:
+        """Write a text now: nobody looks at a clock while another editor has the terminal."""
+        self.do(lambda: self._attempt.edit(buffer, text))
+
     def noted(self, text: str) -> None:
         """Remember the notes; written with the next flush."""
         self._notes = text

@@ -14,7 +14,7 @@ from textual.widgets import ContentSwitcher, OptionList
 from textual.widgets.option_list import Option
 
 from gistpoint.core.attempts.judging import Judgement
-from gistpoint.core.attempts.state import AttemptState, Call, Submission
+from gistpoint.core.attempts.state import NOTHING_REPLACED, AttemptState, Call, Submission
 from gistpoint.core.outcomes import Outcome, TestResult
 from gistpoint.tui.keys import Scope, bindings_of
 from gistpoint.tui.view_models import call_words, shows_evidence, submission_words
@@ -101,12 +101,12 @@ class ResultsPane(Vertical):
         self._draw_title(call, submission)
 
     def _available(self, submission: Submission | None) -> list[str]:
-        if submission is None:
+        if submission is None or submission.replacement is NOTHING_REPLACED:
             return ["answer"]
         return ["answer", *(["tests"] if shows_evidence(self._state) and submission.status else []), "changes"]
 
     def _fill_evidence(self, submission: Submission | None) -> None:
-        if submission is None:
+        if submission is None or submission.replacement is NOTHING_REPLACED:
             return
         replacement = submission.replacement
         start = self._start_of(f"{replacement.path}::{replacement.qualname}")

@@ -11,6 +11,7 @@ from textual.widgets import TextArea, Tree
 from textual.worker import Worker
 
 from gistpoint.core.attempts.engine import Attempt
+from gistpoint.core.attempts.state import Submission
 from gistpoint.core.errors import UserError
 from gistpoint.core.ports import TimeSource
 from gistpoint.tui.keys import Scope, bindings_of
@@ -28,8 +29,8 @@ from gistpoint.tui.screens.solve.recording import EDIT_SECONDS, HEARTBEAT_SECOND
 from gistpoint.tui.view_models import price_words, shown_sources, shows_evidence, target_name
 from gistpoint.tui.widgets.knowledge_tree import KnowledgeTree
 
-SUBMITTING = ("submit_attempt", "replace_function")
-"""Tools whose calls run the tests."""
+SUBMITTING = ("submit_attempt", "replace_function", "submit_gist", "score_gist", "edit_and_execute", "bash")
+"""Tools whose calls run code."""
 
 
 class SolveScreen(PanesScreen):
@@ -38,7 +39,14 @@ class SolveScreen(PanesScreen):
     CSS_PATH = "solve.tcss"
     BINDINGS: ClassVar[list[BindingType]] = [*bindings_of(Scope.SOLVE)]
     HELP_PAGE = "solve"
-    SCOPES = (Scope.SOLVE, Scope.CONSOLE, Scope.FILES, Scope.CODE, Scope.EDITOR, Scope.RESULTS)
+    SCOPES: ClassVar[tuple[Scope, ...]] = (
+        Scope.SOLVE,
+        Scope.CONSOLE,
+        Scope.FILES,
+        Scope.CODE,
+        Scope.EDITOR,
+        Scope.RESULTS,
+    )
 
     def __init__(
         self, attempt: Attempt, clock: TimeSource, *, play: tuple[Sequence[Mapping[str, Any]], float] | None = None
@@ -46,14 +54,19 @@ class SolveScreen(PanesScreen):
         """`play` are recorded steps, and how many times as fast to play them."""
         super().__init__(attempt, clock)
         self._bridge = CallBridge(self, attempt, self._in_thread)
-        self._desk = CallDesk(self, attempt, self._bridge, self._begun, lambda: self.busy)
+        self._desk = self.make_desk()
         self._interruptions = Interruptions(self, attempt, self._recording, clock, self.action_leave)
         self._stopped = False
         self._playback = Playback(self, attempt, *play) if play is not None else None
 
+    def make_desk(self) -> CallDesk:
+        """Return where calls are asked for."""
+        return CallDesk(self, self._attempt, self._bridge, self._begun, lambda: self.busy)
+
     def on_mount(self) -> None:
         """Show what the attempt holds so far, go where its solver was, and go on with what was under way."""
         self.run_line.display = False
+        self.editor.keep = self._recording.keep
         self.draw()
         self.show_last_source()
         self.set_interval(EDIT_SECONDS, self._second)
@@ -193,13 +206,17 @@ class SolveScreen(PanesScreen):
         if message.result is not None:
             submission = self._attempt.state.submissions[-1:]
             if submission and submission[0].call_id == message.result.call_id:
-                replacement = submission[0].replacement
-                self.editor.show_code(f"{replacement.path}::{replacement.qualname}", replacement.code)
+                self.show_submitted(submission[0])
             self._show_answer(message.result.call_id, str(step["tool"]))
         elif step["kind"] == "note":
             self.query_one("#notes", TextArea).text = self._attempt.state.notes
             self.action_pane("notes")
         self._leave_if_over()
+
+    def show_submitted(self, submission: Submission) -> None:
+        """Show in the editor what a recorded attempt has submitted."""
+        replacement = submission.replacement
+        self.editor.show_code(f"{replacement.path}::{replacement.qualname}", replacement.code)
 
     @on(CallFailed)
     def failed(self, message: CallFailed) -> None:

@@ -47,9 +47,13 @@ class PaneTab(Plain):
 class PaneTabs(Horizontal):
     """All panes in one line."""
 
+    def __init__(self, panes: tuple[str, ...] = PANES) -> None:
+        super().__init__()
+        self._panes = panes
+
     def compose(self) -> ComposeResult:
         """Lay out the names."""
-        yield from (PaneTab(pane) for pane in PANES)
+        yield from (PaneTab(pane) for pane in self._panes)
 
     def mark(self, pane: str) -> None:
         """Say which pane has the focus."""

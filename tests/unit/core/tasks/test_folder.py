@@ -6,6 +6,7 @@ import json
 import shutil
 import tomllib
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from tempfile import mkdtemp
@@ -20,6 +21,7 @@ from hypothesis import strategies as st
 from gistpoint.core.attempts.budgets import Budgets
 from gistpoint.core.errors import TaskError
 from gistpoint.core.tasks.brief import render_brief
+from gistpoint.core.tasks.entered import entering_tests
 from gistpoint.core.tasks.folder import read_answer, read_task, write_task
 from gistpoint.core.tasks.model import CANARY, Mode
 
@@ -240,3 +242,25 @@ def test_no_damage_of_bytes_gives_anything_but_a_task_error(
         render_brief(read_task(folder))
     except TaskError as error:
         assert "\n" not in error.message.replace("\r\n", "\n").strip() or len(error.message) < 600  # noqa: PT017
+
+
+def test_the_map_of_tests_is_kept_with_the_answer(folder: Path) -> None:
+    task = read_task(folder)
+    entered = {
+        "pkg.py::f": frozenset({"t.py::a", "t.py::b"}),
+        "pkg.py::K.m": frozenset({"t.py::b"}),
+        "p.py::g": frozenset(),
+    }
+    write_task(task, replace(read_answer(task), entered=entered))
+    again = read_answer(task).entered
+    assert again == entered
+    assert entering_tests(again, ("pkg.py::K", "pkg.py::f")) == ("t.py::b", "t.py::a")
+    write_task(task, replace(read_answer(task), entered={}))
+    assert not (folder / "answer/entered.json").exists()
+
+
+@pytest.mark.parametrize("text", ["", "[]", "{}", '{"format": "gistpoint.entered", "version": 9}'])
+def test_a_broken_map_of_tests_is_named(folder: Path, text: str) -> None:
+    (folder / "answer/entered.json").write_text(text, encoding="utf-8")
+    with pytest.raises(TaskError, match=r"answer/entered\.json can't be read"):
+        read_answer(read_task(folder, verify=False))

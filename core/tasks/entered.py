@@ -1,0 +1,63 @@
+"""Which tests enter which functions, as a task's answer keeps it: recorded once, on the original."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from gistpoint.core.errors import TaskError
+
+ENTERED_FILE = "answer/entered.json"
+FORMAT = "gistpoint.entered"
+VERSION = 1
+
+
+def write_entered(folder: Path, entered: Mapping[str, frozenset[str]], canary: str) -> None:
+    """Write the map beside the answer, the ids once and the functions with their numbers; an empty one is not kept."""
+    path = folder / ENTERED_FILE
+    if not entered:
+        path.unlink(missing_ok=True)
+        return
+    tests = sorted(set().union(*entered.values()))
+    number = {id: position for position, id in enumerate(tests)}
+    document = {
+        "format": FORMAT,
+        "version": VERSION,
+        "canary": canary,
+        "tests": tests,
+        "functions": {name: sorted(number[id] for id in entered[name]) for name in sorted(entered)},
+    }
+    path.write_text(json.dumps(document, ensure_ascii=True) + "\n", encoding="utf-8")
+
+
+def read_entered(folder: Path) -> Mapping[str, frozenset[str]]:
+    """Return the ids of the tests that enter each function, by `path::qualname`; empty where none was recorded.
+
+    Raises `TaskError` where the file is broken.
+    """
+    try:
+        document = json.loads((folder / ENTERED_FILE).read_text(encoding="utf-8"))
+        return _entered(document)
+    except FileNotFoundError:
+        return {}
+    except (OSError, ValueError, TypeError, KeyError, IndexError, AttributeError, RecursionError) as error:
+        raise TaskError(f"{ENTERED_FILE} can't be read: {error}.", hint="Get the task again.") from error
+
+
+def _entered(document: Mapping[str, Any]) -> Mapping[str, frozenset[str]]:
+    if document["format"] != FORMAT or document["version"] != VERSION:
+        raise ValueError(f"it is a {document['format']} of version {document['version']}")
+    tests = [str(id) for id in document["tests"]]
+    return {str(name): frozenset(tests[n] for n in numbers) for name, numbers in document["functions"].items()}
+
+
+def entering_tests(entered: Mapping[str, frozenset[str]], changed: tuple[str, ...]) -> tuple[str, ...]:
+    """Return the tests that enter a changed function, the fewest-seen function's first, each sorted.
+
+    `changed` names functions and classes as `path::qualname`; a class stands for everything defined in it.
+    """
+    names = [known for name in changed for known in entered if known == name or known.startswith(f"{name}.")]
+    ordered = sorted(dict.fromkeys(names), key=lambda name: (len(entered[name]), name))
+    return tuple(dict.fromkeys(id for name in ordered for id in sorted(entered[name])))

@@ -1,0 +1,130 @@
+"""The order of a scoring run: what matters first, and no verdict that only the changed order explains."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from tiny_tasks import Maker
+
+from gistpoint.core.attempts.judging import Judge
+from gistpoint.core.code.index import index_source
+from gistpoint.core.code.splice import replace_definition
+from gistpoint.core.tasks.folder import read_answer
+from gistpoint.core.tasks.model import Task
+from gistpoint.core.trees import SourceTree
+from gistpoint.sandbox.backends.plain import PlainBackend
+from gistpoint.sandbox.environments import EnvironmentStore
+from gistpoint.sandbox.testruns import SuiteRunner
+
+FILES = {
+    "pkg.py": "def double(n):\n    return 2 * n\n\n\ndef half(n):\n    return n // 2\n",
+    "tests/test_pkg.py": "import sys\nsys.path.insert(0, '.')\nimport pkg\n"
+    + "".join(f"def test_{n}():\n    assert pkg.double({n}) == {2 * n}\n" for n in range(1, 5)),
+}
+HONEST = "def double(n):\n    return n + n\n"
+HALF = "tests/test_z.py::test_half"
+IN_TURN = """
+SEEN = []
+
+
+def test_sees():
+    SEEN.append(1)
+
+
+def test_half():
+    assert SEEN and pkg.half(4) == 2
+"""
+
+
+@pytest.fixture
+def maker(tmp_path):
+    (tmp_path / "place").mkdir()
+    return Maker(tmp_path / "place", SuiteRunner(PlainBackend(), EnvironmentStore(tmp_path / "cache")))
+
+
+def submitted(task: Task, text: str) -> SourceTree:
+    tree = SourceTree.open(task.tree_path)
+    index = index_source("pkg.py", tree.read("pkg.py"))
+    return tree.with_files({"pkg.py": replace_definition(index, index.get("double"), text)})
+
+
+class Listening:
+    """A progress listener that keeps the ids in the order of their results, one list per run."""
+
+    def __init__(self) -> None:
+        self.runs: list[list[str]] = []
+
+    def __call__(self, progress) -> None:
+        if progress.phase == "collecting":
+            self.runs.append([])
+        if progress.latest is not None:
+            self.runs[-1].append(progress.latest.id)
+
+
+def test_failing_tests_come_first_where_the_original_allows_it(maker):
+    others = "".join(f"def test_other_{n}(): pass\n" for n in range(5))
+    files = {**FILES, "tests/test_a.py": others}
+    task = maker.task(files, "pkg.py::double")
+    judge = Judge(task, read_answer(task), maker.runner)
+    assert judge.baseline.any_order
+    seen: list[str] = []
+    judge.judge(SourceTree.open(task.tree_path), on_progress=lambda p: p.latest and seen.append(p.latest.id))
+    assert set(seen[:4]) == judge.baseline.failing
+    assert len(seen) == 9
+    again: list[str] = []
+    judge.judge(
+        SourceTree.open(task.tree_path),
+        on_progress=lambda p: p.latest and again.append(p.latest.id),
+        first=("tests/test_pkg.py::test_3",),
+    )
+    assert again[0] == "tests/test_pkg.py::test_3"
+
+
+def test_an_order_that_the_original_does_not_bear_is_not_used(maker):
+    files = {
+        "pkg.py": FILES["pkg.py"],
+        "tests/test_a.py": "import sys\nsys.path.insert(0, '.')\nSEEN = []\n"
+        "def test_a(): SEEN.append(1)\n"
+        "def test_b():\n    import pkg\n    assert SEEN and pkg.double(1) == 2\n",
+    }
+    task = maker.task(files, "pkg.py::double")
+    judge = Judge(task, read_answer(task), maker.runner)
+    assert not judge.baseline.any_order
+    assert judge.judge(submitted(task, HONEST)).solved
+
+
+def test_tests_that_enter_the_replaced_function_come_behind_the_failing_ones(maker):
+    others = "".join(f"def test_other_{n}(): pass\n" for n in range(5))
+    half = "import pkg\ndef test_half():\n    assert pkg.half(4) == 2\n"
+    task = maker.task({**FILES, "tests/test_a.py": others, "tests/test_z.py": half}, "pkg.py::double")
+    answer = replace(read_answer(task), entered={"pkg.py::half": frozenset({HALF}), "pkg.py::double": frozenset()})
+    seen = Listening()
+    judge = Judge(task, answer, maker.runner)
+    judge.judge(SourceTree.open(task.tree_path), on_progress=seen, replaced=("pkg.py::half",))
+    assert set(seen.runs[0][:4]) == judge.baseline.failing
+    assert seen.runs[0][4] == HALF
+    assert len(seen.runs) == 1
+
+
+def test_a_test_that_fails_only_where_it_was_moved_to_is_not_held_against_a_submission(maker):
+    files = {**FILES, "tests/test_z.py": f"import pkg\n{IN_TURN}"}
+    task = maker.task(files, "pkg.py::double")
+    answer = replace(read_answer(task), entered={"pkg.py::double": frozenset({HALF})})
+    judge = Judge(task, answer, maker.runner)
+    assert judge.baseline.any_order
+    seen = Listening()
+    judgement = judge.judge(submitted(task, HONEST), on_progress=seen, replaced=("pkg.py::double",))
+    assert judgement.solved
+    assert [HALF in run for run in seen.runs] == [True, True]
+    assert seen.runs[1].index(HALF) == len(seen.runs[1]) - 1
+
+
+def test_a_test_that_a_submission_breaks_fails_in_both_orders(maker):
+    half = "import pkg\ndef test_half():\n    assert pkg.double(pkg.half(7)) != 7\n"
+    task = maker.task({**FILES, "tests/test_z.py": half}, "pkg.py::double")
+    judge = Judge(task, read_answer(task), maker.runner)
+    seven = "def double(n):\n    return 7 if n == 3 else 2 * n\n"
+    judgement = judge.judge(submitted(task, seven), replaced=("pkg.py::double",))
+    assert judgement.score.failing == {HALF, "tests/test_pkg.py::test_3"}
+    assert not judgement.solved

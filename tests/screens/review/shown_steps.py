@@ -1,0 +1,87 @@
+"""Reads what the step view draws, row by row, and compares it with the texts of the step itself."""
+
+from __future__ import annotations
+
+from itertools import count
+
+from screens.review.reviewing import Reviewing
+
+from gistpoint.core.text import visible
+from gistpoint.sessions.runs.document import RunDocument
+from gistpoint.sessions.runs.model import CutText, Step
+from gistpoint.tui.screens.review.step_text import call_text
+from gistpoint.tui.screens.review.step_view import StepView
+
+MOST = 300_000
+"""Characters of one text that are compared: scrolling through more takes minutes."""
+
+
+def rows_of(view: StepView) -> list[str]:
+    """The lines on the screen, every row scrolled into sight and rendered as the compositor would have it."""
+    lines: dict[int, str] = {}
+    height = max(1, view.sight.height)
+    for top in range(0, len(view.rows), height):
+        view.scroll_to(y=top, animate=False, force=True, immediate=True)
+        first = view.scroll_offset.y
+        for y in range(max(0, top - first), height):
+            if first + y >= len(view.rows):
+                break
+            line, start, end = view.rows.at(first + y)
+            drawn = view.render_line(y).text[view.gutter_width() :]
+            lines[line] = lines.get(line, "") + drawn[: _length(view, line, start, end)]
+    return [lines[n] for n in sorted(lines)]
+
+
+def _length(view: StepView, line: int, start: int, end: int) -> int:
+    return len(in_cells(view.lines[line][start:end]))
+
+
+def in_cells(raw: str) -> str:
+    """Text as the screen is meant to show it: glyphs for controls, tabs as blanks up to the stop."""
+    if "\t" not in raw:
+        return visible(raw)
+    from rich.cells import cell_len
+
+    shown, used = "", 0
+    for character in visible(raw):
+        part = " " * (4 - used % 4) if character == "\t" else character
+        shown += part
+        used += 1 if character == "\ufe0f" else cell_len(part)
+    return shown
+
+
+def texts_of(step: Step, document: RunDocument) -> list[str]:
+    """Every text of the step that a reader is to see."""
+    found = [step.thought, step.text, *(call_text(call) for call in step.calls), *(r.text for r in step.results)]
+    return ["".join(document.full_text(text)) if isinstance(text, CutText) else text for text in found if text]
+
+
+async def check_steps(driver: Reviewing, most: int | None = None) -> int:
+    """Go through a run step by step, everything unfolded; every text must stand on the screen.
+
+    Returns how many texts were compared.
+    """
+    compared = 0
+    for index in count():
+        await driver.until(lambda: driver.review.step is not None and driver.review.step.index == index)  # noqa: B023
+        screen = driver.review
+        step, document = screen.step, screen.reader.document
+        assert step is not None
+        assert document is not None
+        texts = [text for text in texts_of(step, document) if len(text) <= MOST]
+        view = screen.step_view
+        if view.composed.folded:
+            screen.unfold()
+            await driver.until(lambda: not driver.review.step_view.composed.folded)
+        if not view.wrap:
+            view.wrap = True
+            await driver.pilot.pause()
+        shown = "\n".join(rows_of(view))
+        for text in texts:
+            expected = "\n".join(in_cells(line) for line in text.rstrip("\n").split("\n"))
+            assert expected in shown, f"step {index + 1}: {expected[:300]!r}"
+            compared += 1
+        if index + 1 == most or (document.finished and index + 1 >= document.step_count):
+            return compared
+        screen.action_step(1)
+    raise AssertionError("unreachable")

@@ -1,0 +1,70 @@
+"""What a run's messages say is what the screen says: no markup is obeyed, and nothing is lost but behind glyphs."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from hostile import CONTROLS, MARKUP
+from recorded_runs import make_all
+from screens.review.reviewing import Reviewing, command, mini_run, reviewing
+from screens.review.shown_steps import check_steps
+
+SAMPLES = Path(__file__).parents[4] / "shared" / "samples"
+STEPS = 12
+"""Steps of each sample that are looked at here; `tests/studies/messages_on_screen.py` looks at all."""
+
+
+def sample_files() -> list[Path]:
+    return [path for path in sorted(SAMPLES.rglob("*")) if path.is_file()] if SAMPLES.is_dir() else []
+
+
+async def run_of(driver: Reviewing) -> None:
+    """Open the first run of the list where the file holds several."""
+    from gistpoint.tui.screens.review.runs import RunsScreen
+
+    await driver.until(
+        lambda: isinstance(driver.app.screen, RunsScreen) or getattr(driver.app.screen, "step", None) is not None, 20
+    )
+    if isinstance(driver.app.screen, RunsScreen):
+        await driver.until(lambda: driver.on(RunsScreen).table.count > 0)
+        await driver.press("enter")
+        await driver.until(lambda: getattr(driver.app.screen, "step", None) is not None)
+
+
+async def test_hostile_messages_are_drawn_as_they_are(tmp_path: Path) -> None:
+    turns = [command(f"echo {text}", f"{text}\n\t{text}\ttail", thought=text) for text in (*MARKUP, *CONTROLS)]
+    async with reviewing(mini_run(tmp_path / "a.json", turns), size=(100, 30)) as driver:
+        await run_of(driver)
+        assert await check_steps(driver) > 2 * len(turns)
+
+
+FORMATS = (  # names of the files that make_all writes
+    "a-1.1",
+    "a-history",
+    "b-2",
+    "b-list",
+    "c-1.7",
+    "d-0",
+    "d-1",
+    "e-json",
+    "f-session",
+    "g-lines",
+    "i-log",
+    "j-journal",
+)
+
+
+@pytest.mark.parametrize("name", FORMATS)
+async def test_every_format_is_drawn_as_it_is(tmp_path: Path, name: str) -> None:
+    path = next(made.path for made in make_all(tmp_path) if made.path.name == name)
+    async with reviewing(path, size=(100, 30)) as driver:
+        await run_of(driver)
+        assert await check_steps(driver, STEPS) > 0
+
+
+@pytest.mark.parametrize("path", sample_files(), ids=lambda path: path.name)
+async def test_samples_are_drawn_as_they_are(path: Path) -> None:
+    async with reviewing(path, size=(100, 30)) as driver:
+        await run_of(driver)
+        await check_steps(driver, STEPS)

@@ -1,0 +1,220 @@
+"""Writing a gist: kept as one types, scored where that may be shown, handed in once; nothing is given away before."""
+
+from __future__ import annotations
+
+import traceback
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from gist_tasks import FAITHFUL, OWNED, GistCase, gist_case
+from textual.pilot import Pilot
+from textual.screen import Screen
+from textual.widgets import Button
+
+from gistpoint.core.attempts.identity import Role
+from gistpoint.core.locations import Locations
+from gistpoint.core.tasks.folder import read_answer
+from gistpoint.core.tasks.gists import GistSettings
+from gistpoint.tui.review_app import ReviewApp
+from gistpoint.tui.screens.dialogs.confirm import ConfirmDialog
+from gistpoint.tui.screens.gist.original_pane import ScoredGist
+from gistpoint.tui.screens.gist.screen import GistScreen
+from gistpoint.tui.screens.gist.summary import GistSummaryScreen
+from gistpoint.tui.screens.gist.trace_pane import TracePane, traced
+
+INVENTED = FAITHFUL.replace("class Basket", "def extra():\n    return 1\n\n\nclass Basket")
+
+
+def app_of(screen: Screen[object]) -> ReviewApp:
+    """An app that shows one screen."""
+    app = ReviewApp(Locations.of_user(), lambda: screen)
+    app.how = []
+    app.first_screen_left = app.how.append
+    return app
+
+
+@dataclass
+class Writing:
+    """A gist that is being written."""
+
+    app: ReviewApp
+    pilot: Pilot[object]
+    case: GistCase
+    screen: GistScreen
+
+    @property
+    def state(self):
+        return self.case.attempt.state
+
+    def put(self, text: str) -> None:
+        """Have the editor hold a text, as if it had been typed."""
+        editor = self.screen.pane.editor
+        editor.replace(text, editor.document.start, editor.document.end)
+
+    async def until(self, met, seconds: float = 10.0) -> None:
+        for _ in range(int(seconds / 0.02)):
+            await self.pilot.pause(0.02)
+            if met():
+                await self.pilot.pause()
+                return
+        raise AssertionError(self.text())
+
+    def text(self) -> str:
+        return "\n".join(strip.text.rstrip() for strip in self.app.screen._compositor.render_strips())
+
+
+@asynccontextmanager
+async def writing(
+    folder: Path, settings: GistSettings | None = None, *, role: Role = Role.TRAINING, size: tuple[int, int] = (100, 40)
+) -> AsyncIterator[Writing]:
+    case = gist_case(folder, settings, role=role)
+    screen = GistScreen(case.attempt, case.clock)
+    app = app_of(screen)
+    async with app.run_test(size=size, notifications=True, tooltips=True) as pilot:
+        await pilot.pause()
+        try:
+            yield Writing(app, pilot, case, screen)
+        finally:
+            screen.stop()
+    assert not app.crashes, "".join(traceback.format_exception(app.crashes[0]))
+
+
+async def test_what_is_typed_is_kept_and_scored_when_the_keys_are_quiet(tmp_path: Path) -> None:
+    async with writing(tmp_path) as driver:
+        await driver.pilot.press("f6")
+        driver.put(INVENTED)
+        await driver.until(lambda: driver.state.gist.trials)
+        await driver.until(lambda: driver.state.gist.now == INVENTED)
+        await driver.until(lambda: "not faithful" not in driver.text() and "faithful  self-contained" in driver.text())
+        marks = driver.screen.pane.beside.marks
+        lines = INVENTED.split("\n")
+        invented, known = lines.index("def extra():") + 1, lines.index("class Basket:") + 1
+        assert not marks[invented].exists
+        assert marks[known].exists
+        assert "●=" in driver.text()
+        assert "●+" in driver.text()
+        assert driver.state.remaining.tool_uses == 50
+
+
+async def test_the_original_line_and_what_would_raise_the_scores_are_a_key_away(tmp_path: Path) -> None:
+    async with writing(tmp_path) as driver:
+        await driver.pilot.press("f6")
+        driver.put(INVENTED)
+        await driver.until(lambda: driver.state.gist.trials and driver.screen.pane.beside.marks)
+        await driver.pilot.press("ctrl+home", "alt+n")
+        line = driver.screen.pane.editor.cursor_location[0]
+        assert INVENTED.split("\n")[line] == "def extra():"
+        await driver.until(lambda: "line 6: " in driver.text())
+        editor = driver.screen.pane.editor
+        editor.move_cursor((INVENTED.split("\n").index("class Basket:"), 0))
+        await driver.pilot.press("alt+o")
+        await driver.until(
+            lambda: "shop/prices.py" in driver.text() and "stands in the original block" in driver.text()
+        )
+        await driver.pilot.press("alt+o")
+        assert driver.screen.pane.switcher.current == "gist-writing"
+        assert driver.app.focused is editor
+
+
+async def test_marks_follow_their_lines_while_one_types_on(tmp_path: Path) -> None:
+    async with writing(tmp_path) as driver:
+        await driver.pilot.press("f6")
+        driver.put(INVENTED)
+        await driver.until(lambda: driver.state.gist.trials and driver.screen.pane.beside.marks)
+        await driver.pilot.press("alt+l")
+        before = driver.screen.pane.beside.marks
+        driver.put("# a word\n\n" + INVENTED)
+        driver.screen.pane.editor.flush()
+        await driver.until(lambda: "of an earlier text" in driver.text())
+        assert set(driver.screen.pane.beside.marks) == {line + 2 for line in before}
+
+
+async def test_one_hand_in_after_a_question_ends_the_attempt(tmp_path: Path) -> None:
+    async with writing(tmp_path, role=Role.BASELINE) as driver:
+        await driver.pilot.press("f6")
+        driver.put(FAITHFUL)
+        await driver.pilot.press("f9")
+        await driver.until(lambda: isinstance(driver.app.screen, ConfirmDialog))
+        assert "There is one hand-in" in driver.text()
+        assert "costs 2 steps, 48 left then" in driver.text()
+        driver.app.screen.query_one("#yes", Button).press()
+        await driver.until(lambda: driver.app.how == ["ended"])
+        assert driver.case.ended == "solved"
+        assert [call.tool for call in driver.state.calls] == ["write_gist", "submit_gist"]
+
+
+async def test_a_counted_attempt_gives_nothing_away_before_the_hand_in(tmp_path: Path) -> None:
+    settings = GistSettings(OWNED, tools=("trace", "repo_graph"))
+    seen = []
+    async with writing(tmp_path, settings, role=Role.BASELINE) as driver:
+        await driver.pilot.press("f6")
+        for text in ("", "x = (", FAITHFUL, INVENTED, "import shop\n"):
+            driver.put(text)
+            driver.screen.pane.editor.flush()
+            for keys in (("alt+s",), ("alt+n",), ("alt+w",), ("alt+o",), ("alt+l",), ("f5",), ("f7",), ("f6",)):
+                await driver.pilot.press(*keys)
+                await driver.pilot.pause(0.05)
+                seen.append(driver.text())
+        await driver.pilot.pause(3)
+        seen.append(driver.text())
+        assert not driver.screen.pane.beside.marks
+        assert driver.case.runner.runs == 0
+        assert not driver.state.gist.trials
+    told = "\n".join(seen).lower()
+    for word in ("faithful", "self-contained", " ran ", "stands", "not defined", "○+", "●="):
+        assert word not in told, word
+
+
+async def test_the_trace_is_a_tree_to_read_from(tmp_path: Path) -> None:
+    async with writing(tmp_path, GistSettings(OWNED, tools=("trace",)), role=Role.BASELINE) as driver:
+        await driver.pilot.press("f11", "enter")
+        await driver.until(lambda: driver.state.calls and driver.state.calls[-1].text)
+        await driver.until(lambda: "○ discount" in driver.text())
+        tree = driver.screen.query_one(TracePane).tree_view
+        assert driver.app.focused is tree
+        leaf = next(node for child in tree.root.children for node in child.children if "discount" in str(node.label))
+        tree.move_cursor(leaf)
+        await driver.pilot.press("enter")
+        await driver.until(lambda: len(driver.state.calls) == 2 and driver.state.calls[-1].text)
+        assert driver.state.calls[-1].tool == "read_function"
+        await driver.until(lambda: "● discount" in str(leaf.label))
+        await driver.pilot.press("f4", "e")
+        assert driver.screen.pane.code.startswith("def discount(")
+
+
+async def test_a_tool_that_writes_the_gist_is_seen_in_the_editor(tmp_path: Path) -> None:
+    async with writing(tmp_path, role=Role.BASELINE) as driver:
+        driver.screen._ask("write_gist", {"content": "a = 1\n"})
+        await driver.until(lambda: driver.screen.pane.code == "a = 1\n")
+        driver.screen._ask("edit_gist", {"old": "1", "new": "2"})
+        await driver.until(lambda: driver.screen.pane.code == "a = 2\n")
+
+
+async def test_the_summary_shows_scores_the_gutter_and_the_reference(tmp_path: Path) -> None:
+    case = gist_case(tmp_path, role=Role.BASELINE)
+    case.call("write_gist", content=INVENTED)
+    case.call("submit_gist")
+    screen = GistSummaryScreen(case.task, read_answer(case.task).gist_answer, case.attempt.state)
+    app = app_of(screen)
+    async with app.run_test(size=(120, 40), notifications=True, tooltips=True) as pilot:
+        driver = Writing(app, pilot, case, screen)  # type: ignore[arg-type]
+        await driver.until(lambda: "Execution fidelity" in driver.text() and "fidelity 1" in driver.text())
+        await pilot.press("right_square_bracket")
+        await driver.until(lambda: "●+" in driver.text())
+        view = app.screen.query_one(ScoredGist)
+        view.gist.go_to(INVENTED.split("\n").index("class Basket:") + 1)
+        await pilot.press("enter")
+        await driver.until(lambda: "shop/prices.py:" in driver.text())
+        await pilot.press("enter", "right_square_bracket")
+        await driver.until(lambda: "has not" in driver.text())
+        await pilot.press("right_square_bracket")
+        await driver.until(lambda: "stands 98.5 %" in driver.text())
+    assert not app.crashes
+
+
+def test_functions_are_read_off_the_answer_of_trace() -> None:
+    head = "1 files and 1 functions, in the order of first touch.\n\nFiles:\n  a b.py\n\nFunctions:\n"
+    text = f"{head}  a b.py:3  f.<locals>.g\n"
+    assert list(traced(text)) == [("a b.py", 3, "f.<locals>.g")]

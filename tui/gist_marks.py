@@ -1,0 +1,109 @@
+"""What the gutter of a gist shows, and what would raise its scores. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from difflib import SequenceMatcher
+from typing import Any
+
+from gistpoint.core.gist.evidence import LineEvidence
+from gistpoint.core.gist.existence import ExistenceReason
+
+Marks = Mapping[int, LineEvidence]
+"""The evidence of a line, by its number from 1; blank lines, comments and lines of the test have none."""
+
+RAN, NOT_RUN, NO_RUN = "●", "○", "·"
+STANDS, GLUE, INVENTED = "=", "~", "+"
+LEGEND = f"{RAN} ran  {NOT_RUN} did not  {STANDS} stands in the original  {INVENTED} does not  {GLUE} glue"
+
+
+@dataclass(frozen=True, slots=True)
+class Lack:
+    """Something that keeps a score down: a line of the gist, from 1, and the words."""
+
+    line: int
+    words: str
+
+
+def marks_of(lines: Iterable[LineEvidence]) -> dict[int, LineEvidence]:
+    """Return the evidence by the first line of each statement."""
+    return {line.first: line for line in lines}
+
+
+def carried(marks: Marks, before: str, after: str) -> dict[int, LineEvidence]:
+    """Return the marks of the text `before` on the lines of `after` that are the same."""
+    if before == after:
+        return dict(marks)
+    matcher = SequenceMatcher(None, before.split("\n"), after.split("\n"), autojunk=False)
+    moved = {old + n + 1: new + n + 1 for old, new, size in matcher.get_matching_blocks() for n in range(size)}
+    return {moved[line]: evidence for line, evidence in marks.items() if line in moved}
+
+
+def glyphs(evidence: LineEvidence | None) -> tuple[tuple[str, str], tuple[str, str]]:
+    """Return two glyphs with their styles: whether the line ran, and whether it stands in the original."""
+    if evidence is None:
+        return (" ", ""), (" ", "")
+    ran = {True: (RAN, "$text-success"), False: (NOT_RUN, "bold $text-warning"), None: (NO_RUN, "$foreground 40%")}
+    if evidence.exists:
+        stands = (STANDS, "$text-success")
+    elif evidence.existence is ExistenceReason.GLUE:
+        stands = (GLUE, "$foreground 60%")
+    else:
+        stands = (INVENTED, "bold $text-error")
+    return ran[evidence.ran], stands
+
+
+def words_of(evidence: LineEvidence | None) -> str:
+    """Return what is known of a line in a sentence."""
+    if evidence is None:
+        return "nothing is counted on this line"
+    ran = {True: "ran", False: "never ran", None: "is not counted as run or not"}[evidence.ran]
+    place = evidence.original
+    where = f": {place.path}:{place.line} in {place.block or 'its top level'}" if place is not None else ""
+    return f"this line {ran}; it {_EXISTENCE[evidence.existence]}{where}"
+
+
+_EXISTENCE = {
+    ExistenceReason.IN_BLOCK: "stands in the original block",
+    ExistenceReason.IN_TOP_LEVEL: "stands at the original's top level",
+    ExistenceReason.NOT_IN_BLOCK: "does not stand in the original block",
+    ExistenceReason.NO_BLOCK: "is in a block that the original has not",
+    ExistenceReason.NOT_IN_TOP_LEVEL: "stands at no top level of the original",
+    ExistenceReason.GLUE: "is glue that a flat file needs",
+}
+
+
+def lacks(lines: Iterable[LineEvidence], undefined: Iterable[tuple[int, str]]) -> list[Lack]:
+    """Return what would raise the scores, in the order of the lines."""
+    found = [Lack(line, f"{name} is not defined") for line, name in undefined]
+    for line in lines:
+        if line.ran is False:
+            found.append(Lack(line.first, "never ran"))
+        if not line.exists and line.existence is not ExistenceReason.GLUE:
+            found.append(Lack(line.first, _EXISTENCE[line.existence]))
+    return sorted(found, key=lambda lack: lack.line)
+
+
+def figures(score: Mapping[str, Any]) -> str:
+    """Return the figures of a score, as `core.gist.record` spells it, in one line."""
+    if not score:
+        return "not scored yet"
+    words = ["faithful" if score.get("execution_fidelity") else "not faithful"]
+    words.append("self-contained" if score.get("self_contained") else "not self-contained")
+    if score.get("instances"):
+        words.append(f"tests {score.get('passed', 0)}/{score['instances']}")
+    words += [f"ran {rate(score.get('line_execution'))}", f"stands {rate(score.get('line_existence'))}"]
+    error = score.get("error")
+    if isinstance(error, Mapping):
+        words.append(" ".join(str(error.get(key) or "") for key in ("category", "kind")).replace("_", " ").strip())
+    flags = score.get("flags")
+    if isinstance(flags, Mapping):
+        words += [name.replace("_", " ") for name, value in flags.items() if value]
+    return "  ".join(words)
+
+
+def rate(report: object) -> str:
+    """Return the rate of a report in percent."""
+    value = report.get("rate") if isinstance(report, Mapping) else None
+    return f"{value:.1f} %" if isinstance(value, int | float) else "none"
