@@ -292,11 +292,10 @@ for top in {tops!r}:
         found += [os.path.join(place, name) for name in names if name == "shapes.py"]
 assert not found, found
 """
-    if backend.name == "plain":
-        pytest.skip("without isolation the host's files are there")
     tops = ("/sandbox", "/gistpoint", "/tmp", str(Path.cwd()))
     judgement = judge(TESTED).judge(search.format(tops=tops) + HONEST, thorough=False)
-    assert judgement.score.execution_fidelity == 1, judgement.score.error
+    found = backend.name == "plain"  # where the files of the host are there
+    assert judgement.score.execution_fidelity == int(not found), judgement.score.error
 
 
 PROGRAM = "import sys\n\n" + SHAPES + "\n\nprint(area(int(sys.argv[1])))\n"

@@ -91,7 +91,8 @@ def test_the_original_test_comes_with_its_class_and_decorators() -> None:
 def test_a_paste_has_every_module_that_ran_without_its_own_imports() -> None:
     sources = {
         "pkg/__init__.py": "from __future__ import annotations\nfrom .core import area\nimport os, pkg.core\n",
-        "pkg/core.py": "from __future__ import annotations\nimport math\n\ndef area():\n    from pkg import os\n    return math\n",
+        "pkg/core.py": "from __future__ import annotations\nimport math\n\n"
+        "def area():\n    from pkg import os\n    return math\n",
         "pkg/idle.py": "x = 1\n",
     }
     trace = read_trace(
