@@ -29,6 +29,9 @@ class DemoTask:
     corrupted: tuple[str | None, ...]
     """The corrupted text of each function; None where its body is removed."""
     tell_count: bool = False
+    entrypoint: str = ""
+    """Node id of the test of a gist."""
+    gist_tools: tuple[str, ...] = ()
 
     @property
     def aliases(self) -> tuple[str, ...]:
@@ -47,6 +50,8 @@ def demo_tasks() -> tuple[DemoTask, ...]:
             functions=tuple(target["function"] for target in entry["targets"]),
             corrupted=tuple(target.get("corrupted") for target in entry["targets"]),
             tell_count=entry.get("tell_count", False),
+            entrypoint=recipe["gist_entrypoint"] if entry["mode"] == Mode.GIST else "",
+            gist_tools=tuple(entry.get("gist_tools", ())),
         )
         for entry in recipe["tasks"]
     )
@@ -75,9 +80,9 @@ def demo_task(name: str, into: Path) -> Task:
     raise TaskError(f"The demo has no task {name!r}; it has {known}.")
 
 
-def playthrough() -> tuple[str, list[dict[str, Any]]]:
-    """Return the name of the task that the recorded attempt is of, and its steps."""
-    recorded = _json("playthrough.json")
+def playthrough(mode: Mode = Mode.DISCOVERY) -> tuple[str, list[dict[str, Any]]]:
+    """Return the name of the task that the recorded attempt of a mode is of, and its steps."""
+    recorded = _json("gist-playthrough.json" if mode is Mode.GIST else "playthrough.json")
     return recorded["task"], recorded["steps"]
 
 
