@@ -16,6 +16,7 @@ from gistpoint.core.tasks.model import Mode, Task
 from gistpoint.core.trees import sha256_of
 
 PACKAGE = "gistpoint.core.demo"
+RECORDED = ("playthrough.json", "gist-playthrough.json")
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,10 +81,18 @@ def demo_task(name: str, into: Path) -> Task:
     raise TaskError(f"The demo has no task {name!r}; it has {known}.")
 
 
-def playthrough(mode: Mode = Mode.DISCOVERY) -> tuple[str, list[dict[str, Any]]]:
-    """Return the name of the task that the recorded attempt of a mode is of, and its steps."""
-    recorded = _json("gist-playthrough.json" if mode is Mode.GIST else "playthrough.json")
-    return recorded["task"], recorded["steps"]
+def playthrough(name: str = "") -> tuple[str, list[dict[str, Any]]]:
+    """Return the name of a task of which an attempt was recorded, and its steps; without a name the first there is.
+
+    Raises `TaskError` for a task of which none was recorded.
+    """
+    recorded = [_json(file) for file in RECORDED]
+    names = {other: demo.name for demo in demo_tasks() for other in (demo.name, *demo.aliases)}
+    for one in recorded:
+        if one["task"] == (names.get(name) if name else recorded[0]["task"]):
+            return one["task"], one["steps"]
+    known = ", ".join(one["task"] for one in recorded)
+    raise TaskError(f"No attempt of {name!r} was recorded.", hint=f"There is one of each of {known}.")
 
 
 def _json(name: str) -> Any:
