@@ -1,4 +1,4 @@
-"""A gist task on disk: written and read back, a file of its first version, and what is wrong with one, by file and key."""
+"""A gist task on disk: written and read back, one of the first version, and what is wrong with one by file and key."""
 
 from __future__ import annotations
 
@@ -69,6 +69,9 @@ def test_runs_of_a_program_and_of_failing_tests_are_kept(tmp_path: Path) -> None
         changed = replace(answer, originals=(run, run), test=None, reference=None, compared_files=("a.txt",))
         write_task(task, Answer((), (), gist=changed))
         assert read_answer(task).gist_answer == changed
+    none = replace(task, suite=replace(task.suite, tests=0))
+    write_task(none, Answer((), (), gist=changed))
+    assert read_task(task.folder, verify=False) == none
 
 
 def test_settings_budgets_and_texts_are_no_part_of_the_identity(tmp_path: Path) -> None:
@@ -115,7 +118,7 @@ def test_an_answer_that_fits_nothing_is_named(tmp_path: Path) -> None:
     assert "two runs or more" in said(lambda gist: gist.update(originals=gist["originals"][:1]))
     assert "'gist.trace' holds no trace" in said(lambda gist: gist["trace"].pop("functions"))
     assert "'gist.originals[0].status' has 'fine'" in said(lambda gist: gist["originals"][0].update(status="fine"))
-    renamed = {"tests/test_prices.py::test_other": dict(outcome="passed", stdout="", stderr="", phase="")}
+    renamed = {"tests/test_prices.py::test_other": {"outcome": "passed", "stdout": "", "stderr": "", "phase": ""}}
     assert "'suite.ids_sha256'" in said(lambda gist: gist["originals"][2].update(tests=renamed))
     assert hash_of_ids(ORIGINAL.tests) == task.suite.ids_sha256
 
