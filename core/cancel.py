@@ -26,3 +26,8 @@ class CancelToken:
         """Raise `CancelledError` when cancelled."""
         if self._event.is_set():
             raise CancelledError("Stopped at your request.")
+
+    def sleep(self, seconds: float) -> None:
+        """Wait; raise `CancelledError` as soon as somebody asks to stop."""
+        if self._event.wait(max(0.0, seconds)):
+            self.check()

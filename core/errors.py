@@ -33,6 +33,10 @@ class SandboxUnavailableError(UserError):
     """The isolation that was asked for does not work on this machine, or was not consented to."""
 
 
+class RecordingError(UserError):
+    """Which tests run which functions could not be recorded."""
+
+
 class InfrastructureError(UserError):
     """The harness failed, not the solver: it costs no attempt."""
 
@@ -43,6 +47,10 @@ class AttemptError(UserError):
 
 class NegativeVerdictError(UserError):
     """What was asked for was tried and turned out not to be so: a verdict, with its own exit code."""
+
+
+class EndpointError(UserError):
+    """The endpoint of a chat model is not configured as it must be."""
 
 
 class CancelledError(UserError):

@@ -46,6 +46,16 @@ class Locations:
         return self.data / "reviews"
 
     @property
+    def imports(self) -> Path:
+        """What came of the records of public data sets, a file each."""
+        return self.data / "imports"
+
+    @property
+    def validations(self) -> Path:
+        """What validators said about tasks, a file each, and their drafts."""
+        return self.data / "validations"
+
+    @property
     def demo(self) -> Path:
         """The demo's tasks, unpacked."""
         return self.cache / "demo"
@@ -54,6 +64,16 @@ class Locations:
     def environments(self) -> Path:
         """Environments of repositories, by the hash of their lock."""
         return self.cache / "environments"
+
+    @property
+    def campaigns(self) -> Path:
+        """What campaigns found out about their candidates, a file each."""
+        return self.data / "campaigns"
+
+    @property
+    def libraries(self) -> Path:
+        """What is known of libraries that tasks are made of."""
+        return self.cache / "libraries"
 
     @property
     def logs(self) -> Path:

@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
+from enum import StrEnum
 from typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from gistpoint.core.attempts.events import Event
+    from gistpoint.core.callgraph.observed import ObservedCall
     from gistpoint.core.cancel import CancelToken
+    from gistpoint.core.generation.testmap import TestMap
     from gistpoint.core.gist.entrypoint_tests import TestGuard
     from gistpoint.core.gist.entrypoints import Entrypoint
     from gistpoint.core.gist.runs import CommandOutput, GistTrial, OriginalRun
-    from gistpoint.core.outcomes import BackendRecord, SuiteReport, TestResult
+    from gistpoint.core.outcomes import BackendRecord, RunStatus, SuiteReport, TestResult
+    from gistpoint.core.tasks.model import Target
     from gistpoint.core.trees import SourceTree
 
 
@@ -190,6 +194,84 @@ class EntrypointRunner(Protocol):
         ...
 
 
+class TestMapper(Protocol):
+    """Records which tests run which functions."""
+
+    def record(
+        self,
+        tree: SourceTree,
+        environment: EnvironmentPins,
+        ids: Collection[str],
+        *,
+        on_progress: Callable[[RunProgress], None] | None = None,
+        cancel: CancelToken | None = None,
+    ) -> tuple[TestMap, tuple[ObservedCall, ...]]:
+        """Run the tests named by `ids` once and return what they entered, and which code called which.
+
+        How the tests come out is of no account: some fail only because they are watched. Raises `RecordingError` where
+        the run did not end by itself, `CancelledError` where it was stopped.
+        """
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class ProbeFailure:
+    """How one test came out that passes on the original."""
+
+    message: str
+    """The failure as pytest words it, bounded, paths relative to the repository."""
+    assertion: bool = False
+    """Whether an assertion of a test failed; false for any other exception, and for a test that was skipped."""
+    through_target: bool = False
+    """Whether the traceback, or that of an exception behind it, passes through the code of a corrupted function."""
+    error_type: str = ""
+    """The name of the exception's class, without its module; empty where there is none."""
+
+
+@dataclass(frozen=True, slots=True)
+class ProbeReport:
+    """What some tests show on a corrupted tree. It decides whether a candidate is worth a run of the whole suite."""
+
+    status: RunStatus
+    """As for a run of the suite; `FINISHED` also where the probe stopped after enough failures."""
+    failed: Mapping[str, ProbeFailure] = field(default_factory=dict)
+    """The tests that pass on the original and did not pass here, in the order they ran."""
+    ran: int = 0
+    """How many tests came to their end."""
+    seconds: float = 0.0
+    """From the question to the answer."""
+    how: str = "warm"
+    """`warm`: in a fork of a process that has collected the suite; `fresh`: in a process of its own."""
+    reason: str = ""
+    """Why the status is not `FINISHED`, or why the probe was a fresh one."""
+
+
+class Prober(Protocol):
+    """Tries candidates on the tests that can see them; made for one tree, its environment and its test map.
+
+    For gistpoint's own corruptions alone: unlike a `Runner`, it believes what the tested process says of itself.
+    """
+
+    def decide(
+        self,
+        targets: tuple[Target, ...],
+        select: tuple[str, ...] = (),
+        *,
+        stop_after: int | None = None,
+        cancel: CancelToken | None = None,
+    ) -> ProbeReport:
+        """Run the tests `select` with `targets` corrupted; empty for all that the test map says can see them.
+
+        Stops after `stop_after` failures. Never raises for what the code does; raises `CodeError` where a target does
+        not fit its file.
+        """
+        ...
+
+    def close(self) -> None:
+        """End what is kept warm. A later `decide` starts it again."""
+        ...
+
+
 @dataclass(frozen=True, slots=True)
 class Source:
     """Where a repository comes from: `kind` is `sdist`, `folder` or `git`."""
@@ -222,4 +304,112 @@ class EnvironmentResolver(Protocol):
         pytest_args: tuple[str, ...],
     ) -> EnvironmentPins:
         """Pin everything by version and hash. Raises `EnvironmentBuildError` naming the requirement."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class ToolRequest:
+    """A tool call that a model asks for; `arguments` is the JSON text as it came, sound or not."""
+
+    id: str
+    name: str
+    arguments: str
+
+
+@dataclass(frozen=True, slots=True)
+class ChatMessage:
+    """One message of a conversation: `role` is `system`, `user`, `assistant` or `tool`."""
+
+    role: str
+    content: str
+    tool_calls: tuple[ToolRequest, ...] = ()
+    tool_call_id: str = ""
+    """Which call a message of a tool answers."""
+
+
+@dataclass(frozen=True, slots=True)
+class Usage:
+    """What was spent: tokens, and US dollars where a price is known."""
+
+    prompt_tokens: int = 0
+    completion_tokens: int = 0
+    cost_usd: float | None = None
+    estimated: bool = False
+    """Whether some of the tokens were counted from the length of the text, as the endpoint did not say."""
+
+    @property
+    def tokens(self) -> int:
+        """All tokens, those sent and those received."""
+        return self.prompt_tokens + self.completion_tokens
+
+    def __add__(self, other: Usage) -> Usage:
+        costs = [cost for cost in (self.cost_usd, other.cost_usd) if cost is not None]
+        return Usage(
+            self.prompt_tokens + other.prompt_tokens,
+            self.completion_tokens + other.completion_tokens,
+            sum(costs) if costs else None,
+            self.estimated or other.estimated,
+        )
+
+
+class ChatProblem(StrEnum):
+    """Why a model gave no reply."""
+
+    RATE_LIMITED = "rate_limited"
+    SERVER_ERROR = "server_error"
+    TIMED_OUT = "timed_out"
+    NO_CONNECTION = "no_connection"
+    MALFORMED_REPLY = "malformed_reply"
+    NOT_AUTHORISED = "not_authorised"
+    REJECTED = "request_rejected"
+
+    @property
+    def passing(self) -> bool:
+        """Whether the same request may do better a little later."""
+        return self not in (ChatProblem.NOT_AUTHORISED, ChatProblem.REJECTED)
+
+
+@dataclass(frozen=True, slots=True)
+class ChatFailure:
+    """A request that was not answered; an expected outcome, told in a sentence."""
+
+    problem: ChatProblem
+    message: str
+    retry_after_s: float | None = None
+    """Seconds for which the endpoint asks to be left alone."""
+    usage: Usage = field(default_factory=Usage)
+    retried: tuple[ChatProblem, ...] = ()
+    """What went wrong before, request by request."""
+
+
+@dataclass(frozen=True, slots=True)
+class ChatReply:
+    """What a model answered."""
+
+    message: ChatMessage
+    finish: str
+    """`stop`, `tool_calls`, `length` (cut off), `content_filter`, or as the endpoint words it."""
+    usage: Usage
+    model: str = ""
+    """The model's name as the endpoint gives it."""
+    refusal: str = ""
+    """The model's own words where it declines; empty otherwise."""
+    retried: tuple[ChatProblem, ...] = ()
+
+
+class ChatModel(Protocol):
+    """A language model that can call tools."""
+
+    @property
+    def name(self) -> str:
+        """The model's name as it is asked for."""
+        ...
+
+    def complete(
+        self, messages: Sequence[ChatMessage], tools: Sequence[Mapping[str, Any]], *, cancel: CancelToken | None = None
+    ) -> ChatReply | ChatFailure:
+        """Send a conversation and return what comes back; `tools` are declarations in JSON schema.
+
+        Raises `CancelledError` when stopped, and nothing for what an endpoint or a model does.
+        """
         ...

@@ -21,11 +21,14 @@ from gistpoint.core.code.index import index_source
 from gistpoint.core.demo.building import PACKAGE
 from gistpoint.core.demo.tasks import demo_task, unpack_demo
 from gistpoint.core.locations import Locations
+from gistpoint.sessions.tasksets import read_set
 from gistpoint.tui.app import GistpointApp
 from gistpoint.tui.cli import build_services
 from gistpoint.tui.commands.review import first_screen
 from gistpoint.tui.review_app import ReviewApp
+from gistpoint.tui.screens.validate.desk import Desk
 from gistpoint.tui.services import Services
+from gistpoint.tui.validate_app import ValidateApp
 
 SIZES = ((80, 24), (160, 48))
 
@@ -168,6 +171,32 @@ async def review(camera: Camera, runs: Path) -> None:
         await camera.take(pilot, "compare")
 
 
+async def validate(camera: Camera) -> None:
+    """The demo's tasks under validation: overview, tests, what was run, the code and a fix."""
+    services = _services()
+    tasks = read_set([], services.tasks)
+    app = ValidateApp(Desk.of(services, tasks, "validator"))
+    async with app.run_test(size=camera.size, notifications=True) as pilot:
+        await settled(pilot)
+        await keys(pilot, "m", "C")
+        await settled(pilot)
+        await camera.take(pilot, "validate-overview")
+        await keys(pilot, "f5", "o", "r")
+        await settled(pilot)
+        app.screen.say("")  # type: ignore[attr-defined]
+        await camera.take(pilot, "validate-tests")
+        await keys(pilot, "f7")
+        await settled(pilot)
+        await camera.take(pilot, "validate-code")
+        await keys(pilot, "f8")
+        await settled(pilot)
+        await camera.take(pilot, "validate-fix")
+        await keys(pilot, "escape", "escape", "7", "right_square_bracket")
+        await settled(pilot)
+        await keys(pilot, "f4", "escape")
+        await camera.take(pilot, "validate-diff")
+
+
 def write_runs(folder: Path) -> None:
     """Write two small runs of one task, as mini-swe-agent records them."""
     fix = "cat > stats.py <<'EOF'\ndef mean(values):\n    return sum(values) / len(values)\nEOF"
@@ -210,6 +239,7 @@ def main(folder: Path) -> None:
             camera = Camera(folder, size)
             asyncio.run(home(camera))
             asyncio.run(solve(camera))
+            asyncio.run(validate(camera))
             runs = Path(own) / "runs"
             runs.mkdir()
             write_runs(runs)

@@ -6,7 +6,7 @@ import json
 import os
 import posixpath
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
@@ -146,34 +146,40 @@ class SuiteRunner:
 
 def write_control(folder: Path, request: RunRequest) -> None:
     """Write what the run needs of ours: the plugin, the sentinels under a random name, the selection, the metadata."""
-    folder.mkdir()
-    folder.chmod(0o755)
     sentinels = f"sentinels_{os.urandom(8).hex()}.py"
-    shutil.copyfile(_INSIDE / "results_plugin.py", folder / "gistpoint_results.py")
-    shutil.copyfile(_INSIDE / "sentinel_tests.py", folder / sentinels)
     order = {
         "sentinels": sentinels,
         "select": request.select,
         "deselect": request.deselect,
         "first": request.first,
         "backwards": request.backwards,
-        "build": request.environment.build_steps,
         "ids_in_arguments": any("::" in argument for argument in request.environment.pytest_args),
     }
-    if request.environment.build_steps:
+    files = {"gistpoint_results.py": "results_plugin.py", sentinels: "sentinel_tests.py"}
+    fill_control(folder, request.environment, files, order)
+
+
+def fill_control(folder: Path, pins: EnvironmentPins, files: Mapping[str, str], order: Mapping[str, object]) -> None:
+    """Make the folder that a run is shown: `files` of ours by their names there, the order, the metadata."""
+    folder.mkdir()
+    for name, inside in files.items():
+        shutil.copyfile(_INSIDE / inside, folder / name)
+    if pins.build_steps:
         shutil.copyfile(_INSIDE / "build_steps.py", folder / "build_steps.py")
-    (folder / "run.json").write_text(json.dumps(order), "utf-8")
-    if request.environment.metadata:
-        write_metadata(folder / "metadata", request.environment.metadata)
-    for path in folder.rglob("*"):
+    (folder / "run.json").write_text(json.dumps({**order, "build": pins.build_steps}), "utf-8")
+    if pins.metadata:
+        write_metadata(folder / "metadata", pins.metadata)
+    for path in (folder, *folder.rglob("*")):
         path.chmod(0o755 if path.is_dir() else 0o644)
 
 
-def invoke_pytest(places: Places, pins: EnvironmentPins, hash_seed: int = 0) -> Invocation:
-    """Return the command line and the whole environment of pytest for one run."""
+def invoke_pytest(
+    places: Places, pins: EnvironmentPins, hash_seed: int = 0, *, plugin: str = "gistpoint_results"
+) -> Invocation:
+    """Return the command line and the whole environment of pytest for one run; `plugin` lies in the control folder."""
     control = places.folders["control"]
     roots = [posixpath.normpath(f"{places.workspace}/{root}") for root in pins.import_roots]
-    arguments = [places.python, "-m", "pytest", "-p", "gistpoint_results", "-p", "no:cacheprovider"]
+    arguments = [places.python, "-m", "pytest", "-p", plugin, "-p", "no:cacheprovider"]
     for plugin in pins.plugins:
         arguments += ["-p", plugin]
     arguments += ["-q", "--tb=short", "--color=no", "--no-summary", f"--rootdir={places.workspace}"]

@@ -13,7 +13,10 @@ from typing import TYPE_CHECKING
 from gistpoint import __version__
 from gistpoint.core.errors import CancelledError, NegativeVerdictError, UserError
 from gistpoint.tui.gist_options import add_gist_commands
+from gistpoint.tui.import_options import DESCRIPTION as IMPORTING
+from gistpoint.tui.import_options import add_import_options
 from gistpoint.tui.machine_options import add_machine_commands
+from gistpoint.tui.model_options import add_model_options
 from gistpoint.tui.review_options import add_review_commands
 
 if TYPE_CHECKING:
@@ -164,7 +167,7 @@ def parser() -> argparse.ArgumentParser:
     commands = top.add_subparsers(title="commands", metavar="COMMAND")
 
     demo = commands.add_parser("demo", help="solve a task on a small library that comes with gistpoint")
-    demo.add_argument("task", nargs="?", help="remove, discovery, two or an id; without it the home screen opens")
+    demo.add_argument("task", nargs="?", help="remove, discovery, two, gist or an id; without it the home screen opens")
     demo.add_argument("--play", action="store_true", help="play a recorded attempt before your eyes")
     demo.add_argument("--speed", type=_positive, default=1.0, help="how many times as fast as it was recorded")
     _isolation(demo)
@@ -229,11 +232,13 @@ def _task_commands(parser: argparse.ArgumentParser) -> None:
     new = commands.add_parser(
         "new",
         help="make a task from an sdist, a folder or a git repository",
-        description="Builds the environment, runs the suite three times, removes a function's body, runs again, and "
-        "writes the task, or says why it is no good. The last line of standard output is the id of the task.",
+        description="Builds the environment, runs the suite three times, removes a function's body, or has a model "
+        "corrupt it, runs again, and writes the task, or says why it is no good. The last line of standard output is "
+        "the id of the task.",
     )
     new.add_argument("source", help="name==version, a folder, or git+URL@commit")
-    new.add_argument("--function", metavar="PATH::QUALNAME", help="whose body is removed; else one picked at random")
+    new.add_argument("--mode", choices=["remove", "discovery"], default="remove", help="default: remove")
+    new.add_argument("--function", metavar="PATH::QUALNAME", help="to remove or corrupt; else one picked at random")
     new.add_argument("--seed", type=int, default=0, help="of the random pick (default: 0)")
     new.add_argument("--with", dest="extra", action="append", default=[], metavar="REQUIREMENT", help="for the suite")
     new.add_argument("--pytest-args", default="", metavar="ARGS", help="such as 'tests -o addopts='")
@@ -242,8 +247,22 @@ def _task_commands(parser: argparse.ArgumentParser) -> None:
     )
     new.add_argument("--exclude-newer", metavar="DATE", help="take no package that is newer")
     new.add_argument("--min-failing", type=int, default=5, metavar="N", help="failing tests a task needs (default: 5)")
+    add_model_options(new)
     _isolation(new)
     new.set_defaults(run=_command("task_new", "new"))
+
+    bringing = commands.add_parser("import", help="make tasks of a public data set's records", description=IMPORTING)
+    add_import_options(bringing)
+    _isolation(bringing)
+    bringing.set_defaults(run=_command("task_import", "import_records"))
+
+    _generate_command(commands.add_parser(
+        "generate",
+        help="make many tasks of one or more libraries",
+        description="Gets to know each library once, then tries its functions in an order that the seed decides until "
+        "enough are proven to make a task. The same command goes on where it was stopped; the same seed makes the same "
+        "tasks, whatever the number of workers. Exit code 1 where a source gave fewer tasks than wanted.",
+    ))  # fmt: skip
 
     listing = commands.add_parser("list", help="the tasks that are here")
     listing.add_argument("--json", action="store_true", help="as JSON")
@@ -260,6 +279,9 @@ def _task_commands(parser: argparse.ArgumentParser) -> None:
     _isolation(check)
     check.set_defaults(run=_command("tasks", "check"))
 
+    from gistpoint.tui.commands.validation_options import add_commands
+
+    add_commands(commands, _command, _isolation)
     baseline = commands.add_parser(
         "baseline",
         help="record what the suite shows on another backend",
@@ -271,6 +293,36 @@ def _task_commands(parser: argparse.ArgumentParser) -> None:
     baseline.add_argument("--json", action="store_true", help="as JSON")
     _isolation(baseline)
     baseline.set_defaults(run=_command("baselines", "baseline"))
+
+
+def _generate_command(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("sources", nargs="*", metavar="SOURCE", help="name==version, a folder, or git+URL@commit")
+    parser.add_argument("--batch", metavar="FILE.toml", help="sources with their arguments, requirements and stars")
+    parser.add_argument(
+        "--mode", choices=["remove", "discovery", "multi"], default="discovery",
+        help="a body deleted, a function subtly corrupted, or 2 to 4 near to each other (default: discovery)",
+    )  # fmt: skip
+    parser.add_argument("--count", type=_counted, default=20, metavar="N", help="tasks of each source (default: 20)")
+    parser.add_argument("--hard", action="store_true", help="only complex and well-connected functions")
+    parser.add_argument("--min-failing", type=_counted, default=5, metavar="N", help="failing tests a task needs (5)")
+    parser.add_argument("--seed", type=int, default=0, help="of the order and of the corruptions (default: 0)")
+    parser.add_argument("--workers", type=_counted, metavar="N", help="processes (default: one per core)")
+    parser.add_argument("--cluster", metavar="ADDRESS", help="decide on the Dask cluster with this scheduler instead")
+    parser.add_argument(
+        "--control", type=int, default=0, metavar="N", help="of the candidates tried, so many also on the whole suite"
+    )
+    parser.add_argument("--json", action="store_true", help="the tables as JSON")
+    parser.add_argument(
+        "--with", dest="extra", action="append", default=[], metavar="REQUIREMENT", help="for the suite"
+    )
+    parser.add_argument("--pytest-args", default="", metavar="ARGS", help="such as 'tests -o addopts='")
+    parser.add_argument(
+        "--build-step", dest="build_steps", action="append", default=[], metavar="COMMAND", help="before every test run"
+    )
+    parser.add_argument("--exclude-newer", metavar="DATE", help="take no package that is newer")
+    add_model_options(parser)
+    _isolation(parser)
+    parser.set_defaults(run=_command("task_generate", "generate"))
 
 
 def _attempt_commands(parser: argparse.ArgumentParser) -> None:

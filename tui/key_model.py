@@ -23,6 +23,8 @@ class Scope(StrEnum):
     RUNS = "runs"
     REVIEW = "review"
     COMPARE = "compare"
+    VALIDATE = "validate"
+    PLACES = "places"
     FILES = "files"
     GIST_SOLVE = "gist_solve"
     GIST = "gist"

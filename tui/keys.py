@@ -8,6 +8,7 @@ from textual.binding import Binding
 
 from gistpoint.tui.key_model import Key, Scope
 from gistpoint.tui.review_keys import REVIEW_KEYS
+from gistpoint.tui.validate_keys import VALIDATE_KEYS
 
 __all__ = ["KEYS", "Key", "Scope", "bindings_of", "help_table", "key_named", "keys_page", "shown_key", "shown_keys"]
 
@@ -147,6 +148,7 @@ KEYS: tuple[Key, ...] = (
     Key("editor.leave", "escape", "leave", "Leave the editor", "Let Tab move on from the editor", "Writing", _V),
     Key("dialog.cancel", "escape", "cancel", "Cancel", "Close without doing anything", "Dialogs", _D, True),
     *REVIEW_KEYS,
+    *VALIDATE_KEYS,
 )
 
 
@@ -175,6 +177,8 @@ _NAMES = {
     "circumflex_accent": "^",
     "plus": "+",
     "minus": "-",
+    "less_than_sign": "<",
+    "greater_than_sign": ">",
 }
 
 
@@ -231,6 +235,8 @@ _SCOPE_WORDS = {
     Scope.RUNS: "Review: list of runs",
     Scope.REVIEW: "Review: one run",
     Scope.COMPARE: "Review: two runs",
+    Scope.VALIDATE: "Validate: the queue and its task",
+    Scope.PLACES: "Validate: code",
     Scope.FILES: "Solve: files",
     Scope.GIST_SOLVE: "Gist, in any pane",
     Scope.GIST: "Gist: the text",

@@ -15,6 +15,7 @@ from gistpoint.core.trees import SourceTree
 RUNS = 3
 MAX_SUITE_SECONDS = 60.0
 LEAST_TIMEOUT_S = 30.0
+LOOK = "`gistpoint doctor` says what works here; nothing that was found out is lost, the same command can be repeated."
 _GRACE_SECONDS = 30.0
 """A run is stopped only this long behind the limit, so that a suite just above it is told as too slow."""
 
@@ -31,6 +32,7 @@ class NoGood(StrEnum):
     HANGS = "hangs_or_exhausts_memory"
     NOT_REMOVABLE = "function_not_removable"
     NO_CANDIDATE = "no_candidate"
+    NO_CORRUPTION = "model_gave_no_corruption"
 
 
 class NoTaskError(NegativeVerdictError):

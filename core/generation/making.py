@@ -96,7 +96,7 @@ def write_proven(
 
 
 def _brief(intake: Intake, proof: Proof, mode: Mode, rules: Rules, limits: Limits) -> Brief:
-    template = template_for(mode, len(proof.targets))
+    template = template_for(mode, len(proof.targets), refused_costs_attempt=rules.refused_costs_attempt)
     told = proof.failures(limits)
     brief = Brief(template, template_sha256(template), told)
     if mode is Mode.REMOVE:

@@ -7,7 +7,8 @@ from dataclasses import dataclass, replace
 from gistpoint.core.cancel import CancelToken
 from gistpoint.core.code.index import index_source
 from gistpoint.core.code.splice import replace_definition
-from gistpoint.core.generation.intake import Intake, NoGood, NoTaskError, OnMaking, run_step
+from gistpoint.core.errors import InfrastructureError
+from gistpoint.core.generation.intake import LOOK, Intake, NoGood, NoTaskError, OnMaking, run_step
 from gistpoint.core.outcomes import RunStatus, SuiteReport
 from gistpoint.core.ports import Runner, RunRequest
 from gistpoint.core.tasks.model import Failure, Limits, Target
@@ -68,7 +69,10 @@ def prove(
     on_progress: OnMaking | None = None,
     cancel: CancelToken | None = None,
 ) -> Proof:
-    """Run the whole suite on the corrupted tree. Raises `NoTaskError` where the corruption makes no task."""
+    """Run the whole suite on the corrupted tree.
+
+    Raises `NoTaskError` where the corruption makes no task, `InfrastructureError` where the suite could not be run.
+    """
     tree = corrupted_tree(intake.repository.tree, targets)
     request = RunRequest(
         tree,
@@ -79,6 +83,8 @@ def prove(
     )
     names = ", ".join(target.name for target in targets)
     report = run_step(runner, request, f"suite with {names} corrupted", on_progress, cancel)
+    if report.status is RunStatus.INFRASTRUCTURE:
+        raise InfrastructureError(f"The suite could not be run with {names} corrupted. {report.reason}", hint=LOOK)
     if report.status in (RunStatus.TIMED_OUT, RunStatus.OUT_OF_MEMORY):
         raise NoTaskError(NoGood.HANGS, f"With {names} corrupted the suite was stopped: {report.status}.")
     if report.status is not RunStatus.FINISHED:

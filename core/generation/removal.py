@@ -26,9 +26,7 @@ def removal_target(tree: SourceTree, name: str, test_files: frozenset[str] = fro
 
     Raises `SourceError` where there is no such function, `NoTaskError` where its body can't be removed.
     """
-    ref = _resolved(tree, name, test_files)
-    if is_protected(ref.path, test_files):
-        raise SourceError(f"{ref.path} belongs to the tests: no task can be made of it.", hint="Name another function.")
+    ref = named_function(tree, name, test_files)
     index = index_source(ref.path, tree.read(ref.path))
     definition = index.get(ref.qualname)
     try:
@@ -37,6 +35,17 @@ def removal_target(tree: SourceTree, name: str, test_files: frozenset[str] = fro
     except CodeError as error:
         raise NoTaskError(NoGood.NOT_REMOVABLE, f"The body of {ref} can't be removed: {error}") from error
     return Target(ref.path, ref.qualname, definition.dedented, corrupted)
+
+
+def named_function(tree: SourceTree, name: str, test_files: frozenset[str] = frozenset()) -> FunctionRef:
+    """Return the function that `name` means: `path::qualname`, or a qualname unique in the package.
+
+    Raises `SourceError` where there is none, where there are several, and for one that belongs to the tests.
+    """
+    ref = _resolved(tree, name, test_files)
+    if is_protected(ref.path, test_files):
+        raise SourceError(f"{ref.path} belongs to the tests: no task can be made of it.", hint="Name another function.")
+    return ref
 
 
 def _resolved(tree: SourceTree, name: str, test_files: frozenset[str]) -> FunctionRef:

@@ -27,11 +27,18 @@ TEMPLATES = {
 }
 
 
-def template_for(mode: Mode, targets: int) -> str:
-    """Return the name of the newest template of a mode."""
-    if mode is Mode.DISCOVERY and targets > 1:
-        return TEMPLATES["several"]
-    return TEMPLATES[mode.value]
+REFUSALS_COST = {
+    "remove": "repair-remove-refusals-cost-1",
+    "discovery": "repair-discovery-refusals-cost-1",
+    "several": "repair-several-refusals-cost-1",
+}
+"""For tasks whose rule `refused_costs_attempt` is on: the same text but for the sentence on refused submissions."""
+
+
+def template_for(mode: Mode, targets: int, *, refused_costs_attempt: bool = False) -> str:
+    """Return the name of the newest template of a mode, under the rule for refused submissions."""
+    several = mode is Mode.DISCOVERY and targets > 1
+    return (REFUSALS_COST if refused_costs_attempt else TEMPLATES)["several" if several else mode.value]
 
 
 def gist_template(settings: GistSettings) -> str:

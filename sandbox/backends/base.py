@@ -64,6 +64,9 @@ class Command:
     folders: Mapping[str, Path] = field(default_factory=dict)
     """Folders shown read-only, by the name under which `Places.folders` tells where."""
     limits: Limits = field(default_factory=Limits)
+    requests: int | None = None
+    """A descriptor, such as a pipe's reading end, whose bytes come to the command as its standard input while it runs;
+    without it, standard input is empty. It stays the caller's to close."""
 
 
 class Stop(StrEnum):

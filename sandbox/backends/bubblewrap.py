@@ -110,7 +110,7 @@ class BubblewrapBackend:
             arguments = [sys.executable, "-I", "-S", str(INSIDE / "private_mounts.py"), json.dumps(staging)]
         return subprocess.Popen(
             [*bound.prefix, *arguments],
-            stdin=subprocess.DEVNULL,
+            stdin=subprocess.DEVNULL if command.requests is None else command.requests,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             env=dict(

@@ -48,7 +48,7 @@ def run_supervised(
     """
     process = subprocess.Popen(
         arguments,
-        stdin=subprocess.DEVNULL,
+        stdin=subprocess.DEVNULL if command.requests is None else command.requests,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         env={"PATH": os.defpath, MARK: mark},

@@ -3,7 +3,8 @@
 Reads the environment: `GISTPOINT_CALLS_ROOT`, the folder whose files are recorded, and `GISTPOINT_CALLS_OUT`, the file
 that the record is written to (the format is described in `gistpoint.core.callgraph.observed`). A call is recorded
 where both ends are files below the root and nothing but C code lies between them. Starting a generator counts, going
-on with it does not. Child processes are not recorded.
+on with it does not. Child processes are not recorded. Without the second variable nothing starts by itself, and another
+tracer calls `note`.
 """
 
 from __future__ import annotations
@@ -20,54 +21,54 @@ _ROOT = os.path.realpath(os.environ.get("GISTPOINT_CALLS_ROOT", ".")) + os.sep
 _OUT = os.environ.get("GISTPOINT_CALLS_OUT", "")
 _PROCESS = os.getpid()
 
-_counts: dict[tuple[CodeType, CodeType], int] = {}
-_inside: dict[CodeType, bool] = {}
+# By the ids of code objects: their own hash is computed from all that they hold, each time it is asked for.
+_counts: dict[tuple[int, int], int] = {}
+known_inside: dict[int, bool] = {}
+_codes: dict[int, CodeType] = {}
 
 
-def _is_inside(code: CodeType) -> bool:
-    known = _inside.get(code)
+def is_inside(code: CodeType) -> bool:
+    """Whether a code object comes from a file below the root; the code object is kept from then on."""
+    known = known_inside.get(id(code))
     if known is None:
-        known = _inside[code] = os.path.realpath(code.co_filename).startswith(_ROOT)
+        _codes[id(code)] = code
+        known = known_inside[id(code)] = os.path.realpath(code.co_filename).startswith(_ROOT)
     return known
 
 
-def _caller(frame: FrameType) -> FrameType | None:
-    """Return the frame that called, looking through code made from strings, such as a data class's `__init__`."""
-    back = frame.f_back
-    while back is not None and back.f_code.co_filename == "<string>":
+def note(frame: FrameType) -> None:
+    """Record the call that made `frame`, whose code comes from below the root."""
+    code, back = frame.f_code, frame.f_back
+    while back is not None and back.f_code.co_filename == "<string>":  # such as a data class's `__init__`
         back = back.f_back
-    return back
-
-
-def _note(caller: CodeType, callee: CodeType) -> None:
-    key = (caller, callee)
-    _counts[key] = _counts.get(key, 0) + 1
+    if back is None:
+        return
+    caller = back.f_code
+    if known_inside.get(id(caller)) or is_inside(caller):
+        if code.co_flags & _GENERATOR and frame.f_lasti > _first_instruction(code):
+            return
+        key = (id(caller), id(code))
+        _counts[key] = _counts.get(key, 0) + 1
 
 
 def _profile(frame: FrameType, event: str, _argument: object) -> None:
     """Profile function for interpreters before 3.12; a generator that goes on has an instruction behind it."""
-    if event == "call":
-        code = frame.f_code
-        if _is_inside(code):
-            back = _caller(frame)
-            if back is not None and _is_inside(back.f_code) and frame.f_lasti <= _first_instruction(code):
-                _note(back.f_code, code)
+    if event == "call" and is_inside(frame.f_code):
+        note(frame)
 
 
 _GENERATOR = 0x20 | 0x80 | 0x200
-_starts: dict[CodeType, int] = {}
+_starts: dict[int, int] = {}
 
 
 def _first_instruction(code: CodeType) -> int:
-    """Offset of the last instruction that may run before a call of `code` counts as begun."""
-    if not code.co_flags & _GENERATOR:
-        return sys.maxsize
-    known = _starts.get(code)
+    """Offset of the last instruction that may run before a call of the generator `code` counts as begun."""
+    known = _starts.get(id(code))
     if known is None:
         import dis
 
         known = next((item.offset for item in dis.get_instructions(code) if item.opname == "RESUME"), 0)
-        _starts[code] = known
+        _starts[id(code)] = known
     return known
 
 
@@ -77,11 +78,9 @@ def _start_monitoring() -> None:
     monitoring.use_tool_id(tool, "gistpoint")
 
     def started(code: CodeType, _offset: int) -> object:
-        if not _is_inside(code):
+        if not is_inside(code):
             return monitoring.DISABLE
-        back = _caller(sys._getframe(1))
-        if back is not None and _is_inside(back.f_code):
-            _note(back.f_code, code)
+        note(sys._getframe(1))
         return None
 
     monitoring.register_callback(tool, monitoring.events.PY_START, started)
@@ -98,21 +97,27 @@ def start() -> None:
         sys.setprofile(_profile)
 
 
+def rows() -> list[list[str | int]]:
+    """Return what was recorded, in a stable order."""
+    return sorted([*place_of(caller), *place_of(callee), count] for (caller, callee), count in list(_counts.items()))
+
+
 def write() -> None:
-    """Write the record, in a stable order."""
+    """Write the record."""
     if not _OUT or os.getpid() != _PROCESS:
         return
     sys.setprofile(None)
-    rows = sorted([*_place(caller), *_place(callee), count] for (caller, callee), count in list(_counts.items()))
     with open(_OUT, "w", encoding="utf-8") as file:
         file.write(json.dumps({"format": "gistpoint-calls", "version": 1}) + "\n")
-        for row in rows:
+        for row in rows():
             file.write(json.dumps(row) + "\n")
 
 
-def _place(code: CodeType) -> list[str | int]:
-    path = os.path.relpath(os.path.realpath(code.co_filename), _ROOT).replace(os.sep, "/")
-    return [path, code.co_firstlineno, getattr(code, "co_qualname", code.co_name)]
+def place_of(code: int) -> list[str | int]:
+    """Return file, first line and qualified name of a code object, by its id."""
+    held = _codes[code]
+    path = os.path.relpath(os.path.realpath(held.co_filename), _ROOT).replace(os.sep, "/")
+    return [path, held.co_firstlineno, getattr(held, "co_qualname", held.co_name)]
 
 
 if _OUT:

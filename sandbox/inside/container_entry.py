@@ -2,7 +2,8 @@
 
 Standard input brings four bytes (big-endian: the length of a JSON order), the order, a tar for each of its `folders`
 (name and length), and the tar of the tree. On standard output each frame is a kind, four bytes of length, a payload:
-`R` result lines, `O` output, `E` how the command ended, `M` the kernel killed something for want of memory.
+`R` result lines, `O` output, `E` how the command ended, `M` the kernel killed something for want of memory. Where the
+order says `requests`, what comes behind the tree is handed to the command as its own standard input.
 
 It stays root, without a right but that to change its user: the command, which is somebody else, can neither signal nor
 trace it, and never holds what the frames are written to. When it ends, by itself or because whoever attached is gone,
@@ -98,7 +99,7 @@ def _filter_calls(program: bytes) -> None:
         raise OSError(ctypes.get_errno(), "the filter on system calls was refused")
 
 
-def _become(order: dict[str, object], results: int, output: int) -> NoReturn:
+def _become(order: dict[str, object], results: int, output: int, requests: int | None) -> NoReturn:
     """In the child: change the user, lay out the tree, set the limits, and become the command."""
     os.setsid()
     os.dup2(output, 2)
@@ -119,8 +120,7 @@ def _become(order: dict[str, object], results: int, output: int) -> NoReturn:
             file.write("1000")
         program = base64.b64decode(str(order["seccomp"]))
         os.chdir(str(order["folder"]))
-        nothing = os.open("/dev/null", os.O_RDONLY)
-        os.dup2(nothing, 0)
+        os.dup2(os.open("/dev/null", os.O_RDONLY) if requests is None else requests, 0)
         os.dup2(output, 1)
         channel = int(str(order["results_fd"]))
         os.dup2(results, channel)
@@ -161,6 +161,34 @@ def _drain(fd: int, kind: bytes) -> None:
             _frame(kind, chunk)
 
 
+class Forwarding:
+    """Hands what follows the work on standard input to the command; without `requests` nothing may follow."""
+
+    def __init__(self, poll: select.poll, requests: int | None) -> None:
+        self.poll = poll
+        self.requests = requests
+        self.held = b""
+
+    def move(self, fd: int) -> None:
+        """Take from standard input, or hand on, whichever `fd` is ready for."""
+        if fd == 0:
+            self.held = os.read(0, _READ) if self.requests is not None else b""
+            if not self.held or self.requests is None:
+                os._exit(3)  # whoever asked for this run is gone
+            self.poll.unregister(0)
+            self.poll.register(self.requests, select.POLLOUT)
+            return
+        try:
+            self.held = self.held[os.write(fd, self.held) :]
+        except BlockingIOError:
+            return
+        except BrokenPipeError:
+            self.held = b""  # the command reads no more
+        if not self.held:
+            self.poll.unregister(fd)
+            self.poll.register(0, select.POLLIN)
+
+
 def _reap(child: int) -> int | None:
     """Collect what ended, adopted processes too; return the status of `child` if it is among them."""
     while True:
@@ -174,9 +202,10 @@ def _reap(child: int) -> int | None:
             return None
 
 
-def _follow(child: int, results: int, output: int, ended: int) -> NoReturn:
+def _follow(child: int, results: int, output: int, ended: int, requests: int | None) -> NoReturn:
     kinds = {results: b"R", output: b"O"}
     poll = select.poll()
+    forwarding = Forwarding(poll, requests)
     for fd in (*kinds, ended):
         poll.register(fd, select.POLLIN)
     watching_input = False
@@ -191,10 +220,10 @@ def _follow(child: int, results: int, output: int, ended: int) -> NoReturn:
                     watching_input = True  # the child, which is ready, has read all there was to read
                     poll.register(0, select.POLLIN)
                 _frame(kinds[fd], chunk)
-            elif fd == 0:
-                os._exit(3)  # whoever asked for this run is gone
-            else:
+            elif fd == ended:
                 os.read(fd, _READ)
+            else:
+                forwarding.move(fd)
         status = _reap(child)
         if _killed_for_memory():
             _frame(b"M", b"")
@@ -224,15 +253,19 @@ def main() -> None:
     signal.signal(signal.SIGCHLD, lambda *_: None)
     results, results_inside = os.pipe()
     output, output_inside = os.pipe()
+    requests_inside, requests = os.pipe() if order["requests"] else (None, None)
     child = os.fork()
     if child == 0:
         signal.set_wakeup_fd(-1)
         signal.signal(signal.SIGCHLD, signal.SIG_DFL)
-        _become(order, results_inside, output_inside)
+        _become(order, results_inside, output_inside, requests_inside)
     os.close(results_inside)
     os.close(output_inside)
+    if requests_inside is not None and requests is not None:
+        os.close(requests_inside)
+        os.set_blocking(requests, False)
     try:
-        _follow(child, results, output, waking)
+        _follow(child, results, output, waking, requests)
     except BrokenPipeError:
         os._exit(3)
 

@@ -29,7 +29,9 @@ def _bounded(text: str) -> str:
     return text[: _TEXT // 4] + "\n[...]\n" + text[-_TEXT * 3 // 4 :]
 
 
-class _Channel:
+class Channel:
+    """Writes records to the pipe, from this process alone."""
+
     def __init__(self, fd: int) -> None:
         # A high number that is closed on exec: programs that the tests start neither inherit nor stumble over it.
         self.fd = fcntl.fcntl(fd, fcntl.F_DUPFD_CLOEXEC, 200)
@@ -53,7 +55,7 @@ class Results:
     """One run's reporting."""
 
     def __init__(self, control: dict[str, Any], fd: int) -> None:
-        self.channel = _Channel(fd)
+        self.channel = Channel(fd)
         self.root = control["root"].rstrip("/") + "/"
         self.real_root = os.path.realpath(control["root"]).rstrip("/") + "/"
         self.sentinels = control["sentinels"]

@@ -2,22 +2,20 @@
 
 from __future__ import annotations
 
-import csv
-import io
-import json
 from collections.abc import Iterable, Iterator
-from datetime import UTC, datetime
 
 from gistpoint.sessions.reviews.keys import StepKey, TextRange
 from gistpoint.sessions.reviews.state import Review, ReviewBook
-from gistpoint.sessions.runs.model import Json
+from gistpoint.sessions.sidefiles.rows import Row, jsonl_lines, utc_text
+from gistpoint.sessions.sidefiles.rows import csv_lines as columned
+
+__all__ = ["COLUMNS", "csv_lines", "jsonl_lines", "rows"]
 
 COLUMNS = (
     "run", "file", "reviewer", "utc", "kind", "set", "label", "step", "step_id", "scope", "part", "start", "end",
     "text", "verdict", "reasons", "corrected_time_s", "minutes", "blind", "steps_seen", "op",
 )  # fmt: skip
 """Columns of the CSV and keys of the JSON lines. `step` counts from 1, as on the screen; ranges are code points."""
-Row = dict[str, Json]
 
 
 def rows(book: ReviewBook, reviewers: Iterable[str] = ()) -> Iterator[Row]:
@@ -55,12 +53,11 @@ def _place(step: StepKey | None, place: TextRange | None) -> Row:
 
 
 def _row(review: Review, op: str, utc_ms: int, values: Row) -> Row:
-    utc = datetime.fromtimestamp(utc_ms / 1000, UTC).isoformat(timespec="milliseconds")
     known: Row = {
         "run": review.run,
         "file": review.name,
         "reviewer": review.reviewer,
-        "utc": utc,
+        "utc": utc_text(utc_ms),
         "steps_seen": len(review.seen),
         "op": op,
     }
@@ -68,27 +65,5 @@ def _row(review: Review, op: str, utc_ms: int, values: Row) -> Row:
 
 
 def csv_lines(rows: Iterable[Row]) -> Iterator[str]:
-    """Yield the lines of a CSV with a heading (RFC 4180; lists are separated by blanks), line ends included."""
-    yield _csv(COLUMNS)
-    for row in rows:
-        yield _csv([_cell(row[column]) for column in COLUMNS])
-
-
-def _cell(value: Json) -> str:
-    if value is None:
-        return ""
-    if isinstance(value, list):
-        return " ".join(str(item) for item in value)
-    return str(value).lower() if isinstance(value, bool) else str(value)
-
-
-def _csv(cells: Iterable[str]) -> str:
-    text = io.StringIO()
-    csv.writer(text).writerow(cells)
-    return text.getvalue()
-
-
-def jsonl_lines(rows: Iterable[Row]) -> Iterator[str]:
-    """Yield a JSON object a line, what is not known left out, line ends included."""
-    for row in rows:
-        yield json.dumps({key: value for key, value in row.items() if value is not None}, ensure_ascii=True) + "\n"
+    """Yield the lines of a CSV with a heading, see `sidefiles.rows.csv_lines`."""
+    return columned(rows, COLUMNS)

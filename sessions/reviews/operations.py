@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import cast
 
 from gistpoint.sessions.reviews.keys import StepKey, TextRange
 from gistpoint.sessions.runs.model import Json
+from gistpoint.sessions.sidefiles.lines import Format, others, required, write
 
-FORMAT = "gistpoint.reviews"
-VERSION = 1
-LONGEST_NAME = 60
-HEADER = json.dumps({"format": FORMAT, "version": VERSION}).encode() + b"\n"
+FORMAT = Format("gistpoint.reviews", 1)
 
 
 class Kind(StrEnum):
@@ -68,19 +64,18 @@ class Operation:
     extra: Mapping[str, Json] = field(default_factory=dict)
     """Members of the line that nobody here knows."""
 
+    @property
+    def subject(self) -> str:
+        """What it is about: the key of the run."""
+        return self.run
+
     def text(self, name: str) -> str:
         """Return a string of the data, empty where there is none."""
         value = self.data.get(name)
         return value if isinstance(value, str) else ""
 
 
-_YEAR_9999 = 253_000_000_000_000
 _KNOWN = frozenset({"op", "reviewer", "utc_ms", "run", "kind", "step", "range", "data"})
-
-
-def is_reviewer(name: str) -> bool:
-    """Whether a name can be a reviewer's: printable, without blanks at its ends, at most 60 characters."""
-    return 0 < len(name) <= LONGEST_NAME and name.isprintable() and name == name.strip()
 
 
 def encode(operation: Operation) -> bytes:
@@ -99,27 +94,15 @@ def encode(operation: Operation) -> bytes:
         line["range"] = operation.range.to_json()
     if operation.data:
         line["data"] = dict(operation.data)
-    return json.dumps(line, ensure_ascii=True, separators=(",", ":")).encode("ascii") + b"\n"
+    return write(line)
 
 
 def decode(line: bytes) -> Operation | None:
     """Read a line; None for a header. Raises ValueError, with a sentence, for what is no operation."""
-    try:
-        value: Json = json.loads(line)
-    except RecursionError as error:
-        raise ValueError("It is nested too deep.") from error
-    if not isinstance(value, dict):
-        raise ValueError("It is no object.")
-    if "format" in value and "op" not in value:
-        _check_version(value)
+    value = FORMAT.read(line)
+    if value is None:
         return None
-    texts = [value.get(name) for name in ("op", "reviewer", "run", "kind")]
-    at = value.get("utc_ms")
-    if not all(isinstance(text, str) and text for text in texts) or type(at) is not int or not 0 <= at < _YEAR_9999:
-        raise ValueError("It lacks op, reviewer, run, kind or utc_ms.")
-    op, reviewer, run, kind = cast("list[str]", texts)
-    if not is_reviewer(reviewer):
-        raise ValueError("Its reviewer has no name that can be used.")
+    op, reviewer, at, run, kind = required(value, "run")
     step, place, data = value.get("step"), value.get("range"), value.get("data", {})
     if not isinstance(step, str | None) or not isinstance(place, dict | None) or not isinstance(data, dict):
         raise ValueError("Its step, range or data are of another kind.")
@@ -132,11 +115,5 @@ def decode(line: bytes) -> Operation | None:
         None if step is None else StepKey.parse(step),
         None if place is None else TextRange.from_json(place),
         data,
-        {name: item for name, item in value.items() if name not in _KNOWN},
+        others(value, _KNOWN),
     )
-
-
-def _check_version(value: dict[str, Json]) -> None:
-    version = value.get("version")
-    if value["format"] != FORMAT or type(version) is not int or version > VERSION:
-        raise ValueError(f"It is not version {VERSION} of {FORMAT}.")

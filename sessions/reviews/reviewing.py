@@ -7,17 +7,11 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from gistpoint.sessions.reviews.keys import StepKey, TextRange
-from gistpoint.sessions.reviews.operations import (
-    LONGEST_NAME,
-    ExcludeReason,
-    Kind,
-    Operation,
-    Verdict,
-    is_reviewer,
-)
+from gistpoint.sessions.reviews.operations import ExcludeReason, Kind, Operation, Verdict
 from gistpoint.sessions.reviews.state import Review
 from gistpoint.sessions.reviews.store import ReviewError, ReviewStore
 from gistpoint.sessions.runs.model import Json
+from gistpoint.sessions.sidefiles.lines import LONGEST_NAME, is_reviewer
 
 
 @dataclass(slots=True)

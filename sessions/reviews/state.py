@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from gistpoint.sessions.reviews.keys import StepKey, TextRange
 from gistpoint.sessions.reviews.operations import ExcludeReason, Kind, Operation, Verdict
+from gistpoint.sessions.sidefiles.book import Book, in_time
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,67 +81,29 @@ class Review:
         return tuple(comment for comment in self.comments if comment.step == step)
 
 
-class ReviewBook:
+class ReviewBook(Book[Operation, Review]):
     """All operations known, by run and reviewer, each folded when it is asked for."""
 
     def __init__(self, operations: Iterable[Operation] = ()) -> None:
-        self._operations: dict[str, Operation] = {}
-        self._places: dict[tuple[str, str], dict[str, Operation]] = {}
-        self._folded: dict[tuple[str, str], Review] = {}
-        self._latest: dict[str, int] = {}
-        for operation in operations:
-            self.add(operation)
-
-    def add(self, operation: Operation) -> bool:
-        """Take in one more; False where one with its uuid is known already."""
-        if operation.op in self._operations:
-            return False
-        self._operations[operation.op] = operation
-        place = (operation.run, operation.reviewer)
-        self._places.setdefault(place, {})[operation.op] = operation
-        self._folded.pop(place, None)
-        self._latest[operation.reviewer] = max(self.latest_ms(operation.reviewer), operation.utc_ms)
-        return True
-
-    def latest_ms(self, reviewer: str) -> int:
-        """Return the time of a reviewer's last operation, 0 where there is none."""
-        return self._latest.get(reviewer, 0)
-
-    def get(self, op: str) -> Operation | None:
-        """Return the operation with a uuid."""
-        return self._operations.get(op)
-
-    @property
-    def operations(self) -> tuple[Operation, ...]:
-        """Every operation, in the order of their times."""
-        return tuple(sorted(self._operations.values(), key=_order))
-
-    @property
-    def reviewers(self) -> tuple[str, ...]:
-        """Everybody who has said something."""
-        return tuple(sorted({reviewer for _, reviewer in self._places}))
+        super().__init__(fold, operations)
 
     @property
     def runs(self) -> tuple[str, ...]:
         """The keys of the runs that something was said about."""
-        return tuple(sorted({run for run, _ in self._places}))
+        return self.subjects
 
     def review(self, run: str, reviewer: str) -> Review:
         """Return what a reviewer has said about a run, which may be nothing."""
-        place = (run, reviewer)
-        if place not in self._folded:
-            self._folded[place] = fold(run, reviewer, self._places.get(place, {}).values())
-        return self._folded[place]
+        return self.state(run, reviewer)
 
     def reviews(self) -> Iterator[Review]:
         """Yield every review, by run and reviewer."""
-        for run, reviewer in sorted(self._places):
-            yield self.review(run, reviewer)
+        return self.states()
 
 
 def fold(run: str, reviewer: str, operations: Iterable[Operation]) -> Review:
     """Return the review that a reviewer's operations on one run amount to; a deletion counts wherever it stands."""
-    known = sorted(operations, key=_order)
+    known = sorted(operations, key=in_time)
     gone = {operation.text("target") for operation in known if operation.kind == Kind.DELETE}
     labels: list[LabelGiven] = []
     comments: list[Comment] = []
@@ -169,10 +132,6 @@ def fold(run: str, reviewer: str, operations: Iterable[Operation]) -> Review:
             elif item.kind == Kind.STOPPED:
                 stopped = item.step
     return Review(run, reviewer, tuple(labels), tuple(comments), verdict, frozenset(seen), stopped, blind, name)
-
-
-def _order(operation: Operation) -> tuple[int, str]:
-    return operation.utc_ms, operation.op
 
 
 def _verdict(operation: Operation) -> VerdictGiven | None:

@@ -1,185 +1,31 @@
-"""The side files: one append-only JSONL of operations for each reviewer, in one folder.
-
-A line that can't be read, such as a last one torn by a crash, is passed over and told; it is never removed.
-"""
+"""The reviews in a folder: one append-only JSONL of operations for each reviewer."""
 
 from __future__ import annotations
 
-import fcntl
-import os
-import sys
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from pathlib import Path
-from threading import Lock
-from urllib.parse import quote
 
 from gistpoint.core.errors import UserError
 from gistpoint.core.ports import TimeSource
-from gistpoint.sessions.reviews.operations import HEADER, Operation, decode, encode
+from gistpoint.sessions.reviews.operations import FORMAT, Operation, decode, encode
 from gistpoint.sessions.reviews.state import ReviewBook
-
-_SUFFIX = ".jsonl"
-_sync = os.fsync if sys.platform == "darwin" else os.fdatasync
+from gistpoint.sessions.sidefiles.store import Codec, ReadOperations, SideFileStore, read_side_file
 
 
 class ReviewError(UserError):
     """A review can't be read or written as asked."""
 
 
-@dataclass(frozen=True, slots=True)
-class ReadOperations:
-    """What a file of operations holds, and a line for each of its lines that can't be read."""
-
-    operations: tuple[Operation, ...]
-    problems: tuple[str, ...] = ()
+CODEC = Codec(FORMAT.header, encode, decode, "review", ReviewError)
 
 
-def read_operations(path: Path) -> ReadOperations:
+def read_operations(path: Path) -> ReadOperations[Operation]:
     """Read a file of operations. Raises `ReviewError` where the file can't be read."""
-    try:
-        data = path.read_bytes()
-    except OSError as error:
-        raise ReviewError(f"{path} can't be read: {error.strerror}.") from error
-    operations: list[Operation] = []
-    problems: list[str] = []
-    lines = data.split(b"\n")
-    for number, line in enumerate(lines, 1):
-        if not line.strip():
-            continue
-        try:
-            operation = decode(line)
-        except ValueError as error:
-            torn = number == len(lines)
-            why = "was torn while it was written" if torn else f"is no operation: {error}"
-            problems.append(f"{path.name}, line {number} {why}")
-            continue
-        if operation is not None:
-            operations.append(operation)
-    return ReadOperations(tuple(operations), tuple(problems))
+    return read_side_file(path, CODEC)
 
 
-@dataclass(frozen=True, slots=True)
-class Merged:
-    """What a merge took in."""
-
-    added: int
-    known: int
-    """Operations that were here already."""
-    problems: tuple[str, ...] = ()
-
-
-class ReviewStore:
-    """The reviews in a folder: those of every reviewer are read, each operation is added to its reviewer's file."""
+class ReviewStore(SideFileStore[Operation, ReviewBook]):
+    """Those of every reviewer are read, each operation is added to its reviewer's file."""
 
     def __init__(self, folder: Path, clock: TimeSource) -> None:
         """Read what is there; the folder is made when something is written."""
-        self.folder = folder
-        self._clock = clock
-        self._lock = Lock()
-        self._last_ms: dict[str, int] = {}
-        self.book = ReviewBook()
-        self.problems: tuple[str, ...] = ()
-        """Lines that could not be read."""
-        self.reload()
-
-    def reload(self) -> None:
-        """Read the files again, because somebody else may have written to them."""
-        book, problems = ReviewBook(), list[str]()
-        for path in sorted(self.folder.glob(f"*{_SUFFIX}")) if self.folder.is_dir() else []:
-            found = read_operations(path)
-            problems += found.problems
-            for operation in found.operations:
-                book.add(operation)
-        self.book, self.problems = book, tuple(problems)
-
-    def path_of(self, reviewer: str) -> Path:
-        """Return the file of a reviewer."""
-        return self.folder / f"{quote(reviewer, safe=' @+-_').replace('.', '%2E')}{_SUFFIX}"
-
-    def append(self, operations: Iterable[Operation], *, durable: bool = True) -> int:
-        """Write operations that are not known yet and return how many; with `durable` they are on the disk then."""
-        added = 0
-        with self._lock:
-            by_reviewer: dict[str, list[Operation]] = {}
-            for operation in operations:
-                if self.book.get(operation.op) is None:
-                    by_reviewer.setdefault(operation.reviewer, []).append(operation)
-            for reviewer, new in by_reviewer.items():
-                unique = list({operation.op: operation for operation in new}.values())
-                self._write(self.path_of(reviewer), b"".join(map(encode, unique)), durable=durable)
-                added += sum(self.book.add(operation) for operation in unique)
-        return added
-
-    def merge(self, paths: Iterable[Path]) -> Merged:
-        """Take in files, or folders of files, that others wrote: the union, by uuid.
-
-        Where one uuid stands for two different operations, the one that is here stays, and a problem names it.
-        """
-        added = known = 0
-        problems: list[str] = []
-        for path in _files(paths):
-            found = read_operations(path)
-            problems += found.problems
-            for operation in found.operations:
-                here = self.book.get(operation.op)
-                if here is not None and here != operation:
-                    problems.append(f"{path.name}: {operation.op} is another operation here; ours stays")
-            count = self.append(found.operations)
-            added += count
-            known += len(found.operations) - count
-        return Merged(added, known, tuple(problems))
-
-    def next_ms(self, reviewer: str) -> int:
-        """Return the time of a reviewer's next operation: later than that of all before, whatever the clock says."""
-        with self._lock:
-            last = max(self._last_ms.get(reviewer, 0), self.book.latest_ms(reviewer))
-            self._last_ms[reviewer] = max(self._clock.utc_ms(), last + 1)
-            return self._last_ms[reviewer]
-
-    def _write(self, path: Path, lines: bytes, *, durable: bool) -> None:
-        try:
-            self.folder.mkdir(parents=True, exist_ok=True)
-            file = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT, 0o600)
-            try:
-                fcntl.flock(file, fcntl.LOCK_EX)
-                size = os.fstat(file).st_size
-                start = HEADER if not size else b"" if os.pread(file, 1, size - 1) == b"\n" else b"\n"
-                _write_whole(file, start + lines, size)
-                if durable:
-                    _sync(file)
-            finally:
-                os.close(file)
-            if durable and not size:
-                _sync_folder(self.folder)
-        except OSError as error:
-            raise ReviewError(
-                f"The review can't be kept in {path}: {error.strerror}.", hint="Free some space or mend the folder."
-            ) from error
-
-
-def _write_whole(file: int, data: bytes, size: int) -> None:
-    """Write all or nothing: a full disk must not leave half a line."""
-    view = memoryview(data)
-    try:
-        while view:
-            view = view[os.write(file, view) :]
-    except OSError:
-        os.ftruncate(file, size)
-        raise
-
-
-def _sync_folder(folder: Path) -> None:
-    descriptor = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
-
-
-def _files(paths: Iterable[Path]) -> Iterator[Path]:
-    for path in paths:
-        if path.is_dir():
-            yield from sorted(path.glob(f"*{_SUFFIX}"))
-        else:
-            yield path
+        super().__init__(folder, clock, CODEC, ReviewBook)

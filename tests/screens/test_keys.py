@@ -25,6 +25,8 @@ from gistpoint.tui.screens.solve.files_pane import FilesPane
 from gistpoint.tui.screens.solve.results_pane import ResultsPane
 from gistpoint.tui.screens.solve.screen import SolveScreen
 from gistpoint.tui.screens.summary import SummaryScreen
+from gistpoint.tui.screens.validate.code_page import CodePage
+from gistpoint.tui.screens.validate.screen import ValidateScreen
 from gistpoint.tui.settings import SettingsError, read_settings
 from gistpoint.tui.widgets.code_view import CodeView
 from gistpoint.tui.widgets.diff_pane import DiffPane
@@ -49,6 +51,8 @@ OWNERS: dict[Scope, type] = {
     Scope.RUNS: RunsScreen,
     Scope.REVIEW: ReviewScreen,
     Scope.COMPARE: CompareScreen,
+    Scope.VALIDATE: ValidateScreen,
+    Scope.PLACES: CodePage,
 }
 WIDGETS = (
     LineView,
@@ -90,7 +94,12 @@ def test_the_table_holds_the_keys_of_the_widgets() -> None:
 
 @pytest.mark.parametrize(
     ("page", "scopes"),
-    [("home", HomeScreen.SCOPES), ("solve", SolveScreen.SCOPES), ("summary", SummaryScreen.SCOPES)],
+    [
+        ("home", HomeScreen.SCOPES),
+        ("solve", SolveScreen.SCOPES),
+        ("summary", SummaryScreen.SCOPES),
+        ("validate", ValidateScreen.SCOPES),
+    ],
 )
 def test_help_names_every_key_of_its_screen(page: str, scopes: tuple[Scope, ...]) -> None:
     text = help_text(page, {}, *scopes, Scope.APP, Scope.DIALOG)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from gistpoint.core.text import visible, visible_line
@@ -38,6 +38,16 @@ def print_table(headings: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
     for row in rows:
         table.add_row(*(Text(cell) for cell in row))
     Console().print(table)
+
+
+def for_output(lines: Iterable[str]) -> Iterator[str]:
+    """Make what the terminal would act on visible; a pipe gets the bytes as they are."""
+    if not sys.stdout.isatty():
+        encoding = sys.stdout.encoding or "utf-8"
+        yield from (line.encode(encoding, "backslashreplace").decode(encoding) for line in lines)
+        return
+    for line in lines:
+        yield visible_line(line.rstrip("\r\n")) + "\n"
 
 
 def duration(milliseconds: int) -> str:

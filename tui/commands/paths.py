@@ -15,6 +15,7 @@ def paths(options: argparse.Namespace) -> int:
         "data": locations.data,
         "tasks": locations.tasks,
         "attempts": locations.attempts,
+        "validations": locations.validations,
         "logs": locations.logs,
         "config": locations.config,
         "cache": locations.cache,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import sys
 import time
 from types import TracebackType
@@ -47,6 +48,14 @@ class ProgressLine:
         """Show a line of a tool underway; it is gone with the next one, and left out without a terminal."""
         if self._live:
             sys.stderr.write(f"\r\x1b[2K  {visible_line(text)[:76]}")
+            sys.stderr.flush()
+
+    def count(self, text: str) -> None:
+        """Show a count that goes on; it is gone with the next line, and without a terminal it is left out."""
+        now = time.monotonic()
+        if self._live and now - self._shown_at >= _INTERVAL_S:
+            self._shown_at = now
+            sys.stderr.write(f"\r\x1b[2K  {visible_line(text)[: shutil.get_terminal_size().columns - 3]}")
             sys.stderr.flush()
 
     def line(self, text: str) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Iterator
 from dataclasses import asdict
 from pathlib import Path
 
@@ -16,7 +15,7 @@ from gistpoint.sessions.reviews.agreement import Agreement, Agreements, agreemen
 from gistpoint.sessions.reviews.exporting import csv_lines, jsonl_lines, rows
 from gistpoint.sessions.reviews.store import ReviewStore
 from gistpoint.tui.cli import DONE
-from gistpoint.tui.commands.output import print_json, print_table
+from gistpoint.tui.commands.output import for_output, print_json, print_table
 
 
 def _store() -> ReviewStore:
@@ -38,7 +37,7 @@ def export(options: argparse.Namespace) -> int:
     found = rows(store.book, options.reviewer)
     lines = csv_lines(found) if options.format == "csv" else jsonl_lines(found)
     if options.output is None:
-        sys.stdout.writelines(_for_output(lines))
+        sys.stdout.writelines(for_output(lines))
         return DONE
     try:
         with Path(options.output).open("w", encoding="utf-8", errors="backslashreplace", newline="") as file:
@@ -46,16 +45,6 @@ def export(options: argparse.Namespace) -> int:
     except OSError as error:
         raise UserError(f"{options.output} can't be written: {error.strerror}.") from error
     return DONE
-
-
-def _for_output(lines: Iterator[str]) -> Iterator[str]:
-    """Make what the terminal would act on visible; a pipe gets the bytes as they are."""
-    if not sys.stdout.isatty():
-        encoding = sys.stdout.encoding or "utf-8"
-        yield from (line.encode(encoding, "backslashreplace").decode(encoding) for line in lines)
-        return
-    for line in lines:
-        yield visible_line(line.rstrip("\r\n")) + "\n"
 
 
 def merge(options: argparse.Namespace) -> int:

@@ -3,72 +3,63 @@
 from __future__ import annotations
 
 import argparse
-import shlex
 import tempfile
-from dataclasses import replace
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 from gistpoint import __version__
 from gistpoint.core.code.removal import remove_body
+from gistpoint.core.corruption.model_corruption import corrupt_by_model
+from gistpoint.core.corruption.model_rounds import LoopSettings, Round
 from gistpoint.core.errors import UserError
-from gistpoint.core.generation.intake import Intake, NoGood, NoTaskError, Repository, take_in
+from gistpoint.core.generation.intake import Intake, NoGood, NoTaskError, take_in
 from gistpoint.core.generation.making import write_proven
 from gistpoint.core.generation.proof import Proof, prove
 from gistpoint.core.generation.removal import random_targets, removal_target
 from gistpoint.core.locations import Locations
-from gistpoint.core.ports import Runner
+from gistpoint.core.ports import ChatModel, Runner
 from gistpoint.core.tasks.model import Mode, Rules, Task
-from gistpoint.core.trees import SourceTree, write_tree
 from gistpoint.tui.cli import DONE, build_runner
 from gistpoint.tui.commands.progress import ProgressLine
+from gistpoint.tui.commands.sources import spec_of
+from gistpoint.tui.model_options import model_of
 
 MAX_TRIES = 25
 """Functions tried before a random pick gives up."""
 
 
 def new(options: argparse.Namespace) -> int:
-    """Make one remove task; the last line of standard output is its id."""
+    """Make one task; the last line of standard output is its id."""
     if options.min_failing < 1:
         raise UserError("--min-failing must be 1 or more.")
-    try:
-        pytest_args = tuple(shlex.split(options.pytest_args))
-    except ValueError as error:
-        raise UserError(f"--pytest-args can't be split into words: {error}.") from error
+    corrupting = _corrupting(options)
+    from gistpoint.sandbox.repositories import fetch_repository
+
+    spec = spec_of(options, options.source)
     runner = build_runner(options)
     with ProgressLine() as progress, tempfile.TemporaryDirectory(prefix="gistpoint-new-") as scratch:
-        repository = _repository(options, pytest_args, Path(scratch), progress)
+        repository = fetch_repository(
+            spec,
+            Path(scratch),
+            Locations.of_user().cache,
+            on_line=progress.line,
+            on_detail=progress.detail,
+        )
         intake = take_in(repository, runner, on_progress=progress.making)
         progress.line(
             f"{len(intake.collected)} tests, {len(intake.passed)} pass in every run, {len(intake.flaky)} flaky, "
             f"{intake.seconds:.1f} s"
         )
-        proof = _proof(options, intake, runner, progress)
-        task = _written(options, intake, proof, runner)
-    print(f"{proof.targets[0].name}: {len(proof.failing)} of {len(intake.passed)} tests fail without it")
+        if corrupting is None:
+            proof, how = _proof(options, intake, runner, progress), _removal(options)
+        else:
+            proof, how = _corrupted(options, intake, runner, progress, *corrupting)
+        task = _written(options, intake, proof, runner, how)
+    what = "without it" if corrupting is None else "with it corrupted"
+    print(f"{proof.targets[0].name}: {len(proof.failing)} of {len(intake.passed)} tests fail {what}")
     print(task.id)
     return DONE
-
-
-def _repository(
-    options: argparse.Namespace, pytest_args: tuple[str, ...], scratch: Path, progress: ProgressLine
-) -> Repository:
-    from gistpoint.sandbox.environments import EnvironmentStore
-    from gistpoint.sandbox.resolver import UvResolver
-    from gistpoint.sandbox.sources import Fetcher
-
-    progress.line(f"fetching {options.source}")
-    source, folder = Fetcher().fetch(options.source, scratch / "source")
-    progress.line(f"pinning what {source.name} {source.revision[:12]} needs")
-    environment = UvResolver(EnvironmentStore(Locations.of_user().cache), on_line=progress.detail).resolve(
-        folder,
-        extra_requirements=tuple(options.extra),
-        exclude_newer=options.exclude_newer,
-        pytest_args=pytest_args,
-    )
-    environment = replace(environment, build_steps=tuple(options.build_steps))
-    tar = scratch / "tree.tar"
-    write_tree(folder, tar)
-    return Repository(source, SourceTree.open(tar), environment)
 
 
 def _proof(options: argparse.Namespace, intake: Intake, runner: Runner, progress: ProgressLine) -> Proof:
@@ -92,14 +83,54 @@ def _proof(options: argparse.Namespace, intake: Intake, runner: Runner, progress
     )
 
 
-def _written(options: argparse.Namespace, intake: Intake, proof: Proof, runner: Runner) -> Task:
+def _removal(options: argparse.Namespace) -> dict[str, Any]:
     picked = {"function": options.function} if options.function else {"seed": options.seed}
+    return {"corruption": remove_body.__name__, **picked}
+
+
+def _corrupting(options: argparse.Namespace) -> tuple[ChatModel, LoopSettings] | None:
+    """Return the model that is to corrupt, looked for before anything costs time; None where a body is removed."""
+    if options.mode == Mode.REMOVE:
+        if options.model:
+            raise UserError("--model corrupts a function; removing needs none.", hint="Add --mode discovery.")
+        return None
+    if not options.function:
+        raise UserError("A discovery task needs --function: what the model is to corrupt.")
+    return model_of(options)
+
+
+def _corrupted(
+    options: argparse.Namespace,
+    intake: Intake,
+    runner: Runner,
+    progress: ProgressLine,
+    model: ChatModel,
+    settings: LoopSettings,
+) -> tuple[Proof, dict[str, Any]]:
+    def told(item: Round) -> None:
+        shown = f"{item.trial.failing} tests fail, subtlety {item.subtlety:.2f}" if item.trial else item.detail
+        progress.line(f"  submission {item.number}: {item.verdict.value.replace('_', ' ')}; {shown}")
+
+    progress.line(f"{model.name} corrupts {options.function}")
+    made = corrupt_by_model(
+        intake, options.function, model, runner, settings=settings, on_progress=progress.making, on_round=told
+    )
+    usage = made.result.usage
+    cost = "" if usage.cost_usd is None else f", {usage.cost_usd:.4f} US dollars"
+    progress.line(f"{made.result.requests} requests, {usage.tokens} tokens{cost}")
+    if made.target is None:
+        raise NoTaskError(NoGood.NO_CORRUPTION, made.reason)
+    proof = prove(intake, (made.target,), runner, min_failing=options.min_failing, on_progress=progress.making)
+    return proof, {"parts": [made.provenance()]}
+
+
+def _written(options: argparse.Namespace, intake: Intake, proof: Proof, runner: Runner, how: Mapping[str, Any]) -> Task:
     return write_proven(
         intake,
         proof,
-        Mode.REMOVE,
+        Mode(options.mode),
         runner.backend.name,
         Locations.of_user().tasks,
         rules=Rules(min_failing=options.min_failing),
-        provenance={"corruption": remove_body.__name__, "gistpoint": __version__, **picked},
+        provenance={**how, "gistpoint": __version__},
     )

@@ -151,7 +151,7 @@ class DockerBackend:
         with ExitStack() as stack:
             parts = _work(command, container.engine, stack)
             began = time.monotonic()
-            conversation = Conversation(container.stream, parts)
+            conversation = Conversation(container.stream, parts, command.requests)
             try:
                 follow(conversation, course, deadline=began + command.timeout_s, cancel=cancel)
                 state = {} if course.stop is not None else container.state()
@@ -222,6 +222,7 @@ def _work(command: Command, engine: Engine, stack: ExitStack) -> list[bytes | IO
         "limits": rlimits,
         "seccomp": base64.b64encode(filter_program(engine.machine) or b"").decode(),
         "results_fd": _RESULTS_FD,
+        "requests": command.requests is not None,
         "arguments": invocation.arguments,
         "environment": dict(invocation.environment),
     }

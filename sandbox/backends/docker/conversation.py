@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import queue
+import select
 import socket
 import threading
 from collections.abc import Iterator, Sequence
@@ -31,10 +33,11 @@ class Frame:
 
 
 class Conversation:
-    """Sends the parts of the work and receives until the container closes its side."""
+    """Sends the parts of the work, then what `requests` brings, and receives until the container closes its side."""
 
-    def __init__(self, stream: socket.socket, parts: Sequence[bytes | IO[bytes]]) -> None:
+    def __init__(self, stream: socket.socket, parts: Sequence[bytes | IO[bytes]], requests: int | None = None) -> None:
         self._stream = stream
+        self._requests = requests
         self._frames: queue.Queue[Frame] = queue.Queue(_WAITING_FRAMES)
         self._closed = threading.Event()
         for target, arguments in ((self._send, (parts,)), (self._listen, ())):
@@ -73,6 +76,16 @@ class Conversation:
                 part.seek(0)
                 while block := part.read(_BLOCK):
                     self._stream.sendall(block)
+            if self._requests is not None:
+                self._forward(self._requests)
+
+    def _forward(self, requests: int) -> None:
+        while not self._closed.is_set():
+            if select.select([requests], [], [], _TICK_S)[0]:
+                block = os.read(requests, _BLOCK)
+                if not block:
+                    return
+                self._stream.sendall(block)
 
     def _put(self, frame: Frame) -> bool:
         while not self._closed.is_set():

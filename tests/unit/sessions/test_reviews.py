@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from recorded_runs import Made, make_all
 
-from gistpoint.sessions.reviews.agreement import agreement, cohen_kappa
+from gistpoint.sessions.reviews.agreement import agreement
 from gistpoint.sessions.reviews.exporting import COLUMNS, csv_lines, jsonl_lines, rows
 from gistpoint.sessions.reviews.keys import StepKey, TextRange, run_key
 from gistpoint.sessions.reviews.labels import DEFAULT, LabelsError, read_label_sets
@@ -25,6 +25,7 @@ from gistpoint.sessions.reviews.store import ReviewError, ReviewStore, read_oper
 from gistpoint.sessions.runs.listing import list_runs
 from gistpoint.sessions.runs.opening import join_name, open_run
 from gistpoint.sessions.runs.searching import Scope
+from gistpoint.sessions.sidefiles.kappa import cohen_kappa
 
 RUN = "swe-agent:0123"
 PLACE = TextRange(Scope.RESULT, 1, 3, 9)

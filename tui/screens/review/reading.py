@@ -24,7 +24,6 @@ from gistpoint.sessions.runs.searching import Scope
 from gistpoint.tui.keys import Scope as Keys
 from gistpoint.tui.keys import bindings_of
 from gistpoint.tui.screens.dialogs.confirm import show_error
-from gistpoint.tui.screens.review.pages import Pages, PageTab
 from gistpoint.tui.screens.review.reader import (
     IndexGrew,
     ReadingFailed,
@@ -37,6 +36,7 @@ from gistpoint.tui.screens.review.ruler import Ruler
 from gistpoint.tui.screens.review.step_list import StepList
 from gistpoint.tui.screens.review.step_text import compose, long_parts
 from gistpoint.tui.screens.review.step_view import StepView
+from gistpoint.tui.widgets.pages import Pages, PageTab
 from gistpoint.tui.widgets.plain import Plain
 from gistpoint.tui.widgets.record_list import RecordList
 
@@ -46,6 +46,18 @@ if TYPE_CHECKING:
     from gistpoint.tui.screens.review.page_widgets import PagedScreen
 
 Made = TypeVar("Made", bound=Widget)
+
+PAGES = {
+    "step": "Step",
+    "diff": "Diff",
+    "so-far": "So far",
+    "tests": "Tests",
+    "raw": "Raw",
+    "files": "Files",
+    "hits": "Hits",
+    "run": "Run",
+    "replay": "Replay",
+}
 
 
 class PageReady(Message):
@@ -105,7 +117,7 @@ class ReadingScreen(Screen[None]):
         yield Ruler(id="ruler")
         with Container(id="review-body"):
             yield StepList(id="steps")
-            yield Pages(self.page_makers())
+            yield Pages(PAGES, self.page_makers())
         yield Plain("", id="review-say")
         yield Footer(show_command_palette=False)
 

@@ -1,8 +1,8 @@
-"""The pages of a step: made when they are first gone to."""
+"""Pages under tabs: each is made when it is first gone to."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 from textual import events
 from textual.app import ComposeResult
@@ -12,18 +12,6 @@ from textual.widget import Widget
 
 from gistpoint.core.text import visible_line
 from gistpoint.tui.widgets.plain import Plain
-
-PAGES = {
-    "step": "Step",
-    "diff": "Diff",
-    "so-far": "So far",
-    "tests": "Tests",
-    "raw": "Raw",
-    "files": "Files",
-    "hits": "Hits",
-    "run": "Run",
-    "replay": "Replay",
-}
 
 
 class PageTab(Plain):
@@ -36,8 +24,13 @@ class PageTab(Plain):
             super().__init__()
             self.page = page
 
-    def __init__(self, page: str, number: int) -> None:
-        super().__init__(f" F{number} {PAGES[page]} ", classes="page-tab")
+    DEFAULT_CSS = """
+    PageTab { width: auto; height: 1; color: $text-muted; }
+    PageTab.-active { color: $text-primary; text-style: bold; }
+    """
+
+    def __init__(self, page: str, name: str, number: int) -> None:
+        super().__init__(f" F{number} {name} ", classes="page-tab")
         self.page = page
 
     def on_click(self, event: events.Click) -> None:
@@ -47,24 +40,31 @@ class PageTab(Plain):
 
 
 class Pages(Vertical):
-    """Tabs, a note, and the page in sight."""
+    """Tabs, a note, and the page in sight; F2 and the keys after it belong to the pages in their order."""
 
-    def __init__(self, makers: dict[str, Callable[[], Widget]]) -> None:
-        """`makers` make the widget of each page."""
+    DEFAULT_CSS = """
+    Pages { height: 1fr; width: 1fr; }
+    Pages #page-tabs { height: 1; background: $surface; }
+    Pages #page-note { height: 1; padding: 0 1; background: $surface; color: $text-warning; text-wrap: nowrap;
+        text-overflow: ellipsis; }
+    """
+
+    def __init__(self, names: Mapping[str, str], makers: Mapping[str, Callable[[], Widget]]) -> None:
+        """`names` are what the tabs say by page, `makers` make the widget of each; the first page is made at once."""
         super().__init__(id="pages")
-        self._makers = makers
+        self._names, self._makers = names, makers
         self.made: dict[str, Widget] = {}
-        self.current = "step"
+        self.current = next(iter(names))
         self._noted = ""
 
     def compose(self) -> ComposeResult:
         """Lay out tabs and the first page."""
         with Horizontal(id="page-tabs"):
-            for number, page in enumerate(PAGES, 2):
-                yield PageTab(page, number)
+            for number, (page, name) in enumerate(self._names.items(), 2):
+                yield PageTab(page, name, number)
         yield Plain("", id="page-note")
-        self.made["step"] = self._makers["step"]()
-        yield self.made["step"]
+        self.made[self.current] = self._makers[self.current]()
+        yield self.made[self.current]
 
     def on_mount(self) -> None:
         """Mark the first tab."""

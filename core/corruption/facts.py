@@ -1,0 +1,133 @@
+"""What the gates compare of a function before and after: its header, comments, names, oddities and code."""
+
+from __future__ import annotations
+
+import ast
+import io
+import re
+import tokenize
+from collections import Counter
+from dataclasses import dataclass, field
+from functools import cached_property
+from types import CodeType
+
+from gistpoint.core.code.errors import CodeError
+from gistpoint.core.code.snippet import read_snippet
+from gistpoint.core.corruption.bytecode import compiled
+from gistpoint.core.corruption.flow import unbound_reads, unreachable
+from gistpoint.core.corruption.visible import oddities
+from gistpoint.core.corruption.vocabulary import bound_names
+
+WORD = re.compile(r"[^\W\d]\w*")
+
+
+@dataclass(frozen=True)
+class Facts:
+    """One version of a function; what takes time is worked out when it is asked for, once."""
+
+    text: str
+    node: ast.FunctionDef | ast.AsyncFunctionDef = field(repr=False)
+    header: tuple[tuple[str, ...], str]
+    docstring: str | None
+
+    @cached_property
+    def comments(self) -> list[tuple[str, str]]:
+        """Each comment with the line of code that it stands behind or right above.
+
+        What happens to that line is told by the comment: a line left out, or one that does another thing, stands out.
+        """
+        return _comments(self.text)
+
+    @cached_property
+    def nodes(self) -> tuple[ast.AST, ...]:
+        """All nodes of the function."""
+        return tuple(ast.walk(self.node))
+
+    @cached_property
+    def told(self) -> Counter[str]:
+        """The conditions behind which an error with a message is raised: the message says what they should be."""
+        return Counter(ast.unparse(item.test) for item in self.nodes if isinstance(item, ast.If) and _explains(item))
+
+    @cached_property
+    def named(self) -> frozenset[str]:
+        """The names that stand for variables, functions and modules."""
+        return frozenset(item.id for item in self.nodes if isinstance(item, ast.Name))
+
+    @cached_property
+    def bound(self) -> frozenset[str]:
+        """The names that the function binds, itself and its parameters among them."""
+        return frozenset(bound_names([self.node]))
+
+    @cached_property
+    def strings(self) -> frozenset[str | bytes]:
+        """The texts of its literals."""
+        values = (item.value for item in self.nodes if isinstance(item, ast.Constant))
+        return frozenset(value for value in values if isinstance(value, str | bytes))
+
+    @cached_property
+    def words(self) -> Counter[str]:
+        """How often each identifier stands in the text."""
+        return Counter(WORD.findall(self.text))
+
+    @cached_property
+    def unused(self) -> frozenset[str]:
+        """The variables and parameters that are bound and never read."""
+        names = (item for item in self.nodes if isinstance(item, ast.Name) and isinstance(item.ctx, ast.Load))
+        return self.bound - {item.id for item in names}
+
+    @cached_property
+    def unbound(self) -> frozenset[str]:
+        """The variables that may be read before they are bound."""
+        return unbound_reads(self.node)
+
+    @cached_property
+    def unreachable(self) -> int:
+        """How many statements stand behind one that leaves their block."""
+        return unreachable(self.node)
+
+    @cached_property
+    def oddities(self) -> Counter[str]:
+        """What stands out to a reader, counted by its kind."""
+        return oddities(self.node)
+
+    @cached_property
+    def code(self) -> CodeType | None:
+        """What it compiles to; None where Python refuses."""
+        return compiled(self.node)
+
+
+def facts_of(text: str) -> Facts:
+    """Read one version of a function. Raises `CodeError` for what is no function."""
+    snippet = read_snippet(text)
+    if isinstance(snippet.node, ast.ClassDef):
+        raise CodeError("The code is a class, not a function.")
+    given = snippet.definition
+    return Facts(given.document.text, snippet.node, (given.decorators, given.signature), given.docstring_text)
+
+
+def _explains(node: ast.If) -> bool:
+    last = node.body[-1]
+    return isinstance(last, ast.Raise) and any(
+        isinstance(item, ast.Constant) and isinstance(item.value, str) for item in ast.walk(last)
+    )
+
+
+def _comments(text: str) -> list[tuple[str, str]]:
+    if "#" not in text:
+        return []
+    found: list[tuple[str, str]] = []
+    waiting: list[str] = []
+    try:
+        tokens = list(tokenize.generate_tokens(io.StringIO(text, newline="\n").readline))
+    except (tokenize.TokenError, SyntaxError):
+        return [(text, "")]
+    for item in tokens:
+        if item.type == tokenize.COMMENT:
+            if item.line.lstrip().startswith("#"):
+                waiting.append(item.string)
+            else:
+                found.append((item.string, item.line))
+        elif waiting and item.type not in (tokenize.NL, tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT):
+            found += [(comment, item.line) for comment in waiting]
+            waiting = []
+    return found + [(comment, "") for comment in waiting]

@@ -1,0 +1,1 @@
+"""The operators that need no model, one module for each group of families."""

@@ -1,0 +1,152 @@
+"""Faults in the flow: a case lost, a guard lost, `elif` for `if`, `break` for `continue`, a line in the wrong block."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from gistpoint.core.corruption.edits import Edit
+from gistpoint.core.corruption.operators.operator import Edits, Operator
+from gistpoint.core.corruption.subject import Block, Subject
+
+_LOOPS = (ast.For, ast.AsyncFor, ast.While)
+_LEAVING = (ast.Return, ast.Raise, ast.Continue, ast.Break)
+
+
+def lost_case(subject: Subject) -> Iterator[Edits]:
+    """An early return, an `elif` or a `case` left out."""
+    for block in subject.blocks:
+        for node in block.statements[:-1]:
+            if isinstance(node, ast.If) and not node.orelse and isinstance(node.body[-1], _LEAVING):
+                yield from deleted(subject, node)
+    for choice in subject.of(ast.If):
+        after = choice.orelse
+        if len(after) == 1 and isinstance(after[0], ast.If) and _keyword(subject, after[0]) == "elif":
+            yield from _branch_dropped(subject, after[0])
+    for match in subject.of(ast.Match):
+        for case in match.cases[:-1]:
+            start = subject.text.rfind("\n", 0, subject.span(case.body[0])[0])
+            first = _line_of_case(subject, case, start)
+            end = subject.text.find("\n", subject.span(case.body[-1])[1])
+            if first is not None and end > 0 and len(match.cases) > 2:
+                yield (Edit(first, end + 1, ""),)
+
+
+def lost_guard(subject: Subject) -> Iterator[Edits]:
+    """What stood behind an `if` of one line done always."""
+    for choice in subject.of(ast.If):
+        if choice.orelse or len(choice.body) != 1 or _keyword(subject, choice) != "if":
+            continue
+        inner = subject.lines(choice.body[0])
+        if inner is None or isinstance(choice.body[0], _LEAVING):
+            continue
+        start = subject.span(choice)[0]
+        yield (Edit(start, subject.span(choice.body[0])[0], ""),)
+
+
+def separate_if(subject: Subject) -> Iterator[Edits]:
+    """`if` for `elif`, so that both can happen; `elif` for `if`, so that only one can."""
+    for choice in subject.of(ast.If):
+        start = subject.span(choice)[0]
+        if _keyword(subject, choice) == "elif":
+            parent = subject.parent(choice)
+            if isinstance(parent, ast.If) and not isinstance(parent.body[-1], _LEAVING):
+                yield (Edit(start, start + len("elif"), "if"),)
+    for block in subject.blocks:
+        for first, second in zip(block.statements, block.statements[1:], strict=False):
+            if isinstance(first, ast.If) and isinstance(second, ast.If) and not first.orelse:
+                start = subject.span(second)[0]
+                between = subject.text[subject.span(first)[1] : start]
+                if between.count("\n") == 1 and not isinstance(first.body[-1], _LEAVING):
+                    yield (Edit(start, start + len("if"), "elif"),)
+
+
+def break_continue(subject: Subject) -> Iterator[Edits]:
+    """`break` for `continue`, and back."""
+    for node in subject.nodes:
+        if isinstance(node, ast.Break | ast.Continue):
+            yield subject.replaced(node, "continue" if isinstance(node, ast.Break) else "break")
+
+
+def wrong_block(subject: Subject) -> Iterator[Edits]:
+    """The last line of a block moved out of it, or the line behind a block moved into it."""
+    for block in subject.blocks:
+        for place, node in enumerate(block.statements):
+            follower = block.statements[place + 1] if place + 1 < len(block.statements) else None
+            last = _open_end(node)
+            if last is None:
+                continue
+            if follower is not None and not isinstance(follower, _LEAVING):
+                yield from _indented(subject, follower, last[-1])
+            if len(last) > 1 and not isinstance(last[-1], _LEAVING):
+                yield from _indented(subject, last[-1], node)
+
+
+def _open_end(node: ast.stmt) -> list[ast.stmt] | None:
+    """Return the statements of the block that a compound statement ends with, if the next line could belong to it."""
+    if isinstance(node, (ast.If, *_LOOPS)):
+        return None if node.orelse else node.body
+    return node.body if isinstance(node, ast.With | ast.AsyncWith) else None
+
+
+def _indented(subject: Subject, statement: ast.stmt, like: ast.stmt) -> Iterator[Edits]:
+    """Yield the edit that gives one line the indentation of another statement."""
+    lines = subject.lines(statement)
+    margin = subject.lines(like) or (subject.text.rfind("\n", 0, subject.span(like)[0]) + 1, 0)
+    if lines is None or "\n" in subject.text[slice(*lines)]:
+        return
+    space = subject.text[margin[0] : subject.span(like)[0]]
+    if not space.strip():
+        yield (Edit(lines[0], subject.span(statement)[0], space),)
+
+
+def deleted(subject: Subject, statement: ast.stmt) -> Iterator[Edits]:
+    """Yield the edit that takes a statement out with its lines, and one of two blank lines that would meet."""
+    lines = subject.lines(statement)
+    if lines is None:
+        return
+    start, end = lines
+    if end == len(subject.text):
+        yield (Edit(start - 1, end, ""),)
+        return
+    blank_before = subject.text[:start].endswith("\n\n")
+    blank_after = subject.text.startswith("\n\n", end)
+    yield (Edit(start, end + (2 if blank_before and blank_after else 1), ""),)
+
+
+def _branch_dropped(subject: Subject, branch: ast.If) -> Iterator[Edits]:
+    start = subject.text.rfind("\n", 0, subject.span(branch)[0]) + 1
+    end = subject.text.find("\n", subject.span(branch.body[-1])[1])
+    if end < 0:
+        yield (Edit(start - 1, len(subject.text), ""),)
+    else:
+        yield (Edit(start, end + 1, ""),)
+
+
+def _line_of_case(subject: Subject, case: ast.match_case, before: int) -> int | None:
+    """Return where the line starts that holds the word `case` of a branch."""
+    pattern = case.pattern
+    place = subject.document.offset(pattern.lineno, pattern.col_offset)
+    start = subject.text.rfind("\n", 0, place) + 1
+    return start if subject.text[start:place].split()[:1] == ["case"] and start <= before else None
+
+
+def _keyword(subject: Subject, node: ast.If) -> str:
+    start = subject.span(node)[0]
+    return "elif" if subject.text.startswith("elif", start) else "if"
+
+
+def blocks_of_function(subject: Subject) -> Iterator[Block]:
+    """Yield the blocks with more than one statement."""
+    for block in subject.blocks:
+        if len(block.statements) > 1:
+            yield block
+
+
+OPERATORS = (
+    Operator("lost case", 0.22, lost_case),
+    Operator("lost guard", 0.2, lost_guard),
+    Operator("separate if", 0.25, separate_if),
+    Operator("break for continue", 0.2, break_continue),
+    Operator("wrong block", 0.3, wrong_block),
+)

@@ -1,0 +1,92 @@
+"""Faults in comparisons: at the boundary, in the direction, negated, None confused with what is falsy."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator, Mapping
+
+from gistpoint.core.corruption.edits import Edit
+from gistpoint.core.corruption.operators.operator import Edits, Operator
+from gistpoint.core.corruption.subject import Subject
+
+_BOUNDARY: Mapping[type[ast.cmpop], str] = {ast.Lt: "<=", ast.LtE: "<", ast.Gt: ">=", ast.GtE: ">"}
+_DIRECTION: Mapping[type[ast.cmpop], str] = {ast.Lt: ">", ast.LtE: ">=", ast.Gt: "<", ast.GtE: "<="}
+_NEGATION: Mapping[type[ast.cmpop], str] = {
+    ast.Eq: "!=", ast.NotEq: "==", ast.In: "not in", ast.NotIn: "in", ast.Is: "is not", ast.IsNot: "is",
+}  # fmt: skip
+_TRUTH = (ast.If, ast.While, ast.IfExp, ast.BoolOp, ast.Assert)
+
+
+def _exchanged(subject: Subject, table: Mapping[type[ast.cmpop], str]) -> Iterator[Edits]:
+    for node in subject.of(ast.Compare):
+        operands = [node.left, *node.comparators]
+        for place, kind in enumerate(node.ops):
+            text = table.get(type(kind))
+            span = subject.between(operands[place], operands[place + 1]) if text else None
+            if text and span:
+                yield (Edit(*span, text),)
+
+
+def boundary(subject: Subject) -> Iterator[Edits]:
+    """`<` for `<=` and the like: wrong only where both sides are equal."""
+    yield from _exchanged(subject, _BOUNDARY)
+
+
+def flipped(subject: Subject) -> Iterator[Edits]:
+    """`<` for `>` and the like."""
+    yield from _exchanged(subject, _DIRECTION)
+
+
+def negated(subject: Subject) -> Iterator[Edits]:
+    """`==` for `!=`, `in` for `not in`, `is` for `is not`."""
+    yield from _exchanged(subject, _NEGATION)
+
+
+def sentinel(subject: Subject) -> Iterator[Edits]:
+    """`x is None` for `not x` and `x is not None` for `x`, and back: wrong for 0 and what is empty."""
+    for node in subject.of(ast.Compare):
+        if len(node.ops) != 1 or not _is_none(node.comparators[0]) or not _in_condition(subject, node):
+            continue
+        operand = subject.text[slice(*subject.operand(node.left))]
+        if isinstance(node.ops[0], ast.IsNot):
+            yield subject.replaced(node, operand)
+        elif isinstance(node.ops[0], ast.Is):
+            yield subject.replaced(node, f"not {operand}")
+    for test in _tested(subject):
+        if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not) and _is_plain(test.operand):
+            yield subject.replaced(test, f"{subject.source(test.operand)} is None")
+        elif _is_plain(test):
+            yield subject.replaced(test, f"{subject.source(test)} is not None")
+
+
+def _is_none(node: ast.expr) -> bool:
+    return isinstance(node, ast.Constant) and node.value is None
+
+
+def _is_plain(node: ast.expr) -> bool:
+    return isinstance(node, ast.Name | ast.Attribute)
+
+
+def _in_condition(subject: Subject, node: ast.expr) -> bool:
+    parent = subject.parent(node)
+    return isinstance(parent, _TRUTH) and node not in (getattr(parent, "body", None), getattr(parent, "orelse", None))
+
+
+def _tested(subject: Subject) -> Iterator[ast.expr]:
+    """Yield the expressions whose truth decides something, the parts of `and` and `or` by themselves."""
+    for node in subject.nodes:
+        waiting = [node.test] if isinstance(node, ast.If | ast.While | ast.IfExp) else []
+        while waiting:
+            test = waiting.pop(0)
+            if isinstance(test, ast.BoolOp):
+                waiting += test.values
+            else:
+                yield test
+
+
+OPERATORS = (
+    Operator("boundary", 0.27, boundary),
+    Operator("flipped comparison", 0.36, flipped),
+    Operator("negated comparison", 0.25, negated),
+    Operator("sentinel", 0.09, sentinel),
+)

@@ -1,0 +1,82 @@
+"""Faults in going over things: keys for values, another order, the wrong extreme, one end for the other."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from gistpoint.core.corruption.edits import Edit
+from gistpoint.core.corruption.operators.operator import Edits, Operator
+from gistpoint.core.corruption.subject import Subject
+
+_ORDERING = frozenset({"sorted", "sort", "min", "max", "groupby", "nsmallest", "nlargest"})
+
+
+def keys_values(subject: Subject) -> Iterator[Edits]:
+    """`.keys()` for `.values()` and back; the values where the keys are gone over."""
+    for node in subject.of(ast.Call):
+        if isinstance(node.func, ast.Attribute) and node.func.attr in ("keys", "values") and not node.args:
+            end = subject.span(node.func)[1]
+            yield (Edit(end - len(node.func.attr), end, "values" if node.func.attr == "keys" else "keys"),)
+    for loop in subject.nodes:
+        if not isinstance(loop, ast.For | ast.comprehension) or not isinstance(loop.target, ast.Tuple):
+            continue
+        names = loop.target.elts
+        if _called_on(loop.iter) == "items" and len(names) == 2 and all(isinstance(name, ast.Name) for name in names):
+            first, second = (subject.span(name) for name in names)
+            yield Edit(*first, subject.text[slice(*second)]), Edit(*second, subject.text[slice(*first)])
+
+
+def sort_key(subject: Subject) -> Iterator[Edits]:
+    """The key of an order left out, or its direction turned."""
+    for node in subject.of(ast.Call):
+        if _called(node) not in _ORDERING:
+            continue
+        for place, keyword in enumerate(node.keywords):
+            if (
+                keyword.arg == "key" and (node.args or place or len(node.keywords) > 1 or _called(node) == "sort")
+            ) or keyword.arg == "reverse":
+                yield from argument_dropped(subject, node, keyword)
+
+
+def other_order(subject: Subject) -> Iterator[Edits]:
+    """Things gone over in the order in which they come, where they were turned or sorted."""
+    for node in subject.of(ast.Call):
+        if isinstance(node.func, ast.Name) and node.func.id in ("reversed", "sorted") and len(node.args) == 1:
+            parent = subject.parent(node)
+            if not node.keywords and isinstance(parent, ast.For | ast.comprehension | ast.Call):
+                yield subject.replaced(node, subject.source(node.args[0]))
+    for item in subject.of(ast.Subscript):
+        bounds = item.slice
+        if isinstance(bounds, ast.Slice) and isinstance(bounds.step, ast.UnaryOp) and bounds.lower is bounds.upper:
+            yield (Edit(subject.span(item.value)[1], subject.span(item)[1], ""),)
+
+
+def argument_dropped(subject: Subject, call: ast.Call, dropped: ast.keyword) -> Iterator[Edits]:
+    """Yield the edit that leaves out one keyword argument of a call, with the comma that it needs no longer."""
+    start, end = subject.span(dropped)
+    before, after = subject.before(start), subject.after(end)
+    if before is None or after is None or any(keyword.arg is None for keyword in call.keywords):
+        return
+    if before.text == ",":
+        yield (Edit(before.start, end, ""),)
+    elif after.text == ",":
+        following = subject.after(after.end)
+        yield (Edit(start, following.start if following else after.end, ""),)
+    elif before.text == "(" and after.text == ")":
+        yield (Edit(start, end, ""),)
+
+
+def _called_on(node: ast.expr) -> str:
+    return node.func.attr if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) else ""
+
+
+def _called(node: ast.Call) -> str:
+    return node.func.id if isinstance(node.func, ast.Name) else getattr(node.func, "attr", "")
+
+
+OPERATORS = (
+    Operator("keys for values", 0.1, keys_values),
+    Operator("sort key", 0.25, sort_key),
+    Operator("other order", 0.2, other_order),
+)

@@ -1,0 +1,145 @@
+"""Faults in names: a method or function of the same kind, another attribute, another variable, swapped arguments."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator, Mapping
+
+from gistpoint.core.corruption.edits import Edit
+from gistpoint.core.corruption.operators.likeness import alike, shapes_of
+from gistpoint.core.corruption.operators.operator import Edits, Operator
+from gistpoint.core.corruption.subject import Subject
+
+_MOST = 2
+"""How many siblings of one name are tried."""
+_PAIRS = (
+    ("append", "appendleft"), ("pop", "popleft"), ("extend", "extendleft"), ("lstrip", "rstrip"), ("find", "rfind"),
+    ("index", "rindex"), ("partition", "rpartition"), ("startswith", "endswith"), ("lower", "upper"),
+    ("ljust", "rjust"), ("removeprefix", "removesuffix"), ("issubset", "issuperset"), ("floor", "ceil"),
+    ("union", "intersection"), ("update", "setdefault"), ("bisect_left", "bisect_right"), ("bisect", "bisect_left"),
+    ("insort_left", "insort_right"), ("isdigit", "isalnum"), ("isalpha", "isalnum"), ("match", "search"),
+    ("fullmatch", "match"), ("difference", "symmetric_difference"), ("popitem", "pop"), ("starmap", "map"),
+    ("zip_longest", "zip"), ("takewhile", "dropwhile"), ("nlargest", "nsmallest"), ("difference_update", "update"),
+)  # fmt: skip
+_ONE_WAY: Mapping[str, tuple[str, ...]] = {
+    "strip": ("rstrip", "lstrip"), "search": ("match",), "split": ("rsplit",), "casefold": ("lower",),
+    "splitlines": ("split",), "isnumeric": ("isdigit",), "isdecimal": ("isdigit",),
+}  # fmt: skip
+_FUNCTIONS = (("min", "max"), ("any", "all"), ("floor", "ceil"), ("isinstance", "issubclass"))
+
+
+def _method_siblings() -> dict[str, tuple[str, ...]]:
+    table: dict[str, tuple[str, ...]] = dict(_ONE_WAY)
+    for first, second in _PAIRS:
+        table[first] = (*table.get(first, ()), second)
+        table[second] = (*table.get(second, ()), first)
+    return table
+
+
+_METHODS = _method_siblings()
+_BUILTIN = {name: other for pair in _FUNCTIONS for name, other in (pair, pair[::-1])}
+_NO_ARGUMENTS = frozenset({"popleft", "appendleft", "splitlines"})
+
+
+def sibling_method(subject: Subject) -> Iterator[Edits]:
+    """A method of the same objects that does something close: `rstrip` for `lstrip`, `max` for `min`."""
+    for node in subject.of(ast.Call):
+        if isinstance(node.func, ast.Name) and node.func.id in _BUILTIN:
+            yield subject.replaced(node.func, _BUILTIN[node.func.id])
+        if not isinstance(node.func, ast.Attribute):
+            continue
+        name = node.func.attr
+        for other in _METHODS.get(name, ()):
+            if not _fits(subject, node, name, other):
+                continue
+            end = subject.span(node.func)[1]
+            yield (Edit(end - len(name), end, other),)
+
+
+def _fits(subject: Subject, node: ast.Call, name: str, other: str) -> bool:
+    if name == "split":
+        return len(node.args) + len(node.keywords) == 2
+    if other in _NO_ARGUMENTS or name in _NO_ARGUMENTS:
+        own = subject.scope.uses
+        return own.get("deque", 0) > 0 and not (name == "pop" and node.args)
+    return not (name == "pop" and other == "popitem")
+
+
+def sibling_function(subject: Subject) -> Iterator[Edits]:
+    """Another method of `self`, or another function of the module, of a like name, that takes the same arguments."""
+    for node in subject.of(ast.Call):
+        keywords = [keyword.arg for keyword in node.keywords if keyword.arg is not None]
+        if len(keywords) < len(node.keywords) or any(isinstance(item, ast.Starred) for item in node.args):
+            continue
+        own = isinstance(node.func, ast.Attribute) and _is_self(subject, node.func.value)
+        table = subject.scope.own.methods if own else subject.scope.functions
+        name = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
+        if name not in table or (isinstance(node.func, ast.Attribute) and not own):
+            continue
+        others = [
+            other
+            for other in sorted(table)
+            if other not in (name, subject.node.name)
+            and table[other].takes(len(node.args), keywords)
+            and alike(name, other)
+        ]
+        for other in sorted(others, key=lambda other: -alike(name, other))[:_MOST]:
+            end = subject.span(node.func)[1]
+            yield (Edit(end - len(name), end, other),)
+
+
+def sibling_attribute(subject: Subject) -> Iterator[Edits]:
+    """Another attribute of `self` with a like name."""
+    for node in subject.of(ast.Attribute):
+        parent = subject.parent(node)
+        if not _is_self(subject, node.value) or (isinstance(parent, ast.Call) and parent.func is node):
+            continue
+        if node.attr not in subject.scope.own.attributes:
+            continue
+        others = [other for other in sorted(subject.scope.own.attributes) if other != node.attr]
+        near = sorted((other for other in others if alike(node.attr, other)), key=lambda o: -alike(node.attr, o))
+        for other in near[:_MOST]:
+            end = subject.span(node)[1]
+            yield (Edit(end - len(node.attr), end, other),)
+
+
+def sibling_name(subject: Subject) -> Iterator[Edits]:
+    """Another variable that is used in the same way or has a like name: a stale one, the other of a pair."""
+    shapes = shapes_of(subject)
+    for node in subject.of(ast.Name):
+        if not isinstance(node.ctx, ast.Load) or node.id not in shapes or node.id in ("self", "cls"):
+            continue
+        scores = {
+            other: alike(node.id, other) + 2 * len(shapes[node.id] & shapes[other])
+            for other in sorted(shapes)
+            if other != node.id
+        }
+        near = sorted((other for other, score in scores.items() if score >= 2), key=lambda other: -scores[other])
+        for other in near[:_MOST]:
+            yield subject.replaced(node, other)
+
+
+def swapped_arguments(subject: Subject) -> Iterator[Edits]:
+    """Two arguments that stand side by side and are used in the same way, exchanged."""
+    shapes = shapes_of(subject)
+    for node in subject.of(ast.Call):
+        for first, second in zip(node.args, node.args[1:], strict=False):
+            names = [item.id if isinstance(item, ast.Name) else "" for item in (first, second)]
+            plain = all(isinstance(item, ast.Name | ast.Attribute) for item in (first, second))
+            if plain and (alike(*names) or shapes.get(names[0], set()) & shapes.get(names[1], set())):
+                one, two = subject.span(first), subject.span(second)
+                yield Edit(*one, subject.text[slice(*two)]), Edit(*two, subject.text[slice(*one)])
+
+
+def _is_self(subject: Subject, node: ast.expr) -> bool:
+    given = [*subject.node.args.posonlyargs, *subject.node.args.args]
+    return isinstance(node, ast.Name) and bool(given) and node.id == given[0].arg and node.id in ("self", "cls")
+
+
+OPERATORS = (
+    Operator("sibling method", 0.25, sibling_method),
+    Operator("sibling function", 0.2, sibling_function),
+    Operator("sibling attribute", 0.2, sibling_attribute),
+    Operator("sibling name", 0.15, sibling_name),
+    Operator("swapped arguments", 0.05, swapped_arguments),
+)

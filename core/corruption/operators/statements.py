@@ -1,0 +1,113 @@
+"""Faults in what is done: an update skipped, a state not restored, `=` for `+=`, two operations in the wrong order."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from gistpoint.core.corruption.edits import Edit
+from gistpoint.core.corruption.operators.branches import blocks_of_function, deleted
+from gistpoint.core.corruption.operators.operator import Edits, Operator
+from gistpoint.core.corruption.subject import Subject
+
+_SIMPLE = (ast.Assign, ast.AugAssign, ast.AnnAssign, ast.Expr, ast.Delete)
+_FAMILIAR = (ast.Import, ast.ImportFrom, ast.Global, ast.Nonlocal, ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
+
+
+def skipped_call(subject: Subject) -> Iterator[Edits]:
+    """A call left out that was made for its effect."""
+    for block in blocks_of_function(subject):
+        if block.name != "finalbody":
+            for node in block.statements:
+                if isinstance(node, ast.Expr) and isinstance(node.value, ast.Call):
+                    yield from deleted(subject, node)
+
+
+def skipped_update(subject: Subject) -> Iterator[Edits]:
+    """An assignment to an attribute or an item, or an augmented one, left out."""
+    for block in blocks_of_function(subject):
+        if block.name != "finalbody":
+            for node in block.statements:
+                if isinstance(node, ast.AugAssign) or _stores(node):
+                    yield from deleted(subject, node)
+
+
+def unrestored_state(subject: Subject) -> Iterator[Edits]:
+    """The line left out that puts back what was changed: in a `finally`, or to a value that was read before."""
+    for block in blocks_of_function(subject):
+        saved: set[str] = set()
+        for node in block.statements:
+            if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name):
+                if isinstance(node.value, ast.Attribute | ast.Subscript | ast.Call):
+                    saved.add(node.targets[0].id)
+                continue
+            restores = isinstance(node, ast.Assign) and _stores(node) and getattr(node.value, "id", "") in saved
+            if restores or (block.name == "finalbody" and isinstance(node, _SIMPLE)):
+                yield from deleted(subject, node)
+
+
+def _stores(node: ast.stmt) -> bool:
+    return isinstance(node, ast.Assign) and all(
+        isinstance(target, ast.Attribute | ast.Subscript) for target in node.targets
+    )
+
+
+def plain_assignment(subject: Subject) -> Iterator[Edits]:
+    """`=` for `+=`: only the last value stays."""
+    for node in subject.of(ast.AugAssign):
+        span = subject.between(node.target, node.value)
+        if span:
+            yield (Edit(*span, "="),)
+
+
+def opposite_update(subject: Subject) -> Iterator[Edits]:
+    """`-=` for `+=`, and back."""
+    for node in subject.of(ast.AugAssign):
+        text = {ast.Add: "-=", ast.Sub: "+="}.get(type(node.op))
+        span = subject.between(node.target, node.value)
+        if span and text and not isinstance(node.value, ast.List | ast.JoinedStr):
+            yield (Edit(*span, text),)
+
+
+def wrong_order(subject: Subject) -> Iterator[Edits]:
+    """One line moved past the statement behind it: two operations in the wrong order, an update early or late."""
+    for block in blocks_of_function(subject):
+        for first, second in zip(block.statements, block.statements[1:], strict=False):
+            yield from _swapped(subject, first, second)
+
+
+def _swapped(subject: Subject, first: ast.stmt, second: ast.stmt) -> Iterator[Edits]:
+    """Yield the edits that move the one of the two that is simple past the other one."""
+    if isinstance(first, _FAMILIAR) or isinstance(second, _FAMILIAR):
+        return
+    if not (_acts(first) and _acts(second)):
+        return
+    spans = subject.lines(first), subject.lines(second)
+    if spans[0] is None or spans[1] is None:
+        return
+    between = subject.text[spans[0][1] : spans[1][0]]
+    if between.strip() or between.count("\n") > 1:
+        return
+    texts = [subject.text[slice(*span)] for span in (spans[0], spans[1])]
+    simple = isinstance(first, _SIMPLE), isinstance(second, _SIMPLE)
+    if simple[0] and "\n" not in texts[0]:
+        yield Edit(spans[0][0], spans[1][0], ""), Edit(spans[1][1], spans[1][1], "\n" + texts[0])
+    elif simple[1] and "\n" not in texts[1]:
+        yield Edit(spans[0][0], spans[0][0], texts[1] + "\n"), Edit(spans[0][1], spans[1][1], "")
+
+
+def _acts(node: ast.stmt) -> bool:
+    """Whether a statement can be moved past another: it leaves no block, and is no string that stands alone."""
+    if isinstance(node, ast.Return | ast.Raise | ast.Continue | ast.Break | ast.Pass):
+        return False
+    return not (isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant))
+
+
+OPERATORS = (
+    Operator("skipped call", 0.41, skipped_call),
+    Operator("skipped update", 0.3, skipped_update),
+    Operator("unrestored state", 0.35, unrestored_state),
+    Operator("plain assignment", 0.41, plain_assignment),
+    Operator("opposite update", 0.2, opposite_update),
+    Operator("wrong order", 0.2, wrong_order),
+)

@@ -1,0 +1,1 @@
+"""Records of the public Breakpoint data set, made into tasks."""

@@ -1,0 +1,172 @@
+"""A record of the public Breakpoint data set: what of it is used, and every way in which it can be damaged.
+
+Schema: the data set's own models (Repo, Problem, Corruption). Of a repository's paths and of its test command nothing
+is believed: they are those of the machine that made the data.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TypeGuard
+
+from gistpoint.core.canonical import sha256_of_json, sha256_of_text
+from gistpoint.core.errors import UserError
+from gistpoint.core.tasks.model import Mode
+
+_COMMIT = re.compile(r"[0-9a-fA-F]{7,64}")
+_METRICS = ("code_line_count", "cyclomatic", "halstead_volume", "halstead_difficulty")
+
+
+class DamageError(UserError):
+    """A record can't be used as it is."""
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """One sound record."""
+
+    line: int
+    """Where it begins in its file, counted from 1."""
+    text: str = field(repr=False)
+    """Verbatim."""
+    url: str
+    commit: str
+    repository: str
+    """The repository's name."""
+    path: str
+    function: str
+    """`f` or `Class.m`."""
+    corruption: str = field(default="", repr=False)
+    """The corrupted function, often indented and without its decorators; empty where the body is removed."""
+    metrics: Mapping[str, object] = field(default_factory=dict, repr=False)
+    """`complexity_info` as it stands there."""
+    marks: tuple[str, ...] = ()
+    """What is odd about it without being damage."""
+
+    @property
+    def mode(self) -> Mode:
+        """Remove where there is no corruption."""
+        return Mode.DISCOVERY if self.corruption else Mode.REMOVE
+
+    @property
+    def place(self) -> str:
+        """The repository and its commit, one spelling for all spellings of the address."""
+        return f"{normal_url(self.url)}@{self.commit}"
+
+    @property
+    def id(self) -> str:
+        """A hash of what the record asks for, the same in every file that holds it."""
+        return sha256_of_json(
+            [
+                self.mode.value,
+                normal_url(self.url),
+                self.commit,
+                self.path,
+                self.function,
+                sha256_of_text(self.corruption) if self.corruption else "",
+            ]
+        )
+
+
+def normal_url(url: str) -> str:
+    """Return a repository's address without what differs between spellings of it."""
+    scheme, separator, rest = url.strip().partition("://")
+    rest = rest if separator else scheme
+    host, slash, path = rest.rstrip("/").removesuffix(".git").partition("/")
+    return f"{host.lower()}{slash}{path}"
+
+
+def record_from(value: object, line: int, text: str) -> Record:
+    """Return the record in a JSON value. Raises `DamageError` that names the field."""
+    top = _table(value, "the record")
+    repo = _table(top.get("repo"), "repo")
+    url, commit = _text(repo, "repo.url"), _text(repo, "repo.commit")
+    if not _COMMIT.fullmatch(commit):
+        raise DamageError(f"repo.commit is {commit[:60]!r}, which is no commit.")
+    path, function = _text(top, "fpath"), _text(top, "function_name")
+    _check_path(path)
+    if not all(part.isidentifier() for part in function.split(".")):
+        raise DamageError(f"function_name is {function[:80]!r}, which is no name of a function.")
+    marks = _tests(top.get("test_info"))
+    metrics = _metrics(top.get("complexity_info"))
+    if any(metrics.get(name) is None for name in _METRICS):
+        marks.append("metrics_missing")
+    name = repo.get("name")
+    return Record(
+        line,
+        text,
+        url.strip(),
+        commit.lower(),
+        name if isinstance(name, str) and name else normal_url(url).rpartition("/")[2],
+        path.removeprefix("./"),
+        function,
+        _corruption(top.get("corruption")),
+        metrics,
+        tuple(marks),
+    )
+
+
+def _corruption(value: object) -> str:
+    if value is None:
+        return ""
+    table = _table(value, "corruption")
+    code = _text(table, "corruption.code")
+    if not code.strip():
+        raise DamageError("corruption.code is empty.")
+    score = table.get("score")
+    if score is not None and not (_is_number(score) and 0 <= score < 1):
+        raise DamageError("corruption.score is no number from 0 to below 1: the corruption broke nothing.")
+    return code
+
+
+def _tests(value: object) -> list[str]:
+    table = _table(value, "test_info")
+    for key in ("failed", "passed"):
+        count = table.get(key)
+        if not isinstance(count, int) or isinstance(count, bool) or count < 0:
+            raise DamageError(f"test_info.{key} is no count.")
+    for key in ("failures_info", "failed_tests"):
+        if not isinstance(table.get(key, []), list):
+            raise DamageError(f"test_info.{key} is no list.")
+    return ["execution_error_when_made"] if table.get("had_execution_error") is True else []
+
+
+def _metrics(value: object) -> dict[str, object]:
+    if value is None:
+        return {}
+    table = _table(value, "complexity_info")
+    for name in _METRICS:
+        number = table.get(name)
+        if number is not None and not _is_number(number):
+            raise DamageError(f"complexity_info.{name} is no number.")
+    return table
+
+
+def _is_number(value: object) -> TypeGuard[float]:
+    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
+
+
+def _check_path(path: str) -> None:
+    parts = path.split("/")
+    if path.startswith(("/", "~")) or "\\" in path or ".." in parts or any(ord(item) < 32 for item in path):
+        raise DamageError(f"fpath is {path[:80]!r}, which does not stay inside the repository.")
+    if not path.endswith(".py"):
+        raise DamageError(f"fpath is {path[:80]!r}, which is no Python file.")
+
+
+def _table(value: object, name: str) -> dict[str, object]:
+    if not isinstance(value, dict):
+        raise DamageError(f"{name} is missing." if value is None else f"{name} is no object.")
+    return value
+
+
+def _text(table: Mapping[str, object], name: str) -> str:
+    value = table.get(name.rpartition(".")[2])
+    if not isinstance(value, str) or not value:
+        raise DamageError(f"{name} is missing." if value in (None, "") else f"{name} is no text.")
+    if any("\ud800" <= character <= "\udfff" for character in value):
+        raise DamageError(f"{name} holds bytes that are no text.")
+    return value

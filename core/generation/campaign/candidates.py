@@ -1,0 +1,111 @@
+"""Candidates of a campaign, in an order that the seed alone decides."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from gistpoint import __version__
+from gistpoint.core.callgraph.graph import MODULE
+from gistpoint.core.canonical import sha256_of_json
+from gistpoint.core.code.definitions import Definition
+from gistpoint.core.generation.campaign.library import Library
+from gistpoint.core.generation.campaign.settings import CampaignMode, Settings
+from gistpoint.core.generation.removal import MIN_LINES, definitions
+from gistpoint.core.metrics.table import hard_set
+
+REACH = 4
+"""Calls, in either direction, between every two functions of a group at most."""
+LEAST, MOST = 2, 4
+"""Functions of a group."""
+_TRIED_PARTNERS = 8
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """A function to corrupt; in a group, the first one, with those that may join it in the order to try them."""
+
+    name: str
+    key: str
+    """Hash of everything that decides its verdict."""
+    partners: tuple[str, ...] = ()
+    size: int = 1
+    """How many functions are wanted."""
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """The candidates of a campaign in their order, and how many functions were left out before for what reason."""
+
+    candidates: tuple[Candidate, ...]
+    functions: int
+    too_short: int
+    seen_by_too_few: int
+    not_hard: int
+
+    @property
+    def left_out(self) -> dict[str, int]:
+        """Functions that are no candidates, by reason."""
+        return {
+            "too_short": self.too_short,
+            "seen_by_too_few_tests": self.seen_by_too_few,
+            "not_in_the_hard_set": self.not_hard,
+        }
+
+
+def plan(library: Library, settings: Settings) -> Plan:
+    """Return the candidates: functions of some length, seen by enough tests, with `hard` the hard set of these."""
+    tree = library.intake.repository.tree
+    known = [str(d.ref) for d in definitions(tree, library.test_files) if _substantial(d)]
+    total = sum(1 for _ in definitions(tree, library.test_files))
+    needed = settings.part_band[0] if settings.mode is CampaignMode.MULTI else settings.min_failing
+    seen = sorted(name for name in known if len(library.seeing((name,))) >= needed)
+    names = seen
+    if settings.hard:
+        rows = [row for name in seen if (row := library.by_name.get(name)) is not None]
+        names = [row.function for row in hard_set(rows)]
+    random.Random(settings.seed).shuffle(names := list(names))
+    if settings.mode is CampaignMode.MULTI:
+        candidates = tuple(_group(library, settings, name, seen) for name in names)
+    else:
+        candidates = tuple(Candidate(name, _key(library, settings, name)) for name in names)
+    return Plan(candidates, total, total - len(known), len(known) - len(seen), len(seen) - len(names))
+
+
+def _substantial(definition: Definition) -> bool:
+    long_enough = definition.end_line - definition.def_line >= MIN_LINES
+    return long_enough and not any("overload" in text for text in definition.decorators)
+
+
+def _key(library: Library, settings: Settings, *names: str | int) -> str:
+    decided_by = settings.to_json()
+    decided_by.pop("hard")
+    return sha256_of_json([library.key, decided_by, __version__, list(names)])
+
+
+def _group(library: Library, settings: Settings, name: str, pool: Sequence[str]) -> Candidate:
+    """Return a group that begins with `name`: its size and the order of its partners depend on seed and name alone."""
+    chance = random.Random(f"{settings.seed} {name}")
+    size = chance.randint(LEAST, MOST)
+    near = library.reach.steps(name, REACH)
+    partners = sorted(other for other in pool if other in near and not nested(name, other))
+    chance.shuffle(partners)
+    chosen = tuple(partners[:_TRIED_PARTNERS])
+    return Candidate(name, _key(library, settings, name, size, *chosen), chosen, size)
+
+
+def nested(one: str, other: str) -> bool:
+    """Whether two functions, `path::qualname`, are the same or one stands inside the other."""
+    return one == other or other.startswith(f"{one}.<locals>.") or one.startswith(f"{other}.<locals>.")
+
+
+def in_reach(library: Library, name: str, others: Sequence[str]) -> bool:
+    """Whether `name` may join `others`: near enough to each, and in none of them."""
+    near = library.reach.steps(name, REACH)
+    return all(other in near and not nested(name, other) for other in others)
+
+
+def is_function(name: str) -> bool:
+    """Whether a node of a call graph is a function and not the code of a module."""
+    return not name.endswith(f"::{MODULE}")

@@ -1,0 +1,117 @@
+"""What is known of a library before its first task: its suite, its test map, its call graph and its metrics."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+
+from gistpoint.core.canonical import sha256_of_json
+from gistpoint.core.corruption.vocabulary import Vocabulary, read_vocabulary
+from gistpoint.core.generation.campaign.reach import Reach
+from gistpoint.core.generation.intake import Intake
+from gistpoint.core.generation.testmap import TestMap
+from gistpoint.core.metrics.table import CENTRALITY, COMPLEXITY, FunctionMetrics
+
+Edge = tuple[str, str]
+
+
+@dataclass(frozen=True)
+class Library:
+    """A library that tasks can be made of."""
+
+    intake: Intake
+    test_map: TestMap
+    edges: frozenset[Edge]
+    """Calls between functions of the library, caller first: the static ones joined with those that ran."""
+    test_edges: frozenset[Edge]
+    """Calls that begin in the tests."""
+    rows: tuple[FunctionMetrics, ...]
+    """Every function of the library with its metrics."""
+    backend: str
+    stars: int | None = None
+
+    @cached_property
+    def key(self) -> str:
+        """The hash of everything that decides which tasks come of it; not of seconds."""
+        intake, repository = self.intake, self.intake.repository
+        tree = repository.tree
+        return sha256_of_json(
+            {
+                "source": [repository.source.kind, repository.source.name, repository.source.revision],
+                "files": sha256_of_json([[path, len(data), hash_of(data)] for path, data in tree.read_all("")]),
+                "lock": sorted(repository.environment.lock),
+                "pytest_args": repository.environment.pytest_args,
+                "build_steps": repository.environment.build_steps,
+                "passed": sorted(intake.passed),
+                "backend": self.backend,
+                "map": sha256_of_json({name: sorted(tests) for name, tests in self.test_map.entered.items()}),
+                "edges": sorted(self.edges),
+            }
+        )
+
+    @cached_property
+    def test_files(self) -> frozenset[str]:
+        """Files from which tests were collected."""
+        return frozenset(self.intake.test_files)
+
+    @cached_property
+    def vocabulary(self) -> Vocabulary:
+        """The names that each function can see."""
+        return read_vocabulary(self.intake.repository.tree, self.test_files)
+
+    @cached_property
+    def by_name(self) -> Mapping[str, FunctionMetrics]:
+        """The rows by the name of their function."""
+        return {row.function: row for row in self.rows}
+
+    @cached_property
+    def reach(self) -> Reach:
+        """Distances between functions of the library, along calls in either direction."""
+        return Reach(self.edges, directed=False)
+
+    @cached_property
+    def reach_from_tests(self) -> Reach:
+        """Distances along calls, those of the tests among them."""
+        return Reach(self.edges | self.test_edges, directed=True)
+
+    def seeing(self, names: Iterable[str]) -> tuple[str, ...]:
+        """Return the tests, among those that pass, on which a change of the functions can tell, in suite order."""
+        return tuple(id for id in self.test_map.seeing(names) if id in self.intake.passed)
+
+    def entering(self, name: str) -> frozenset[str]:
+        """Return the tests, among those that pass, that enter a function while they run."""
+        return self.test_map.tests_of(name) & self.intake.passed
+
+    def metrics_of(self, name: str) -> dict[str, dict[str, float | int | None]]:
+        """Return every metric of a function with its percentile: the share of functions at or below it, of 100."""
+        row = self.by_name.get(name)
+        if row is None:
+            return {}
+        told: dict[str, dict[str, float | int | None]] = {}
+        for column in (*COMPLEXITY, *CENTRALITY):
+            value = row.cell(column)
+            if isinstance(value, str):
+                continue
+            told[column] = {"value": value, "percentile": self._percentile(column, value)}
+        return told
+
+    def _percentile(self, column: str, value: float | None) -> float | None:
+        if value is None:
+            return None
+        values = self._columns[column]
+        return round(100 * sum(other <= value for other in values) / len(values), 1) if values else None
+
+    @cached_property
+    def _columns(self) -> Mapping[str, list[float]]:
+        return {
+            column: [float(cell) for row in self.rows if isinstance(cell := row.cell(column), int | float)]
+            for column in (*COMPLEXITY, *CENTRALITY)
+        }
+
+
+def hash_of(data: bytes) -> str:
+    """Return the sha256 of bytes, in hexadecimal."""
+    import hashlib
+
+    return hashlib.sha256(data).hexdigest()

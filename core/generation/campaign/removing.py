@@ -1,0 +1,29 @@
+"""Remove mode: the body of a function is deleted."""
+
+from __future__ import annotations
+
+from gistpoint.core.code.errors import CodeError
+from gistpoint.core.code.removal import remove_body
+from gistpoint.core.errors import SourceError
+from gistpoint.core.generation.campaign.trial import STOPPED, Dropped, Trial
+from gistpoint.core.generation.campaign.verdicts import Reason, Verdict
+from gistpoint.core.generation.intake import NoTaskError
+from gistpoint.core.generation.removal import removal_target
+from gistpoint.core.outcomes import RunStatus
+
+
+def decide_removal(trial: Trial) -> Verdict:
+    """Return what comes of deleting the body of the candidate."""
+    library, name, needed = trial.library, trial.candidate.name, trial.settings.min_failing
+    try:
+        target = removal_target(library.intake.repository.tree, name, library.test_files)
+    except (NoTaskError, SourceError, CodeError) as error:
+        raise Dropped(Reason.NOT_REMOVABLE, str(error)) from error
+    report = trial.probe((target,), stop_after=needed)
+    if report.status in STOPPED:
+        raise Dropped(STOPPED[report.status])
+    if report.status is RunStatus.FINISHED and len(report.failed) < needed:
+        raise Dropped(Reason.TOO_FEW_FAILING, f"{len(report.failed)} of {report.ran} tests fail")
+    proof = trial.confirm((target,))
+    entering = len(library.entering(name))
+    return trial.kept(proof, {"corruption": remove_body.__name__, "entering": entering})

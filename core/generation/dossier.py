@@ -1,0 +1,63 @@
+"""Everything about a task that whoever judges it has to see, the answer included."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from gistpoint.core.code.index import index_source
+from gistpoint.core.code.testfiles import is_test_path
+from gistpoint.core.diffs import FileDiff, compute
+from gistpoint.core.generation.proof import repaired_tree
+from gistpoint.core.tasks.brief import render_brief
+from gistpoint.core.tasks.folder import read_answer, read_task
+from gistpoint.core.tasks.model import Answer, Target, Task
+from gistpoint.core.trees import SourceTree
+
+
+@dataclass(frozen=True, slots=True)
+class Dossier:
+    """A task opened for judging: what a solver sees, and what was done."""
+
+    task: Task
+    answer: Answer
+    brief: str
+    """As a solver gets it."""
+    corrupted: SourceTree
+    original: SourceTree
+    diff: tuple[FileDiff, ...]
+    """From the original files to the corrupted ones."""
+
+    @property
+    def changed_lines(self) -> int:
+        """Lines that were taken away or put in."""
+        return sum(file.added + file.removed for file in self.diff)
+
+    def text(self, path: str, *, corrupted: bool) -> str:
+        """Return a file of one of the trees; bytes that are no UTF-8 are replaced. Raises FileNotFoundError."""
+        tree = self.corrupted if corrupted else self.original
+        return tree.read(path).decode("utf-8", "replace")
+
+    def start_line(self, target: Target, *, corrupted: bool) -> int:
+        """Return the line at which a target begins, counted from 1."""
+        tree = self.corrupted if corrupted else self.original
+        return index_source(target.path, tree.read(target.path)).get(target.qualname).start_line
+
+    def library_files(self) -> dict[str, bytes]:
+        """Return the original's Python files by path, tests left out: what the metrics are measured on."""
+        return {path: self.original.read(path) for path in self.original.files(".py") if not is_test_path(path)}
+
+
+def open_dossier(folder: Path) -> Dossier:
+    """Read a task folder with its answer. Raises `TaskError` for one that is damaged."""
+    task = read_task(folder)
+    answer = read_answer(task)
+    corrupted = SourceTree.open(task.tree_path)
+    original = repaired_tree(corrupted, answer.targets)
+    paths = dict.fromkeys(target.path for target in answer.targets)
+    diff = tuple(compute(_text(original, path), _text(corrupted, path), old_path=path, new_path=path) for path in paths)
+    return Dossier(task, answer, render_brief(task), corrupted, original, diff)
+
+
+def _text(tree: SourceTree, path: str) -> str:
+    return tree.read(path).decode("utf-8", "replace")

@@ -1,0 +1,186 @@
+"""Deciding candidates: in a fork of a warm process where code can be swapped, else by a fresh run of the tests."""
+
+from __future__ import annotations
+
+import threading
+import time
+import weakref
+from collections.abc import Collection, Sequence
+from dataclasses import replace
+
+from gistpoint.core.cancel import CancelToken
+from gistpoint.core.errors import CancelledError, EnvironmentBuildError
+from gistpoint.core.generation.testmap import TestMap
+from gistpoint.core.outcomes import RunStatus
+from gistpoint.core.ports import EnvironmentPins, ProbeReport
+from gistpoint.core.tasks.model import Target
+from gistpoint.core.trees import SourceTree
+from gistpoint.sandbox.backends.base import Backend, Stop
+from gistpoint.sandbox.candidates.fresh import FreshRuns
+from gistpoint.sandbox.candidates.orders import Order, Orders
+from gistpoint.sandbox.candidates.tally import Tally
+from gistpoint.sandbox.candidates.warm import Bounds, ServerGoneError, WarmSuite
+from gistpoint.sandbox.limits import Limits, suite_timeout
+from gistpoint.sandbox.testruns import Environments, SuiteRunner
+
+_LEAST_START_S = 60.0
+_MOST_STARTS_IN_VAIN = 2
+_STOPPED = {Stop.OUT_OF_MEMORY: RunStatus.OUT_OF_MEMORY, Stop.CANCELLED: RunStatus.CANCELLED}
+
+
+class SuiteProber:
+    """Tries candidates for one tree; implements `gistpoint.core.ports.Prober`.
+
+    A fork of the collected suite gets the corrupted code in place of the original, and the corrupted file on the disk,
+    from which other processes and later imports read. A fresh run is made where that is not the whole difference: for
+    functions that ran while something was imported, for changed parameters, for code that can't be swapped, and where
+    a test that failed does not pass in a fork of the original either.
+    """
+
+    def __init__(
+        self,
+        backend: Backend,
+        environments: Environments,
+        tree: SourceTree,
+        environment: EnvironmentPins,
+        test_map: TestMap,
+        passed: Collection[str],
+        *,
+        seconds: float,
+        limits: Limits | None = None,
+    ) -> None:
+        """`passed` are the ids that pass on the original, `seconds` what a run of the whole suite takes."""
+        self._backend = backend
+        self._environments = environments
+        self._tree = tree
+        self._pins = environment
+        self._map = test_map
+        self._passed = frozenset(passed)
+        self._seconds = seconds
+        self._limits = limits or Limits()
+        self._orders = Orders(tree)
+        runner = SuiteRunner(backend, environments, self._limits)
+        self._fresh = FreshRuns(runner, tree, environment, self._passed, suite_timeout(seconds))
+        self._lock = threading.Lock()
+        self._warm: list[WarmSuite] = []
+        self._trouble = ""
+        self._starts_in_vain = 0
+        self._sound: set[str] = set()
+        self._unsound: set[str] = set()
+        weakref.finalize(self, _close_all, self._warm)
+
+    def decide(
+        self,
+        targets: tuple[Target, ...],
+        select: tuple[str, ...] = (),
+        *,
+        stop_after: int | None = None,
+        cancel: CancelToken | None = None,
+    ) -> ProbeReport:
+        """Run the tests `select`, or all that can see `targets`, with `targets` corrupted.
+
+        Raises `CodeError` where a target does not fit its file; a cancel and a failure of the harness are statuses.
+        """
+        began = time.perf_counter()
+        with self._lock:
+            order = self._orders.make(targets)
+            names = [target.name for target in targets]
+            tests = [id for id in select or self._map.seeing(names) if id in self._passed]
+            try:
+                report = self._decide(targets, names, order, tests, stop_after, cancel)
+            except CancelledError as error:
+                self._close()
+                report = ProbeReport(RunStatus.CANCELLED, reason=error.message)
+            except (EnvironmentBuildError, OSError) as error:
+                report = ProbeReport(RunStatus.INFRASTRUCTURE, reason=str(error))
+        return replace(report, seconds=time.perf_counter() - began)
+
+    def close(self) -> None:
+        """End the warm process; nothing of it is left."""
+        with self._lock:
+            self._close()
+
+    def _close(self) -> None:
+        _close_all(self._warm)
+
+    def _decide(
+        self,
+        targets: tuple[Target, ...],
+        names: Sequence[str],
+        order: Order,
+        tests: list[str],
+        stop_after: int | None,
+        cancel: CancelToken | None,
+    ) -> ProbeReport:
+        if cancel is not None:
+            cancel.check()
+        if not tests:
+            return ProbeReport(RunStatus.FINISHED)
+        imported = [name for name in names if name in self._map.at_import]
+        why = f"{imported[0]} runs while modules are imported" if imported else order.unfit or self._trouble
+        if not why:
+            found = self._try_warm(order, tests, stop_after, cancel)
+            if isinstance(found, ProbeReport):
+                return found
+            why = found
+        return replace(self._fresh.run(targets, tests, order.lines, stop_after, cancel), how="fresh", reason=why)
+
+    def _try_warm(
+        self, order: Order, tests: list[str], stop_after: int | None, cancel: CancelToken | None
+    ) -> ProbeReport | str:
+        """Return the report of a fork, or why a fork does not do."""
+        try:
+            suite = self._started(cancel)
+        except ServerGoneError as error:
+            self._starts_in_vain += 1
+            if self._starts_in_vain >= _MOST_STARTS_IN_VAIN:
+                self._trouble = str(error)
+            self._close()
+            return str(error)
+        bounds = self._bounds(tests)
+        try:
+            tally = Tally(suite.ids, order.lines)
+            tally.take(suite.ask(order, tests, bounds, stop_after=stop_after, cancel=cancel))
+            if not tally.unfit and tally.failed:
+                self._check(suite, tally.failed, cancel)
+        except ServerGoneError as error:
+            self._close()
+            ended = error.ended
+            status = RunStatus.TIMED_OUT if ended is None else _STOPPED.get(ended.stop, RunStatus.CRASHED)
+            return ProbeReport(status, reason=str(error))
+        if tally.unfit:
+            return tally.unfit
+        doubtful = sorted(tally.failed.keys() & self._unsound)
+        if doubtful:
+            return f"{doubtful[0]} fails in a fork of the original too"
+        return tally.report(bounds)
+
+    def _started(self, cancel: CancelToken | None) -> WarmSuite:
+        if not self._warm:
+            built = self._environments.get(self._pins, cancel=cancel)
+            suite = WarmSuite(self._backend, built, self._tree, self._pins, self._limits)
+            self._warm.append(suite)
+            suite.start(max(_LEAST_START_S, suite_timeout(self._seconds)), cancel)
+            self._starts_in_vain = 0
+        return self._warm[0]
+
+    def _bounds(self, tests: Collection[str]) -> Bounds:
+        """Return the limits of a probe: those of a run of the suite, for as much of it as there is to run."""
+        seconds = sum(self._map.tests.get(id, 0.0) for id in tests)
+        return Bounds(suite_timeout(min(seconds, self._seconds)), self._limits.memory // 2)
+
+    def _check(self, suite: WarmSuite, failed: Collection[str], cancel: CancelToken | None) -> None:
+        """Find out, once for each test, whether it passes in a fork of the original."""
+        new = [id for id in failed if id not in self._sound and id not in self._unsound]
+        if not new:
+            return
+        bounds = self._bounds(new)
+        tally = Tally(suite.ids).take(suite.ask(None, new, bounds, cancel=cancel))
+        whole = tally.done and not tally.unfit
+        for id in new:
+            (self._sound if whole and id not in tally.failed else self._unsound).add(id)
+
+
+def _close_all(suites: list[WarmSuite]) -> None:
+    while suites:
+        suites.pop().close()

@@ -1,0 +1,137 @@
+"""Where the chat model is, what it is called and what it may cost: from the environment, else from `config.toml`."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from urllib.parse import urlsplit
+
+from gistpoint.core.errors import EndpointError
+from gistpoint.sandbox.endpoints.secrets import Secret
+
+FILE, TABLE = "config.toml", "llm"
+OPENAI = "https://api.openai.com/v1"
+URL_NAME, KEY_NAME, MODEL_NAME = "OPENAI_BASE_URL", "OPENAI_API_KEY", "GISTPOINT_MODEL"
+_TEXTS = ("base_url", "model", "api_key")
+_NUMBERS = (
+    "timeout_s", "max_tokens", "max_cost_usd", "usd_per_million_prompt_tokens", "usd_per_million_completion_tokens",
+)  # fmt: skip
+_HINT = f"The table [{TABLE}] takes {', '.join((*_TEXTS, *_NUMBERS))}."
+
+
+@dataclass(frozen=True, slots=True)
+class Prices:
+    """US dollars for a million tokens."""
+
+    prompt: float
+    completion: float
+
+
+@dataclass(frozen=True, slots=True)
+class EndpointSettings:
+    """An OpenAI-compatible endpoint and a model on it."""
+
+    model: str
+    base_url: str = OPENAI
+    key: Secret = field(default_factory=lambda: Secret(""))
+    timeout_s: float = 300.0
+    """For one request, from its start to the last byte of its reply."""
+    prices: Prices | None = None
+    max_tokens: int | None = None
+    max_cost_usd: float | None = None
+
+    @property
+    def place(self) -> str:
+        """The endpoint's host, as messages name it; paths, users and queries may hold secrets."""
+        parts = urlsplit(self.base_url)
+        host = parts.hostname or "the endpoint"
+        return f"{host}:{parts.port}" if parts.port else host
+
+
+def endpoint_settings(config: Path, environment: Mapping[str, str], model: str | None = None) -> EndpointSettings:
+    """Return the settings; what is asked for wins over the environment, the environment over the file.
+
+    Raises `EndpointError` where something is missing or wrong; no message of it holds a value of the user's.
+    """
+    values = _table(config / FILE)
+    name = model or environment.get(MODEL_NAME, "").strip() or _text(values, "model")
+    if not name:
+        raise EndpointError("No model is named.", hint=f"Give --model NAME, or set {MODEL_NAME}.")
+    url = environment.get(URL_NAME, "").strip() or _text(values, "base_url") or OPENAI
+    key = (environment.get(KEY_NAME, "") or _text(values, "api_key")).strip()
+    if not (key.isascii() and key.isprintable()):
+        raise EndpointError("The key of the endpoint holds characters that no key has.", hint=f"Look at {KEY_NAME}.")
+    _check_url(url)
+    if not key and url == OPENAI:
+        raise EndpointError(
+            "No key is set for the endpoint.",
+            hint=f"Set {KEY_NAME}, or {URL_NAME} to an endpoint that needs none.",
+        )
+    return EndpointSettings(
+        model=name,
+        base_url=url,
+        key=Secret(key),
+        timeout_s=_number(values, "timeout_s") or 300.0,
+        prices=_prices(values),
+        max_tokens=int(tokens) if (tokens := _number(values, "max_tokens")) is not None else None,
+        max_cost_usd=_number(values, "max_cost_usd"),
+    )
+
+
+def _check_url(url: str) -> None:
+    try:
+        parts = urlsplit(url)
+        sound = parts.scheme in ("http", "https") and bool(parts.hostname) and (parts.port is None or parts.port > 0)
+    except ValueError:
+        sound = False
+    if not sound:
+        raise EndpointError(
+            "The address of the endpoint is not one of http or https.",
+            hint=f"Set {URL_NAME} to something like http://localhost:8000/v1.",
+        )
+
+
+def _prices(values: Mapping[str, object]) -> Prices | None:
+    prompt, completion = (_number(values, f"usd_per_million_{side}_tokens") for side in ("prompt", "completion"))
+    if prompt is None and completion is None:
+        return None
+    if prompt is None or completion is None:
+        raise EndpointError(f"{FILE}: [{TABLE}] gives a price for one side only.", hint=_HINT)
+    return Prices(prompt, completion)
+
+
+def _table(path: Path) -> Mapping[str, object]:
+    try:
+        values = tomllib.loads(path.read_text(encoding="utf-8")).get(TABLE, {})
+    except FileNotFoundError:
+        return {}
+    except UnicodeDecodeError:
+        raise EndpointError(f"{path} is not text in UTF-8.", hint="Mend it, or move it away.") from None
+    except tomllib.TOMLDecodeError:
+        raise EndpointError(f"{path} is not sound TOML.", hint="Mend it, or move it away.") from None
+    except OSError as error:
+        raise EndpointError(f"{path} can't be read: {error.strerror}.", hint="Mend it, or move it away.") from error
+    if not isinstance(values, dict):
+        raise EndpointError(f"{path}: '{TABLE}' must be a table.", hint=_HINT)
+    unknown = sorted(set(values) - {*_TEXTS, *_NUMBERS})
+    if unknown:
+        raise EndpointError(f"{path}: [{TABLE}] has a key that is not known: {unknown[0]}.", hint=_HINT)
+    return values
+
+
+def _text(values: Mapping[str, object], key: str) -> str:
+    value = values.get(key, "")
+    if not isinstance(value, str):
+        raise EndpointError(f"{FILE}: the key '{key}' of [{TABLE}] must be a text.", hint=_HINT)
+    return value
+
+
+def _number(values: Mapping[str, object], key: str) -> float | None:
+    value = values.get(key)
+    if value is None:
+        return None
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value < float("inf"):
+        raise EndpointError(f"{FILE}: the key '{key}' of [{TABLE}] must be a number of 0 or more.", hint=_HINT)
+    return float(value)

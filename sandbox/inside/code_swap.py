@@ -1,0 +1,143 @@
+"""Gives functions that exist already the code of a changed source, without importing anything again.
+
+A function object keeps its identity, whatever wraps it or refers to it; only its `__code__` becomes another one. So do
+functions made earlier inside of it, and those it makes later come with the new code by themselves.
+"""
+
+from __future__ import annotations
+import __future__
+
+import ast
+import gc
+import os
+from collections.abc import Iterator, Mapping
+from types import CodeType, FunctionType
+
+_FUTURE = 0
+for _name in __future__.all_feature_names:
+    _FUTURE |= getattr(__future__, _name).compiler_flag
+
+
+class UnfitError(Exception):
+    """The code can't be swapped here; the message says why."""
+
+
+class LiveFunctions:
+    """The function objects of this process whose code lies below a folder, as they are when this is made."""
+
+    def __init__(self, root: str) -> None:
+        self.root = os.path.realpath(root) + os.sep
+        self.by_code: dict[int, list[FunctionType]] = {}
+        self.codes: dict[str, dict[int, CodeType]] = {}
+        files: dict[str, str] = {}
+        for found in gc.get_objects():
+            if type(found) is FunctionType:
+                code = found.__code__
+                path = files.get(code.co_filename)
+                if path is None:
+                    path = files[code.co_filename] = os.path.realpath(code.co_filename)
+                if path.startswith(self.root):
+                    self.by_code.setdefault(id(code), []).append(found)
+                    self.codes.setdefault(path[len(self.root) :], {})[id(code)] = code
+
+    def swap(self, path: str, line: int, name: str, source: str) -> None:
+        """Give the function `name` of `path`, whose code starts on `line`, the code that it has in `source`.
+
+        `source` defines nothing but that function, below classes that give it its name, on the lines that it will
+        have. Raises `UnfitError`, and then nothing has been swapped. A file that is not imported yet needs nothing.
+        """
+        in_file = self.codes.get(path)
+        if in_file is None:
+            return
+        old = [c for c in in_file.values() if c.co_firstlineno == line and _name_of(c) == name.rpartition(".")[2]]
+        if not old:
+            raise UnfitError(f"{name} is not to be found in memory")
+        swaps: list[tuple[FunctionType, CodeType]] = []
+        for code in old:
+            swaps += self._planned(code, source, name)
+        for function, new in swaps:
+            function.__code__ = new
+
+    def _planned(self, old: CodeType, source: str, name: str) -> list[tuple[FunctionType, CodeType]]:
+        live = {path: code for path, code in _nested(old, ()) if id(code) in self.by_code}
+        kept: dict[tuple[str, ...], tuple[str, ...]] = {}
+        new = dict(_nested(_compiled(old, source, name, kept), ()))
+        for path, code in live.items():
+            if path in new and set(code.co_freevars) - set(new[path].co_freevars):
+                kept[tuple(part.partition("#")[0] for part in path)] = code.co_freevars
+        if kept:
+            new = dict(_nested(_compiled(old, source, name, kept), ()))
+        planned = []
+        for path, code in live.items():
+            if path not in new:
+                raise UnfitError(f"a function inside of {name} exists already and is no longer defined")
+            if new[path].co_freevars != code.co_freevars:
+                raise UnfitError(f"{name} refers to other variables of the functions around it")
+            planned += [(function, new[path]) for function in self.by_code[id(code)]]
+        return planned
+
+
+def _nested(code: CodeType, path: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], CodeType]]:
+    """Yield a code object and all within it, each with the names that lead to it; repeated ones carry a number."""
+    yield path, code
+    seen: dict[str, int] = {}
+    for constant in code.co_consts:
+        if isinstance(constant, CodeType):
+            name = _name_of(constant)
+            seen[name] = seen.get(name, 0) + 1
+            yield from _nested(constant, (*path, name if seen[name] == 1 else f"{name}#{seen[name]}"))
+
+
+def _name_of(code: CodeType) -> str:
+    return code.co_name
+
+
+def _compiled(old: CodeType, source: str, name: str, kept: Mapping[tuple[str, ...], tuple[str, ...]]) -> CodeType:
+    """Return the code of the one function of `source`, which goes on referring to the variables in `kept`."""
+    tree = ast.parse(source)
+    if kept:
+        _Keeper(kept, name.rpartition(".")[2]).visit(tree)
+        ast.fix_missing_locations(tree)
+    try:
+        found = compile(tree, old.co_filename, "exec", flags=old.co_flags & _FUTURE, dont_inherit=True)
+    except (SyntaxError, ValueError, RecursionError) as error:
+        raise UnfitError(f"{name} does not compile on its own: {error}") from error
+    for _, code in _nested(found, ()):
+        if _name_of(code) == old.co_name and getattr(code, "co_qualname", "") == getattr(old, "co_qualname", ""):
+            return code
+    raise UnfitError(f"{name} is not defined as before")
+
+
+class _Keeper(ast.NodeTransformer):
+    """Adds dead references to variables of the functions around, so that closures made earlier still fit."""
+
+    def __init__(self, kept: Mapping[tuple[str, ...], tuple[str, ...]], unit: str) -> None:
+        self.kept = kept
+        self.unit = unit
+        self.path: tuple[str, ...] | None = None
+
+    def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.AST:
+        return self._function(node)
+
+    def visit_AsyncFunctionDef(self, node: ast.AsyncFunctionDef) -> ast.AST:
+        return self._function(node)
+
+    def visit_ClassDef(self, node: ast.ClassDef) -> ast.AST:
+        outer = self.path
+        self.path = None if outer is None else (*outer, node.name)
+        self.generic_visit(node)
+        self.path = outer
+        return node
+
+    def _function(self, node: ast.FunctionDef | ast.AsyncFunctionDef) -> ast.AST:
+        outer = self.path
+        if outer is None and node.name != self.unit:
+            return node
+        self.path = () if outer is None else (*outer, node.name)
+        self.generic_visit(node)
+        names = self.kept.get(self.path)
+        if names is not None:
+            used: list[ast.expr] = [ast.Name(name, ast.Load()) for name in names]
+            node.body.append(ast.If(ast.Constant(0), [ast.Expr(ast.Tuple(used, ast.Load()))], []))
+        self.path = outer
+        return node

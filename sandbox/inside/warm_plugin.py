@@ -1,0 +1,211 @@
+"""pytest plugin that collects the suite once and tries each candidate in a fork; runs in the target's interpreter.
+
+Requests come over standard input as lines of JSON: `files` (path to new content in base64), `swaps` (see `code_swap`),
+`select` (numbers of collected tests), `stop_after`, `wall` and `memory`. Answers go over the pipe: `items` and
+`collected` once, `warm` when requests can be sent; for each request `run` and `test` as in an ordinary run, `unfit`
+where the code can't be swapped, `done` when the tests came to their end, then `end`, always the last one.
+"""
+
+from __future__ import annotations
+
+import base64
+import contextlib
+import fcntl
+import gc
+import json
+import os
+import resource
+import select
+import signal
+import sys
+import time
+import traceback
+from collections.abc import Generator
+from typing import TYPE_CHECKING, Any, NoReturn
+
+import pytest
+
+_run = os.environ.pop("GISTPOINT_RUN", "")  # before the plugin of ordinary runs, imported below, can see it
+
+if TYPE_CHECKING:
+    from gistpoint.sandbox.inside.code_swap import LiveFunctions, UnfitError
+    from gistpoint.sandbox.inside.pristine import Pristine, TooLargeError
+    from gistpoint.sandbox.inside.results_plugin import Results
+else:
+    from gistpoint_code_swap import LiveFunctions, UnfitError
+    from gistpoint_pristine import Pristine, TooLargeError
+    from gistpoint_results import Results
+
+_CHUNK = 40
+_POLL_S = 0.002
+
+
+class Warm(Results):
+    """The suite, collected, and what is asked of it."""
+
+    def __init__(self, control: dict[str, Any], fd: int) -> None:
+        super().__init__(control, fd)
+        self.places = [control["root"], os.environ["HOME"], os.environ["TMPDIR"]]
+        # Before pytest captures the output, and with it takes standard input away.
+        self.requests = os.fdopen(fcntl.fcntl(0, fcntl.F_DUPFD_CLOEXEC, 200), "rb")
+        nothing = os.open("/dev/null", os.O_RDONLY)
+        os.dup2(nothing, 0)
+        os.close(nothing)
+        self.not_passed = 0
+        self.own_children: frozenset[int] = frozenset()
+
+    @pytest.hookimpl(wrapper=True, tryfirst=True)
+    def pytest_collection_modifyitems(
+        self, session: pytest.Session, config: pytest.Config, items: list[pytest.Item]
+    ) -> Generator[None, None, None]:
+        yield
+        items[:] = [item for item in items if item.nodeid not in self.deselect]
+        ids = [item.nodeid for item in items]
+        self.index = {id: number for number, id in reversed(list(enumerate(ids)))}
+        for start in range(0, len(ids), _CHUNK):
+            self.channel.put("items", ids=ids[start : start + _CHUNK])
+        self.channel.put("collected", count=len(ids))
+
+    def pytest_runtest_logfinish(self, nodeid: str) -> None:
+        self.not_passed += any(report[0] != "raw" and report[1] != "passed" for report in self.reports)
+        super().pytest_runtest_logfinish(nodeid)
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_runtestloop(self, session: pytest.Session) -> bool:
+        """Serve until standard input ends."""
+        try:
+            pristine = Pristine(*self.places)
+        except TooLargeError:
+            self.channel.put("unfit", text="the repository is too large to be put back after each candidate")
+            return True
+        functions = LiveFunctions(self.root)
+        gc.collect()
+        gc.freeze()  # a collection in a fork would copy all that the suite has imported
+        self.own_children = frozenset(_children())
+        self.channel.put("warm")
+        for line in self.requests:
+            self.answer(json.loads(line), session, functions)
+            pristine.restore()
+        os._exit(0)
+
+    def answer(self, request: dict[str, Any], session: pytest.Session, functions: LiveFunctions) -> None:
+        for path, content in request["files"].items():
+            with open(self.root + path, "wb") as file:
+                file.write(base64.b64decode(content))
+        child = os.fork()
+        if child == 0:
+            self.serve(request, session, functions)
+        ended, usage, late = _wait(child, request["wall"])
+        _end_left(child, self.own_children)
+        code = os.waitstatus_to_exitcode(ended)
+        self.channel.put("end", exit=code, late=late, memory=usage.ru_maxrss << 10)
+
+    def serve(self, request: dict[str, Any], session: pytest.Session, functions: LiveFunctions) -> NoReturn:
+        """In the fork: bound itself, swap, run, leave."""
+        status = 70
+        try:
+            os.setsid()
+            self.channel.pid, self.channel.number = os.getpid(), 0
+            self.requests.close()
+            _bound(request["wall"], request["memory"])
+            for swap in request["swaps"]:
+                functions.swap(*swap)
+            chosen = [session.items[number] for number in request["select"]]
+            for item, following in zip(chosen, [*chosen[1:], None], strict=True):
+                item.config.hook.pytest_runtest_protocol(item=item, nextitem=following)
+                if self.not_passed >= request["stop_after"]:
+                    break
+            self.channel.put("done")
+            status = 0
+        except UnfitError as error:
+            self.channel.put("unfit", text=str(error))
+        except BaseException:
+            with contextlib.suppress(BaseException):
+                self.channel.put("broken", text=traceback.format_exc()[-2000:])
+        finally:
+            os._exit(status)
+
+
+def _bound(wall: float, memory: int) -> None:
+    seconds = int(wall) + 2
+    resource.setrlimit(resource.RLIMIT_CPU, (seconds, seconds))
+    used = 0
+    with contextlib.suppress(OSError), open("/proc/self/statm", encoding="ascii") as file:
+        used = int(file.read().split()[0]) * resource.getpagesize()
+    known = resource.getrlimit(resource.RLIMIT_AS)[1]
+    bound = used + memory if known == resource.RLIM_INFINITY else min(used + memory, known)
+    resource.setrlimit(resource.RLIMIT_AS, (bound, bound))
+
+
+def _wait(child: int, wall: float) -> tuple[int, resource.struct_rusage, bool]:
+    """Wait for a child, and end it where it takes longer than `wall` seconds."""
+    deadline, late = time.monotonic() + wall, False
+    watched = -1
+    with contextlib.suppress(OSError, AttributeError):
+        watched = os.pidfd_open(child)
+    while True:
+        left = max(0.0, deadline - time.monotonic())
+        if watched >= 0:
+            select.select([watched], [], [], left)
+        pid, status, usage = os.wait4(child, os.WNOHANG)
+        if pid == child:
+            break
+        if left == 0.0:
+            late = True
+            os.kill(child, signal.SIGKILL)
+            _, status, usage = os.wait4(child, 0)
+            break
+        if watched < 0:
+            time.sleep(min(_POLL_S, left))
+    if watched >= 0:
+        os.close(watched)
+    return status, usage, late
+
+
+def _end_left(leader: int, spared: frozenset[int]) -> None:
+    """End what a fork has left: its group, and what moved to other groups, which has become ours as its subreaper."""
+    for _ in range(100):
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.killpg(leader, signal.SIGKILL)
+        left = [pid for pid in _children() if pid not in spared]
+        if not left:
+            return
+        for pid in left:
+            with contextlib.suppress(ProcessLookupError, PermissionError):
+                os.kill(pid, signal.SIGKILL)
+            with contextlib.suppress(ChildProcessError):
+                os.waitpid(pid, 0)
+
+
+def _children() -> list[int]:
+    """Return our children where /proc tells them; without it, whoever started this sandbox ends them with it."""
+    own, found = str(os.getpid()).encode(), []
+    with contextlib.suppress(OSError):
+        for name in os.listdir("/proc"):
+            if name.isdigit():
+                with contextlib.suppress(OSError, IndexError), open(f"/proc/{name}/stat", "rb") as file:
+                    if file.read().rpartition(b")")[2].split()[1] == own:
+                        found.append(int(name))
+    return found
+
+
+def _adopt() -> None:
+    if sys.platform == "linux":
+        import ctypes
+
+        ctypes.CDLL(None).prctl(36, 1, 0, 0, 0)  # PR_SET_CHILD_SUBREAPER
+
+
+_warm = None
+if _run:
+    with open(_run, encoding="utf-8") as _file:
+        _control = json.load(_file)
+    _control["root"] = os.environ.pop("GISTPOINT_ROOT")
+    _warm = Warm(_control, int(os.environ.pop("GISTPOINT_RESULTS")))
+    _adopt()
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Register what serves."""
+    if _warm is not None:
+        config.pluginmanager.register(_warm, "gistpoint-warm")

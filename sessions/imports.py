@@ -1,0 +1,113 @@
+"""What came of records that were imported: those made into tasks, and those that wait for their repository."""
+
+from __future__ import annotations
+
+import json
+import os
+import tempfile
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from gistpoint.core.errors import TaskError
+from gistpoint.core.tasks.fields import Fields
+
+FORMAT, VERSION = "gistpoint.imports", 1
+
+
+@dataclass(frozen=True, slots=True)
+class PendingRecord:
+    """A sound record whose repository could not be had."""
+
+    id: str
+    url: str
+    commit: str
+    function: str
+    """`path::name`, as the record has it."""
+    line: int
+    """In the file that it came from."""
+    reason: str
+    tried: str
+    """When it was tried last: UTC, ISO 8601."""
+    text: str
+    """The record, verbatim."""
+
+
+@dataclass(frozen=True, slots=True)
+class Imports:
+    """The records of one data set: ids of those imported with the ids of their tasks, and those pending, by id."""
+
+    imported: Mapping[str, str]
+    pending: Mapping[str, PendingRecord]
+
+
+class ImportLedger:
+    """One data set's file in the data folder; every change is on the disk before it returns."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    def read(self) -> Imports:
+        """Return what the file holds, nothing where there is none. Raises `TaskError` for one that is damaged."""
+        try:
+            values = json.loads(self.path.read_text(encoding="utf-8"))
+        except FileNotFoundError:
+            return Imports({}, {})
+        except (OSError, ValueError) as error:
+            raise TaskError(f"{self.path} can't be read: {error}.", hint="Mend it, or move it away.") from error
+        if not isinstance(values, dict):
+            raise TaskError(f"{self.path} holds no table.", hint="Mend it, or move it away.")
+        fields = Fields(values, str(self.path))
+        if fields.get("format", str) != FORMAT or fields.get("version", int) > VERSION:
+            raise TaskError(f"{self.path} is of another format or of a newer gistpoint.", hint="Install a newer one.")
+        imported = fields.table("imported")
+        pending = [_pending(item) for item in fields.tables("pending")]
+        return Imports(
+            {id: imported.get(id, str) for id in imported.values},
+            {item.id: item for item in pending},
+        )
+
+    def settle(self, *, imported: Mapping[str, str] | None = None, refused: Iterable[str] = ()) -> None:
+        """Note records that are settled: made into tasks, or refused for good; they no longer wait."""
+        known = self.read()
+        gone = {*(imported or {}), *refused}
+        waiting = {id: item for id, item in known.pending.items() if id not in gone}
+        self._write(Imports({**known.imported, **(imported or {})}, waiting))
+
+    def wait(self, records: Iterable[PendingRecord]) -> None:
+        """Keep records as pending; one that waits already gets the newer reason."""
+        known = self.read()
+        self._write(replace(known, pending={**known.pending, **{item.id: item for item in records}}))
+
+    def _write(self, imports: Imports) -> None:
+        document: dict[str, Any] = {
+            "format": FORMAT,
+            "version": VERSION,
+            "imported": dict(imports.imported),
+            "pending": [asdict(item) for item in imports.pending.values()],
+        }
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        descriptor, name = tempfile.mkstemp(prefix=".imports-", dir=self.path.parent)
+        try:
+            with os.fdopen(descriptor, "w", encoding="utf-8") as file:
+                file.write(json.dumps(document, indent=1, ensure_ascii=True) + "\n")
+                file.flush()
+                os.fsync(file.fileno())
+            Path(name).replace(self.path)
+        except BaseException:
+            Path(name).unlink(missing_ok=True)
+            raise
+
+
+def _pending(fields: Fields) -> PendingRecord:
+    return PendingRecord(
+        fields.get("id", str),
+        fields.get("url", str),
+        fields.get("commit", str),
+        fields.get("function", str),
+        fields.get("line", int),
+        fields.get("reason", str),
+        fields.get("tried", str),
+        fields.get("text", str),
+    )

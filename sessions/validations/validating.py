@@ -1,0 +1,101 @@
+"""A validator at work on tasks."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from gistpoint.core.canonical import sha256_of_text
+from gistpoint.core.generation.findings import Finding
+from gistpoint.core.generation.trials import Trial
+from gistpoint.sessions.runs.model import Json
+from gistpoint.sessions.sidefiles.lines import LONGEST_NAME, is_reviewer
+from gistpoint.sessions.validations.operations import Kind, Operation, TaskVerdict
+from gistpoint.sessions.validations.state import Validation
+from gistpoint.sessions.validations.store import ValidationError, ValidationStore
+
+MOST_IDS = 200
+"""Ids that one trial names; their number is written besides."""
+LONGEST_COMMENT = 20_000
+
+
+@dataclass(slots=True)
+class Validator:
+    """One validator at work: each method is one operation, on the disk when it returns."""
+
+    store: ValidationStore
+    name: str
+
+    def __post_init__(self) -> None:
+        self.name = self.name.strip()
+        if not is_reviewer(self.name):
+            raise ValidationError(
+                "The validator has no name that can be used.",
+                hint=f"Take a pseudonym of at most {LONGEST_NAME} characters.",
+            )
+
+    def validation(self, task: str) -> Validation:
+        """Return what this validator has said about a task."""
+        return self.store.book.state(task, self.name)
+
+    def seen(self, task: str) -> None:
+        """Note that a task was looked at; nothing is written where that is known."""
+        if not self.validation(task).seen:
+            self._add(task, Kind.SEEN, {})
+
+    def verdict(self, task: str, verdict: TaskVerdict) -> Operation:
+        """Give a verdict, with the evidence that there is by now."""
+        known = self.validation(task)
+        evidence: list[Json] = [trial.op for trial in known.trials]
+        evidence += [known.check.op] if known.check is not None else []
+        return self._add(task, Kind.VERDICT, {"verdict": verdict.value, "evidence": evidence})
+
+    def comment(self, task: str, text: str) -> Operation:
+        """Say something about a task. Raises `ValidationError` for nothing, and for more than is kept."""
+        text = text.strip()
+        if not text or len(text) > LONGEST_COMMENT:
+            raise ValidationError(f"A comment has 1 to {LONGEST_COMMENT} characters.")
+        return self._add(task, Kind.COMMENT, {"text": text})
+
+    def trial(self, task: str, trial: Trial, fix: Mapping[str, str] | None = None) -> Operation:
+        """Record a run of the suite; of a fix, the hash of each function's code as well."""
+        report, score = trial.judgement.report, trial.judgement.score
+        odd: list[Json] = [*trial.odd[:MOST_IDS]]
+        data: dict[str, Json] = {
+            "subject": trial.subject.value,
+            "status": report.status.value,
+            "odd": odd,
+            "odd_count": len(trial.odd),
+            "score": round(score.value, 6),
+            "solved": trial.judgement.solved,
+            "passing": score.passing,
+            "failing": len(score.failing),
+            "seconds": round(report.seconds, 3),
+            "backend": report.backend.name,
+            "isolated": report.backend.isolated,
+        }
+        if fix:
+            data["fix"] = {name: sha256_of_text(code) for name, code in fix.items()}
+        return self._add(task, Kind.TRIAL, data)
+
+    def check(self, task: str, findings: Iterable[Finding], backend: str) -> Operation:
+        """Record what `task check` found."""
+        rows: list[Json] = [
+            {"name": f.name, "passed": f.passed, "reduced": f.reduced, "detail": f.detail[:2000]} for f in findings
+        ]
+        return self._add(task, Kind.CHECK, {"findings": rows, "backend": backend})
+
+    def undo(self, task: str) -> Operation | None:
+        """Take back the last verdict or comment that stands, and return it; None where there is none."""
+        standing = self.validation(task).undoable
+        target = self.store.book.get(standing[-1]) if standing else None
+        if target is not None:
+            self._add(task, Kind.DELETE, {"target": target.op})
+        return target
+
+    def _add(self, task: str, kind: Kind, data: Mapping[str, Json]) -> Operation:
+        at = self.store.next_ms(self.name)
+        operation = Operation(str(uuid.uuid4()), self.name, at, task, kind.value, data)
+        self.store.append([operation])
+        return operation

@@ -1,0 +1,209 @@
+"""A bench whose suites are functions of the test, run in this process; and a little library with such a suite."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from fakes import Check, FakeRunner
+from small_trees import tree_of
+
+from gistpoint.core.callgraph.observed import ObservedCall
+from gistpoint.core.cancel import CancelToken
+from gistpoint.core.generation.campaign.campaign import Crew, run_campaign
+from gistpoint.core.generation.campaign.candidates import plan
+from gistpoint.core.generation.campaign.counts import Counts
+from gistpoint.core.generation.campaign.desks import Place, close_desks
+from gistpoint.core.generation.campaign.learning import LibraryFolder, learn_library
+from gistpoint.core.generation.campaign.library import Library
+from gistpoint.core.generation.campaign.settings import CampaignMode, Settings
+from gistpoint.core.generation.campaign.statefile import StateFile
+from gistpoint.core.generation.campaign.verdicts import Verdict
+from gistpoint.core.generation.intake import Intake, Repository
+from gistpoint.core.generation.proof import corrupted_tree
+from gistpoint.core.generation.testmap import TestMap
+from gistpoint.core.outcomes import RunStatus
+from gistpoint.core.ports import EnvironmentPins, ProbeFailure, ProbeReport, RunProgress, Source
+from gistpoint.core.tasks.model import Target
+from gistpoint.core.trees import SourceTree
+
+SHOP = """\
+def price(amount, rate):
+    total = 0
+    for n in range(amount):
+        total += rate
+    if total > 100:
+        total = total - total // 10
+    return total
+
+
+def stock(orders):
+    left = {}
+    for name, count in orders:
+        left[name] = left.get(name, 0) + count
+    return left
+
+
+def bill(orders, rate):
+    lines = []
+    for name, count in sorted(stock(orders).items()):
+        if count >= 1:
+            lines.append((name, price(count, rate)))
+    return lines
+
+
+def unseen(x):
+    if x:
+        return 1
+    return 2
+"""
+
+
+def _check(name: str, expected: object, *given: object) -> Check:
+    def check(names: Mapping[str, object]) -> None:
+        function = names[name]
+        assert callable(function)
+        assert function(*given) == expected
+
+    return check
+
+
+CHECKS: dict[str, Check] = {
+    **{f"tests/test_shop.py::test_price[{n}]": _check("price", n * 10, n, 10) for n in range(6)},
+    "tests/test_shop.py::test_rebate": _check("price", 180, 20, 10),
+    **{f"tests/test_shop.py::test_stock[{n}]": _check("stock", {"a": n + 1}, [("a", 1), ("a", n)]) for n in range(6)},
+    **{
+        f"tests/test_shop.py::test_bill[{n}]": _check("bill", [("a", n * 5), ("b", 5)], [("b", 1), ("a", n)], 5)
+        for n in range(1, 7)
+    },
+}
+ENTERED = {
+    "shop.py::price": [id for id in CHECKS if "price" in id or "rebate" in id or "bill" in id],
+    "shop.py::stock": [id for id in CHECKS if "stock" in id or "bill" in id],
+    "shop.py::bill": [id for id in CHECKS if "bill" in id],
+}
+
+
+@dataclass
+class FakeMapper:
+    entered: Mapping[str, Collection[str]]
+    ran: int = 0
+
+    def record(
+        self,
+        tree: SourceTree,
+        environment: EnvironmentPins,
+        ids: Collection[str],
+        *,
+        on_progress: Callable[[RunProgress], None] | None = None,
+        cancel: CancelToken | None = None,
+    ) -> tuple[TestMap, tuple[ObservedCall, ...]]:
+        self.ran += 1
+        entered = {name: frozenset(tests) for name, tests in self.entered.items()}
+        return TestMap(entered, tests=dict.fromkeys(ids, 0.01)), ()
+
+
+@dataclass
+class FakeProber:
+    """Runs the checks that are selected; any failure but an assertion counts as one inside the target."""
+
+    intake: Intake
+    checks: Mapping[str, Check]
+    wish: Callable[[tuple[Target, ...]], ProbeReport | None]
+
+    def decide(
+        self,
+        targets: tuple[Target, ...],
+        select: tuple[str, ...] = (),
+        *,
+        stop_after: int | None = None,
+        cancel: CancelToken | None = None,
+    ) -> ProbeReport:
+        wished = self.wish(targets)
+        if wished is not None:
+            return wished
+        from fakes import loaded
+
+        failed: dict[str, ProbeFailure] = {}
+        ran = 0
+        names = loaded(corrupted_tree(self.intake.repository.tree, targets))
+        for id in select:
+            ran += 1
+            try:
+                self.checks[id](names)
+            except AssertionError as error:
+                failed[id] = ProbeFailure(str(error), assertion=True, error_type="AssertionError")
+            except Exception as error:
+                failed[id] = ProbeFailure(str(error), through_target=True, error_type=type(error).__name__)
+            if stop_after is not None and len(failed) == stop_after:
+                break
+        return ProbeReport(RunStatus.FINISHED, failed, ran, 0.001)
+
+    def close(self) -> None:
+        return
+
+
+@dataclass(eq=False)
+class FakeBench:
+    """Counts what is run. `wish` gives a probe's report in place of what the checks say."""
+
+    checks: Mapping[str, Check] = field(default_factory=lambda: CHECKS)
+    entered: Mapping[str, Collection[str]] = field(default_factory=lambda: ENTERED)
+    wish: Callable[[tuple[Target, ...]], ProbeReport | None] = lambda targets: None
+    status: RunStatus = RunStatus.FINISHED
+    runners: list[FakeRunner] = field(default_factory=list)
+    mappers: list[FakeMapper] = field(default_factory=list)
+
+    def runner(self) -> FakeRunner:
+        self.runners.append(FakeRunner(self.checks, status=self.status))
+        return self.runners[-1]
+
+    def mapper(self) -> FakeMapper:
+        self.mappers.append(FakeMapper(self.entered))
+        return self.mappers[-1]
+
+    def prober(self, library: Library) -> FakeProber:
+        return FakeProber(library.intake, self.checks, self.wish)
+
+    @property
+    def runs(self) -> int:
+        return sum(runner.runs for runner in self.runners)
+
+
+@dataclass
+class Shop:
+    """The little library in a folder, and campaigns on it."""
+
+    folder: Path
+    bench: FakeBench = field(default_factory=FakeBench)
+    source: str = SHOP
+    tests: str = "def test_price(): ...\n"
+
+    def library(self) -> Library:
+        def make() -> Repository:
+            (self.folder / "files").mkdir(exist_ok=True)
+            files = {"shop.py": self.source, "tests/test_shop.py": self.tests}
+            return Repository(Source("folder", "shop", "1"), tree_of(files, self.folder / "files"), EnvironmentPins())
+
+        return learn_library(LibraryFolder(self.folder / "library"), make, self.bench)
+
+    def place(self, settings: Settings) -> Place:
+        return Place(self.folder / "library", self.bench, settings)
+
+    def campaign(self, mode: str, count: int = 99, workers: int = 1, **options: object) -> tuple[Counts, list[Verdict]]:
+        library = self.library()
+        settings = Settings(CampaignMode(mode), **options)  # type: ignore[arg-type]
+        kept: list[Verdict] = []
+        try:
+            with (
+                ThreadPoolExecutor(workers) as pool,
+                StateFile(self.folder / f"{mode}-{len(options)}.jsonl", {}) as state,
+            ):
+                planned = plan(library, settings)
+                place = self.place(settings)
+                counts = run_campaign(place, planned.candidates, count, Crew(pool, workers), state, accept=kept.append)
+        finally:
+            close_desks()
+        return counts, kept

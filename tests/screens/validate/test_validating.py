@@ -1,0 +1,375 @@
+"""A validator at work: what is shown, what is run, what is said, and that none of it is lost."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+from builders import CHECKS, REPAIR
+from fakes import FakeRunner
+from hostile import CONTROLS, MARKUP, UNICODE
+from screens.driving import LARGE, SMALL
+from screens.validate.validating import make_tasks, validating, with_answer
+from textual.widgets import Input
+
+from gistpoint.core.errors import SandboxUnavailableError
+from gistpoint.core.generation.trials import Subject
+from gistpoint.core.outcomes import RunStatus
+from gistpoint.core.tasks.brief import render_brief
+from gistpoint.core.text import visible_line
+from gistpoint.sessions.validations.operations import TaskVerdict
+from gistpoint.tui.screens.dialogs.confirm import MessageDialog
+from gistpoint.tui.screens.validate.code_page import CodePage
+from gistpoint.tui.screens.validate.fix_page import FixPage
+from gistpoint.tui.screens.validate.tests_page import TestsPage
+from gistpoint.tui.widgets.diff_view import DiffView
+from gistpoint.tui.widgets.text_view import TextView
+
+TARGET = "shop/prices.py::discount"
+
+
+@pytest.mark.parametrize("size", [SMALL, LARGE], ids=["small", "large"])
+async def test_a_queue_is_judged_with_the_keyboard_alone(tmp_path: Path, size: tuple[int, int]) -> None:
+    services, tasks = make_tasks(tmp_path)
+    async with validating(services, tasks, size=size) as driver:
+        await driver.shows(tasks[0].id)
+        assert driver.said.seen
+        await driver.press("1", "right_square_bracket")
+        await driver.shows(tasks[1].id)
+        await driver.press("5", "c")
+        await driver.type("a file names it")
+        await driver.press("enter", "u")
+        await driver.shows(tasks[2].id)
+        await driver.press("9", "backspace", "7")
+        assert "too easy" in driver.text()
+        await driver.press("u")
+        assert "Every task that is shown has your verdict" in driver.text()
+        await driver.press("left_square_bracket")
+        await driver.shows(tasks[1].id)
+        await driver.until(lambda: "a file names it" in driver.text())
+        await driver.press("q")
+    async with validating(services, tasks, size=size) as driver:
+        validator = driver.screen.desk.validator
+        said = [validator.validation(task.id) for task in tasks]
+        verdicts = [one.verdict and one.verdict.verdict for one in said]
+        assert verdicts == [TaskVerdict.ACCEPT, TaskVerdict.REJECT_LEAK, TaskVerdict.REJECT_TOO_EASY]
+        assert [comment.text for comment in said[1].comments] == ["a file names it"]
+        assert "3 judged, 1 accepted" in driver.text()
+        assert "leak" in driver.text()
+
+
+@pytest.mark.parametrize(("key", "verdict"), list(zip("123456789", TaskVerdict, strict=True)))
+async def test_every_verdict_has_its_digit(tmp_path: Path, key: str, verdict: TaskVerdict) -> None:
+    services, tasks = make_tasks(tmp_path, 1)
+    async with validating(services, tasks) as driver:
+        await driver.press(key)
+        assert driver.said.verdict is not None
+        assert driver.said.verdict.verdict is verdict
+        await driver.press("backspace")
+        assert driver.said.verdict is None
+
+
+async def test_the_evidence_is_what_it_says(tmp_path: Path) -> None:
+    services, tasks = make_tasks(tmp_path, 1)
+    async with validating(services, tasks, size=LARGE) as driver:
+        await driver.page("f3", "# Find and repair")
+        brief = driver.screen.pages.made["brief"]
+        assert isinstance(brief, TextView)
+        assert brief.raw == render_brief(tasks[0])
+        await driver.page("f4", "price + price")
+        diff = driver.screen.pages.made["diff"]
+        assert isinstance(diff, DiffView)
+        assert diff.files == driver.screen.dossier.diff  # type: ignore[union-attr]
+        await driver.page("f5", "passed in 3 of 3 runs")
+        tests = driver.screen.pages.made["tests"]
+        assert isinstance(tests, TestsPage)
+        assert {row.shown.id for row in tests.tests.rows} == {failure.id for failure in tasks[0].brief.failing}
+        assert "AssertionError: None is not 90" in driver.text()
+        await driver.press("down", "down", "down")
+        await driver.until(lambda: "r runs the tests and shows it here" in driver.text())
+        await driver.press("r")
+        await driver.idle()
+        await driver.until(lambda: "corrupted, in your last run" in driver.text())
+        row = tests.current
+        assert row is not None
+        assert row.shown.corrupted_runs == 2
+        assert "is not" in row.text
+
+
+async def test_runs_are_counted_per_test_and_kept_as_evidence(tmp_path: Path) -> None:
+    services, tasks = make_tasks(tmp_path, 1)
+    shaky, calls = "tests/test_shelf.py::test_capacity", list[int]()
+
+    def wavering(names: Mapping[str, object]) -> None:
+        calls.append(1)
+        assert len(calls) % 3
+
+    async with validating(services, tasks, runner=FakeRunner({**CHECKS, shaky: wavering}), size=LARGE) as driver:
+        await driver.press("O", "r")
+        await driver.idle()
+        await driver.until(lambda: len(driver.said.trials) == 6)
+        assert [trial.subject for trial in driver.said.trials] == [Subject.ORIGINAL] * 5 + [Subject.CORRUPTED]
+        assert [trial.odd for trial in driver.said.trials] == [(), (), (shaky,), (), (), (shaky,)]
+        await driver.until(lambda: "did not say the same" in driver.text())
+        assert "original 7/8, corrupted 1/2" in driver.text()
+        await driver.press("6")
+        assert driver.said.verdict is not None
+        assert driver.said.verdict.evidence == tuple(trial.op for trial in driver.said.trials)
+        await driver.page("f6", "1 tests not as the task says")
+    async with validating(services, tasks, name="bob", size=LARGE) as driver:
+        assert "original 7/8" in driver.text()
+        assert driver.said.verdict is None
+        assert "flaky" not in driver.text().splitlines()[1]
+
+
+async def test_a_fix_is_tried_without_an_attempt_and_survives(tmp_path: Path) -> None:
+    services, tasks = make_tasks(tmp_path, 2)
+    async with validating(services, tasks) as driver:
+        await driver.press("f9")
+        assert "Nothing is written yet" in driver.text()
+        await driver.page("f8", "price + price")
+        page = driver.screen.pages.made["fix"]
+        assert isinstance(page, FixPage)
+        page.editor.text = "def discount(:\n"
+        await driver.press("f9")
+        await driver.until(lambda: isinstance(driver.app.screen, MessageDialog))
+        assert "can't take the function's place" in driver.text()
+        await driver.press("escape")
+        page.editor.text = REPAIR
+        await driver.press("f9")
+        await driver.idle()
+        await driver.until(lambda: "solves the task" in driver.text())
+        assert [(trial.subject, trial.solved) for trial in driver.said.trials] == [(Subject.FIX, True)]
+        assert not services.locations.attempts.exists()
+        await driver.press("escape", "escape", "right_square_bracket")
+        await driver.shows(tasks[1].id)
+        await driver.press("f8")
+        await driver.until(lambda: "price + price" in page.editor.code)
+        page.editor.text = "# half"
+        await driver.press("escape", "q")
+    async with validating(services, tasks) as driver:
+        await driver.page("f8", "price - price")
+        await driver.press("escape", "right_square_bracket")
+        await driver.shows(tasks[1].id)
+        await driver.page("f8", "# half")
+
+
+async def test_a_run_is_stopped_and_goes_on_for_its_own_task(tmp_path: Path) -> None:
+    services, tasks = make_tasks(tmp_path, 2)
+    runner = FakeRunner(CHECKS, gate=threading.Event())
+    async with validating(services, tasks, runner=runner) as driver:
+        await driver.press("R")
+        await driver.until(lambda: "Running corrupted 1/5" in driver.text() and "1/6 tests" in driver.text())
+        await driver.press("escape")
+        await driver.idle()
+        await driver.until(lambda: "Stopped" in driver.text())
+        assert driver.said.trials == ()
+        await driver.press("o", "right_square_bracket")
+        await driver.shows(tasks[1].id)
+        assert runner.gate is not None
+        runner.gate.set()
+        await driver.idle()
+        validator = driver.screen.desk.validator
+        await driver.until(lambda: validator.validation(tasks[0].id).trials)
+        assert validator.validation(tasks[1].id).trials == ()
+
+
+async def test_what_can_not_run_is_told(tmp_path: Path) -> None:
+    services, tasks = make_tasks(tmp_path, 1)
+    async with validating(services, tasks, runner=FakeRunner(CHECKS, status=RunStatus.TIMED_OUT)) as driver:
+        await driver.press("r")
+        await driver.idle()
+        await driver.until(lambda: "timed out. As the test wants it." in driver.text())
+        assert [trial.finished for trial in driver.said.trials] == [False]
+
+        def refuse(task: object) -> FakeRunner:
+            raise SandboxUnavailableError("No isolation.", hint="Get one.")
+
+        driver.screen.bench._runner_for = refuse
+        await driver.press("R")
+        await driver.until(lambda: isinstance(driver.app.screen, MessageDialog))
+        await driver.press("escape")
+        assert not driver.screen.bench.busy
+        assert len(driver.said.trials) == 1
+
+
+async def test_the_check_is_run_and_kept(tmp_path: Path) -> None:
+    services, tasks = make_tasks(tmp_path, 1)
+    async with validating(services, tasks) as driver:
+        await driver.page("f6", "was not run here yet")
+        await driver.press("C")
+        await driver.idle()
+        await driver.until(lambda: driver.said.check is not None)
+        check = driver.said.check
+        assert check is not None
+        assert [(name, passed) for name, passed, _, _ in check.findings] == [
+            ("identity", True),
+            ("brief", True),
+            ("tree", True),
+            ("sandbox", False),  # the fake runs its own checks, not the look from inside
+            ("corrupted scores 0", True),
+            ("original scores 1", True),
+        ]
+        await driver.until(lambda: "NOT CLEAN" in driver.text())
+
+
+async def test_metrics_and_subtlety_come_from_the_answer_or_are_measured(tmp_path: Path) -> None:
+    services, tasks = make_tasks(tmp_path, 2)
+    metrics = {TARGET: {"cyclomatic": {"value": 1, "percentile": 12.5}}}
+    provenance = {"subtlety": {"value": 0.75, "parts": {"few_failures": 0.5}}, "operator": "sign"}
+    with_answer(tasks[0], metrics=metrics, provenance=provenance)
+    async with validating(services, tasks, size=LARGE) as driver:
+        assert "12.5 %" in driver.text()
+        assert "few failures" in driver.text()
+        assert "0.75" in driver.text()
+        assert "sign" in driver.text()
+        await driver.press("right_square_bracket")
+        await driver.shows(tasks[1].id)
+        await driver.until(lambda: "m measures the library" in driver.text())
+        await driver.press("m")
+        await driver.until(lambda: "5 functions measured" in driver.text() and "harmonic out" in driver.text())
+
+
+async def test_links_lead_into_the_code_and_back(tmp_path: Path) -> None:
+    services, tasks = make_tasks(tmp_path, 1)
+    async with validating(services, tasks) as driver:
+        await driver.press("enter", "down", "enter")
+        await driver.until(lambda: "shop/prices.py  corrupted" in driver.text())
+        page = driver.screen.pages.made["code"]
+        assert isinstance(page, CodePage)
+        assert page.view.cursor_line == 4
+        await driver.press("less_than_sign")
+        await driver.until(lambda: page.view.cursor_line == 19)
+        assert "def total" in page.view.lines[page.view.cursor_index]
+        await driver.press("greater_than_sign")
+        await driver.until(lambda: page.view.cursor_line == 4)
+        await driver.press("x")
+        await driver.until(lambda: "shop/prices.py  original" in driver.text() and "price - price" in driver.text())
+        await driver.press("minus", "minus")
+        await driver.until(lambda: page.view.cursor_line == 19 and "corrupted" in driver.text())
+        await driver.page("f5", "passed in")
+        await driver.press("v")
+        await driver.until(lambda: "tests/test_prices.py" in driver.text().splitlines()[3])
+
+
+async def test_a_comment_half_written_is_kept(tmp_path: Path) -> None:
+    services, tasks = make_tasks(tmp_path, 1)
+    async with validating(services, tasks) as driver:
+        await driver.press("c")
+        await driver.type("half a tho")
+        await driver.press("escape")
+        assert driver.said.comments == ()
+        assert "kept as a draft" in driver.text()
+    async with validating(services, tasks) as driver:
+        await driver.press("c")
+        assert driver.app.screen.query_one(Input).value == "half a tho"
+        await driver.press("enter")
+        assert [comment.text for comment in driver.said.comments] == ["half a tho"]
+        await driver.press("c")
+        assert driver.app.screen.query_one(Input).value == ""
+
+
+async def test_the_filter_narrows_the_queue(tmp_path: Path) -> None:
+    services, tasks = make_tasks(tmp_path)
+    async with validating(services, tasks) as driver:
+        await driver.press("2", "slash")
+        await driver.type("-unsolvable")
+        await driver.until(lambda: "Task 1/2 of 3" in driver.text())
+        await driver.shows(tasks[1].id)
+        await driver.press("enter", "1")
+        assert driver.screen.desk.validator.validation(tasks[1].id).verdict is not None
+        await driver.press("escape")
+        await driver.until(lambda: "/3  2 judged" in driver.text())
+
+
+async def test_a_damaged_task_stops_nobody(tmp_path: Path) -> None:
+    services, tasks = make_tasks(tmp_path, 2)
+    async with validating(services, tasks) as driver:
+        (tasks[1].folder / "answer" / "answer.json").write_text("{")
+        await driver.press("right_square_bracket")
+        await driver.until(lambda: isinstance(driver.app.screen, MessageDialog))
+        await driver.press("escape", "1", "r", "C", "f5", "f8")
+        assert driver.screen.desk.validator.validation(tasks[1].id).verdict is None
+        await driver.press("escape", "left_square_bracket")
+        await driver.shows(tasks[0].id)
+
+
+async def test_a_disk_that_takes_nothing_is_told(tmp_path: Path) -> None:
+    services, tasks = make_tasks(tmp_path, 1)
+    async with validating(services, tasks) as driver:
+        path = driver.screen.desk.validator.store.path_of("ada")
+        path.unlink()
+        path.mkdir()
+        await driver.press("1")
+        await driver.until(lambda: isinstance(driver.app.screen, MessageDialog))
+        assert "can't be kept" in driver.text()
+        await driver.press("escape")
+        assert driver.said.verdict is None
+
+
+@pytest.mark.parametrize("size", [SMALL, LARGE], ids=["small", "large"])
+@pytest.mark.parametrize("kind", ["markup", "controls", "unicode"])
+async def test_hostile_strings_are_shown_literally(tmp_path: Path, kind: str, size: tuple[int, int]) -> None:
+    corpus = {"markup": MARKUP, "controls": CONTROLS, "unicode": UNICODE}[kind]
+    texts = [text.encode("utf-8", "replace").decode() for text in corpus]
+
+    def failing(names: Mapping[str, object]) -> None:
+        raise AssertionError("\n".join(texts))
+
+    services, tasks = make_tasks(
+        tmp_path, 1, failure_text="\n".join(texts), extra_files={"odd.py": "".join(f"# {text!a}\n" for text in texts)}
+    )
+    with_answer(tasks[0], metrics={}, provenance={text: {text: text} for text in texts})
+    checks = {**CHECKS, "tests/test_prices.py::test_half": failing}
+    async with validating(services, tasks, size=size, runner=FakeRunner(checks)) as driver:
+        for text in texts[:3]:
+            driver.screen.desk.validator.comment(tasks[0].id, text)
+            driver.screen.say(text)
+        driver.screen.refill()
+        await driver.press("r", "o")
+        await driver.idle()
+        for key in ("f2", "f3", "f4", "f5", "f6", "f7", "f8", "f2"):
+            await driver.press(key)
+        await driver.until(lambda: visible_line(texts[0]).strip() in driver.text())
+        page = driver.screen.pages.made["fix"]
+        assert isinstance(page, FixPage)
+        page.editor.text = "\n".join(texts)
+        await driver.press("f8", "f9")
+        await driver.until(lambda: isinstance(driver.app.screen, MessageDialog))
+
+
+async def test_what_is_pressed_too_soon_hits_no_other_task(tmp_path: Path) -> None:
+    services, tasks = make_tasks(tmp_path, 2)
+    async with validating(services, tasks) as driver:
+        await driver.shows(tasks[0].id)
+        screen = driver.screen
+        screen.queue.cursor = 1
+        screen.action_verdict("accept")
+        screen.action_undo()
+        screen.action_trial("corrupted", 1)
+        await driver.shows(tasks[1].id)
+        for task in tasks:
+            said = screen.desk.validator.validation(task.id)
+            assert (said.verdict, said.trials) == (None, ())
+
+
+async def test_a_bug_in_a_thread_is_told_and_what_was_typed_is_kept(tmp_path: Path) -> None:
+    services, tasks = make_tasks(tmp_path, 1)
+    async with validating(services, tasks, crashes=1) as driver:
+        await driver.press("f8")
+        page = driver.screen.pages.made["fix"]
+        assert isinstance(page, FixPage)
+        page.editor.text = "# typed"
+
+        def broken(task: object) -> FakeRunner:
+            raise KeyError("a bug")
+
+        driver.screen.bench._runner_for = broken
+        driver.screen.action_trial("original", 1)
+        await driver.until(lambda: isinstance(driver.app.screen, MessageDialog))
+        assert "Something unexpected" in driver.text()
+        await driver.press("escape")
+        await driver.until(lambda: driver.screen.dossier is not None)
+        await driver.page("f8", "# typed")

@@ -1,0 +1,149 @@
+"""An OpenAI-compatible endpoint on loopback that answers from a script, and a model that is one without any server."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+
+from gistpoint.core.cancel import CancelToken
+from gistpoint.core.ports import ChatFailure, ChatMessage, ChatReply, ToolRequest, Usage
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What the server sends for one request; `cut` closes the connection after so many bytes of the body."""
+
+    body: object = ""
+    status: int = 200
+    headers: Mapping[str, str] = field(default_factory=dict)
+    wait: threading.Event | None = None
+    cut: int | None = None
+
+
+Step = Answer | Callable[[dict[str, Any], Mapping[str, str]], Answer]
+
+
+def completion(
+    content: str | None = None,
+    *calls: tuple[str, object],
+    finish: str = "",
+    usage: object = None,
+    **message: object,
+) -> Answer:
+    """A chat completion with tool calls (name, arguments as an object or as raw text)."""
+    tool_calls = [
+        {
+            "id": f"id-{number}",
+            "type": "function",
+            "function": {"name": name, "arguments": value if isinstance(value, str) else json.dumps(value)},
+        }
+        for number, (name, value) in enumerate(calls)
+    ]
+    said: dict[str, object] = {"role": "assistant", "content": content, **message}
+    if tool_calls:
+        said["tool_calls"] = tool_calls
+    choice = {"index": 0, "message": said, "finish_reason": finish or ("tool_calls" if calls else "stop")}
+    used = usage if usage is not None else {"prompt_tokens": 100, "completion_tokens": 10, "total_tokens": 110}
+    return Answer({"id": "c", "object": "chat.completion", "model": "scripted-1", "choices": [choice], "usage": used})
+
+
+@dataclass
+class Endpoint:
+    """A running server: what it was sent, and where it is."""
+
+    steps: list[Step]
+    requests: list[dict[str, Any]] = field(default_factory=list)
+    headers: list[dict[str, str]] = field(default_factory=list)
+    url: str = ""
+
+    def next(self, request: dict[str, Any], headers: Mapping[str, str]) -> Answer:
+        number = len(self.requests)
+        self.requests.append(request)
+        self.headers.append(dict(headers))
+        step = self.steps[min(number, len(self.steps) - 1)]
+        return step if isinstance(step, Answer) else step(request, headers)
+
+
+@contextmanager
+def endpoint(*steps: Step) -> Iterator[Endpoint]:
+    """Serve the steps in turn, the last one again and again."""
+    served = Endpoint(list(steps))
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            request = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+            answer = served.next(request, {key.lower(): value for key, value in self.headers.items()})
+            if answer.wait is not None:
+                answer.wait.wait(30)
+            body = answer.body
+            data = body if isinstance(body, bytes) else body.encode() if isinstance(body, str) else None
+            data = json.dumps(body).encode() if data is None else data
+            try:
+                self.send_response(answer.status)
+                self.send_header("Content-Type", "application/json")
+                self.send_header("Content-Length", str(len(data)))
+                for key, value in answer.headers.items():
+                    self.send_header(key, value)
+                self.end_headers()
+                self.wfile.write(data if answer.cut is None else data[: answer.cut])
+            except OSError:
+                pass
+            if answer.cut is not None:
+                self.close_connection = True
+
+        def log_message(self, format: str, *args: object) -> None:
+            pass
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True)
+    thread.start()
+    served.url = f"http://127.0.0.1:{server.server_address[1]}/v1"
+    try:
+        yield served
+    finally:
+        server.shutdown()
+        server.server_close()
+        thread.join(5)
+
+
+def reply(
+    *calls: tuple[str, object],
+    content: str = "",
+    finish: str = "",
+    usage: Usage | None = None,
+    refusal: str = "",
+    ids: Sequence[str] = (),
+) -> ChatReply:
+    """A reply as the port has it."""
+    requests = tuple(
+        ToolRequest(
+            ids[number] if ids else f"id-{number}", name, value if isinstance(value, str) else json.dumps(value)
+        )
+        for number, (name, value) in enumerate(calls)
+    )
+    message = ChatMessage("assistant", content, requests)
+    return ChatReply(message, finish or ("tool_calls" if calls else "stop"), usage or Usage(100, 10), "m-1", refusal)
+
+
+@dataclass
+class ScriptedModel:
+    """A chat model that replies in turn, the last one again and again."""
+
+    script: Sequence[ChatReply | ChatFailure]
+    name: str = "scripted"
+    asked: list[list[ChatMessage]] = field(default_factory=list)
+    offered: list[list[str]] = field(default_factory=list)
+
+    def complete(
+        self, messages: Sequence[ChatMessage], tools: Sequence[Mapping[str, Any]], *, cancel: CancelToken | None = None
+    ) -> ChatReply | ChatFailure:
+        if cancel is not None:
+            cancel.check()
+        self.asked.append(list(messages))
+        self.offered.append([tool["name"] for tool in tools])
+        return self.script[min(len(self.asked), len(self.script)) - 1]

@@ -1,0 +1,88 @@
+"""Trials say whether a task is as it says of itself, and count which tests do not say the same each time."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+from builders import CHECKS, REPAIR, build_task
+from fakes import FakeRunner
+
+from gistpoint.core.attempts.judging import Judge
+from gistpoint.core.cancel import CancelToken
+from gistpoint.core.code.errors import CodeError
+from gistpoint.core.diffs import LineKind
+from gistpoint.core.errors import CancelledError, TaskError
+from gistpoint.core.generation.dossier import open_dossier
+from gistpoint.core.generation.trials import Shown, Subject, run_trial, steadiness
+from gistpoint.core.outcomes import RunStatus
+from gistpoint.core.tasks.folder import read_answer
+from gistpoint.core.tasks.model import Mode
+
+TARGET = "shop/prices.py::discount"
+
+
+def judge_of(folder: Path, runner: FakeRunner, mode: Mode = Mode.DISCOVERY) -> Judge:
+    task = build_task(folder, mode)
+    return Judge(task, read_answer(task), runner)
+
+
+def test_a_good_task_is_as_it_says(tmp_path: Path) -> None:
+    judge = judge_of(tmp_path, FakeRunner(CHECKS))
+    corrupted, original = run_trial(judge, Subject.CORRUPTED), run_trial(judge, Subject.ORIGINAL)
+    assert corrupted.as_expected
+    assert original.as_expected
+    assert corrupted.judgement.score.value == 0.0
+    assert original.judgement.solved
+    fixed = run_trial(judge, Subject.FIX, {TARGET: REPAIR})
+    assert fixed.as_expected
+    assert not run_trial(judge, Subject.FIX, {TARGET: REPAIR.replace("-", "+")}).as_expected
+    with pytest.raises(CodeError):
+        run_trial(judge, Subject.FIX, {TARGET: "def discount(:"})
+
+
+def test_a_run_that_proves_nothing_is_not_as_expected(tmp_path: Path) -> None:
+    judge = judge_of(tmp_path, FakeRunner(CHECKS, status=RunStatus.TIMED_OUT))
+    trial = run_trial(judge, Subject.CORRUPTED)
+    assert (trial.finished, trial.as_expected, trial.odd) == (False, False, ())
+    stopped = CancelToken()
+    stopped.cancel()
+    with pytest.raises(CancelledError):
+        run_trial(judge, Subject.ORIGINAL, cancel=stopped)
+
+
+def test_tests_that_do_not_say_the_same_each_time_are_counted(tmp_path: Path) -> None:
+    calls: list[int] = []
+
+    def wavering(names: Mapping[str, object]) -> None:
+        calls.append(1)
+        assert len(calls) % 3
+
+    steady, shaky = "tests/test_prices.py::test_tenth", "tests/test_shelf.py::test_capacity"
+    judge = judge_of(tmp_path, FakeRunner({**CHECKS, shaky: wavering}))
+    trials = [run_trial(judge, Subject.ORIGINAL) for _ in range(4)]
+    trials += [run_trial(judge, Subject.CORRUPTED) for _ in range(2)]
+    assert [trial.odd for trial in trials] == [(), (), (shaky,), (), (), (shaky,)]
+    found = steadiness(judge.baseline, [(trial.subject, trial.odd) for trial in trials])
+    assert found.flaky == (Shown(shaky, 6, 7, 2, 3),)
+    assert found.of(shaky).flaky
+    assert found.of(steady) == Shown(steady, 7, 7, 0, 3)
+    assert not found.of(steady).flaky
+
+
+def test_a_dossier_holds_both_sides(tmp_path: Path) -> None:
+    dossier = open_dossier(build_task(tmp_path, Mode.DISCOVERY).folder)
+    assert dossier.changed_lines == 2
+    lines = [line for hunk in dossier.diff[0].hunks for line in hunk.lines if line.kind is not LineKind.CONTEXT]
+    assert [line.text.strip() for line in lines] == [
+        "return price - price * percent // 100",
+        "return price + price * percent // 100",
+    ]
+    assert "price - price" in dossier.text("shop/prices.py", corrupted=False)
+    assert "price + price" in dossier.text("shop/prices.py", corrupted=True)
+    assert dossier.start_line(dossier.answer.targets[0], corrupted=True) == 4
+    assert set(dossier.library_files()) == {"shop/__init__.py", "shop/prices.py", "shop/stock/shelf.py"}
+    assert "16" in dossier.brief
+    with pytest.raises(TaskError):
+        open_dossier(tmp_path)

@@ -1,0 +1,59 @@
+"""Where a function lies among its library's: ranks by hand, and what lies in a task reads back."""
+
+from __future__ import annotations
+
+import pytest
+
+from gistpoint.core.callgraph.builder import build_call_graph
+from gistpoint.core.metrics.standing import (
+    Standing,
+    percentile_rank,
+    standings,
+    standings_from_json,
+    standings_to_json,
+)
+from gistpoint.core.metrics.table import measure_functions
+
+FILES = {
+    "a.py": b"""
+def leaf():
+    return 1
+
+def middle(x):
+    if x:
+        return leaf()
+    return 2
+
+def top(x):
+    for n in range(x):
+        if n and x:
+            middle(n)
+    return leaf()
+"""
+}
+
+
+def test_ranks_count_equals_half() -> None:
+    assert percentile_rank([1, 2, 3, 4], 3) == 62.5
+    assert percentile_rank([5, 5, 5], 5) == 50
+    assert percentile_rank([1.0, 2], 9) == 100
+    with pytest.raises(ValueError, match="no values"):
+        percentile_rank([], 1)
+
+
+def test_the_most_complex_function_stands_highest() -> None:
+    rows = measure_functions(build_call_graph(FILES), FILES)
+    found = standings(rows, ["a.py::top", "a.py::leaf", "a.py::nowhere"])
+    assert set(found) == {"a.py::top", "a.py::leaf"}
+    by_metric = {name: {s.metric: s for s in standing} for name, standing in found.items()}
+    assert by_metric["a.py::top"]["cyclomatic"].percentile == pytest.approx(100 * 2.5 / 3)
+    assert by_metric["a.py::leaf"]["cyclomatic"].percentile == pytest.approx(100 * 0.5 / 3)
+    again = standings_from_json(standings_to_json(found), "a.py::top")
+    assert again == found["a.py::top"]
+
+
+def test_plain_numbers_and_nonsense_are_borne() -> None:
+    metrics = {"f": {"degree": 3, "x": None, "y": "z", "v": {"percentile": 3}, "w": {"value": 1.5}, "b": True}}
+    assert standings_from_json(metrics, "f") == (Standing("degree", 3), Standing("w", 1.5))
+    assert standings_from_json(metrics, "g") == ()
+    assert standings_from_json({"f": [1]}, "f") == ()

@@ -1,0 +1,212 @@
+"""`task import`: what is sound becomes tasks, what is damaged is told with its line, what can't be had waits."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+from breakpoint_records import record_of
+from builders import CHECKS, GOOD
+from fakes import FakeRunner
+
+from gistpoint.core.attempts.judging import Judge
+from gistpoint.core.errors import EnvironmentBuildError, SourceError
+from gistpoint.core.generation.campaign.batch import SourceSpec
+from gistpoint.core.generation.intake import Repository
+from gistpoint.core.generation.proof import repaired_tree
+from gistpoint.core.outcomes import RunStatus
+from gistpoint.core.ports import EnvironmentPins, Source
+from gistpoint.core.tasks.brief import REFUSALS_COST, TEMPLATES, render_brief, template_text
+from gistpoint.core.tasks.folder import read_answer, read_task, verify_identity
+from gistpoint.core.trees import SourceTree, write_tree
+from gistpoint.sessions.imports import ImportLedger
+from gistpoint.tui import cli
+from gistpoint.tui.commands import task_import
+
+Captured = pytest.CaptureFixture[str]
+URL, COMMIT, PATH = "https://github.com/someone/shop.git", "c0ffee" * 6, "shop/prices.py"
+
+
+class World:
+    """A runner, the one repository that can be had, and what was fetched."""
+
+    def __init__(self, folder: Path) -> None:
+        self.runner = FakeRunner(CHECKS)
+        self.folder = folder
+        self.fetched: list[SourceSpec] = []
+        self.missing: Exception | None = None
+
+    def fetch(self, spec: SourceSpec, scratch: Path, cache: Path, **_: Any) -> Repository:
+        self.fetched.append(spec)
+        if self.missing is not None:
+            raise self.missing
+        for path, text in GOOD.items():
+            (self.folder / path).parent.mkdir(parents=True, exist_ok=True)
+            (self.folder / path).write_text(text)
+        write_tree(self.folder, scratch / "tree.tar")
+        return Repository(Source("sdist", "shop", "1.0"), SourceTree.open(scratch / "tree.tar"), EnvironmentPins())
+
+
+@pytest.fixture
+def world(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> World:
+    made = World(tmp_path / "shop")
+    monkeypatch.setenv("GISTPOINT_HOME", str(tmp_path / "home"))
+    monkeypatch.setattr(task_import, "build_runner", lambda options: made.runner)
+    monkeypatch.setattr("gistpoint.sandbox.repositories.fetch_repository", made.fetch)
+    return made
+
+
+def made(function: str = "discount", change: tuple[str, str] | None = ("price - ", "price + ")) -> dict[str, Any]:
+    return record_of(GOOD[PATH].encode(), PATH, function, url=URL, commit=COMMIT, change=change)
+
+
+def imported(tmp_path: Path, capsys: Captured, *records: Any, more: tuple[str, ...] = ()) -> tuple[int, list[Any]]:
+    file = tmp_path / "records.jsonl"
+    file.write_text("".join(f"{row if isinstance(row, str) else json.dumps(row)}\n" for row in records))
+    code = cli.main(["task", "import", "breakpoint", str(file), "--min-failing", "2", "--json", *more])
+    return code, json.loads(capsys.readouterr().out)["records"]
+
+
+def test_records_become_tasks_that_their_originals_solve(tmp_path: Path, world: World, capsys: Captured) -> None:
+    code, rows = imported(tmp_path, capsys, made(change=None), made(), made("Basket.total", ("price * count", "price")))
+    assert code == 0
+    assert [row["outcome"] for row in rows] == ["imported"] * 3
+    assert len(world.fetched) == 1
+    assert world.fetched[0].source == f"{URL}@{COMMIT}"
+    for row, mode in zip(rows, ["remove", "discovery", "discovery"], strict=True):
+        task = read_task(tmp_path / "home" / "data" / "tasks" / row["task"])
+        answer = read_answer(task)
+        verify_identity(task, answer)
+        judge, tree = Judge(task, answer, world.runner), SourceTree.open(task.tree_path)
+        assert judge.judge(tree).score.value == 0.0
+        assert judge.judge(repaired_tree(tree, answer.targets)).solved
+        assert task.mode.value == mode
+        assert task.rules.refused_costs_attempt
+        origin = answer.provenance["import"]
+        assert json.loads(origin["record"])["repo"]["commit"] == COMMIT
+        assert origin["marks"] == ["not_from_the_commit"]
+        brief = render_brief(task)
+        assert "refused before any test ran costs a submission as well." in brief
+        public = (task.folder / "task.toml").read_text()
+        for secret in ("somebody", "test_info", "halstead", "corruption", COMMIT):
+            assert secret not in brief + public
+
+
+def test_only_the_sentence_on_refusals_differs_between_the_briefs() -> None:
+    for name, usual in TEMPLATES.items():
+        text, other = template_text(usual), template_text(REFUSALS_COST[name])
+        assert text != other
+        assert text == other.replace("costs a submission as well.", "costs no submission.")
+
+
+def test_damage_and_refusals_are_told_with_their_lines(tmp_path: Path, world: World, capsys: Captured) -> None:
+    rows = [
+        json.dumps(made())[:-9],
+        {**made(), "fpath": "../x.py"},
+        made(),
+        {**made(), "function_name": "gone"},
+        {**made(change=None), "function_name": "Basket.add"},
+        made(),
+    ]
+    code, found = imported(tmp_path, capsys, *rows)
+    assert code == 1
+    assert [(row["line"], row["outcome"], row["reason"]) for row in found] == [
+        (1, "damaged", "damaged"),
+        (2, "damaged", "damaged"),
+        (3, "imported", ""),
+        (4, "refused", "no_such_function"),
+        (5, "imported", ""),
+        (6, "damaged", "damaged"),
+    ]
+    assert "repeats the record of line 3" in found[5]["detail"]
+
+
+def test_a_corruption_that_breaks_too_little_is_refused(tmp_path: Path, world: World, capsys: Captured) -> None:
+    code, (row,) = imported(tmp_path, capsys, made(change=("// 100", "// 100 - (price > 10**9)")))
+    assert (code, row["outcome"], row["reason"]) == (1, "refused", "too_few_failing_tests")
+
+
+def test_a_repository_whose_suite_is_no_good_refuses_all_its_records(
+    tmp_path: Path, world: World, capsys: Captured
+) -> None:
+    world.runner.status = RunStatus.TIMED_OUT
+    code, rows = imported(tmp_path, capsys, made(), made(change=None))
+    assert code == 1
+    assert [row["reason"] for row in rows] == ["suite_too_slow"] * 2
+
+
+@pytest.mark.parametrize("missing", [SourceError("It can't be had."), EnvironmentBuildError("It can't be built.")])
+def test_records_wait_for_their_repository_and_are_tried_again(
+    tmp_path: Path, world: World, capsys: Captured, missing: Exception
+) -> None:
+    world.missing = missing
+    code, rows = imported(tmp_path, capsys, made(), made(change=None))
+    assert code == 1
+    assert [(row["outcome"], row["reason"]) for row in rows] == [("waits", "repository_not_here")] * 2
+    assert cli.main(["task", "import", "breakpoint", "--pending", "--json"]) == 0
+    pending = json.loads(capsys.readouterr().out)["pending"]
+    assert [item["reason"] for item in pending] == [str(missing)] * 2
+    assert json.loads(pending[0]["text"]) == made()
+    assert cli.main(["task", "import", "breakpoint", "--pending"]) == 0
+    assert COMMIT[:12] in capsys.readouterr().out
+
+    world.missing = None
+    assert cli.main(["task", "import", "breakpoint", "--min-failing", "2", "--json"]) == 0
+    assert [row["outcome"] for row in json.loads(capsys.readouterr().out)["records"]] == ["imported"] * 2
+    assert cli.main(["task", "import", "breakpoint", "--pending"]) == 0
+    assert "No record waits" in capsys.readouterr().out
+    assert cli.main(["task", "import", "breakpoint"]) == 0
+    assert "No record waits" in capsys.readouterr().out
+
+
+def test_what_is_here_is_not_proven_again(tmp_path: Path, world: World, capsys: Captured) -> None:
+    imported(tmp_path, capsys, made())
+    runs = world.runner.runs
+    code, (row,) = imported(tmp_path, capsys, made())
+    assert (code, row["outcome"], world.runner.runs) == (0, "here already", runs)
+    shutil.rmtree(tmp_path / "home" / "data" / "tasks" / row["task"])
+    _, (row,) = imported(tmp_path, capsys, made())
+    assert row["outcome"] == "imported"
+
+
+def test_sources_of_the_user_are_asked_first(tmp_path: Path, world: World, capsys: Captured) -> None:
+    (tmp_path / "map.toml").write_text('[[source]]\nrepository = "shop"\nsource = "shop==1.0"\npytest_args = ["-q"]\n')
+    more = ("--sources", str(tmp_path / "map.toml"), "--only", "discount")
+    _, rows = imported(tmp_path, capsys, made(), {**made(change=None), "function_name": "Basket.add"}, more=more)
+    assert len(rows) == 1
+    assert world.fetched == [SourceSpec("shop==1.0", ("-q",))]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["gone.json"], "gone.json can't be read"),
+        (["empty.json"], "holds no record of the data set"),
+        (["bad.json"], "holds no record of the data set. Line 1: It is no JSON"),
+        (["good.json", "--sources", "gone.toml"], "gone.toml can't be read"),
+        (["good.json", "--min-failing", "0"], "--min-failing must be 1 or more"),
+    ],
+)
+def test_mistakes_are_told(
+    tmp_path: Path, world: World, capsys: Captured, monkeypatch: pytest.MonkeyPatch, arguments: list[str], said: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("empty.json").write_text("[]")
+    Path("bad.json").write_text("oh")
+    Path("good.json").write_text(json.dumps([made()]))
+    assert cli.main(["task", "import", "breakpoint", *arguments]) == 2
+    assert said in capsys.readouterr().err
+
+
+def test_a_damaged_ledger_is_told_and_not_written_over(tmp_path: Path, world: World, capsys: Captured) -> None:
+    ledger = tmp_path / "home" / "data" / "imports" / "breakpoint.json"
+    imported(tmp_path, capsys, made())
+    assert list(ImportLedger(ledger).read().imported)
+    ledger.write_text(ledger.read_text()[:-20])
+    damaged = ledger.read_text()
+    assert cli.main(["task", "import", "breakpoint", str(tmp_path / "records.jsonl")]) == 2
+    assert "can't be read" in capsys.readouterr().err
+    assert ledger.read_text() == damaged

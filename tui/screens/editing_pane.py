@@ -1,0 +1,168 @@
+"""Writing a function: the editor, its diff against where the code started, and what can be done with either."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import ClassVar
+
+from textual.app import ComposeResult
+from textual.binding import BindingType
+from textual.containers import Vertical
+from textual.getters import query_one
+from textual.message import Message
+from textual.widgets import ContentSwitcher
+
+from gistpoint.core.errors import UserError
+from gistpoint.tui.keys import Scope, bindings_of
+from gistpoint.tui.screens.dialogs.ask import PickDialog
+from gistpoint.tui.screens.dialogs.confirm import show_error
+from gistpoint.tui.widgets.diff_view import DiffView
+from gistpoint.tui.widgets.function_editor import FunctionEditor
+from gistpoint.tui.widgets.plain import Plain
+
+
+class EditingPane(Vertical):
+    """One buffer at a time, named by the function that it will replace. A subclass says where code starts."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [*bindings_of(Scope.EDITOR)]
+    EMPTY = ""
+    """What the title says without a buffer."""
+    WORDS = "F9 runs the tests on it"
+    """What the title says of a buffer, behind its name."""
+
+    editor = query_one("#function-editor", FunctionEditor)
+    title = query_one("#editor-title", Plain)
+    switcher = query_one("#editor-views", ContentSwitcher)
+    diff = query_one("#editor-diff", DiffView)
+
+    keep: Callable[[str, str], None] | None = None
+    """Keeps the text of a buffer; called from a thread while the screen stands still."""
+
+    class Comfort(Message):
+        """Something that costs no budget was used."""
+
+        def __init__(self, kind: str) -> None:
+            super().__init__()
+            self.kind = kind
+
+    def __init__(self) -> None:
+        super().__init__(id="editor")
+
+    def compose(self) -> ComposeResult:
+        """Lay out title, editor and diff."""
+        yield Plain(self.EMPTY, id="editor-title", classes="pane-title")
+        with ContentSwitcher(initial="function-editor", id="editor-views"):
+            yield FunctionEditor(id="function-editor")
+            yield DiffView(id="editor-diff")
+
+    def show_writing(self) -> None:
+        """Show the text that is written, whatever else was shown in its place."""
+        self.switcher.current = "function-editor"
+
+    # What a subclass says
+
+    def start_of(self, name: str) -> str:
+        """Return the code that a buffer starts with."""
+        raise NotImplementedError
+
+    def kept(self, name: str) -> str | None:
+        """Return a function's half-written code; None where it was not begun."""
+        raise NotImplementedError
+
+    def begun(self) -> Sequence[str]:
+        """Return the functions that can be gone to."""
+        raise NotImplementedError
+
+    def words_of(self, name: str) -> str:
+        """Return a buffer's name as people read it."""
+        return name
+
+    def may_leave(self) -> bool:
+        """Whether the user's own editor may be used."""
+        return True
+
+    @property
+    def buffer(self) -> str:
+        """The function that is edited as `path::qualname`; empty where there is none."""
+        return self.editor.buffer
+
+    @property
+    def code(self) -> str:
+        """The code as it stands."""
+        return self.editor.text
+
+    def open(self, name: str) -> None:
+        """Edit a function: its half-written code where there is some, else what it starts with."""
+        if name != self.buffer:
+            self.editor.flush()
+            kept = self.kept(name)
+            self.editor.load_buffer(name, self.start_of(name) if kept is None else kept)
+        self.editor.read_only = False
+        self.show_writing()
+        self._draw_title()
+
+    def show_code(self, name: str, code: str) -> None:
+        """Show code for a function that was written elsewhere."""
+        self.editor.load_buffer(name, code)
+        self.show_writing()
+        self._draw_title()
+
+    def _draw_title(self) -> None:
+        start = "diff against the start" if self.switcher.current == "editor-diff" else self.WORDS
+        self.title.update(f"{self.words_of(self.buffer)}  {start}" if self.buffer else self.EMPTY)
+
+    def action_external_editor(self) -> None:
+        """Hand over to `$EDITOR`; the clock goes on as editing."""
+        if not self.buffer or not self.may_leave():
+            self.app.bell()
+            return
+        try:
+            self.editor.edit_in_external_editor(self._saved_outside)
+        except UserError as error:
+            show_error(self.app, error)
+        self.post_message(self.Comfort("external_editor"))
+
+    def _saved_outside(self, text: str) -> None:
+        """Keep what the other editor has saved while it is open; on a thread."""
+        if self.keep is not None:
+            self.keep(self.buffer, text)
+
+    def action_select_all(self) -> None:
+        """Select the whole text."""
+        self.editor.select_all()
+
+    def action_top(self) -> None:
+        """Put the cursor at the start of the text."""
+        self.editor.move_cursor((0, 0))
+
+    def action_bottom(self) -> None:
+        """Put the cursor at the end of the text."""
+        self.editor.move_cursor(self.editor.document.end)
+
+    def action_diff(self) -> None:
+        """Show the difference from the start, or the code again."""
+        if not self.buffer:
+            self.app.bell()
+        elif self.switcher.current == "editor-diff":
+            self.show_writing()
+            self.editor.focus()
+        else:
+            self.diff.load(self.start_of(self.buffer), self.code)
+            self.switcher.current = "editor-diff"
+            self.diff.focus()
+            self.post_message(self.Comfort("diff"))
+        self._draw_title()
+
+    def action_buffers(self) -> None:
+        """Choose another function that was begun."""
+        names = self.begun()
+        if len(names) < 2:
+            self.app.notify("No other function was begun.")
+            return
+
+        def answered(name: str | None) -> None:
+            if name is not None:
+                self.open(name)
+                self.editor.focus()
+
+        self.app.push_screen(PickDialog("Functions begun", [(name, self.words_of(name)) for name in names]), answered)

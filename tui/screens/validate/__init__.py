@@ -1,0 +1,1 @@
+"""The screen on which tasks are validated by hand."""

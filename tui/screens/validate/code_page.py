@@ -1,0 +1,212 @@
+"""The library's code: the corrupted file or the original one, and the ways from function to function."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+from textual.app import ComposeResult
+from textual.binding import BindingType
+from textual.containers import Vertical
+from textual.getters import query_one
+from textual.message import Message
+
+from gistpoint.core.callgraph.graph import CallGraph, FunctionNode
+from gistpoint.core.code.errors import CodeError
+from gistpoint.core.code.index import index_source
+from gistpoint.core.generation.dossier import Dossier
+from gistpoint.tui.keys import Scope, bindings_of
+from gistpoint.tui.screens.dialogs.ask import PickDialog
+from gistpoint.tui.widgets.code_view import CodeView
+from gistpoint.tui.widgets.plain import Plain
+
+LineIn = Callable[[str], int]
+"""Finds a line in the text of a file, counted from 1."""
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A line of a file of one of the trees."""
+
+    path: str
+    line: int
+    corrupted: bool
+
+
+class CodePage(Vertical):
+    """A file with a cursor, and the places that one came from."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [*bindings_of(Scope.PLACES)]
+
+    view = query_one("#code-view", CodeView)
+    title = query_one("#code-title", Plain)
+
+    class GraphWanted(Message):
+        """The call graph is needed; `action` is to be run when it is there."""
+
+        def __init__(self, action: str) -> None:
+            super().__init__()
+            self.action = action
+
+    def __init__(self) -> None:
+        super().__init__(id="code")
+        self._dossier: Dossier | None = None
+        self._place: Place | None = None
+        self._trail: list[Place] = []
+        self.graph: CallGraph | None = None
+        """The original's, once it was built."""
+
+    def compose(self) -> ComposeResult:
+        """Lay out title and code."""
+        yield Plain("", id="code-title", classes="pane-title")
+        yield CodeView(id="code-view")
+
+    def show(self, dossier: Dossier, graph: CallGraph | None) -> None:
+        """Open another task at its first target."""
+        self._dossier, self.graph = dossier, graph
+        self._trail, self._place = [], None
+        self.go_to_function(dossier.answer.targets[0].name)
+        self._trail.clear()
+
+    def go_to_function(self, name: str) -> None:
+        """Go to a definition, `path::qualname`, or to the start of its file where it is not found."""
+        path, _, qualname = name.partition("::")
+        self._go(path, lambda text: _line_of(path, text, qualname))
+
+    def go_to_test(self, id: str) -> None:
+        """Go to the function of a test by its id, parameters left out."""
+        path, _, rest = id.partition("[")[0].partition("::")
+        self._go(path, lambda text: _line_of(path, text, rest.replace("::", ".")))
+
+    def _go(self, path: str, line_in: LineIn) -> None:
+        if self._dossier is None:
+            return
+        corrupted = self._place.corrupted if self._place is not None else True
+        try:
+            text = self._dossier.text(path, corrupted=corrupted)
+        except FileNotFoundError:
+            self.app.notify(f"{path} is not in the tree.", severity="warning")
+            return
+        self._move(Place(path, line_in(text), corrupted))
+
+    def _move(self, place: Place, *, back: bool = False) -> None:
+        before = self._place
+        if self._dossier is None:
+            return
+        if before is not None and not back:
+            self._trail.append(Place(before.path, self.view.cursor_line, before.corrupted))
+        if before is None or (before.path, before.corrupted) != (place.path, place.corrupted):
+            self.view.load(self._dossier.text(place.path, corrupted=place.corrupted))
+        self._place = place
+        self._mark(place)
+        self.view.go_to(place.line)
+        side, other = ("corrupted", "original") if place.corrupted else ("original", "corrupted")
+        self.title.update(f"{place.path}  {side} (x: {other})")
+
+    def _mark(self, place: Place) -> None:
+        assert self._dossier is not None
+        marks: dict[int, str] = {}
+        for target in self._dossier.answer.targets:
+            if target.path == place.path:
+                first = self._dossier.start_line(target, corrupted=place.corrupted)
+                text = target.corrupted if place.corrupted else target.original
+                marks.update(dict.fromkeys(range(first, first + len(text.rstrip().splitlines())), "┃"))
+        self.view.marks = marks
+
+    # Keys
+
+    def action_side(self) -> None:
+        """Show the same place of the other tree."""
+        place = self._place
+        if place is not None:
+            self._move(Place(place.path, self.view.cursor_line, not place.corrupted))
+
+    def action_back_to(self) -> None:
+        """Go back to the place before."""
+        if self._trail:
+            self._move(self._trail.pop(), back=True)
+        else:
+            self.app.bell()
+
+    def action_outline(self) -> None:
+        """Choose among the functions of the file."""
+        place, dossier = self._place, self._dossier
+        if place is None or dossier is None:
+            return
+        try:
+            index = index_source(place.path, dossier.text(place.path, corrupted=place.corrupted).encode())
+        except CodeError as error:
+            self.app.notify(str(error), severity="warning")
+            return
+        self._pick("Functions of the file", [f"{place.path}::{found.ref.qualname}" for found in index.definitions])
+
+    def action_callers(self) -> None:
+        """Go to a function that calls the one at the cursor."""
+        self._along("callers")
+
+    def action_callees(self) -> None:
+        """Go to a function that the one at the cursor calls."""
+        self._along("callees")
+
+    def action_definition(self) -> None:
+        """Go to the definition that the word at the cursor names."""
+        word = self.view.word_at_cursor().rpartition(".")[2]
+        if self.graph is None:
+            self.post_message(self.GraphWanted("definition"))
+        elif word:
+            found = [n.id for n in self.graph.functions() if _last(n.qualname) == word]
+            self._pick(f"Definitions of {word}", found)
+
+    def _along(self, way: str) -> None:
+        graph, place = self.graph, self._place
+        if graph is None:
+            self.post_message(self.GraphWanted(way))
+            return
+        here = self._here(graph, place)
+        if here is None:
+            self.app.notify("The cursor is in no function.", severity="warning")
+            return
+        edges = (graph.callers if way == "callers" else graph.callees).get(here.id, ())
+        names = [edge.caller if way == "callers" else edge.callee for edge in edges]
+        self._pick(f"{way.capitalize()} of {here.qualname}", names)
+
+    def _here(self, graph: CallGraph, place: Place | None) -> FunctionNode | None:
+        """Return the innermost function at the cursor; of the corrupted file, by its name in the original."""
+        if place is None or self._dossier is None:
+            return None
+        line = self.view.cursor_line
+        if place.corrupted:
+            try:
+                index = index_source(place.path, self._dossier.text(place.path, corrupted=True).encode())
+            except CodeError:
+                return None
+            around = [d for d in index.definitions if d.start_line <= line <= d.end_line]
+            names = [f"{place.path}::{d.ref.qualname}" for d in sorted(around, key=lambda d: d.end_line - d.start_line)]
+            return next((graph.nodes[name] for name in names if name in graph.nodes), None)
+        nodes = [n for n in graph.functions() if n.path == place.path and n.first_line <= line <= n.last_line]
+        return min(nodes, key=lambda n: n.last_line - n.first_line, default=None)
+
+    def _pick(self, title: str, names: Sequence[str]) -> None:
+        if not names:
+            self.app.notify(f"{title}: none found.")
+        elif len(names) == 1:
+            self.go_to_function(names[0])
+        else:
+
+            def answered(name: str | None) -> None:
+                if name is not None:
+                    self.go_to_function(name)
+
+            self.app.push_screen(PickDialog(title, [(name, name) for name in names]), answered)
+
+
+def _line_of(path: str, text: str, qualname: str) -> int:
+    try:
+        return index_source(path, text.encode()).get(qualname).start_line
+    except CodeError:
+        return 1
+
+
+def _last(qualname: str) -> str:
+    return qualname.partition("#")[0].rpartition(".")[2]

@@ -1,0 +1,60 @@
+"""Lines of text with styles and links, read with a cursor."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from gistpoint.tui.widgets.record_list import Piece, RecordList
+
+HEADING = "bold $text-primary"
+MUTED = "$foreground 60%"
+GOOD, BAD, ODD = "$text-success", "$text-error", "$text-warning"
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """Pieces of raw text with their styles; `link` is where Enter leads to, empty for nowhere."""
+
+    pieces: tuple[Piece, ...] = ()
+    link: str = ""
+
+    @property
+    def text(self) -> str:
+        """The line without its styles."""
+        return "".join(text for text, _ in self.pieces)
+
+
+def line(text: str, style: str = "", *, link: str = "") -> Line:
+    """Return a line of one piece."""
+    return Line(((text, style),), link)
+
+
+def folded(text: str, width: int, style: str = "", *, indent: str = "  ") -> list[Line]:
+    """Return text as lines of at most `width` cells, as far as blanks allow."""
+    found: list[Line] = []
+    for part in text.split("\n"):
+        rows = textwrap.wrap(part, max(20, width - len(indent)), drop_whitespace=True) or [""]
+        found += [line(indent + row, style) for row in rows]
+    return found
+
+
+class LineList(RecordList):
+    """Lines under a cursor; Enter on one with a link tells so as `Chosen`."""
+
+    def __init__(self, *, id: str) -> None:
+        super().__init__(id=id)
+        self.lines: Sequence[Line] = ()
+
+    def show(self, lines: Iterable[Line], *, keep_place: bool = True) -> None:
+        """Show other lines."""
+        self.lines = list(lines)
+        if not keep_place:
+            self.scroll_to(0, 0, animate=False, immediate=True, force=True)
+        self.set_count(len(self.lines), cursor=None if keep_place else 0)
+
+    def row(self, index: int, width: int) -> list[Piece]:
+        """Return the pieces of a line, with a sign where it leads somewhere."""
+        shown = self.lines[index]
+        return [("→" if shown.link else " ", MUTED), *shown.pieces]

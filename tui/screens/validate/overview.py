@@ -1,0 +1,227 @@
+"""The overview of a task: everything that speaks for or against it, in short, as lines."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from gistpoint.core.diffs import FileDiff, LineKind
+from gistpoint.core.generation.dossier import Dossier
+from gistpoint.core.generation.trials import Steadiness, Subject
+from gistpoint.core.metrics.standing import Standing
+from gistpoint.sessions.validations.state import CheckMade, TrialMade, Validation
+from gistpoint.tui.screens.validate.bars import bar
+from gistpoint.tui.screens.validate.lines import BAD, GOOD, HEADING, MUTED, ODD, Line, folded, line
+from gistpoint.tui.screens.validate.queue import look_of
+from gistpoint.tui.view_models import moment
+
+DIFF_LINES = 16
+FIRST_TESTS = 8
+MAIN_METRICS = (
+    "code_lines", "cyclomatic", "nesting", "halstead_difficulty", "degree", "harmonic_out", "pagerank", "betweenness",
+)  # fmt: skip
+_SIGNS = {LineKind.ADDED: ("+", GOOD), LineKind.REMOVED: ("-", BAD), LineKind.CONTEXT: (" ", MUTED)}
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """What the overview is made of."""
+
+    dossier: Dossier
+    said: Validation
+    steadiness: Steadiness
+    standings: Mapping[str, Sequence[Standing]]
+    """By target."""
+    trials: Sequence[TrialMade]
+    """Of all validators."""
+
+
+def overview(known: Known, width: int) -> list[Line]:
+    """Return the lines; links are names of pages, and functions for the code."""
+    return [
+        *_task(known),
+        *_verdict(known.said, width),
+        *_diff(known.dossier.diff),
+        *_tests(known),
+        *_steady(known.steadiness),
+        *_metrics(known.standings),
+        *_subtlety(known.dossier.answer.provenance),
+        *_check(known.said.check),
+        *_runs(known.trials),
+        *_rest(known.dossier.answer.provenance, width),
+    ]
+
+
+def _task(known: Known) -> list[Line]:
+    task, answer = known.dossier.task, known.dossier.answer
+    mode = f"{task.mode.value}{' of several' if task.several else ''}"
+    found = [Line(((f"{task.short_id}  ", HEADING), (f"{mode}  {task.source.name} {task.source.revision[:12]}", "")))]
+    for target in answer.targets:
+        found.append(Line((("function  ", MUTED), (target.name, "bold")), link=f"code:{target.name}"))
+    uses = f"{task.budgets.tool_uses} tool uses, {task.budgets.submissions} submissions"
+    suite = f"{task.suite.tests} tests, {task.suite.seconds:.1f} s"
+    found.append(Line((("budget    ", MUTED), (uses, ""), ("   suite  ", MUTED), (suite, ""))))
+    if task.suite.deselected:
+        found.append(line(f"          {len(task.suite.deselected)} tests flipped at the making and are left out", ODD))
+    return found
+
+
+def _verdict(said: Validation, width: int) -> list[Line]:
+    found: list[Line] = []
+    if said.verdict is not None:
+        sign, style = look_of(said.verdict.verdict)
+        words = f"{sign} {said.verdict.verdict.words}, {moment(said.verdict.utc_ms)} UTC"
+        evidence = f", on {len(said.verdict.evidence)} runs and checks"
+        found.append(Line((("verdict   ", MUTED), (words, style), (evidence, MUTED))))
+    for comment in said.comments:
+        found += folded(f"✎ {comment.text}", width, "$text-accent", indent="          ")
+    return found
+
+
+def _heading(text: str, link: str = "") -> list[Line]:
+    return [Line(), line(text, HEADING, link=link)]
+
+
+def _diff(files: Sequence[FileDiff]) -> list[Line]:
+    shown: list[Line] = []
+    for file in files:
+        shown += [line(f"{file.path}  +{file.added} -{file.removed}", MUTED)] if len(files) > 1 else []
+        for hunk in file.hunks:
+            for entry in hunk.lines:
+                sign, style = _SIGNS[entry.kind]
+                shown.append(Line(((f"{entry.old or entry.new or 0:>5} ", MUTED), (f"{sign} {entry.text}", style))))
+    changed = sum(file.added + file.removed for file in files)
+    more = f", {len(shown) - DIFF_LINES} lines more" if len(shown) > DIFF_LINES else ""
+    title = f"Original to corrupted: {changed} changed lines{more} (F4)"
+    return [*_heading(title, "page:diff"), *shown[:DIFF_LINES]]
+
+
+def _tests(known: Known) -> list[Line]:
+    failing = known.dossier.task.brief.failing
+    total = known.dossier.task.suite.tests
+    found = _heading(f"{len(failing)} of {total} tests fail (F5)", "page:tests")
+    for failure in failing[:FIRST_TESTS]:
+        said = next((part[1:].strip() for part in failure.text.splitlines() if part.startswith("E ")), "")
+        said = said or next(iter(failure.text.strip().splitlines()), "")
+        found.append(
+            Line((("✗ ", BAD), (failure.id, ""), (f"  {said}" if said else "", MUTED)), link=f"test:{failure.id}")
+        )
+    if len(failing) > FIRST_TESTS:
+        found.append(line(f"… and {len(failing) - FIRST_TESTS} more", MUTED, link="page:tests"))
+    return found
+
+
+def _steady(found: Steadiness) -> list[Line]:
+    runs = f"{found.original_runs} runs of the original, {found.corrupted_runs} of the corrupted tree"
+    flaky = found.flaky
+    lines = _heading("Flakiness", "page:tests")
+    if not flaky:
+        return [*lines, Line((("✓ ", GOOD), (f"every test said the same in {runs}", "")))]
+    lines.append(Line((("! ", BAD), (f"{len(flaky)} tests did not say the same in {runs}", BAD))))
+    for shown in flaky[:FIRST_TESTS]:
+        counts = (
+            f"  original {shown.original}/{shown.original_runs}, corrupted {shown.corrupted}/{shown.corrupted_runs}"
+        )
+        lines.append(Line((("  ", ""), (shown.id, ""), (counts, ODD)), link=f"test:{shown.id}"))
+    return lines
+
+
+def _metrics(standings: Mapping[str, Sequence[Standing]]) -> list[Line]:
+    lines = _heading("Metrics, and the percentile among the library's functions")
+    for name, found in standings.items():
+        if len(standings) > 1:
+            lines.append(line(name, MUTED))
+        if not found:
+            lines.append(line("not in the task: m measures the library", MUTED, link="measure"))
+        main = [s for metric in MAIN_METRICS for s in found if s.metric == metric]
+        others = [s for s in found if s.metric not in MAIN_METRICS]
+        lines += [_metric(standing) for standing in (*main, *others)]
+        if found and not any(standing.percentile is not None for standing in found):
+            lines.append(line("without percentiles: m measures the library", MUTED, link="measure"))
+    return lines
+
+
+def _metric(standing: Standing) -> Line:
+    name = f"{standing.metric.replace('_', ' '):<22.22} {standing.value:>10.4g}  "
+    if standing.percentile is None:
+        return line(name)
+    return Line(((name, ""), (bar(standing.percentile / 100), "$text-primary"), (f" {standing.percentile:5.1f} %", "")))
+
+
+def _subtlety(provenance: Mapping[str, Any]) -> list[Line]:
+    told = provenance.get("subtlety")
+    value = told.get("value") if isinstance(told, Mapping) else told
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return []
+    lines = [*_heading("Subtlety"), _share("in all", float(value), "bold")]
+    parts = told.get("parts") if isinstance(told, Mapping) else None
+    for name, part in parts.items() if isinstance(parts, Mapping) else ():
+        if isinstance(part, int | float):
+            lines.append(_share(str(name).replace("_", " "), float(part)))
+    return lines
+
+
+def _share(name: str, share: float, style: str = "") -> Line:
+    return Line(((f"{name:<22.22} {share:>10.2f}  ", style), (bar(share), "$text-primary")))
+
+
+def _check(check: CheckMade | None) -> list[Line]:
+    lines = _heading("What `task check` found (F6)", "page:runs")
+    if check is None:
+        return [*lines, line("not run here yet: C runs it", MUTED, link="check")]
+    return lines + findings(check)
+
+
+def findings(check: CheckMade) -> list[Line]:
+    """Return a line for each finding of a check."""
+    found = []
+    for name, passed, reduced, detail in check.findings:
+        sign, style = ("~", ODD) if reduced else ("✓", GOOD) if passed else ("✗", BAD)
+        found.append(Line(((f"{sign} ", style), (f"{name:<20} ", ""), (detail, MUTED if passed else BAD))))
+    return found
+
+
+def _runs(trials: Iterable[TrialMade]) -> list[Line]:
+    known = list(trials)
+    lines = _heading(f"Runs asked for: {len(known)} (F6)", "page:runs")
+    return lines + [trial_line(trial) for trial in known[-FIRST_TESTS:]]
+
+
+def trial_line(trial: TrialMade) -> Line:
+    """Return what a run showed, in a line."""
+    if not trial.finished:
+        sign, style, words = "!", BAD, trial.status.replace("_", " ")
+    elif trial.subject is Subject.FIX:
+        sign, style = ("✓", GOOD) if trial.solved else ("✗", ODD)
+        words = "solves the task" if trial.solved else f"score {trial.score:.3f}, {trial.failing} fail"
+    else:
+        sign, style = ("✗", BAD) if trial.odd_count else ("✓", GOOD)
+        words = f"{trial.odd_count} tests not as the task says" if trial.odd_count else "as the task says"
+        words += f": {trial.passing} pass, {trial.failing} fail"
+    return Line(
+        (
+            (f"{sign} ", style),
+            (f"{trial.subject.value:<10} ", ""),
+            (words, style),
+            (f"  {trial.seconds:.1f} s on {trial.backend}, {moment(trial.utc_ms)}, {trial.reviewer}", MUTED),
+        )
+    )
+
+
+def _rest(provenance: Mapping[str, Any], width: int) -> list[Line]:
+    rest = {key: value for key, value in provenance.items() if key != "subtlety"}
+    if not rest:
+        return []
+    lines = _heading("Where it comes from")
+    for key, value in rest.items():
+        inner = value if isinstance(value, Mapping) else {}
+        lines.append(Line(((f"{key}  ", MUTED), ("" if inner else _spelled(value), ""))))
+        for name, part in inner.items():
+            lines += folded(f"{name}: {_spelled(part)}", width, indent="    ")[:6]
+    return lines
+
+
+def _spelled(value: object) -> str:
+    text = value if isinstance(value, str) else repr(value)
+    return text if len(text) <= 400 else f"{text[:400]} …"

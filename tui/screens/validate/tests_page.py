@@ -1,0 +1,136 @@
+"""The tests that matter: before, on the original, and after, on the corrupted tree, with the failure's text."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from textual import on
+from textual.app import ComposeResult
+from textual.containers import Vertical
+from textual.getters import query_one
+
+from gistpoint.core.generation.dossier import Dossier
+from gistpoint.core.generation.trials import Shown, Steadiness, Subject, Trial
+from gistpoint.tui.screens.validate.lines import BAD, GOOD, ODD
+from gistpoint.tui.widgets.plain import Plain
+from gistpoint.tui.widgets.record_list import Piece, RecordList
+from gistpoint.tui.widgets.text_view import TextView
+
+_TOLD = "corrupted, as the brief tells it"
+
+
+@dataclass(frozen=True, slots=True)
+class TestRow:
+    """A test, how often it passed, and the failures that are known, by where they were seen."""
+
+    __test__ = False
+
+    shown: Shown
+    failures: Mapping[str, str]
+
+    @property
+    def text(self) -> str:
+        """All that is known of the test, to read."""
+        shown = self.shown
+        parts = [
+            shown.id,
+            f"original:  passed in {shown.original} of {shown.original_runs} runs",
+            f"corrupted: passed in {shown.corrupted} of {shown.corrupted_runs} runs",
+        ]
+        for where, text in self.failures.items():
+            parts += ["", f"── {where} ──", text]
+        if not self.failures and shown.corrupted < shown.corrupted_runs:
+            parts += ["", "The task keeps no text of this failure: r runs the tests and shows it here."]
+        return "\n".join(parts)
+
+
+def test_rows(dossier: Dossier, steady: Steadiness, trials: Mapping[Subject, Trial]) -> list[TestRow]:
+    """Return the failing tests in the order of the brief, then those that are not steady."""
+    told = {failure.id: failure.text for failure in dossier.task.brief.failing}
+    flaky = [shown.id for shown in steady.flaky]
+    broken = sorted(trials[Subject.FIX].judgement.score.failing) if Subject.FIX in trials else []
+    ids = dict.fromkeys([*told, *flaky, *(id for id in broken if id in steady.baseline.passed)])
+    return [TestRow(steady.of(id), _failures(id, told, trials)) for id in ids]
+
+
+def _failures(id: str, told: Mapping[str, str], trials: Mapping[Subject, Trial]) -> dict[str, str]:
+    found = {_TOLD: told[id]} if told.get(id) else {}
+    for subject, trial in trials.items():
+        result = trial.judgement.report.results.get(id)
+        if result is not None and result.message:
+            name = "your fix" if subject is Subject.FIX else subject.value
+            found[f"{name}, in your last run"] = result.message
+            if subject is Subject.CORRUPTED and result.message.startswith(told.get(id) or result.message):
+                found.pop(_TOLD, None)
+    return found
+
+
+class TestList(RecordList):
+    """A row for each test."""
+
+    __test__ = False
+
+    def __init__(self) -> None:
+        super().__init__(id="test-rows")
+        self.rows: Sequence[TestRow] = ()
+
+    def row(self, index: int, width: int) -> list[Piece]:
+        """Return before, after and id."""
+        shown = self.rows[index].shown
+        before = GOOD if shown.original == shown.original_runs else BAD
+        after = BAD if not shown.corrupted else GOOD if shown.corrupted == shown.corrupted_runs else ODD
+        return [
+            (f" {shown.original:>3}/{shown.original_runs:<3}", before),
+            (f"→{shown.corrupted:>3}/{shown.corrupted_runs:<3}", after),
+            ("! " if shown.flaky else "  ", ODD),
+            (shown.id, ""),
+        ]
+
+
+class TestsPage(Vertical):
+    """The list, and the failure of the test under its cursor."""
+
+    __test__ = False
+
+    tests = query_one(TestList)
+    text = query_one("#test-text", TextView)
+
+    def compose(self) -> ComposeResult:
+        """Lay out heading, list and text."""
+        yield Plain(" before → after: passed/runs on the original and on the corrupted tree", id="tests-head")
+        yield TestList()
+        yield TextView(id="test-text", can_interpret=True)
+
+    def on_mount(self) -> None:
+        """Fold long lines."""
+        self.text.wrap = True
+
+    def show(self, rows: Sequence[TestRow], *, test: str = "", keep_place: bool = True) -> None:
+        """Show other rows, with the cursor on a test if it is among them."""
+        self.tests.rows = rows
+        at = next((n for n, row in enumerate(rows) if row.shown.id == test), None)
+        self.tests.set_count(len(rows), cursor=at if at is not None or keep_place else 0)
+        self._show_text()
+
+    @on(RecordList.Moved)
+    def _moved(self, message: RecordList.Moved) -> None:
+        message.stop()
+        self._show_text()
+
+    @on(RecordList.Chosen)
+    def _chosen(self, message: RecordList.Chosen) -> None:
+        message.stop()
+        self.text.focus()
+
+    def _show_text(self) -> None:
+        rows, at = self.tests.rows, self.tests.cursor
+        text = rows[at].text if at < len(rows) else "No test fails."
+        if self.text.raw != text:
+            self.text.load(text)
+
+    @property
+    def current(self) -> TestRow | None:
+        """The test under the cursor."""
+        at = self.tests.cursor
+        return self.tests.rows[at] if at < len(self.tests.rows) else None

@@ -1,0 +1,45 @@
+"""The app of `gistpoint task validate`: a queue of tasks and nothing else."""
+
+from __future__ import annotations
+
+import contextlib
+from pathlib import Path
+
+from textual.css.query import NoMatches
+
+from gistpoint.tui.base_app import BaseApp
+from gistpoint.tui.screens.dialogs.consent import ConsentDesk
+from gistpoint.tui.screens.validate.desk import Desk
+from gistpoint.tui.screens.validate.screen import ValidateScreen
+
+
+class ValidateApp(BaseApp):
+    """Shows the queue; the program ends with it."""
+
+    def __init__(self, desk: Desk) -> None:
+        super().__init__(desk.services.locations)
+        self._desk = desk
+
+    def first_screen(self) -> ValidateScreen:
+        """Return the queue."""
+        return ValidateScreen(self._desk)
+
+    def on_mount(self) -> None:
+        """Ask for consent here, where code is to run without isolation."""
+        self._desk.services.consent.asker = ConsentDesk(self).ask
+
+    def action_leave_program(self) -> None:
+        """Keep what was typed, and close."""
+        self._keep_typed()
+        super().action_leave_program()
+
+    def keep_what_is_open(self, error: Exception, log: Path) -> str:
+        """Keep what was typed."""
+        self._keep_typed()
+        return " What you said and typed is kept."
+
+    def _keep_typed(self) -> None:
+        for screen in self.screen_stack:
+            if isinstance(screen, ValidateScreen):
+                with contextlib.suppress(NoMatches):  # its widgets are gone already
+                    screen.flush()
