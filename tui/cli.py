@@ -188,7 +188,7 @@ def parser() -> argparse.ArgumentParser:
 
 def _solving_commands(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     demo = commands.add_parser("demo", help="solve a task on a small library that comes with gistpoint")
-    demo.add_argument("task", nargs="?", help="remove, discovery, two or an id; without it the home screen opens")
+    demo.add_argument("task", nargs="?", help="remove, discovery, two, gist or an id; without it the home screen opens")
     demo.add_argument("--play", action="store_true", help="play a recorded attempt before your eyes")
     demo.add_argument("--speed", type=positive, default=1.0, help="how many times as fast as it was recorded")
     _isolation(demo)

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from gistpoint.core.attempts.budgets import Remaining
 from gistpoint.core.attempts.gist_judging import GistVerdict
+from gistpoint.core.gist.failures import ErrorCategory
 from gistpoint.core.gist.score import Flags, GistScore
 from gistpoint.core.outcomes import RunStatus
 from gistpoint.core.text import bounded
 
 _DIFFERENCES, _CHARACTERS = 3, 1_000
+_NOTHING_TO_NOTE = (ErrorCategory.FILE_CREATION, ErrorCategory.MISSING_TEST)
 _FLAGS = {
     "main_guard_added": "a main guard was added",
     "test_moved_under_guard": "the test was moved under a guard",
@@ -36,7 +38,7 @@ def _lines(score: GistScore) -> list[str]:
         report = score.execution
         of = f"{report.executed} of {report.executable} executable lines"
         lines.append(f"Line execution {_rate(report.rate)}: {of}; without the test {_rate(report.rate_without_test)}.")
-    if score.existence is not None:
+    if score.existence is not None and score.existence.lines:
         existing = score.existence
         of = f"{existing.existing} of {len(existing.lines)} lines, {len(existing.glue)} of the others glue"
         lines.append(
@@ -47,7 +49,8 @@ def _lines(score: GistScore) -> list[str]:
     if score.error is not None:
         kind = f", {score.error.kind}" if score.error.kind else ""
         lines.append(f"Error: {score.error.category}{kind}. {score.error.evidence}".rstrip())
-    lines += [f"Note: {text}." for text in _flags(score.flags)]
+    if score.error is None or score.error.category not in _NOTHING_TO_NOTE:
+        lines += [f"Note: {text}." for text in _flags(score.flags)]
     if score.fidelity is not None:
         lines += [_difference(*parts) for parts in _shown(score)]
     return lines

@@ -3,19 +3,28 @@
 from __future__ import annotations
 
 import tempfile
+import time
 from collections.abc import Iterator
+from dataclasses import replace
 from importlib.resources import as_file, files
 from pathlib import Path
 
 from gistpoint.core.code.index import index_source
 from gistpoint.core.code.names import FunctionRef
 from gistpoint.core.demo.tasks import PACKAGE, DemoTask, demo_tasks
+from gistpoint.core.generation.gist_making import write_gist_task
+from gistpoint.core.generation.gist_references import ReferenceMaker
+from gistpoint.core.generation.gists import Examination
 from gistpoint.core.generation.intake import Intake, OnMaking, Repository, take_in
 from gistpoint.core.generation.making import write_proven
 from gistpoint.core.generation.proof import prove
 from gistpoint.core.generation.removal import removal_target
-from gistpoint.core.ports import EnvironmentPins, Runner, Source
+from gistpoint.core.gist.entrypoints import parse_entrypoint
+from gistpoint.core.gist.judging import GistJudge
+from gistpoint.core.ports import EntrypointRunner, EnvironmentPins, Runner, Source
 from gistpoint.core.tasks.archive import pack_task
+from gistpoint.core.tasks.folder import read_answer, write_task
+from gistpoint.core.tasks.gists import GistSettings
 from gistpoint.core.tasks.model import Mode, Rules, Target, Task
 from gistpoint.core.trees import SourceTree, write_tree
 
@@ -23,6 +32,9 @@ LIBRARY = "sporvei"
 VERSION = "1.0"
 PINS = EnvironmentPins(python="", import_roots=(".",), pytest_args=("tests",))
 """An empty lock: gistpoint's own pytest, on the Python that it runs on."""
+
+GIST_PINS = replace(PINS, pytest_args=())
+"""For a gist's command, which names its own test."""
 
 
 def library_tree(scratch: Path) -> SourceTree:
@@ -45,22 +57,52 @@ def targets_of(demo: DemoTask, tree: SourceTree) -> tuple[Target, ...]:
     return tuple(targets)
 
 
-def build_demo(runner: Runner, into: Path, *, on_progress: OnMaking | None = None) -> Iterator[Task]:
-    """Run the library's suite, prove every task of the recipe, write its archive into `into`, and yield it."""
+def build_demo(
+    runner: Runner, entrypoints: EntrypointRunner, into: Path, *, on_progress: OnMaking | None = None
+) -> Iterator[Task]:
+    """Run the library's suite, prove every task of the recipe, write its archive into `into`, and yield it.
+
+    `entrypoints` runs the test of the gist, whose reference gist is made too.
+    """
     with tempfile.TemporaryDirectory(prefix="gistpoint-demo-") as name:
         scratch = Path(name)
         source = Source("demo", LIBRARY, VERSION)
         intake = take_in(Repository(source, library_tree(scratch), PINS), runner, on_progress=on_progress)
         for demo in demo_tasks():
-            yield _build(demo, intake, runner, scratch, into, on_progress)
+            if demo.mode is Mode.GIST:
+                repository = replace(intake.repository, environment=GIST_PINS)
+                task = build_gist(demo, repository, entrypoints, scratch, on_progress)
+            else:
+                task = _build(demo, intake, runner, scratch, on_progress)
+            into.mkdir(parents=True, exist_ok=True)
+            pack_task(task.folder, into / f"{demo.name}.tar.zst")
+            yield task
 
 
-def _build(
-    demo: DemoTask, intake: Intake, runner: Runner, scratch: Path, into: Path, on_progress: OnMaking | None
+def build_gist(
+    demo: DemoTask,
+    repository: Repository,
+    entrypoints: EntrypointRunner,
+    scratch: Path,
+    on_progress: OnMaking | None = None,
 ) -> Task:
+    """Examine the test of a gist of the recipe, write its task below `scratch`, and make its reference gist."""
+    entrypoint = parse_entrypoint(f"pytest {demo.entrypoint}")
+    answer = Examination(repository, entrypoints, on_progress=on_progress).examine(entrypoint)
+    provenance = {"entrypoint": "recipe", "name": demo.name, "backend": entrypoints.backend.name}
+    settings = GistSettings(tools=demo.gist_tools)
+    task = write_gist_task(
+        repository, entrypoint, answer, scratch / "tasks", settings=settings, demo=True, provenance=provenance
+    )
+    reference = ReferenceMaker(GistJudge(task, answer, entrypoints), time.monotonic).make()
+    write_task(task, replace(read_answer(task), gist=replace(answer, reference=replace(reference, seconds=0.0))))
+    return task
+
+
+def _build(demo: DemoTask, intake: Intake, runner: Runner, scratch: Path, on_progress: OnMaking | None) -> Task:
     targets = targets_of(demo, intake.repository.tree)
     proof = prove(intake, targets, runner, on_progress=on_progress)
-    task = write_proven(
+    return write_proven(
         intake,
         proof,
         Mode(demo.mode),
@@ -70,6 +112,3 @@ def _build(
         demo=True,
         provenance={"corruption": "recipe", "name": demo.name},
     )
-    into.mkdir(parents=True, exist_ok=True)
-    pack_task(task.folder, into / f"{demo.name}.tar.zst")
-    return task

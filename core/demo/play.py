@@ -7,6 +7,7 @@ from typing import Any
 
 from gistpoint.core.attempts.engine import Attempt, ToolResult
 from gistpoint.core.attempts.events import Pane, PauseReason
+from gistpoint.core.attempts.gist_text import GIST_BUFFER
 from gistpoint.core.cancel import CancelToken
 
 LONGEST_WAIT_S = 30.0
@@ -41,9 +42,12 @@ def _do(
 ) -> ToolResult | None:
     match step["kind"]:
         case "tool_call":
-            submits = "func_code" in step["arguments"]
-            attempt.view(Pane.EDITOR if submits else Pane.CONSOLE)
+            writes = {"func_code", "content", "old"} & step["arguments"].keys() or step["tool"] == "submit_gist"
+            attempt.view(Pane.EDITOR if writes else Pane.CONSOLE)
             return attempt.call(step["tool"], step["arguments"], cancel=cancel)
+        case "type":
+            attempt.view(Pane.EDITOR)
+            attempt.edit(GIST_BUFFER, step["text"])
         case "note":
             attempt.view(Pane.NOTES)
             text = f"{attempt.state.notes}\n{step['text']}".strip()

@@ -16,6 +16,7 @@ from gistpoint.core.tasks.model import Mode, Task
 from gistpoint.core.trees import sha256_of
 
 PACKAGE = "gistpoint.core.demo"
+RECORDED = ("playthrough.json", "gist-playthrough.json")
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +30,9 @@ class DemoTask:
     corrupted: tuple[str | None, ...]
     """The corrupted text of each function; None where its body is removed."""
     tell_count: bool = False
+    entrypoint: str = ""
+    """Node id of the test of a gist."""
+    gist_tools: tuple[str, ...] = ()
 
     @property
     def aliases(self) -> tuple[str, ...]:
@@ -47,6 +51,8 @@ def demo_tasks() -> tuple[DemoTask, ...]:
             functions=tuple(target["function"] for target in entry["targets"]),
             corrupted=tuple(target.get("corrupted") for target in entry["targets"]),
             tell_count=entry.get("tell_count", False),
+            entrypoint=recipe["gist_entrypoint"] if entry["mode"] == Mode.GIST else "",
+            gist_tools=tuple(entry.get("gist_tools", ())),
         )
         for entry in recipe["tasks"]
     )
@@ -75,10 +81,18 @@ def demo_task(name: str, into: Path) -> Task:
     raise TaskError(f"The demo has no task {name!r}; it has {known}.")
 
 
-def playthrough() -> tuple[str, list[dict[str, Any]]]:
-    """Return the name of the task that the recorded attempt is of, and its steps."""
-    recorded = _json("playthrough.json")
-    return recorded["task"], recorded["steps"]
+def playthrough(name: str = "") -> tuple[str, list[dict[str, Any]]]:
+    """Return the name of a task of which an attempt was recorded, and its steps; without a name the first there is.
+
+    Raises `TaskError` for a task of which none was recorded.
+    """
+    recorded = [_json(file) for file in RECORDED]
+    names = {other: demo.name for demo in demo_tasks() for other in (demo.name, *demo.aliases)}
+    for one in recorded:
+        if one["task"] == (names.get(name) if name else recorded[0]["task"]):
+            return one["task"], one["steps"]
+    known = ", ".join(one["task"] for one in recorded)
+    raise TaskError(f"No attempt of {name!r} was recorded.", hint=f"There is one of each of {known}.")
 
 
 def _json(name: str) -> Any:

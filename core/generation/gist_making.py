@@ -75,7 +75,7 @@ def _task(repository: Repository, entrypoint: Entrypoint, answer: GistAnswer, tr
         tree_sha256=tree_sha256,
         brief=Brief("", "", ()),
         suite=Suite(
-            tests=len(ids),
+            tests=len(ids) or 1,
             ids_sha256=ids_sha256,
             seconds=answer.seconds,
             timeout_s=answer.timeout_s,

@@ -70,10 +70,9 @@ class Examination:
         test = self._test(entrypoint)
         seen: list[OriginalRun] = []
         for number in range(self.runs):
-            run = self._run(entrypoint, f"original, run {number + 1} of {self.runs}", hash_seed=number)
-            self._require_usable(run)
-            seen.append(run)
-        _require_alike(seen)
+            seen.append(self._run(entrypoint, f"original, run {number + 1} of {self.runs}", hash_seed=number))
+            _require_alike(seen)
+            self._require_usable(seen[-1])
         self._require_independent(entrypoint, seen)
         traced = self._run(entrypoint, "trace of the original", trace=True)
         if traced.trace is None or _outcomes(traced.run) != _outcomes(seen[0].run):
@@ -245,4 +244,4 @@ def _failure_of(run: TestsRun | CommandRun) -> str:
 def _require_alike(seen: list[OriginalRun]) -> None:
     outcomes = [_outcomes(run.run) for run in seen]
     if any(outcome != outcomes[0] for outcome in outcomes):
-        raise NoGistError(NoGist.FLIPS, f"Of {len(seen)} runs on the original, not all came out alike.")
+        raise NoGistError(NoGist.FLIPS, f"Run {len(seen)} on the original came out otherwise than those before.")

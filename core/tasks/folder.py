@@ -185,7 +185,7 @@ def _task(fields: Fields, folder: Path) -> Task:
         source=Source(source.get("kind", str), source.get("name", str), source.get("revision", str)),
         tree_sha256=_hash(fields.table("tree"), "sha256"),
         brief=_brief(fields.table("brief")),
-        suite=_suite(fields.table("suite")),
+        suite=_suite(fields.table("suite"), 0 if mode == Mode.GIST else 1),
         environment=_environment(fields.table("environment")),
         budgets=Budgets(budgets.at_least("tool_uses", 1), budgets.at_least("submissions", 1), limit or None),
         limits=_limits(fields.table("limits")),
@@ -219,9 +219,10 @@ def _brief(fields: Fields) -> Brief:
     )
 
 
-def _suite(fields: Fields) -> Suite:
+def _suite(fields: Fields, fewest: int) -> Suite:
+    """Read the suite; a gist of a command that is no test has no tests."""
     return Suite(
-        tests=fields.at_least("tests", 1),
+        tests=fields.at_least("tests", fewest),
         ids_sha256=_hash(fields, "ids_sha256"),
         seconds=fields.get("seconds", float),
         timeout_s=fields.above_zero("timeout_s"),

@@ -168,7 +168,7 @@ def isolation_of(notes: Notes) -> Isolation:
         if note.get("kind") == "event":
             events.setdefault(str(note.get("what")), []).append(str(note.get("name")))
     return Isolation(
-        refused_imports=tuple(events.get("import", ())),
+        refused_imports=tuple(dict.fromkeys(events.get("import", ()))),
         original_reads=tuple(events.get("read", ())),
         network=tuple(events.get("network", ())),
         own_modules=tuple(str(name) for name in _whole(notes, "modules") or ()),

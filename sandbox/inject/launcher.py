@@ -129,7 +129,8 @@ def _run_tests(order: Mapping[str, Any]) -> int:
         measures.finish()
         notes.close()
 
-    observed = observer(notes.tell, begin, finish, order.get("file", ""), order.get("guard") or {})
+    owned = order.get("owned", ())
+    observed = observer(notes.tell, begin, finish, order.get("file", ""), order.get("guard") or {}, owned)
     sys.path[:0] = order.get("path", [])
     measures.guard()
     measures.start_trace()

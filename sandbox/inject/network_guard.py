@@ -31,7 +31,7 @@ class NetworkGuard:
     def _audit(self, event: str, arguments: tuple[Any, ...]) -> None:
         if event in _NAMES:
             host = arguments[_NAMES[event]]
-            if not self._is_local(host):
+            if not self._is_local(host) and not _is_number(host):
                 self._tell(host)
                 raise sys.modules["_socket"].gaierror(_AGAIN, "Temporary failure in name resolution")
         elif event in _ADDRESSES:
@@ -51,3 +51,9 @@ class NetworkGuard:
         if text not in self._told:
             self._told.add(text)
             self._report("network", text)
+
+
+def _is_number(host: object) -> bool:
+    """Whether a name is an address already, which needs no network to be resolved."""
+    text = host.decode("ascii", "replace") if isinstance(host, bytes) else str(host)
+    return ":" in text or not text.strip("0123456789.")

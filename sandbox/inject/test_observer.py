@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Generator, Iterator, Mapping
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
 from types import CellType, CodeType, FunctionType, ModuleType
 from typing import Any
 
@@ -19,7 +19,8 @@ class TestObserver:
 
     `begin` is called before anything is collected. `guard` describes the test in the file at `path`: its lines `first`
     to `last`, whether it is `decorated`, and `pytest_names`, those that the file takes from pytest, each with the
-    attribute of pytest that it must be bound to, or an empty text for pytest itself.
+    attribute of pytest that it must be bound to, or an empty text for pytest itself. `owned` are the top-level names of
+    the codebase.
     """
 
     __test__ = False
@@ -31,9 +32,10 @@ class TestObserver:
         finish: Callable[[], None],
         path: str,
         guard: Mapping[str, Any],
+        owned: Iterable[str],
     ) -> None:
         self._report, self._begin, self._finish = report, begin, finish
-        self._path, self._guard = path, guard
+        self._path, self._guard, self._owned = path, guard, frozenset(owned)
         self._raised: list[str] | None = None
         self._phase = ""
         self._streams = ("", "")
@@ -74,6 +76,18 @@ class TestObserver:
         """Tell of the test."""
         out, err = (_bounded(text) for text in self._streams)
         self._report("outcome", id=nodeid, raised=self._raised, phase=self._phase, stdout=out, stderr=err)
+
+    def pytest_exception_interact(self, call: pytest.CallInfo[Any]) -> None:
+        """Tell of an import of the codebase that found nothing: the blocker may have been taken off before."""
+        error = call.excinfo.value if call.excinfo is not None else None
+        for _ in range(_DEPTH):
+            if error is None:
+                return
+            name = getattr(error, "name", None) if isinstance(error, ImportError) else None
+            if isinstance(name, str) and name.partition(".")[0] in self._owned:
+                self._report("event", what="import", name=name)
+                return
+            error = error.__cause__ or error.__context__
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_sessionfinish(self) -> None:

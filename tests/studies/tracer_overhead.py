@@ -3,7 +3,8 @@
     python tests/studies/tracer_overhead.py PYTHON [GIST ...] [--rounds 5]
 
 PYTHON is an interpreter with pytest, coverage and, where it is to be compared, slipcover. Each GIST is a test file. One
-that computes for a second is measured too. Rounds are interleaved; the least CPU time (user and system) counts.
+that computes for a second is measured too. "As scored" is the whole run of a gist: guards, watches, observer,
+sentinels. Rounds are interleaved; the least CPU time (user and system) counts.
 """
 
 from __future__ import annotations
@@ -15,7 +16,9 @@ import subprocess
 import tempfile
 from pathlib import Path
 
-INJECT = Path(__file__).parents[2] / "sandbox" / "inject"
+from gistpoint.core.ports import EnvironmentPins
+from gistpoint.sandbox.gistruns.control import write_control
+
 BUSY = """
 import json
 
@@ -53,23 +56,34 @@ pytest.main(sys.argv[2:])
 
 def seconds(command: list[str], cwd: Path, **variables: str) -> float:
     environment = {"PATH": os.environ["PATH"], "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1", "PYTHONDONTWRITEBYTECODE": "1"}
-    process = subprocess.Popen(
-        command, cwd=cwd, env={**environment, **variables}, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
-    )
-    _, _, usage = os.wait4(process.pid, 0)
+    with Path(os.devnull).open("wb") as nothing:
+        environment |= {"GISTPOINT_RESULTS": str(nothing.fileno()), "GISTPOINT_ROOT": str(cwd)}
+        process = subprocess.Popen(
+            command,
+            cwd=cwd,
+            env={**environment, **variables},
+            pass_fds=(nothing.fileno(),),
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+        )
+        _, _, usage = os.wait4(process.pid, 0)
     return usage.ru_utime + usage.ru_stime
 
 
 def ways(python: str, place: Path, gist: Path) -> dict[str, tuple[list[str], dict[str, str]]]:
     argv = ["-q", "-p", "no:cacheprovider", "--assert=plain", "--noconftest", str(gist)]
-    bare, traced = place / "bare.json", place / "traced.json"
-    bare.write_text(json.dumps({"argv": ["pytest", *argv]}))
-    traced.write_text(json.dumps({"argv": ["pytest", *argv], "lines": str(gist), "trace": str(place / "lines.json")}))
-    launcher = [python, "-P", str(INJECT / "launcher.py")]
+    control = place / "control"
+    if not control.exists():
+        write_control(control, EnvironmentPins(), build=False)
+    order = {"argv": ["pytest", *argv], "plugin": str(control / "results_plugin.py"), "owned": ["not_there"]}
+    order |= {"written": [str(place)], "given": [str(gist)], "file": str(gist)}
+    launcher = [python, str(control / "launcher.py")]
+    told = {"GISTPOINT_RUN": str(control / "run.json")}
     coverage = [python, "-m", "coverage", "run", f"--include={gist}", "-m", "pytest", *argv]
     return {
-        "bare": ([*launcher, str(bare)], {}),
-        "line_tracer": ([*launcher, str(traced)], {}),
+        "bare": ([python, "-m", "pytest", *argv], {}),
+        "as scored, no tracer": ([*launcher, json.dumps(order)], told),
+        "as scored": ([*launcher, json.dumps({**order, "lines": str(gist)})], told),
         "coverage ctrace": (coverage, {"COVERAGE_CORE": "ctrace"}),
         "coverage sysmon": (coverage, {"COVERAGE_CORE": "sysmon"}),
         "slipcover": ([python, "-m", "slipcover", "--source", str(gist.parent), "-m", "pytest", *argv], {}),
@@ -82,18 +96,21 @@ def main() -> None:
     parser.add_argument("python")
     parser.add_argument("gists", nargs="*", type=Path)
     parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--only", nargs="*", help="these ways alone, besides the bare command")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as name:
         place = Path(name)
         busy = place / "test_busy.py"
         busy.write_text(BUSY)
-        for gist in [busy, *options.gists]:
+        for gist in [*options.gists, busy]:
             least: dict[str, float] = {}
             for _ in range(options.rounds):
                 for way, (command, variables) in ways(options.python, place, gist.resolve()).items():
+                    if options.only is not None and way not in ("bare", *options.only):
+                        continue
                     least[way] = min(least.get(way, 1e9), seconds(command, place, **variables))
             ratios = {way: round(value / least["bare"], 2) for way, value in least.items()}
-            print(gist.name, f"bare {least['bare']:.2f} s", ratios)
+            print(gist.name, f"bare {least['bare']:.2f} s", ratios, flush=True)
 
 
 if __name__ == "__main__":

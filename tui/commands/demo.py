@@ -25,7 +25,7 @@ def demo(options: argparse.Namespace) -> int:
     """Open the demo; without a terminal print what there is, or the played attempt, as text."""
     services = build_services(options, role=Role.DEMO)
     if options.play:
-        return _play(services, options.speed)
+        return _play(services, options.task or "", options.speed)
     if options.task:
         task = demo_task(options.task, services.locations.demo)
         from gistpoint.tui.commands.solve import solve_task
@@ -44,8 +44,8 @@ def demo(options: argparse.Namespace) -> int:
     return DONE
 
 
-def _play(services: Services, speed: float) -> int:
-    name, steps = playthrough()
+def _play(services: Services, wanted: str, speed: float) -> int:
+    name, steps = playthrough(wanted)
     task = demo_task(name, services.locations.demo)
     if interactive():
         from gistpoint.tui.app import GistpointApp
@@ -74,7 +74,7 @@ def _print_step(step: Mapping[str, Any], result: ToolResult | None) -> None:
         print_text(textwrap.indent(f"{step['kind']}: {words}", "  # "))
         return
     print_text(f"> {spelled(step['tool'], step['arguments'])}")
-    if code := step["arguments"].get("func_code"):
+    if code := step["arguments"].get("func_code") or step["arguments"].get("content"):
         print_text(textwrap.indent(code.rstrip(), "  + "))
     lines = result.text.splitlines()
     shown = lines if len(lines) <= _ANSWER_LINES else [*lines[: _ANSWER_LINES - 2], "...", lines[-1]]

@@ -14,7 +14,6 @@ from gistpoint.core.tasks.brief import render_brief
 from gistpoint.core.tasks.model import Task
 from gistpoint.core.tools.commandline import parse
 from gistpoint.core.tools.declaration import Kind, RefusalError, Tool
-from gistpoint.core.tools.registry import tools_of
 from gistpoint.sessions.attempts import OpenAttempt
 from gistpoint.tui.cli import DONE, NEGATIVE, build_services
 from gistpoint.tui.commands.output import interactive, print_text
@@ -63,7 +62,7 @@ def _by_lines(opened: OpenAttempt) -> int:
         if attempt.state.ended:
             break
         try:
-            name, arguments = _call(line, tools_of(attempt.task.mode))
+            name, arguments = _call(line, attempt.tools)
             print_text(attempt.call(name, arguments).text)
         except AttemptError:
             if not attempt.state.ended:

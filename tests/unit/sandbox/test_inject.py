@@ -3,29 +3,16 @@
 from __future__ import annotations
 
 import ast
-import json
-import subprocess
 import sys
 import textwrap
-from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 import pytest
+from launching import events, launch, whole
 
 import gistpoint.sandbox.inject
 
 INJECT = Path(gistpoint.sandbox.inject.__file__).resolve().parent
-
-
-def launch(cwd: Path, **configuration: Any) -> tuple[subprocess.CompletedProcess[str], list[Mapping[str, Any]]]:
-    file, report = cwd.parent / "config.json", cwd.parent / "report.jsonl"
-    file.write_text(json.dumps({"report": str(report), **configuration}))
-    done = subprocess.run(
-        [sys.executable, "-P", str(INJECT / "launcher.py"), str(file)], cwd=cwd, capture_output=True, text=True
-    )
-    events = [json.loads(line) for line in report.read_text().splitlines()] if report.exists() else []
-    return done, events
 
 
 @pytest.fixture
@@ -78,10 +65,9 @@ def test_lines_of_the_gist_alone_are_recorded(place: Path) -> None:
     print(json.dumps(A().go()), sum(map(twice, range(3))))
     """
     gist = write(place, source)
-    trace = place.parent / "lines.json"
-    done, _ = launch(place, argv=[str(gist)], lines=str(gist), trace=str(trace))
+    done, told = launch(place, argv=[str(gist)], lines=str(gist))
     assert done.stdout == "[0, 2, 4] 6\n"
-    assert json.loads(trace.read_text()) == [2, 3, 4, 6, 7, 8, 10, 11, 12]
+    assert whole(told, "lines") == [2, 3, 4, 6, 7, 8, 10, 11, 12]
 
 
 def test_lines_in_threads_and_generators_are_recorded(place: Path) -> None:
@@ -101,9 +87,8 @@ def test_lines_in_threads_and_generators_are_recorded(place: Path) -> None:
     thread.join()
     """
     gist = write(place, source)
-    trace = place.parent / "lines.json"
-    launch(place, argv=[str(gist)], lines=str(gist), trace=str(trace))
-    assert json.loads(trace.read_text()) == list(range(2, 15))
+    _, told = launch(place, argv=[str(gist)], lines=str(gist))
+    assert whole(told, "lines") == list(range(2, 15))
 
 
 ATTACKS = {
@@ -130,32 +115,29 @@ ATTACKS = {
 @pytest.mark.parametrize("attack", ATTACKS.values(), ids=ATTACKS.keys())
 def test_the_codebase_is_out_of_reach(attack: str, place: Path, codebase: Path) -> None:
     gist = write(place, attack.format(root=str(codebase)) + "\nprint('reached')\n")
-    done, events = launch(place, argv=[str(gist)], owned=["pkg"], forbidden=[str(codebase)], path=[str(codebase)])
+    done, told = launch(place, argv=[str(gist)], owned=["pkg"], forbidden=[str(codebase)], path=[str(codebase)])
     assert "reached" not in done.stdout
     assert done.returncode != 0
-    assert {event["event"] for event in events} & {"import", "read"}
+    assert {kind for kind, _ in events(told)} & {"import", "read"}
 
 
 def test_a_refusal_that_is_swallowed_is_on_record(place: Path, codebase: Path) -> None:
     gist = write(place, "try:\n    import pkg\nexcept ImportError:\n    pass\nimport json\nopen('own.txt', 'w')\n")
-    done, events = launch(place, argv=[str(gist)], owned=["pkg"], forbidden=[str(codebase)])
+    done, told = launch(place, argv=[str(gist)], owned=["pkg"], forbidden=[str(codebase)])
     assert done.returncode == 0
-    assert events == [{"event": "import", "name": "pkg"}]
+    assert events(told) == [("import", "pkg")]
 
 
 def test_child_processes_are_on_record(place: Path, codebase: Path) -> None:
     gist = write(place, "import subprocess\nsubprocess.run(['true'])\n")
-    _, events = launch(place, argv=[str(gist)], owned=["pkg"], forbidden=[str(codebase)])
-    assert [event["event"] for event in events] == ["process"]
+    _, told = launch(place, argv=[str(gist)], owned=["pkg"], forbidden=[str(codebase)])
+    assert [kind for kind, _ in events(told)] == ["process"]
 
 
 def test_trace_of_a_module_run(place: Path, codebase: Path) -> None:
-    trace = place.parent / "trace.json"
-    done, _ = launch(
-        place, argv=["-m", "pkg"], path=[str(codebase)], trace_root=str(codebase), trace=str(trace), report=None
-    )
+    done, told = launch(place, argv=["-m", "pkg"], path=[str(codebase)], trace_root=str(codebase))
     assert done.stdout == "6\n"
-    found = json.loads(trace.read_text())
+    found = whole(told, "trace")
     assert found["files"] == ["pkg/__init__.py", "pkg/deep/__init__.py", "pkg/deep/core.py", "pkg/__main__.py"]
     assert found["modules"]["pkg/__main__.py"] == "pkg.__main__"
     assert found["modules"]["pkg/deep/core.py"] == "pkg.deep.core"
@@ -176,9 +158,8 @@ def test_a_generator_that_goes_on_is_one_call(place: Path, tmp_path: Path) -> No
     root = tmp_path / "root"
     root.mkdir()
     (root / "gen.py").write_text("def g():\n    yield 1\n    yield 2\n\n\nlist(g())\n")
-    trace = tmp_path / "trace.json"
-    launch(place, argv=[str(root / "gen.py")], trace_root=str(root), trace=str(trace), report=None)
-    found = json.loads(trace.read_text())
+    _, told = launch(place, argv=[str(root / "gen.py")], trace_root=str(root))
+    found = whole(told, "trace")
     assert [(f["qualname"], f["calls"]) for f in found["functions"]] == [("g", 1)]
     assert found["depth"] == 1
 
@@ -206,17 +187,58 @@ def test_each_test_is_reported_with_what_it_printed_and_raised(place: Path) -> N
             """
         )
     )
-    _, events = launch(place, argv=["pytest", "-q", "-p", "no:cacheprovider", "--assert=plain", str(gist)])
-    told = [(e["id"].partition("::")[2], e["phase"], e["outcome"]) for e in events if e["event"] == "test"]
-    assert ("test_bad", "call", "failed") in told
-    assert ("test_fixture", "setup", "failed") in told
-    assert ("test_skipped", "setup", "skipped") in told
-    last = next(e for e in events if e["event"] == "test" and "test_out" in e["id"] and e["phase"] == "teardown")
-    assert (last["stdout"], last["stderr"]) == ("seen\n", "also\n")
-    raised = [e["raised"] for e in events if e["event"] == "test" and e["outcome"] == "failed"]
-    assert raised == [
-        {"type": "builtins.AssertionError", "message": "not equal"},
-        {"type": "builtins.KeyError", "message": "'x'"},
-    ]
-    assert events[-1]["event"] == "finish"
-    assert events[-1]["status"] == 1
+    _, told = launch(place, argv=["pytest", "-q", "-p", "no:cacheprovider", "--assert=plain", str(gist)])
+    tests = {note["id"].partition("::")[2]: note for note in told if note.get("kind") == "outcome"}
+    assert (tests["test_out"]["stdout"], tests["test_out"]["stderr"]) == ("seen\n", "also\n")
+    assert (tests["test_bad"]["phase"], tests["test_fixture"]["phase"]) == ("call", "setup")
+    assert tests["test_bad"]["raised"] == ["builtins.AssertionError", "not equal"]
+    assert tests["test_fixture"]["raised"] == ["builtins.KeyError", "'x'"]
+    assert tests["test_skipped"]["phase"] == "setup"
+    assert (told[-1]["e"], told[-1]["exit"]) == ("finish", 1)
+    assert [record["n"] for record in told] == list(range(1, len(told) + 1))
+
+
+def test_nothing_leads_out_of_the_machine(place: Path) -> None:
+    source = """
+    import socket
+    with socket.socket() as server, socket.socket() as client:
+        server.bind(("127.0.0.1", 0))
+        server.listen()
+        client.connect(server.getsockname())
+    for attempt in (
+        lambda: socket.getaddrinfo("example.org", 80),
+        lambda: socket.create_connection(("192.0.2.1", 80), timeout=2),
+        lambda: socket.socket(socket.AF_INET, socket.SOCK_DGRAM).sendto(b"x", ("192.0.2.2", 9)),
+    ):
+        try:
+            attempt()
+        except OSError as error:
+            print(type(error).__name__)
+    """
+    done, told = launch(place, argv=[str(write(place, source))])
+    assert done.stdout == "gaierror\nOSError\nOSError\n", done.stderr
+    assert events(told) == [("network", "example.org"), ("network", "192.0.2.1"), ("network", "192.0.2.2")]
+
+
+def test_code_that_came_from_nowhere_is_told(place: Path) -> None:
+    source = """
+    import collections, sys
+    collections.namedtuple("P", "x y")
+    exec("def made():\\n    def inner(): pass\\n")
+    exec(compile("def disguised(): pass", __file__, "exec"))
+    open("own.py", "w").write("value = 1")
+    sys.path.insert(0, ".")
+    import own
+    """
+    gist = write(place, source)
+    done, told = launch(place, argv=[str(gist)], written=[str(place)], given=[str(gist)])
+    assert done.returncode == 0, done.stderr
+    assert whole(told, "modules") == ["own.py"]
+    assert {"made", "inner", "disguised"} <= set(whole(told, "functions"))
+
+
+def test_an_exception_is_told_and_shown(place: Path) -> None:
+    done, told = launch(place, argv=[str(write(place, "raise KeyError('x')"))])
+    assert done.returncode == 1
+    assert "KeyError" in done.stderr
+    assert told[-1] == {"kind": "end", "raised": ["builtins.KeyError", "'x'"]}

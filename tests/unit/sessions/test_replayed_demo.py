@@ -11,13 +11,16 @@ import pytest
 from gistpoint.core.attempts.budgets import Budgets
 from gistpoint.core.attempts.clock import SystemTime
 from gistpoint.core.attempts.engine import Attempt
-from gistpoint.core.attempts.identity import Enrolment
+from gistpoint.core.attempts.identity import Enrolment, Role
 from gistpoint.core.attempts.judging import Judge
-from gistpoint.core.demo.tasks import demo_task, demo_tasks
+from gistpoint.core.demo.play import play
+from gistpoint.core.demo.tasks import demo_task, demo_tasks, playthrough
+from gistpoint.core.gist.judging import GistJudge
 from gistpoint.core.tasks.folder import read_answer
 from gistpoint.core.tasks.model import Mode, Target
 from gistpoint.sandbox.backends.plain import PlainBackend
 from gistpoint.sandbox.environments import EnvironmentStore
+from gistpoint.sandbox.gistruns.runner import GistRunner
 from gistpoint.sandbox.testruns import SuiteRunner
 from gistpoint.sessions.journal import JournalWriter
 from gistpoint.sessions.replay.replaying import Replay, Sameness
@@ -60,7 +63,7 @@ def worked_through(attempt: Attempt, targets: tuple[Target, ...]) -> None:
         submit(attempt, target, target.original)
 
 
-@pytest.fixture(scope="module", params=[demo.name for demo in demo_tasks()])
+@pytest.fixture(scope="module", params=[demo.name for demo in demo_tasks() if demo.functions])
 def recorded(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Judge]:
     folder = tmp_path_factory.mktemp("recorded")
     task = demo_task(request.param, folder / "tasks")
@@ -100,3 +103,31 @@ def test_the_one_call_with_an_edited_result_is_named(recorded: tuple[Path, Judge
     calls = list(Replay(open_run(copy), judge).calls())
     assert [n for n, c in enumerate(calls, 1) if c.sameness is not Sameness.SAME] == [number]
     assert calls[number - 1].sameness is Sameness.DIFFERS
+
+
+def test_the_recorded_gist_is_faithful_and_comes_out_the_same_again(tmp_path: Path) -> None:
+    name, steps = playthrough("gist")
+    task = demo_task(name, tmp_path / "tasks")
+    runner = GistRunner(PlainBackend(), EnvironmentStore(tmp_path / "environments"))
+    judge = GistJudge(task, read_answer(task).gist_answer, runner)
+    journal = JournalWriter(tmp_path / "attempt", SystemTime())
+    attempt = Attempt(task, judge, journal, SystemTime())
+    attempt.start(Enrolment(role=Role.DEMO))
+    for _ in play(attempt, steps, lambda seconds: None):
+        pass
+    journal.close()
+    metrics = attempt.state.submissions[-1].metrics
+    assert attempt.state.ending is not None
+    assert attempt.state.ending.reason == "solved"
+    assert metrics["self_contained"]
+    assert metrics["line_execution"]["rate"] > 95
+    assert metrics["line_existence"]["rate"] > 95
+    assert not any(metrics["flags"].values())
+    wrong = attempt.state.gist.trials[0].score["error"]
+    assert "format_duration" in wrong["evidence"]
+
+    replay = Replay(open_run(journal.path), judge)
+    calls = list(replay.calls())
+    assert [(c.call.tool, c.diff, c.reason) for c in calls if c.sameness is not Sameness.SAME] == []
+    assert len(calls) == len(attempt.state.calls)
+    assert replay.same_verdict()

@@ -315,6 +315,7 @@ def test_nothing_gives_an_outcome_away_before_the_hand_in(tmp_path: Path) -> Non
     assert len(faithful) == len(wrong)
     one, other = seen(tmp_path / "a", faithful), seen(tmp_path / "b", wrong)
     assert one == other
+    assert one[1]
     assert all(progress.latest is None for progress in one[1])
 
 

@@ -21,6 +21,7 @@ from gistpoint.core.generation.leaks import leaks_of
 from gistpoint.core.generation.proof import repaired_tree
 from gistpoint.core.tasks.brief import render_brief
 from gistpoint.core.tasks.folder import read_answer
+from gistpoint.core.tasks.model import Mode
 from gistpoint.core.trees import SourceTree
 
 
@@ -36,6 +37,16 @@ def test_archives_are_those_of_the_present_library_and_recipe(unpacked: Path, tm
     for demo, task in unpack_demo(unpacked):
         assert task.demo
         assert task.mode is demo.mode
+        assert render_brief(task).count("{{") == 0
+        if task.mode is Mode.GIST:
+            tree = SourceTree.open(task.tree_path)
+            assert {p: tree.read(p) for p in tree.files()} == {p: library.read(p) for p in library.files()}
+            assert task.entrypoint == f"pytest {demo.entrypoint}"
+            assert "sporvei" in task.gist_settings.owned
+            reference = read_answer(task).gist_answer.reference
+            assert reference is not None
+            assert reference.faithful
+            continue
         answer, tree = read_answer(task), SourceTree.open(task.tree_path)
         assert answer.targets == targets_of(demo, library)
         repaired = repaired_tree(tree, answer.targets)
@@ -43,10 +54,9 @@ def test_archives_are_those_of_the_present_library_and_recipe(unpacked: Path, tm
         assert list(leaks_of(tree, answer.targets)) == []
         assert len(answer.baselines[0].failing) >= 5
         assert {failure.id for failure in task.brief.failing} == answer.baselines[0].failing
-        assert render_brief(task).count("{{") == 0
 
 
-@pytest.mark.parametrize("name", ["remove", "discovery", "two", *[demo.name for demo in demo_tasks()]])
+@pytest.mark.parametrize("name", ["remove", "discovery", "two", "gist", *[demo.name for demo in demo_tasks()]])
 def test_task_is_found_by_its_names(unpacked: Path, name: str) -> None:
     task = demo_task(name, unpacked)
     assert demo_task(task.id[:8], unpacked) == task
@@ -76,6 +86,14 @@ def test_recorded_attempt_is_played_through_the_engine_to_its_end(unpacked: Path
     assert attempt.state.notes.count("\n") + 1 == sum(step["kind"] == "note" for step in steps)
     assert max(waits) <= LONGEST_WAIT_S
     assert [c.tool for c in attempt.state.calls] == [step["tool"] for step in steps if step["kind"] == "tool_call"]
+
+
+def test_a_recorded_attempt_is_found_by_the_names_of_its_task() -> None:
+    assert playthrough()[0] == "dear-tickets"
+    assert playthrough("gist") == playthrough("whole-railway")
+    for name in ("two", "nope"):
+        with pytest.raises(TaskError, match="recorded"):
+            playthrough(name)
 
 
 def test_play_stops_when_cancelled_and_names_a_step_it_does_not_know(unpacked: Path) -> None:

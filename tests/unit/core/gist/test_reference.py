@@ -3,24 +3,19 @@
 from __future__ import annotations
 
 import ast
-import json
-import subprocess
-import sys
 import textwrap
 from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
+from launching import launch, whole
 
-import gistpoint.sandbox.inject
 from gistpoint.core.gist.execution import line_execution
 from gistpoint.core.gist.existence import ExistenceReason, Originals, line_existence
 from gistpoint.core.gist.reference.assembly import Breadth, Codebase, NoReferenceError, flat_gist
 from gistpoint.core.gist.reference.making import make_reference
 from gistpoint.core.gist.reference.reduction import Verdict
 from gistpoint.core.gist.reference.trace import difficulty, read_trace
-
-LAUNCHER = Path(gistpoint.sandbox.inject.__file__).resolve().parent / "launcher.py"
 
 CASES: dict[str, tuple[dict[str, str], int]] = {
     "relative imports, class and module state": (
@@ -201,15 +196,6 @@ def write(root: Path, files: Mapping[str, str]) -> dict[str, str]:
     return sources
 
 
-def launch(place: Path, **configuration: object) -> tuple[subprocess.CompletedProcess[str], object]:
-    config, trace = place / "config.json", place / "trace.json"
-    trace.unlink(missing_ok=True)
-    config.write_text(json.dumps({**configuration, "trace": str(trace)}))
-    command = [sys.executable, "-P", str(LAUNCHER), str(config)]
-    done = subprocess.run(command, capture_output=True, text=True, cwd=place)
-    return done, json.loads(trace.read_text()) if trace.exists() else None
-
-
 class Lab:
     """A codebase on disk, its trace, and an oracle for programs that stand in for it."""
 
@@ -219,7 +205,8 @@ class Lab:
         self.sources = write(self.root, files)
         owned = frozenset({path.partition("/")[0] for path in files if "/" in path})
         argv = [str(self.root / "main.py")]
-        self.original, trace = launch(place, argv=argv, path=[str(self.root)], trace_root=str(self.root))
+        self.original, told = launch(place, argv=argv, path=[str(self.root)], trace_root=str(self.root))
+        trace = whole(told, "trace")
         assert self.original.returncode == 0, self.original.stderr
         assert isinstance(trace, dict)
         self.trace = trace
@@ -228,15 +215,9 @@ class Lab:
     def oracle(self, text: str) -> Verdict:
         gist = self.place / "gist.py"
         gist.write_text(text)
-        done, lines = launch(
-            self.place,
-            argv=[str(gist)],
-            lines=str(gist),
-            owned=sorted(self.codebase.owned),
-            forbidden=[str(self.root)],
-            report=str(self.place / "report"),
-        )
-        self.last = done
+        owned = sorted(self.codebase.owned)
+        done, told = launch(self.place, argv=[str(gist)], lines=str(gist), owned=owned, forbidden=[str(self.root)])
+        self.last, lines = done, whole(told, "lines")
         assert isinstance(lines, list)
         return Verdict((done.returncode, done.stdout) == (0, self.original.stdout), frozenset(lines))
 

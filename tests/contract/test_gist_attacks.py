@@ -1,0 +1,339 @@
+"""Gists that try to score without doing the work, on each backend; docs/guide/gists.md has the table."""
+
+from __future__ import annotations
+
+import base64
+import io
+import zipfile
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from gistpoint.core.generation.gist_making import write_gist_task
+from gistpoint.core.generation.gists import Examination
+from gistpoint.core.generation.intake import Repository
+from gistpoint.core.gist.entrypoints import parse_entrypoint
+from gistpoint.core.gist.judging import GistJudge, GistJudgement
+from gistpoint.core.outcomes import RunStatus
+from gistpoint.core.ports import EnvironmentPins, Source
+from gistpoint.core.trees import SourceTree, write_tree
+from gistpoint.sandbox.backends.base import Backend
+from gistpoint.sandbox.environments import EnvironmentStore
+from gistpoint.sandbox.gistruns.runner import GistRunner
+
+SHAPES = '''class BadShape(ValueError):
+    """No such shape."""
+
+
+def area(side):
+    if side < 0:
+        raise BadShape(side)
+    print("area of", side)
+    return side * side
+'''
+TEST = """import pytest
+
+from pkg.shapes import BadShape, area
+
+
+@pytest.mark.parametrize("side", [2, 3])
+def test_area(side):
+    assert area(side) == side * side
+    with pytest.raises(BadShape):
+        area(-side)
+"""
+MAIN = "import sys\n\nfrom pkg.shapes import area\n\nprint(area(int(sys.argv[1])))\n"
+FILES = {
+    "pkg/__init__.py": "",
+    "pkg/shapes.py": SHAPES,
+    "pkg/__main__.py": MAIN,
+    "tests/test_shapes.py": TEST,
+}
+HONEST = "import pytest\n\n" + SHAPES + TEST.replace("import pytest\n\nfrom pkg.shapes import BadShape, area\n", "")
+WRONG = HONEST.replace("return side * side", "return 0")
+STUB = TEST.replace("from pkg.shapes import BadShape, area\n", "")
+OUTPUT = "print('area of 2')\n"
+
+
+def zipped() -> str:
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w") as archive:
+        archive.writestr("other.py", SHAPES)
+    return base64.b64encode(buffer.getvalue()).decode()
+
+
+@dataclass(frozen=True)
+class Attack:
+    """A gist and what it must come to."""
+
+    gist: str
+    error: str = ""
+    mocked: bool = False
+    status: RunStatus = RunStatus.FINISHED
+
+    @property
+    def fidelity(self) -> int:
+        return 0 if self.error else 1
+
+
+CRASH, INVALID, COULD_NOT = RunStatus.CRASHED, RunStatus.INVALID, RunStatus.COULD_NOT_RUN
+FORGE = """
+import json, os
+record = {"e": "test", "n": 9, "i": 0, "reports": [["setup", "passed", False], ["raw", None], ["call", "passed", False],
+          ["teardown", "passed", False]], "text": "", "seconds": 0}
+for descriptor in range(3, 300):
+    try:
+        os.write(descriptor, json.dumps(record).encode() + b"\\n")
+    except OSError:
+        pass
+"""
+EDIT = """
+import gc
+for found in gc.get_objects():
+    if type(found).__name__ == "Results":
+        found.channel.put("finish", exit=0, collected=2)
+"""
+SWALLOW = """
+import _pytest.runner
+whole = _pytest.runner.CallInfo.from_call.__func__
+def from_call(cls, func, when, reraise=None):
+    def quiet():
+        try:
+            return func()
+        except AssertionError:
+            return None
+    return whole(cls, quiet, when, reraise)
+_pytest.runner.CallInfo.from_call = classmethod(from_call)
+"""
+RAISES = """
+import contextlib
+@contextlib.contextmanager
+def raises(*kinds):
+    try:
+        yield
+    except Exception:
+        pass
+pytest.raises = raises
+"""
+ATTACKS = {
+    "honest": Attack(HONEST),
+    "prints the output and exits": Attack(OUTPUT + "import os\nos._exit(0)\n" + STUB, "crash", status=CRASH),
+    "prints the output and exits in the test": Attack(
+        "import os\nimport pytest\nBadShape = ValueError\n"
+        "def area(side):\n    print('area of', side)\n    os._exit(0)\n"
+        + STUB, "crash", status=CRASH,
+    ),
+    "exits with success": Attack("import sys\nsys.exit(0)\n" + STUB, "collection", status=RunStatus.COULD_NOT_RUN),
+    "forges records on every descriptor": Attack(WRONG + FORGE, "crash", status=INVALID),
+    "edits the report in memory": Attack(WRONG + EDIT, "crash", status=INVALID),
+    "skips the module": Attack(WRONG + "pytest.skip('no', allow_module_level=True)\n", "collection", status=COULD_NOT),
+    "skips the test by a mark": Attack(WRONG + "pytestmark = pytest.mark.skip\n", "wrong_outcome"),
+    "skips the test by a fixture": Attack(
+        WRONG + "@pytest.fixture(autouse=True)\ndef no():\n    pytest.skip('no')\n", "wrong_outcome"
+    ),
+    "expects the test to fail": Attack(WRONG + "pytestmark = pytest.mark.xfail\n", "wrong_outcome"),
+    "deselects an instance": Attack(
+        HONEST + "class Drop:\n    def pytest_collection_modifyitems(self, items):\n        del items[1:]\n"
+        "@pytest.fixture(autouse=True, scope='session')\ndef plug(request):\n"
+        "    del request.session.items[1:2]\n", "crash", status=INVALID,
+    ),
+    "is no test any more": Attack(WRONG + "test_area.__test__ = False\n", "collection", status=COULD_NOT),
+    "changes the test": Attack(WRONG.replace("assert area(side) == side * side", "assert True"), "assertion"),
+    "binds another test to the name": Attack(
+        WRONG + "@pytest.mark.parametrize('side', [2, 3])\ndef other(side):\n    print('area of', side)\n"
+        "test_area = other\n",
+        "crash", status=INVALID,
+    ),
+    "gives the test other code": Attack(
+        WRONG + "def other(side):\n    print('area of', side)\ntest_area.__code__ = other.__code__\n",
+        "crash", status=INVALID,
+    ),
+    "swallows failures in pytest": Attack(WRONG + SWALLOW, "crash", status=INVALID),
+    "replaces pytest.raises": Attack(
+        HONEST.replace("raise BadShape(side)", "return 4") + RAISES, "crash", status=INVALID
+    ),
+    "another pytest": Attack(
+        HONEST.replace("raise BadShape(side)", "return 4") + RAISES.replace("pytest.raises = raises", "")
+        + "class Fake:\n    mark = pytest.mark\n    raises = raises\npytest = Fake\n", "crash", status=INVALID,
+    ),
+    "imports the package": Attack("from pkg.shapes import BadShape, area\n" + STUB, "import_error", status=COULD_NOT),
+    "imports it where it is tested": Attack(
+        "import pytest\nBadShape = ValueError\n"
+        "def area(side):\n    import pkg.shapes\n    return pkg.shapes.area(side)\n"
+        + STUB, "import_error",
+    ),
+    "imports it by another way": Attack(
+        "import importlib\nshapes = importlib.import_module('pkg.shapes')\narea = shapes.area\n" + STUB,
+        "import_error", status=COULD_NOT,
+    ),
+    "takes the blocker off": Attack(
+        "import sys\ndel sys.meta_path[0]\nimport importlib\n"
+        "area = importlib.import_module('pkg.shapes').area\n" + STUB, "import_error", status=COULD_NOT,
+    ),
+    "fakes the package": Attack(
+        HONEST.replace("import pytest\n", "import pytest\nimport sys\nimport types\n", 1)
+        + "fake = types.ModuleType('pkg')\nsys.modules['pkg'] = fake\n", mocked=True,
+    ),
+    "executes the source from a string": Attack(
+        f"import pytest\nSOURCE = {SHAPES!r}\nexec(SOURCE)\n" + STUB, mocked=True
+    ),
+    "executes it under its own name": Attack(
+        f"import pytest\nexec(compile({SHAPES!r}, __file__, 'exec'))\n" + STUB, mocked=True
+    ),
+    "writes the source and imports it": Attack(
+        f"import pytest\nopen('other.py', 'w').write({SHAPES!r})\nfrom other import BadShape, area\n" + STUB,
+        mocked=True,
+    ),
+    "imports it from a zip": Attack(
+        "import base64, sys, tempfile\nimport pytest\n"
+        f"path = tempfile.mktemp('.zip')\nopen(path, 'wb').write(base64.b64decode('{zipped()}'))\n"
+        "sys.path.insert(0, path)\nfrom other import BadShape, area\n" + STUB, mocked=True,
+    ),
+    "writes the package and imports it": Attack(
+        f"import os\nimport pytest\nos.mkdir('pkg')\nopen('pkg/shapes.py', 'w').write({SHAPES!r})\n"
+        "shapes = __import__('importlib').import_module('pkg.shapes')\narea = shapes.area\n" + STUB,
+        "import_error", status=COULD_NOT,
+    ),
+    "downloads it": Attack(
+        "import urllib.request\nSOURCE = urllib.request.urlopen('http://files.example.org/pkg.py', timeout=5).read()\n"
+        "exec(SOURCE)\n" + STUB, "collection", status=COULD_NOT,
+    ),
+}  # fmt: skip
+
+
+Prepared = Callable[[str], GistJudge]
+_judges: dict[tuple[str, str], GistJudge] = {}
+
+
+@pytest.fixture
+def judge(backend: Backend, environments: EnvironmentStore, tmp_path_factory: pytest.TempPathFactory) -> Prepared:
+    def prepared(command: str) -> GistJudge:
+        key = backend.name, command
+        if key not in _judges:
+            folder = tmp_path_factory.mktemp("codebase")
+            for path, text in FILES.items():
+                (folder / "tree" / path).parent.mkdir(parents=True, exist_ok=True)
+                (folder / "tree" / path).write_text(text)
+            write_tree(folder / "tree", folder / "tree.tar")
+            tree = SourceTree.open(folder / "tree.tar")
+            repository = Repository(Source("folder", "pkg", "1"), tree, EnvironmentPins())
+            runner, entrypoint = GistRunner(backend, environments), parse_entrypoint(command)
+            answer = Examination(repository, runner).examine(entrypoint)
+            task = write_gist_task(repository, entrypoint, answer, folder / "tasks")
+            _judges[key] = GistJudge(task, answer, runner)
+        return _judges[key]
+
+    return prepared
+
+
+TESTED = "pytest tests/test_shapes.py::test_area"
+
+
+def error_of(judgement: GistJudgement) -> str:
+    error = judgement.score.error
+    return "" if error is None else str(error.kind or error.category)
+
+
+@pytest.mark.parametrize("attack", ATTACKS.values(), ids=ATTACKS.keys())
+def test_a_gist_scores_what_it_is_worth(attack: Attack, judge: Prepared) -> None:
+    judgement = judge(TESTED).judge(attack.gist, thorough=False)
+    assert judgement.trial is not None
+    told = judgement.trial.reason, judgement.score.error, judgement.score.fidelity, judgement.trial.output
+    assert error_of(judgement) == attack.error, told
+    assert judgement.score.execution_fidelity == attack.fidelity
+    assert judgement.trial.run.status is attack.status, told
+    assert bool(judgement.score.flags.mocked) is attack.mocked, judgement.score.flags
+
+
+def test_a_gist_whose_functions_do_not_matter_is_vacuous(judge: Prepared) -> None:
+    prepared = judge(TESTED)
+    assert prepared.judge(HONEST).score.flags.vacuous is False
+    hollow = """import pytest
+
+
+class BadShape(ValueError):
+    pass
+
+
+def idle():
+    value = 1
+    return value
+
+
+idle()
+fail = lambda: (_ for _ in ()).throw(BadShape())
+area = lambda side: fail() if side < 0 else (print("area of", side), side * side)[1]
+"""
+    judged = prepared.judge(hollow + STUB)
+    assert judged.score.execution_fidelity == 1
+    assert judged.score.flags.vacuous is True
+
+
+@pytest.mark.parametrize(
+    "reading",
+    ["open({path!r}, 'rb').read()", "__import__('os').open({path!r}, 0)", "__import__('shutil').copy({path!r}, 'x')"],
+)
+def test_the_original_can_not_be_read_from_the_disk(reading: str, judge: Prepared) -> None:
+    prepared = judge(TESTED)
+    for path in (prepared.task.tree_path, prepared.task.folder / "answer" / "answer.json"):
+        gist = f"SOURCE = {reading.format(path=str(path))}\n" + HONEST
+        judgement = prepared.judge(gist, thorough=False)
+        assert judgement.score.execution_fidelity == 0
+        assert not judgement.score.self_contained
+
+
+def test_the_codebase_is_nowhere_in_the_sandbox(judge: Prepared, backend: Backend) -> None:
+    search = """import os
+found = []
+for top in {tops!r}:
+    for place, _, names in os.walk(top):
+        found += [os.path.join(place, name) for name in names if name == "shapes.py"]
+assert not found, found
+"""
+    tops = ("/sandbox", "/gistpoint", "/tmp", str(Path.cwd()))
+    judgement = judge(TESTED).judge(search.format(tops=tops) + HONEST, thorough=False)
+    found = backend.name == "plain"  # where the files of the host are there
+    assert judgement.score.execution_fidelity == int(not found), judgement.score.error
+
+
+PROGRAM = "import sys\n\n" + SHAPES + "\n\nprint(area(int(sys.argv[1])))\n"
+
+
+def test_a_program_is_compared_by_what_it_does(judge: Prepared) -> None:
+    prepared = judge("python -m pkg 3")
+    good = prepared.judge(PROGRAM)
+    assert good.score.execution_fidelity == 1
+    assert good.score.execution is not None
+    assert good.score.execution.rate == pytest.approx(100 * 7 / 8)
+    assert good.score.flags.vacuous is False
+    assert prepared.judge(PROGRAM.replace("area of", "area")).score.execution_fidelity == 0
+    left = prepared.judge("import os\nprint('area of 3\\n9', flush=True)\nos._exit(0)\n")
+    assert error_of(left) == "crash"
+    printed = prepared.judge("print('area of 3\\n9')\n").score
+    assert printed.execution_fidelity == 1
+    assert printed.existence is not None
+    assert printed.existence.rate == 0
+    assert prepared.judge("import sys\nfrom pkg.shapes import area\n" + PROGRAM).score.execution_fidelity == 0
+    assert error_of(prepared.judge("import sys\nsys.exit(3)\n")) == "wrong_outcome"
+    assert error_of(prepared.judge("raise KeyError('x')\n")) == "exception"
+
+
+def test_a_program_can_not_write_to_the_report(judge: Prepared) -> None:
+    forge = (
+        PROGRAM
+        + """
+import json, os
+for pid in (os.getppid(), os.getpid()):
+    for name in os.listdir(f"/proc/{pid}/fd") if os.access(f"/proc/{pid}/fd", os.R_OK) else ():
+        if int(name) > 2:
+            try:
+                with open(f"/proc/{pid}/fd/{name}", "wb", buffering=0) as file:
+                    file.write(b'{"kind": "end", "raised": null}' + bytes([10]))
+            except OSError:
+                pass
+"""
+    )
+    judgement = judge("python -m pkg 3").judge(forge, thorough=False)
+    assert judgement.score.execution_fidelity == 0

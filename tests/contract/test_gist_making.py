@@ -1,0 +1,163 @@
+"""Which entrypoints make tasks, and why others do not, decided by running them; on each backend."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+
+import pytest
+
+from gistpoint.core.cancel import CancelToken
+from gistpoint.core.errors import CancelledError
+from gistpoint.core.generation.gist_sampling import candidates, entrypoints_of
+from gistpoint.core.generation.gists import Examination, NoGist, NoGistError
+from gistpoint.core.generation.intake import Repository
+from gistpoint.core.gist.entrypoints import parse_entrypoint
+from gistpoint.core.gist.runs import CommandRun, TestsRun
+from gistpoint.core.outcomes import RunStatus
+from gistpoint.core.ports import EnvironmentPins, Source
+from gistpoint.core.trees import SourceTree
+from gistpoint.sandbox.backends.base import Backend
+from gistpoint.sandbox.environments import EnvironmentStore
+from gistpoint.sandbox.gistruns.runner import GistRunner
+
+FILES = {
+    "pkg/__init__.py": "from pkg.core import double\n",
+    "pkg/core.py": "def double(x):\n    print('doubling', x)\n    return 2 * x\n",
+    "pkg/__main__.py": "import sys\nfrom pkg import double\nprint(double(int(sys.argv[1])))\n",
+    "tests/data.txt": "4\n",
+    "tests/conftest.py": "import pytest\n\n\n@pytest.fixture\ndef four():\n    return 4\n",
+    "tests/helper.py": "def check(a, b):\n    assert a == b\n",
+    "tests/test_all.py": """
+import os
+import socket
+from pathlib import Path
+
+import pytest
+from helper import check
+from pkg import double
+
+
+@pytest.mark.parametrize("x", [1, 2])
+def test_good(x, four):
+    check(double(x + four), 2 * x + 8)
+
+def test_fails():
+    assert double(1) == 3, "not three"
+
+def test_flips():
+    assert double(int(os.environ["PYTHONHASHSEED"])) != 2
+
+def test_network():
+    assert double(1) == 2
+    socket.create_connection(("example.org", 80), timeout=2)
+
+def test_reads_beside_itself():
+    assert double(2) == int((Path(__file__).parent / "data.txt").read_text())
+
+def test_knows_its_name():
+    print(Path(__file__).stem.upper())
+    assert double(2) == 4
+
+@pytest.mark.skip
+def test_skipped():
+    assert double(2) == 4
+
+def test_touches_nothing():
+    assert 1 + 1 == 2
+""",
+}
+REFUSED = {
+    "pytest tests/test_all.py::test_fails": NoGist.FAILS,
+    "pytest tests/test_all.py::test_flips": NoGist.FLIPS,
+    "pytest tests/test_all.py::test_network": NoGist.NEEDS_NETWORK,
+    "pytest tests/test_all.py::test_reads_beside_itself": NoGist.DEPENDS_ON_ITS_PLACE,
+    "pytest tests/test_all.py::test_knows_its_name": NoGist.DEPENDS_ON_ITS_PLACE,
+    "pytest tests/test_all.py::test_skipped": NoGist.SKIPPED,
+    "pytest tests/test_all.py::test_missing": NoGist.NO_SUCH_TEST,
+    "python tools/missing.py": NoGist.NO_SUCH_TEST,
+    "python -m pkg": NoGist.FAILS,
+    "python -m nothing": NoGist.FAILS,
+}
+
+
+@pytest.fixture
+def examination(
+    backend: Backend, environments: EnvironmentStore, make_tree: Callable[[Mapping[str, str]], SourceTree]
+) -> Examination:
+    repository = Repository(Source("folder", "pkg", "1"), make_tree(FILES), EnvironmentPins())
+    return Examination(repository, GistRunner(backend, environments))
+
+
+@pytest.mark.parametrize(("command", "reason"), REFUSED.items(), ids=[command.split("::")[-1] for command in REFUSED])
+def test_an_entrypoint_is_refused_with_its_reason(command: str, reason: NoGist, examination: Examination) -> None:
+    with pytest.raises(NoGistError) as caught:
+        examination.examine(parse_entrypoint(command))
+    assert caught.value.reason is reason, caught.value
+
+
+def test_a_parametrised_test_is_one_entrypoint_and_everything_is_recorded(examination: Examination) -> None:
+    answer = examination.examine(parse_entrypoint("pytest 'tests/test_all.py::test_good[1]'"))
+    assert len(answer.originals) == 3
+    for run in answer.originals:
+        assert isinstance(run, TestsRun)
+        assert [id.partition("::")[2] for id in run.tests] == ["test_good[1]", "test_good[2]"]
+        assert [test.stdout for test in run.tests.values()] == ["doubling 5\n", "doubling 6\n"]
+    assert set(answer.owned) == {"pkg", "conftest", "helper", "test_all"}
+    assert answer.difficulty.files == 2
+    assert answer.difficulty.functions == 1
+    assert answer.test is not None
+    assert answer.test.qualname == "test_good"
+
+
+def test_one_that_fails_is_taken_where_that_is_allowed(examination: Examination) -> None:
+    answer = replace(examination, allow_failing=True).examine(parse_entrypoint("pytest tests/test_all.py::test_fails"))
+    run = answer.originals[0]
+    assert isinstance(run, TestsRun)
+    (test,) = run.tests.values()
+    assert test.raised is not None
+    assert (test.raised.type, test.raised.message) == ("builtins.AssertionError", "not three")
+
+
+def test_a_program_is_an_entrypoint(examination: Examination) -> None:
+    answer = examination.examine(parse_entrypoint("python -m pkg 4"))
+    run = answer.originals[0]
+    assert isinstance(run, CommandRun)
+    assert (run.status, run.exit_status, run.stdout) == (RunStatus.FINISHED, 0, "doubling 4\n8\n")
+    assert answer.test is None
+
+
+def test_nothing_of_the_codebase_makes_no_task(examination: Examination, make_tree: Callable[..., SourceTree]) -> None:
+    tree = make_tree({**FILES, "tests/test_none.py": "def test_none():\n    assert 1 + 1 == 2\n"})
+    alone = replace(examination, repository=replace(examination.repository, tree=tree))
+    with pytest.raises(NoGistError) as caught:
+        alone.examine(parse_entrypoint("pytest tests/test_none.py::test_none"))
+    assert caught.value.reason is NoGist.TOUCHES_NOTHING
+
+
+def test_a_draw_is_the_same_for_the_same_seed(examination: Examination) -> None:
+    names = {one.qualname for one in entrypoints_of(examination)}
+    assert {"test_good", "test_network", "test_touches_nothing"} <= names
+    drawn = [one.entrypoint.qualname for one in candidates(examination, 1, seed=3)]
+    assert drawn == [one.entrypoint.qualname for one in candidates(examination, 1, seed=3)]
+    assert "test_fails" not in drawn
+
+
+def test_a_cancel_stops_it(examination: Examination) -> None:
+    cancel = CancelToken()
+    cancel.cancel()
+    with pytest.raises(CancelledError):
+        replace(examination, cancel=cancel).examine(parse_entrypoint("pytest tests/test_all.py::test_good"))
+
+
+def test_a_shell_reads_without_execution_and_runs_with_it(examination: Examination) -> None:
+    runner, repository = examination.runner, examination.repository
+    asked = {"timeout_s": 30.0, "tree": repository.tree, "files": {"gist.py": "print('the gist')\n"}}
+    reading = runner.run_command("cat gist.py; ls pkg", repository.environment, execution=False, **asked)  # type: ignore[arg-type]
+    assert reading.text.split() == ["print('the", "gist')", "__init__.py", "__main__.py", "core.py"]
+    refused = runner.run_command("python gist.py", repository.environment, execution=False, **asked)  # type: ignore[arg-type]
+    assert refused.refused
+    assert refused.text == ""
+    ran = runner.run_command("python gist.py && python -m pkg 2", repository.environment, execution=True, **asked)  # type: ignore[arg-type]
+    assert ran.text.split("\n")[:3] == ["the gist", "doubling 2", "4"]
+    assert ran.exit_status == 0
