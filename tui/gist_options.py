@@ -46,7 +46,14 @@ def add_gist_commands(
     new.add_argument("--json", action="store_true", help="as JSON")
     isolation(new)
     new.set_defaults(run=command("gists", "new"))
+    _of_a_task(commands, isolation, command)
 
+
+def _of_a_task(
+    commands: argparse._SubParsersAction[argparse.ArgumentParser],
+    isolation: Callable[[argparse.ArgumentParser], None],
+    command: Callable[[str, str], Run],
+) -> None:
     reference = commands.add_parser(
         "reference",
         help="make a gist by program: a known bound for the task",

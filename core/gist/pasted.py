@@ -25,13 +25,13 @@ def pasted(sources: Mapping[str, str], trace: Trace, owned: Collection[str]) -> 
 
 def _without_owned(source: str, owned: Collection[str], future: dict[str, None]) -> str:
     lines = source.splitlines()
-    parents: dict[ast.stmt, int] = {}
+    blocks: dict[ast.stmt, list[ast.stmt]] = {}
     tree = ast.parse(source)
     for node in ast.walk(tree):
         for name in ("body", "orelse", "finalbody"):
             block = getattr(node, name, None)
             if isinstance(block, list):
-                parents.update({statement: len(block) for statement in block})
+                blocks.update(dict.fromkeys(block, block))
     for node in ast.walk(tree):
         if not isinstance(node, ast.Import | ast.ImportFrom):
             continue
@@ -45,8 +45,15 @@ def _without_owned(source: str, owned: Collection[str], future: dict[str, None])
         margin = lines[node.lineno - 1][: node.col_offset]
         if margin.strip():
             continue
-        alone = parents.get(node) == 1 and node not in tree.body
+        alone = node not in tree.body and blocks[node][0] is node and all(_goes(one, owned) for one in blocks[node])
         lines[node.lineno - 1] = ("; ".join(kept) and margin + "; ".join(kept)) or (margin + "pass" if alone else "")
         for number in range(node.lineno, node.end_lineno or node.lineno):
             lines[number] = ""
     return "\n".join(lines)
+
+
+def _goes(statement: ast.stmt, owned: Collection[str]) -> bool:
+    """Whether nothing is left of a statement."""
+    if not isinstance(statement, ast.Import | ast.ImportFrom):
+        return False
+    return all(imports_owned(text, owned) for text in import_texts(statement))

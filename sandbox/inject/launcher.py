@@ -104,6 +104,11 @@ class Measures:
         if self._lines is not None:
             self._lines.start()
 
+    def watch_lines(self, on: bool) -> None:
+        """Go on recording lines, or leave out what follows."""
+        if self._lines is not None:
+            (self._lines.resume if on else self._lines.pause)()
+
     def finish(self) -> None:
         """Stop measuring, and tell what was found."""
         for kind, tracer in (("lines", self._lines), ("trace", self._trace)):
@@ -130,7 +135,9 @@ def _run_tests(order: Mapping[str, Any]) -> int:
         notes.close()
 
     owned = order.get("owned", ())
-    observed = observer(notes.tell, begin, finish, order.get("file", ""), order.get("guard") or {}, owned)
+    observed = observer(
+        notes.tell, begin, finish, measures.watch_lines, order.get("file", ""), order.get("guard") or {}, owned
+    )
     sys.path[:0] = order.get("path", [])
     measures.guard()
     measures.start_trace()

@@ -17,10 +17,10 @@ _DEPTH = 200
 class TestObserver:
     """Tells `report` a kind and its fields: `outcome` for each test, `tampered`, and what `finish` returns at the end.
 
-    `begin` is called before anything is collected. `guard` describes the test in the file at `path`: its lines `first`
-    to `last`, whether it is `decorated`, and `pytest_names`, those that the file takes from pytest, each with the
-    attribute of pytest that it must be bound to, or an empty text for pytest itself. `owned` are the top-level names of
-    the codebase.
+    `begin` is called before anything is collected, `measure` with whether what follows belongs to the tests. `guard`
+    describes the test in the file at `path`: its lines `first` to `last`, whether it is `decorated`, and
+    `pytest_names`, those that the file takes from pytest, each with the attribute of pytest that it must be bound to,
+    or an empty text for pytest itself. `owned` are the top-level names of the codebase.
     """
 
     __test__ = False
@@ -30,11 +30,12 @@ class TestObserver:
         report: Callable[..., None],
         begin: Callable[[], None],
         finish: Callable[[], None],
+        measure: Callable[[bool], None],
         path: str,
         guard: Mapping[str, Any],
         owned: Iterable[str],
     ) -> None:
-        self._report, self._begin, self._finish = report, begin, finish
+        self._report, self._begin, self._finish, self._measure = report, begin, finish, measure
         self._path, self._guard, self._owned = path, guard, frozenset(owned)
         self._raised: list[str] | None = None
         self._phase = ""
@@ -47,6 +48,20 @@ class TestObserver:
         """Remember what pytest is made of, and begin to measure."""
         self._whole = list(_parts())
         self._begin()
+
+    @pytest.hookimpl(trylast=True)
+    def pytest_collection_finish(self) -> None:
+        """Leave out what pytest does between the tests."""
+        self._measure(False)
+
+    @pytest.hookimpl(wrapper=True, tryfirst=True)
+    def pytest_runtest_protocol(self, item: pytest.Item) -> Generator[None, object, object]:
+        """Measure the tests of the file alone: not those whose outcome is known."""
+        self._measure(str(item.path) == self._path)
+        try:
+            return (yield)
+        finally:
+            self._measure(False)
 
     def pytest_runtest_logstart(self, nodeid: str) -> None:
         """Forget the test before."""
