@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 
+from gistpoint.core.callgraph.observed import ObservedCall
 from gistpoint.core.cancel import CancelToken
+from gistpoint.core.errors import RecordingError
+from gistpoint.core.generation.testmap import TestMap
 from gistpoint.core.outcomes import BackendRecord, Outcome, RunStatus, SuiteReport, TestResult
-from gistpoint.core.ports import RunProgress, RunRequest
+from gistpoint.core.ports import EnvironmentPins, RunProgress, RunRequest
 from gistpoint.core.trees import SourceTree
 
 Check = Callable[[Mapping[str, object]], None]
@@ -66,6 +69,29 @@ class FakeRunner:
                 if cancel is not None and cancel.cancelled:
                     return SuiteReport(RunStatus.CANCELLED, backend=self.backend)
         return SuiteReport(RunStatus.FINISHED, results, seconds=0.1, backend=self.backend)
+
+
+@dataclass
+class FakeMapper:
+    """Says that every test enters the functions that it is given, or that the suite can't be watched."""
+
+    functions: tuple[str, ...] = ()
+    watchable: bool = True
+    runs: int = 0
+
+    def record(
+        self,
+        tree: SourceTree,
+        environment: EnvironmentPins,
+        ids: Collection[str],
+        *,
+        on_progress: Callable[[RunProgress], None] | None = None,
+        cancel: CancelToken | None = None,
+    ) -> tuple[TestMap, tuple[ObservedCall, ...]]:
+        self.runs += 1
+        if not self.watchable:
+            raise RecordingError("The watched run of the suite did not come to its end.")
+        return TestMap({name: frozenset(ids) for name in self.functions}), ()
 
 
 def _result(id: str, check: Check, names: Mapping[str, object]) -> TestResult:

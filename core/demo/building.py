@@ -17,11 +17,12 @@ from gistpoint.core.generation.gist_references import ReferenceMaker
 from gistpoint.core.generation.gists import Examination
 from gistpoint.core.generation.intake import Intake, OnMaking, Repository, take_in
 from gistpoint.core.generation.making import write_proven
+from gistpoint.core.generation.mapping import with_test_map
 from gistpoint.core.generation.proof import prove
 from gistpoint.core.generation.removal import removal_target
 from gistpoint.core.gist.entrypoints import parse_entrypoint
 from gistpoint.core.gist.judging import GistJudge
-from gistpoint.core.ports import EntrypointRunner, EnvironmentPins, Runner, Source
+from gistpoint.core.ports import EntrypointRunner, EnvironmentPins, Runner, Source, TestMapper
 from gistpoint.core.tasks.archive import pack_task
 from gistpoint.core.tasks.folder import read_answer, write_task
 from gistpoint.core.tasks.gists import GistSettings
@@ -58,9 +59,14 @@ def targets_of(demo: DemoTask, tree: SourceTree) -> tuple[Target, ...]:
 
 
 def build_demo(
-    runner: Runner, entrypoints: EntrypointRunner, into: Path, *, on_progress: OnMaking | None = None
+    runner: Runner,
+    mapper: TestMapper,
+    entrypoints: EntrypointRunner,
+    into: Path,
+    *,
+    on_progress: OnMaking | None = None,
 ) -> Iterator[Task]:
-    """Run the library's suite, prove every task of the recipe, write its archive into `into`, and yield it.
+    """Run and record the library's suite, prove every task of the recipe, write its archive into `into`, and yield it.
 
     `entrypoints` runs the test of the gist, whose reference gist is made too.
     """
@@ -68,6 +74,7 @@ def build_demo(
         scratch = Path(name)
         source = Source("demo", LIBRARY, VERSION)
         intake = take_in(Repository(source, library_tree(scratch), PINS), runner, on_progress=on_progress)
+        intake = with_test_map(intake, mapper, on_progress=on_progress)
         for demo in demo_tasks():
             if demo.mode is Mode.GIST:
                 repository = replace(intake.repository, environment=GIST_PINS)

@@ -8,6 +8,7 @@ from enum import StrEnum
 
 from gistpoint.core.cancel import CancelToken
 from gistpoint.core.errors import NegativeVerdictError
+from gistpoint.core.generation.testmap import TestMap
 from gistpoint.core.outcomes import Outcome, RunStatus, SuiteReport
 from gistpoint.core.ports import EnvironmentPins, Runner, RunProgress, RunRequest, Source
 from gistpoint.core.trees import SourceTree
@@ -63,6 +64,8 @@ class Intake:
     seconds: float
     """The slowest run."""
     runs: int
+    test_map: TestMap | None = None
+    """Which tests enter which functions, where it was recorded."""
 
     @property
     def test_files(self) -> tuple[str, ...]:

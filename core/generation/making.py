@@ -33,7 +33,6 @@ def write_proven(
     demo: bool = False,
     metrics: Mapping[str, Any] | None = None,
     provenance: Mapping[str, Any] | None = None,
-    entered: Mapping[str, frozenset[str]] | None = None,
 ) -> Task:
     """Write the task below `into`, in a folder named by its id, and return it; one that is there already is kept."""
     rules, limits = rules or Rules(), Limits()
@@ -86,7 +85,8 @@ def write_proven(
             seconds=round(intake.seconds, 2),
             any_order=proof.any_order,
         )
-        write_task(task, Answer(proof.targets, (baseline,), metrics or {}, provenance or {}, entered=entered or {}))
+        entered = intake.test_map.entered if intake.test_map else {}
+        write_task(task, Answer(proof.targets, (baseline,), metrics or {}, provenance or {}, entered=entered))
         place = into / identity
         if not (place / TASK_FILE).is_file():
             folder.rename(place)

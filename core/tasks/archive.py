@@ -11,13 +11,16 @@ import tempfile
 from pathlib import Path
 
 from gistpoint.core.errors import TaskError
+from gistpoint.core.tasks.entered import ENTERED_FILE
 from gistpoint.core.tasks.folder import ANSWER_FILE, TASK_FILE, read_task
 from gistpoint.core.tasks.model import Task
 
 MAX_BYTES = 2 * 1024**3
 """Largest size of an unpacked task; an archive that grows beyond is refused."""
 MAX_MEMBERS = 1_000
-_MEMBER = re.compile(r"task\.toml|workspace/tree\.tar|answer/answer\.json|answer/baselines/[A-Za-z0-9][\w.-]*\.json")
+_MEMBER = re.compile(
+    r"task\.toml|workspace/tree\.tar|answer/(answer|entered)\.json|answer/baselines/[A-Za-z0-9][\w.-]*\.json"
+)
 
 
 def pack_task(folder: Path, archive: Path, *, with_answer: bool = True) -> None:
@@ -27,6 +30,7 @@ def pack_task(folder: Path, archive: Path, *, with_answer: bool = True) -> None:
     names = [TASK_FILE, "workspace/tree.tar"]
     if with_answer:
         names += [ANSWER_FILE, *(f"answer/baselines/{p.name}" for p in sorted((folder / "answer/baselines").iterdir()))]
+        names += [name for name in (ENTERED_FILE,) if (folder / name).is_file()]
     buffer = io.BytesIO()
     with tarfile.open(fileobj=buffer, mode="w:", format=tarfile.PAX_FORMAT) as tar:
         for name in names:

@@ -36,6 +36,9 @@ def test_a_task_from_an_sdist_is_made_checked_and_solved(environment: dict[str, 
     task = read_task(Path(environment["GISTPOINT_HOME"]) / "data" / "tasks" / identity)
     assert task.suite.tests == 192
     assert len(task.brief.failing) >= 5
+    entering = read_answer(task).entered["toolz/itertoolz.py::groupby"]
+    assert {failure.id for failure in task.brief.failing} <= entering
+    assert len(entering) < 192
 
     checked = gistpoint(environment, "task", "check", identity, "--json")
     found = json.loads(checked.stdout)

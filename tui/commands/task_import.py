@@ -25,6 +25,7 @@ from gistpoint.sessions.imports import ImportLedger, PendingRecord
 from gistpoint.tui.cli import DONE, NEGATIVE, build_runner
 from gistpoint.tui.commands.output import print_json, print_table
 from gistpoint.tui.commands.progress import ProgressLine
+from gistpoint.tui.commands.test_maps import recorded
 
 MOST_BYTES = 512 << 20
 
@@ -102,7 +103,8 @@ class Importer:
 
         progress, cache = self.progress, Locations.of_user().cache
         repository = fetch_repository(spec, scratch, cache, on_line=progress.line, on_detail=progress.detail)
-        return take_in(repository, self._running(), on_progress=progress.making)
+        intake = take_in(repository, self._running(), on_progress=progress.making)
+        return recorded(intake, self._running(), progress)
 
     def _running(self) -> Runner:
         if not self._runner:

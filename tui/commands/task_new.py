@@ -23,6 +23,7 @@ from gistpoint.core.tasks.model import Mode, Rules, Task
 from gistpoint.tui.cli import DONE, build_runner
 from gistpoint.tui.commands.progress import ProgressLine
 from gistpoint.tui.commands.sources import spec_of
+from gistpoint.tui.commands.test_maps import recorded
 from gistpoint.tui.model_options import model_of
 
 MAX_TRIES = 25
@@ -51,10 +52,14 @@ def new(options: argparse.Namespace) -> int:
             f"{len(intake.collected)} tests, {len(intake.passed)} pass in every run, {len(intake.flaky)} flaky, "
             f"{intake.seconds:.1f} s"
         )
+        if corrupting is None and not options.function:
+            intake = recorded(intake, runner, progress)
         if corrupting is None:
             proof, how = _proof(options, intake, runner, progress), _removal(options)
         else:
             proof, how = _corrupted(options, intake, runner, progress, *corrupting)
+        if proof.any_order:
+            intake = recorded(intake, runner, progress)
         task = _written(options, intake, proof, runner, how)
     what = "without it" if corrupting is None else "with it corrupted"
     print(f"{proof.targets[0].name}: {len(proof.failing)} of {len(intake.passed)} tests fail {what}")
@@ -67,17 +72,11 @@ def _proof(options: argparse.Namespace, intake: Intake, runner: Runner, progress
     if options.function:
         target = removal_target(intake.repository.tree, options.function, tests)
         return prove(intake, (target,), runner, min_failing=options.min_failing, on_progress=progress.making)
-    from gistpoint.sandbox.benches import SandboxBench
-
-    repository, backend = intake.repository, runner.backend
-    bench = SandboxBench(backend.name, not backend.isolated, Locations.of_user().cache)
-    progress.line("tests recorded with the functions that they enter")
-    test_map, _ = bench.mapper().record(repository.tree, repository.environment, intake.passed)
     tried = 0
     for target in random_targets(intake, options.seed):
         if tried == MAX_TRIES:
             break
-        if len(test_map.seeing((target.name,))) < options.min_failing:
+        if intake.test_map and len(intake.test_map.seeing((target.name,))) < options.min_failing:
             continue
         tried += 1
         try:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +20,7 @@ def write_kept(library: Library, settings: Settings, kept: Kept, into: Path) -> 
     """Write the task of a proven corruption below `into`; one that is there already is kept."""
     mode = Mode.REMOVE if settings.mode is CampaignMode.REMOVE else Mode.DISCOVERY
     return write_proven(
-        library.intake,
+        replace(library.intake, test_map=library.test_map),
         proof_of(library, kept),
         mode,
         library.backend,

@@ -21,7 +21,7 @@ DEMO = Path(__file__).parents[3] / "core" / "demo"
 LIBRARY = DEMO / "library"
 RECIPE = json.loads((DEMO / "recipe.json").read_text(encoding="utf-8"))
 PLAYTHROUGH = json.loads((DEMO / "playthrough.json").read_text(encoding="utf-8"))
-REMOVE, DISCOVERY, TWO = RECIPE["tasks"]
+REMOVE, DISCOVERY, TWO, GIST = RECIPE["tasks"]
 MIN_FAILING = 5
 
 TOOLS = {

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from builders import CHECKS, GOOD
-from fakes import FakeRunner
+from fakes import FakeMapper, FakeRunner
 from scripted_endpoint import Answer, Step, completion, endpoint
 
 from gistpoint.core.corruption.model_corruption import replay_model_record
@@ -50,6 +50,8 @@ def world(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", KEY)
     monkeypatch.setattr(task_new, "build_runner", lambda options: FakeRunner(CHECKS))
     monkeypatch.setattr("gistpoint.sandbox.repositories.fetch_repository", fetch)
+    mapper = FakeMapper(("shop/prices.py::discount",))
+    monkeypatch.setattr("gistpoint.sandbox.benches.SandboxBench.mapper", lambda bench: mapper)
     monkeypatch.setattr("gistpoint.tui.model_options.chat_model", impatient)
 
 
@@ -86,6 +88,7 @@ def test_a_model_makes_a_task_with_a_record_of_every_round(
     task = read_task(tmp_path / "home" / "data" / "tasks" / captured.out.splitlines()[-1])
     answer = read_answer(task)
     assert task.mode is Mode.DISCOVERY
+    assert list(answer.entered) == ["shop/prices.py::discount"]
     (part,) = answer.provenance["parts"]
     loop = part["record"]["loop"]
     assert (loop["model"], loop["answered_as"], loop["end"]) == ("m", ["scripted-1"], "stopped_by_model")

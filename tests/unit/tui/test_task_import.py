@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from breakpoint_records import record_of
 from builders import CHECKS, GOOD
-from fakes import FakeRunner
+from fakes import FakeMapper, FakeRunner
 
 from gistpoint.core.attempts.judging import Judge
 from gistpoint.core.errors import EnvironmentBuildError, SourceError
@@ -38,6 +38,7 @@ class World:
         self.folder = folder
         self.fetched: list[SourceSpec] = []
         self.missing: Exception | None = None
+        self.mapper = FakeMapper((f"{PATH}::discount",))
 
     def fetch(self, spec: SourceSpec, scratch: Path, cache: Path, **_: Any) -> Repository:
         self.fetched.append(spec)
@@ -56,6 +57,7 @@ def world(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> World:
     monkeypatch.setenv("GISTPOINT_HOME", str(tmp_path / "home"))
     monkeypatch.setattr(task_import, "build_runner", lambda options: made.runner)
     monkeypatch.setattr("gistpoint.sandbox.repositories.fetch_repository", made.fetch)
+    monkeypatch.setattr("gistpoint.sandbox.benches.SandboxBench.mapper", lambda bench: made.mapper)
     return made
 
 
@@ -74,12 +76,13 @@ def test_records_become_tasks_that_their_originals_solve(tmp_path: Path, world: 
     code, rows = imported(tmp_path, capsys, made(change=None), made(), made("Basket.total", ("price * count", "price")))
     assert code == 0
     assert [row["outcome"] for row in rows] == ["imported"] * 3
-    assert len(world.fetched) == 1
+    assert len(world.fetched) == world.mapper.runs == 1
     assert world.fetched[0].source == f"{URL}@{COMMIT}"
     for row, mode in zip(rows, ["remove", "discovery", "discovery"], strict=True):
         task = read_task(tmp_path / "home" / "data" / "tasks" / row["task"])
         answer = read_answer(task)
         verify_identity(task, answer)
+        assert set(answer.entered[f"{PATH}::discount"]) == set(answer.baselines[0].passed)
         judge, tree = Judge(task, answer, world.runner), SourceTree.open(task.tree_path)
         assert judge.judge(tree).score.value == 0.0
         assert judge.judge(repaired_tree(tree, answer.targets)).solved
@@ -93,6 +96,15 @@ def test_records_become_tasks_that_their_originals_solve(tmp_path: Path, world: 
         public = (task.folder / "task.toml").read_text()
         for secret in ("somebody", "test_info", "halstead", "corruption", COMMIT):
             assert secret not in brief + public
+
+
+def test_a_suite_that_cannot_be_watched_makes_tasks_all_the_same(
+    tmp_path: Path, world: World, capsys: Captured
+) -> None:
+    world.mapper.watchable = False
+    code, (row,) = imported(tmp_path, capsys, made())
+    assert (code, row["outcome"]) == (0, "imported")
+    assert read_answer(read_task(tmp_path / "home" / "data" / "tasks" / row["task"])).entered == {}
 
 
 def test_only_the_sentence_on_refusals_differs_between_the_briefs() -> None:

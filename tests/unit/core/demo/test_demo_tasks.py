@@ -53,6 +53,8 @@ def test_archives_are_those_of_the_present_library_and_recipe(unpacked: Path, tm
         assert {p: repaired.read(p) for p in repaired.files()} == {p: library.read(p) for p in library.files()}
         assert list(leaks_of(tree, answer.targets)) == []
         assert len(answer.baselines[0].failing) >= 5
+        entering = frozenset[str]().union(*(answer.entered[target.name] for target in answer.targets))
+        assert answer.baselines[0].failing <= entering < answer.baselines[0].collected
         assert {failure.id for failure in task.brief.failing} == answer.baselines[0].failing
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import tarfile
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -14,7 +15,7 @@ from builders import build_task
 from gistpoint.core.errors import TaskError
 from gistpoint.core.tasks import archive as archives
 from gistpoint.core.tasks.archive import pack_task, unpack_task
-from gistpoint.core.tasks.folder import read_answer
+from gistpoint.core.tasks.folder import read_answer, write_task
 from gistpoint.core.tasks.model import Mode, Task
 
 
@@ -32,6 +33,13 @@ def test_packed_task_is_unpacked_as_it_was(task: Task, tmp_path: Path) -> None:
     assert read_answer(unpacked) == read_answer(task)
     assert unpack_task(tmp_path / "a.tar.zst", tmp_path / "into") == unpacked
     assert [path.name for path in (tmp_path / "into").iterdir()] == [task.id]
+
+
+def test_packed_task_keeps_the_map_of_tests(task: Task, tmp_path: Path) -> None:
+    entered = {"pkg.py::f": frozenset({"t.py::a"})}
+    write_task(task, replace(read_answer(task), entered=entered))
+    pack_task(task.folder, tmp_path / "a.tar.zst")
+    assert read_answer(unpack_task(tmp_path / "a.tar.zst", tmp_path / "into")).entered == entered
 
 
 def test_archive_without_answer_holds_none(task: Task, tmp_path: Path) -> None:
