@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import threading
 from pathlib import Path
 
 import pytest
@@ -11,8 +12,10 @@ from recorded_runs import make_all
 from screens.review.reviewing import TURNS, command, mini_run, reviewing
 
 from gistpoint.core.text import visible, visible_line
+from gistpoint.sessions.runs.document import RunDocument
 from gistpoint.sessions.runs.opening import open_run
 from gistpoint.tui.screens.dialogs.ask import TextDialog
+from gistpoint.tui.screens.review.reader import RunReaderThread
 from gistpoint.tui.screens.review.runs import RunsScreen
 from gistpoint.tui.screens.review.step_text import FOLD_LINES
 from gistpoint.tui.widgets.diff_view import DiffView
@@ -162,6 +165,51 @@ async def test_a_run_that_grows_is_followed(run: Path) -> None:
         run.write_text(json.dumps(document, indent=2))
         await driver.until(lambda: driver.review.steps.count == 9)
         await driver.until_read(8)
+
+
+@pytest.fixture
+def counted(monkeypatch: pytest.MonkeyPatch) -> threading.Event:
+    """Steps are counted, beyond the first ones, only once this is set."""
+    allowed = threading.Event()
+    index = RunReaderThread._index
+
+    def held(reader: RunReaderThread, document: RunDocument) -> None:
+        if allowed.wait(0.02):
+            index(reader, document)
+
+    monkeypatch.setattr(RunReaderThread, "_index", held)
+    return allowed
+
+
+@pytest.fixture
+def long_run(tmp_path: Path) -> Path:
+    return mini_run(tmp_path / "long.traj.json", [command(f"echo {n}", f"line {n} " * 400) for n in range(3_000)])
+
+
+async def test_the_last_step_is_read_before_the_others_are_counted(long_run: Path, counted: threading.Event) -> None:
+    async with reviewing(long_run) as driver:
+        await driver.until_read(0)
+        await driver.press("dollar_sign")
+        await driver.until(lambda: "Last step" in driver.text() and "echo 2999" in driver.text())
+        assert "those before it are being counted" in driver.text()
+        counted.set()
+        await driver.until_read(3_001)
+        await driver.until(lambda: "Step 3002/3002" in driver.text() and "echo 2999" in driver.text())
+        assert "Reading to the end" not in driver.text()
+
+
+async def test_who_goes_elsewhere_is_not_taken_to_the_end(long_run: Path, counted: threading.Event) -> None:
+    async with reviewing(long_run) as driver:
+        await driver.until_read(0)
+        await driver.press("dollar_sign")
+        await driver.until(lambda: "Last step" in driver.text())
+        await driver.press("circumflex_accent")
+        await driver.until_read(0)
+        counted.set()
+        await driver.until(lambda: driver.review.reader.document.finished)
+        await driver.until(lambda: driver.review.steps.count == 3_002)
+        assert driver.review.step.index == 0
+        assert "Step 1/3002" in driver.text()
 
 
 async def test_a_run_plays_by_itself(run: Path) -> None:

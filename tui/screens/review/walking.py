@@ -70,8 +70,11 @@ class WalkingScreen(ReadingScreen):
             self._to_end = True
             self.reader.hurry()
             self.say("Reading to the end …")
-        else:
-            self.steps.action_edge(end)
+            return
+        self._to_end = False
+        self.steps.action_edge(end)
+        if self._uncounted and self.step is not None and self.step.index == self.steps.cursor:
+            self.show_step()
 
     def action_number(self) -> None:
         """Ask for a step's number, and go there."""
@@ -190,6 +193,8 @@ class WalkingScreen(ReadingScreen):
     def stay_at_end(self) -> None:
         """Go to the end once it is known, where that is wanted; stay there when following."""
         if self.reader.document is not None and self.reader.document.finished and (self.following or self._to_end):
+            if self._to_end:
+                self.say("")
             self._to_end = False
             self.steps.set_count(self.reader.document.step_count)
             self.steps.action_edge(1)
