@@ -194,7 +194,7 @@ async def test_the_last_step_is_read_before_the_others_are_counted(long_run: Pat
         assert "those before it are being counted" in driver.text()
         counted.set()
         await driver.until_read(3_001)
-        await driver.until(lambda: "Step 3002/3002" in driver.text() and "echo 2999" in driver.text())
+        await driver.until(lambda: "Step 3,002/3,002" in driver.text() and "echo 2999" in driver.text())
         assert "Reading to the end" not in driver.text()
 
 
@@ -209,7 +209,7 @@ async def test_who_goes_elsewhere_is_not_taken_to_the_end(long_run: Path, counte
         await driver.until(lambda: driver.review.reader.document.finished)
         await driver.until(lambda: driver.review.steps.count == 3_002)
         assert driver.review.step.index == 0
-        assert "Step 1/3002" in driver.text()
+        assert "Step 1/3,002" in driver.text()
 
 
 async def test_a_run_plays_by_itself(run: Path) -> None:

@@ -256,7 +256,7 @@ class ReadingScreen(Screen[None]):
         if document is None or header is None:
             return
         total = f"{document.step_count:,}" + ("" if document.finished else "+")
-        words = [f"Step {self.steps.cursor + 1}/{total}", header.task or header.id]
+        words = [f"Step {self.steps.cursor + 1:,}/{total}", header.task or header.id]
         words += ["model hidden"] if self.hides else [header.model, header.verdict or header.exit_status]
         words += [header.format]
         missing = document.warnings

@@ -71,7 +71,9 @@ class WalkingScreen(ReadingScreen):
             self.reader.hurry()
             self.say("Reading to the end …")
             return
-        self._to_end = False
+        if self._to_end:
+            self._to_end = False
+            self.say("")
         self.steps.action_edge(end)
         if self._uncounted and self.step is not None and self.step.index == self.steps.cursor:
             self.show_step()
@@ -194,8 +196,8 @@ class WalkingScreen(ReadingScreen):
         """Go to the end once it is known, where that is wanted; stay there when following."""
         if self.reader.document is not None and self.reader.document.finished and (self.following or self._to_end):
             if self._to_end:
+                self._to_end = False
                 self.say("")
-            self._to_end = False
             self.steps.set_count(self.reader.document.step_count)
             self.steps.action_edge(1)
 
