@@ -25,12 +25,6 @@ WORKING = [name for name, backend in MADE.items() if backend.probe().works]
 Run = Callable[..., SuiteReport]
 
 
-def pytest_terminal_summary(terminalreporter: Any) -> None:
-    missing = [f"{name} ({b.probe().why_not})" for name, b in MADE.items() if name not in WORKING]
-    line = f"sandbox contract ran against: {', '.join(WORKING)}"
-    terminalreporter.write_line(line + (f"; not against: {', '.join(missing)}" if missing else ""))
-
-
 @pytest.fixture(params=[pytest.param(name, marks=pytest.mark.docker if name == "docker" else ()) for name in WORKING])
 def backend(request: pytest.FixtureRequest) -> Backend:
     return MADE[request.param]
