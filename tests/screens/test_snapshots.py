@@ -30,13 +30,23 @@ async def _until(pilot: Pilot[Any], met: Callable[[], object]) -> None:
         if met():
             break
         await asyncio.sleep(0.02)
-    await pilot.pause(0.2)
+    before = ""
+    for _ in range(50):
+        await pilot.pause(0.2)
+        if (now := _text(pilot)) == before:
+            break
+        before = now
+
+
+def _text(pilot: Pilot[Any]) -> str:
+    strips = pilot.app.screen._compositor.render_strips()
+    return "\n".join(strip.text for strip in strips)
 
 
 @pytest.mark.parametrize("size", [SMALL, LARGE], ids=["small", "large"])
 def test_home(tmp_path: Path, snap_compare: Compare, size: tuple[int, int]) -> None:
     async def ready(pilot: Pilot[Any]) -> None:
-        await _until(pilot, lambda: getattr(pilot.app.screen, "tasks", None) and pilot.app.screen.tasks.total)
+        await _until(pilot, lambda: "Tasks (2)" in _text(pilot) and "discovery" in _text(pilot))
 
     assert snap_compare(app_at(tmp_path, solve=False), terminal_size=size, run_before=ready)
 
