@@ -53,7 +53,7 @@ class GistPane(EditorPane):
             yield DiffView(id="editor-diff")
             yield CodeView(id="gist-original")
 
-    def on_mount(self) -> None:
+    def open_first(self) -> None:
         """Open the gist as it was left."""
         self._scored = ""
         self._marks: Marks = {}
