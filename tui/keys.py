@@ -104,6 +104,8 @@ KEYS: tuple[Key, ...] = (
     Key("summary.previous", "left_square_bracket", "section(-1)", "Page before", "Show the page before", "Summary", _M),
     Key("code.next_match", "n", "next_match", "Next match", "Go to the next match of a search", "Reading", _V),
     Key("code.previous_match", "N", "previous_match", "Previous match", "Go to the match before", "Reading", _V),
+    Key("gist.back", "enter", "back", "Back to the gist", "From the original back to the gist", "Reading", _V),
+    Key("gist.next_lack", "alt+n", "next_lack", "Next lack", "Go to a line that keeps a score down", "Reading", _V),
     Key("gist.original_line", "enter", "original", "Original line", "The original of a gist's line", "Reading", _V),
     Key("view.up", "up,k", "cursor_rows(-1)", "Up", "One row up", "Reading", _V),
     Key("view.down", "down,j", "cursor_rows(1)", "Down", "One row down", "Reading", _V),

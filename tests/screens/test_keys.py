@@ -36,6 +36,7 @@ from gistpoint.tui.widgets.knowledge_tree import KnowledgeTree
 from gistpoint.tui.widgets.line_view import LineView
 from gistpoint.tui.widgets.outcome_table import OutcomeTable
 from gistpoint.tui.widgets.record_list import RecordList
+from gistpoint.tui.widgets.scored_gist import ScoredGist
 from gistpoint.tui.widgets.text_view import TextView
 
 OWNERS: dict[Scope, type] = {
@@ -62,6 +63,7 @@ WIDGETS = (
     DiffPane,
     KnowledgeTree,
     GistView,
+    ScoredGist,
     OutcomeTable,
     FunctionEditor,
     RecordList,

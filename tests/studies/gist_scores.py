@@ -5,7 +5,7 @@
 
 LAB is a folder for what is fetched and built. For each entrypoint: the modules that ran, pasted; an empty file; the
 test alone; the test file as it is, which imports the package; the same with mocks in place of the imports; the
-reference gist. One JSON object a line; `--table` prints figures by library and kind. What --out holds is not done again.
+reference gist. One JSON object a line; `--table` prints figures by library and kind. What --out holds is left as it is.
 """
 
 from __future__ import annotations
