@@ -239,6 +239,7 @@ _SCOPE_WORDS = {
     Scope.COMPARE: "Review: two runs",
     Scope.VALIDATE: "Validate: the queue and its task",
     Scope.PLACES: "Validate: code",
+    Scope.VALIDATE_GIST: "Validate: gists",
     Scope.FILES: "Solve: files",
     Scope.GIST_SOLVE: "Gist, in any pane",
     Scope.GIST: "Gist: the text",
