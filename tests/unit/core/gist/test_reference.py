@@ -74,6 +74,27 @@ CASES: dict[str, tuple[dict[str, str], int]] = {
         },
         0,
     ),
+    "imports that their module forgets again": (
+        {
+            "main.py": "from pkg import table, root\nprint(sorted(table), root(16.0))\n",
+            "pkg/__init__.py": "from .tables import table\nfrom .roots import root\n",
+            "pkg/tables.py": """
+            from math import sqrt as power
+            from pkg.store import put
+            table = {}
+            for number in (1, 4):
+                put(table, power(number))
+            del power, put
+            """,
+            "pkg/store.py": "def put(table, value):\n    table[value] = value\n",
+            "pkg/roots.py": """
+            from math import sqrt as power
+            def root(number):
+                return power(number)
+            """,
+        },
+        0,
+    ),
     "one name in two modules": (
         {
             "main.py": "from pkg import a, b\nprint(a.run(), b.run(), b.Item().go(), a.make().go())\n",
