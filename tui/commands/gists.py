@@ -44,52 +44,55 @@ def new(options: argparse.Namespace) -> int:
         raise UserError("There is nothing to make.", hint="Name an --entrypoint, or draw some with --sample N.")
     from gistpoint.sandbox.repositories import fetch_repository
 
-    settings, budgets = _settings(options), Budgets.of_steps(options.steps)
+    spec = spec_of(options, options.source)
     runner = build_entrypoint_runner(options)
-    made: list[dict[str, Any]] = []
-    refused: list[dict[str, str]] = []
     with ProgressLine() as progress, tempfile.TemporaryDirectory(prefix="gistpoint-gists-") as scratch:
         repository = fetch_repository(
-            spec_of(options, options.source),
-            Path(scratch),
-            Locations.of_user().cache,
-            on_line=progress.line,
-            on_detail=progress.detail,
+            spec, Path(scratch), Locations.of_user().cache, on_line=progress.line, on_detail=progress.detail
         )
         examination = Examination(
             repository, runner, options.allow_failing, tuple(options.compared), on_progress=progress.making
         )
-        for entrypoint in _wanted(named, examination, options):
-            if not named and len(made) == options.sample:
-                break
-            try:
-                answer = examination.examine(entrypoint)
-            except NoGistError as refusal:
-                progress.line(f"  {entrypoint.text}: {refusal.reason}: {refusal.message}")
-                refused.append(
-                    {"entrypoint": entrypoint.text, "reason": refusal.reason, "message": refusal.message,
-                     "hint": refusal.hint}
-                )  # fmt: skip
-                continue
-            provenance = {"gistpoint": __version__, "backend": runner.backend.name}
-            drawn = {} if named else {"sample": options.sample, "seed": options.seed}
-            task = write_gist_task(
-                repository,
-                entrypoint,
-                answer,
-                Locations.of_user().tasks,
-                settings=settings,
-                budgets=budgets,
-                provenance={**provenance, **drawn},
-            )
-            made.append({"id": task.id, "entrypoint": entrypoint.text, "difficulty": asdict(answer.difficulty)})
-            if not options.json:
-                print_text(f"{task.id}  {entrypoint.text}")
+        made, refused = _made(named, examination, options, progress)
     if options.json:
         print_json("gistpoint.gists/1", {"made": made, "refused": refused})
     elif len(named) == 1 and refused:
         print_text(f"{refused[0]['reason']}: {refused[0]['message']}\n{refused[0]['hint']}".rstrip())
     return DONE if made else NEGATIVE
+
+
+def _made(
+    named: list[Entrypoint], examination: Examination, options: argparse.Namespace, progress: ProgressLine
+) -> tuple[list[dict[str, Any]], list[dict[str, str]]]:
+    """Write a task of each entrypoint that is fit for one; return what to tell of these, and of those refused."""
+    settings, budgets = _settings(options), Budgets.of_steps(options.steps)
+    provenance = {"gistpoint": __version__, "backend": examination.runner.backend.name}
+    provenance |= {} if named else {"sample": options.sample, "seed": options.seed}
+    made: list[dict[str, Any]] = []
+    refused: list[dict[str, str]] = []
+    for entrypoint in _wanted(named, examination, options):
+        if not named and len(made) == options.sample:
+            break
+        try:
+            answer = examination.examine(entrypoint)
+        except NoGistError as refusal:
+            progress.line(f"  {entrypoint.text}: {refusal.reason}: {refusal.message}")
+            told = {"reason": refusal.reason, "message": refusal.message, "hint": refusal.hint}
+            refused.append({"entrypoint": entrypoint.text, **told})
+            continue
+        task = write_gist_task(
+            examination.repository,
+            entrypoint,
+            answer,
+            Locations.of_user().tasks,
+            settings=settings,
+            budgets=budgets,
+            provenance=provenance,
+        )
+        made.append({"id": task.id, "entrypoint": entrypoint.text, "difficulty": asdict(answer.difficulty)})
+        if not options.json:
+            print_text(f"{task.id}  {entrypoint.text}")
+    return made, refused
 
 
 def _wanted(named: list[Entrypoint], examination: Examination, options: argparse.Namespace) -> Iterator[Entrypoint]:
