@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import builtins
 from collections.abc import Collection, Iterator
 
 from gistpoint.core.gist.lines import import_texts
@@ -23,15 +24,25 @@ from gistpoint.core.gist.source_text import dedented
 
 
 class Renderer:
-    """Writes a selection as one file; `dropped` are statements (other tests, say) that are left out of their unit."""
+    """Writes a selection as one file; `dropped` are statements (other tests, say) that are left out of their unit.
+
+    With `all_imports`, imports from elsewhere stay that nothing names, where their name is free.
+    """
 
     def __init__(
-        self, extractor: Extractor, selection: Selection, names: FlatNames, dropped: Collection[ast.stmt] = ()
+        self,
+        extractor: Extractor,
+        selection: Selection,
+        names: FlatNames,
+        dropped: Collection[ast.stmt] = (),
+        *,
+        all_imports: bool = False,
     ) -> None:
         self.extractor = extractor
         self.selection = selection
         self.names = names
         self.dropped = set(dropped)
+        self._all_imports = all_imports
         self._replaced: dict[Unit, list[Use]] = {}
         for use in selection.uses:
             self._replaced.setdefault(use.unit, []).append(use)
@@ -125,11 +136,15 @@ class Renderer:
                 continue
             name = alias.asname or alias.name.partition(".")[0]
             entity = self.extractor.imported(unit.module, statement, name)
-            if entity is None or entity.kind != EXTERNAL or entity not in self.selection.entities:
+            if entity is None or entity.kind != EXTERNAL:
                 continue
-            emitted.add(text)
-            yield text
-            yield from self._glue_of(entity, name, defined)
+            if entity in self.selection.entities:
+                emitted.add(text)
+                yield text
+                yield from self._glue_of(entity, name, defined)
+            elif self._all_imports and name not in self.names.winners and not hasattr(builtins, name):
+                emitted.add(text)
+                yield text
 
     def _definition(self, unit: Unit) -> list[str]:
         source = unit.module.source.splitlines()

@@ -263,6 +263,21 @@ def test_only_glue_and_lines_that_name_a_rival_are_not_of_the_original(name: str
     assert lab.oracle(made.text).holds
 
 
+def test_an_import_that_is_there_for_what_it_loads_is_kept(tmp_path: Path) -> None:
+    files = {
+        "main.py": "from pkg import shape\nprint(shape())\n",
+        "pkg/__init__.py": "from . import loading\nfrom .shapes import shape\n",
+        "pkg/loading.py": "import xml.dom.minidom as loaded\nimport json\n",
+        "pkg/shapes.py": "import xml\ndef shape():\n    return xml.dom.minidom.Document.__name__\n",
+    }
+    lab = Lab(tmp_path, files)
+    assert not lab.oracle(flat_gist(lab.codebase, "main.py", "", Breadth.NEEDED)).holds
+    made = make_reference(lab.codebase, "main.py", "", lab.oracle, out_of_time=lambda: False)
+    assert (made.faithful, made.how) == (True, Breadth.WITH_IMPORTS)
+    assert "import xml.dom.minidom as loaded" in made.text
+    assert "json" not in made.text
+
+
 def test_reduction_leaves_what_ran(tmp_path: Path) -> None:
     lab = Lab(tmp_path, CASES["relative imports, class and module state"][0])
     made = make_reference(lab.codebase, "main.py", "", lab.oracle, out_of_time=lambda: False)
