@@ -9,6 +9,7 @@ from collections.abc import Collection, Iterator
 from gistpoint.core.gist.lines import import_texts
 from gistpoint.core.gist.reference.cuts import KEPT
 from gistpoint.core.gist.reference.extraction import (
+    BUILTIN,
     DEFINED,
     EXTERNAL,
     MODULE,
@@ -55,7 +56,7 @@ class Renderer:
         self._reached_by_alias |= set(self._alias_claims)
         self._called: dict[str, list[Entity]] = {}
         for entity in selection.entities:
-            if entity.kind != MODULE:
+            if entity.kind not in (MODULE, BUILTIN):
                 self._called.setdefault(entity.own_name, []).append(entity)
         self._last = {entity: self._rank(entity) for entity in selection.entities}
 
@@ -101,6 +102,7 @@ class Renderer:
         if self.names.boxed:
             glue.append("import types")
             glue.extend(f"{box} = types.SimpleNamespace()" for box in self.names.boxed.values())
+        glue.extend(self._builtins())
         own: list[str] = []
         for entity, claimed in sorted(self._alias_claims.items(), key=repr):
             if entity.kind == MODULE and entity.module in self.names.boxed:
@@ -119,6 +121,12 @@ class Renderer:
         if any("sys.modules[__name__]" in line for line in [*glue, *body]):
             glue.insert(0, "import sys")
         return [*head, *glue]
+
+    def _builtins(self) -> Iterator[str]:
+        """Yield other names for builtins whose own a module of the codebase takes."""
+        for entity in sorted(self._reached_by_alias, key=repr):
+            if entity.kind == BUILTIN and entity in self.names.aliases:
+                yield f"{self.names.aliases[entity]} = {entity.name}"
 
     def _imports(self, unit: Unit, emitted: set[str], defined: set[str]) -> Iterator[str]:
         statement = unit.statement
@@ -229,6 +237,8 @@ class Renderer:
                 yield f"{self.names.aliases[entity]} = {name}"
             if winner is not None and winner.kind == MODULE:
                 yield f"{name} = {self.names.name_of(winner)}"
+            elif winner is not None and winner.kind == BUILTIN:
+                yield f"del {name}"
             elif name in defined:
                 yield f"{name} = {self._kept(name)}"
         for other in sorted(self._alias_claims.get(entity, ())):

@@ -95,6 +95,29 @@ CASES: dict[str, tuple[dict[str, str], int]] = {
         },
         0,
     ),
+    "names of builtins that other modules import and define": (
+        {
+            "main.py": """
+            from pkg import means, shares, widest
+            print(means([1, 2, 3]), sum([1, 2]), max(3, 4), shares([1.0, 3.0]), widest(["a", "bcd"]))
+            """,
+            "pkg/__init__.py": "from .numbers import means, shares\nfrom .words import widest\n",
+            "pkg/numbers.py": """
+            from math import fsum as sum
+            def means(values):
+                return sum(values) / len(values)
+            def shares(values):
+                return [value / sum(values) for value in values]
+            """,
+            "pkg/words.py": """
+            def max(words):
+                return sorted(words, key=len)[-1]
+            def widest(words):
+                return max(words), sum(len(word) for word in words)
+            """,
+        },
+        2,
+    ),
     "one name in two modules": (
         {
             "main.py": "from pkg import a, b\nprint(a.run(), b.run(), b.Item().go(), a.make().go())\n",
