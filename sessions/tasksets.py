@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
 from gistpoint.core.errors import TaskError, UserError
 from gistpoint.core.tasks.folder import TASK_FILE, read_task
-from gistpoint.core.tasks.model import Mode, Task
+from gistpoint.core.tasks.model import Task
 from gistpoint.sessions.tasks import BrokenTask, TaskStore
 
 
@@ -20,13 +20,6 @@ class TaskSet:
     """What it was called, folders left out."""
     tasks: tuple[Task, ...]
     problems: tuple[str, ...] = ()
-
-    def repairs(self) -> TaskSet:
-        """Return the set without gists, with a sentence where some were left out."""
-        kept = tuple(task for task in self.tasks if task.mode is not Mode.GIST)
-        left = len(self.tasks) - len(kept)
-        told = (f"{left} gist tasks are left out: only repairs are validated.",) if left else ()
-        return replace(self, tasks=kept, problems=(*self.problems, *told))
 
 
 def read_set(names: Iterable[str], store: TaskStore) -> TaskSet:

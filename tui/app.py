@@ -104,7 +104,8 @@ class GistpointApp(BaseApp):
         from gistpoint.tui.commands.replay import replay_of
 
         replaying = partial(replay_of, services=self.services, name=message.attempt_id)
-        settings = ReviewSettings(self.locations, getpass.getuser(), replaying=replaying)
+        judging = self.services.gist_judge_for
+        settings = ReviewSettings(self.locations, getpass.getuser(), replaying=replaying, judging=judging)
         self.push_screen(ReviewScreen(str(folder), settings))
 
     def _find(self, name: str) -> None:

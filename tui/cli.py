@@ -210,6 +210,7 @@ def _solving_commands(commands: argparse._SubParsersAction[argparse.ArgumentPars
     )
     review.add_argument("--reviewer", default="", metavar="NAME", help="who reviews: a pseudonym (default: the login)")
     review.add_argument("--blind", action="store_true", help="hide model and outcome until the verdict")
+    _isolation(review)
     review.set_defaults(run=_command("review", "review", screen=True))
 
 

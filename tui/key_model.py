@@ -26,6 +26,7 @@ class Scope(StrEnum):
     VALIDATE = "validate"
     PLACES = "places"
     FILES = "files"
+    VALIDATE_GIST = "validate_gist"
     GIST_SOLVE = "gist_solve"
     GIST = "gist"
     TRACE = "trace"

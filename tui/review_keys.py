@@ -72,6 +72,8 @@ REVIEW_KEYS: tuple[Key, ...] = (
     Key("page.hits", "f8", "page('hits')", "Hits", "The results of the search", "Pages", _R),
     Key("page.run", "f9,i", "page('run')", "Run", "What is known of the run, and what is missing", "Pages", _R),
     Key("page.replay", "f10,A", "page('replay')", "Replay", "What became of its calls, made again", "Pages", _R),
+    Key("page.gist", "f11,p", "page('gist')", "Gist", "The gist as it was at this step, with its gutter", "Pages", _R),
+    Key("review.score", "alt+s", "score", "Score", "Score the gist in a sandbox, or stop doing so", "Review", _R),
     Key("review.search", "slash", "search", "Search", "Search in this run, or in all", "Review", _R, True),
     Key(
         "review.label", "L", "labels", "Label", "Choose a label; digits set the first nine at once", "Review", _R, True

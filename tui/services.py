@@ -55,6 +55,10 @@ class Services:
         answer = read_answer(task)
         if answer.gist is None:
             return Judge(task, answer, self.runner_for(task))
+        return self.gist_judge_for(task)
+
+    def gist_judge_for(self, task: Task) -> GistJudge:
+        """Return what judges gists of a task. Raises `TaskError` for a task that is none."""
         from gistpoint.core.gist.judging import GistJudge
 
-        return GistJudge(task, answer.gist, self.entrypoints_for(task))
+        return GistJudge(task, read_answer(task).gist_answer, self.entrypoints_for(task))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from gistpoint.tui.key_model import Key, Scope
 
-_T, _P = Scope.VALIDATE, Scope.PLACES
+_T, _P, _G = Scope.VALIDATE, Scope.PLACES, Scope.VALIDATE_GIST
 
 VALIDATE_KEYS: tuple[Key, ...] = (
     Key("validate.next", "right_square_bracket", "task(1)", "Next", "One task on", "Queue", _T, True),
@@ -20,15 +20,43 @@ VALIDATE_KEYS: tuple[Key, ...] = (
         "about.runs", "f6", "page('runs')", "Runs", "What was run, and what the check found", "Pages", _T, priority=True
     ),
     Key("about.code", "f7", "page('code')", "Code", "The file, at the function", "Pages", _T, priority=True),
-    Key("about.fix", "f8", "page('fix')", "Fix", "Write a fix of your own", "Pages", _T, True, priority=True),
+    Key(
+        "about.fix",
+        "f8",
+        "page('fix')",
+        "Fix",
+        "A fix of your own, or the gists",
+        "Pages",
+        _T,
+        True,
+        priority=True,
+    ),
     Key("about.source", "v", "source", "Source", "To the code of the test, or of the function", "Pages", _T),
-    Key("trial.corrupted", "r", "trial('corrupted', 1)", "Run", "The suite on the task", "Running", _T, True),
+    Key(
+        "trial.corrupted",
+        "r",
+        "trial('corrupted', 1)",
+        "Run",
+        "The suite, or the score of the reference gist",
+        "Running",
+        _T,
+        True,
+    ),
     Key("trial.corrupted_5", "R", "trial('corrupted', 5)", "Five runs", "Five times, for flakiness", "Running", _T),
     Key("trial.original", "o", "trial('original', 1)", "Run original", "The suite on the original", "Running", _T),
     Key(
         "trial.original_5", "O", "trial('original', 5)", "Five of original", "Five times, for flakiness", "Running", _T
     ),
-    Key("trial.fix", "f9", "trial_fix", "Run fix", "The suite on your fix; no attempt", "Running", _T, priority=True),
+    Key(
+        "trial.fix",
+        "f9",
+        "trial_fix",
+        "Run fix",
+        "The suite on your fix, or your gist",
+        "Running",
+        _T,
+        priority=True,
+    ),
     Key("trial.check", "C", "check", "Check", "All that `gistpoint task check` looks at", "Running", _T),
     Key("trial.metrics", "m", "measure", "Measure", "Rank the function in its library", "Running", _T),
     Key("judge.accept", "1", "verdict('accept')", "Accept", "The task is good", "Verdicts", _T),
@@ -46,6 +74,7 @@ VALIDATE_KEYS: tuple[Key, ...] = (
         "validate.back", "escape", "back", "Back", "Stop what runs; else to the queue", "Queue", _T, True, priority=True
     ),
     Key("validate.leave", "q", "leave", "Leave", "Close the queue; all is kept", "Queue", _T),
+    Key("gists.own", "alt+e", "own", "Own gist", "Write a gist of your own, or back", "Gists", _G, True, True),
     Key("places.callers", "less_than_sign", "callers", "Callers", "Go to a caller", "Code", _P, True),
     Key("places.callees", "greater_than_sign", "callees", "Callees", "Go to what it calls", "Code", _P, True),
     Key("places.definition", "enter", "definition", "Definition", "Go to the name at the cursor", "Code", _P),

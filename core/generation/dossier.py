@@ -8,7 +8,6 @@ from pathlib import Path
 from gistpoint.core.code.index import index_source
 from gistpoint.core.code.testfiles import is_test_path
 from gistpoint.core.diffs import FileDiff, compute
-from gistpoint.core.errors import TaskError
 from gistpoint.core.generation.proof import repaired_tree
 from gistpoint.core.tasks.brief import render_brief
 from gistpoint.core.tasks.folder import read_answer, read_task
@@ -27,7 +26,12 @@ class Dossier:
     corrupted: SourceTree
     original: SourceTree
     diff: tuple[FileDiff, ...]
-    """From the original files to the corrupted ones."""
+    """From the original files to the corrupted ones; nothing for a gist, whose trees are the same."""
+
+    @property
+    def is_gist(self) -> bool:
+        """Whether a gist is asked for."""
+        return self.task.mode is Mode.GIST
 
     @property
     def changed_lines(self) -> int:
@@ -50,10 +54,8 @@ class Dossier:
 
 
 def open_dossier(folder: Path) -> Dossier:
-    """Read the folder of a repair with its answer. Raises `TaskError` for one that is damaged, and for a gist."""
+    """Read the folder of a task with its answer. Raises `TaskError` for one that is damaged."""
     task = read_task(folder)
-    if task.mode is Mode.GIST:
-        raise TaskError(f"The task {task.short_id} is a gist: no function of it was corrupted.")
     answer = read_answer(task)
     corrupted = SourceTree.open(task.tree_path)
     original = repaired_tree(corrupted, answer.targets)

@@ -27,6 +27,8 @@ class Subject(StrEnum):
     CORRUPTED = "corrupted"
     ORIGINAL = "original"
     FIX = "fix"
+    REFERENCE = "reference"
+    """The reference gist of a gist task, scored."""
 
 
 @dataclass(frozen=True, slots=True)

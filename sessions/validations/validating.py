@@ -8,7 +8,8 @@ from dataclasses import dataclass
 
 from gistpoint.core.canonical import sha256_of_text
 from gistpoint.core.generation.findings import Finding
-from gistpoint.core.generation.trials import Trial
+from gistpoint.core.generation.gist_trials import ScoreTrial
+from gistpoint.core.generation.trials import Subject, Trial
 from gistpoint.sessions.runs.model import Json
 from gistpoint.sessions.sidefiles.lines import LONGEST_NAME, is_reviewer
 from gistpoint.sessions.validations.operations import Kind, Operation, TaskVerdict
@@ -77,6 +78,32 @@ class Validator:
         }
         if fix:
             data["fix"] = {name: sha256_of_text(code) for name, code in fix.items()}
+        return self._add(task, Kind.TRIAL, data)
+
+    def score_trial(self, task: str, trial: ScoreTrial) -> Operation:
+        """Record a run of a gist task; of a gist, its hash and its rates as well."""
+        odd: list[Json] = [*trial.odd[:MOST_IDS]]
+        data: dict[str, Json] = {
+            "subject": trial.subject.value,
+            "status": trial.status.value,
+            "odd": odd,
+            "odd_count": len(trial.odd),
+            "score": float(trial.solved),
+            "solved": trial.solved,
+            "passing": trial.passing,
+            "failing": trial.failing,
+            "seconds": round(trial.seconds, 3),
+            "backend": trial.backend.name,
+            "isolated": trial.backend.isolated,
+        }
+        if trial.subject is not Subject.ORIGINAL:
+            score = trial.verdict.score if trial.verdict is not None else None
+            execution, existence = (score.execution, score.existence) if score is not None else (None, None)
+            data["gist"] = {
+                "sha256": sha256_of_text(trial.text),
+                "line_execution": execution.rate if execution is not None else None,
+                "line_existence": existence.rate if existence is not None else None,
+            }
         return self._add(task, Kind.TRIAL, data)
 
     def check(self, task: str, findings: Iterable[Finding], backend: str) -> Operation:

@@ -286,14 +286,15 @@ def test_the_original_can_not_be_read_from_the_disk(reading: str, judge: Prepare
 
 def test_the_codebase_is_nowhere_in_the_sandbox(judge: Prepared, backend: Backend) -> None:
     search = """import os
-found = []
 for top in {tops!r}:
     for place, _, names in os.walk(top):
-        found += [os.path.join(place, name) for name in names if name == "shapes.py"]
-assert not found, found
+        found = [os.path.join(place, name) for name in names if name == "shapes.py"]
+        assert not found, found
 """
-    tops = ("/sandbox", "/gistpoint", "/tmp", str(Path.cwd()))
-    judgement = judge(TESTED).judge(search.format(tops=tops) + HONEST, thorough=False)
+    prepared = judge(TESTED)
+    codebase = str(prepared.task.folder.parents[1])
+    tops = (codebase, "/sandbox", "/gistpoint", "/tmp", str(Path.cwd()))
+    judgement = prepared.judge(search.format(tops=tops) + HONEST, thorough=False)
     found = backend.name == "plain"  # where the files of the host are there
     assert judgement.score.execution_fidelity == int(not found), judgement.score.error
 
@@ -303,21 +304,25 @@ PROGRAM = "import sys\n\n" + SHAPES + "\n\nprint(area(int(sys.argv[1])))\n"
 
 def test_a_program_is_compared_by_what_it_does(judge: Prepared) -> None:
     prepared = judge("python -m pkg 3")
+
+    def once(gist: str) -> GistJudgement:
+        return prepared.judge(gist, thorough=False)
+
     good = prepared.judge(PROGRAM)
     assert good.score.execution_fidelity == 1
     assert good.score.execution is not None
     assert good.score.execution.rate == pytest.approx(100 * 7 / 8)
     assert good.score.flags.vacuous is False
-    assert prepared.judge(PROGRAM.replace("area of", "area")).score.execution_fidelity == 0
-    left = prepared.judge("import os\nprint('area of 3\\n9', flush=True)\nos._exit(0)\n")
+    assert once(PROGRAM.replace("area of", "area")).score.execution_fidelity == 0
+    left = once("import os\nprint('area of 3\\n9', flush=True)\nos._exit(0)\n")
     assert error_of(left) == "crash"
-    printed = prepared.judge("print('area of 3\\n9')\n").score
+    printed = once("print('area of 3\\n9')\n").score
     assert printed.execution_fidelity == 1
     assert printed.existence is not None
     assert printed.existence.rate == 0
-    assert prepared.judge("import sys\nfrom pkg.shapes import area\n" + PROGRAM).score.execution_fidelity == 0
-    assert error_of(prepared.judge("import sys\nsys.exit(3)\n")) == "wrong_outcome"
-    assert error_of(prepared.judge("raise KeyError('x')\n")) == "exception"
+    assert once("import sys\nfrom pkg.shapes import area\n" + PROGRAM).score.execution_fidelity == 0
+    assert error_of(once("import sys\nsys.exit(3)\n")) == "wrong_outcome"
+    assert error_of(once("raise KeyError('x')\n")) == "exception"
 
 
 def test_a_program_can_not_write_to_the_report(judge: Prepared) -> None:

@@ -19,10 +19,10 @@ from gistpoint.core.tasks.folder import read_answer
 from gistpoint.core.tasks.gists import GistSettings
 from gistpoint.tui.review_app import ReviewApp
 from gistpoint.tui.screens.dialogs.confirm import ConfirmDialog
-from gistpoint.tui.screens.gist.original_pane import ScoredGist
 from gistpoint.tui.screens.gist.screen import GistScreen
 from gistpoint.tui.screens.gist.summary import GistSummaryScreen
 from gistpoint.tui.screens.gist.trace_pane import TracePane, traced
+from gistpoint.tui.widgets.scored_gist import ScoredGist
 
 INVENTED = FAITHFUL.replace("class Basket", "def extra():\n    return 1\n\n\nclass Basket")
 

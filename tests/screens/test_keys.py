@@ -26,6 +26,7 @@ from gistpoint.tui.screens.solve.results_pane import ResultsPane
 from gistpoint.tui.screens.solve.screen import SolveScreen
 from gistpoint.tui.screens.summary import SummaryScreen
 from gistpoint.tui.screens.validate.code_page import CodePage
+from gistpoint.tui.screens.validate.gist_page import GistPage
 from gistpoint.tui.screens.validate.screen import ValidateScreen
 from gistpoint.tui.settings import SettingsError, read_settings
 from gistpoint.tui.widgets.code_view import CodeView
@@ -36,6 +37,7 @@ from gistpoint.tui.widgets.knowledge_tree import KnowledgeTree
 from gistpoint.tui.widgets.line_view import LineView
 from gistpoint.tui.widgets.outcome_table import OutcomeTable
 from gistpoint.tui.widgets.record_list import RecordList
+from gistpoint.tui.widgets.scored_gist import ScoredGist
 from gistpoint.tui.widgets.text_view import TextView
 
 OWNERS: dict[Scope, type] = {
@@ -54,6 +56,7 @@ OWNERS: dict[Scope, type] = {
     Scope.COMPARE: CompareScreen,
     Scope.VALIDATE: ValidateScreen,
     Scope.PLACES: CodePage,
+    Scope.VALIDATE_GIST: GistPage,
 }
 WIDGETS = (
     LineView,
@@ -62,6 +65,7 @@ WIDGETS = (
     DiffPane,
     KnowledgeTree,
     GistView,
+    ScoredGist,
     OutcomeTable,
     FunctionEditor,
     RecordList,

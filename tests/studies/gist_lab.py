@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -38,6 +38,7 @@ LIBRARIES = {
     "flask": Library("flask==3.1.3", ("asgiref", "python-dotenv"), "2026-02-25"),
     "requests": Library("requests==2.32.5", ("pytest-httpbin==2.1.0", "pytest-mock", "httpbin~=0.10.0", "trustme")),
     "seaborn": Library("seaborn==0.13.2", (), "2025-06-01"),
+    "pylint": Library("pylint==3.3.7", ("gitpython", "pytest-timeout", "typing-extensions"), "2025-06-01"),
     "boltons": Library("boltons==26.2.0"),
     "toolz": Library("toolz==1.2.0"),
     "sqlparse": Library("sqlparse==0.5.3"),
@@ -68,14 +69,22 @@ class Lab:
         write_tree(folder, scratch / "tree.tar")
         return Repository(source, SourceTree.open(scratch / "tree.tar"), environment)
 
-    def tasks(self, library: Library, count: int, seed: int) -> Iterator[GistJudge | tuple[str, NoGistError]]:
-        """Yield a judge for each of `count` entrypoints drawn, and each refusal with the command it is about."""
+    def tasks(
+        self, library: Library, count: int, seed: int, *, known: Mapping[str, bool] | None = None
+    ) -> Iterator[GistJudge | tuple[str, NoGistError]]:
+        """Yield a judge for each of `count` entrypoints drawn, and each refusal with the command it is about.
+
+        `known` says of entrypoints that were looked at before whether a task came of them: these are not yielded again.
+        """
         repository = self.repository(library)
         examination = Examination(repository, self.runner)
-        made = 0
+        known = known or {}
+        made = sum(known.values())
         for candidate in candidates(examination, count, seed):
             if made == count:
                 return
+            if candidate.entrypoint.text in known:
+                continue
             try:
                 answer = examination.examine(candidate.entrypoint)
             except NoGistError as refusal:

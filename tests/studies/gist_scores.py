@@ -1,11 +1,11 @@
 """What scoring makes of gists of known worth, on entrypoints of real libraries, and which entrypoints are refused.
 
     python tests/studies/gist_scores.py LAB [LIBRARY ...] [--count 10] [--seed 0] [--seconds 60] [--out scores.jsonl]
-    python tests/studies/gist_scores.py --table scores.jsonl
+    python tests/studies/gist_scores.py --table scores.jsonl [scores.jsonl ...]
 
 LAB is a folder for what is fetched and built. For each entrypoint: the modules that ran, pasted; an empty file; the
 test alone; the test file as it is, which imports the package; the same with mocks in place of the imports; the
-reference gist. One JSON object a line; `--table` prints figures by library and kind.
+reference gist. One JSON object a line; `--table` prints figures by library and kind. What --out holds is left as it is.
 """
 
 from __future__ import annotations
@@ -95,9 +95,14 @@ def study(judge: GistJudge, seconds: float) -> dict[str, Any]:
     return {"calls": answer.difficulty.calls, "files": answer.difficulty.files, "scores": scores, "reference": made}
 
 
-def table(path: Path) -> None:
+def rows_of(path: Path) -> list[dict[str, Any]]:
+    """The results in a file, if there is one."""
+    return [json.loads(line) for line in path.read_text().splitlines()] if path.is_file() else []
+
+
+def table(paths: list[Path]) -> None:
     """Print what the results say."""
-    rows = [json.loads(line) for line in path.read_text().splitlines()]
+    rows = [row for path in paths for row in rows_of(path)]
     for library in dict.fromkeys(row["library"] for row in rows):
         own = [row for row in rows if row["library"] == library]
         made = [row for row in own if "refused" not in row]
@@ -136,14 +141,15 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--seconds", type=float, default=60)
     parser.add_argument("--out", type=Path, default=Path("scores.jsonl"))
-    parser.add_argument("--table", type=Path)
+    parser.add_argument("--table", type=Path, nargs="+")
     options = parser.parse_args()
     if options.table:
         table(options.table)
         return
     lab = Lab(options.lab.resolve())
     for name in options.libraries or LIBRARIES:
-        for found in lab.tasks(LIBRARIES[name], options.count, options.seed):
+        known = {row["entrypoint"]: "refused" not in row for row in rows_of(options.out) if row["library"] == name}
+        for found in lab.tasks(LIBRARIES[name], options.count, options.seed, known=known):
             if isinstance(found, GistJudge):
                 row = {"library": name, "entrypoint": found.task.entrypoint, **study(found, options.seconds)}
                 told = {kind: (s["fidelity"], s["error"], s["existence"]) for kind, s in row["scores"].items()}

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import shlex
 import tempfile
 import time
 from collections.abc import Iterator
@@ -21,7 +20,7 @@ from gistpoint.core.generation.gist_making import write_gist_task
 from gistpoint.core.generation.gist_references import ReferenceMaker
 from gistpoint.core.generation.gist_sampling import candidates
 from gistpoint.core.generation.gists import Examination, NoGistError
-from gistpoint.core.generation.intake import MakingProgress, Repository
+from gistpoint.core.generation.intake import MakingProgress
 from gistpoint.core.gist.entrypoints import Entrypoint, parse_entrypoint
 from gistpoint.core.gist.evidence import evidence_rows, line_evidence
 from gistpoint.core.gist.judging import GistJudge
@@ -30,12 +29,12 @@ from gistpoint.core.locations import Locations
 from gistpoint.core.tasks.folder import read_answer, write_task
 from gistpoint.core.tasks.gists import UNLIMITED, GistSettings
 from gistpoint.core.tasks.model import Answer, Mode, Task
-from gistpoint.core.trees import SourceTree, write_tree
 from gistpoint.sessions.tasks import TaskStore
 from gistpoint.tui.cli import DONE, NEGATIVE, build_entrypoint_runner, is_our_demo
 from gistpoint.tui.commands.gist_scores import print_evidence, print_score
 from gistpoint.tui.commands.output import print_json, print_text
 from gistpoint.tui.commands.progress import ProgressLine
+from gistpoint.tui.commands.sources import spec_of
 
 
 def new(options: argparse.Namespace) -> int:
@@ -43,46 +42,57 @@ def new(options: argparse.Namespace) -> int:
     named = [parse_entrypoint(command) for command in options.entrypoint]
     if not named and options.sample < 1:
         raise UserError("There is nothing to make.", hint="Name an --entrypoint, or draw some with --sample N.")
-    settings, budgets = _settings(options), Budgets.of_steps(options.steps)
+    from gistpoint.sandbox.repositories import fetch_repository
+
+    spec = spec_of(options, options.source)
     runner = build_entrypoint_runner(options)
-    made: list[dict[str, Any]] = []
-    refused: list[dict[str, str]] = []
     with ProgressLine() as progress, tempfile.TemporaryDirectory(prefix="gistpoint-gists-") as scratch:
-        repository = _repository(options, Path(scratch), progress)
+        repository = fetch_repository(
+            spec, Path(scratch), Locations.of_user().cache, on_line=progress.line, on_detail=progress.detail
+        )
         examination = Examination(
             repository, runner, options.allow_failing, tuple(options.compared), on_progress=progress.making
         )
-        for entrypoint in _wanted(named, examination, options):
-            if not named and len(made) == options.sample:
-                break
-            try:
-                answer = examination.examine(entrypoint)
-            except NoGistError as refusal:
-                progress.line(f"  {entrypoint.text}: {refusal.reason}: {refusal.message}")
-                refused.append(
-                    {"entrypoint": entrypoint.text, "reason": refusal.reason, "message": refusal.message,
-                     "hint": refusal.hint}
-                )  # fmt: skip
-                continue
-            provenance = {"gistpoint": __version__, "backend": runner.backend.name}
-            drawn = {} if named else {"sample": options.sample, "seed": options.seed}
-            task = write_gist_task(
-                repository,
-                entrypoint,
-                answer,
-                Locations.of_user().tasks,
-                settings=settings,
-                budgets=budgets,
-                provenance={**provenance, **drawn},
-            )
-            made.append({"id": task.id, "entrypoint": entrypoint.text, "difficulty": asdict(answer.difficulty)})
-            if not options.json:
-                print_text(f"{task.id}  {entrypoint.text}")
+        made, refused = _made(named, examination, options, progress)
     if options.json:
         print_json("gistpoint.gists/1", {"made": made, "refused": refused})
     elif len(named) == 1 and refused:
         print_text(f"{refused[0]['reason']}: {refused[0]['message']}\n{refused[0]['hint']}".rstrip())
     return DONE if made else NEGATIVE
+
+
+def _made(
+    named: list[Entrypoint], examination: Examination, options: argparse.Namespace, progress: ProgressLine
+) -> tuple[list[dict[str, Any]], list[dict[str, str]]]:
+    """Write a task of each entrypoint that is fit for one; return what to tell of these, and of those refused."""
+    settings, budgets = _settings(options), Budgets.of_steps(options.steps)
+    provenance = {"gistpoint": __version__, "backend": examination.runner.backend.name}
+    provenance |= {} if named else {"sample": options.sample, "seed": options.seed}
+    made: list[dict[str, Any]] = []
+    refused: list[dict[str, str]] = []
+    for entrypoint in _wanted(named, examination, options):
+        if not named and len(made) == options.sample:
+            break
+        try:
+            answer = examination.examine(entrypoint)
+        except NoGistError as refusal:
+            progress.line(f"  {entrypoint.text}: {refusal.reason}: {refusal.message}")
+            told = {"reason": refusal.reason, "message": refusal.message, "hint": refusal.hint}
+            refused.append({"entrypoint": entrypoint.text, **told})
+            continue
+        task = write_gist_task(
+            examination.repository,
+            entrypoint,
+            answer,
+            Locations.of_user().tasks,
+            settings=settings,
+            budgets=budgets,
+            provenance=provenance,
+        )
+        made.append({"id": task.id, "entrypoint": entrypoint.text, "difficulty": asdict(answer.difficulty)})
+        if not options.json:
+            print_text(f"{task.id}  {entrypoint.text}")
+    return made, refused
 
 
 def _wanted(named: list[Entrypoint], examination: Examination, options: argparse.Namespace) -> Iterator[Entrypoint]:
@@ -100,29 +110,6 @@ def _settings(options: argparse.Namespace) -> GistSettings:
         tools=tuple(dict.fromkeys(options.tools)),
         score_budget=None if budget == UNLIMITED else budget,
     )
-
-
-def _repository(options: argparse.Namespace, scratch: Path, progress: ProgressLine) -> Repository:
-    from gistpoint.sandbox.environments import EnvironmentStore
-    from gistpoint.sandbox.resolver import UvResolver
-    from gistpoint.sandbox.sources import Fetcher
-
-    try:
-        pytest_args = tuple(shlex.split(options.pytest_args))
-    except ValueError as error:
-        raise UserError(f"--pytest-args can't be split into words: {error}.") from error
-    progress.line(f"fetching {options.source}")
-    source, folder = Fetcher().fetch(options.source, scratch / "source")
-    progress.line(f"pinning what {source.name} {source.revision[:12]} needs")
-    environment = UvResolver(EnvironmentStore(Locations.of_user().cache), on_line=progress.detail).resolve(
-        folder,
-        extra_requirements=tuple(options.extra),
-        exclude_newer=options.exclude_newer,
-        pytest_args=pytest_args,
-    )
-    write_tree(folder, scratch / "tree.tar")
-    environment = replace(environment, build_steps=tuple(options.build_steps))
-    return Repository(source, SourceTree.open(scratch / "tree.tar"), environment)
 
 
 def reference(options: argparse.Namespace) -> int:

@@ -16,8 +16,12 @@ from gistpoint.tui.commands.output import interactive
 if TYPE_CHECKING:
     from textual.screen import Screen
 
+    from gistpoint.core.gist.judging import GistJudge
+    from gistpoint.core.tasks.model import Task
     from gistpoint.sessions.replay.replaying import Replay
     from gistpoint.sessions.runs.document import RunDocument
+    from gistpoint.tui.screens.review.gist_scoring import Judging
+    from gistpoint.tui.services import Services
 
 
 class NoTerminalError(UserError):
@@ -33,18 +37,28 @@ def review(options: argparse.Namespace) -> int:
     locations = Locations.of_user()
     reviewer = options.reviewer or getpass.getuser()
     replaying = partial(_replay, options)
-    first = partial(first_screen, options.paths, locations, reviewer, options.blind, replaying)
+    judging = partial(_judge, options)
+    first = partial(first_screen, options.paths, locations, reviewer, options.blind, replaying, judging)
     return ReviewApp(locations, first).run_to_exit_code()
 
 
-def _replay(options: argparse.Namespace, document: RunDocument) -> Replay:
-    """Put together what makes the calls of a run again; nothing is asked while the screen has the terminal."""
+def _services(options: argparse.Namespace) -> Services:
+    """Put together what runs code; nothing is asked while the screen has the terminal."""
     from gistpoint.tui.cli import build_services
-    from gistpoint.tui.commands.replay import replay_of
 
     services = build_services(options)
     services.consent.asker = lambda why_not: False
-    return replay_of(document, services, document.name)
+    return services
+
+
+def _replay(options: argparse.Namespace, document: RunDocument) -> Replay:
+    from gistpoint.tui.commands.replay import replay_of
+
+    return replay_of(document, _services(options), document.name)
+
+
+def _judge(options: argparse.Namespace, task: Task) -> GistJudge:
+    return _services(options).gist_judge_for(task)
 
 
 def first_screen(
@@ -53,11 +67,12 @@ def first_screen(
     reviewer: str,
     blind: bool,
     replaying: Callable[[RunDocument], Replay] | None = None,
+    judging: Judging | None = None,
 ) -> Screen[None]:
     """Return the screen of a run where a file alone was named, else the list."""
     from gistpoint.tui.screens.review.settings import ReviewSettings
 
-    settings = ReviewSettings(locations, reviewer, blind, replaying)
+    settings = ReviewSettings(locations, reviewer, blind, replaying, judging)
     if len(paths) == 1 and _is_one_run(paths[0]):
         from gistpoint.tui.screens.review.screen import ReviewScreen
 

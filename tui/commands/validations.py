@@ -37,7 +37,7 @@ def validate(options: argparse.Namespace) -> int:
     from gistpoint.tui.validate_app import ValidateApp
 
     services = build_services(options)
-    tasks = read_set(options.set, services.tasks).repairs()
+    tasks = read_set(options.set, services.tasks)
     if not tasks.tasks:
         _tell(tasks.problems)
         raise UserError("There is no task to validate.", hint="`gistpoint task new SOURCE` makes one.")
@@ -53,7 +53,7 @@ def state(options: argparse.Namespace) -> int:
         merged = store.merge(Path(path) for path in options.merge)
         _tell(merged.problems)
         print(f"{merged.added} operations taken in, {merged.known} known before.", file=sys.stderr)
-    tasks = read_set(options.set, TaskStore(locations.tasks, locations.demo)).repairs()
+    tasks = read_set(options.set, TaskStore(locations.tasks, locations.demo))
     _tell((*store.problems, *tasks.problems))
     ids = [task.id for task in tasks.tasks]
     if options.export:

@@ -45,8 +45,8 @@ class EditingPane(Vertical):
             super().__init__()
             self.kind = kind
 
-    def __init__(self) -> None:
-        super().__init__(id="editor")
+    def __init__(self, *, id: str = "editor") -> None:
+        super().__init__(id=id)
 
     def compose(self) -> ComposeResult:
         """Lay out title, editor and diff."""

@@ -37,11 +37,27 @@ class PageTabs(Widget):
             super().__init__()
             self.page = page
 
-    def __init__(self, names: Mapping[str, str]) -> None:
-        """`names` are what the tabs say by page."""
+    hidden: reactive[frozenset[str]] = reactive(frozenset())
+    """Pages without a tab."""
+
+    def __init__(
+        self, names: Mapping[str, str], hidden: frozenset[str] = frozenset(), numbers: Mapping[str, int] | None = None
+    ) -> None:
+        """`names` are what the tabs say by page; those of `hidden` pages are left out, and stand second once shown.
+
+        `numbers` are the function keys of pages that do not follow from their place.
+        """
         super().__init__(id="page-tabs")
-        self._tabs = [(page, f" F{number} {name} ") for number, (page, name) in enumerate(names.items(), 2)]
+        keys = {page: number for number, page in enumerate(names, 2)} | dict(numbers or {})
+        tabs = [(page, f" F{keys[page]} {name} ") for page, name in names.items()]
+        late = [tab for tab in tabs if tab[0] in hidden]
+        self._all = [*tabs[:1], *late, *(tab for tab in tabs[1:] if tab not in late)]
+        self.set_reactive(PageTabs.hidden, hidden)
         self.set_reactive(PageTabs.current, next(iter(names)))
+
+    @property
+    def _tabs(self) -> list[tuple[str, str]]:
+        return [(page, words) for page, words in self._all if page not in self.hidden or page == self.current]
 
     def render_line(self, y: int) -> Strip:
         """Draw the names."""
@@ -69,17 +85,28 @@ class Pages(Vertical):
         text-overflow: ellipsis; }
     """
 
-    def __init__(self, names: Mapping[str, str], makers: Mapping[str, Callable[[], Widget]]) -> None:
-        """`names` are what the tabs say by page, `makers` make the widget of each; the first page is made at once."""
+    def __init__(
+        self,
+        names: Mapping[str, str],
+        makers: Mapping[str, Callable[[], Widget]],
+        *,
+        later: frozenset[str] = frozenset(),
+        numbers: Mapping[str, int] | None = None,
+    ) -> None:
+        """`names` are what the tabs say by page, `makers` make the widget of each; the first page is made at once.
+
+        Pages in `later` have no tab before they are offered; `numbers` as `PageTabs` has it.
+        """
         super().__init__(id="pages")
-        self._names, self._makers = names, makers
+        self._names, self._makers, self._later = names, makers, later
+        self._numbers = numbers
         self.made: dict[str, Widget] = {}
         self.current = next(iter(names))
         self._noted = ""
 
     def compose(self) -> ComposeResult:
         """Lay out tabs and the first page."""
-        yield PageTabs(self._names)
+        yield PageTabs(self._names, self._later, self._numbers)
         yield Plain("", id="page-note")
         self.made[self.current] = self._makers[self.current]()
         yield self.made[self.current]
@@ -95,6 +122,14 @@ class Pages(Vertical):
             widget.display = name == page
         self.query_one(PageTabs).current = page
         return self.made[page]
+
+    def offer(self, page: str) -> None:
+        """Give a page its tab."""
+        self.hide_tabs(self.query_one(PageTabs).hidden - {page})
+
+    def hide_tabs(self, pages: frozenset[str]) -> None:
+        """Take away the tabs of some pages, and give all others theirs."""
+        self.query_one(PageTabs).hidden = pages
 
     def note(self, words: str) -> None:
         """Show a line above the page: where it comes from, or what is missing."""

@@ -21,6 +21,8 @@ class Breadth(StrEnum):
 
     NEEDED = "needed"
     """What the entrypoint reaches by the names on lines that ran, and every function that the run called."""
+    WITH_IMPORTS = "with_imports"
+    """That, and every import from elsewhere that ran: some are there for what they load."""
     EVERYTHING = "everything"
     """Every statement that ran at the top level of the codebase's modules."""
 
@@ -65,7 +67,8 @@ def flat_gist(codebase: Codebase, path: str, qualname: str, breadth: Breadth) ->
     ]
     taken = {node.id for module in modules.values() for node in ast.walk(module.tree) if isinstance(node, ast.Name)}
     names = flat_names(selection, pinned, taken)
-    return Renderer(extractor, selection, names, _other_tests(home, selection.units, test, trace)).text()
+    dropped = _other_tests(home, selection.units, test, trace)
+    return Renderer(extractor, selection, names, dropped, all_imports=breadth is not Breadth.NEEDED).text()
 
 
 def _is_package(module: ModuleCode, codebase: Codebase) -> bool:

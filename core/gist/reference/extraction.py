@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import builtins
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cache
@@ -12,17 +13,19 @@ from gistpoint.core.gist.reference.global_names import Site
 from gistpoint.core.gist.reference.modules import ModuleCode, Unit, first_line
 from gistpoint.core.gist.reference.trace import Trace
 
-MODULE, EXTERNAL, DEFINED = "module", "external", "defined"
+MODULE, EXTERNAL, DEFINED, BUILTIN = "module", "external", "defined", "builtin"
 
 
 @dataclass(frozen=True, slots=True)
 class Entity:
-    """What a name stands for: a module of the codebase, an import from elsewhere, or a definition of the codebase."""
+    """What a name stands for: a module of the codebase, an import from elsewhere, a definition of the codebase, or a
+    builtin whose name some module of the codebase has too.
+    """
 
     kind: str
     module: str
     name: str
-    """Of a definition, its name; of an external import, the statement; empty for a module."""
+    """Of a definition or builtin, its name; of an external import, the statement; empty for a module."""
 
     @property
     def own_name(self) -> str:
@@ -76,6 +79,7 @@ class Extractor:
         self.owned = frozenset(owned)
         self._ran = {module.name: _lines_that_ran(module, trace) for module in modules.values()}
         self._constants = _constants(modules)
+        self._bound = {name for module in modules.values() for unit in module.units for name in unit.binds}
         self._repeated = {unit for alike in self._constants.values() for unit in alike[1:]}
         self._resolved: dict[tuple[str, str], Entity | None] = {}
         self._used: dict[Unit, list[Use]] = {}
@@ -233,7 +237,10 @@ class Extractor:
                 bound = self.imported(unit.module, local.statement, site.name)
                 if bound is not None:
                     return bound
-        return self.resolve(unit.module.name, site.name)
+        found = self.resolve(unit.module.name, site.name)
+        if found is None and not site.stores and site.name in self._bound and hasattr(builtins, site.name):
+            return Entity(BUILTIN, "", site.name)
+        return found
 
     def local_imports(self, unit: Unit) -> list[LocalImport]:
         """Return the imports of the codebase within functions and methods of a unit."""

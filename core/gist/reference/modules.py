@@ -85,7 +85,7 @@ def _units(module: ModuleCode, statements: list[ast.stmt], trace: Trace) -> Iter
     for statement in statements:
         first, last = first_line(statement), statement.end_lineno or statement.lineno
         ran = lines & set(range(first, last + 1))
-        if not ran:
+        if not ran or _only_forgets(statement):
             continue
         if isinstance(statement, ast.If):
             arms = [arm for arm in (statement.body, statement.orelse) if _ran(arm, lines)]
@@ -99,6 +99,11 @@ def _units(module: ModuleCode, statements: list[ast.stmt], trace: Trace) -> Iter
         ranks = [trace.order[module.path, line] for line in ran if (module.path, line) in trace.order]
         if ranks:
             yield Unit(module, statement, first, last, _done(module.path, max(ranks), ran, trace))
+
+
+def _only_forgets(statement: ast.stmt) -> bool:
+    """Whether a statement only unbinds names: in a flat file another module may need them still."""
+    return isinstance(statement, ast.Delete) and all(isinstance(target, ast.Name) for target in statement.targets)
 
 
 def _done(path: str, last: int, own: Collection[int], trace: Trace) -> float:

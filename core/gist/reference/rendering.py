@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import ast
+import builtins
 from collections.abc import Collection, Iterator
 
 from gistpoint.core.gist.lines import import_texts
 from gistpoint.core.gist.reference.cuts import KEPT
 from gistpoint.core.gist.reference.extraction import (
+    BUILTIN,
     DEFINED,
     EXTERNAL,
     MODULE,
@@ -23,15 +25,25 @@ from gistpoint.core.gist.source_text import dedented
 
 
 class Renderer:
-    """Writes a selection as one file; `dropped` are statements (other tests, say) that are left out of their unit."""
+    """Writes a selection as one file; `dropped` are statements (other tests, say) that are left out of their unit.
+
+    With `all_imports`, imports from elsewhere stay that nothing names, where their name is free.
+    """
 
     def __init__(
-        self, extractor: Extractor, selection: Selection, names: FlatNames, dropped: Collection[ast.stmt] = ()
+        self,
+        extractor: Extractor,
+        selection: Selection,
+        names: FlatNames,
+        dropped: Collection[ast.stmt] = (),
+        *,
+        all_imports: bool = False,
     ) -> None:
         self.extractor = extractor
         self.selection = selection
         self.names = names
         self.dropped = set(dropped)
+        self._all_imports = all_imports
         self._replaced: dict[Unit, list[Use]] = {}
         for use in selection.uses:
             self._replaced.setdefault(use.unit, []).append(use)
@@ -44,7 +56,7 @@ class Renderer:
         self._reached_by_alias |= set(self._alias_claims)
         self._called: dict[str, list[Entity]] = {}
         for entity in selection.entities:
-            if entity.kind != MODULE:
+            if entity.kind not in (MODULE, BUILTIN):
                 self._called.setdefault(entity.own_name, []).append(entity)
         self._last = {entity: self._rank(entity) for entity in selection.entities}
 
@@ -90,6 +102,7 @@ class Renderer:
         if self.names.boxed:
             glue.append("import types")
             glue.extend(f"{box} = types.SimpleNamespace()" for box in self.names.boxed.values())
+        glue.extend(self._builtins())
         own: list[str] = []
         for entity, claimed in sorted(self._alias_claims.items(), key=repr):
             if entity.kind == MODULE and entity.module in self.names.boxed:
@@ -109,6 +122,12 @@ class Renderer:
             glue.insert(0, "import sys")
         return [*head, *glue]
 
+    def _builtins(self) -> Iterator[str]:
+        """Yield other names for builtins whose own a module of the codebase takes."""
+        for entity in sorted(self._reached_by_alias, key=repr):
+            if entity.kind == BUILTIN and entity in self.names.aliases:
+                yield f"{self.names.aliases[entity]} = {entity.name}"
+
     def _imports(self, unit: Unit, emitted: set[str], defined: set[str]) -> Iterator[str]:
         statement = unit.statement
         assert isinstance(statement, ast.Import | ast.ImportFrom)
@@ -125,11 +144,15 @@ class Renderer:
                 continue
             name = alias.asname or alias.name.partition(".")[0]
             entity = self.extractor.imported(unit.module, statement, name)
-            if entity is None or entity.kind != EXTERNAL or entity not in self.selection.entities:
+            if entity is None or entity.kind != EXTERNAL:
                 continue
-            emitted.add(text)
-            yield text
-            yield from self._glue_of(entity, name, defined)
+            if entity in self.selection.entities:
+                emitted.add(text)
+                yield text
+                yield from self._glue_of(entity, name, defined)
+            elif self._all_imports and name not in self.names.winners and not hasattr(builtins, name):
+                emitted.add(text)
+                yield text
 
     def _definition(self, unit: Unit) -> list[str]:
         source = unit.module.source.splitlines()
@@ -214,6 +237,8 @@ class Renderer:
                 yield f"{self.names.aliases[entity]} = {name}"
             if winner is not None and winner.kind == MODULE:
                 yield f"{name} = {self.names.name_of(winner)}"
+            elif winner is not None and winner.kind == BUILTIN:
+                yield f"del {name}"
             elif name in defined:
                 yield f"{name} = {self._kept(name)}"
         for other in sorted(self._alias_claims.get(entity, ())):

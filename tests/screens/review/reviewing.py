@@ -16,6 +16,7 @@ from textual.screen import Screen
 from gistpoint.core.locations import Locations
 from gistpoint.tui.commands.review import first_screen
 from gistpoint.tui.review_app import ReviewApp
+from gistpoint.tui.screens.review.gist_scoring import Judging
 from gistpoint.tui.screens.review.re_executing import Replaying
 from gistpoint.tui.screens.review.screen import ReviewScreen
 
@@ -79,11 +80,12 @@ async def reviewing(
     blind: bool = False,
     reviewer: str = "first",
     replaying: Replaying | None = None,
+    judging: Judging | None = None,
 ) -> AsyncIterator[Reviewing]:
     """Run the app on some paths; it must not crash."""
     locations = Locations.of_user()
     names = [str(path) for path in paths]
-    app = ReviewApp(locations, lambda: first_screen(names, locations, reviewer, blind, replaying))
+    app = ReviewApp(locations, lambda: first_screen(names, locations, reviewer, blind, replaying, judging))
     async with app.run_test(size=size, notifications=True, tooltips=True) as pilot:
         yield Reviewing(app, pilot)
     told = "\n".join("".join(traceback.format_exception(error)) for error in app.crashes)

@@ -53,7 +53,7 @@ class GistPane(EditorPane):
             yield DiffView(id="editor-diff")
             yield CodeView(id="gist-original")
 
-    def on_mount(self) -> None:
+    def open_first(self) -> None:
         """Open the gist as it was left."""
         self._scored = ""
         self._marks: Marks = {}
@@ -136,7 +136,7 @@ class GistPane(EditorPane):
         self.beside.marks = marks
         found = self.lacks()
         stale = "" if self.code == self._scored else "  (of an earlier text)"
-        what = f"  {len(found)} to mend, Alt+N goes there" if found else ""
+        what = f"  {len(found)} to mend: Alt+N" if found else ""
         self.figures.update(f"{self._figures}{stale}{what}")
         self.figures.set_class(bool(stale), "-stale")
 

@@ -15,10 +15,10 @@ from gistpoint.core.tasks.model import Task
 from gistpoint.core.trees import SourceTree
 from gistpoint.tui.gist_marks import lacks, marks_of, rate
 from gistpoint.tui.screens.ended import EndedScreen
-from gistpoint.tui.screens.gist.original_pane import ScoredGist
 from gistpoint.tui.summary_model import Rows, summary_rows
 from gistpoint.tui.widgets.code_view import CodeView
 from gistpoint.tui.widgets.plain import Plain
+from gistpoint.tui.widgets.scored_gist import ScoredGist
 from gistpoint.tui.widgets.text_view import TextView
 
 

@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 
 from gistpoint.sessions.runs.document import RunDocument
 from gistpoint.sessions.runs.repository import RepositoryHistory, RepositoryState
+from gistpoint.tui.screens.review.gist_evidence import StepScore, score_of
 from gistpoint.tui.screens.review.known_task import KnownTask
 
 _SLICE_S = 0.03
@@ -22,11 +23,17 @@ class HistoryReader:
         self._history = RepositoryHistory(task.tree, target=goals[0].ref if len(goals) == 1 else None)
         self._wanted = -1
         self._ended = False
+        self.scores: list[StepScore] = []
+        """The scores of gists that the steps followed so far recorded."""
 
     @property
     def fed(self) -> int:
         """Steps followed so far."""
         return self._history.fed
+
+    def at(self, step: int) -> RepositoryState:
+        """Return the repository after a step that was followed; in the reader's thread."""
+        return self._history.at(step)
 
     def put(self, step: int, files: Mapping[str, bytes | None]) -> None:
         """Take the files that a replay found after a step; in the reader's thread."""
@@ -42,7 +49,10 @@ class HistoryReader:
             return
         until = time.monotonic() + _SLICE_S
         while self._history.fed <= step and time.monotonic() < until:
-            self._history.feed(self._document.step(self._history.fed))
+            followed = self._document.step(self._history.fed)
+            self._history.feed(followed)
+            if (score := score_of(followed)) is not None:
+                self.scores.append(score)
         if self._history.fed <= step:
             self._do(lambda: self._go_on(step, then))
             return

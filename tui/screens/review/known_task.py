@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from gistpoint.core.errors import UserError
 from gistpoint.core.locations import Locations
 from gistpoint.core.tasks.folder import read_answer
+from gistpoint.core.tasks.model import Task
 from gistpoint.core.trees import SourceTree
 from gistpoint.sessions.runs.goals import Goal, goals_of
 from gistpoint.sessions.runs.model import Run
@@ -17,10 +18,11 @@ _SHORTEST_ID = 12
 
 @dataclass(frozen=True, slots=True)
 class KnownTask:
-    """The tree at the start of a run, None where it is not here, and the functions to be repaired."""
+    """The task and the tree at the start of a run, None where they are not here, and the functions to be repaired."""
 
     tree: SourceTree | None = None
     goals: tuple[Goal, ...] = ()
+    task: Task | None = None
 
 
 def known_task(header: Run, locations: Locations) -> KnownTask:
@@ -30,6 +32,6 @@ def known_task(header: Run, locations: Locations) -> KnownTask:
     try:
         task = TaskStore(locations.tasks, locations.demo).find(header.task)
         answer = read_answer(task)
-        return KnownTask(SourceTree.open(task.tree_path), goals_of(answer))
+        return KnownTask(SourceTree.open(task.tree_path), goals_of(answer), task)
     except (UserError, OSError):
         return KnownTask()

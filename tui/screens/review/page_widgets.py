@@ -13,6 +13,7 @@ from gistpoint.sessions.runs.document import RunDocument
 if TYPE_CHECKING:
     from gistpoint.sessions.runs.repository import RepositoryState
     from gistpoint.tui.screens.review.contents import DiffContent
+    from gistpoint.tui.screens.review.gist_evidence import GistContent
     from gistpoint.tui.screens.review.history import HistoryReader
 
 Made = TypeVar("Made", bound=Widget)
@@ -25,6 +26,7 @@ class PagedScreen(Protocol):
     """What filling a page needs of its screen."""
 
     hides: bool
+    gist_shown: str
 
     def note(self, text: str) -> None:
         """Say something above the page."""
@@ -40,6 +42,10 @@ class PagedScreen(Protocol):
 
     def replayed_text(self, document: RunDocument, index: int) -> tuple[str, str]:
         """Return what the replay has to tell of a step, and a note above it."""
+        ...
+
+    def gist_content(self, document: RunDocument, state: RepositoryState) -> GistContent:
+        """Return the gist after a step, with what is known of its lines."""
         ...
 
 
@@ -73,6 +79,12 @@ def _files_page() -> Widget:
     return FilesPage(id="files")
 
 
+def _gist_page() -> Widget:
+    from gistpoint.tui.widgets.scored_gist import ScoredGist
+
+    return ScoredGist(id="gist")
+
+
 MAKERS: dict[str, Callable[[], Widget]] = {
     "diff": lambda: _diff_view("diff"),
     "so-far": lambda: _diff_view("so-far"),
@@ -82,6 +94,7 @@ MAKERS: dict[str, Callable[[], Widget]] = {
     "hits": _hit_list,
     "files": _files_page,
     "replay": lambda: _text_view("replay"),
+    "gist": _gist_page,
 }
 
 
@@ -195,6 +208,23 @@ def _fill_replay(screen: PagedScreen, document: RunDocument, index: int, tell: T
     tell(fill)
 
 
+def _fill_gist(screen: PagedScreen, document: RunDocument, index: int, tell: Tell) -> None:
+    from gistpoint.tui.widgets.scored_gist import ScoredGist
+
+    def then(state: RepositoryState) -> None:
+        content = screen.gist_content(document, state)
+
+        def fill() -> None:
+            page = screen.page(ScoredGist, "gist")
+            page.show(content.text, content.marks, figures=content.figures, tree=content.tree)
+            screen.gist_shown = content.text
+            screen.note(content.note)
+
+        tell(fill)
+
+    screen.history(document).ask(index, then)
+
+
 FILLERS: dict[str, Callable[[PagedScreen, RunDocument, int, Tell], None]] = {
     "diff": _fill_diff,
     "tests": _fill_tests,
@@ -203,4 +233,5 @@ FILLERS: dict[str, Callable[[PagedScreen, RunDocument, int, Tell], None]] = {
     "so-far": _fill_so_far,
     "files": _fill_files,
     "replay": _fill_replay,
+    "gist": _fill_gist,
 }

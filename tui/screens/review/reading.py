@@ -40,6 +40,8 @@ from gistpoint.tui.widgets.plain import Plain
 from gistpoint.tui.widgets.record_list import RecordList
 
 if TYPE_CHECKING:
+    from gistpoint.sessions.runs.repository import RepositoryState
+    from gistpoint.tui.screens.review.gist_evidence import GistContent
     from gistpoint.tui.screens.review.history import HistoryReader
     from gistpoint.tui.screens.review.known_task import KnownTask
     from gistpoint.tui.screens.review.page_widgets import PagedScreen
@@ -56,7 +58,10 @@ PAGES = {
     "hits": "Hits",
     "run": "Run",
     "replay": "Replay",
+    "gist": "Gist",
 }
+OFFERED_LATER = frozenset({"gist"})
+"""Pages whose tab appears only where a run has something for them."""
 
 
 class PageReady(Message):
@@ -105,6 +110,8 @@ class ReadingScreen(Screen[None]):
         self._whole: dict[tuple[Scope, int], str] = {}
         self._filled: dict[str, int] = {}
         self._history: HistoryReader | None = None
+        self.gist_shown = ""
+        """The gist on the page in sight."""
 
     def new_reader(self) -> RunReaderThread:
         """Return a reader of the run, not started yet."""
@@ -116,7 +123,7 @@ class ReadingScreen(Screen[None]):
         yield Ruler(id="ruler")
         with Container(id="review-body"):
             yield StepList(id="steps")
-            yield Pages(PAGES, self.page_makers())
+            yield Pages(PAGES, self.page_makers(), later=OFFERED_LATER)
         yield Plain("", id="review-say")
         yield KeyBar()
 
@@ -330,6 +337,12 @@ class ReadingScreen(Screen[None]):
     def replayed_text(self, document: RunDocument, index: int) -> tuple[str, str]:
         """Return what a replay has to tell of a step, and a note; for subclasses."""
         return "", ""
+
+    def gist_content(self, document: RunDocument, state: RepositoryState) -> GistContent:
+        """Return the gist after a step, with what is known of its lines; for subclasses."""
+        from gistpoint.tui.screens.review.gist_evidence import GistContent
+
+        return GistContent()
 
     def note(self, text: str) -> None:
         """Say something above the page."""

@@ -12,8 +12,8 @@ from gistpoint.core.errors import UserError
 from gistpoint.core.text import visible_line
 from gistpoint.sessions.runs.document import RunDocument
 from gistpoint.sessions.runs.searching import Hit
+from gistpoint.tui.screens.review.gist_review import GistReviewScreen
 from gistpoint.tui.screens.review.reader import RunOpened
-from gistpoint.tui.screens.review.replaying import ReplayingScreen
 from gistpoint.tui.screens.review.saying import ReviewChanged
 from gistpoint.tui.screens.review.searching import Wanted
 from gistpoint.tui.screens.review.settings import ReviewSettings
@@ -21,6 +21,7 @@ from gistpoint.tui.screens.review.settings import ReviewSettings
 if TYPE_CHECKING:
     from gistpoint.sessions.reviews.keys import TextRange
     from gistpoint.sessions.reviews.state import Review
+    from gistpoint.tui.screens.review.gist_scoring import Judging
     from gistpoint.tui.screens.review.known_task import KnownTask
     from gistpoint.tui.screens.review.re_executing import Replaying
     from gistpoint.tui.screens.review.review_desk import ReviewDesk
@@ -55,7 +56,7 @@ def opener(name: str) -> Callable[[], RunDocument]:
     return opening
 
 
-class ReviewScreen(ReplayingScreen):
+class ReviewScreen(GistReviewScreen):
     """A run under review; dismissed when it is left."""
 
     def __init__(
@@ -201,6 +202,10 @@ class ReviewScreen(ReplayingScreen):
     def replaying(self) -> Replaying | None:
         """Return what makes a replay of the run."""
         return self._settings.replaying
+
+    def judging(self) -> Judging | None:
+        """Return what makes a judge of gists."""
+        return self._settings.judging
 
     # Saying something
 

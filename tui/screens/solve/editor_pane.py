@@ -21,6 +21,10 @@ class EditorPane(EditingPane):
         self._repair, self._state = task, state
 
     def on_mount(self) -> None:
+        """Begin with what there is to write."""
+        self.open_first()
+
+    def open_first(self) -> None:
         """Open what was half-written when the attempt was left, else the stub that the brief gives."""
         target = target_name(self._repair)
         buffers = self._state.buffers

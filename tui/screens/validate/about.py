@@ -24,6 +24,8 @@ from gistpoint.tui.screens.dialogs.confirm import show_error
 from gistpoint.tui.screens.validate.code_page import CodePage
 from gistpoint.tui.screens.validate.desk import Desk
 from gistpoint.tui.screens.validate.fix_page import FixPage
+from gistpoint.tui.screens.validate.gist_overview import gist_overview
+from gistpoint.tui.screens.validate.gist_page import OWN, GistPage
 from gistpoint.tui.screens.validate.lines import LineList
 from gistpoint.tui.screens.validate.overview import Known, overview
 from gistpoint.tui.screens.validate.queue import QueueList
@@ -43,6 +45,7 @@ PAGES = {
     "runs": "Runs",
     "code": "Code",
     "fix": "Fix",
+    "gist": "Gist",
 }
 MAKERS: dict[str, Callable[[], Widget]] = {
     "overview": partial(LineList, id="overview"),
@@ -52,12 +55,18 @@ MAKERS: dict[str, Callable[[], Widget]] = {
     "runs": partial(LineList, id="runs"),
     "code": CodePage,
     "fix": FixPage,
+    "gist": GistPage,
 }
+_OF_REPAIRS = frozenset({"diff", "tests", "code", "fix"})
+_OF_GISTS = frozenset({"gist"})
+_INSTEAD = {"diff": "gist", "tests": "overview", "code": "gist", "fix": "gist"}
+"""Pages of a gist by the pages of a repair that are asked for."""
+NUMBERS = {"gist": 8}
 _FIXED = frozenset({"brief", "diff", "code", "fix"})
 """Pages that nothing which is run or said changes."""
 _LED = {"test": "tests", "code": "code", "source": "code"}
 """Pages by the kinds of links: a test's outcomes, a function, a test's function."""
-FOCUS = {"tests": "#test-rows", "code": "#code-view", "fix": "#function-editor"}
+FOCUS = {"tests": "#test-rows", "code": "#code-view", "fix": "#editor #function-editor"}
 
 
 class Opened(Message):
@@ -93,7 +102,7 @@ class AboutScreen(Screen[None]):
         yield Input(placeholder="Only tasks that hold these words; -word: that don't (Esc: all)", id="validate-filter")
         with Container(id="validate-body"):
             yield QueueList()
-            yield Pages(PAGES, MAKERS)
+            yield Pages(PAGES, MAKERS, later=_OF_GISTS, numbers=NUMBERS)
         yield Plain("", id="validate-verdicts")
         yield Plain("", id="validate-say")
         yield KeyBar()
@@ -134,7 +143,7 @@ class AboutScreen(Screen[None]):
             raise event.worker.error
 
     @on(Opened)
-    def task_read(self, message: Opened) -> None:
+    async def task_read(self, message: Opened) -> None:
         """Show the task, unless another one is looked at by now."""
         row = self.queue.current
         if row is None or row.task.id != message.task.id:
@@ -146,6 +155,10 @@ class AboutScreen(Screen[None]):
             show_error(self.app, message.error)
             return
         self.dossier = message.dossier
+        gist = message.dossier is not None and message.dossier.is_gist
+        self.pages.hide_tabs(_OF_REPAIRS if gist else _OF_GISTS)
+        if self.pages.current != self.page_for(self.pages.current):
+            await self.pages.show("overview")
         self.opened()
         self.refill()
 
@@ -154,10 +167,17 @@ class AboutScreen(Screen[None]):
 
     # Pages
 
+    def page_for(self, page: str) -> str:
+        """Return the page to show where one is asked for: gists and repairs have different ones."""
+        if self.dossier is not None and self.dossier.is_gist:
+            return _INSTEAD.get(page, page)
+        return "fix" if page == "gist" else page
+
     async def action_page(self, page: str) -> None:
         """Show a page, and give it the keys."""
         if not self.pages.display:
             return
+        page = self.page_for(page)
         widget = await self.pages.show(page)
         self.fill_page()
         target = self.query_one(FOCUS[page]) if page in FOCUS else widget
@@ -192,7 +212,8 @@ class AboutScreen(Screen[None]):
         width = max(40, self.pages.size.width - 2)
         match widget:
             case LineList() if page == "overview":
-                widget.show(overview(self._known(dossier), width), keep_place=not first)
+                lines = gist_overview if dossier.is_gist else overview
+                widget.show(lines(self._known(dossier), width), keep_place=not first)
             case LineList():
                 widget.show(run_lines(self._known(dossier), width), keep_place=not first)
             case TestsPage():
@@ -204,6 +225,10 @@ class AboutScreen(Screen[None]):
                 if self._wanted:
                     kind, _, name = self._wanted.partition(":")
                     (widget.go_to_test if kind == "source" else widget.go_to_function)(name)
+            case GistPage():
+                widget.keep = self.desk.draft_buffer
+                draft = self.desk.draft(dossier.task).fixes.get(OWN)
+                widget.show(dossier, draft, self.desk.verdicts(dossier.task), first=first)
             case FixPage():
                 widget.keep = self.desk.draft_buffer
                 widget.show(dossier, self.desk.draft(dossier.task).fixes)
@@ -218,7 +243,7 @@ class AboutScreen(Screen[None]):
         return Known(
             dossier,
             desk.validator.validation(dossier.task.id),
-            desk.steadiness(dossier),
+            None if dossier.is_gist else desk.steadiness(dossier),
             {target.name: desk.standings(dossier, target.name) for target in dossier.answer.targets},
             desk.validator.store.book.trials(dossier.task.id),
         )

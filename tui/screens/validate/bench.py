@@ -6,6 +6,7 @@ import threading
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from textual.message import Message
 from textual.widget import Widget
@@ -19,12 +20,16 @@ from gistpoint.core.generation.findings import Finding
 from gistpoint.core.generation.intake import MakingProgress
 from gistpoint.core.generation.trials import Subject, Trial, run_trial
 from gistpoint.core.ports import Runner, RunProgress
-from gistpoint.core.tasks.model import Answer, Task
+from gistpoint.core.tasks.model import Answer, Mode, Task
+
+if TYPE_CHECKING:
+    from gistpoint.core.generation.gist_trials import ScoreTrial
+    from gistpoint.core.gist.judging import GistJudge
 
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """A run of the suite on `subject`, or the task's check where that is None."""
+    """A run of the suite on `subject`, or the task's check where that is None; `gist` is the text to be scored."""
 
     task: Task
     answer: Answer
@@ -32,6 +37,7 @@ class Job:
     number: int = 1
     of: int = 1
     fix: Mapping[str, str] = field(default_factory=dict)
+    gist: str = ""
 
     @property
     def words(self) -> str:
@@ -62,18 +68,22 @@ class JobEnded(Message):
         trial: Trial | None = None,
         findings: tuple[Finding, ...] = (),
         backend: str = "",
+        score: ScoreTrial | None = None,
         error: UserError | None = None,
     ) -> None:
         super().__init__()
         self.job, self.trial, self.findings, self.backend, self.error = job, trial, findings, backend, error
+        self.score = score
 
 
 class Bench:
     """The jobs that wait, and the one that runs; its messages go to one widget."""
 
-    def __init__(self, owner: Widget, runner_for: Callable[[Task], Runner]) -> None:
-        """`runner_for` is called in the thread and may take a while."""
-        self._owner, self._runner_for = owner, runner_for
+    def __init__(
+        self, owner: Widget, runner_for: Callable[[Task], Runner], gist_judge_for: Callable[[Task], GistJudge]
+    ) -> None:
+        """What makes a runner, or a judge of gists, is called in the thread and may take a while."""
+        self._owner, self._runner_for, self._gist_judge_for = owner, runner_for, gist_judge_for
         self._waiting: deque[Job] = deque()
         self._lock = threading.Lock()
         self._cancel = CancelToken()
@@ -137,25 +147,53 @@ class Bench:
 
     def _run(self, job: Job, cancel: CancelToken) -> JobEnded:
         self._owner.post_message(JobMoved(job, "finding the isolation"))
+        if job.task.mode is Mode.GIST:
+            return self._run_gist(job, cancel)
         judge = Judge(job.task, job.answer, self._runner_for(job.task))
         cancel.check()
         backend = judge.runner.backend.name
         if job.subject is None:
-            findings: list[Finding] = []
-
-            def making(progress: MakingProgress) -> None:
-                self._owner.post_message(JobMoved(job, f"{progress.step} {_count(progress.run)}"))
-
-            for finding in check_task(judge, on_progress=making, cancel=cancel):
-                cancel.check()
-                findings.append(finding)
-            return JobEnded(job, findings=tuple(findings), backend=backend)
+            made = check_task(judge, on_progress=self._making(job), cancel=cancel)
+            return JobEnded(job, findings=_found(made, cancel), backend=backend)
 
         def running(progress: RunProgress) -> None:
             self._owner.post_message(JobMoved(job, _count(progress)))
 
         trial = run_trial(judge, job.subject, job.fix, on_progress=running, cancel=cancel)
         return JobEnded(job, trial=trial, backend=backend)
+
+    def _run_gist(self, job: Job, cancel: CancelToken) -> JobEnded:
+        from gistpoint.core.generation.gist_check import check_gist_task
+        from gistpoint.core.generation.gist_trials import original_trial, score_trial
+
+        judge = self._gist_judge_for(job.task)
+        cancel.check()
+        backend = judge.runner.backend.name
+        if job.subject is None:
+            made = check_gist_task(judge, job.answer, on_progress=self._making(job), cancel=cancel)
+            return JobEnded(job, findings=_found(made, cancel), backend=backend)
+
+        def running(progress: RunProgress) -> None:
+            self._owner.post_message(JobMoved(job, progress.phase))
+
+        if job.subject is Subject.ORIGINAL:
+            return JobEnded(job, score=original_trial(judge, cancel=cancel), backend=backend)
+        trial = score_trial(judge, job.subject, job.gist, on_progress=running, cancel=cancel)
+        return JobEnded(job, score=trial, backend=backend)
+
+    def _making(self, job: Job) -> Callable[[MakingProgress], None]:
+        return lambda progress: self._tell(job, f"{progress.step} {_count(progress.run)}")
+
+    def _tell(self, job: Job, words: str) -> None:
+        self._owner.post_message(JobMoved(job, words))
+
+
+def _found(made: Iterable[Finding], cancel: CancelToken) -> tuple[Finding, ...]:
+    findings = []
+    for finding in made:
+        cancel.check()
+        findings.append(finding)
+    return tuple(findings)
 
 
 def stopped(ended: JobEnded) -> bool:

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from threading import Lock
 
+from gistpoint.core.attempts.gist_judging import GistVerdict
 from gistpoint.core.callgraph.graph import CallGraph
 from gistpoint.core.generation.dossier import Dossier, open_dossier
 from gistpoint.core.generation.trials import Steadiness, Subject, Trial, steadiness
@@ -18,6 +19,7 @@ from gistpoint.sessions.validations.drafts import Draft, Drafts
 from gistpoint.sessions.validations.store import ValidationStore
 from gistpoint.sessions.validations.validating import Validator
 from gistpoint.tui.screens.validate.bench import JobEnded
+from gistpoint.tui.screens.validate.gist_page import OWN
 from gistpoint.tui.screens.validate.queue import QueueRow
 from gistpoint.tui.services import Services
 
@@ -44,6 +46,7 @@ class Desk:
     _dossiers: dict[str, Dossier] = field(default_factory=dict)
     _studies: dict[tuple[str, str, str], Study] = field(default_factory=dict)
     _trials: dict[tuple[str, Subject], Trial] = field(default_factory=dict)
+    _verdicts: dict[str, dict[str, GistVerdict]] = field(default_factory=dict)
     _opening: Lock = field(default_factory=Lock)
     _studying: Lock = field(default_factory=Lock)
 
@@ -105,6 +108,10 @@ class Desk:
         found = {subject: self._trials.get((task.id, subject)) for subject in Subject}
         return {subject: trial for subject, trial in found.items() if trial is not None}
 
+    def verdicts(self, task: Task) -> Mapping[str, GistVerdict]:
+        """Return the scores of gists made in this session by text, the last one last."""
+        return self._verdicts.get(task.id, {})
+
     def known_graph(self, task: Task) -> CallGraph | None:
         """Return the call graph of a task's library where it was built."""
         study = self._studies.get(_library(task))
@@ -113,7 +120,13 @@ class Desk:
     def record(self, ended: JobEnded) -> None:
         """Keep what a job found, as evidence."""
         task = ended.job.task
-        if ended.trial is not None:
+        if ended.score is not None:
+            verdict, known = ended.score.verdict, self._verdicts.setdefault(task.id, {})
+            if verdict is not None and verdict.score is not None:
+                known.pop(verdict.text, None)
+                known[verdict.text] = verdict
+            self.validator.score_trial(task.id, ended.score)
+        elif ended.trial is not None:
             if ended.trial.finished:
                 self._trials[task.id, ended.trial.subject] = ended.trial
             self.validator.trial(task.id, ended.trial, ended.job.fix)
@@ -142,7 +155,10 @@ class Desk:
             self.draft_fix(task, name, code)
 
     def fix(self, dossier: Dossier) -> Mapping[str, str]:
-        """Return the functions that were changed."""
+        """Return the functions that were changed; of a gist task, the gist that was written."""
+        if dossier.is_gist:
+            own = self.draft(dossier.task).fixes.get(OWN)
+            return {} if own is None else {OWN: own}
         start = {target.name: target.corrupted for target in dossier.answer.targets}
         fixes = self.draft(dossier.task).fixes
         return {name: code for name, code in fixes.items() if name in start and code.strip() != start[name].strip()}

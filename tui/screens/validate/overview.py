@@ -31,7 +31,8 @@ class Known:
 
     dossier: Dossier
     said: Validation
-    steadiness: Steadiness
+    steadiness: Steadiness | None
+    """None for a gist."""
     standings: Mapping[str, Sequence[Standing]]
     """By target."""
     trials: Sequence[TrialMade]
@@ -42,15 +43,15 @@ def overview(known: Known, width: int) -> list[Line]:
     """Return the lines; links are names of pages, and functions for the code."""
     return [
         *_task(known),
-        *_verdict(known.said, width),
+        *about_verdict(known.said, width),
         *_diff(known.dossier.diff),
         *_tests(known),
-        *_steady(known.steadiness),
+        *(_steady(known.steadiness) if known.steadiness is not None else ()),
         *_metrics(known.standings),
         *_subtlety(known.dossier.answer.provenance, list(known.standings)),
-        *_check(known.said.check),
-        *_runs(known.trials),
-        *_rest(known.dossier.answer.provenance, width),
+        *about_check(known.said.check),
+        *about_runs(known.trials),
+        *about_provenance(known.dossier.answer.provenance, width),
     ]
 
 
@@ -68,7 +69,8 @@ def _task(known: Known) -> list[Line]:
     return found
 
 
-def _verdict(said: Validation, width: int) -> list[Line]:
+def about_verdict(said: Validation, width: int) -> list[Line]:
+    """Return the lines on the validator's verdict and comments."""
     found: list[Line] = []
     if said.verdict is not None:
         sign, style = look_of(said.verdict.verdict)
@@ -178,7 +180,8 @@ def _share(name: str, share: float, style: str = "") -> Line:
     return Line(((f"{name:<22.22} {share:>10.2f}  ", style), (bar(share), "$text-primary")))
 
 
-def _check(check: CheckMade | None) -> list[Line]:
+def about_check(check: CheckMade | None) -> list[Line]:
+    """Return the lines on what the check found."""
     lines = _heading("What `task check` found (F6)", "page:runs")
     if check is None:
         return [*lines, line("not run here yet: C runs it", MUTED, link="check")]
@@ -194,7 +197,8 @@ def findings(check: CheckMade) -> list[Line]:
     return found
 
 
-def _runs(trials: Iterable[TrialMade]) -> list[Line]:
+def about_runs(trials: Iterable[TrialMade]) -> list[Line]:
+    """Return the lines on the last runs that were asked for."""
     known = list(trials)
     lines = _heading(f"Runs asked for: {len(known)} (F6)", "page:runs")
     return lines + [trial_line(trial) for trial in known[-FIRST_TESTS:]]
@@ -204,6 +208,9 @@ def trial_line(trial: TrialMade) -> Line:
     """Return what a run showed, in a line."""
     if not trial.finished:
         sign, style, words = "!", BAD, trial.status.replace("_", " ")
+    elif trial.subject is Subject.REFERENCE:
+        sign, style = ("✓", GOOD) if trial.solved else ("✗", BAD)
+        words = "faithful" if trial.solved else f"not faithful, {trial.odd_count} differ"
     elif trial.subject is Subject.FIX:
         sign, style = ("✓", GOOD) if trial.solved else ("✗", ODD)
         words = "solves the task" if trial.solved else f"score {trial.score:.3f}, {trial.failing} fail"
@@ -221,7 +228,8 @@ def trial_line(trial: TrialMade) -> Line:
     )
 
 
-def _rest(provenance: Mapping[str, Any], width: int) -> list[Line]:
+def about_provenance(provenance: Mapping[str, Any], width: int) -> list[Line]:
+    """Return the lines on where a task comes from."""
     lines: list[Line] = []
     for key, value in provenance.items():
         for number, item in enumerate(value if key == "parts" and isinstance(value, list) else [value], 1):

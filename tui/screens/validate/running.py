@@ -8,13 +8,17 @@ from textual import on
 from textual.message import Message
 
 from gistpoint.core.errors import UserError
+from gistpoint.core.generation.gist_trials import ScoreTrial
 from gistpoint.core.generation.trials import Subject
+from gistpoint.core.gist.record import score_record
+from gistpoint.tui.gist_marks import figures
 from gistpoint.tui.screens.dialogs.confirm import show_error
 from gistpoint.tui.screens.validate.about import AboutScreen
 from gistpoint.tui.screens.validate.bench import Bench, Job, JobEnded, JobMoved, stopped
 from gistpoint.tui.screens.validate.code_page import CodePage
 from gistpoint.tui.screens.validate.desk import Desk
 from gistpoint.tui.screens.validate.fix_page import FixPage
+from gistpoint.tui.screens.validate.gist_page import OWN, GistPage
 from gistpoint.tui.widgets.function_editor import FunctionEditor
 
 
@@ -31,7 +35,7 @@ class RunningScreen(AboutScreen):
 
     def __init__(self, desk: Desk) -> None:
         super().__init__(desk)
-        self.bench = Bench(self, desk.services.runner_for)
+        self.bench = Bench(self, desk.services.runner_for, desk.services.gist_judge_for)
 
     def redraw_queue(self) -> None:
         """Show what was said by now in the queue."""
@@ -50,11 +54,17 @@ class RunningScreen(AboutScreen):
         return False
 
     def action_trial(self, subject: str, count: int) -> None:
-        """Run the suite on the task or its original, once or several times."""
-        dossier = self.shown
-        if dossier is not None:
-            jobs = [Job(dossier.task, dossier.answer, Subject(subject), n, count) for n in range(1, count + 1)]
-            self._ask(jobs)
+        """Run the suite on the task or its original, once or several times; of a gist, score the reference."""
+        dossier, wanted, gist = self.shown, Subject(subject), ""
+        if dossier is None:
+            return
+        answer = dossier.answer
+        if answer.gist is not None and wanted is not Subject.ORIGINAL:
+            wanted, gist = Subject.REFERENCE, answer.gist.reference.text if answer.gist.reference is not None else ""
+            if not gist:
+                self.say("There is no reference gist to score: Alt+E on F8 writes one of your own.")
+                return
+        self._ask([Job(dossier.task, answer, wanted, n, count, gist=gist) for n in range(1, count + 1)])
 
     def action_trial_fix(self) -> None:
         """Run the suite on one's own fix; no attempt is recorded."""
@@ -64,7 +74,9 @@ class RunningScreen(AboutScreen):
             return
         fix = self.desk.fix(dossier)
         if fix:
-            self._ask([Job(dossier.task, dossier.answer, Subject.FIX, fix=fix)])
+            self._ask([Job(dossier.task, dossier.answer, Subject.FIX, fix=fix, gist=fix.get(OWN, ""))])
+        elif dossier.is_gist:
+            self.say("No gist of yours is written yet: Alt+E on F8 begins one.")
         else:
             self.say("Nothing is written yet: F8 opens the corrupted function.")
 
@@ -115,6 +127,9 @@ class RunningScreen(AboutScreen):
         dossier = self.shown
         if dossier is None:
             return
+        if dossier.is_gist:
+            self.say("No function was corrupted, so none is ranked.")
+            return
         self.say("Reading the library's calls and measuring its functions…")
 
         def study() -> None:
@@ -148,18 +163,24 @@ class RunningScreen(AboutScreen):
 
     def flush(self) -> None:
         """Keep at once what was typed."""
-        page = self.pages.made.get("fix")
-        if isinstance(page, FixPage) and page.is_mounted and (unsaved := page.unsaved) is not None:
-            self._keep(*unsaved)
+        for page in self._writing():
+            if page.is_mounted and (unsaved := page.unsaved) is not None:
+                self._keep(*unsaved)
+
+    def _writing(self) -> list[FixPage | GistPage]:
+        made = (self.pages.made.get(name) for name in ("fix", "gist"))
+        return [page for page in made if isinstance(page, FixPage | GistPage)]
 
     def _keep(self, buffer: str, code: str) -> None:
-        page = self.pages.made.get("fix")
         task, _, name = buffer.partition("/")
-        if self.tries(lambda: self.desk.draft_fix(task, name, code)) and isinstance(page, FixPage):
-            page.note(buffer, code)
+        if self.tries(lambda: self.desk.draft_fix(task, name, code)):
+            for page in self._writing():
+                page.note(buffer, code)
 
 
 def _result(ended: JobEnded) -> str:
+    if ended.score is not None:
+        return _scored(ended.score)
     if ended.trial is None:
         bad = [finding.name for finding in ended.findings if not finding.passed]
         return f"not clean: {', '.join(bad)}" if bad else "clean"
@@ -171,3 +192,11 @@ def _result(ended: JobEnded) -> str:
     if trial.subject is Subject.FIX:
         return f"{'solves the task; ' if trial.judgement.solved else ''}{counts}"
     return counts + (f"; {len(trial.odd)} not as the task says" if trial.odd else ", as the task says")
+
+
+def _scored(trial: ScoreTrial) -> str:
+    if not trial.finished:
+        return f"{trial.status.replace('_', ' ')}. {trial.reason}"
+    if trial.verdict is not None and trial.verdict.score is not None:
+        return figures(score_record(trial.verdict.score))
+    return "as recorded" if trial.solved else f"NOT as recorded: {', '.join(trial.odd) or 'it does something else'}"

@@ -33,7 +33,7 @@ class ValidateScreen(RunningScreen):
     CSS_PATH = "validate.tcss"
     BINDINGS: ClassVar[list[BindingType]] = [*bindings_of(Scope.VALIDATE)]
     HELP_PAGE = "validate"
-    SCOPES = (Scope.VALIDATE, Scope.PLACES, Scope.EDITOR)
+    SCOPES = (Scope.VALIDATE, Scope.PLACES, Scope.VALIDATE_GIST, Scope.EDITOR)
 
     def on_mount(self) -> None:
         """Show the queue, at the first task without a verdict."""
@@ -210,6 +210,8 @@ class ValidateScreen(RunningScreen):
             return
         if self.pages.current == "tests" and isinstance(page, TestsPage) and page.current is not None:
             await self.follow(f"source:{page.current.shown.id}")
+        elif dossier.is_gist:
+            await self.action_page("gist")
         else:
             await self.follow(f"code:{dossier.answer.targets[0].name}")
 

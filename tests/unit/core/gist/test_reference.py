@@ -74,6 +74,50 @@ CASES: dict[str, tuple[dict[str, str], int]] = {
         },
         0,
     ),
+    "imports that their module forgets again": (
+        {
+            "main.py": "from pkg import table, root\nprint(sorted(table), root(16.0))\n",
+            "pkg/__init__.py": "from .tables import table\nfrom .roots import root\n",
+            "pkg/tables.py": """
+            from math import sqrt as power
+            from pkg.store import put
+            table = {}
+            for number in (1, 4):
+                put(table, power(number))
+            del power, put
+            """,
+            "pkg/store.py": "def put(table, value):\n    table[value] = value\n",
+            "pkg/roots.py": """
+            from math import sqrt as power
+            def root(number):
+                return power(number)
+            """,
+        },
+        0,
+    ),
+    "names of builtins that other modules import and define": (
+        {
+            "main.py": """
+            from pkg import means, shares, widest
+            print(means([1, 2, 3]), sum([1, 2]), max(3, 4), shares([1.0, 3.0]), widest(["a", "bcd"]))
+            """,
+            "pkg/__init__.py": "from .numbers import means, shares\nfrom .words import widest\n",
+            "pkg/numbers.py": """
+            from math import fsum as sum
+            def means(values):
+                return sum(values) / len(values)
+            def shares(values):
+                return [value / sum(values) for value in values]
+            """,
+            "pkg/words.py": """
+            def max(words):
+                return sorted(words, key=len)[-1]
+            def widest(words):
+                return max(words), sum(len(word) for word in words)
+            """,
+        },
+        2,
+    ),
     "one name in two modules": (
         {
             "main.py": "from pkg import a, b\nprint(a.run(), b.run(), b.Item().go(), a.make().go())\n",
@@ -240,6 +284,21 @@ def test_only_glue_and_lines_that_name_a_rival_are_not_of_the_original(name: str
     invented = [line.line.text for line in report.lines if not line.exists and line.reason is not ExistenceReason.GLUE]
     assert len(invented) <= most, made.text
     assert lab.oracle(made.text).holds
+
+
+def test_an_import_that_is_there_for_what_it_loads_is_kept(tmp_path: Path) -> None:
+    files = {
+        "main.py": "from pkg import shape\nprint(shape())\n",
+        "pkg/__init__.py": "from . import loading\nfrom .shapes import shape\n",
+        "pkg/loading.py": "import xml.dom.minidom as loaded\nimport json\n",
+        "pkg/shapes.py": "import xml\ndef shape():\n    return xml.dom.minidom.Document.__name__\n",
+    }
+    lab = Lab(tmp_path, files)
+    assert not lab.oracle(flat_gist(lab.codebase, "main.py", "", Breadth.NEEDED)).holds
+    made = make_reference(lab.codebase, "main.py", "", lab.oracle, out_of_time=lambda: False)
+    assert (made.faithful, made.how) == (True, Breadth.WITH_IMPORTS)
+    assert "import xml.dom.minidom as loaded" in made.text
+    assert "json" not in made.text
 
 
 def test_reduction_leaves_what_ran(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""A gist that was scored, with its gutter, and the original of the line at the cursor one key away."""
+"""A gist that was scored, with its gutter and figures; the original of the line at the cursor is one key away."""
 
 from __future__ import annotations
 
@@ -11,49 +11,71 @@ from textual.containers import Vertical
 from textual.getters import query_one
 from textual.widgets import ContentSwitcher
 
+from gistpoint.core.gist.undefined import undefined_names
 from gistpoint.core.trees import SourceTree
-from gistpoint.tui.gist_marks import LEGEND, Marks, words_of
+from gistpoint.tui.gist_marks import LEGEND, Lack, Marks, lacks, words_of
 from gistpoint.tui.widgets.code_view import CodeView
 from gistpoint.tui.widgets.gist_view import GistView
 from gistpoint.tui.widgets.plain import Plain
 
 
 class ScoredGist(Vertical):
-    """`show` fills it; Enter on a line shows its original, Enter there goes back."""
+    """`show` fills it; Enter on a line shows its original, Enter there goes back, Alt+N goes to what is amiss."""
 
     DEFAULT_CSS = """
     ScoredGist .gist-legend { height: 1; padding: 0 1; background: $surface; }
     """
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("enter", "back", "Back to the gist", show=False, id="gist.back"),
+        Binding("alt+n", "next_lack", "Next lack", show=False, id="gist.next_lack"),
     ]
 
     switcher = query_one(ContentSwitcher)
     gist = query_one("#scored-text", GistView)
     original = query_one("#scored-original", CodeView)
-    legend = query_one(".gist-legend", Plain)
+    figures = query_one("#scored-figures", Plain)
+    legend = query_one("#scored-legend", Plain)
 
-    def __init__(self, tree: SourceTree | None, *, id: str | None = None) -> None:
+    def __init__(self, tree: SourceTree | None = None, *, id: str | None = None) -> None:
         """`tree` is the codebase, where it is here."""
         super().__init__(id=id)
         self._tree = tree
+        self._shown: tuple[str, Marks] | None = None
 
     def compose(self) -> ComposeResult:
-        """Lay out legend and views."""
-        yield Plain(LEGEND, classes="gist-legend")
+        """Lay out figures, legend and views."""
+        yield Plain("", id="scored-figures", classes="gist-legend")
+        yield Plain(LEGEND, id="scored-legend", classes="gist-legend")
         with ContentSwitcher(initial="scored-text"):
             yield GistView(id="scored-text")
             yield CodeView(id="scored-original")
 
-    def show(self, text: str, marks: Marks) -> None:
-        """Show a gist and the evidence of its lines."""
-        self.gist.show_gist(text, marks)
-        self.switcher.current = "scored-text"
+    def show(self, text: str, marks: Marks, *, figures: str = "", tree: SourceTree | None = None) -> None:
+        """Show a gist and the evidence of its lines; the cursor keeps its place where the text is the same."""
+        self._tree = tree or self._tree
+        found = self.lacks_of(text, marks)
+        mend = f"  {len(found)} to mend: Alt+N" if found and figures else ""
+        self.figures.display = bool(figures)
+        self.figures.update(f"{figures}{mend}")
+        self.legend.display = bool(marks)
+        if self._shown is not None and self._shown[0] == text:
+            self.gist.evidence = marks
+            self.gist.redraw()
+        else:
+            self.gist.show_gist(text, marks)
+            self.switcher.current = "scored-text"
+            self.legend.update(LEGEND)
+        self._shown = text, marks
 
     def focus(self, scroll_visible: bool = True) -> ScoredGist:
         """Give the keys to what is in sight."""
         (self.gist if self.switcher.current == "scored-text" else self.original).focus(scroll_visible)
         return self
+
+    @staticmethod
+    def lacks_of(text: str, marks: Marks) -> list[Lack]:
+        """Return what would raise the scores of a gist; nothing where it was not scored."""
+        return lacks(marks.values(), undefined_names(text)) if marks else []
 
     @on(GistView.CursorMoved)
     def say(self) -> None:
@@ -81,3 +103,17 @@ class ScoredGist(Vertical):
         if self.switcher.current == "scored-original":
             self.switcher.current = "scored-text"
             self.gist.focus()
+            self.say()
+
+    def action_next_lack(self) -> None:
+        """Go to the next line that keeps a score down, and say why."""
+        found = self.lacks_of(*self._shown) if self._shown is not None else []
+        if not found:
+            self.app.notify("Nothing is known that would raise the scores.")
+            return
+        self.action_back()
+        here = self.gist.cursor_index + 1
+        at = next((lack for lack in found if lack.line > here), found[0])
+        self.gist.go_to(at.line)
+        same = [lack.words for lack in found if lack.line == at.line]
+        self.app.notify(f"line {at.line}: {', '.join(same)}")
