@@ -15,6 +15,9 @@ from gistpoint.core.code.errors import CodeError
 from gistpoint.core.code.snippet import read_snippet
 from gistpoint.core.corruption.bytecode import compiled
 from gistpoint.core.corruption.flow import unbound_reads, unreachable
+from gistpoint.core.corruption.guards import heeded
+from gistpoint.core.corruption.idle import filled_only, idle
+from gistpoint.core.corruption.named import identifiers
 from gistpoint.core.corruption.rows import Rows, rows_of
 from gistpoint.core.corruption.visible import oddities
 from gistpoint.core.corruption.vocabulary import bound_names
@@ -62,6 +65,17 @@ class Facts:
         return frozenset(item.id for item in self.nodes if isinstance(item, ast.Name))
 
     @cached_property
+    def identifiers(self) -> Counter[str]:
+        """The names and attributes of the body, and how often each stands there; calls of the function itself not."""
+        nodes = (item for statement in self.node.body for item in ast.walk(statement))
+        return identifiers(nodes, self.node.name)
+
+    @cached_property
+    def idle(self) -> bool:
+        """Whether the function can be seen to do nothing but return one constant."""
+        return idle(self.node)
+
+    @cached_property
     def bound(self) -> frozenset[str]:
         """The names that the function binds, itself and its parameters among them."""
         return frozenset(bound_names([self.node]))
@@ -84,9 +98,12 @@ class Facts:
 
     @cached_property
     def unused(self) -> frozenset[str]:
-        """The variables and parameters that are bound and never read."""
+        """The variables and parameters that are bound and never read, and variables that are only filled."""
         names = (item for item in self.nodes if isinstance(item, ast.Name) and isinstance(item.ctx, ast.Load))
-        return self.bound - {item.id for item in names}
+        given = {item.arg for item in self.nodes if isinstance(item, ast.arg)}
+        shared = (item for item in self.nodes if isinstance(item, ast.Global | ast.Nonlocal))
+        elsewhere = given.union(*(item.names for item in shared))
+        return self.bound - {item.id for item in names} | ((filled_only(self.nodes) & self.bound) - elsewhere)
 
     @cached_property
     def unbound(self) -> frozenset[str]:
@@ -102,6 +119,11 @@ class Facts:
     def oddities(self) -> Counter[str]:
         """What stands out to a reader, counted by its kind."""
         return oddities(self.nodes)
+
+    @cached_property
+    def heeded(self) -> tuple[Counter[str], Counter[str]]:
+        """The values that conditions ask for, and those of them that are read where they are there."""
+        return heeded(self.nodes)
 
     @cached_property
     def rows(self) -> Rows:

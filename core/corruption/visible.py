@@ -31,6 +31,8 @@ def _of_expression(node: ast.AST) -> Iterator[str]:
             yield "compared with itself"
     elif isinstance(node, ast.BoolOp):
         yield from _repeated(node.values, "condition repeated")
+        if isinstance(node.op, ast.And) and any(_empty(value) for value in node.values):
+            yield "always empty"
     elif isinstance(node, ast.BinOp):
         yield from _of_sum(node)
     elif isinstance(node, ast.IfExp):
@@ -39,12 +41,26 @@ def _of_expression(node: ast.AST) -> Iterator[str]:
     elif isinstance(node, ast.Call):
         yield from _repeated(node.args, "argument repeated")
         yield from _nested_twice(node)
+        yield from _into_itself(node)
         if _name(node.func) in ("int", "str", "float", "bool") and all(isinstance(a, ast.Constant) for a in node.args):
             yield "constant converted"
     elif isinstance(node, ast.Tuple | ast.List) and isinstance(node.ctx, ast.Load):
         yield from _repeated(node.elts, "element repeated")
-    elif isinstance(node, ast.Slice):
+    elif isinstance(node, ast.Subscript | ast.Slice):
+        yield from _of_items(node)
+
+
+def _of_items(node: ast.Subscript | ast.Slice) -> Iterator[str]:
+    if isinstance(node, ast.Slice):
         yield from _repeated([item for item in (node.lower, node.upper) if item], "bound repeated")
+    elif isinstance(node.value, ast.Call) and not node.value.args and _name(node.value.func) == "keys":
+        yield "keys indexed"
+
+
+def _empty(node: ast.expr) -> bool:
+    if isinstance(node, ast.Constant):
+        return not node.value
+    return not (node.keys if isinstance(node, ast.Dict) else getattr(node, "elts", [node]))
 
 
 def _of_sum(node: ast.BinOp) -> Iterator[str]:
@@ -72,12 +88,15 @@ def _of_statement(node: ast.stmt) -> Iterator[str]:
             yield "guard turned"
         if isinstance(block, list):
             yield from _same_returns(block)
+            yield from _in_vain(block)
         if isinstance(block, list) and any(_equal(*pair) for pair in pairwise(block)):
             yield "statement repeated"
 
 
 def _of_cases(node: ast.If) -> Iterator[str]:
     yield from _constant(node.test)
+    if _adds_known(node):
+        yield "added where it is"
     if node.orelse and len(node.body) == len(node.orelse) and all(map(_equal, node.body, node.orelse)):
         yield "same branches"
     if node.orelse and _equal(node.body[-1], node.orelse[-1]):
@@ -87,6 +106,21 @@ def _of_cases(node: ast.If) -> Iterator[str]:
         tests.append(inner[0].test)
         inner = inner[0].orelse
     yield from _repeated(tests, "case repeated")
+
+
+def _adds_known(node: ast.If) -> bool:
+    """Whether a condition that holds where `x in y` adds x to y."""
+    tests = node.test.values if isinstance(node.test, ast.BoolOp) and isinstance(node.test.op, ast.And) else [node.test]
+    held = [test for test in tests if isinstance(test, ast.Compare) and isinstance(test.ops[0], ast.In)]
+    calls = [item.value for item in node.body if isinstance(item, ast.Expr) and isinstance(item.value, ast.Call)]
+    return any(
+        isinstance(call.func, ast.Attribute)
+        and call.func.attr in ("add", "append")
+        and _equal(call.func.value, test.comparators[0])
+        and any(_equal(argument, test.left) for argument in call.args)
+        for call in calls
+        for test in held
+    )
 
 
 def _of_handlers(node: ast.Try) -> Iterator[str]:
@@ -106,6 +140,24 @@ def _same_returns(block: list[ast.stmt]) -> Iterator[str]:
             last = [(node.orelse or node.body)[-1], *(handler.body[-1] for handler in node.handlers)]
         if any(isinstance(one, ast.Return) and one.value and _equal(one, two) for one, two in pairwise(last)):
             yield "same result either way"
+
+
+def _in_vain(block: list[ast.stmt]) -> Iterator[str]:
+    """Yield where the same place is stored to twice in a row of assignments, or a copy is tested beside its value."""
+    stored: set[str] = set()
+    for node, following in pairwise([*block, None]):
+        if not isinstance(node, ast.Assign) or len(node.targets) > 1:
+            stored = set()
+            continue
+        target = ast.unparse(node.targets[0])
+        if target in stored and not any(ast.unparse(item) == target for item in ast.walk(node.value)):
+            yield "stored twice"
+        stored.add(target)
+        test = getattr(following, "test", None)
+        if isinstance(node.value, ast.Name) and isinstance(test, ast.BoolOp):
+            operands = {ast.unparse(value) for value in test.values}
+            if {target, node.value.id} <= operands:
+                yield "copy tested"
 
 
 def _kinds(node: ast.expr) -> list[ast.expr]:
@@ -132,6 +184,13 @@ def _nested_twice(node: ast.Call) -> Iterator[str]:
         and not node.keywords
     ) and (isinstance(node.func, ast.Name) or not (node.args or inner.args)):
         yield "call repeated"
+
+
+def _into_itself(node: ast.Call) -> Iterator[str]:
+    """Yield where something made of a collection is put into that collection."""
+    called = node.func
+    if isinstance(called, ast.Attribute) and called.attr in ("append", "add", "insert", "appendleft"):
+        yield from ("put into itself" for item in node.args for inner in ast.walk(item) if _equal(called.value, inner))
 
 
 def _name(node: ast.expr) -> str:

@@ -138,3 +138,16 @@ def test_a_handler_that_says_what_went_wrong_is_left_alone() -> None:
     source = "def f(a):\n    try:\n        return a.b()\n    except KeyError:\n        {}\n"
     assert "widened exception" in results(source.format("return 1"))
     assert "widened exception" not in results(source.format("raise ValueError('no such key')"))
+
+
+def test_sibling_attribute_is_as_public_and_used_alike() -> None:
+    source = (
+        "class C:\n    def g(self):\n        self.old_x = self._new_x = self.new_x = {}\n"
+        "        return self.old_x, self._new_x, self.new_x\n"
+        "\n    def f(self):\n        return self.old_x.items(), self.new_x"
+    )
+    assert changed(source, "sibling attribute") == {
+        "return self.new_x.items(), self.new_x",
+        "return self.old_x.items(), self.old_x",
+    }
+    assert changed(source + ".y", "sibling attribute") == set()
