@@ -9,7 +9,7 @@ from gistpoint.core.code.errors import CodeError
 from gistpoint.core.corruption.bytecode import same_code
 from gistpoint.core.corruption.edits import changed_lines
 from gistpoint.core.corruption.facts import Facts, facts_of
-from gistpoint.core.corruption.named import denied, told_by_docstring, told_by_name
+from gistpoint.core.corruption.named import denied, told_by_docstring, told_by_name, told_by_variable
 from gistpoint.core.corruption.vocabulary import BUILTINS, Scope
 from gistpoint.core.tasks.model import Target
 
@@ -132,14 +132,18 @@ def _kept(before: Facts, after: Facts) -> Dropped | None:
 
 
 def _unheeded(before: Facts, after: Facts) -> bool:
-    """Whether a condition asks for a value that is read behind it no more."""
+    """Whether a condition asks for a value that is read behind it no more, or for another one than is read."""
     (asked, read), (asked_now, read_now) = before.heeded, after.heeded
+    if asked.total() == asked_now.total() and read.total() > read_now.total():
+        return True
     return any(asked_now[value] >= asked[value] for value in read - read_now)
 
 
 def _named(before: Facts, after: Facts) -> bool:
     name = before.node.name
     if told_by_name(name, before.identifiers, after.identifiers):
+        return True
+    if told_by_variable(before.nodes, after.nodes):
         return True
     if denied(name, after.nodes) > denied(name, before.nodes):
         return True

@@ -147,8 +147,11 @@ def _holds(nodes: Iterable[ast.AST], value: str) -> bool:
 
 
 def _named(nodes: Iterable[ast.AST], value: str) -> bool:
-    """Whether names in the code hold the word that stands last in a value, as `show_header` does for `header`."""
-    last = words(value)[-1:]
+    """Whether names in the code hold the word that stands last in a value, as `show_header` does for `header`.
+
+    Not so for a value that is looked up by a variable: the variable says nothing of it.
+    """
+    last = () if value.endswith("]") and value[-2:-1] not in "'\"" else words(value)[-1:]
     return len("".join(last)) >= _LEAST_WORD and any(of_one_stem(last, words(name)) for name in identifiers(nodes))
 
 

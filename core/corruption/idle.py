@@ -41,6 +41,30 @@ def filled_only(nodes: Iterable[ast.AST]) -> frozenset[str]:
     return frozenset(name for name, number in fills.items() if number == loads[name])
 
 
+def never_filled(nodes: Iterable[ast.AST]) -> frozenset[str]:
+    """Return the variables that begin as an empty list, set or dict and are only read after that, but by no call."""
+    begun: set[str] = set()
+    named: dict[str, int] = {}
+    plain: dict[str, int] = {}
+    for node in nodes:
+        if isinstance(node, ast.Name):
+            named[node.id] = named.get(node.id, 0) + 1
+        if isinstance(node, ast.Assign | ast.AnnAssign) and node.value is not None and _nothing(node.value):
+            target = node.targets[0] if isinstance(node, ast.Assign) else node.target
+            begun |= {target.id} if isinstance(target, ast.Name) else set()
+        read = getattr(node, "value", None) if isinstance(node, ast.Return) else None
+        for value in [read, *(node.comparators if isinstance(node, ast.Compare) else ())]:
+            if isinstance(value, ast.Name):
+                plain[value.id] = plain.get(value.id, 0) + 1
+    return frozenset(name for name in begun if named[name] == 1 + plain.get(name, 0))
+
+
+def _nothing(value: ast.expr) -> bool:
+    if isinstance(value, ast.Call):
+        return isinstance(value.func, ast.Name) and value.func.id in ("list", "set", "dict") and not value.args
+    return not getattr(value, "elts", getattr(value, "keys", [value]))
+
+
 def _own(function: Function) -> Iterator[ast.AST]:
     """Yield the nodes of the body, without those of functions inside."""
     waiting: list[ast.AST] = list(function.body)

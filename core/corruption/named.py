@@ -73,6 +73,29 @@ def told_by_name(function: str, before: Counter[str], after: Counter[str]) -> bo
     return False
 
 
+def told_by_variable(before: Iterable[ast.AST], after: Iterable[ast.AST]) -> bool:
+    """Return whether fewer variables, or keywords, are called like what they get; for as many as there were.
+
+    So does `height = self.width` for `height = self.height`.
+    """
+    named, named_now = list(_called_alike(before)), list(_called_alike(after))
+    return len(named) == len(named_now) and sum(named) > sum(named_now)
+
+
+def _called_alike(nodes: Iterable[ast.AST]) -> Iterator[bool]:
+    for node in nodes:
+        if isinstance(node, ast.keyword) and node.arg:
+            yield _alike([node.arg], node.value)
+        elif isinstance(node, ast.Assign | ast.AugAssign | ast.AnnAssign) and node.value is not None:
+            targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+            yield _alike([name for target in targets for name in identifiers([target])], node.value)
+
+
+def _alike(names: Iterable[str], value: ast.expr) -> bool:
+    own = {word for name in names for word in words(name) if len(word) > 1}
+    return of_one_stem(own, (word for name in identifiers(ast.walk(value)) for word in words(name)))
+
+
 def denied(function: str, nodes: Iterable[ast.AST]) -> int:
     """Return how often a method that defines an operator, such as `__eq__`, compares by the opposite one."""
     kinds = _DENIED.get(function, ())

@@ -48,6 +48,14 @@ def _of_expression(node: ast.AST) -> Iterator[str]:
         yield from _repeated(node.elts, "element repeated")
     elif isinstance(node, ast.Subscript | ast.Slice):
         yield from _of_items(node)
+    elif isinstance(node, ast.ListComp | ast.SetComp | ast.GeneratorExp):
+        yield from _of_comprehension(node)
+
+
+def _of_comprehension(node: ast.ListComp | ast.SetComp | ast.GeneratorExp) -> Iterator[str]:
+    first = node.generators[0]
+    if len(node.generators) == 1 and not first.ifs and ast.unparse(node.elt) == ast.unparse(first.target):
+        yield "collected as it is"
 
 
 def _of_items(node: ast.Subscript | ast.Slice) -> Iterator[str]:

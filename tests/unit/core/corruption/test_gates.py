@@ -177,6 +177,9 @@ def test_one_of_a_row_that_is_unlike_the_others_shows() -> None:
         ("return a or {}", "return a and {}"),
         ("c = []\n    c.append(a(b))\n    return c", "c = []\n    c.append(a(c))\n    return b, c"),
         ("if a not in b:\n        b.add(a)", "if a in b:\n        b.add(a)"),
+        ("c = [x for x in a if b]\n    return c", "c = [x for x in a]\n    return b, c"),
+        ("if a in b:\n        return f(b[a])\n    return len(b)",
+         "if a in f:\n        return f(b[a])\n    return len(b)"),
         ("c = b.values()[a]\n    return c", "c = b.keys()[a]\n    return c"),
         ("b.x = a\n    b.y = 1", "b.y = a\n    b.y = 1"),
         ("c = a\n    if c and b:\n        return c\n    return a(b)",
@@ -197,6 +200,8 @@ def test_what_nobody_writes_on_purpose_shows(before: str, after: str) -> None:
         ("c = []\n    for x in a:\n        c.append(x)\n    return a(c)",
          "c = []\n    for x in a:\n        c.append(x)\n    return a(a)"),
         ("c = b(a)\n    return a + c", "c = b(a)\n    return a + b"),
+        ("c = []\n    for x in a:\n        b.add(x)\n        c.append(x)\n    return c",
+         "c = []\n    for x in a:\n        b.add(x)\n    return c"),
     ],
 )  # fmt: skip
 def test_variables_that_nobody_reads_show(before: str, after: str) -> None:
@@ -216,6 +221,9 @@ def test_a_list_that_was_given_may_be_filled_and_no_more() -> None:
          "val = str(val)\n    self._check(val)"),
         ("upper_bound", "return self.bounds(val.upper)", "return self.bounds(val.lower)"),
         ("add", "self.seen.add(val)\n    self.count += val", "self.count += val"),
+        ("take", "height = self.height or val\n    return height * self.a",
+         "height = self.width or val\n    return height * self.a"),
+        ("take", "return self.a(height=val.height)", "return self.a(height=val.width)"),
         ("__eq__", "return self.a == val.a", "return self.a != val.a"),
         ("__contains__", "return val.x in self.a", "return val.x not in self.a"),
     ],
@@ -242,3 +250,11 @@ def test_docstring_tells_what_was_meant() -> None:
     case = 'def f(a):\n    """One of `low` and `high`."""\n    if a == "low":\n        return 1\n    return a.c'
     other = case.replace('    if a == "low":\n        return 1\n', "")
     assert gate(Target("m.py", "f", case, other)) is Dropped.NAMED
+
+
+def test_message_of_the_other_case_tells_the_condition() -> None:
+    original = (
+        "def f(a):\n    if a(a, int):\n        return 1\n    else:\n        b = 'no int'\n        raise ValueError(b)"
+    )
+    turned = original.replace("if a(", "if not a(")
+    assert gate(Target("m.py", "f", original, turned)) is Dropped.TOLD

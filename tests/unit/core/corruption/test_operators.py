@@ -42,7 +42,7 @@ CASES = [
     ("sentinel", "def f(a):\n    return 1 if a is not None else a", "return 1 if a else a"),
     ("sentinel", "def f(a):\n    if not a.b:\n        a = 1\n    return a", "if a.b is None:"),
     ("weakened condition", "def f(a, b):\n    return (a or b) and b > 1", "return a or b"),
-    ("weakened condition", "def f(a, b):\n    return [x for x in a if x > b] + [b]", "return [x for x in a] + [b]"),
+    ("weakened condition", "def f(a, b):\n    return [x.c for x in a if x > b] + [b]", "return [x.c for x in a] + [b]"),
     ("and for or", "def f(a, b):\n    return a or b", "return a and b"),
     ("inverted condition", "def f(a):\n    while not a.x():\n        a.y()", "while a.x():"),
     ("exchanged branches", "def f(a):\n    return 1 if a else -a", "return -a if a else 1"),
