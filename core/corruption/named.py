@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Set
 
 _WORD = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])|[0-9]+")
 _IDENTIFIER = re.compile(r"[^\W\d]\w*")
@@ -74,7 +74,7 @@ def told_by_name(function: str, before: Counter[str], after: Counter[str]) -> bo
 
 
 def told_by_variable(before: Iterable[ast.AST], after: Iterable[ast.AST]) -> bool:
-    """Return whether fewer variables, or keywords, are called like what they get; for as many as there were.
+    """Return whether variables, or keywords, are less called like what they get; for as many as there were.
 
     So does `height = self.width` for `height = self.height`.
     """
@@ -82,18 +82,22 @@ def told_by_variable(before: Iterable[ast.AST], after: Iterable[ast.AST]) -> boo
     return len(named) == len(named_now) and sum(named) > sum(named_now)
 
 
-def _called_alike(nodes: Iterable[ast.AST]) -> Iterator[bool]:
+def _called_alike(nodes: Iterable[ast.AST]) -> Iterator[int]:
     for node in nodes:
         if isinstance(node, ast.keyword) and node.arg:
-            yield _alike([node.arg], node.value)
+            yield _alike({node.arg}, node.value)
         elif isinstance(node, ast.Assign | ast.AugAssign | ast.AnnAssign) and node.value is not None:
             targets = node.targets if isinstance(node, ast.Assign) else [node.target]
-            yield _alike([name for target in targets for name in identifiers([target])], node.value)
+            yield _alike(identifiers(targets).keys(), node.value)
 
 
-def _alike(names: Iterable[str], value: ast.expr) -> bool:
+def _alike(names: Set[str], value: ast.expr) -> int:
+    """Return how much a value is called like one of the names: 2 for the same name, 1 for a word of one stem."""
+    found = identifiers(ast.walk(value)).keys()
+    if {name.strip("_") for name in names} & {name.strip("_") for name in found}:
+        return 2
     own = {word for name in names for word in words(name) if len(word) > 1}
-    return of_one_stem(own, (word for name in identifiers(ast.walk(value)) for word in words(name)))
+    return int(of_one_stem(own, (word for name in found for word in words(name))))
 
 
 def denied(function: str, nodes: Iterable[ast.AST]) -> int:

@@ -223,6 +223,8 @@ def test_a_list_that_was_given_may_be_filled_and_no_more() -> None:
         ("add", "self.seen.add(val)\n    self.count += val", "self.count += val"),
         ("take", "height = self.height or val\n    return height * self.a",
          "height = self.width or val\n    return height * self.a"),
+        ("take", "self.val_map, self.val = self.b, val\n    self.val_map = self.val_map or 1",
+         "self.val_map, self.val = self.b, val\n    self.val_map = self.val or 1"),
         ("take", "return self.a(height=val.height)", "return self.a(height=val.width)"),
         ("__eq__", "return self.a == val.a", "return self.a != val.a"),
         ("__contains__", "return val.x in self.a", "return val.x not in self.a"),
