@@ -9,7 +9,7 @@ from gistpoint.core.code.errors import CodeError
 from gistpoint.core.corruption.bytecode import same_code
 from gistpoint.core.corruption.edits import changed_lines
 from gistpoint.core.corruption.facts import Facts, facts_of
-from gistpoint.core.corruption.named import denied, told_by_docstring, told_by_name, told_by_variable
+from gistpoint.core.corruption.named import comparison_alone, denied, told_by_docstring, told_by_name, told_by_variable
 from gistpoint.core.corruption.vocabulary import BUILTINS, Scope
 from gistpoint.core.tasks.model import Target
 
@@ -142,6 +142,8 @@ def _unheeded(before: Facts, after: Facts) -> bool:
 def _named(before: Facts, after: Facts) -> bool:
     name = before.node.name
     if told_by_name(name, before.identifiers, after.identifiers):
+        return True
+    if comparison_alone(before.node) != comparison_alone(after.node):
         return True
     if told_by_variable(before.nodes, after.nodes):
         return True

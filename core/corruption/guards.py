@@ -12,34 +12,56 @@ _LEAST_WORD = 4
 _LEAVING = (ast.Return, ast.Raise, ast.Continue, ast.Break)
 
 
-def turned_guards(node: ast.AST) -> int:
-    """Return how often a node uses a value where its own condition says that there is none."""
+def turned_guards(node: ast.AST) -> Iterator[str]:
+    """Yield the values that a node reads where its own condition says that there is none, with the place."""
     if isinstance(node, ast.BoolOp):
-        return _in_operation(node)
-    if isinstance(node, ast.If | ast.While):
-        count = sum(_used(node.body, value) for value in _absent(node.test))
-        return count + sum(_used(node.orelse, value) for value in _present(node.test))
-    if isinstance(node, ast.IfExp):
-        count = sum(_used([node.body], value) for value in _absent(node.test))
-        return count + sum(_used([node.orelse], value) for value in _present(node.test))
-    return 0
+        yield from _in_operation(node)
+    if isinstance(node, ast.If | ast.While | ast.IfExp):
+        body, orelse = (part if isinstance(part, list) else [part] for part in (node.body, node.orelse))
+        yield from (f"{value} though not there" for value in _absent(node.test) if _used(body, value))
+        yield from (f"{value} though not there, else" for value in _present(node.test) if _used(orelse, value))
+        yield from (f"{value} though of no such kind" for value in _of_no_kind(node.test) if _taken_apart(body, value))
+        yield from (f"{value} though not there, else" for value in _of_kind(node.test) if _taken_apart(orelse, value))
 
 
-def turned_returns(block: list[ast.stmt]) -> int:
-    """Return how often a block goes on to use a value after it has left for the case that there is one."""
-    count = 0
+def turned_returns(block: list[ast.stmt]) -> Iterator[str]:
+    """Yield the values that a block goes on to use after it has left for the case that there is one."""
     for place, node in enumerate(block):
         if isinstance(node, ast.If) and not node.orelse and isinstance(node.body[-1], _LEAVING):
-            count += sum(_used(block[place + 1 :], value) for value in _present(node.test))
-    return count
+            rest = block[place + 1 :]
+            yield from (f"{value} though not there, after" for value in _present(node.test) if _used(rest, value))
+            yield from (f"{value} of no such kind, after" for value in _of_kind(node.test) if _taken_apart(rest, value))
 
 
-def _in_operation(node: ast.BoolOp) -> int:
-    count = 0
+def _in_operation(node: ast.BoolOp) -> Iterator[str]:
     for place, value in enumerate(node.values[:-1]):
         found = _absent(value) if isinstance(node.op, ast.And) else _present(value)
-        count += sum(_used(node.values[place + 1 :], item) for item in found)
-    return count
+        yield from (f"{item} though not there" for item in found if _read(node.values[place + 1 :], item))
+
+
+def _of_kind(test: ast.expr) -> Iterator[str]:
+    """Yield the values that are not of a kind that has parts, such as a tuple, where a condition does not hold."""
+    if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
+        yield from _of_no_kind(test.operand)
+    elif isinstance(test, ast.Call) and isinstance(test.func, ast.Name) and test.func.id == "isinstance":
+        yield from _plain(test.args[0])
+    else:
+        yield from _typed(test, (ast.Is, ast.Eq, ast.In))
+
+
+def _of_no_kind(test: ast.expr) -> Iterator[str]:
+    if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
+        yield from _of_kind(test.operand)
+    else:
+        yield from _typed(test, (ast.IsNot, ast.NotEq, ast.NotIn))
+
+
+def _typed(test: ast.expr, kinds: tuple[type[ast.cmpop], ...]) -> Iterator[str]:
+    """Yield `x` where a test compares `type(x)` by one of some operators."""
+    if isinstance(test, ast.Compare) and isinstance(test.ops[0], kinds) and isinstance(test.left, ast.Call):
+        call = test.left
+        if isinstance(call.func, ast.Name) and call.func.id == "type" and call.args:
+            yield from _plain(call.args[0])
 
 
 def _absent(test: ast.expr) -> Iterator[str]:
@@ -117,9 +139,33 @@ def _attribute(call: ast.Call) -> str:
 
 
 def _used(nodes: Iterable[ast.AST], value: str) -> bool:
-    """Whether code reads a value that it does not bind itself, or says its name."""
-    found = [item for root in nodes for item in ast.walk(root)]
-    return not _binds(found, value) and (_holds(found, value) or _named(found, value))
+    """Whether code reads a value before it binds it, or says its name."""
+    found = _until_bound(nodes, value)
+    return _holds(found, value) or _named(found, value)
+
+
+def _taken_apart(nodes: Iterable[ast.AST], value: str) -> bool:
+    """Whether code reads an attribute or an item of a value before it binds it."""
+    return any(
+        isinstance(node, ast.Attribute | ast.Subscript)
+        and isinstance(node.ctx, ast.Load)
+        and _text(node.value) == value
+        for node in _until_bound(nodes, value)
+    )
+
+
+def _until_bound(nodes: Iterable[ast.AST], value: str) -> list[ast.AST]:
+    """Return the nodes of code as far as the first statement that binds a value; what that reads is among them."""
+    found: list[ast.AST] = []
+    for root in nodes:
+        inner = list(ast.walk(root))
+        bound = _binds(inner, value)
+        if bound and isinstance(root, ast.stmt) and hasattr(root, "body"):
+            return found
+        found += inner
+        if bound:
+            return found
+    return found
 
 
 def _read(nodes: Iterable[ast.AST], value: str) -> bool:

@@ -12,6 +12,9 @@ _IDENTIFIER = re.compile(r"[^\W\d]\w*")
 _LEAST_SHARED = 4
 """Letters that two words must begin with alike to be forms of the same one."""
 
+Function = ast.FunctionDef | ast.AsyncFunctionDef
+
+_SIDE = {"LtE": "Lt", "GtE": "Gt"}
 _DENIED: Mapping[str, tuple[type[ast.cmpop], ...]] = {
     "__eq__": (ast.NotEq, ast.IsNot),
     "__ne__": (ast.Eq, ast.Is),
@@ -98,6 +101,17 @@ def _alike(names: Set[str], value: ast.expr) -> int:
         return 2
     own = {word for name in names for word in words(name) if len(word) > 1}
     return int(of_one_stem(own, (word for name in found for word in words(name))))
+
+
+def comparison_alone(function: Function) -> str:
+    """Return the operator of a function that is nothing but one comparison; empty for any other function."""
+    last = function.body[-1]
+    rest = [
+        item for item in function.body[:-1] if not (isinstance(item, ast.Expr) and isinstance(item.value, ast.Constant))
+    ]
+    if rest or not isinstance(last, ast.Return) or not isinstance(last.value, ast.Compare):
+        return ""
+    return " ".join(_SIDE.get(type(kind).__name__, type(kind).__name__) for kind in last.value.ops)
 
 
 def denied(function: str, nodes: Iterable[ast.AST]) -> int:

@@ -11,6 +11,7 @@ from gistpoint.core.code.compare import same_tree
 from gistpoint.core.corruption.guards import turned_guards, turned_returns
 
 _SAME_IS_FINE = (ast.Constant, ast.UnaryOp)
+_ALIKE, _APART = (ast.Eq, ast.Is, ast.In), (ast.NotEq, ast.IsNot, ast.NotIn)
 _VALUES = (ast.Name, ast.Attribute, ast.Compare, ast.Subscript, ast.BinOp)
 
 
@@ -20,7 +21,7 @@ def oddities(nodes: Iterable[ast.AST]) -> Counter[str]:
     for item in nodes:
         for what in _of_statement(item) if isinstance(item, ast.stmt) else _of_expression(item):
             found[what] += 1
-        found["guard turned"] += turned_guards(item)
+        found.update(turned_guards(item))
     return found
 
 
@@ -30,9 +31,7 @@ def _of_expression(node: ast.AST) -> Iterator[str]:
         if any(_same(*pair) for pair in pairwise(operands)):
             yield "compared with itself"
     elif isinstance(node, ast.BoolOp):
-        yield from _repeated(node.values, "condition repeated")
-        if isinstance(node.op, ast.And) and any(_empty(value) for value in node.values):
-            yield "always empty"
+        yield from _of_operation(node)
     elif isinstance(node, ast.BinOp):
         yield from _of_sum(node)
     elif isinstance(node, ast.IfExp):
@@ -56,6 +55,26 @@ def _of_comprehension(node: ast.ListComp | ast.SetComp | ast.GeneratorExp) -> It
     first = node.generators[0]
     if len(node.generators) == 1 and not first.ifs and ast.unparse(node.elt) == ast.unparse(first.target):
         yield "collected as it is"
+
+
+def _of_operation(node: ast.BoolOp) -> Iterator[str]:
+    yield from _repeated(node.values, "condition repeated")
+    if isinstance(node.op, ast.And) and any(_empty(value) for value in node.values):
+        yield "always empty"
+    if _says_twice(node):
+        yield "comparison that adds nothing"
+
+
+def _says_twice(node: ast.BoolOp) -> bool:
+    """Whether one comparison makes another one idle, as in `x != 1 or x == 2`."""
+    comparisons = [value for value in node.values if isinstance(value, ast.Compare)]
+    apart = _APART if isinstance(node.op, ast.Or) else _ALIKE
+    other = _ALIKE if isinstance(node.op, ast.Or) else _APART
+    return any(
+        isinstance(one.ops[0], apart) and isinstance(two.ops[0], other) and _equal(one.left, two.left)
+        for one in comparisons
+        for two in comparisons
+    )
 
 
 def _of_items(node: ast.Subscript | ast.Slice) -> Iterator[str]:
@@ -92,8 +111,8 @@ def _of_statement(node: ast.stmt) -> Iterator[str]:
         yield from _of_handlers(node)
     for name in ("body", "orelse", "finalbody"):
         block = getattr(node, name, None)
-        if isinstance(block, list) and turned_returns(block):
-            yield "guard turned"
+        if isinstance(block, list):
+            yield from turned_returns(block)
         if isinstance(block, list):
             yield from _same_returns(block)
             yield from _in_vain(block)
@@ -105,6 +124,8 @@ def _of_cases(node: ast.If) -> Iterator[str]:
     yield from _constant(node.test)
     if _adds_known(node):
         yield "added where it is"
+    if _stores_known(node):
+        yield "stored what is there"
     if node.orelse and len(node.body) == len(node.orelse) and all(map(_equal, node.body, node.orelse)):
         yield "same branches"
     if node.orelse and _equal(node.body[-1], node.orelse[-1]):
@@ -129,6 +150,19 @@ def _adds_known(node: ast.If) -> bool:
         for call in calls
         for test in held
     )
+
+
+def _stores_known(node: ast.If) -> bool:
+    """Whether the first store to a place under `place == value` stores that value."""
+    test = node.test
+    if not (isinstance(test, ast.Compare) and isinstance(test.ops[0], ast.Eq | ast.Is)):
+        return False
+    stores = [item for item in node.body if isinstance(item, ast.Assign) and _same_text(item.targets[0], test.left)]
+    return bool(stores) and _equal(stores[0].value, test.comparators[0])
+
+
+def _same_text(first: ast.AST, second: ast.AST) -> bool:
+    return ast.unparse(first) == ast.unparse(second)
 
 
 def _of_handlers(node: ast.Try) -> Iterator[str]:

@@ -156,6 +156,19 @@ def test_variables_that_may_be_unbound_are(before: str, after: str) -> None:
         ),
         ("if b in a:\n        return a[b]", "if b not in a:\n        return a[b]"),
         ("if b not in a:\n        return 1\n    return a[b]", "if b in a:\n        return 1\n    return a[b]"),
+        ("while a is not None:\n        b(a.c)\n        a = a.d", "while a is None:\n        b(a.c)\n        a = a.d"),
+        (
+            "if a:\n        b()\n    elif a.c:\n        b(a.c)\n    else:\n        a.c = b",
+            "if a:\n        b()\n    elif not a.c:\n        b(a.c)\n    else:\n        a.c = b",
+        ),
+        (
+            "if isinstance(a, tuple):\n        return b(a[1])\n    return b",
+            "if not isinstance(a, tuple):\n        return b(a[1])\n    return b",
+        ),
+        (
+            "if type(a) is not slice:\n        return b\n    return b(a.step)",
+            "if type(a) is slice:\n        return b\n    return b(a.step)",
+        ),
         ("return a is None or b(a)", "return a is None and b(a)"),
         ("return not b or (b and a)", "return not b and (b and a)"),
         ("if a.header:\n        b.show_headers()", "if not a.header:\n        b.show_headers()"),
@@ -180,6 +193,9 @@ def test_one_of_a_row_that_is_unlike_the_others_shows() -> None:
         ("c = [x for x in a if b]\n    return c", "c = [x for x in a]\n    return b, c"),
         ("if a in b:\n        return f(b[a])\n    return len(b)",
          "if a in f:\n        return f(b[a])\n    return len(b)"),
+        ("return a is b or a == f(b)", "return a is not b or a == f(b)"),
+        ("if a.x == b.x:\n        a.x = b.y\n        a.go()\n        a.x = b.x",
+         "if a.x == b.x:\n        a.go()\n        a.x = b.x"),
         ("c = b.values()[a]\n    return c", "c = b.keys()[a]\n    return c"),
         ("b.x = a\n    b.y = 1", "b.y = a\n    b.y = 1"),
         ("c = a\n    if c and b:\n        return c\n    return a(b)",
@@ -226,6 +242,7 @@ def test_a_list_that_was_given_may_be_filled_and_no_more() -> None:
         ("take", "self.val_map, self.val = self.b, val\n    self.val_map = self.val_map or 1",
          "self.val_map, self.val = self.b, val\n    self.val_map = self.val or 1"),
         ("take", "return self.a(height=val.height)", "return self.a(height=val.width)"),
+        ("is_full", "return self.a == val", "return self.a != val"),
         ("__eq__", "return self.a == val.a", "return self.a != val.a"),
         ("__contains__", "return val.x in self.a", "return val.x not in self.a"),
     ],
@@ -260,3 +277,13 @@ def test_message_of_the_other_case_tells_the_condition() -> None:
     )
     turned = original.replace("if a(", "if not a(")
     assert gate(Target("m.py", "f", original, turned)) is Dropped.TOLD
+
+
+def test_names_alike_on_both_sides_of_an_or_are_no_turned_guard() -> None:
+    original = "def f(a):\n    return a.left_edge or a.edge"
+    assert gate(Target("m.py", "f", original, original.replace("a.left_edge", "a.right_edge"))) is None
+
+
+def test_a_boundary_in_a_function_of_one_comparison_is_hidden_well_enough() -> None:
+    original = "def full(a, b):\n    return a < b"
+    assert gate(Target("m.py", "full", original, original.replace("<", "<="))) is None

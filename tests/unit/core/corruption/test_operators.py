@@ -35,8 +35,8 @@ def changed(source: str, family: str, name: str = "f") -> set[str]:
 CASES = [
     ("boundary", "def f(a, b):\n    return a < b", "return a <= b"),
     ("boundary", "def f(a, b, c):\n    return a <= b < c", "return a <= b <= c"),
-    ("flipped comparison", "def f(a, b):\n    return (a + 1) >= (b)", "return (a + 1) <= (b)"),
-    ("negated comparison", "def f(a, b):\n    return a not in b", "return a in b"),
+    ("flipped comparison", "def f(a, b):\n    return b, (a + 1) >= (b)", "return b, (a + 1) <= (b)"),
+    ("negated comparison", "def f(a, b):\n    return b, a not in b", "return b, a in b"),
     ("negated comparison", "def f(a):\n    return a.g(a is None)", "return a.g(a is not None)"),
     ("sentinel", "def f(a):\n    if a is None:\n        a = 1\n    return a", "if not a:"),
     ("sentinel", "def f(a):\n    return 1 if a is not None else a", "return 1 if a else a"),
