@@ -287,3 +287,8 @@ def test_names_alike_on_both_sides_of_an_or_are_no_turned_guard() -> None:
 def test_a_boundary_in_a_function_of_one_comparison_is_hidden_well_enough() -> None:
     original = "def full(a, b):\n    return a < b"
     assert gate(Target("m.py", "full", original, original.replace("<", "<="))) is None
+
+
+def test_a_value_that_the_branch_binds_itself_is_no_turned_guard() -> None:
+    original = "def f(a, b):\n    if a:\n        for a in b:\n            b.c(a.d)\n    return b"
+    assert gate(Target("m.py", "f", original, original.replace("if a", "if not a"))) is None
