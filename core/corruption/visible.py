@@ -99,7 +99,7 @@ def _of_sum(node: ast.BinOp) -> Iterator[str]:
 
 def _of_statement(node: ast.stmt) -> Iterator[str]:
     if isinstance(node, ast.Assign):
-        if any(_same_place(target, node.value) for target in node.targets):
+        if any(_equal(target, node.value) for target in node.targets):
             yield "assigned to itself"
     elif isinstance(node, ast.If):
         yield from _of_cases(node)
@@ -113,11 +113,10 @@ def _of_statement(node: ast.stmt) -> Iterator[str]:
         block = getattr(node, name, None)
         if isinstance(block, list):
             yield from turned_returns(block)
-        if isinstance(block, list):
             yield from _same_returns(block)
             yield from _in_vain(block)
-        if isinstance(block, list) and any(_equal(*pair) for pair in pairwise(block)):
-            yield "statement repeated"
+            if any(_equal(*pair) for pair in pairwise(block)):
+                yield "statement repeated"
 
 
 def _of_cases(node: ast.If) -> Iterator[str]:
@@ -157,12 +156,8 @@ def _stores_known(node: ast.If) -> bool:
     test = node.test
     if not (isinstance(test, ast.Compare) and isinstance(test.ops[0], ast.Eq | ast.Is)):
         return False
-    stores = [item for item in node.body if isinstance(item, ast.Assign) and _same_text(item.targets[0], test.left)]
+    stores = [item for item in node.body if isinstance(item, ast.Assign) and _equal(item.targets[0], test.left)]
     return bool(stores) and _equal(stores[0].value, test.comparators[0])
-
-
-def _same_text(first: ast.AST, second: ast.AST) -> bool:
-    return ast.unparse(first) == ast.unparse(second)
 
 
 def _of_handlers(node: ast.Try) -> Iterator[str]:
@@ -245,7 +240,3 @@ def _same(first: ast.AST, second: ast.AST) -> bool:
 
 def _equal(first: ast.AST, second: ast.AST) -> bool:
     return type(first) is type(second) and same_tree(first, second)
-
-
-def _same_place(target: ast.expr, value: ast.expr) -> bool:
-    return _equal(target, value)

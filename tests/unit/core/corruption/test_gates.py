@@ -147,6 +147,8 @@ def test_variables_that_may_be_unbound_are(before: str, after: str) -> None:
         ("return a[0] if a else 0", "return a[0] if not a else 0"),
         ("while a:\n        b.c(a.d)", "while not a:\n        b.c(a.d)"),
         ("if a:\n        b(a)", "if not a:\n        b(a)"),
+        ("if a:\n        a = b(a)\n    return a", "if not a:\n        a = b(a)\n    return a"),
+        ("if type(a) is slice:\n        b(a.step)", "if type(a) is not slice:\n        b(a.step)"),
         ("if a.c.d:\n        b(a.c.d)", "if not a.c.d:\n        b(a.c.d)"),
         ("if a['c']:\n        return b(a['c'])", "if not a['c']:\n        return b(a['c'])"),
         ("if hasattr(a, 'c'):\n        return a.c", "if not hasattr(a, 'c'):\n        return a.c"),
