@@ -11,6 +11,8 @@ from gistpoint.core.code.compare import same_tree
 from gistpoint.core.corruption.guards import turned_guards, turned_returns
 
 _SAME_IS_FINE = (ast.Constant, ast.UnaryOp)
+_ROW = 3
+"""Cases that make a row, in which one that is unlike the others stands out."""
 _ALIKE, _APART = (ast.Eq, ast.Is, ast.In), (ast.NotEq, ast.IsNot, ast.NotIn)
 _VALUES = (ast.Name, ast.Attribute, ast.Compare, ast.Subscript, ast.BinOp)
 
@@ -134,6 +136,9 @@ def _of_cases(node: ast.If) -> Iterator[str]:
         tests.append(inner[0].test)
         inner = inner[0].orelse
     yield from _repeated(tests, "case repeated")
+    asked = Counter(ast.unparse(test.left) for test in tests if isinstance(test, ast.Compare))
+    if len(tests) >= _ROW and asked.total() == len(tests) and len(asked) == 2 and min(asked.values()) == 1:
+        yield "one case asks for something else"
 
 
 def _adds_known(node: ast.If) -> bool:

@@ -195,6 +195,8 @@ def test_one_of_a_row_that_is_unlike_the_others_shows() -> None:
         ("c = [x for x in a if b]\n    return c", "c = [x for x in a]\n    return b, c"),
         ("if a in b:\n        return f(b[a])\n    return len(b)",
          "if a in f:\n        return f(b[a])\n    return len(b)"),
+        ("if a.x == 1:\n        b(1)\n    elif a.x == 2:\n        b(a.y)\n    elif a.x == 3:\n        b()",
+         "if a.x == 1:\n        b(1)\n    elif a.y == 2:\n        b(a.y)\n    elif a.x == 3:\n        b()"),
         ("return a is b or a == f(b)", "return a is not b or a == f(b)"),
         ("if a.x == b.x:\n        a.x = b.y\n        a.go()\n        a.x = b.x",
          "if a.x == b.x:\n        a.go()\n        a.x = b.x"),
