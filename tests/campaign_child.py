@@ -1,4 +1,4 @@
-"""A campaign on the demo's library in a process of its own, which a test may kill; prints the ids of its tasks."""
+"""A campaign on a library in a process of its own, which a test may kill; prints the ids of its tasks."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import argparse
 from contextlib import AbstractContextManager
 from pathlib import Path
 
-from gistpoint.core.demo import building
 from gistpoint.core.generation.campaign.campaign import Crew, run_campaign
 from gistpoint.core.generation.campaign.candidates import plan
 from gistpoint.core.generation.campaign.desks import Place
@@ -22,12 +21,12 @@ from gistpoint.sandbox.benches import SandboxBench
 from gistpoint.sandbox.pools import cluster_crew, local_crew
 
 PINS = EnvironmentPins(python="", pytest_args=("tests",))
-LIBRARY = Path(building.__file__).parent / "library"
 
 
 def main() -> None:
     parser = argparse.ArgumentParser()
-    parser.add_argument("folder", type=Path)
+    parser.add_argument("library", type=Path, help="the folder that it is made of")
+    parser.add_argument("folder", type=Path, help="where everything is kept")
     parser.add_argument("mode")
     parser.add_argument("count", type=int)
     parser.add_argument("--workers", type=int, default=1)
@@ -38,8 +37,8 @@ def main() -> None:
     bench = SandboxBench(options.backend, True, folder / "cache")
 
     def make() -> Repository:
-        write_tree(LIBRARY, folder / "source.tar")
-        return Repository(Source("folder", "sporvei", "1"), SourceTree.open(folder / "source.tar"), PINS)
+        write_tree(options.library, folder / "source.tar")
+        return Repository(Source("folder", options.library.name, "1"), SourceTree.open(folder / "source.tar"), PINS)
 
     library = learn_library(LibraryFolder(folder / "library"), make, bench)
     settings = Settings(CampaignMode(options.mode), seed=1, min_failing=3)

@@ -15,6 +15,9 @@ from gistpoint.core.code.errors import CodeError
 from gistpoint.core.code.snippet import read_snippet
 from gistpoint.core.corruption.bytecode import compiled
 from gistpoint.core.corruption.flow import unbound_reads, unreachable
+from gistpoint.core.corruption.guards import heeded
+from gistpoint.core.corruption.idle import filled_only, idle, never_filled
+from gistpoint.core.corruption.named import identifiers
 from gistpoint.core.corruption.rows import Rows, rows_of
 from gistpoint.core.corruption.visible import oddities
 from gistpoint.core.corruption.vocabulary import bound_names
@@ -50,9 +53,9 @@ class Facts:
         """The conditions and handlers behind which an error with a message is raised: it says what they should be."""
         found: Counter[str] = Counter()
         for item in self.nodes:
-            if isinstance(item, ast.If) and _explains(item):
+            if isinstance(item, ast.If) and (_explains(item.body) or _explains(item.orelse)):
                 found[ast.unparse(item.test)] += 1
-            elif isinstance(item, ast.ExceptHandler) and item.type and _explains(item):
+            elif isinstance(item, ast.ExceptHandler) and item.type and _explains(item.body):
                 found[ast.unparse(item.type)] += 1
         return found
 
@@ -60,6 +63,17 @@ class Facts:
     def named(self) -> frozenset[str]:
         """The names that stand for variables, functions and modules."""
         return frozenset(item.id for item in self.nodes if isinstance(item, ast.Name))
+
+    @cached_property
+    def identifiers(self) -> Counter[str]:
+        """The names and attributes of the body, and how often each stands there; calls of the function itself not."""
+        nodes = (item for statement in self.node.body for item in ast.walk(statement))
+        return identifiers(nodes, self.node.name)
+
+    @cached_property
+    def idle(self) -> bool:
+        """Whether the function can be seen to do nothing but return one constant."""
+        return idle(self.node)
 
     @cached_property
     def bound(self) -> frozenset[str]:
@@ -84,9 +98,13 @@ class Facts:
 
     @cached_property
     def unused(self) -> frozenset[str]:
-        """The variables and parameters that are bound and never read."""
+        """The variables and parameters that are bound and never read, or only filled, or read and never filled."""
         names = (item for item in self.nodes if isinstance(item, ast.Name) and isinstance(item.ctx, ast.Load))
-        return self.bound - {item.id for item in names}
+        given = {item.arg for item in self.nodes if isinstance(item, ast.arg)}
+        shared = (item for item in self.nodes if isinstance(item, ast.Global | ast.Nonlocal))
+        elsewhere = given.union(*(item.names for item in shared))
+        one_way = filled_only(self.nodes) | never_filled(self.nodes)
+        return self.bound - {item.id for item in names} | ((one_way & self.bound) - elsewhere)
 
     @cached_property
     def unbound(self) -> frozenset[str]:
@@ -102,6 +120,11 @@ class Facts:
     def oddities(self) -> Counter[str]:
         """What stands out to a reader, counted by its kind."""
         return oddities(self.nodes)
+
+    @cached_property
+    def heeded(self) -> tuple[Counter[str], Counter[str]]:
+        """The values that conditions ask for, and those of them that are read where they are there."""
+        return heeded(self.nodes)
 
     @cached_property
     def rows(self) -> Rows:
@@ -123,10 +146,16 @@ def facts_of(text: str) -> Facts:
     return Facts(given.document.text, snippet.node, (given.decorators, given.signature), given.docstring_text)
 
 
-def _explains(node: ast.If | ast.ExceptHandler) -> bool:
-    last = node.body[-1]
-    return isinstance(last, ast.Raise) and any(
-        isinstance(item, ast.Constant) and isinstance(item.value, str) for item in ast.walk(last)
+def _explains(block: list[ast.stmt]) -> bool:
+    """Whether a block raises an error with a message, which may stand on the line before."""
+    return (
+        bool(block)
+        and isinstance(block[-1], ast.Raise)
+        and any(
+            isinstance(item, ast.Constant) and isinstance(item.value, str)
+            for statement in block[-2:]
+            for item in ast.walk(statement)
+        )
     )
 
 

@@ -9,6 +9,7 @@ from gistpoint.core.code.errors import CodeError
 from gistpoint.core.corruption.bytecode import same_code
 from gistpoint.core.corruption.edits import changed_lines
 from gistpoint.core.corruption.facts import Facts, facts_of
+from gistpoint.core.corruption.named import comparison_alone, denied, told_by_docstring, told_by_name, told_by_variable
 from gistpoint.core.corruption.vocabulary import BUILTINS, Scope
 from gistpoint.core.tasks.model import Target
 
@@ -36,6 +37,7 @@ class Dropped(StrEnum):
     ORPHANED = "an import or a definition of the file is no longer used"
     UNREACHABLE = "a statement can't be reached"
     ODD = "it shows at a glance"
+    NAMED = "the function's name or docstring tells what was meant"
     TOLD = "a comment or an error message beside it tells what was meant"
 
 
@@ -89,8 +91,12 @@ class Gate:
             return Dropped.UNREACHABLE
         if after.oddities - before.oddities or before.rows.broken_by(after.rows) or after.bracketed > before.bracketed:
             return Dropped.ODD
+        if (after.idle and not before.idle) or _unheeded(before, after):
+            return Dropped.ODD
         if self._orphans(before, after):
             return Dropped.ORPHANED
+        if _named(before, after):
+            return Dropped.NAMED
         return Dropped.TOLD if before.told != after.told or before.comments != after.comments else None
 
     def _orphans(self, before: Facts, after: Facts) -> bool:
@@ -123,6 +129,28 @@ def _kept(before: Facts, after: Facts) -> Dropped | None:
     if same_tree(before.node, after.node):
         return Dropped.SAME_TREE
     return Dropped.COMMENTS if _texts(before) != _texts(after) else None
+
+
+def _unheeded(before: Facts, after: Facts) -> bool:
+    """Whether a condition asks for a value that is read behind it no more, or for another one than is read."""
+    (asked, read), (asked_now, read_now) = before.heeded, after.heeded
+    if asked.total() == asked_now.total() and read.total() > read_now.total():
+        return True
+    return any(asked_now[value] >= asked[value] for value in read - read_now)
+
+
+def _named(before: Facts, after: Facts) -> bool:
+    name = before.node.name
+    if told_by_name(name, before.identifiers, after.identifiers):
+        return True
+    if comparison_alone(before.node) != comparison_alone(after.node):
+        return True
+    if told_by_variable(before.nodes, after.nodes):
+        return True
+    if denied(name, after.nodes) > denied(name, before.nodes):
+        return True
+    spoken = [before.identifiers.keys() | before.strings, after.identifiers.keys() | after.strings]
+    return told_by_docstring(before.docstring, *spoken)
 
 
 def _texts(facts: Facts) -> list[str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from collections import defaultdict
 from collections.abc import Iterator, Mapping
 
 from gistpoint.core.corruption.edits import Edit
@@ -89,18 +90,35 @@ def sibling_function(subject: Subject) -> Iterator[Edits]:
 
 
 def sibling_attribute(subject: Subject) -> Iterator[Edits]:
-    """Another attribute of `self` with a like name."""
+    """Another attribute of `self` with a like name, that is not known to be used in other ways."""
+    uses: defaultdict[str, set[str]] = defaultdict(set)
+    for node in subject.of(ast.Attribute):
+        if _is_self(subject, node.value):
+            uses[node.attr] |= _use(subject, node)
     for node in subject.of(ast.Attribute):
         parent = subject.parent(node)
         if not _is_self(subject, node.value) or (isinstance(parent, ast.Call) and parent.func is node):
             continue
         if node.attr not in subject.scope.own.attributes:
             continue
-        others = [other for other in sorted(subject.scope.own.attributes) if other != node.attr]
+        own = sorted(subject.scope.own.attributes)
+        others = [other for other in own if other != node.attr and other.startswith("_") == node.attr.startswith("_")]
         near = sorted((other for other in others if alike(node.attr, other)), key=lambda o: -alike(node.attr, o))
         for other in near[:_MOST]:
             end = subject.span(node)[1]
-            yield (Edit(end - len(node.attr), end, other),)
+            own_use = _use(subject, node)
+            if not (uses[other] and own_use) or uses[other] & own_use:
+                yield (Edit(end - len(node.attr), end, other),)
+
+
+def _use(subject: Subject, node: ast.Attribute) -> set[str]:
+    """Return what the use of a value tells of its type: an attribute of it, or that it is a collection."""
+    parent = subject.parent(node)
+    if isinstance(parent, ast.Attribute):
+        return {parent.attr}
+    if isinstance(parent, ast.Subscript) and parent.value is node:
+        return {"indexed"}
+    return {"iterated"} if isinstance(parent, ast.For | ast.comprehension) and parent.iter is node else set()
 
 
 def sibling_name(subject: Subject) -> Iterator[Edits]:

@@ -10,14 +10,17 @@ from gistpoint.core.generation.campaign.verdicts import Reason, Verdict
 
 MOST_SHARED = 1
 """Functions that two groups may have in common."""
+SUBTLE = 0.8
+"""Subtlety below which a corruption waits: more than this the first place in a localisation can't have."""
 
 
 @dataclass
 class Selection:
     """The verdicts so far in their order, each as it counts now.
 
-    Of the corruptions in a set, more than half shall not be among the first that a spectrum-based localisation names:
-    one that is among them waits until enough others came, or until there is no other candidate.
+    A corruption that is not subtle enough waits until there is no other candidate. Of the corruptions in a set, more
+    than half shall not be among the first that a spectrum-based localisation names: one that is among them waits until
+    enough others came. Places that are left then go to those that wait, the most subtle first.
     """
 
     count: int
@@ -39,7 +42,7 @@ class Selection:
         if verdict.kept is None:
             return
         self._waiting[len(self.verdicts) - 1] = verdict
-        self._leave_out(len(self.verdicts) - 1, Reason.LOCATED)
+        self._leave_out(len(self.verdicts) - 1, Reason.LOCATED if _subtlety(verdict) >= SUBTLE else Reason.NOT_SUBTLE)
         yield from self._accept_waiting(at_last=False)
 
     def fill(self) -> Iterator[Verdict]:
@@ -50,7 +53,7 @@ class Selection:
         accepted = True
         while accepted and not self.full:
             accepted = False
-            for place, verdict in list(self._waiting.items()):
+            for place, verdict in self._in_turn(at_last=at_last):
                 names = frozenset(verdict.names)
                 hidden, located = _located(verdict)
                 if any(len(names & group) > MOST_SHARED for group in self._groups):
@@ -65,6 +68,12 @@ class Selection:
                     yield verdict
                     break
 
+    def _in_turn(self, *, at_last: bool) -> list[tuple[int, Verdict]]:
+        """Return those that wait and may be accepted, with their places, in the order to try them."""
+        if at_last:
+            return sorted(self._waiting.items(), key=lambda item: -_subtlety(item[1]))
+        return [item for item in self._waiting.items() if _subtlety(item[1]) >= SUBTLE]
+
     def _leave_out(self, place: int, reason: Reason) -> None:
         self.verdicts[place] = replace(self.verdicts[place], reason=reason, kept=None)
 
@@ -75,3 +84,10 @@ def _located(verdict: Verdict) -> tuple[int, int]:
     ranks = [part["evidence"]["rank"] for part in verdict.kept.provenance.get("parts", ())]
     hidden = sum(rank is not None and rank > LOCATED for rank in ranks)
     return hidden, len(ranks) - hidden
+
+
+def _subtlety(verdict: Verdict) -> float:
+    """Return the subtlety of the least subtle corruption; 1 where nothing is known of it."""
+    assert verdict.kept is not None
+    parts = verdict.kept.provenance.get("parts", ())
+    return min((part["subtlety"]["value"] for part in parts if "subtlety" in part), default=1.0)

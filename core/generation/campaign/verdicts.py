@@ -29,6 +29,7 @@ class Reason(StrEnum):
     UNION_NOT_LARGER = "union_not_larger_than_each_part"
     OVERLAPS = "shares_functions_with_a_kept_one"
     LOCATED = "located_by_its_spectrum"
+    NOT_SUBTLE = "not_subtle_enough"
 
 
 @dataclass(frozen=True, slots=True)

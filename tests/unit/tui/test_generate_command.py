@@ -1,16 +1,15 @@
-"""`gistpoint task generate`: mistakes told, sources that are no good as rows, and a whole run on the demo's library."""
+"""`gistpoint task generate`: mistakes told, sources that are no good as rows, and a whole run on a small library."""
 
 from __future__ import annotations
 
 import json
-import shutil
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from fake_benches import Shop
+from small_library import write_small_library
 
-from gistpoint.core.demo import building
 from gistpoint.core.errors import SourceError
 from gistpoint.core.generation.campaign.batch import SourceSpec
 from gistpoint.core.generation.campaign.candidates import plan
@@ -128,7 +127,7 @@ def test_tables_tell_what_was_tried_kept_dropped_and_saved(
 
 @pytest.fixture
 def offline(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """The demo's library with gistpoint's own pytest in place of what is fetched; the sources that were asked for."""
+    """Folders with gistpoint's own pytest in place of what is fetched; the sources that were asked for."""
     from gistpoint.sandbox import repositories
 
     fetched: list[str] = []
@@ -137,7 +136,7 @@ def offline(monkeypatch: pytest.MonkeyPatch) -> list[str]:
         fetched.append(spec.source)
         write_tree(Path(spec.source), scratch / "tree.tar")
         pins = EnvironmentPins(python="", pytest_args=("tests",))
-        return Repository(Source("folder", "sporvei", "1"), SourceTree.open(scratch / "tree.tar"), pins)
+        return Repository(Source("folder", "shop", "1"), SourceTree.open(scratch / "tree.tar"), pins)
 
     monkeypatch.setattr(repositories, "fetch_repository", fetch)
     return fetched
@@ -147,8 +146,8 @@ def offline(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 def test_tasks_are_made_once_and_the_same_command_makes_no_more(
     tmp_path: Path, home: Path, offline: list[str], capsys: pytest.CaptureFixture[str]
 ) -> None:
-    shutil.copytree(Path(building.__file__).parent / "library", tmp_path / "sporvei")
-    command = ["task", "generate", str(tmp_path / "sporvei"), "--mode", "remove", "--count", "2", "--min-failing", "3"]
+    library = str(write_small_library(tmp_path / "shop"))
+    command = ["task", "generate", library, "--mode", "remove", "--count", "2", "--min-failing", "3"]
     command += ["--workers", "1", "--control", "1", "--json", *PLAIN]
     assert main(command) == 0
     first = json.loads(capsys.readouterr().out)["sources"][0]
@@ -158,4 +157,4 @@ def test_tasks_are_made_once_and_the_same_command_makes_no_more(
     assert main(command) == 0
     second = json.loads(capsys.readouterr().out)["sources"][0]
     assert {**second, "seconds": 0} == {**first, "seconds": 0}
-    assert offline == [str(tmp_path / "sporvei")]
+    assert offline == [library]

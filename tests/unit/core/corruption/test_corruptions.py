@@ -17,7 +17,7 @@ from gistpoint.core.code.index import FileIndex, index_source
 from gistpoint.core.code.splice import replace_definition
 from gistpoint.core.corruption.corruptions import Corruption, corruptions_of, enumerate_corruptions, pairs_of
 from gistpoint.core.corruption.edits import apply, changed_lines
-from gistpoint.core.corruption.gates import Dropped, gate
+from gistpoint.core.corruption.gates import Dropped, Gate
 from gistpoint.core.corruption.record import ReplayError, record_of, replay
 from gistpoint.core.corruption.registry import BUILT_IN
 from gistpoint.core.corruption.vocabulary import Vocabulary, vocabulary_of
@@ -49,12 +49,13 @@ def test_every_corruption_is_its_edits_and_nothing_else(library: tuple[list[File
     seen: Counter[str] = Counter()
     for index in indexes:
         for definition in functions(index):
+            gates = Gate(definition.dedented, vocabulary.scope(definition))
             for item in corruptions_of(index, definition, vocabulary):
                 target = item.target
                 assert target.original == definition.dedented
                 assert apply(item.edits, target.original) == target.corrupted != target.original
                 assert changed_lines(target.original, target.corrupted) <= 3
-                assert gate(target, vocabulary.scope(definition)) is None
+                assert gates.check(target.corrupted) is None
                 seen.update(item.families)
     assert len(seen) >= 20
     assert sum(seen.values()) > 300

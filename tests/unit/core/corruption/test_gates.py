@@ -146,6 +146,34 @@ def test_variables_that_may_be_unbound_are(before: str, after: str) -> None:
         ("if a is None:\n        return 0\n    return a.b", "if a is not None:\n        return 0\n    return a.b"),
         ("return a[0] if a else 0", "return a[0] if not a else 0"),
         ("while a:\n        b.c(a.d)", "while not a:\n        b.c(a.d)"),
+        ("if a:\n        b(a)", "if not a:\n        b(a)"),
+        ("if a:\n        a = b(a)\n    return a", "if not a:\n        a = b(a)\n    return a"),
+        ("if type(a) is slice:\n        b(a.step)", "if type(a) is not slice:\n        b(a.step)"),
+        ("if a.c.d:\n        b(a.c.d)", "if not a.c.d:\n        b(a.c.d)"),
+        ("if a['c']:\n        return b(a['c'])", "if not a['c']:\n        return b(a['c'])"),
+        ("if hasattr(a, 'c'):\n        return a.c", "if not hasattr(a, 'c'):\n        return a.c"),
+        (
+            "if getattr(a, 'c', None) is not None:\n        return a.c",
+            "if getattr(a, 'c', None) is None:\n        return a.c",
+        ),
+        ("if b in a:\n        return a[b]", "if b not in a:\n        return a[b]"),
+        ("if b not in a:\n        return 1\n    return a[b]", "if b in a:\n        return 1\n    return a[b]"),
+        ("while a is not None:\n        b(a.c)\n        a = a.d", "while a is None:\n        b(a.c)\n        a = a.d"),
+        (
+            "if a:\n        b()\n    elif a.c:\n        b(a.c)\n    else:\n        a.c = b",
+            "if a:\n        b()\n    elif not a.c:\n        b(a.c)\n    else:\n        a.c = b",
+        ),
+        (
+            "if isinstance(a, tuple):\n        return b(a[1])\n    return b",
+            "if not isinstance(a, tuple):\n        return b(a[1])\n    return b",
+        ),
+        (
+            "if type(a) is not slice:\n        return b\n    return b(a.step)",
+            "if type(a) is slice:\n        return b\n    return b(a.step)",
+        ),
+        ("return a is None or b(a)", "return a is None and b(a)"),
+        ("return not b or (b and a)", "return not b and (b and a)"),
+        ("if a.header:\n        b.show_headers()", "if not a.header:\n        b.show_headers()"),
     ],
 )
 def test_guards_turned_against_what_they_guard_show(before: str, after: str) -> None:
@@ -156,3 +184,115 @@ def test_one_of_a_row_that_is_unlike_the_others_shows() -> None:
     original = "def f(a):\n    b = a.get(1, 2)\n    c = a.get(2, 3)\n    d = a.get(3, 4)\n    return b, c, d"
     assert gate(Target("m.py", "f", original, original.replace("2, 3", "2"))) is Dropped.ODD
     assert gate(Target("m.py", "f", original, original.replace("2, 3", "2, 5"))) is None
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("return a or {}", "return a and {}"),
+        ("c = []\n    c.append(a(b))\n    return c", "c = []\n    c.append(a(c))\n    return b, c"),
+        ("if a not in b:\n        b.add(a)", "if a in b:\n        b.add(a)"),
+        ("c = [x for x in a if b]\n    return c", "c = [x for x in a]\n    return b, c"),
+        ("if a in b:\n        return f(b[a])\n    return len(b)",
+         "if a in f:\n        return f(b[a])\n    return len(b)"),
+        ("if a.x == 1:\n        b(1)\n    elif a.x == 2:\n        b(a.y)\n    elif a.x == 3:\n        b()",
+         "if a.x == 1:\n        b(1)\n    elif a.y == 2:\n        b(a.y)\n    elif a.x == 3:\n        b()"),
+        ("return a is b or a == f(b)", "return a is not b or a == f(b)"),
+        ("if a.x == b.x:\n        a.x = b.y\n        a.go()\n        a.x = b.x",
+         "if a.x == b.x:\n        a.go()\n        a.x = b.x"),
+        ("c = b.values()[a]\n    return c", "c = b.keys()[a]\n    return c"),
+        ("b.x = a\n    b.y = 1", "b.y = a\n    b.y = 1"),
+        ("c = a\n    if c and b:\n        return c\n    return a(b)",
+         "c = a\n    if c and a:\n        return c\n    return a(b)"),
+        ("if a.x is not b:\n        return f(a.x)\n    return a.y",
+         "if a.x is not b:\n        return f(a.y)\n    return a.y"),
+        ("if a:\n        return f(b)\n    if b:\n        return b.c\n    return None",
+         "if a:\n        return f(b)\n    return None"),
+    ],
+)  # fmt: skip
+def test_what_nobody_writes_on_purpose_shows(before: str, after: str) -> None:
+    assert gate(Target("m.py", "f", f"def f(a, b=1):\n    {before}", f"def f(a, b=1):\n    {after}")) is Dropped.ODD
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("c = []\n    for x in a:\n        c.append(x)\n    return a(c)",
+         "c = []\n    for x in a:\n        c.append(x)\n    return a(a)"),
+        ("c = b(a)\n    return a + c", "c = b(a)\n    return a + b"),
+        ("c = []\n    for x in a:\n        b.add(x)\n        c.append(x)\n    return c",
+         "c = []\n    for x in a:\n        b.add(x)\n    return c"),
+    ],
+)  # fmt: skip
+def test_variables_that_nobody_reads_show(before: str, after: str) -> None:
+    assert gate(Target("m.py", "f", f"def f(a, b=1):\n    {before}", f"def f(a, b=1):\n    {after}")) is Dropped.UNUSED
+
+
+def test_a_list_that_was_given_may_be_filled_and_no_more() -> None:
+    original = "def f(a, found):\n    if len(found) < a:\n        found.append(a)"
+    assert gate(Target("m.py", "f", original, "def f(a, found):\n    found.append(a)")) is None
+
+
+@pytest.mark.parametrize(
+    ("name", "before", "after"),
+    [
+        ("left_edge", "return self._left_edge or self.edge", "return self._right_edge or self.edge"),
+        ("left_edge", "val = str(val)\n    self._check(val)\n    self._left_edge = val",
+         "val = str(val)\n    self._check(val)"),
+        ("upper_bound", "return self.bounds(val.upper)", "return self.bounds(val.lower)"),
+        ("add", "self.seen.add(val)\n    self.count += val", "self.count += val"),
+        ("take", "height = self.height or val\n    return height * self.a",
+         "height = self.width or val\n    return height * self.a"),
+        ("take", "self.val_map, self.val = self.b, val\n    self.val_map = self.val_map or 1",
+         "self.val_map, self.val = self.b, val\n    self.val_map = self.val or 1"),
+        ("take", "return self.a(height=val.height)", "return self.a(height=val.width)"),
+        ("is_full", "return self.a == val", "return self.a != val"),
+        ("__eq__", "return self.a == val.a", "return self.a != val.a"),
+        ("__contains__", "return val.x in self.a", "return val.x not in self.a"),
+    ],
+)  # fmt: skip
+def test_name_of_the_function_tells_what_was_meant(name: str, before: str, after: str) -> None:
+    head = f"def {name}(self, val=1):\n    self.left_edge, self.right_edge, self._right_edge, self.bounds = val\n    "
+    head = head if name == "left_edge" and "return" in before else f"def {name}(self, val=1):\n    "
+    assert gate(Target("m.py", f"C.{name}", head + before, head + after)) is Dropped.NAMED
+
+
+def test_calling_itself_is_not_what_a_function_is_called_after() -> None:
+    original = "def walk(self, x):\n    if x.a:\n        self.walk(x.b)\n        self.walk(x.c)\n    return x"
+    assert gate(Target("m.py", "C.walk", original, original.replace("        self.walk(x.b)\n", ""))) is None
+
+
+def test_docstring_tells_what_was_meant() -> None:
+    original = (
+        'def f(a):\n    """Look for a Literal."""\n    if isinstance(a, Literal):\n        return a.b\n    return a.c'
+    )
+    lost = original.replace("    if isinstance(a, Literal):\n        return a.b\n", "")
+    assert gate(Target("m.py", "f", original, lost)) is Dropped.NAMED
+    silent = [text.replace("Look for a Literal.", "Look.") for text in (original, lost)]
+    assert gate(Target("m.py", "f", *silent)) is None
+    case = 'def f(a):\n    """One of `low` and `high`."""\n    if a == "low":\n        return 1\n    return a.c'
+    other = case.replace('    if a == "low":\n        return 1\n', "")
+    assert gate(Target("m.py", "f", case, other)) is Dropped.NAMED
+
+
+def test_message_of_the_other_case_tells_the_condition() -> None:
+    original = (
+        "def f(a):\n    if a(a, int):\n        return 1\n    else:\n        b = 'no int'\n        raise ValueError(b)"
+    )
+    turned = original.replace("if a(", "if not a(")
+    assert gate(Target("m.py", "f", original, turned)) is Dropped.TOLD
+
+
+def test_names_alike_on_both_sides_of_an_or_are_no_turned_guard() -> None:
+    original = "def f(a):\n    return a.left_edge or a.edge"
+    assert gate(Target("m.py", "f", original, original.replace("a.left_edge", "a.right_edge"))) is None
+
+
+def test_a_boundary_in_a_function_of_one_comparison_is_hidden_well_enough() -> None:
+    original = "def full(a, b):\n    return a < b"
+    assert gate(Target("m.py", "full", original, original.replace("<", "<="))) is None
+
+
+def test_a_value_that_the_branch_binds_itself_is_no_turned_guard() -> None:
+    original = "def f(a, b):\n    if a:\n        for a in b:\n            b.c(a.d)\n    return b"
+    assert gate(Target("m.py", "f", original, original.replace("if a", "if not a"))) is None

@@ -1,4 +1,4 @@
-"""Which proven candidates become tasks: the order of the verdicts decides, and most are hard to locate."""
+"""Which proven candidates become tasks: the order of the verdicts decides, and most are subtle and hard to locate."""
 
 from __future__ import annotations
 
@@ -6,8 +6,10 @@ from gistpoint.core.generation.campaign.selection import Selection
 from gistpoint.core.generation.campaign.verdicts import Kept, Reason, Verdict
 
 
-def verdict(names: str, *ranks: float | None) -> Verdict:
-    parts = [{"evidence": {"rank": rank}} for rank in ranks]
+def verdict(names: str, *ranks: float | None, subtle: tuple[float, ...] = ()) -> Verdict:
+    parts: list[dict[str, object]] = [{"evidence": {"rank": rank}} for rank in ranks]
+    for part, value in zip(parts, subtle, strict=False):
+        part["subtlety"] = {"value": value}
     return Verdict(names, tuple(names), Reason.KEPT, kept=Kept((), (), (), False, {"parts": parts}))
 
 
@@ -44,6 +46,23 @@ def test_places_are_filled_with_those_that_wait_when_nothing_else_is_left() -> N
     told, selection = taken(2, verdict("a", 1), verdict("b", 1), verdict("c", 1))
     assert told == "|ab"
     assert [item.reason for item in selection.verdicts] == [Reason.KEPT, Reason.KEPT, Reason.LOCATED]
+
+
+def test_what_is_not_subtle_enough_waits_until_nothing_else_is_left_and_the_most_subtle_fills_first() -> None:
+    weak = [verdict("a", 9, subtle=(0.6,)), verdict("b", 9, subtle=(0.79,)), verdict("cd", 9, 9, subtle=(0.9, 0.7))]
+    fine = [verdict("e", 9, subtle=(0.8,)), verdict("f", 9, subtle=(0.95,)), verdict("gh", 9, 9, subtle=(0.9, 0.9))]
+    assert taken(9, *weak, *fine)[0] == "efgh|bcda"
+    told, selection = taken(3, *weak, *fine)
+    assert told == "efgh"
+    assert [item.reason for item in selection.verdicts] == [Reason.NOT_SUBTLE] * 3 + [Reason.KEPT] * 3
+
+
+def test_more_tasks_hold_those_of_fewer() -> None:
+    found = [verdict("a", 9, subtle=(0.6,)), verdict("b", 1, subtle=(0.85,)), verdict("c", 9, subtle=(0.7,))]
+    found += [verdict("d", 9, subtle=(0.9,)), verdict("e", 2, subtle=(0.9,))]
+    orders = [taken(count, *found)[0].replace("|", "") for count in range(1, 6)]
+    assert orders[-1] == "debca"
+    assert all(orders[-1].startswith(order) for order in orders)
 
 
 def test_groups_with_two_functions_of_a_kept_one_are_left_out() -> None:
