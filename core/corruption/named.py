@@ -66,6 +66,8 @@ def told_by_name(function: str, before: Counter[str], after: Counter[str]) -> bo
     """
     own = set(words(function))
     gone, new = before - after, after - before
+    if gone and not new and any(name not in after and set(words(name)) < own for name in gone if words(name)):
+        return True
     for name in gone:
         parts = set(words(name))
         if name.strip("_") == function.strip("_") or (len(own) > 1 and own <= parts):

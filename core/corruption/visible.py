@@ -11,6 +11,7 @@ from gistpoint.core.code.compare import same_tree
 from gistpoint.core.corruption.guards import turned_guards, turned_returns
 
 _SAME_IS_FINE = (ast.Constant, ast.UnaryOp)
+_LESS, _MORE = (ast.Lt, ast.LtE), (ast.Gt, ast.GtE)
 _ROW = 3
 """Cases that make a row, in which one that is unlike the others stands out."""
 _ALIKE, _APART = (ast.Eq, ast.Is, ast.In), (ast.NotEq, ast.IsNot, ast.NotIn)
@@ -32,6 +33,8 @@ def _of_expression(node: ast.AST) -> Iterator[str]:
         operands = [node.left, *node.comparators]
         if any(_same(*pair) for pair in pairwise(operands)):
             yield "compared with itself"
+        if any(isinstance(kind, _LESS) for kind in node.ops) and any(isinstance(kind, _MORE) for kind in node.ops):
+            yield "compared both ways"
     elif isinstance(node, ast.BoolOp):
         yield from _of_operation(node)
     elif isinstance(node, ast.BinOp):
@@ -119,6 +122,8 @@ def _of_statement(node: ast.stmt) -> Iterator[str]:
             yield from _in_vain(block)
             if any(_equal(*pair) for pair in pairwise(block)):
                 yield "statement repeated"
+            left = [item.test for item in block if isinstance(item, ast.If) and isinstance(item.body[-1], ast.Return)]
+            yield from _repeated(list(left), "left twice for one reason")
 
 
 def _of_cases(node: ast.If) -> Iterator[str]:
