@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
 
 import pytest
@@ -90,9 +91,18 @@ def test_the_shipped_dockerfile_builds_on_what_the_engine_has(engine, environmen
     engine.client.images.remove(name)
 
 
+def until_unused(engine: Engine) -> None:
+    """Wait until no container of ours is left: an image in use stays."""
+    deadline = time.monotonic() + 30
+    while left := engine.client.api.containers(all=True, filters={"label": [f"{images.KIND}=run"]}):
+        assert time.monotonic() < deadline, left
+        time.sleep(0.1)
+
+
 def test_removing_the_images_leaves_those_of_others(engine, environment):
     images.environment_image(engine, environment)
     other = engine.client.images.get(images.base_image(engine, environment))
+    until_unused(engine)
     assert images.remove_images(engine) >= 2
     assert not engine.client.images.list(filters={"label": images.KIND})
     assert other is not None
