@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import shutil
 import tempfile
+import time
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -19,6 +21,10 @@ from gistpoint.core.tasks.folder import TASK_FILE, read_task, write_task
 from gistpoint.core.tasks.identity import hash_of_ids, task_id
 from gistpoint.core.tasks.model import Answer, Baseline, Brief, Limits, Mode, Rules, Suite, Target, Task
 from gistpoint.core.trees import SourceTree, write_tar
+
+_UNFINISHED = ".making-"
+_STALE_S = 3600.0
+"""A task is written in seconds: what has stood for an hour was left by a program that was killed."""
 
 
 def write_proven(
@@ -38,7 +44,8 @@ def write_proven(
     rules, limits = rules or Rules(), Limits()
     several = len(proof.targets) > 1
     into.mkdir(parents=True, exist_ok=True)
-    folder = Path(tempfile.mkdtemp(prefix=".making-", dir=into))
+    _sweep(into)
+    folder = Path(tempfile.mkdtemp(prefix=_UNFINISHED, dir=into))
     try:
         tree_sha256 = write_tar(proof.tree, folder / "workspace" / "tree.tar")
         environment, source = intake.repository.environment, intake.repository.source
@@ -93,6 +100,13 @@ def write_proven(
         return read_task(place)
     finally:
         shutil.rmtree(folder, ignore_errors=True)
+
+
+def _sweep(into: Path) -> None:
+    for left in into.glob(f"{_UNFINISHED}*"):
+        with contextlib.suppress(OSError):  # another process was first
+            if time.time() - left.stat().st_mtime > _STALE_S:
+                shutil.rmtree(left)
 
 
 def _brief(intake: Intake, proof: Proof, mode: Mode, rules: Rules, limits: Limits) -> Brief:

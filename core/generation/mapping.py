@@ -22,12 +22,11 @@ def with_test_map(
     if intake.test_map is not None:
         return intake
 
-    def forward(progress: RunProgress) -> None:
+    def tell(progress: RunProgress | None) -> None:
         if on_progress is not None:
             on_progress(MakingProgress(STEP, progress))
 
+    tell(None)
     repository = intake.repository
-    test_map, _ = mapper.record(
-        repository.tree, repository.environment, intake.passed, on_progress=forward, cancel=cancel
-    )
+    test_map, _ = mapper.record(repository.tree, repository.environment, intake.passed, on_progress=tell, cancel=cancel)
     return replace(intake, test_map=test_map)

@@ -1,0 +1,63 @@
+"""A task is written whole or not at all, and what a killed program left of one is swept away."""
+
+from __future__ import annotations
+
+import os
+import time
+from pathlib import Path
+
+import pytest
+from builders import CHECKS, GOOD, write_files
+from fakes import FakeMapper, FakeRunner
+
+from gistpoint.core.errors import RecordingError
+from gistpoint.core.generation.intake import Intake, MakingProgress, Repository, take_in
+from gistpoint.core.generation.making import write_proven
+from gistpoint.core.generation.mapping import STEP, with_test_map
+from gistpoint.core.generation.proof import prove
+from gistpoint.core.generation.removal import removal_target
+from gistpoint.core.ports import EnvironmentPins, Source
+from gistpoint.core.tasks.folder import read_answer
+from gistpoint.core.tasks.model import Mode, Task
+from gistpoint.core.trees import SourceTree
+
+DISCOUNT = "shop/prices.py::discount"
+
+
+@pytest.fixture
+def intake(tmp_path: Path) -> Intake:
+    write_files(GOOD, tmp_path)
+    tree = SourceTree.open(tmp_path / "workspace" / "tree.tar")
+    repository = Repository(Source("folder", "shop", "1"), tree, EnvironmentPins())
+    return take_in(repository, FakeRunner(CHECKS))
+
+
+def written(intake: Intake, into: Path) -> Task:
+    runner = FakeRunner(CHECKS)
+    proof = prove(intake, (removal_target(intake.repository.tree, DISCOUNT),), runner, min_failing=1)
+    return write_proven(intake, proof, Mode.REMOVE, runner.backend.name, into)
+
+
+def test_what_a_killed_program_left_is_swept_away_and_what_is_under_way_is_not(intake: Intake, tmp_path: Path) -> None:
+    into = tmp_path / "tasks"
+    for name, age in ((".making-killed", 7200), (".making-another", 5)):
+        (into / name / "workspace").mkdir(parents=True)
+        (into / name / "workspace" / "tree.tar").write_bytes(b"half")
+        os.utime(into / name, (time.time() - age,) * 2)
+    task = written(intake, into)
+    assert {path.name for path in into.iterdir()} == {task.id, ".making-another"}
+
+
+def test_a_task_keeps_the_map_that_was_recorded(intake: Intake, tmp_path: Path) -> None:
+    mapper, told = FakeMapper((DISCOUNT,)), list[MakingProgress]()
+    known = with_test_map(intake, mapper, on_progress=told.append)
+    assert with_test_map(known, mapper) is known
+    assert mapper.runs == 1
+    assert {progress.step for progress in told} == {STEP}
+    assert read_answer(written(known, tmp_path / "with")).entered == {DISCOUNT: intake.passed}
+    assert read_answer(written(intake, tmp_path / "without")).entered == {}
+
+
+def test_a_suite_that_cannot_be_watched_is_told(intake: Intake) -> None:
+    with pytest.raises(RecordingError, match="did not come to its end"):
+        with_test_map(intake, FakeMapper(watchable=False))
