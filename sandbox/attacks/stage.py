@@ -140,4 +140,5 @@ def _answer(server: socket.socket, kind: int, answer: bytes) -> None:
                     client.sendall(answer)
             else:
                 _, sender = server.recvfrom(100)
-                server.sendto(answer, sender)
+                if sender:  # a datagram from a socket without a name can't be answered
+                    server.sendto(answer, sender)
