@@ -44,6 +44,27 @@ async def test_a_run_opens_at_its_first_step_and_is_walked(run: Path) -> None:
         await driver.until_read(4)
 
 
+async def test_a_step_that_is_read_slowly_does_not_hold_the_list_back(
+    run: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    allowed = threading.Event()
+    read = RunReaderThread._read
+
+    def slow(reader: RunReaderThread, document: RunDocument, index: int) -> None:
+        assert index == 0 or allowed.wait(30)
+        read(reader, document, index)
+
+    monkeypatch.setattr(RunReaderThread, "_read", slow)
+    async with reviewing(run) as driver:
+        await driver.until_read(0)
+        await driver.press("right_square_bracket")
+        await driver.until(lambda: "Step 2/8" in driver.text())
+        assert driver.review.step is not None
+        assert driver.review.step.index == 0
+        allowed.set()
+        await driver.until_read(1)
+
+
 async def test_movement_stops_at_the_next_step_of_a_kind(run: Path) -> None:
     async with reviewing(run) as driver:
         await driver.until_read(0)

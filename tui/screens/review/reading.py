@@ -168,6 +168,7 @@ class ReadingScreen(Screen[None]):
             self._whole = {}
         self.step = message.step
         self.show_step()
+        self.steps.together.release()
 
     def show_step(self) -> None:
         """Show the step that is looked at, on the page in sight."""

@@ -10,6 +10,7 @@ from textual.message import Message
 
 from gistpoint.sessions.runs.model import StepKind
 from gistpoint.sessions.runs.rendering import GLYPHS
+from gistpoint.tui.drawing import DrawnTogether
 from gistpoint.tui.screens.review.reader import RowFact
 from gistpoint.tui.widgets.record_list import Piece, RecordList
 
@@ -59,6 +60,13 @@ class StepList(RecordList):
         self.badges: Mapping[int, str] = {}
         """What became of a step whose calls were made again, as a glyph; no column where there is none."""
         self._asked = range(0)
+        self.together = DrawnTogether(self.app)
+        """Who shows the step under the cursor releases it."""
+
+    def watch_cursor(self, old: int, new: int) -> None:
+        """Draw both rows along with the step, if it is read soon."""
+        self.together.hold()
+        super().watch_cursor(old, new)
 
     def row(self, index: int, width: int) -> list[Piece]:
         """Return seen mark, glyph, number, sign and words of a step."""
