@@ -68,6 +68,7 @@ class WalkingScreen(ReadingScreen):
         document = self.reader.document
         if end > 0 and (document is None or not document.finished):
             self._to_end = True
+            self.steps.together.hold()
             self.reader.hurry()
             self.say("Reading to the end …")
             return
@@ -177,6 +178,7 @@ class WalkingScreen(ReadingScreen):
             self._uncounted = True
             self.step_view.show(compose(message.step, {}, hides=self.hides))
             self.draw_title()
+            self.steps.together.release()
 
     def draw_title(self) -> None:
         """Show which step this is, or that its number is not known yet."""
