@@ -14,12 +14,13 @@ import sys
 import tempfile
 from pathlib import Path
 
+from textual import events
 from textual.pilot import Pilot
 
 from gistpoint.core.attempts.identity import Role
 from gistpoint.core.code.index import index_source
 from gistpoint.core.demo.building import PACKAGE
-from gistpoint.core.demo.tasks import demo_task, unpack_demo
+from gistpoint.core.demo.tasks import demo_task, playthrough, unpack_demo
 from gistpoint.core.locations import Locations
 from gistpoint.sessions.tasksets import read_set
 from gistpoint.tui.app import GistpointApp
@@ -141,6 +142,46 @@ def _original() -> str:
     return index_source("sporvei/network.py", source).get("Network.reach").dedented
 
 
+async def gist(camera: Camera) -> None:
+    """The demo's gist: written, scored as it is written, handed in, and its gutter afterwards."""
+    services = _services()
+    app = GistpointApp(services, open=demo_task("gist", services.locations.demo).id)
+    async with app.run_test(size=camera.size, notifications=True) as pilot:
+        await until(pilot, "steps 50/50")
+        await keys(pilot, "f6")
+        await settled(pilot)
+        app.post_message(events.Paste(_gist()))
+        await until(pilot, "tests 1/1")
+        await keys(pilot, "ctrl+home")
+        await camera.take(pilot, "gist")
+        await keys(pilot, "f9")
+        await camera.take(pilot, "gist-hand-in")
+        await keys(pilot, "shift+tab", "enter")
+        await until(pilot, "working time")
+        await camera.take(pilot, "gist-summary")
+        await keys(pilot, "right_square_bracket")
+        await camera.take(pilot, "gist-gutter")
+
+
+def _gist() -> str:
+    text = ""
+    for step in playthrough("gist")[1]:
+        if step["kind"] == "type":
+            text = step["text"]
+        elif step.get("tool") == "edit_gist":
+            text = text.replace(step["arguments"]["old"], step["arguments"]["new"])
+    return text
+
+
+async def until(pilot: Pilot[object], words: str) -> None:
+    """Wait for words on the screen, for two minutes at most."""
+    for _ in range(600):
+        await pilot.pause(0.2)
+        if words in "\n".join(strip.text for strip in pilot.app.screen._compositor.render_strips()):
+            return
+    raise TimeoutError(f"{words!r} never came.")
+
+
 async def review(camera: Camera, runs: Path) -> None:
     """Recorded runs: the list, a step, its diff, the repository then, two runs, and what a reviewer says."""
     locations = Locations.of_user()
@@ -239,6 +280,7 @@ def main(folder: Path) -> None:
             camera = Camera(folder, size)
             asyncio.run(home(camera))
             asyncio.run(solve(camera))
+            asyncio.run(gist(camera))
             asyncio.run(validate(camera))
             runs = Path(own) / "runs"
             runs.mkdir()
