@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING
 
 from gistpoint.core.outcomes import BackendRecord
 from gistpoint.sandbox.backends.base import Command, Ended, Invocation, Places, Probe, Stop
+from gistpoint.sandbox.backends.bwrapending import namespace_end
 from gistpoint.sandbox.backends.bwrapmounts import INSIDE, SHOWN, WORK, Plan, plan_mounts, stage
 from gistpoint.sandbox.backends.probing import probe_command
 from gistpoint.sandbox.backends.seccomp import filter_program
@@ -61,24 +62,25 @@ class BubblewrapBackend:
         """Run `command` in fresh namespaces, which end with it."""
         with result_pipe() as pipe, bounded(self._delegation(), command.limits) as bound:
             plan = Plan(stage() if os.geteuid() == 0 else None)
-            try:
-                process = self._start(command, plan, pipe.writing, bound)
-            finally:
-                plan.close()
-            pipe.close_writing()
-            with process:
-                ended = follow(
-                    process,
-                    pipe.reading,
-                    timeout_s=command.timeout_s,
-                    limits=command.limits,
-                    on_line=on_line,
-                    cancel=cancel,
-                    kill=lambda: _kill(process),
-                )
-                if bound.was_hit():
-                    return replace(ended, stop=Stop.OUT_OF_MEMORY, exit_code=None)
-                return replace(ended, exit_code=_as_signal(ended.exit_code))
+            with namespace_end(plan):
+                try:
+                    process = self._start(command, plan, pipe.writing, bound)
+                finally:
+                    plan.close()
+                pipe.close_writing()
+                with process:
+                    ended = follow(
+                        process,
+                        pipe.reading,
+                        timeout_s=command.timeout_s,
+                        limits=command.limits,
+                        on_line=on_line,
+                        cancel=cancel,
+                        kill=lambda: _kill(process),
+                    )
+            if bound.was_hit():
+                return replace(ended, stop=Stop.OUT_OF_MEMORY, exit_code=None)
+            return replace(ended, exit_code=_as_signal(ended.exit_code))
 
     def _delegation(self) -> Delegation:
         if self._delegated is None:

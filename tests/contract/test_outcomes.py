@@ -258,10 +258,24 @@ def test_daemon():
 def test_no_daemon_outlives_the_run(run, ending):
     mark = f"mark-{os.urandom(6).hex()}"
     run({"test_a.py": DAEMON.format(mark=mark, ending=ending)}, timeout_s=5)
-    deadline = time.monotonic() + 5
-    while processes_with(mark) and time.monotonic() < deadline:
-        time.sleep(0.05)
     assert processes_with(mark) == []
+
+
+MANY = """
+import os, time
+def test_many():
+    for _ in range(24):
+        if os.fork() == 0:
+            os.setsid()
+            os.execv({python}, [{python}, "-c", "held = b'x' * (24 << 20); import time; time.sleep(600)  # {mark}"])
+    time.sleep(1.5)
+"""
+
+
+def test_a_run_returns_when_the_last_of_many_processes_is_gone(run):
+    mark = f"mark-{os.urandom(6).hex()}"
+    report = run({"test_a.py": MANY.format(mark=mark, python="__import__('sys').executable")})
+    assert (report.status, processes_with(mark)) == (RunStatus.FINISHED, [])
 
 
 KILLED = """
