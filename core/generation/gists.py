@@ -187,11 +187,21 @@ class Examination:
         if found.differences:
             first = found.differences[0]
             what = f"{first.test}: {first.what}".lstrip(": ")
+            told = [f"expected: {first.expected[:500]}", f"found: {first.found[:500]}", *_told_of(moved)]
             raise NoGistError(
                 NoGist.DEPENDS_ON_ITS_PLACE,
                 f"Alone in an empty folder, under another name, the command comes out differently ({what}).",
-                hint=f"expected: {first.expected[:500]}\nfound: {first.found[:500]}",
+                hint="\n".join(told),
             )
+
+
+def _told_of(run: OriginalRun) -> list[str]:
+    """Return why a run came to no end, as far as it says so."""
+    if run.run.status is RunStatus.FINISHED:
+        return []
+    if isinstance(run.run, TestsRun) and run.run.collection_error is not None:
+        return [f"why: {run.run.collection_error.message[:500]}"]
+    return [f"why: {told[-500:]}" for told in (run.reason, run.output.strip()) if told]
 
 
 def compared(originals: Runs, found: TestsRun | CommandRun, files: Collection[str] = ()) -> Fidelity:

@@ -16,7 +16,7 @@ def moved_files(tree: SourceTree, entrypoint: Entrypoint) -> tuple[dict[str, byt
     """Return the files of the other place by path, and the entrypoint as it is called there.
 
     A test takes along the `conftest.py` of each folder above it, and the modules of folders of tests that are no tests
-    themselves. A script goes alone; a module has no file of its own to move.
+    themselves, those of their inner packages too. A script goes alone; a module has no file of its own to move.
     """
     if entrypoint.kind is EntrypointKind.MODULE:
         return {}, entrypoint
@@ -37,10 +37,17 @@ def moved_files(tree: SourceTree, entrypoint: Entrypoint) -> tuple[dict[str, byt
 
 
 def _taken_along(tree: SourceTree, folder: str) -> Iterator[str]:
+    """Yield, relative to `folder`, its `conftest.py`; of a folder of tests also what its tests may import."""
     of_tests = bool(folder) and is_test_path(f"{folder}/module.py")
     for name, kind in tree.entries(folder):
-        if kind != "file" or not name.endswith(".py"):
-            continue
-        stem = name.removesuffix(".py")
-        if name == "conftest.py" or (of_tests and not (stem.startswith("test_") or stem.endswith("_test"))):
+        if kind == "file" and (name == "conftest.py" or (of_tests and _may_be_imported(name))):
             yield name
+    for path in tree.files(".py") if of_tests else ():
+        below = path.removeprefix(f"{folder}/")
+        if below != path and "/" in below and _may_be_imported(posixpath.basename(path)):
+            yield below
+
+
+def _may_be_imported(name: str) -> bool:
+    stem, dot, suffix = name.rpartition(".")
+    return dot + suffix == ".py" and stem != "conftest" and not (stem.startswith("test_") or stem.endswith("_test"))

@@ -237,6 +237,8 @@ class Extractor:
                 bound = self.imported(unit.module, local.statement, site.name)
                 if bound is not None:
                     return bound
+        if _before_its_binding(unit, site):
+            return Entity(BUILTIN, "", site.name)
         found = self.resolve(unit.module.name, site.name)
         if found is None and not site.stores and site.name in self._bound and hasattr(builtins, site.name):
             return Entity(BUILTIN, "", site.name)
@@ -341,6 +343,14 @@ def _is_constant(value: ast.expr | None) -> bool:
         if isinstance(node, ast.Subscript):
             return False
     return value is not None
+
+
+def _before_its_binding(unit: Unit, site: Site) -> bool:
+    """Whether a builtin is read at the top level of a module that gives its name to something else only then."""
+    if site.stores or site.in_function or not hasattr(builtins, site.name):
+        return False
+    binding = [(other.rank, other.first) for other in unit.module.units if site.name in other.binds]
+    return bool(binding) and (unit.rank, unit.first) <= min(binding)
 
 
 def _is_function(unit: Unit) -> bool:

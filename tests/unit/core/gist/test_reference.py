@@ -118,6 +118,26 @@ CASES: dict[str, tuple[dict[str, str], int]] = {
         },
         2,
     ),
+    "builtins that a module names before it gives their names to something else": (
+        {
+            "main.py": """
+            from pkg.compat import basestring, builtin_str
+            from pkg.names import shout
+            print(builtin_str(1), shout("a"), isinstance("b", basestring))
+            """,
+            "pkg/__init__.py": "",
+            "pkg/compat.py": """
+            builtin_str = str
+            str = str
+            basestring = (str, bytes)
+            """,
+            "pkg/names.py": """
+            def shout(text):
+                return str(text).upper() + str(1) + str(2) + str(3) + str(4) + str(5) + str(6)
+            """,
+        },
+        2,
+    ),
     "one name in two modules": (
         {
             "main.py": "from pkg import a, b\nprint(a.run(), b.run(), b.Item().go(), a.make().go())\n",
