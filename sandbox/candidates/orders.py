@@ -30,15 +30,31 @@ class Swap:
 
 
 @dataclass(frozen=True, slots=True)
+class Move:
+    """The code behind a function that has got longer or shorter."""
+
+    path: str
+    below: int
+    """The function's last line in the original file."""
+    lines: int
+    """By how many lines it is longer, less than 0 where it is shorter."""
+
+
+@dataclass(frozen=True, slots=True)
 class Order:
     """Corrupted functions, made out for one tree."""
 
     files: Mapping[str, bytes]
     swaps: tuple[Swap, ...]
+    moves: tuple[Move, ...]
     lines: tuple[Lines, ...]
     """Where the corrupted functions stand in the new files."""
     unfit: str = ""
     """Why other code in the same functions is not all of the difference; empty where it is."""
+
+
+Made = tuple[bytes, list[Swap], list[Move], list[Lines]]
+"""What comes of the targets of one file: its new content, and their shares of an order."""
 
 
 class Orders:
@@ -55,6 +71,7 @@ class Orders:
             of_files.setdefault(target.path, []).append(target)
         files: dict[str, bytes] = {}
         swaps: list[Swap] = []
+        moves: list[Move] = []
         lines: list[Lines] = []
         unfit = ""
         for path, found in of_files.items():
@@ -63,10 +80,11 @@ class Orders:
             for target, snippet in zip(found, snippets, strict=True):
                 unfit = unfit or _beyond_code(index.get(target.qualname), snippet)
             make = _one if len(found) == 1 else _several
-            files[path], own_swaps, own_lines = make(index, found, snippets)
+            files[path], own_swaps, own_moves, own_lines = make(index, found, snippets)
             swaps += own_swaps
+            moves += own_moves
             lines += own_lines
-        return Order(files, tuple(dict.fromkeys(swaps)), tuple(lines), unfit)
+        return Order(files, tuple(dict.fromkeys(swaps)), tuple(dict.fromkeys(moves)), tuple(lines), unfit)
 
     def _index(self, path: str) -> FileIndex:
         if path not in self._indices:
@@ -96,7 +114,7 @@ def _beyond_code(definition: Definition, new: Snippet) -> str:
     return ""
 
 
-def _one(index: FileIndex, targets: list[Target], snippets: list[Snippet]) -> tuple[bytes, list[Swap], list[Lines]]:
+def _one(index: FileIndex, targets: list[Target], snippets: list[Snippet]) -> Made:
     """Splice one function, whose file is not parsed again: that takes longer than the tests."""
     definition = index.get(targets[0].qualname)
     keep = not snippets[0].node.decorator_list or len(snippets[0].node.decorator_list) == len(definition.decorators)
@@ -107,23 +125,26 @@ def _one(index: FileIndex, targets: list[Target], snippets: list[Snippet]) -> tu
     source = _source(document, unit, _classes(index, unit), unit.start_line, unit.end_line + more)
     swap = Swap(index.path, unit.start_line, unit.ref.plain, source)
     lines = Lines(index.path, definition.start_line, definition.end_line + more)
-    return index.document.encode(text), [swap], [lines]
+    moves = [Move(index.path, unit.end_line, more)] if more else []
+    return index.document.encode(text), [swap], moves, [lines]
 
 
-def _several(index: FileIndex, targets: list[Target], snippets: list[Snippet]) -> tuple[bytes, list[Swap], list[Lines]]:
+def _several(index: FileIndex, targets: list[Target], snippets: list[Snippet]) -> Made:
     after, data = index, b""
     for target in targets:
         data = replace_definition(after, after.get(target.qualname), target.corrupted)
         after = index_source(index.path, data)
-    swaps, lines = [], []
+    swaps, moves, lines = [], [], []
     for target in targets:
         unit = _unit(index, index.get(target.qualname))
         there = after.get(unit.qualname)
         source = _source(after.document, there, _classes(index, unit), there.start_line, there.end_line)
         swaps.append(Swap(index.path, unit.start_line, unit.ref.plain, source))
+        more = (there.end_line - there.start_line) - (unit.end_line - unit.start_line)
+        moves += [Move(index.path, unit.end_line, more)] if more else []
         own = after.get(target.qualname)
         lines.append(Lines(index.path, own.start_line, own.end_line))
-    return data, swaps, lines
+    return data, swaps, moves, lines
 
 
 def _around(index: FileIndex, definition: Definition) -> list[Definition]:

@@ -106,6 +106,7 @@ class WarmSuite:
         request = {
             "files": {path: base64.b64encode(data).decode() for path, data in order.files.items()} if order else {},
             "swaps": [[swap.path, swap.line, swap.name, swap.source] for swap in order.swaps] if order else [],
+            "moves": [[move.path, move.below, move.lines] for move in order.moves] if order else [],
             "select": numbers[::-1] if backwards else numbers,
             "stop_after": stop_after or len(self.ids) + 1,
             "wall": bounds.wall,

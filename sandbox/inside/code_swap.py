@@ -1,7 +1,8 @@
 """Gives functions that exist already the code of a changed source, without importing anything again.
 
 A function object keeps its identity, whatever wraps it or refers to it; only its `__code__` becomes another one. So do
-functions made earlier inside of it, and those it makes later come with the new code by themselves.
+functions made earlier inside of it, and those it makes later come with the new code by themselves. Where the source has
+got longer or shorter, the code of what stands below is moved along.
 """
 
 from __future__ import annotations
@@ -29,6 +30,7 @@ class LiveFunctions:
         self.root = os.path.realpath(root) + os.sep
         self.by_code: dict[int, list[FunctionType]] = {}
         self.codes: dict[str, dict[int, CodeType]] = {}
+        self._swapped: set[int] = set()
         files: dict[str, str] = {}
         for found in gc.get_objects():
             if type(found) is FunctionType:
@@ -57,6 +59,17 @@ class LiveFunctions:
             swaps += self._planned(code, source, name)
         for function, new in swaps:
             function.__code__ = new
+            self._swapped.add(id(function))
+
+    def move(self, path: str, below: int, lines: int) -> None:
+        """Let code that began behind the line `below` of `path` begin `lines` further down, but for what was swapped.
+
+        Then what reads the file for the lines of a traceback finds those that ran.
+        """
+        for code in self.codes.get(path, {}).values():
+            for function in self.by_code[id(code)] if code.co_firstlineno > below else ():
+                if id(function) not in self._swapped:
+                    function.__code__ = _moved(function.__code__, lines)
 
     def _planned(self, old: CodeType, source: str, name: str) -> list[tuple[FunctionType, CodeType]]:
         live = {path: code for path, code in _nested(old, ()) if id(code) in self.by_code}
@@ -86,6 +99,12 @@ def _nested(code: CodeType, path: tuple[str, ...]) -> Iterator[tuple[tuple[str, 
             name = _name_of(constant)
             seen[name] = seen.get(name, 0) + 1
             yield from _nested(constant, (*path, name if seen[name] == 1 else f"{name}#{seen[name]}"))
+
+
+def _moved(code: CodeType, lines: int) -> CodeType:
+    """Return the code `lines` further down, with all within it: line tables count from the first line."""
+    constants = tuple(_moved(value, lines) if isinstance(value, CodeType) else value for value in code.co_consts)
+    return code.replace(co_firstlineno=code.co_firstlineno + lines, co_consts=constants)
 
 
 def _name_of(code: CodeType) -> str:

@@ -1,9 +1,9 @@
 """pytest plugin that collects the suite once and tries each candidate in a fork; runs in the target's interpreter.
 
-Requests come over standard input as lines of JSON: `files` (path to new content in base64), `swaps` (see `code_swap`),
-`select` (numbers of collected tests), `stop_after`, `wall` and `memory`. Answers go over the pipe: `items` and
-`collected` once, `warm` when requests can be sent; for each request `run` and `test` as in an ordinary run, `unfit`
-where the code can't be swapped, `done` when the tests came to their end, then `end`, always the last one.
+Requests come over standard input as lines of JSON: `files` (path to new content in base64), `swaps` and `moves` (see
+`code_swap`), `select` (numbers of collected tests), `stop_after`, `wall` and `memory`. Answers go over the pipe:
+`items` and `collected` once, `warm` when requests can be sent; for each request `run` and `test` as in an ordinary run,
+`unfit` where the code can't be swapped, `done` when the tests came to their end, then `end`, always the last one.
 """
 
 from __future__ import annotations
@@ -127,6 +127,8 @@ class Warm(Results):
             _bound(request["wall"], request["memory"])
             for swap in request["swaps"]:
                 functions.swap(*swap)
+            for move in request["moves"]:
+                functions.move(*move)
             chosen = [session.items[number] for number in request["select"]]
             for item, following in zip(chosen, [*chosen[1:], None], strict=True):
                 item.config.hook.pytest_runtest_protocol(item=item, nextitem=following)

@@ -73,6 +73,9 @@ class Outer(Base):
     def name(self):
         return "outer " + super().name()
 
+    def fails(self):
+        return [x / 0 for x in (1,)]
+
 def numbers():
     yield 1
     yield 2
@@ -120,6 +123,8 @@ def corrupt(tmp_path: Path, module: ModuleType) -> Corrupt:
         live = LiveFunctions(str(tmp_path / "root"))
         for item in order.swaps:
             live.swap(item.path, item.line, item.name, item.source)
+        for move in order.moves:
+            live.move(move.path, move.below, move.lines)
         return order
 
     return swap
@@ -177,6 +182,28 @@ def test_tracebacks_show_the_lines_of_the_new_file(module: ModuleType, corrupt: 
     line = caught.traceback[-1].lineno + 1
     assert order.files["mod.py"].decode().split("\n")[line - 1].lstrip().startswith("return text /")
     assert order.lines[0].first <= line <= order.lines[0].last
+
+
+LONGER = ("plain", "return x + y", "y += 1\n    return x + y")
+SHORTER = ("plain", '"""Doc."""\n    return', "return")
+FAILING = [
+    (lambda m: m.decorated(None), "return x + 1"),
+    (lambda m: m.counted(len)(1, 2), "return function(*arguments), calls"),
+    (lambda m: m.Outer().fails(), "return [x / 0 for x in (1,)]"),
+]
+
+
+@pytest.mark.parametrize("changes", [(LONGER,), (SHORTER,), (SHORTER, ("Outer.made", "return", "x = 1\n    return"))])
+@pytest.mark.parametrize(("fail", "text"), FAILING)
+def test_tracebacks_show_the_lines_of_what_stands_below(
+    module: ModuleType, corrupt: Corrupt, changes: tuple[tuple[str, str, str], ...], fail: Ask, text: str
+) -> None:
+    order = corrupt(*changes)
+    with pytest.raises((TypeError, ZeroDivisionError)) as caught:
+        fail(module)
+    lines = order.files["mod.py"].decode().split("\n")
+    shown = [entry for entry in caught.traceback if str(entry.path).endswith("mod.py")]
+    assert lines[shown[-1].lineno].strip() == text
 
 
 @pytest.mark.parametrize(
