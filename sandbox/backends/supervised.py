@@ -11,6 +11,7 @@ import os
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -25,6 +26,8 @@ if TYPE_CHECKING:
 
 MARK = "GISTPOINT_PROCESS"
 _GRACE_S = 5.0
+_ENDING_S = 10.0
+_TICK_S = 0.002
 
 
 def new_mark() -> str:
@@ -95,15 +98,15 @@ def _stop(process: subprocess.Popen[bytes]) -> None:
 
 
 def _kill_marked(mark: str) -> None:
-    """End what still carries the run's mark: processes whose supervisor was killed by the tested code."""
-    wanted = f"{MARK}={mark}".encode()
-    for _ in range(100):
-        left = list(_marked(wanted))
-        if not left:
-            return
+    """End what still carries the run's mark, and wait for its end: the tested code may have killed the supervisor."""
+    wanted, until = f"{MARK}={mark}".encode(), time.monotonic() + _ENDING_S
+    while left := list(_marked(wanted)):
         for pid in left:
             with contextlib.suppress(OSError):
                 os.kill(pid, signal.SIGKILL)
+        if time.monotonic() > until:
+            return
+        time.sleep(_TICK_S)
 
 
 def _marked(wanted: bytes) -> Iterator[int]:
