@@ -255,9 +255,10 @@ def test_daemon():
 @pytest.mark.parametrize(
     "ending", ["pass", "time.sleep(600)", "os._exit(0)", "os.kill(os.getppid(), 9); time.sleep(1)"]
 )
-def test_no_daemon_outlives_the_run(run, ending):
+def test_no_daemon_outlives_the_run(run, settle, ending):
     mark = f"mark-{os.urandom(6).hex()}"
     run({"test_a.py": DAEMON.format(mark=mark, ending=ending)}, timeout_s=5)
+    settle()
     assert processes_with(mark) == []
 
 
@@ -272,9 +273,10 @@ def test_many():
 """
 
 
-def test_a_run_returns_when_the_last_of_many_processes_is_gone(run):
+def test_a_run_returns_when_the_last_of_many_processes_is_gone(run, settle):
     mark = f"mark-{os.urandom(6).hex()}"
     report = run({"test_a.py": MANY.format(mark=mark, python="__import__('sys').executable")})
+    settle()
     assert (report.status, processes_with(mark)) == (RunStatus.FINISHED, [])
 
 
