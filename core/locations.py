@@ -51,6 +51,11 @@ class Locations:
         return self.data / "imports"
 
     @property
+    def unkept_corruptions(self) -> Path:
+        """What models made of functions that no task came of, a file each."""
+        return self.data / "unkept-corruptions"
+
+    @property
     def validations(self) -> Path:
         """What validators said about tasks, a file each, and their drafts."""
         return self.data / "validations"

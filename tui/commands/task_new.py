@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import argparse
+import json
 import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from gistpoint import __version__
+from gistpoint.core.canonical import sha256_of_text
 from gistpoint.core.code.removal import remove_body
-from gistpoint.core.corruption.model_corruption import corrupt_by_model
+from gistpoint.core.corruption.model_corruption import ModelCorruption, corrupt_by_model
 from gistpoint.core.corruption.model_rounds import LoopSettings, Round
 from gistpoint.core.errors import UserError
 from gistpoint.core.generation.intake import Intake, NoGood, NoTaskError, take_in
@@ -125,10 +127,27 @@ def _corrupted(
     usage = made.result.usage
     cost = "" if usage.cost_usd is None else f", {usage.cost_usd:.4f} US dollars"
     progress.line(f"{made.result.requests} requests, {usage.tokens} tokens{cost}")
-    if made.target is None:
-        raise NoTaskError(NoGood.NO_CORRUPTION, made.reason)
-    proof = prove(intake, (made.target,), runner, min_failing=options.min_failing, on_progress=progress.making)
+    try:
+        if made.target is None:
+            raise NoTaskError(NoGood.NO_CORRUPTION, made.reason)
+        proof = prove(intake, (made.target,), runner, min_failing=options.min_failing, on_progress=progress.making)
+    except NoTaskError as refusal:
+        kept = _keep_unkept(made, intake)
+        hint = f"Every submission is kept in {kept}, below the data folder (gistpoint paths)."
+        raise NoTaskError(refusal.reason, refusal.message, hint=f"{refusal.hint}\n{hint}".strip()) from refusal
     return proof, {"parts": [made.provenance()]}
+
+
+def _keep_unkept(made: ModelCorruption, intake: Intake) -> str:
+    """Write what a model made, though no task comes of it: it was paid for. Return where, below the data folder."""
+    source = intake.repository.source
+    about = {"kind": source.kind, "name": source.name, "revision": source.revision}
+    text = json.dumps({"source": about, **made.record()}, indent=1)
+    folder = Locations.of_user().unkept_corruptions
+    folder.mkdir(parents=True, exist_ok=True)
+    place = folder / f"{sha256_of_text(text)[:12]}.json"
+    place.write_text(text, "utf-8")
+    return str(place.relative_to(Locations.of_user().data))
 
 
 def _written(options: argparse.Namespace, intake: Intake, proof: Proof, runner: Runner, how: Mapping[str, Any]) -> Task:

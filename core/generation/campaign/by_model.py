@@ -40,6 +40,7 @@ def decide_by_model(trial: Trial) -> Decision:
         try_out=probing,
         cancel=trial.desk.cancel,
     )
+    trial.record = made.record()
     trial.fates.update(f"model: {item.verdict.value}" for item in made.result.rounds)
     kept = made.result.kept
     if kept is None or kept.target is None or kept.trial is None:

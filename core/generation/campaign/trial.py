@@ -66,6 +66,8 @@ class Trial:
         self._warm = 0
         self._confirmations, self._confirming = 0, 0.0
         self._specimen: Specimen | None = None
+        self.record: Mapping[str, Any] | None = None
+        """What a model made of the candidate, for the verdict where nothing is kept."""
         self._chance = random.Random(f"specimen {candidate.key}")
 
     def probe(self, targets: tuple[Target, ...], stop_after: int | None = None) -> ProbeReport:
@@ -126,4 +128,5 @@ class Trial:
 
     def _verdict(self, names: tuple[str, ...], reason: Reason, detail: str, kept: Kept | None) -> Verdict:
         cost = Cost(tuple(self._probes), self._warm, self._confirmations, round(self._confirming, 3))
-        return Verdict(self.candidate.key, names, reason, detail, dict(self.fates), cost, kept, self._specimen)
+        record = self.record if kept is None else None
+        return Verdict(self.candidate.key, names, reason, detail, dict(self.fates), cost, kept, self._specimen, record)

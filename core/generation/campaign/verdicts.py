@@ -83,6 +83,8 @@ class Verdict:
     cost: Cost = Cost()
     kept: Kept | None = None
     specimen: Specimen | None = None
+    record: Mapping[str, Any] | None = None
+    """The rounds of a model that made nothing that can be kept."""
 
     def to_json(self) -> dict[str, Any]:
         """Return the verdict as a JSON value."""
@@ -100,6 +102,7 @@ class Verdict:
             },
             "kept": None if self.kept is None else _kept_to_json(self.kept),
             "specimen": None if self.specimen is None else _specimen_to_json(self.specimen),
+            **({} if self.record is None else {"record": dict(self.record)}),
         }
 
     @classmethod
@@ -115,6 +118,7 @@ class Verdict:
             Cost(tuple(cost["probes"]), cost["warm"], cost["confirmations"], cost["confirming"]),
             None if value["kept"] is None else _kept_from_json(value["kept"]),
             None if value["specimen"] is None else _specimen_from_json(value["specimen"]),
+            value.get("record"),
         )
 
 

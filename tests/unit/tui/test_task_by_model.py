@@ -13,8 +13,8 @@ from scripted_endpoint import Answer, Step, completion, endpoint
 
 from gistpoint.core.corruption.model_corruption import replay_model_record
 from gistpoint.core.errors import TaskError
-from gistpoint.core.generation.intake import Repository
-from gistpoint.core.generation.proof import repaired_tree
+from gistpoint.core.generation.intake import NoGood, NoTaskError, Repository
+from gistpoint.core.generation.proof import Proof, repaired_tree
 from gistpoint.core.ports import EnvironmentPins, Source
 from gistpoint.core.tasks.folder import read_answer, read_task
 from gistpoint.core.tasks.model import Mode
@@ -133,6 +133,27 @@ def test_whatever_goes_wrong_is_a_reason_and_no_task(
     assert captured.out == ""
     assert said in captured.err
     assert not list((tmp_path / "home").rglob("task.toml"))
+    (unkept,) = (tmp_path / "home" / "data" / "unkept-corruptions").iterdir()
+    assert unkept.name in captured.err
+    record = json.loads(unkept.read_text("utf-8"))
+    assert (record["source"]["name"], record["corrupted"]) == ("shop", "")
+    assert record["loop"]["end"].replace("_", " ") in captured.err
+    hidden(tmp_path, captured)
+
+
+def test_a_corruption_that_the_suite_does_not_bear_out_is_kept_apart(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Captured
+) -> None:
+    def refused(*_: object, **__: object) -> Proof:
+        raise NoTaskError(NoGood.TOO_FEW_FAILING, "Only 1 test fails.")
+
+    monkeypatch.setattr(task_new, "prove", refused)
+    code, _ = made(monkeypatch, submit("price - price * percent // 1000"), completion("Done."))
+    captured = capsys.readouterr()
+    assert (code, captured.out) == (1, "")
+    assert "Only 1 test fails." in captured.err
+    (unkept,) = (tmp_path / "home" / "data" / "unkept-corruptions").iterdir()
+    assert "// 1000" in json.loads(unkept.read_text("utf-8"))["corrupted"]
     hidden(tmp_path, captured)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -17,7 +18,7 @@ from gistpoint.core.chat import ChatFailure, ChatMessage, ChatProblem, ChatReply
 from gistpoint.core.corruption.model_rounds import LoopSettings
 from gistpoint.core.errors import EndpointError, UserError
 from gistpoint.core.generation.campaign.settings import CampaignMode, Settings
-from gistpoint.core.generation.campaign.verdicts import Reason
+from gistpoint.core.generation.campaign.verdicts import Reason, Verdict
 
 PRICE = """def price(amount, rate):
     total = 0
@@ -97,6 +98,16 @@ def test_functions_of_which_a_model_makes_nothing_are_dropped_with_its_reason(tm
     assert kept == []
     assert {item.reason for item in counts.verdicts} == {Reason.NONE_GOOD}
     assert all("no tool call" in item.detail for item in counts.verdicts)
+
+
+def test_what_a_model_submitted_in_vain_is_in_the_verdict(tmp_path: Path) -> None:
+    counts, kept = shop(tmp_path, submit(PRICE), reply(content="Done.")).campaign("discovery", min_failing=2, model="m")
+    assert kept == []
+    verdict = next(item for item in counts.verdicts if item.names == ("shop.py::price",))
+    assert Verdict.from_json(json.loads(json.dumps(verdict.to_json()))) == verdict
+    assert verdict.record is not None
+    first, *_ = verdict.record["loop"]["rounds"]
+    assert (first["verdict"], first["code"]) == ("unchanged", PRICE)
 
 
 @pytest.mark.parametrize("problem", list(ChatProblem))
