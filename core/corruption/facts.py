@@ -14,6 +14,7 @@ from types import CodeType
 from gistpoint.core.code.errors import CodeError
 from gistpoint.core.code.snippet import read_snippet
 from gistpoint.core.corruption.bytecode import compiled
+from gistpoint.core.corruption.conditions import conditions
 from gistpoint.core.corruption.flow import unbound_reads, unreachable
 from gistpoint.core.corruption.guards import heeded
 from gistpoint.core.corruption.idle import filled_only, idle, never_filled
@@ -93,8 +94,24 @@ class Facts:
 
     @cached_property
     def bracketed(self) -> int:
-        """How many names stand in parentheses that they do not need, as an edit can leave them behind."""
-        return len(_BRACKETED.findall(self.text))
+        """How many names and conditions stand in parentheses that they do not need, as an edit can leave them."""
+        lines = self.text.split("\n")
+        tests = [item.test for item in self.nodes if isinstance(item, ast.If | ast.While)]
+        alone = [test for test in tests if not isinstance(test, ast.BoolOp) and test.lineno == test.end_lineno]
+        wrapped = sum(lines[test.lineno - 2].rstrip().endswith((" (", "\t(")) for test in alone if test.lineno > 1)
+        return wrapped + len(_BRACKETED.findall(self.text))
+
+    @cached_property
+    def conditions(self) -> tuple[ast.expr, ...]:
+        """What its branches, loops and comprehensions ask."""
+        return conditions(self.nodes)
+
+    @cached_property
+    def results(self) -> tuple[frozenset[str], int]:
+        """The constants that it returns, and the number of statements that return one."""
+        values = [item.value for item in self.nodes if isinstance(item, ast.Return)]
+        constants = [ast.unparse(value) for value in values if isinstance(value, ast.Constant)]
+        return frozenset(constants), len(constants)
 
     @cached_property
     def unused(self) -> frozenset[str]:

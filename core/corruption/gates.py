@@ -7,6 +7,7 @@ from enum import StrEnum
 from gistpoint.core.code.compare import same_tree
 from gistpoint.core.code.errors import CodeError
 from gistpoint.core.corruption.bytecode import same_code
+from gistpoint.core.corruption.conditions import turned
 from gistpoint.core.corruption.edits import changed_lines
 from gistpoint.core.corruption.facts import Facts, facts_of
 from gistpoint.core.corruption.named import comparison_alone, denied, told_by_docstring, told_by_name, told_by_variable
@@ -91,7 +92,9 @@ class Gate:
             return Dropped.UNREACHABLE
         if after.oddities - before.oddities or before.rows.broken_by(after.rows) or after.bracketed > before.bracketed:
             return Dropped.ODD
-        if (after.idle and not before.idle) or _unheeded(before, after):
+        if (after.idle and not before.idle) or _unheeded(before, after) or _one_result(before, after):
+            return Dropped.ODD
+        if turned(before.conditions, after.conditions):
             return Dropped.ODD
         if self._orphans(before, after):
             return Dropped.ORPHANED
@@ -137,6 +140,12 @@ def _unheeded(before: Facts, after: Facts) -> bool:
     if asked.total() == asked_now.total() and read.total() > read_now.total():
         return True
     return any(asked_now[value] >= asked[value] for value in read - read_now)
+
+
+def _one_result(before: Facts, after: Facts) -> bool:
+    """Whether several statements that returned different constants all return the same one."""
+    (were, _), (are, number) = before.results, after.results
+    return len(were) > 1 and len(are) == 1 and number > 1
 
 
 def _named(before: Facts, after: Facts) -> bool:

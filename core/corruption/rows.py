@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
 _LEAVES = (ast.Name, ast.Constant, ast.List, ast.Dict, ast.Tuple, ast.Set, ast.JoinedStr)
+_VARIABLE = re.compile(r"id='[^']*'")
 _LEAST = 4
 """Pieces with fewer parts than this are alike by chance."""
 
@@ -22,22 +24,32 @@ class Rows:
 
     alike: int
     forms: Counter[tuple[str, ...]]
+    twins: int
+    """How many neighbours are the same but for the names of variables."""
 
     def broken_by(self, after: Rows) -> bool:
-        """Whether a piece has another form afterwards and is no longer like its neighbours; moves break no row."""
-        same_number = self.forms.total() == after.forms.total()
-        return same_number and after.alike < self.alike and after.forms != self.forms
+        """Whether a piece is no longer like its neighbours: its form, or all but its variables; moves break no row."""
+        if self.forms.total() != after.forms.total():
+            return False
+        return after.twins < self.twins or (after.alike < self.alike and after.forms != self.forms)
 
 
 def rows_of(nodes: Iterable[ast.AST]) -> Rows:
     """Return the rows of like pieces among the nodes of a function."""
-    alike, found = 0, Counter[tuple[str, ...]]()
+    alike, found, twins = 0, Counter[tuple[str, ...]](), 0
     for node in nodes:
         for group in _groups(node):
             forms = [form(item) for item in group]
             found.update(forms)
             alike += sum(one == two and len(one) >= _LEAST for one, two in pairwise(forms))
-    return Rows(alike, found)
+            for (one, two), (first, second) in zip(pairwise(group), pairwise(forms), strict=True):
+                twins += first == second and len(first) >= _LEAST and "" != _outline(one) == _outline(two)
+    return Rows(alike, found, twins)
+
+
+def _outline(node: ast.AST) -> str:
+    """Return a simple statement or an expression without the names of its variables."""
+    return "" if hasattr(node, "body") else _VARIABLE.sub("id=", ast.dump(node))
 
 
 def _groups(node: ast.AST) -> Iterable[Sequence[ast.AST]]:

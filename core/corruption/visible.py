@@ -96,10 +96,20 @@ def _empty(node: ast.expr) -> bool:
 
 
 def _of_sum(node: ast.BinOp) -> Iterator[str]:
+    if isinstance(node.op, ast.Add) and not isinstance(node.left, ast.Constant):
+        terms = _terms(node)
+        yield from _repeated([terms[0], terms[-1]] if len(terms) >= _ROW else [], "begins and ends alike")
     if _same(node.left, node.right) and not isinstance(node.op, ast.Mult | ast.Add):
         yield "operand repeated"
     if isinstance(node.right, ast.Constant) and node.right.value == 0 and isinstance(node.op, ast.Add | ast.Sub):
         yield "nothing added"
+
+
+def _terms(node: ast.expr) -> list[ast.expr]:
+    """Return what a sum adds, from the left."""
+    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add):
+        return [*_terms(node.left), node.right]
+    return [node]
 
 
 def _of_statement(node: ast.stmt) -> Iterator[str]:
@@ -120,6 +130,7 @@ def _of_statement(node: ast.stmt) -> Iterator[str]:
             yield from turned_returns(block)
             yield from _same_returns(block)
             yield from _in_vain(block)
+            yield from _looped_while_empty(block)
             if any(_equal(*pair) for pair in pairwise(block)):
                 yield "statement repeated"
             left = [item.test for item in block if isinstance(item, ast.If) and isinstance(item.body[-1], ast.Return)]
@@ -205,6 +216,21 @@ def _in_vain(block: list[ast.stmt]) -> Iterator[str]:
             operands = {ast.unparse(value) for value in test.values}
             if {target, node.value.id} <= operands:
                 yield "copy tested"
+
+
+def _looped_while_empty(block: list[ast.stmt]) -> Iterator[str]:
+    """Yield where a loop goes through a collection that was made empty right before it."""
+    for node, following in pairwise(block):
+        if isinstance(node, ast.Assign) and isinstance(following, ast.For) and _is_empty_collection(node.value):
+            made = {target.id for target in node.targets if isinstance(target, ast.Name)}
+            if made & {item.id for item in ast.walk(following.iter) if isinstance(item, ast.Name)}:
+                yield "looped over while empty"
+
+
+def _is_empty_collection(node: ast.expr) -> bool:
+    if isinstance(node, ast.Call):
+        return isinstance(node.func, ast.Name) and node.func.id in ("dict", "list", "set") and not node.args
+    return not isinstance(node, ast.Constant) and _empty(node)
 
 
 def _kinds(node: ast.expr) -> list[ast.expr]:

@@ -115,7 +115,7 @@ def test_names_of_the_class_and_its_bases_are_known() -> None:
         ("try:\n        b = a()\n    except KeyError:\n        b = 1\n    return b",
          "try:\n        b = a()\n    except KeyError:\n        b = 2\n    return b"),
         ("with a as b:\n        c = b\n    return c", "with a as b:\n        c = -b\n    return c"),
-        ("return [b for b in a if b]", "return [b for b in a if not b]"),
+        ("return [b for b in a if b] if a.x else a", "return [b for b in a if not b] if a.x else a"),
         ("while True:\n        b = a()\n        if b:\n            break\n    return b",
          "while True:\n        b = a()\n        if not b:\n            break\n    return b"),
     ],
@@ -211,6 +211,18 @@ def test_one_of_a_row_that_is_unlike_the_others_shows() -> None:
          "if a.x is not b:\n        return f(a.y)\n    return a.y"),
         ("if a:\n        return f(b)\n    if b:\n        return b.c\n    return None",
          "if a:\n        return f(b)\n    return None"),
+        ("c = a.items(multi=True)\n    d = b.items(multi=True)\n    return zip(c, d)",
+         "c = a.items(multi=False)\n    d = b.items(multi=True)\n    return zip(c, d)"),
+        ("return a.left + b[a.left:a.right] + a.right", "return a.left + b[a.left:a.right] + a.left"),
+        ("return [x for x in a if b(x)]", "return [x for x in a if not b(x)]"),
+        ("for x in a:\n        if x == b:\n            x.go()\n    return b",
+         "for x in a:\n        if x != b:\n            x.go()\n    return b"),
+        ("c = {}\n    for k, v in a.items():\n        c[k] = v\n    return a, c",
+         "c = {}\n    for k, v in c.items():\n        c[k] = v\n    return a, c"),
+        ("try:\n        a.x(b)\n    except TypeError:\n        return False\n    return True",
+         "try:\n        a.x(b)\n    except TypeError:\n        return False\n    return False"),
+        ("if (\n        a.x == 1\n        and (c := a.y) is not None\n    ):\n        return c\n    return b",
+         "if (\n        (c := a.y) is not None\n    ):\n        return c\n    return b"),
     ],
 )  # fmt: skip
 def test_what_nobody_writes_on_purpose_shows(before: str, after: str) -> None:
@@ -281,7 +293,8 @@ def test_docstring_tells_what_was_meant() -> None:
 
 def test_message_of_the_other_case_tells_the_condition() -> None:
     original = (
-        "def f(a):\n    if a(a, int):\n        return 1\n    else:\n        b = 'no int'\n        raise ValueError(b)"
+        "def f(a):\n    if a(a, int):\n        return 1 if a.x else 2\n    else:\n        b = 'no int'\n"
+        "        raise ValueError(b)"
     )
     turned = original.replace("if a(", "if not a(")
     assert gate(Target("m.py", "f", original, turned)) is Dropped.TOLD
@@ -298,5 +311,5 @@ def test_a_boundary_in_a_function_of_one_comparison_is_hidden_well_enough() -> N
 
 
 def test_a_value_that_the_branch_binds_itself_is_no_turned_guard() -> None:
-    original = "def f(a, b):\n    if a:\n        for a in b:\n            b.c(a.d)\n    return b"
+    original = "def f(a, b):\n    if a:\n        for a in b:\n            b.c(a.d if b.x else 1)\n    return b"
     assert gate(Target("m.py", "f", original, original.replace("if a", "if not a"))) is None
