@@ -14,6 +14,7 @@ from gistpoint.core.corruption.evidence import Evidence, is_good
 from gistpoint.core.corruption.record import record_of
 from gistpoint.core.corruption.subtlety import Subtlety, subtlety
 from gistpoint.core.corruption.vocabulary import Scope
+from gistpoint.core.generation.campaign.effort import LOCATED, effort_for
 from gistpoint.core.generation.campaign.observing import evidence_of
 from gistpoint.core.generation.campaign.trial import STOPPED, Dropped, Trial
 from gistpoint.core.generation.campaign.verdicts import Reason, Verdict
@@ -22,16 +23,11 @@ from gistpoint.core.outcomes import RunStatus
 from gistpoint.core.ports import ProbeReport
 from gistpoint.core.tasks.model import Target
 
-MOST_SINGLES = 16
 MOST_PAIRS = 6
 ENOUGH = 4
 """Good ones to choose from; no more are looked for where one of them is hard to locate."""
 PLENTY = 8
 """Good ones behind which no more are looked for, though the spectrum of the failing tests gives each away."""
-GIVE_UP = 9
-"""Tries without a good one, behind which no more single ones are tried: the function is no good place to hide in."""
-LOCATED = 5
-"""Places in a spectrum-based localisation that are looked at first."""
 _CONFIRMED = 3
 """Of the good ones, the most that are tried on the whole suite."""
 _MORE_TESTS = 1
@@ -87,10 +83,11 @@ def good_corruptions(trial: Trial, name: str, band: tuple[int, int]) -> list[Rat
     """Return the good corruptions of a function, the most subtle first; counts the end that each other one met."""
     singles, scope = _singles(trial, name)
     least, _ = band
+    effort = effort_for(trial.library, name, least)
     good: list[Rated] = []
     quiet: list[Corruption] = []
-    for tried, corruption in enumerate(_picked(singles, MOST_SINGLES, f"{trial.settings.seed} {name}")):
-        if _suffice(good) or (tried == GIVE_UP and not good):
+    for tried, corruption in enumerate(_picked(singles, effort.singles, f"{trial.settings.seed} {name}")):
+        if _suffice(good) or (tried == effort.give_up and not good):
             break
         rated = _rate(trial, corruption, band)
         if rated is not None and rated.good:

@@ -81,7 +81,12 @@ class Library:
 
     def entering(self, name: str) -> frozenset[str]:
         """Return the tests, among those that pass, that enter a function while they run."""
-        return self.test_map.tests_of(name) & self.intake.passed
+        return self.entered.get(name, frozenset())
+
+    @cached_property
+    def entered(self) -> Mapping[str, frozenset[str]]:
+        """The tests, among those that pass, that enter each function while they run."""
+        return {name: tests & self.intake.passed for name, tests in self.test_map.entered.items()}
 
     def metrics_of(self, name: str) -> dict[str, dict[str, float | int | None]]:
         """Return every metric of a function with its percentile: the share of functions at or below it, of 100."""

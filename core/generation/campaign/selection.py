@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 
-from gistpoint.core.generation.campaign.corrupting import LOCATED
+from gistpoint.core.generation.campaign.effort import LOCATED
 from gistpoint.core.generation.campaign.verdicts import Reason, Verdict
 
 MOST_SHARED = 1

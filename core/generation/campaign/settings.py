@@ -11,7 +11,7 @@ from gistpoint.core.corruption.model_rounds import LoopSettings
 from gistpoint.core.errors import UserError
 from gistpoint.core.generation.proof import DEFAULT_MIN_FAILING
 
-RECIPE = 3
+RECIPE = 4
 """Version of the rules by which a candidate is decided: verdicts of another one are not reused."""
 
 

@@ -1,0 +1,41 @@
+"""How many corruptions of a function are tried."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from fake_benches import CHECKS, Shop
+
+from gistpoint.core.generation.campaign.effort import DEAR, HIDEABLE, LOCATED, USUAL, effort_for, hiding_places
+from gistpoint.core.generation.campaign.library import Library
+
+TESTS = sorted(CHECKS)
+
+
+@pytest.fixture
+def library(tmp_path: Path) -> Library:
+    """A library in which `whole` is entered by all tests, and each of six others by two."""
+    made = Shop(tmp_path).library()
+    entered = {f"shop.py::part{n}": frozenset(TESTS[:2]) for n in range(LOCATED)}
+    entered |= {"shop.py::whole": frozenset(TESTS), "shop.py::alone": frozenset(TESTS[2:4])}
+    entered |= {"shop.py::lone": frozenset(TESTS[4:5])}
+    return replace(made, test_map=replace(made.test_map, entered=entered))
+
+
+def test_what_hides_a_function_is_entered_by_enough_tests_that_all_enter_it(library: Library) -> None:
+    assert len(TESTS) >= 5
+    assert library.intake.passed >= set(TESTS[:5])
+    assert hiding_places(library, "shop.py::whole", 2) == LOCATED + 1
+    assert hiding_places(library, "shop.py::whole", 1) == LOCATED + 2
+    assert hiding_places(library, "shop.py::part0", 2) == LOCATED - 1
+    assert hiding_places(library, "shop.py::alone", 2) == 0
+
+
+def test_more_is_tried_where_one_can_hide_and_little_where_each_try_is_dear(library: Library) -> None:
+    assert effort_for(library, "shop.py::whole", 2) == HIDEABLE
+    assert effort_for(library, "shop.py::alone", 2) == USUAL
+    imported = replace(library, test_map=replace(library.test_map, at_import=frozenset({"shop.py::whole"})))
+    assert effort_for(imported, "shop.py::whole", 2) == DEAR
+    assert HIDEABLE.singles > USUAL.singles > DEAR.singles
