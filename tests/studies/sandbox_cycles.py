@@ -17,6 +17,7 @@ from gistpoint.core.cancel import CancelToken
 from gistpoint.core.ports import EnvironmentPins, RunProgress, RunRequest
 from gistpoint.core.trees import SourceTree, write_tree
 from gistpoint.sandbox.backends.docker.backend import DockerBackend
+from gistpoint.sandbox.backends.docker.owners import OWNER, this_program
 from gistpoint.sandbox.environments import EnvironmentStore
 from gistpoint.sandbox.ladder import builtin_backends
 from gistpoint.sandbox.testruns import SuiteRunner
@@ -54,10 +55,11 @@ def processes_with(mark: str) -> list[str]:
 
 
 def containers() -> list[str]:
-    """Return the ids of all containers of the engine."""
+    """Return the ids of the engine's containers that are of this program."""
     from gistpoint.sandbox.backends.docker.engine import connect
 
-    return sorted(str(found["Id"]) for found in connect().client.api.containers(all=True))
+    found = connect().client.api.containers(all=True, filters={"label": f"{OWNER}={this_program()}"})
+    return sorted(str(container["Id"]) for container in found)
 
 
 def main(name: str, runs: int) -> int:
