@@ -27,7 +27,10 @@ from gistpoint.sessions.journal import JOURNAL
 from gistpoint.sessions.replay.replaying import Replay, ReplayedCall, ReplayError, Sameness, Verdict
 from gistpoint.sessions.runs.opening import open_run
 
-WRONG = "def discount(price, percent):\n    raise ValueError(object())\n"
+WRONG = (
+    "def discount(price, percent):\n    import time\n"
+    "    raise ValueError(f'<object at {time.perf_counter_ns():#x}>')\n"  # an address that never comes again
+)
 SAME, DIFFERS, COULD_NOT, UNKNOWN = Sameness.SAME, Sameness.DIFFERS, Sameness.COULD_NOT_RUN, Sameness.NOT_RECORDED
 
 
