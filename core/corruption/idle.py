@@ -49,7 +49,7 @@ def never_filled(nodes: Iterable[ast.AST]) -> frozenset[str]:
     for node in nodes:
         if isinstance(node, ast.Name):
             named[node.id] = named.get(node.id, 0) + 1
-        if isinstance(node, ast.Assign | ast.AnnAssign) and node.value is not None and _nothing(node.value):
+        if isinstance(node, ast.Assign | ast.AnnAssign) and node.value is not None and is_empty_collection(node.value):
             target = node.targets[0] if isinstance(node, ast.Assign) else node.target
             begun |= {target.id} if isinstance(target, ast.Name) else set()
         read = getattr(node, "value", None) if isinstance(node, ast.Return) else None
@@ -59,7 +59,8 @@ def never_filled(nodes: Iterable[ast.AST]) -> frozenset[str]:
     return frozenset(name for name in begun if named[name] == 1 + plain.get(name, 0))
 
 
-def _nothing(value: ast.expr) -> bool:
+def is_empty_collection(value: ast.expr) -> bool:
+    """Return whether a value is a list, set, tuple or dict with nothing in it."""
     if isinstance(value, ast.Call):
         return isinstance(value.func, ast.Name) and value.func.id in ("list", "set", "dict") and not value.args
     return not getattr(value, "elts", getattr(value, "keys", [value]))

@@ -9,6 +9,7 @@ from itertools import combinations, pairwise
 
 from gistpoint.core.code.compare import same_tree
 from gistpoint.core.corruption.guards import turned_guards, turned_returns
+from gistpoint.core.corruption.idle import is_empty_collection
 
 _SAME_IS_FINE = (ast.Constant, ast.UnaryOp)
 _LESS, _MORE = (ast.Lt, ast.LtE), (ast.Gt, ast.GtE)
@@ -221,16 +222,10 @@ def _in_vain(block: list[ast.stmt]) -> Iterator[str]:
 def _looped_while_empty(block: list[ast.stmt]) -> Iterator[str]:
     """Yield where a loop goes through a collection that was made empty right before it."""
     for node, following in pairwise(block):
-        if isinstance(node, ast.Assign) and isinstance(following, ast.For) and _is_empty_collection(node.value):
+        if isinstance(node, ast.Assign) and isinstance(following, ast.For) and is_empty_collection(node.value):
             made = {target.id for target in node.targets if isinstance(target, ast.Name)}
             if made & {item.id for item in ast.walk(following.iter) if isinstance(item, ast.Name)}:
                 yield "looped over while empty"
-
-
-def _is_empty_collection(node: ast.expr) -> bool:
-    if isinstance(node, ast.Call):
-        return isinstance(node.func, ast.Name) and node.func.id in ("dict", "list", "set") and not node.args
-    return not isinstance(node, ast.Constant) and _empty(node)
 
 
 def _kinds(node: ast.expr) -> list[ast.expr]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from abc import abstractmethod
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
@@ -125,9 +126,9 @@ class _Sample(BaseReader):
         place = self._answers.get(call_id)
         return None if place is None else load_record(*place)[0]
 
+    @abstractmethod
     def conversation(self) -> Iterator[tuple[Blob, Record]]:
         """Yield the messages of the sample, wherever they lie."""
-        raise NotImplementedError
 
     def _resolved(self, value: Json, depth: int) -> Json:
         """Put attachments in the place of their references."""
@@ -144,9 +145,9 @@ class _Sample(BaseReader):
             return {key: item if key in left else self._resolved(item, depth + 1) for key, item in value.items()}
         return value
 
+    @abstractmethod
     def attachment(self, name: str) -> str | None:
         """Return the text of an attachment; None if there is none of that name."""
-        raise NotImplementedError
 
 
 class MonolithSample(_Sample):

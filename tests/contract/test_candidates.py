@@ -6,9 +6,9 @@ import os
 import threading
 import time
 from collections.abc import Callable, Iterator
-from pathlib import Path
 
 import pytest
+from studies.sandbox_cycles import processes_with
 
 from gistpoint.core.cancel import CancelToken
 from gistpoint.core.code.index import index_source
@@ -307,17 +307,6 @@ def test_what_does_not_end_well_is_told_and_harms_nothing(
     assert f"test_{qualname}" in report.reason
     after = suite.prober.decide((suite.target("plain", "x + 1", "x"),))
     assert (after.status, after.how, len(after.failed)) == (RunStatus.FINISHED, "warm", 5)
-
-
-def processes_with(mark: str) -> list[str]:
-    found = []
-    for entry in Path("/proc").glob("[0-9]*"):
-        try:
-            if mark.encode() in (entry / "cmdline").read_bytes():
-                found.append(entry.name)
-        except OSError:
-            continue
-    return found
 
 
 def left_with(mark: str) -> list[str]:

@@ -10,6 +10,7 @@ import time
 from pathlib import Path
 
 import pytest
+from studies.sandbox_cycles import processes_with
 
 from gistpoint.core.cancel import CancelToken
 from gistpoint.core.outcomes import Outcome, RunStatus
@@ -223,17 +224,6 @@ def test_nothing_is_left_behind(run, settle, ending, tmp_path, monkeypatch):
     settle()
     assert list((tmp_path / "temporary").iterdir()) == []
     assert (mounts.read_text() if mounts.exists() else "") == before
-
-
-def processes_with(mark: str) -> list[str]:
-    found = []
-    for entry in Path("/proc").glob("[0-9]*"):
-        try:
-            if mark.encode() in (entry / "cmdline").read_bytes():
-                found.append(entry.name)
-        except OSError:
-            continue
-    return found
 
 
 DAEMON = """
