@@ -206,9 +206,12 @@ class GistpointApp(BaseApp):
         from gistpoint.tui.screens.solve.screen import SolveScreen
 
         solving = next((screen for screen in self.screen_stack if isinstance(screen, SolveScreen)), None)
-        if solving is not None and solving.busy:
-            self.notify("Tests are running: wait for them, or cancel them with Esc.", severity="warning")
-            return
+        if solving is None:
+            self._ask_to_close(solving)
+        elif not solving.when_free(partial(self._ask_to_close, solving)):
+            self.notify("A call is under way: wait for it, or cancel it with Esc.", severity="warning")
+
+    def _ask_to_close(self, solving: SolveScreen | None) -> None:
         question = ConfirmDialog(
             "Close the program?",
             "The attempt is kept as it is, with its clock, budgets, code and notes; it can be resumed.",

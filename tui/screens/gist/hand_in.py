@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from gistpoint.core.attempts.bench import Price
 from gistpoint.core.attempts.engine import Attempt
 from gistpoint.core.tools.declaration import Tool
@@ -23,8 +25,9 @@ class GistDesk(CallDesk):
 
     def hand_in(self, text: str) -> None:
         """Hand in the gist, after a question that tells what is handed in."""
-        if self._refuses():
-            return
+        self._when_free(partial(self._hand_in, text))
+
+    def _hand_in(self, text: str) -> None:
         lines = len(text.splitlines())
         what = f"The gist has {lines} {'line' if lines == 1 else 'lines'}." if lines else "The gist is EMPTY."
         price = price_words(self._attempt.price(SUBMIT_GIST), self._attempt.state).removesuffix(LAST)
@@ -33,7 +36,8 @@ class GistDesk(CallDesk):
 
     def score(self, text: str) -> bool:
         """Score the gist as it stands; False where that can't be asked for now."""
-        if self._busy() or self._attempt.state.ended or SCORE_GIST not in self._attempt.offered():
+        busy = self._bridge.busy or self._playing()
+        if busy or self._attempt.state.ended or SCORE_GIST not in self._attempt.offered():
             return False
         self._call(SCORE_GIST, {"content": text})
         return True

@@ -55,7 +55,7 @@ class GistScreen(SolveScreen):
 
     def make_desk(self) -> CallDesk:
         """Return where calls are asked for."""
-        self.gist_desk = GistDesk(self, self._attempt, self._bridge, self._begun, lambda: self.busy)
+        self.gist_desk = GistDesk(self, self._attempt, self._bridge, self._begun, lambda: self.playing)
         return self.gist_desk
 
     def more_panes(self) -> Iterable[Widget]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import partial
 
 from textual.widget import Widget
 
@@ -38,11 +39,11 @@ class CallDesk:
         attempt: Attempt,
         bridge: CallBridge,
         begun: Callable[[str, bool], None],
-        busy: Callable[[], bool],
+        playing: Callable[[], bool],
     ) -> None:
-        """`begun` is told the call in words, and whether it runs tests; `busy` says whether one is under way."""
+        """`begun` is told the call in words, and whether it runs tests; `playing` says whether a recording calls."""
         self._screen, self._attempt, self._bridge = screen, attempt, bridge
-        self._begun, self._busy = begun, busy
+        self._begun, self._playing = begun, playing
 
     def warning(self, price: Price, tool: Tool, attempt: Attempt) -> str:
         """Return what a call would use up for good, in sentences; empty where nothing is."""
@@ -50,8 +51,9 @@ class CallDesk:
 
     def ask(self, name: str, arguments: Mapping[str, str]) -> None:
         """Call a tool, after a question where it spends the last of something."""
-        if self._refuses():
-            return
+        self._when_free(partial(self._ask, name, arguments))
+
+    def _ask(self, name: str, arguments: Mapping[str, str]) -> None:
         try:
             tool = named(self._attempt.tools, name)
         except RefusalError as refusal:
@@ -67,8 +69,9 @@ class CallDesk:
 
     def submit(self, function: str, code: str) -> None:
         """Submit code for a function, after a question that tells its price."""
-        if self._refuses():
-            return
+        self._when_free(partial(self._submit, function, code))
+
+    def _submit(self, function: str, code: str) -> None:
         remove = self._attempt.task.mode is Mode.REMOVE
         tool = named(self._attempt.tools, "submit_attempt" if remove else "replace_function")
         path, _, qualname = function.partition("::")
@@ -82,16 +85,18 @@ class CallDesk:
         title = "Submit and run the tests?"
         self._confirm(title, f"{text}\n\n{last}" if last else text, tool, arguments, careful=bool(last))
 
-    def _refuses(self) -> bool:
-        if self._busy():
+    def _when_free(self, do: Callable[[], None]) -> None:
+        def unless_over() -> None:
+            if not self._attempt.state.ended:
+                do()
+
+        if self._playing() or not self._bridge.when_free(unless_over):
             self._screen.app.notify("A call is under way: wait for its answer.", severity="warning")
-            return True
-        return self._attempt.state.ended
 
     def _confirm(self, title: str, text: str, tool: Tool, arguments: Mapping[str, str], *, careful: bool) -> None:
         def answered(yes: bool | None) -> None:
-            if yes and not self._refuses():
-                self._call(tool, arguments)
+            if yes:
+                self._when_free(partial(self._call, tool, arguments))
 
         yes = "Submit" if tool.submits else "Spend it"
         self._screen.app.push_screen(ConfirmDialog(title, text, yes=yes, careful=careful), answered)

@@ -66,6 +66,8 @@ class CallBridge:
     def __init__(self, owner: MessagePump, attempt: Attempt, run: Callable[[Callable[[], None]], Worker[None]]) -> None:
         self._owner, self._attempt, self._run = owner, attempt, run
         self._cancel: CancelToken | None = None
+        self._calls_before = 0
+        self._waiting: Callable[[], None] | None = None
         self._posted = 0.0
         self._failed = 0
         self._state_posted = 0.0
@@ -78,6 +80,31 @@ class CallBridge:
     def busy(self) -> bool:
         """Whether a call is under way."""
         return self._cancel is not None
+
+    @property
+    def answered(self) -> bool:
+        """Whether the call under way has its answer already, and only its thread has to come back."""
+        state = self._attempt.state
+        return self.busy and state.pending is None and len(state.calls) > self._calls_before
+
+    def when_free(self, do: Callable[[], None]) -> bool:
+        """Do something now, or as soon as a call that is answered has come back; False while one is unanswered.
+
+        Who sees an answer goes on at once, and the thread may take its time on a busy machine. The last one waits.
+        """
+        if self.answered:
+            self._waiting = do
+        elif self.busy:
+            return False
+        else:
+            do()
+        return True
+
+    def came_back(self) -> None:
+        """Do what waited; its owner says so when it has shown how the call ended."""
+        waiting, self._waiting = self._waiting, None
+        if waiting is not None and not self._closed:
+            waiting()
 
     def call(self, tool: str, arguments: Mapping[str, str]) -> None:
         """Start a call; the screen makes sure that none is under way."""
@@ -101,6 +128,8 @@ class CallBridge:
                 self._timer.cancel()
 
     def _begin(self, call: Callable[[CancelToken], ToolResult | None]) -> None:
+        state = self._attempt.state
+        self._calls_before = len(state.calls) - (state.pending is not None)
         token = self._cancel = CancelToken()
         self._failed, self._posted = 0, 0.0
 

@@ -138,6 +138,7 @@ class Console(Vertical):
             self.say(f"✘ Not called, nothing spent: {refusal}")
             return
         self.line.value = ""
+        self.remember(spelled(tool.name, arguments))
         self.post_message(self.CallAsked(tool.name, arguments))
 
     def action_complete(self) -> None:

@@ -61,7 +61,7 @@ class SolveScreen(PanesScreen):
 
     def make_desk(self) -> CallDesk:
         """Return where calls are asked for."""
-        return CallDesk(self, self._attempt, self._bridge, self._begun, lambda: self.busy)
+        return CallDesk(self, self._attempt, self._bridge, self._begun, lambda: self.playing)
 
     def on_mount(self) -> None:
         """Show what the attempt holds so far, go where its solver was, and go on with what was under way."""
@@ -178,6 +178,7 @@ class SolveScreen(PanesScreen):
         if message.result is not None:
             self._show_answer(message.result.call_id, message.tool)
         self._leave_if_over()
+        self._bridge.came_back()
 
     def _show_answer(self, call_id: str, tool: str) -> None:
         call = call_of(self._attempt.state, call_id)
@@ -225,6 +226,7 @@ class SolveScreen(PanesScreen):
         self.refresh_bindings()
         if not isinstance(message.error, UserError):
             raise message.error
+        self._bridge.came_back()
         show_error(self.app, message.error)
 
     def _leave_if_over(self) -> None:
@@ -265,17 +267,13 @@ class SolveScreen(PanesScreen):
 
     def action_pause(self) -> None:
         """Stop the clock, with a reason."""
-        if self._bridge.busy:
+        if not self._bridge.when_free(self._interruptions.pause):
             self.notify("A call is under way: pause when it has answered.", severity="warning")
-        else:
-            self._interruptions.pause()
 
     def action_end(self) -> None:
         """Give up, or skip where nothing was called."""
-        if self._bridge.busy:
+        if not self._bridge.when_free(self._interruptions.end):
             self.notify("A call is under way: wait for it, or cancel it.", severity="warning")
-        else:
-            self._interruptions.end()
 
     def action_cancel_run(self) -> None:
         """Stop the running tests, after a warning."""
@@ -301,9 +299,12 @@ class SolveScreen(PanesScreen):
 
     def action_leave(self) -> None:
         """Go home; the attempt stays as it is."""
-        if self._bridge.busy and not self.playing:
+        if self.playing:
+            self._leave()
+        elif not self._bridge.when_free(self._leave):
             self.notify("A call is under way: wait for it, or cancel it.", severity="warning")
-            return
+
+    def _leave(self) -> None:
         self.stop()
         self.dismiss("left")
 
@@ -311,6 +312,10 @@ class SolveScreen(PanesScreen):
     def busy(self) -> bool:
         """Whether a call is under way, or a recorded attempt is played."""
         return self._bridge.busy or self.playing
+
+    def when_free(self, do: Callable[[], None]) -> bool:
+        """Do something now, or when a call that is answered has come back; False while one runs or is played."""
+        return not self.playing and self._bridge.when_free(do)
 
     @property
     def playing(self) -> bool:
