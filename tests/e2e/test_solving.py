@@ -123,7 +123,7 @@ def test_a_solver_gives_up_with_a_reason(start: Start, environment: dict[str, st
 
 def test_a_solver_who_has_used_tools_gives_up(start: Start, environment: dict[str, str]) -> None:
     terminal = opened(start, "demo", "seats-together")
-    call(terminal, "list_directory sporvei", r"seats\.py")
+    call(terminal, "list_directory sporvei", r"sporvei: 10 entries")
     terminal.press("ctrl+g")
     terminal.wait_for(r"Give up\?")
     call_it_off(terminal)

@@ -1,4 +1,4 @@
-"""What is pressed while an answer is in sight and the thread that brought it has not come back."""
+"""What is pressed while a call that runs nothing is under way, or while the thread of an answered one comes back."""
 
 from __future__ import annotations
 
@@ -13,32 +13,51 @@ from builders import CHECKS
 from fakes import FakeRunner
 from screens.driving import Driver, solving
 
+ASKED, ANSWERED, TESTED = "a reading call is asked", "it is answered", "tests are answered"
+
 
 @asynccontextmanager
-async def answered(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[tuple[Driver, threading.Event]]:
-    """Yield a driver of an attempt whose first call is answered, and what lets its thread come back."""
-    gate = threading.Event()
+async def held(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, moment: str
+) -> AsyncIterator[tuple[Driver, threading.Event]]:
+    """Yield a driver of an attempt whose first call has come to a moment, and what lets its thread go on."""
+    gate, begun = threading.Event(), threading.Event()
     async with solving(tmp_path) as driver:
         call = driver.attempt.call
 
         def slow(*args: Any, **kwargs: Any) -> object:
+            begun.set()
+            if moment == ASKED:
+                gate.wait(20)
             result = call(*args, **kwargs)
             gate.wait(20)
             return result
 
         monkeypatch.setattr(driver.attempt, "call", slow)
-        await driver.console("list_directory shop")
+        if moment == TESTED:
+            await driver.press("f9", "enter")
+            await driver.until(lambda: driver.state.submissions and driver.state.pending is None)
+        elif moment == ANSWERED:
+            await driver.console("list_directory shop")
+        else:
+            await driver.press("f5")
+            await driver.type("list_directory shop")
+            await driver.press("enter")
+            await driver.until(begun.is_set)
         try:
             yield driver, gate
         finally:
             gate.set()
 
 
+@pytest.mark.parametrize("moment", [ASKED, ANSWERED, TESTED])
 @pytest.mark.parametrize(
     ("key", "screen"), [("ctrl+g", "ReasonDialog"), ("f10", "ReasonDialog"), ("ctrl+q", "ConfirmDialog")]
 )
-async def test_a_key_is_not_lost(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, key: str, screen: str) -> None:
-    async with answered(tmp_path, monkeypatch) as (driver, gate):
+async def test_a_key_is_not_lost(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, key: str, screen: str, moment: str
+) -> None:
+    async with held(tmp_path, monkeypatch, moment) as (driver, gate):
         await driver.press(key)
         assert type(driver.screen).__name__ == "SolveScreen"
         gate.set()
@@ -46,7 +65,7 @@ async def test_a_key_is_not_lost(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 
 
 async def test_leaving_is_not_lost(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    async with answered(tmp_path, monkeypatch) as (driver, gate):
+    async with held(tmp_path, monkeypatch, TESTED) as (driver, gate):
         await driver.press("f8", "f3", "ctrl+l")
         assert type(driver.screen).__name__ == "SolveScreen"
         gate.set()
@@ -54,7 +73,7 @@ async def test_leaving_is_not_lost(tmp_path: Path, monkeypatch: pytest.MonkeyPat
 
 
 async def test_a_call_is_not_lost(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    async with answered(tmp_path, monkeypatch) as (driver, gate):
+    async with held(tmp_path, monkeypatch, ANSWERED) as (driver, gate):
         await driver.press("f5")
         await driver.type("search_code total")
         await driver.press("enter")

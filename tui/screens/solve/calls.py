@@ -16,6 +16,8 @@ from gistpoint.core.attempts.state import AttemptState
 from gistpoint.core.cancel import CancelToken
 from gistpoint.core.outcomes import Outcome
 from gistpoint.core.ports import RunProgress
+from gistpoint.core.tools.declaration import Activity
+from gistpoint.core.tools.registry import named
 
 BATCH_SECONDS = 0.04
 """Progress and changes of state reach the screen at most this often, one frame or two."""
@@ -67,6 +69,7 @@ class CallBridge:
         self._owner, self._attempt, self._run = owner, attempt, run
         self._cancel: CancelToken | None = None
         self._calls_before = 0
+        self._reads = False
         self._waiting: Callable[[], None] | None = None
         self._posted = 0.0
         self._failed = 0
@@ -82,17 +85,18 @@ class CallBridge:
         return self._cancel is not None
 
     @property
-    def answered(self) -> bool:
-        """Whether the call under way has its answer already, and only its thread has to come back."""
+    def back_soon(self) -> bool:
+        """Whether the call under way runs nothing, or has its answer and only its thread has to come back."""
         state = self._attempt.state
-        return self.busy and state.pending is None and len(state.calls) > self._calls_before
+        answered = state.pending is None and len(state.calls) > self._calls_before
+        return self.busy and (self._reads or answered)
 
     def when_free(self, do: Callable[[], None]) -> bool:
-        """Do something now, or as soon as a call that is answered has come back; False while one is unanswered.
+        """Do something now, or as soon as a call that is back soon has come back; False while code or tests run.
 
         Who sees an answer goes on at once, and the thread may take its time on a busy machine. The last one waits.
         """
-        if self.answered:
+        if self.back_soon:
             self._waiting = do
         elif self.busy:
             return False
@@ -108,10 +112,13 @@ class CallBridge:
 
     def call(self, tool: str, arguments: Mapping[str, str]) -> None:
         """Start a call; the screen makes sure that none is under way."""
+        declared = named(self._attempt.tools, tool)
+        self._reads = declared.activity is not Activity.EXECUTE and not declared.submits
         self._begin(lambda cancel: self._attempt.call(tool, arguments, on_progress=self._progress, cancel=cancel))
 
     def finish_pending(self) -> None:
         """Start to complete the call that a process before this one left."""
+        self._reads = False
         self._begin(lambda cancel: self._attempt.finish_pending(on_progress=self._progress, cancel=cancel))
 
     def cancel(self) -> None:
