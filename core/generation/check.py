@@ -87,7 +87,7 @@ def _looks_inside(judge: Judge, tree: SourceTree, on_progress: OnMaking | None, 
     )
     request = RunRequest(
         tree.with_files({name: probe.encode()}),
-        replace(task.environment, pytest_args=(name,)),
+        replace(task.environment, pytest_args=(*settings_of(task.environment.pytest_args), name)),
         PROBE_TIMEOUT_S,
         select=tuple(sorted(ids)),
     )
@@ -105,6 +105,18 @@ def _looks_inside(judge: Judge, tree: SourceTree, on_progress: OnMaking | None, 
             "sandbox", True, f"{backend.name} does not isolate: files of this user can be read", reduced=True
         )
     return Finding("sandbox", False, "; ".join(messages) or f"{report.status}: {report.reason}")
+
+
+_SETTINGS = ("-o", "--override-ini", "-c", "--config-file", "-p", "--rootdir", "--import-mode")
+
+
+def settings_of(pytest_args: tuple[str, ...]) -> Iterator[str]:
+    """Yield what pytest was told besides which tests to run: a repository's own options may need absent plugins."""
+    takes_next = False
+    for argument in pytest_args:
+        if takes_next or argument in _SETTINGS or argument.startswith(tuple(f"{name}=" for name in _SETTINGS)):
+            yield argument
+        takes_next = not takes_next and argument in _SETTINGS
 
 
 def _first_error(message: str) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 from gistpoint.core.canonical import sha256_of_json
@@ -78,6 +78,11 @@ class Library:
     def seeing(self, names: Iterable[str]) -> tuple[str, ...]:
         """Return the tests, among those that pass, on which a change of the functions can tell, in suite order."""
         return tuple(id for id in self.test_map.seeing(names) if id in self.intake.passed)
+
+    @cached_property
+    def mapped_intake(self) -> Intake:
+        """What the suite shows on the original, with the map."""
+        return replace(self.intake, test_map=self.test_map)
 
     def entering(self, name: str) -> frozenset[str]:
         """Return the tests, among those that pass, that enter a function while they run."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +19,7 @@ def write_kept(library: Library, settings: Settings, kept: Kept, into: Path) -> 
     """Write the task of a proven corruption below `into`; one that is there already is kept."""
     mode = Mode.REMOVE if settings.mode is CampaignMode.REMOVE else Mode.DISCOVERY
     return write_proven(
-        replace(library.intake, test_map=library.test_map),
+        library.mapped_intake,
         proof_of(library, kept),
         mode,
         library.backend,

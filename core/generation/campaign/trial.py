@@ -93,7 +93,7 @@ class Trial:
         started = time.perf_counter()
         try:
             proof = prove(
-                self.library.intake,
+                self.library.mapped_intake,
                 targets,
                 self.desk.runner,
                 min_failing=self.settings.min_failing,

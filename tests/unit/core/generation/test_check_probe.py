@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from gistpoint.core.generation.check import PROBE
+from gistpoint.core.generation.check import PROBE, settings_of
 
 ORIGINAL = "if value > ceiling: return ceiling elif value < floor: return floor else: return value"
 
@@ -50,3 +50,17 @@ def test_an_answer_that_can_be_read_is_found(tmp_path: Path) -> None:
     answer.write_text("{}")
     (tmp_path / "site").mkdir()
     assert "the answer can be read from inside" in look(tmp_path, answer=answer, path=tmp_path / "site")
+
+
+@pytest.mark.parametrize(
+    ("pytest_args", "settings"),
+    [
+        (("-o", "addopts=", "tests", "--ignore=tests/odd"), ["-o", "addopts="]),
+        (("--override-ini=addopts=", "-p", "no:cov", "-k", "not slow"), ["--override-ini=addopts=", "-p", "no:cov"]),
+        (("-c", "-o", "-x"), ["-c", "-o"]),
+        (("tests", "-o"), ["-o"]),
+        (("--deselect", "-p.py::test", "-m", "not slow"), []),
+    ],
+)
+def test_the_settings_of_the_suite_hold_for_the_look(pytest_args: tuple[str, ...], settings: list[str]) -> None:
+    assert list(settings_of(pytest_args)) == settings
