@@ -63,8 +63,10 @@ async def test_every_format_is_drawn_as_it_is(tmp_path: Path, name: str) -> None
         assert await check_steps(driver, STEPS) > 0
 
 
-@pytest.mark.parametrize("path", sample_files(), ids=lambda path: path.name)
-async def test_samples_are_drawn_as_they_are(path: Path) -> None:
-    async with reviewing(path, size=(100, 30)) as driver:
-        await run_of(driver)
-        await check_steps(driver, STEPS)
+if FILES := sample_files():  # a user's checkout has none
+
+    @pytest.mark.parametrize("path", FILES, ids=lambda path: path.name)
+    async def test_samples_are_drawn_as_they_are(path: Path) -> None:
+        async with reviewing(path, size=(100, 30)) as driver:
+            await run_of(driver)
+            await check_steps(driver, STEPS)
