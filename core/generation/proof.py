@@ -26,7 +26,7 @@ class Proof:
     report: SuiteReport
     failing: frozenset[str]
     any_order: bool = False
-    """Whether the original passes as well with the failing tests before all others."""
+    """Whether with the failing tests before all others the original passes as well, and they fail as well."""
 
     @property
     def passed_corrupted(self) -> frozenset[str]:
@@ -109,9 +109,31 @@ def prove(
             NoGood.BREAKS_COLLECTION, f"With {names} corrupted nothing but the collection of tests fails."
         )
     first = tuple(result.id for result in report.results.values() if result.id in failing)
+    in_front = replace(request, first=first)
+    any_order = _borne(in_front, intake, names, runner, on_progress, cancel)
+    return Proof(targets, tree, report, failing, any_order)
+
+
+def _borne(
+    in_front: RunRequest,
+    intake: Intake,
+    names: str,
+    runner: Runner,
+    on_progress: OnMaking | None,
+    cancel: CancelToken | None,
+) -> bool:
+    """Return whether failing tests can be moved to the front: of the original all pass, and on their own they fail.
+
+    A test may fail only behind another one, by what that one left; in front it would pass on the corrupted tree. They
+    are run backwards, as any of them may come first.
+    """
+    original = replace(in_front, tree=intake.repository.tree)
     step = "suite of the original, those tests first"
-    ordered = run_step(runner, replace(request, tree=intake.repository.tree, first=first), step, on_progress, cancel)
-    return Proof(targets, tree, report, failing, any_order=ordered.passed >= intake.passed)
+    if not run_step(runner, original, step, on_progress, cancel).passed >= intake.passed:
+        return False
+    alone = replace(in_front, first=(), select=in_front.first[::-1], expected=frozenset(in_front.first))
+    report = run_step(runner, alone, f"those tests alone, backwards, with {names} corrupted", on_progress, cancel)
+    return report.status is RunStatus.FINISHED and report.passed.isdisjoint(in_front.first)
 
 
 def _by_chance(intake: Intake, targets: tuple[Target, ...], failing: frozenset[str]) -> frozenset[str]:

@@ -128,3 +128,21 @@ def test_a_test_that_a_submission_breaks_fails_in_both_orders(maker):
     judgement = judge.judge(submitted(task, seven), replaced=("pkg.py::double",))
     assert judgement.score.failing == {HALF, "tests/test_pkg.py::test_3"}
     assert not judgement.solved
+
+
+@pytest.mark.parametrize("leaves", [0, 1])
+def test_a_test_that_fails_only_behind_another_is_not_moved_to_where_it_passes(maker, leaves):
+    """What the corrupted function leaves, a test sees behind one that passes, or behind one that fails."""
+    files = {
+        "pkg.py": "LEFT = []\n\n\ndef double(n):\n    return 2 * n\n",
+        "tests/test_pkg.py": FILES["tests/test_pkg.py"]
+        + "def test_0():\n    assert pkg.double(0) == 0\ndef test_clean():\n    assert not pkg.LEFT\n",
+    }
+    task = maker.task(
+        files, "pkg.py::double", corrupted=f"def double(n):\n    LEFT.extend([n] * (n == {leaves}))\n    return 3 * n\n"
+    )
+    judge = Judge(task, read_answer(task), maker.runner)
+    assert judge.baseline.failing == {f"tests/test_pkg.py::test_{n}" for n in (1, 2, 3, 4, "clean")}
+    assert not judge.baseline.any_order
+    assert judge.judge(SourceTree.open(task.tree_path)).score.value == 0.0
+    assert judge.judge(submitted(task, HONEST)).solved

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from builders import CHECKS, GOOD, write_files
@@ -13,7 +15,8 @@ from gistpoint.core.generation.intake import Intake, NoGood, NoTaskError, Reposi
 from gistpoint.core.generation.proof import prove
 from gistpoint.core.generation.removal import removal_target
 from gistpoint.core.generation.testmap import TestMap
-from gistpoint.core.ports import EnvironmentPins, Source
+from gistpoint.core.outcomes import SuiteReport
+from gistpoint.core.ports import EnvironmentPins, RunRequest, Source
 from gistpoint.core.tasks.model import Limits
 from gistpoint.core.trees import SourceTree
 
@@ -49,7 +52,7 @@ def test_what_fails_by_chance_does_not_count(tmp_path: Path) -> None:
     assert proof.failing == TELL
     assert proof.passed_corrupted == intake.passed - TELL
     assert ODD not in {failure.id for failure in proof.failures(Limits())}
-    assert runner.runs == 3 + 2 + 1
+    assert runner.runs == 3 + 2 + 2
 
 
 def test_what_fails_again_counts_though_nothing_was_seen_to_enter(tmp_path: Path) -> None:
@@ -65,7 +68,7 @@ def test_the_suite_runs_once_where_every_failing_test_enters_or_nothing_is_known
     runner = FakeRunner({**CHECKS, ODD: Busy(4)})
     intake = intake_of(tmp_path, runner, entering)
     assert prove(intake, (removal_target(intake.repository.tree, DISCOUNT),), runner).failing == TELL | {ODD}
-    assert runner.runs == 3 + 1 + 1
+    assert runner.runs == 3 + 1 + 2
 
 
 def test_chance_does_not_make_a_task_of_too_few(tmp_path: Path) -> None:
@@ -74,3 +77,45 @@ def test_chance_does_not_make_a_task_of_too_few(tmp_path: Path) -> None:
     with pytest.raises(NoTaskError) as caught:
         prove(intake, (removal_target(intake.repository.tree, DISCOUNT),), runner, min_failing=len(TELL) + 1)
     assert caught.value.reason is NoGood.TOO_FEW_FAILING
+
+
+class Behind:
+    """A test that fails on the corrupted tree only behind another one, by what that one left there."""
+
+    def __init__(self) -> None:
+        self.left = False
+
+    def leaves(self, names: Mapping[str, object]) -> None:
+        self.left = names["discount"](90, 10) is None  # type: ignore[operator]
+
+    def __call__(self, names: object) -> None:
+        assert not self.left, "left behind"
+
+
+class Selecting(FakeRunner):
+    """Runs what is selected alone, and what comes first before the rest."""
+
+    def run(self, request: RunRequest, **more: Any) -> SuiteReport:
+        order = request.select or tuple(dict.fromkeys([*request.first, *self.checks]))
+        behind.left = False
+        return replace(self, checks={id: self.checks[id] for id in order}).run_all(request, **more)
+
+    def run_all(self, request: RunRequest, **more: Any) -> SuiteReport:
+        return super().run(request, **more)
+
+
+behind = Behind()
+
+
+@pytest.mark.parametrize("moves", [True, False])
+def test_a_test_that_fails_only_behind_another_forbids_to_move_it(tmp_path: Path, moves: bool) -> None:
+    checks = (
+        {**CHECKS, ODD: lambda names: None}
+        if moves
+        else {**CHECKS, "tests/test_a.py::test_leaves": behind.leaves, ODD: behind}
+    )
+    runner = Selecting(checks)
+    intake = intake_of(tmp_path, runner, TELL | {ODD})
+    proof = prove(intake, (removal_target(intake.repository.tree, DISCOUNT),), runner)
+    assert proof.failing == (TELL if moves else TELL | {ODD})
+    assert proof.any_order is moves
