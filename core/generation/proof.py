@@ -92,12 +92,11 @@ def prove(
         raise NoTaskError(
             NoGood.COULD_NOT_RUN, f"With {names} corrupted the suite did not run: {report.status}. {report.reason}"
         )
-    failing = intake.passed - report.passed
-    if by_chance := _by_chance(intake, targets, failing):
+    if by_chance := _by_chance(intake, targets, intake.passed - report.passed):
         step = f"suite with {names} corrupted, again: a test failed that does not enter it"
         again = run_step(runner, request, step, on_progress, cancel)
-        passing = {id: again.results[id] for id in by_chance & again.passed}
-        report, failing = replace(report, results={**report.results, **passing}), failing - passing.keys()
+        report = _with_passes(report, again, by_chance)
+    failing = intake.passed - report.passed
     if len(failing) < min_failing:
         raise NoTaskError(
             NoGood.TOO_FEW_FAILING,
@@ -108,8 +107,7 @@ def prove(
         raise NoTaskError(
             NoGood.BREAKS_COLLECTION, f"With {names} corrupted nothing but the collection of tests fails."
         )
-    first = tuple(result.id for result in report.results.values() if result.id in failing)
-    in_front = replace(request, first=first)
+    in_front = replace(request, first=tuple(id for id in report.results if id in failing))
     any_order = _borne(in_front, intake, names, runner, on_progress, cancel)
     return Proof(targets, tree, report, failing, any_order)
 
@@ -141,3 +139,9 @@ def _by_chance(intake: Intake, targets: tuple[Target, ...], failing: frozenset[s
     if intake.test_map is None:
         return frozenset()
     return failing - set(intake.test_map.seeing(target.name for target in targets))
+
+
+def _with_passes(report: SuiteReport, again: SuiteReport, ids: frozenset[str]) -> SuiteReport:
+    """Return `report` with the results of those of `ids` that passed the second time."""
+    passing = {id: again.results[id] for id in ids & again.passed}
+    return replace(report, results={**report.results, **passing})
