@@ -86,13 +86,13 @@ class CallBridge:
 
     @property
     def back_soon(self) -> bool:
-        """Whether the call under way runs nothing, or has its answer and only its thread has to come back."""
+        """Whether the call under way looks or writes only (a trace counts as looking), or is answered already."""
         state = self._attempt.state
         answered = state.pending is None and len(state.calls) > self._calls_before
         return self.busy and (self._reads or answered)
 
     def when_free(self, do: Callable[[], None]) -> bool:
-        """Do something now, or as soon as a call that is back soon has come back; False while code or tests run.
+        """Do something now, or as soon as a call that is back soon has come back; False while tests run, or code.
 
         Who sees an answer goes on at once, and the thread may take its time on a busy machine. The last one waits.
         """
