@@ -12,13 +12,13 @@ from collections.abc import Iterator
 from importlib import metadata
 from pathlib import Path, PurePosixPath
 
-from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
 from gistpoint.core.errors import EnvironmentBuildError
 from gistpoint.sandbox.backends.base import Environment
 from gistpoint.sandbox.envcache import build_once
 from gistpoint.sandbox.interpreters import find_interpreter, own_version
+from gistpoint.sandbox.requirement import requirement_of
 
 _COMPILED = ("pytest", "_pytest", "pluggy", "iniconfig", "packaging")
 
@@ -39,7 +39,7 @@ def runner_distributions() -> dict[str, metadata.Distribution]:
                 hint="Install gistpoint again, with its dependencies.",
             ) from error
         for line in found[name].requires or ():
-            requirement = Requirement(line)
+            requirement = requirement_of(line)
             if requirement.marker is None or requirement.marker.evaluate({"extra": ""}):
                 waiting.append(canonicalize_name(requirement.name))
     return dict(sorted(found.items()))

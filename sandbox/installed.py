@@ -7,8 +7,10 @@ from dataclasses import dataclass
 from email.parser import HeaderParser
 from pathlib import Path
 
-from packaging.requirements import InvalidRequirement, Requirement
+from packaging.requirements import InvalidRequirement
 from packaging.utils import canonicalize_name
+
+from gistpoint.sandbox.requirement import requirement_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,7 +26,7 @@ class Installed:
         found: set[str] = set()
         for line in self.requirements:
             try:
-                requirement = Requirement(line)
+                requirement = requirement_of(line)
             except InvalidRequirement:
                 continue
             surroundings = {"extra": "", "python_version": python, "python_full_version": f"{python}.0"}

@@ -10,11 +10,13 @@ from dataclasses import dataclass, field
 from email.parser import HeaderParser
 from pathlib import Path
 
-from packaging.requirements import InvalidRequirement, Requirement
+from packaging.requirements import InvalidRequirement
 from packaging.utils import canonicalize_name
 
+from gistpoint.core.code.parsing import parse
 from gistpoint.core.errors import EnvironmentBuildError
 from gistpoint.sandbox.importroots import find_import_roots
+from gistpoint.sandbox.requirement import requirement_of
 from gistpoint.sandbox.tables import Table, table, text_of, texts_of
 
 TEST_GROUPS = ("test", "tests", "testing")
@@ -138,7 +140,7 @@ def _extras(project: Table, info: Mapping[str, str | list[str]]) -> dict[str, tu
 def _of_extra(lines: Iterable[str], extra: str) -> Iterable[str]:
     for line in lines:
         try:
-            requirement = Requirement(line)
+            requirement = requirement_of(line)
         except InvalidRequirement:
             continue
         marker = requirement.marker
@@ -180,7 +182,7 @@ def _version_in_code(folder: Path, roots: tuple[str, ...]) -> str:
         paths = [path for name in names for path in sorted((folder / root).glob(f"*/{name}"))]
         for path in [*paths, *sorted((folder / root).glob("*.py"))]:
             try:
-                tree = ast.parse(path.read_bytes())
+                tree = parse(path.read_bytes())
             except (SyntaxError, ValueError, OSError):
                 continue
             for node in tree.body:

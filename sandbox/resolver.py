@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from packaging.requirements import InvalidRequirement, Requirement
+from packaging.requirements import InvalidRequirement
 from packaging.specifiers import InvalidSpecifier, SpecifierSet
 from packaging.utils import canonicalize_name
 
@@ -23,6 +23,7 @@ from gistpoint.sandbox.environments import EnvironmentStore, build_failure
 from gistpoint.sandbox.installed import Installed, installed_in
 from gistpoint.sandbox.interpreters import own_version
 from gistpoint.sandbox.projects import Project, read_project
+from gistpoint.sandbox.requirement import requirement_of
 
 if TYPE_CHECKING:
     from gistpoint.core.cancel import CancelToken
@@ -172,7 +173,7 @@ def without_own(requirements: Iterable[str], project: Project, python: str) -> l
     while waiting:
         text = waiting.pop(0)
         try:
-            requirement = Requirement(text)
+            requirement = requirement_of(text)
         except InvalidRequirement:
             raise EnvironmentBuildError(
                 f"{text!r} is no requirement.", hint="Write a package name, with versions if needed: `name>=1.2`."

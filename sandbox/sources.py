@@ -16,7 +16,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from packaging.requirements import InvalidRequirement, Requirement
+from packaging.requirements import InvalidRequirement
 from packaging.utils import canonicalize_name
 
 from gistpoint.core.errors import SourceError
@@ -25,6 +25,7 @@ from gistpoint.core.trees import SourceTree, write_tree
 from gistpoint.sandbox.archives import unpack
 from gistpoint.sandbox.builder import call_uv
 from gistpoint.sandbox.projects import read_project
+from gistpoint.sandbox.requirement import requirement_of
 from gistpoint.sandbox.tables import Table, table, text_of
 from gistpoint.sandbox.workspaces import lay_out
 
@@ -74,7 +75,7 @@ class Fetcher:
 
     def _sdist(self, specification: str, into: Path) -> tuple[Source, Path]:
         try:
-            requirement = Requirement(specification)
+            requirement = requirement_of(specification)
         except InvalidRequirement as error:
             raise SourceError(f"{specification!r} is no requirement of the form name==version.", hint=_FORMS) from error
         sdist, version = self._locate(f"{requirement.name}{requirement.specifier}", requirement.name)

@@ -6,6 +6,7 @@ import ast
 from collections import Counter
 from collections.abc import Iterator
 
+from gistpoint.core.code.parsing import parse
 from gistpoint.core.trees import SourceTree
 
 MODULES = frozenset({
@@ -44,7 +45,7 @@ def suspicious_names(before: SourceTree, after: SourceTree) -> tuple[str, ...]:
 
 def _used(source: bytes) -> Counter[str]:
     try:
-        tree = ast.parse(source)
+        tree = parse(source)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return Counter()
     return Counter(name for node in ast.walk(tree) for name in _names(node))

@@ -6,6 +6,7 @@ import ast
 
 from gistpoint.core.callgraph.program import Program
 from gistpoint.core.callgraph.values import NOTHING, Class, Generated, Instance, Scope, Value, Variable
+from gistpoint.core.code.parsing import parse_expression
 
 _UNIONS = {"Optional", "Union", "Annotated", "Final", "ClassVar", "Required", "NotRequired", "Awaitable", "Coroutine"}
 _MAPPINGS = {"dict", "Dict", "Mapping", "MutableMapping", "DefaultDict", "OrderedDict", "defaultdict"}
@@ -43,7 +44,7 @@ class Annotations:
     def _values(self, scope: Scope, node: ast.expr) -> list[Value]:
         if isinstance(node, ast.Constant) and isinstance(node.value, str):
             try:
-                node = ast.parse(node.value.strip(), mode="eval").body
+                node = parse_expression(node.value.strip())
             except (SyntaxError, ValueError, RecursionError, MemoryError):
                 return []
         if isinstance(node, ast.BinOp) and isinstance(node.op, ast.BitOr):

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import ast
 import posixpath
-import warnings
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+
+from gistpoint.core.code.parsing import parse
 
 
 @dataclass(slots=True, eq=False)
@@ -69,9 +70,7 @@ def parse_all(files: Mapping[str, bytes]) -> Sources:
 
 def _parse(path: str, data: bytes, skipped: dict[str, str]) -> ast.Module | None:
     try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            tree = ast.parse(data)
+        tree = parse(data)
     except SyntaxError as error:
         skipped[path] = f"line {error.lineno or 0}: {error.msg}"
     except (ValueError, RecursionError, MemoryError, UnicodeError) as error:

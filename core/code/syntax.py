@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import ast
-import threading
-import warnings
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import TypeAlias
 
 from gistpoint.core.code.errors import CodeError
+from gistpoint.core.code.parsing import compile_module, parse
 
 DefinitionNode: TypeAlias = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
 
@@ -28,7 +27,6 @@ _BLOCKS: dict[type[ast.AST], tuple[str, ...]] = {
     ast.match_case: ("body",),
 }
 _WALKED = {*_DEFINITIONS, *_BLOCKS}
-_WARNINGS = threading.Lock()
 
 
 def parse_module(text: str, what: str, *, first_line: int = 1) -> ast.Module:
@@ -37,9 +35,7 @@ def parse_module(text: str, what: str, *, first_line: int = 1) -> ast.Module:
     Raises `CodeError` with the line. The warnings of Python's parser are not shown.
     """
     try:
-        with _WARNINGS, warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            return ast.parse(text)
+        return parse(text)
     except SyntaxError as error:
         line = (error.lineno or 1) + first_line - 1
         raise CodeError(f"{what} can't be parsed: {error.msg} (line {line}).", line=line) from error
@@ -54,9 +50,7 @@ def parse_module(text: str, what: str, *, first_line: int = 1) -> ast.Module:
 def compile_problem(text: str) -> CodeError | None:
     """Return why Python refuses to compile a text that parses, such as an argument named twice; None if it does not."""
     try:
-        with _WARNINGS, warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            compile(text, "<code>", "exec", dont_inherit=True)
+        compile_module(text, "<code>")
     except SyntaxError as error:
         return CodeError(f"{error.msg} (line {error.lineno or 1})", line=error.lineno or 1)
     except (ValueError, OverflowError, RecursionError, MemoryError) as error:

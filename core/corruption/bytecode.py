@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import ast
-import warnings
 from types import CodeType
+
+from gistpoint.core.code.parsing import compile_module, parse
 
 
 def compiled(node: ast.FunctionDef | ast.AsyncFunctionDef) -> CodeType | None:
@@ -15,14 +16,12 @@ def compiled(node: ast.FunctionDef | ast.AsyncFunctionDef) -> CodeType | None:
     outer = sorted({name for item in ast.walk(node) if isinstance(item, ast.Nonlocal) for name in item.names})
     body: list[ast.stmt] = [node]
     if outer:
-        wrap = ast.parse(f"def around():\n {' = '.join(outer)} = None").body[0]
+        wrap = parse(f"def around():\n {' = '.join(outer)} = None").body[0]
         if isinstance(wrap, ast.FunctionDef):
             wrap.body.append(node)
             body = [wrap]
     try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            return compile(ast.Module(body, type_ignores=[]), "<corruption>", "exec", dont_inherit=True)
+        return compile_module(ast.Module(body, type_ignores=[]), "<corruption>")
     except (SyntaxError, ValueError, RecursionError):
         return None
 

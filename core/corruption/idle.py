@@ -5,6 +5,8 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterable, Iterator
 
+from gistpoint.core.code.parsing import parse_expression
+
 _FILLING = frozenset({"add", "append", "appendleft", "discard", "extend", "insert", "remove", "setdefault", "update"})
 _INNER = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef)
 
@@ -93,4 +95,4 @@ def _calls(value: ast.expr | None, name: str) -> bool:
 
 
 def _constant(text: str) -> bool:
-    return isinstance(ast.parse(text, mode="eval").body, ast.Constant)
+    return isinstance(parse_expression(text), ast.Constant)

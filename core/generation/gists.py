@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import ast
 import sys
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
 from gistpoint.core.cancel import CancelToken
+from gistpoint.core.code.parsing import parse
 from gistpoint.core.code.testfiles import is_test_path
 from gistpoint.core.errors import NegativeVerdictError
 from gistpoint.core.generation.intake import MAX_SUITE_SECONDS, RUNS, MakingProgress, OnMaking, Repository
@@ -130,7 +130,7 @@ class Examination:
             return None
         source = tree.read(entrypoint.target).decode("utf-8", "replace")
         try:
-            found = find_test(ast.parse(source), entrypoint.qualname)
+            found = find_test(parse(source), entrypoint.qualname)
         except (SyntaxError, ValueError) as error:
             raise NoGistError(NoGist.NO_SUCH_TEST, f"{entrypoint.target} can't be read: {error}.") from error
         if found is None:

@@ -6,6 +6,7 @@ import ast
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
+from gistpoint.core.code.parsing import parse
 from gistpoint.core.gist.blocks import find_test
 
 
@@ -35,7 +36,7 @@ class TestScore:
 def missing_test(gist: str, qualname: str) -> bool:
     """Whether a gist that parses has no definition of the test; one that does not parse is an error of syntax."""
     try:
-        tree = ast.parse(gist)
+        tree = parse(gist)
     except (SyntaxError, ValueError):
         return False
     return find_test(tree, qualname) is None
@@ -60,7 +61,7 @@ def score_test(original: str, gist: str, qualname: str, owned: Collection[str]) 
 
 
 def _lines_of(source: str, qualname: str, owned: Collection[str]) -> list[str]:
-    definition = find_test(ast.parse(source), qualname)
+    definition = find_test(parse(source), qualname)
     if definition is None:
         return []
     return [line.text for line in definition.lines if not imports_owned(line.text, owned)]
@@ -83,7 +84,7 @@ class TestGuard:
 
 def guard_of(spliced: str, source: str, qualname: str) -> TestGuard | None:
     """Return the guard of the test `qualname`, put into a text from the file `source`; None where it is not there."""
-    found = find_test(ast.parse(spliced), qualname)
+    found = find_test(parse(spliced), qualname)
     if found is None:
         return None
     decorators = getattr(found.statements[0], "decorator_list", [])
@@ -94,7 +95,7 @@ def guard_of(spliced: str, source: str, qualname: str) -> TestGuard | None:
 def pytest_names(source: str) -> dict[str, str]:
     """Return the names that a file takes from pytest, with the attribute that each is; empty for pytest itself."""
     found: dict[str, str] = {}
-    for node in ast.parse(source).body:
+    for node in parse(source).body:
         if isinstance(node, ast.Import):
             found.update({alias.asname or alias.name: "" for alias in node.names if alias.name == "pytest"})
         elif isinstance(node, ast.ImportFrom) and node.module == "pytest" and not node.level:
@@ -106,7 +107,7 @@ def imports_owned(text: str, owned: Collection[str]) -> bool:
     """Whether a normalised line imports one of the top-level names `owned`, or from its own package."""
     if not text.startswith(("import ", "from ")):
         return False
-    statement = ast.parse(text).body[0]
+    statement = parse(text).body[0]
     if isinstance(statement, ast.ImportFrom):
         return statement.level > 0 or (statement.module or "").partition(".")[0] in owned
     return isinstance(statement, ast.Import) and statement.names[0].name.partition(".")[0] in owned

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import ast
 from bisect import bisect_left
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 
+from gistpoint.core.code.parsing import parse
 from gistpoint.core.gist.blocks import blocks_of
 from gistpoint.core.gist.lines import LineKind, LogicalLine
 
@@ -67,7 +67,7 @@ def line_execution(gist: str, executed: Collection[int], *, test: str = "") -> E
     """
     seen = sorted(set(executed))
     found: list[LineExecution] = []
-    for block in blocks_of(ast.parse(gist)):
+    for block in blocks_of(parse(gist)):
         for line in block.lines:
             place = bisect_left(seen, line.first)
             found.append(LineExecution(line, block.name, place < len(seen) and seen[place] <= line.end))

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import ast
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 
+from gistpoint.core.code.parsing import parse
 from gistpoint.core.gist.blocks import Block, BlockKind, blocks_of
 from gistpoint.core.gist.glue import is_glue
 from gistpoint.core.gist.lines import LogicalLine
@@ -90,7 +90,7 @@ class Originals:
         self._top_level: dict[str, OriginalLine] | None = None
         for path in sorted(sources):
             try:
-                tree = ast.parse(sources[path])
+                tree = parse(sources[path])
             except (SyntaxError, ValueError, RecursionError):
                 self.unparsed.append(path)
                 continue
@@ -119,7 +119,7 @@ def line_existence(gist: str, originals: Originals, *, test: str = "") -> Existe
     parse.
     """
     lines: list[LineExistence] = []
-    for block in blocks_of(ast.parse(gist)):
+    for block in blocks_of(parse(gist)):
         lines.extend(_top_level(block, originals) if block.kind is BlockKind.TOP_LEVEL else _in_block(block, originals))
     lines.sort(key=lambda found: found.line.first)
     return ExistenceReport(tuple(lines), frozenset({test} - {""}))

@@ -7,6 +7,7 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from enum import StrEnum
 
+from gistpoint.core.code.parsing import parse
 from gistpoint.core.gist.entrypoint_tests import imports_owned, missing_test
 from gistpoint.core.gist.fidelity import Fidelity
 from gistpoint.core.gist.lines import import_texts
@@ -53,7 +54,7 @@ def owned_imports(gist: str, owned: Collection[str]) -> list[str]:
     Imports in functions are left to the blocker, which sees those that run; those under `if TYPE_CHECKING` never do.
     """
     try:
-        statements = ast.parse(gist).body
+        statements = parse(gist).body
     except (SyntaxError, ValueError):
         return []
     return [text for text in _imports(statements) if imports_owned(text, owned)]
@@ -102,7 +103,7 @@ def gist_error(
 
 def _runtime_kind(gist: str, run: TestsRun | CommandRun | None, fidelity: Fidelity | None) -> tuple[ErrorKind, str]:
     try:
-        ast.parse(gist)
+        parse(gist)
     except (SyntaxError, ValueError) as error:
         return ErrorKind.SYNTAX, str(error)
     if run is None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Collection, Iterator
 
+from gistpoint.core.code.parsing import parse
 from gistpoint.core.gist.blocks import blocks_of, find_test, is_main_guard
 from gistpoint.core.gist.glue import is_glue
 from gistpoint.core.gist.lines import LogicalLine, lines_of_statement
@@ -20,7 +21,7 @@ def mocked(gist: str, owned: Collection[str]) -> str:
     name, an import hook, or a mock bound to an owned name. A namespace of plain names is glue and no fake.
     """
     try:
-        tree = ast.parse(gist)
+        tree = parse(gist)
     except (SyntaxError, ValueError):
         return ""
     for node in ast.walk(tree):
@@ -81,8 +82,8 @@ def main_guard_added(gist: str, original: str) -> bool:
 def moved_under_guard(gist: str, original: str, qualname: str) -> bool:
     """Whether the test is not defined on import, and half of its lines or more stand under a main guard."""
     guarded = {line.text for line in _guarded(gist)}
-    wanted = find_test(ast.parse(original), qualname)
-    if not guarded or wanted is None or find_test(ast.parse(gist), qualname) is not None:
+    wanted = find_test(parse(original), qualname)
+    if not guarded or wanted is None or find_test(parse(gist), qualname) is not None:
         return False
     body = [line.text for line in wanted.lines[1:]]
     return 2 * sum(text in guarded for text in body) >= len(body) > 0
@@ -90,7 +91,7 @@ def moved_under_guard(gist: str, original: str, qualname: str) -> bool:
 
 def _guarded(source: str) -> list[LogicalLine]:
     try:
-        tree = ast.parse(source)
+        tree = parse(source)
     except (SyntaxError, ValueError):
         return []
     guards = (statement for statement in tree.body if is_main_guard(statement))
@@ -104,7 +105,7 @@ def vacuity_mutants(gist: str, executed: Collection[int], test: str, *, most: in
     gist holds. Longer functions come first; the test itself and generators are left alone. Lines keep their numbers.
     """
     lines = gist.splitlines()
-    functions = [block for block in blocks_of(ast.parse(gist)) if block.name and block.name != test]
+    functions = [block for block in blocks_of(parse(gist)) if block.name and block.name != test]
     ranked: list[tuple[int, str, ast.FunctionDef]] = []
     for block in functions:
         function = block.statements[0]

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import ast
 
+from gistpoint.core.code.parsing import parse
+
 _GLUE_IMPORTS = {"import sys", "import types", "from types import SimpleNamespace"}
 
 
@@ -17,7 +19,7 @@ def is_glue(text: str) -> bool:
     if text in _GLUE_IMPORTS:
         return True
     try:
-        body = ast.parse(text).body
+        body = parse(text).body
     except SyntaxError:
         return False
     if len(body) != 1 or not isinstance(body[0], ast.Assign):

@@ -8,6 +8,7 @@ from functools import lru_cache
 from pathlib import Path
 
 from gistpoint.core.cancel import CancelToken
+from gistpoint.core.code.parsing import compile_module
 from gistpoint.core.gist.answer import GistAnswer
 from gistpoint.core.gist.entrypoint_tests import TestGuard, guard_of, missing_test
 from gistpoint.core.gist.entrypoints import Entrypoint, parse_entrypoint
@@ -143,12 +144,12 @@ class GistJudge:
         if not gist.strip():
             return None
         if self.answer.test is None:
-            compile(gist, "<gist>", "exec", dont_inherit=True)
+            compile_module(gist, "<gist>")
             return SplicedGist(gist, tuple(range(1, len(gist.splitlines()) + 1)))
         if missing_test(gist, self.answer.test.qualname):
             return None
         spliced = splice_test(gist, self.answer.test.source, self.answer.test.qualname, self.answer.owned)
-        compile(spliced.text, "<gist>", "exec", dont_inherit=True)
+        compile_module(spliced.text, "<gist>")
         return spliced
 
     def _originals(self) -> Originals:
@@ -215,7 +216,7 @@ def _unreadable(gist: str) -> GistError | None:
         told = f"It is longer than {MAX_CHARACTERS:,} characters."
     else:
         try:
-            compile(gist, "<gist>", "exec", dont_inherit=True)
+            compile_module(gist, "<gist>")
         except (SyntaxError, ValueError):
             return None
         except (RecursionError, MemoryError, OverflowError):

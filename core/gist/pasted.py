@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Collection, Mapping
 
+from gistpoint.core.code.parsing import parse
 from gistpoint.core.gist.entrypoint_tests import imports_owned
 from gistpoint.core.gist.lines import import_texts
 from gistpoint.core.gist.reference.trace import Trace
@@ -26,7 +27,7 @@ def pasted(sources: Mapping[str, str], trace: Trace, owned: Collection[str]) -> 
 def _without_owned(source: str, owned: Collection[str], future: dict[str, None]) -> str:
     lines = source.splitlines()
     blocks: dict[ast.stmt, list[ast.stmt]] = {}
-    tree = ast.parse(source)
+    tree = parse(source)
     for node in ast.walk(tree):
         for name in ("body", "orelse", "finalbody"):
             block = getattr(node, name, None)

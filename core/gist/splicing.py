@@ -7,6 +7,7 @@ import textwrap
 from collections.abc import Collection
 from dataclasses import dataclass
 
+from gistpoint.core.code.parsing import parse
 from gistpoint.core.errors import TaskError
 from gistpoint.core.gist.blocks import Block, BlockKind, blocks_of, find_test
 from gistpoint.core.gist.entrypoint_tests import imports_owned
@@ -31,11 +32,11 @@ def splice_test(gist: str, original: str, qualname: str, owned: Collection[str])
     taken out of the test, nothing else of it is changed. Raises SyntaxError for a gist that does not parse, TaskError
     for an original without that test.
     """
-    definition = find_test(ast.parse(original), qualname)
+    definition = find_test(parse(original), qualname)
     if definition is None:
         raise TaskError(f"The test file has no test {qualname!r}.", hint="Name a function, or Class.method.")
     test = _test_text(original, definition, owned)
-    blocks = blocks_of(ast.parse(gist))
+    blocks = blocks_of(parse(gist))
     lines = gist.splitlines()
     old = [b for b in blocks if b.name == definition.name and b.kind is BlockKind.FUNCTION and not b.in_guard]
     owner = definition.name.rpartition(".")[0]
@@ -63,7 +64,7 @@ def original_test(original: str, qualname: str) -> str:
 
     Raises TaskError where there is none.
     """
-    definition = find_test(ast.parse(original), qualname)
+    definition = find_test(parse(original), qualname)
     if definition is None:
         raise TaskError(f"The test file has no test {qualname!r}.", hint="Name a function, or Class.method.")
     lines = dedented(original.splitlines()[definition.first - 1 : definition.last])
@@ -115,7 +116,7 @@ def _class_depth(block: Block, lines: list[str]) -> str:
 
 
 def _class_headers(original: str, owner: str) -> list[tuple[str, str | None]]:
-    tree, headers = ast.parse(original), list[tuple[str, str | None]]()
+    tree, headers = parse(original), list[tuple[str, str | None]]()
     for depth in range(len(owner.split(".")) if owner else 0):
         name = ".".join(owner.split(".")[: depth + 1])
         for block in blocks_of(tree):

@@ -7,6 +7,8 @@ import builtins
 import symtable
 from collections.abc import Iterator
 
+from gistpoint.core.code.parsing import parse
+
 _MODULE_NAMES = frozenset({"__name__", "__file__", "__doc__", "__spec__", "__loader__", "__package__", "__builtins__"})
 
 
@@ -16,7 +18,7 @@ def undefined_names(text: str) -> tuple[tuple[int, str], ...]:
     Empty for a text that does not parse, or that imports everything from somewhere. `del` and order are not followed.
     """
     try:
-        tree = ast.parse(text)
+        tree = parse(text)
         module = symtable.symtable(text, "gist", "exec")
     except (SyntaxError, ValueError, RecursionError):
         return ()

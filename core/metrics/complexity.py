@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import ast
-import warnings
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from gistpoint.core.callgraph.deep import run_deep
+from gistpoint.core.code.parsing import parse
 
 Definition = ast.FunctionDef | ast.AsyncFunctionDef
 
@@ -48,9 +48,7 @@ def measure_complexity(files: Mapping[str, bytes]) -> dict[tuple[str, int], Comp
 def _measure_all(files: Mapping[str, bytes]) -> Iterator[tuple[tuple[str, int], Complexity]]:
     for path in sorted(path for path in files if path.endswith(".py")):
         try:
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore")
-                tree = ast.parse(files[path])
+            tree = parse(files[path])
             measured = list(_measure_file(tree, files[path]))
         except (SyntaxError, ValueError, RecursionError, MemoryError):
             continue

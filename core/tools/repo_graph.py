@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import ast
-import warnings
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from threading import Lock
 from weakref import WeakKeyDictionary
 
+from gistpoint.core.code.parsing import parse
 from gistpoint.core.tools.corpus import corpus_of
 from gistpoint.core.tools.declaration import (
     Activity,
@@ -59,9 +59,7 @@ def occurrences(tree: SourceTree, name: str) -> list[Occurrence]:
 def _parsed(path: str, text: str) -> Mapping[str, list[Occurrence]]:
     found: dict[str, list[Occurrence]] = {}
     try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            module = ast.parse(text)
+        module = parse(text)
         for name, occurrence in _walk(module, path, ()):
             found.setdefault(name, []).append(occurrence)
     except (SyntaxError, ValueError, RecursionError, MemoryError):

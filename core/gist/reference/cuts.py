@@ -7,6 +7,7 @@ from bisect import bisect_left
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 
+from gistpoint.core.code.parsing import parse
 from gistpoint.core.gist.lines import type_of_function
 from gistpoint.core.gist.reference.modules import first_line
 from gistpoint.core.gist.source_text import dedented, indented
@@ -54,7 +55,7 @@ class CutFinder:
 
     def __init__(self, text: str, executed: Collection[int], test: str, rejected: Collection[str] = ()) -> None:
         self.lines = text.splitlines()
-        self.tree = ast.parse(text)
+        self.tree = parse(text)
         self.seen = sorted(executed)
         self.test = test
         self.rejected = frozenset(rejected)

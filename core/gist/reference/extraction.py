@@ -8,6 +8,7 @@ from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cache
 
+from gistpoint.core.code.parsing import parse
 from gistpoint.core.gist.lines import lines_of_statement
 from gistpoint.core.gist.reference.global_names import Site
 from gistpoint.core.gist.reference.modules import ModuleCode, Unit, first_line
@@ -38,7 +39,7 @@ class Entity:
 
 @cache
 def _alias_of(text: str) -> ast.alias:
-    statement = ast.parse(text).body[0]
+    statement = parse(text).body[0]
     assert isinstance(statement, ast.Import | ast.ImportFrom)
     return statement.names[0]
 

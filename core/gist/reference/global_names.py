@@ -8,6 +8,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from types import CodeType
 
+from gistpoint.core.code.parsing import compile_module
+
 
 @dataclass(frozen=True, slots=True)
 class Site:
@@ -33,7 +35,7 @@ def global_sites(source: str, tree: ast.Module, path: str) -> list[Site]:
     Scopes are taken from the compiled code; names that a function imports from anywhere count as its own here.
     Code that the compiler drops has no sites.
     """
-    places = _places(compile(source, path, "exec", dont_inherit=True))
+    places = _places(compile_module(source, path))
     lines = source.splitlines()
     found: list[Site] = []
     for node, chain, in_function in _names(tree, (), False):

@@ -8,6 +8,7 @@ from bisect import bisect_right
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 
+from gistpoint.core.code.parsing import parse
 from gistpoint.core.gist.lines import children
 from gistpoint.core.gist.reference.global_names import Site, global_sites
 from gistpoint.core.gist.reference.trace import Trace
@@ -64,7 +65,7 @@ def modules_of(sources: Mapping[str, str], trace: Trace) -> dict[str, ModuleCode
         if path not in sources or path not in trace.modules:
             continue
         try:
-            tree = ast.parse(sources[path])
+            tree = parse(sources[path])
         except (SyntaxError, ValueError):
             continue
         module = ModuleCode(path, trace.modules[path], sources[path], tree)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
+from gistpoint.core.code.parsing import compile_module
 from gistpoint.core.gist.reference.cuts import Cut, CutFinder, apply_cuts
 
 
@@ -66,7 +67,7 @@ class Reducer:
 
     def _ask(self, text: str) -> Verdict:
         try:
-            compile(text, "<gist>", "exec", dont_inherit=True)
+            compile_module(text, "<gist>")
         except (SyntaxError, ValueError):
             return Verdict(False)
         return self.oracle(text)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 import time
 from collections.abc import Callable, Iterable
 from typing import ClassVar
@@ -13,6 +12,7 @@ from textual.widget import Widget
 
 from gistpoint.core.attempts.gist_text import GIST_BUFFER
 from gistpoint.core.attempts.state import Submission
+from gistpoint.core.code.parsing import parse
 from gistpoint.core.tools.scoring import SCORE_GIST
 from gistpoint.core.tools.trace import TRACE
 from gistpoint.tui.keys import Scope, bindings_of
@@ -219,7 +219,7 @@ class GistScreen(SolveScreen):
 
 def _parses(text: str) -> bool:
     try:
-        ast.parse(text)
+        parse(text)
     except (SyntaxError, ValueError, RecursionError):
         return False
     return True

@@ -1,0 +1,68 @@
+"""Python's own parser and compiler, by one thread at a time and without a warning.
+
+CPython up to 3.12 counts the depth of a syntax tree that is being built in one place for all threads
+(python/cpython#106905), and keeps the filters of warnings likewise. A thread that is put aside in the middle of a tree,
+by a finalizer or a callback of the garbage collector, comes back to a count that is another's: `SystemError`.
+"""
+
+from __future__ import annotations
+
+import ast
+import gc
+import threading
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from types import CodeType
+from typing import TypeVar
+
+T = TypeVar("T")
+
+_LOCK = threading.RLock()
+_TRIES = 10
+_MISCOUNTED = "recursion depth mismatch"
+
+
+def parse(source: str | bytes) -> ast.Module:
+    """Return the syntax tree of a module. Raises what `ast.parse` raises, but never for what another thread does."""
+    return undisturbed(lambda: ast.parse(source))
+
+
+def parse_expression(text: str) -> ast.expr:
+    """Return the syntax tree of one expression. Raises as `parse` does."""
+    return undisturbed(lambda: ast.parse(text, mode="eval")).body
+
+
+def compile_module(source: str | ast.Module, name: str) -> CodeType:
+    """Compile a module under the file name `name`; nothing of it is run. Raises what `compile` raises."""
+    return undisturbed(lambda: compile(source, name, "exec", dont_inherit=True))
+
+
+def undisturbed(call: Callable[[], T]) -> T:
+    """Return what `call` returns, which has Python build syntax trees and can be begun again.
+
+    Begun again, with the collector put off, is what was disturbed by a thread whose parsing does not pass here, such as
+    a library's.
+    """
+    with _LOCK, warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        try:
+            return call()
+        except SystemError as error:
+            if _MISCOUNTED not in str(error):
+                raise
+        for _ in range(_TRIES):
+            with _no_collector(), suppress(SystemError):
+                return call()
+        return call()
+
+
+@contextmanager
+def _no_collector() -> Iterator[None]:
+    enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if enabled:
+            gc.enable()

@@ -1,0 +1,116 @@
+import ast
+import contextlib
+import gc
+import threading
+import time
+import warnings
+
+import pytest
+
+from gistpoint.core.code.parsing import compile_module, parse, parse_expression, undisturbed
+from gistpoint.sandbox.requirement import requirement_of
+
+DEEP = "[" * 30 + "1, 2" + "]" * 30
+MARKED = " or ".join(f"extra == 'name{number}'" for number in range(40))
+
+
+@pytest.fixture
+def interrupted():
+    """Have every thread that builds objects be put aside often, as a finalizer or a callback of the collector does."""
+
+    def elsewhere(phase, info):
+        time.sleep(0)
+
+    thresholds = gc.get_threshold()
+    gc.callbacks.append(elsewhere)
+    gc.set_threshold(20, 2, 2)
+    yield
+    gc.set_threshold(*thresholds)
+    gc.callbacks.remove(elsewhere)
+
+
+def side_by_side(*calls, seconds=1.5):
+    raised = []
+    done = []
+    end = time.monotonic() + seconds
+
+    def work(call):
+        while time.monotonic() < end and not raised:
+            try:
+                call()
+            except BaseException as error:
+                raised.append(error)
+            done.append(call)
+
+    threads = [threading.Thread(target=work, args=(call,)) for call in calls]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(done) > len(calls)
+    return raised
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda: parse(DEEP),
+        lambda: parse_expression(DEEP),
+        lambda: compile_module(DEEP, "<test>"),
+        lambda: requirement_of(f"name; {MARKED}"),
+    ],
+    ids=["parse", "expression", "compile", "requirement"],
+)
+def test_threads_that_parse_at_one_moment_do_not_disturb_each_other(interrupted, call):
+    before = list(warnings.filters)
+    assert side_by_side(call, call, call) == []
+    assert warnings.filters == before
+
+
+def test_a_thread_whose_parsing_is_a_librarys_does_not_disturb(interrupted):
+    """What the library itself gets is Python's affair; ours begins again."""
+
+    def library():
+        with contextlib.suppress(SystemError):
+            ast.parse(DEEP)
+
+    assert side_by_side(lambda: parse(DEEP), library, library) == []
+
+
+def test_what_is_disturbed_is_begun_again_and_ends_some_time():
+    disturbed = []
+
+    def call():
+        disturbed.append(1)
+        if len(disturbed) < 4:
+            raise SystemError("AST constructor recursion depth mismatch (before=66, after=64)")
+        return "done"
+
+    def never():
+        raise SystemError("AST constructor recursion depth mismatch (before=66, after=64)")
+
+    assert undisturbed(call) == "done"
+    assert len(disturbed) == 4
+    with pytest.raises(SystemError, match="depth mismatch"):
+        undisturbed(never)
+
+
+def test_another_fault_of_python_is_told_at_once():
+    asked = []
+
+    def call():
+        asked.append(1)
+        raise SystemError("bad argument to internal function")
+
+    with pytest.raises(SystemError, match="bad argument"):
+        undisturbed(call)
+    assert asked == [1]
+
+
+def test_warnings_are_not_shown_and_their_filters_stay():
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        before = list(warnings.filters)
+        assert isinstance(parse("x = '\\d'").body[0], ast.Assign)
+        compile_module("x is 1", "<test>")
+        assert warnings.filters == before
