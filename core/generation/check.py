@@ -108,13 +108,14 @@ def _looks_inside(judge: Judge, tree: SourceTree, on_progress: OnMaking | None, 
 
 
 _SETTINGS = ("-o", "--override-ini", "-c", "--config-file", "-p", "--rootdir", "--import-mode")
+_JOINED = tuple(name if len(name) == 2 else f"{name}=" for name in _SETTINGS)
 
 
 def settings_of(pytest_args: tuple[str, ...]) -> Iterator[str]:
     """Yield what pytest was told besides which tests to run: a repository's own options may need absent plugins."""
     takes_next = False
     for argument in pytest_args:
-        if takes_next or argument in _SETTINGS or argument.startswith(tuple(f"{name}=" for name in _SETTINGS)):
+        if takes_next or argument in _SETTINGS or argument.startswith(_JOINED):
             yield argument
         takes_next = not takes_next and argument in _SETTINGS
 

@@ -59,7 +59,11 @@ def test_an_answer_that_can_be_read_is_found(tmp_path: Path) -> None:
         (("--override-ini=addopts=", "-p", "no:cov", "-k", "not slow"), ["--override-ini=addopts=", "-p", "no:cov"]),
         (("-c", "-o", "-x"), ["-c", "-o"]),
         (("tests", "-o"), ["-o"]),
-        (("--deselect", "-p.py::test", "-m", "not slow"), []),
+        (("--deselect", "p.py::test", "-m", "not slow"), []),
+        (
+            ("-oaddopts=", "-pno:cov", "-cother.ini", "--color", "no", "--pdb", "-x"),
+            ["-oaddopts=", "-pno:cov", "-cother.ini"],
+        ),
     ],
 )
 def test_the_settings_of_the_suite_hold_for_the_look(pytest_args: tuple[str, ...], settings: list[str]) -> None:
