@@ -7,10 +7,11 @@ from textual.message import Message
 from textual.widgets import DataTable
 
 from gistpoint.tui.home_rows import Row, arranged
+from gistpoint.tui.widgets.fitted import Fitted
 from gistpoint.tui.widgets.plain import plain_cell
 
 
-class HomeTable(DataTable[object]):
+class HomeTable(Fitted, DataTable[object]):
     """Shows `Row`s; keeps its place when they are read again."""
 
     class Arranged(Message):

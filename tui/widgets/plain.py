@@ -9,6 +9,7 @@ from textual.visual import VisualType
 from textual.widgets import Static
 
 from gistpoint.core.text import visible, visible_line
+from gistpoint.tui.widgets.fitted import Fitted
 
 
 def plain_text(text: str) -> Content:
@@ -26,7 +27,7 @@ def plain_cell(text: str, style: str | Style = "") -> Text:
     return Text(visible_line(text), style=style, no_wrap=True, end="")
 
 
-class Plain(Static):
+class Plain(Fitted, Static):
     """A `Static` whose strings are shown as they are; content that was built elsewhere is shown as built."""
 
     def __init__(
