@@ -11,7 +11,7 @@ from gistpoint.sessions.tasks import BrokenTask
 from gistpoint.tui.services import Services
 from gistpoint.tui.view_models import END_WORDS, duration, moment
 
-TASK_COLUMNS = ("Task", "Mode", "Tests", "Suite", "Uses/subm.", "Attempts", "Last result")
+TASK_COLUMNS = ("Task", "Mode", "Tests", "Suite", "Budget", "Attempts", "Last result")
 ATTEMPT_COLUMNS = ("Started (UTC)", "Task", "Mode", "Role", "Result", "Score", "Uses", "Working", "Attempt")
 
 
