@@ -8,6 +8,7 @@ that other files of ours tell on this channel, of a `kind`), `finish`.
 
 from __future__ import annotations
 
+import ast
 import fcntl
 import json
 import os
@@ -15,12 +16,15 @@ import sys
 import threading
 from collections.abc import Generator
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import pytest
+from _pytest._code import source as _source
 
 _CHUNK = 40
 _TEXT = 4000
+_TRIES = 50
 
 
 def _bounded(text: str) -> str:
@@ -215,6 +219,29 @@ def _opened() -> Results | None:
     return Results(control, int(os.environ.pop("GISTPOINT_RESULTS")))
 
 
+def _undisturbed() -> ModuleType:
+    """Return the `ast` by which pytest finds the lines of a failure, with a `parse` that is begun again.
+
+    Python up to 3.12 counts the depth of a tree in one place for all threads: one of the tested code that dies with a
+    traceback meanwhile would end the whole session with `SystemError` (see `core/code/parsing.py`).
+    """
+    original = ast.parse
+
+    def parse(*arguments: Any, **options: Any) -> Any:
+        for _ in range(_TRIES):
+            try:
+                return original(*arguments, **options)
+            except SystemError as error:
+                if "recursion depth mismatch" not in str(error):
+                    raise
+        return original(*arguments, **options)
+
+    shown = ModuleType("ast")
+    vars(shown).update(vars(ast), parse=parse)
+    return shown
+
+
+setattr(_source, "ast", _undisturbed())  # noqa: B010 - a name that the module only imports
 results = _opened()
 
 

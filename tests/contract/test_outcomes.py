@@ -211,6 +211,36 @@ def test_runs_side_by_side_do_not_meet(run, make_tree):
     assert [len(report.passed) for report in reports] == [1, 1, 1]
 
 
+DISTURBED = """
+import ast, gc, sys
+
+times = [1, 2, 3]
+
+def disturb(phase, info):
+    frame = sys._getframe()
+    while frame is not None and times:
+        if frame.f_code.co_name == "getstatementrange_ast":
+            times.pop()
+            ast.parse("[1]")
+        frame = frame.f_back
+
+def test_fails():
+    gc.callbacks.append(disturb)
+    gc.set_threshold(20, 2, 2)
+    assert not times
+
+def test_passes():
+    assert not times
+"""
+
+
+def test_code_that_disturbs_pytests_parser_does_not_end_the_run(run):
+    """Python 3.11 loses count where a tree is built within another; threads that die do it by chance."""
+    report = run({"test_a.py": DISTURBED + "\nx = 1" * 300})
+    assert (report.status, report.reason) == (RunStatus.FINISHED, "")
+    assert [result.outcome for result in report.results.values()] == [Outcome.FAILED, Outcome.PASSED]
+
+
 @pytest.mark.parametrize("ending", ["pass", "time.sleep(600)"])
 def test_nothing_is_left_behind(run, settle, ending, tmp_path, monkeypatch):
     settle()
