@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import gc
 import sys
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TypeVar
+
+from gistpoint.core.collector import uncollected
 
 _STACK_BYTES = 512 * 1024 * 1024
 _DEEPEST = 30_000
@@ -31,7 +32,7 @@ def run_deep(work: Callable[[], Result]) -> Result:
         except BaseException as error:
             errors.append(error)
 
-    with _ONE_AT_A_TIME, _deep(), _uncollected():
+    with _ONE_AT_A_TIME, _deep(), uncollected():
         thread = threading.Thread(target=run, name="syntax trees")
         thread.start()
         thread.join()
@@ -50,14 +51,3 @@ def _deep() -> Iterator[None]:
     finally:
         threading.stack_size(size)
         sys.setrecursionlimit(limit)
-
-
-@contextmanager
-def _uncollected() -> Iterator[None]:
-    enabled = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if enabled:
-            gc.enable()

@@ -8,13 +8,14 @@ by a finalizer or a callback of the garbage collector, comes back to a count tha
 from __future__ import annotations
 
 import ast
-import gc
 import threading
 import warnings
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Callable
+from contextlib import suppress
 from types import CodeType
 from typing import TypeVar
+
+from gistpoint.core.collector import uncollected
 
 T = TypeVar("T")
 
@@ -52,17 +53,6 @@ def undisturbed(call: Callable[[], T]) -> T:
             if _MISCOUNTED not in str(error):
                 raise
         for _ in range(_TRIES):
-            with _no_collector(), suppress(SystemError):
+            with uncollected(), suppress(SystemError):
                 return call()
         return call()
-
-
-@contextmanager
-def _no_collector() -> Iterator[None]:
-    enabled = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if enabled:
-            gc.enable()

@@ -13,6 +13,7 @@ from textual.widgets import Button
 from gistpoint.sessions.reviews.operations import Verdict
 from gistpoint.sessions.runs.searching import Scope
 from gistpoint.tui.screens.dialogs.verdict import VerdictDialog
+from gistpoint.tui.screens.review.screen import ReviewScreen
 
 
 @pytest.fixture
@@ -87,6 +88,10 @@ async def test_an_exclusion_needs_a_reason(run: Path) -> None:
         await driver.press("down", "down", "enter")
         driver.app.screen.query_one(Button).press()
         await driver.until(lambda: "Say why it is excluded." in driver.text())
+        assert isinstance(driver.app.screen, VerdictDialog)
+        await driver.press("escape")
+        await driver.until_on(ReviewScreen)
+        assert driver.review.review.verdict is None
 
 
 async def test_one_goes_on_where_one_stopped_and_what_was_seen_is_known(run: Path) -> None:
