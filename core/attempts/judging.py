@@ -134,7 +134,7 @@ class Judge:
 
 def changed_targets(tree: SourceTree, targets: tuple[Target, ...]) -> tuple[str, ...]:
     """Return the targets whose syntax tree, docstrings aside, is no longer the corrupted one."""
-    from gistpoint.core.code.compare import same_behaviour_tree
+    from gistpoint.core.code.compare import same_program
     from gistpoint.core.code.errors import CodeError
     from gistpoint.core.code.index import index_source
 
@@ -142,7 +142,7 @@ def changed_targets(tree: SourceTree, targets: tuple[Target, ...]) -> tuple[str,
     for target in targets:
         try:
             now = index_source(target.path, tree.read(target.path)).get(target.qualname).source
-            if same_behaviour_tree(now, target.corrupted):
+            if same_program(now, target.corrupted):
                 continue
         except (CodeError, FileNotFoundError):
             pass
