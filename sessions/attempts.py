@@ -10,11 +10,16 @@ from gistpoint.core.attempts.engine import Attempt
 from gistpoint.core.attempts.gist_judging import ScoresGists
 from gistpoint.core.attempts.identity import Enrolment, new_attempt_id
 from gistpoint.core.attempts.judging import Judge
+from gistpoint.core.attempts.result import AttemptResult, attempt_result
 from gistpoint.core.attempts.state import AttemptState, fold
 from gistpoint.core.errors import AttemptError, UserError
 from gistpoint.core.ports import TimeSource
 from gistpoint.core.tasks.model import Task
 from gistpoint.sessions.journal import JOURNAL, JournalWriter, read_journal
+from gistpoint.sessions.reviews.keys import attempt_key
+from gistpoint.sessions.reviews.settling import accepted
+from gistpoint.sessions.reviews.state import ReviewBook
+from gistpoint.sessions.reviews.store import ReviewStore
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +34,13 @@ class AttemptSummary:
     state: AttemptState
     problem: str = ""
     """What is wrong with its journal, in a sentence; empty where all of it holds."""
+    accepted: bool | None = None
+    """What reviewers have said of its pass, see `reviews.settling`."""
+
+    @property
+    def result(self) -> AttemptResult:
+        """What it came to so far."""
+        return attempt_result(self.state, self.accepted)
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,8 +58,10 @@ class OpenAttempt:
 class AttemptStore:
     """The attempts below one folder."""
 
-    def __init__(self, root: Path, clock: TimeSource, version: str) -> None:
+    def __init__(self, root: Path, clock: TimeSource, version: str, reviews: Path | None = None) -> None:
+        """`reviews` is the folder in which reviewers settle what is to be read."""
         self.root = root
+        self._reviews = reviews
         self._clock = clock
         self._version = version
 
@@ -86,13 +100,14 @@ class AttemptStore:
 
     def summary(self, attempt_id: str) -> AttemptSummary:
         """Read one attempt."""
-        return _summary(self.folder(attempt_id))
+        return _summary(self.folder(attempt_id), self._book())
 
     def summaries(self) -> Iterator[AttemptSummary]:
         """Yield all attempts, the newest first; a damaged one tells its problem instead of raising."""
+        book = self._book()
         for folder in sorted(self._folders(), reverse=True):
             try:
-                yield _summary(folder)
+                yield _summary(folder, book)
             except UserError as error:
                 yield AttemptSummary(folder.name, "", "", "", 0, AttemptState(), str(error))
 
@@ -100,13 +115,16 @@ class AttemptStore:
         """Return the attempts of a task that have not ended, the newest first."""
         return [s for s in self.summaries() if s.task_id == task_id and not s.state.ended and not s.problem]
 
+    def _book(self) -> ReviewBook:
+        return ReviewStore(self._reviews, self._clock).book if self._reviews is not None else ReviewBook()
+
     def _folders(self) -> list[Path]:
         if not self.root.is_dir():
             return []
         return [path for path in self.root.iterdir() if (path / JOURNAL).is_file()]
 
 
-def _summary(folder: Path) -> AttemptSummary:
+def _summary(folder: Path, book: ReviewBook) -> AttemptSummary:
     content = read_journal(folder / JOURNAL)
     try:
         state = fold(content.events)
@@ -124,4 +142,5 @@ def _summary(folder: Path) -> AttemptSummary:
         started_utc_ms=content.events[0].utc_ms if content.events else 0,
         state=state,
         problem=problem,
+        accepted=accepted(book, attempt_key(folder.name)),
     )

@@ -158,19 +158,25 @@ class GistpointApp(BaseApp):
         task = self.services.tasks.find(summary.task_id)
         answer = read_answer(task)
 
-        self.call_from_thread(self._show_summary, task, answer, summary.state)
+        self.call_from_thread(self._show_summary, task, answer, summary.state, accepted=summary.accepted)
 
     def _show_summary(
-        self, task: Task, answer: Answer, state: AttemptState, judgement: Judgement | None = None
+        self,
+        task: Task,
+        answer: Answer,
+        state: AttemptState,
+        judgement: Judgement | None = None,
+        *,
+        accepted: bool | None = None,
     ) -> None:
         if answer.gist is not None:
             from gistpoint.tui.screens.gist.summary import GistSummaryScreen
 
-            self.push_screen(GistSummaryScreen(task, answer.gist, state))
+            self.push_screen(GistSummaryScreen(task, answer.gist, state, accepted=accepted))
             return
         from gistpoint.tui.screens.summary import SummaryScreen
 
-        self.push_screen(SummaryScreen(task, answer, state, judgement))
+        self.push_screen(SummaryScreen(task, answer, state, judgement, accepted=accepted))
 
     def _solve(self, held: OpenAttempt) -> None:
         self.screen.loading = False

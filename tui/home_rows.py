@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+from gistpoint.core.attempts.result import AttemptResult, solved_words
 from gistpoint.core.tasks.model import Task
 from gistpoint.sessions.attempts import AttemptSummary
 from gistpoint.sessions.tasks import BrokenTask
 from gistpoint.tui.services import Services
-from gistpoint.tui.view_models import END_WORDS, duration, moment
+from gistpoint.tui.view_models import duration, end_words, moment
 
 TASK_COLUMNS = ("Task", "Mode", "Tests", "Suite", "Budget", "Attempts", "Last result")
 ATTEMPT_COLUMNS = ("Started (UTC)", "Task", "Mode", "Role", "Result", "Score", "Uses", "Working", "Attempt")
@@ -34,6 +35,8 @@ class HomeRows:
     """Ids of attempts that can be resumed."""
     problems: tuple[str, ...] = ()
     """What could not be read, in sentences."""
+    solved: str = ""
+    """How many attempts count as solved and how many are to be read, where there are any of these."""
 
 
 def load_rows(services: Services) -> HomeRows:
@@ -42,12 +45,14 @@ def load_rows(services: Services) -> HomeRows:
     found = list(services.tasks.tasks())
     tasks = {task.id: task for task in found if isinstance(task, Task)}
     problems = [f"{item.folder.name}: {item.problem}" for item in found if isinstance(item, BrokenTask)]
+    results = [summary.result for summary in summaries if summary.state.ended]
     problems += [f"Attempt {s.attempt_id}: {s.problem}" for s in summaries if s.problem]
     return HomeRows(
         tasks=tuple(_task_row(task, [s for s in summaries if s.task_id == task.id]) for task in tasks.values()),
         attempts=tuple(_attempt_row(summary) for summary in summaries),
         unfinished=frozenset(s.attempt_id for s in summaries if not s.state.ended and not s.problem),
         problems=tuple(problems),
+        solved=solved_words(results) if AttemptResult.TO_BE_READ in results else "",
     )
 
 
@@ -106,5 +111,5 @@ def _result(summary: AttemptSummary) -> str:
         return "! damaged"
     ending = summary.state.ending
     if ending is not None:
-        return END_WORDS.get(ending.reason, ending.reason)
+        return end_words(ending, summary.result)
     return "‖ paused" if summary.state.pause is not None else "… unfinished"

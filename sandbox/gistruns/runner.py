@@ -22,6 +22,7 @@ from gistpoint.sandbox.gistruns.shell import shell_invocation
 from gistpoint.sandbox.gistruns.transcripts import ProgramTranscript, Seen, TestsTranscript
 from gistpoint.sandbox.limits import Limits
 from gistpoint.sandbox.runfolders import remove_leftovers, run_folder
+from gistpoint.sandbox.sealing import handed_over
 from gistpoint.sandbox.testruns import Environments
 from gistpoint.sandbox.workspaces import lay_out
 
@@ -239,7 +240,7 @@ class GistRunner:
         timeout_s: float,
         cancel: CancelToken | None,
     ) -> tuple[Ended, Places]:
-        write_control(base / "control", pins, build=run.build)
+        write_control(base / "control", pins)
         known: list[Places] = []
 
         def invocation(places: Places) -> Invocation:
@@ -253,15 +254,17 @@ class GistRunner:
                 build=run.build,
             )
 
-        command = Command(
-            tree=run.files,
-            environment=self._environment(pins, cancel),
-            invocation=invocation,
-            timeout_s=timeout_s,
-            folders={"control": base / "control", **run.folders},
-            limits=self._limits,
-        )
-        ended = self._backend.run(command, on_line=transcript.feed, cancel=cancel)
+        with handed_over(transcript.order) as order:
+            command = Command(
+                tree=run.files,
+                environment=self._environment(pins, cancel),
+                invocation=invocation,
+                timeout_s=timeout_s,
+                folders={"control": base / "control", **run.folders},
+                limits=self._limits,
+                requests=order if transcript.order else None,
+            )
+            ended = self._backend.run(command, on_line=transcript.feed, cancel=cancel)
         _require(ended)
         return ended, known[-1]
 

@@ -13,7 +13,7 @@ from gistpoint.sessions.runs import limits
 from gistpoint.sessions.runs.blobs import Blob, SliceBlob
 from gistpoint.sessions.runs.index import StepIndex
 from gistpoint.sessions.runs.loading import load_record, text_pieces
-from gistpoint.sessions.runs.model import Actor, ByteRange, CutText, Json, Run, Step, StepKind
+from gistpoint.sessions.runs.model import Actor, ByteRange, CutText, Json, Run, Step, StepKind, settled_verdict
 from gistpoint.sessions.runs.reader import Raw, RunReader
 from gistpoint.sessions.runs.scanning import Record
 
@@ -47,6 +47,8 @@ class RunDocument:
         self._another = another
         self.name = name
         self.id = id
+        self.accepted: bool | None = None
+        """What reviewers have said of its pass, see `reviews.settling`; None while nobody has settled it."""
         self._reader = reader
         self._index = StepIndex()
         self._scan: Iterator[Record] | None = None
@@ -66,7 +68,8 @@ class RunDocument:
         with self._lock:
             run = self._reader.header()
             count = self._index.step_count if self._finished else run.step_count
-            return replace(run, step_count=count, warnings=(*run.warnings, *self._reader.warnings))
+            warnings = (*run.warnings, *self._reader.warnings)
+            return replace(run, step_count=count, warnings=warnings, verdict=settled_verdict(run, self.accepted))
 
     @property
     def warnings(self) -> tuple[str, ...]:

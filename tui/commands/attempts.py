@@ -1,28 +1,40 @@
-"""`gistpoint attempt list` and `show`."""
+"""`gistpoint attempt list`, `show`, `accept` and `reject`."""
 
 from __future__ import annotations
 
 import argparse
+import getpass
+from collections import Counter
 from datetime import UTC, datetime
 from typing import Any
 
 from gistpoint import __version__
 from gistpoint.core.attempts.clock import Activity, SystemTime
+from gistpoint.core.attempts.result import AttemptResult, solved_words
+from gistpoint.core.errors import UserError
 from gistpoint.core.locations import Locations
 from gistpoint.sessions.attempts import AttemptStore, AttemptSummary
+from gistpoint.sessions.reviews.keys import attempt_key
+from gistpoint.sessions.reviews.reviewing import Reviewer
+from gistpoint.sessions.reviews.settling import accept_attempt, reject_attempt, verdicts
+from gistpoint.sessions.reviews.state import VerdictGiven
+from gistpoint.sessions.reviews.store import ReviewStore
 from gistpoint.tui.cli import DONE
 from gistpoint.tui.commands.output import duration, print_json, print_table
 
 
 def _store() -> AttemptStore:
-    return AttemptStore(Locations.of_user().attempts, SystemTime(), __version__)
+    locations = Locations.of_user()
+    return AttemptStore(locations.attempts, SystemTime(), __version__, locations.reviews)
 
 
 def listing(options: argparse.Namespace) -> int:
     """Print the attempts, the newest first."""
     summaries = list(_store().summaries())
     if options.json:
-        print_json("gistpoint.attempts/1", {"attempts": [_row(summary) for summary in summaries]})
+        results = Counter(summary.result for summary in summaries)
+        figures = {"solved": results[AttemptResult.SOLVED], "solved_to_be_read": results[AttemptResult.TO_BE_READ]}
+        print_json("gistpoint.attempts/1", {"attempts": [_row(summary) for summary in summaries], **figures})
         return DONE
     if not summaries:
         print("There are no attempts yet. `gistpoint demo` begins one.")
@@ -44,6 +56,7 @@ def listing(options: argparse.Namespace) -> int:
             for summary in summaries
         ],
     )
+    print(f"{solved_words(summary.result for summary in summaries)}.")
     return DONE
 
 
@@ -51,17 +64,36 @@ def show(options: argparse.Namespace) -> int:
     """Print one attempt."""
     summary = _store().summary(options.attempt)
     state = summary.state
+    reviews = verdicts(_reviews().book, attempt_key(summary.attempt_id))
     if options.json:
         calls = [
             {"call_id": c.call_id, "tool": c.tool, "arguments": dict(c.arguments), "refused": c.refused, "text": c.text}
             for c in state.calls
         ]
-        print_json("gistpoint.attempt/1", {**_row(summary), "calls": calls, "notes": state.notes})
+        said = [
+            {"reviewer": g.reviewer, "verdict": g.verdict.value, "reasons": [*map(str, g.reasons)], "why": g.note}
+            for g in reviews
+        ]
+        submitted = [
+            {
+                "number": s.number,
+                "solved": s.solved,
+                "score": s.score,
+                "suspicious": [*s.suspicious],
+                "flags": [*s.flags],
+            }
+            for s in state.submissions
+        ]
+        more = {"reviews": said, "submitted": submitted, "calls": calls, "notes": state.notes}
+        print_json("gistpoint.attempt/1", {**_row(summary), **more})
         return DONE
     rows = [
         ["attempt", summary.attempt_id],
         ["task", summary.task_id[:12]],
         ["outcome", summary.problem or outcome(summary)],
+        *([["suspicious", ", ".join(state.suspicious)]] if state.suspicious else []),
+        *([["flags", ", ".join(state.last.flags)]] if state.last is not None and state.last.flags else []),
+        *[["reviewed", f"{given.reviewer}: {_said(given)}"] for given in reviews],
         *[[activity.value, duration(state.clock.of(activity))] for activity in Activity],
         ["active", duration(state.clock.active)],
         ["tool uses left", f"{state.remaining.tool_uses} of {state.budgets.tool_uses}"],
@@ -75,11 +107,56 @@ def show(options: argparse.Namespace) -> int:
     return DONE
 
 
+def accept(options: argparse.Namespace) -> int:
+    """Let a pass count."""
+    summary = _passed(options.attempt)
+    accept_attempt(_reviewer(options), summary.attempt_id, options.why)
+    return _settled(summary.attempt_id)
+
+
+def reject(options: argparse.Namespace) -> int:
+    """Say that a pass was not earned."""
+    if not options.why.strip():
+        raise UserError("A rejection says why.", hint="Add --why TEXT.")
+    summary = _passed(options.attempt)
+    reject_attempt(_reviewer(options), summary.attempt_id, options.why)
+    return _settled(summary.attempt_id)
+
+
+def _passed(attempt_id: str) -> AttemptSummary:
+    summary = _store().summary(attempt_id)
+    if not summary.state.solved:
+        raise UserError(f"{summary.attempt_id} has no pass to settle: it came to {outcome(summary)}.")
+    return summary
+
+
+def _settled(attempt_id: str) -> int:
+    summary = _store().summary(attempt_id)
+    others = " Reviewers do not agree." if summary.accepted is None else ""
+    print(f"{summary.attempt_id}: {outcome(summary)}.{others}")
+    return DONE
+
+
+def _reviews() -> ReviewStore:
+    return ReviewStore(Locations.of_user().reviews, SystemTime())
+
+
+def _reviewer(options: argparse.Namespace) -> Reviewer:
+    return Reviewer(_reviews(), options.reviewer or getpass.getuser())
+
+
+def _said(given: VerdictGiven) -> str:
+    reasons = f" ({', '.join(given.reasons)})" if given.reasons else ""
+    return f"{given.verdict.value.replace('_', ' ')}{reasons}{': ' + given.note if given.note else ''}"
+
+
 def outcome(summary: AttemptSummary) -> str:
-    """Return how an attempt ended, or that it has not."""
+    """Return how an attempt ended, or that it has not; a pass that does not count says so."""
     ending = summary.state.ending
     if ending is None:
         return "unfinished"
+    if summary.state.solved and summary.result is not AttemptResult.SOLVED:
+        return summary.result.value if summary.result.passes else "solved, rejected"
     return f"{ending.reason} ({ending.code})" if ending.code else ending.reason
 
 
@@ -97,7 +174,9 @@ def _row(summary: AttemptSummary) -> dict[str, Any]:
         "role": summary.role,
         "started": _started(summary),
         "ended": None if state.ending is None else state.ending.reason,
-        "solved": state.solved,
+        "solved": summary.result is AttemptResult.SOLVED,
+        "result": summary.result.value,
+        "suspicious": list(state.suspicious),
         "score": None if last is None else last.score,
         "best_score": None if best is None else best.score,
         "milliseconds": {activity.value: state.clock.of(activity) for activity in Activity},

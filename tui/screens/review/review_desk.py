@@ -13,6 +13,7 @@ from gistpoint.sessions.reviews.keys import StepKey, TextRange, run_key
 from gistpoint.sessions.reviews.labels import LabelSet, read_label_sets
 from gistpoint.sessions.reviews.operations import ExcludeReason, Verdict
 from gistpoint.sessions.reviews.reviewing import Reviewer
+from gistpoint.sessions.reviews.settling import settle
 from gistpoint.sessions.reviews.state import Review
 from gistpoint.sessions.reviews.store import ReviewStore
 from gistpoint.sessions.runs.document import RunDocument
@@ -29,6 +30,7 @@ class ReviewDesk:
         """`do` runs a job in the reader's thread."""
         self._owner, self._settings, self._do = owner, settings, do
         self._reviewer: Reviewer | None = None
+        self._document: RunDocument | None = None
         self._key = ""
         self._begun = time.monotonic()
         self.sets: tuple[LabelSet, ...] = ()
@@ -41,7 +43,8 @@ class ReviewDesk:
             locations = self._settings.locations
             self.sets = read_label_sets(locations.config)
             self._reviewer = Reviewer(ReviewStore(locations.reviews, SystemTime()), self._settings.reviewer)
-            self._key = run_key(document)
+            self._document, self._key = document, run_key(document)
+            settle(document, self._reviewer.store.book)
             before = self._reviewer.review(self._key)
             blind = self._settings.blind or before.blind
             review = self._reviewer.open(self._key, document.name, blind=blind) if blind else before
@@ -62,6 +65,8 @@ class ReviewDesk:
                 return
             said = act(self._reviewer, self._key)
             self.review = self._reviewer.review(self._key)
+            if self._document is not None:
+                settle(self._document, self._reviewer.store.book)
             self._owner.post_message(ReviewChanged(self.review, said))
 
         self._do(lambda: self._guarded(job))

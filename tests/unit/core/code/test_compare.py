@@ -35,7 +35,7 @@ SAME = [
     ("def f():\n  x: int = 1\n  return x", "def f():\n  x = 1\n  return x"),
     ("def f():\n  x: int\n  x = 1", "def f():\n  x = 1"),
     ("def f():\n  x: int", "def f(): pass"),
-    ("def f():\n  def g(a: int): y: str = a; return y\n  return g", "def f():\n  def g(a): y = a; return y\n  return g"),
+    ("def f():\n  def g(a: int): y: str = a; return y\n  g", "def f():\n  def g(a): y = a; return y\n  g"),
     # Names of local variables
     ("def f(a):\n  x = a\n  return x", "def f(a):\n  y = a\n  return y"),
     ("def f():\n  for i, j in a: i(j)", "def f():\n  for j, i in a: j(i)"),
@@ -47,7 +47,7 @@ SAME = [
     ("def f():\n  from a import b\n  return b", "def f():\n  from a import b as c\n  return c"),
     ("def f():\n  def g(): return g\n  return g", "def f():\n  def h(): return h\n  return h"),
     ("def f():\n  class A: b = 1\n  return A.b", "def f():\n  class C: b = 1\n  return C.b"),
-    ("def f():\n  n = 0\n  def g():\n    nonlocal n\n    n += 1", "def f():\n  m = 0\n  def g():\n    nonlocal m\n    m += 1"),
+    ("def f():\n n = 0\n def g():\n  nonlocal n\n  n += 1", "def f():\n m = 0\n def g():\n  nonlocal m\n  m += 1"),
     ("def f():\n  if (n := a): return n", "def f():\n  if (m := a): return m"),
     ("def f(): return [y := 1 for x in a], y", "def f(): return [z := 1 for b in a], z"),
     ("def f():\n  match a:\n    case [b, *c]: b(c)", "def f():\n  match a:\n    case [c, *b]: c(b)"),
