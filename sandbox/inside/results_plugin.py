@@ -274,7 +274,7 @@ class _Known(pytest.Module):
     def _getobj(self) -> ModuleType:
         module = ModuleType(self.path.stem)
         tree = ast.parse(self.text)
-        if self.config.getvalue("assertmode") == "rewrite":
+        if self.config.getoption("assertmode") == "rewrite":
             rewrite_asserts(tree, self.text.encode(), str(self.path), self.config)
         exec(compile(tree, str(self.path), "exec", dont_inherit=True), vars(module))
         return module
@@ -284,10 +284,11 @@ class _Known(pytest.Module):
         for name, value in vars(self.obj).items():
             if not name.startswith("test_"):
                 continue
-            if isinstance(value, type):
+            if isinstance(value, type) and self.config.pluginmanager.has_plugin("unittest"):
                 yield from UnitTestCase.from_parent(self, name=name, obj=value).collect()
             else:
-                yield pytest.Function.from_parent(self, name=name, callobj=value)
+                function = value("test_it").debug if isinstance(value, type) else value
+                yield pytest.Function.from_parent(self, name=name, callobj=function)
 
 
 class Registering:

@@ -2,11 +2,14 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from builders import REPAIR, build_services, build_task
+from builders import REPAIR, SUSPICIOUS, build_services, build_task
 from fakes import FakeClock
 from screens.driving import LARGE, driving
 
 from gistpoint.core.tasks.model import Mode
+from gistpoint.sessions.reviews.reviewing import Reviewer
+from gistpoint.sessions.reviews.settling import reject_attempt
+from gistpoint.sessions.reviews.store import ReviewStore
 from gistpoint.tui.home_rows import Row, arranged
 from gistpoint.tui.screens.home import HomeScreen
 from gistpoint.tui.services import Services
@@ -121,3 +124,28 @@ def test_rows_are_arranged_by_words_and_column() -> None:
     assert [row.key for row in arranged(rows, "", 1)] == ["a", "b", "ab"]
     assert [row.key for row in arranged(rows, "", 0, reverse=True)] == ["b", "ab", "a"]
     assert [row.key for row in arranged(rows, "A 1", None)] == ["ab"]
+
+
+async def test_a_suspicious_pass_is_told_on_the_home_screen_and_in_its_summary(tmp_path: Path) -> None:
+    clock = FakeClock()
+    services = services_with_tasks(tmp_path, clock)
+    task = next(t for t in services.tasks.tasks() if t.mode is Mode.REMOVE)  # type: ignore[union-attr]
+    for code in (SUSPICIOUS, REPAIR):
+        held = services.start(task)  # type: ignore[arg-type]
+        held.attempt.call("submit_attempt", {"func_code": code})
+        held.close()
+        clock.advance(1_000)
+    (attempt,) = [found.attempt_id for found in services.attempts.summaries() if found.state.suspicious]
+    async with driving(services, clock, size=LARGE) as driver:
+        await driver.until(lambda: "1 of 2 solved, 1 more to be read" in driver.text())
+        assert driver.text().count("? solved, to be read") == 1
+    async with driving(services, clock, size=LARGE, open=attempt) as driver:
+        await driver.until_screen("SummaryScreen")
+        assert "? solved, to be read" in driver.text()
+        assert "gc.collect" in driver.text()
+        assert f"gistpoint attempt accept {attempt}" in driver.text()
+    reviewer = Reviewer(ReviewStore(services.locations.reviews, clock), "r1")
+    reject_attempt(reviewer, attempt, "No.")
+    async with driving(services, clock, size=LARGE) as driver:
+        await driver.until(lambda: "✘ solved, rejected" in driver.text())
+        assert "to be read" not in driver.text()

@@ -373,7 +373,7 @@ def test_nothing_that_is_sent_in_holds_it_up(marked: Marked, body: str) -> None:
 
 
 def test_any_code_can_be_looked_at(tree: SourceTree) -> None:
-    for path in python_files(STANDARD_LIBRARY)[::150]:
+    for path in python_files(STANDARD_LIBRARY)[::300]:
         source = path.read_bytes()
         try:
             ast.parse(source)
