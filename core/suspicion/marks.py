@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
+from gistpoint.core.code.parsing import parse
 from gistpoint.core.suspicion import names
 from gistpoint.core.suspicion.meaning import Made, Meaning, canonical, is_own, parameters
 
@@ -14,8 +15,10 @@ _WORD = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _TEST = re.compile(r"tests|conftest|test_\w+|\w+_test")
 _RISKY = ("f_", "tb_", "gi_", "cr_", "ag_", "co_")
 _LOOKS = frozenset({"builtins.getattr", "builtins.hasattr", "builtins.setattr", "builtins.delattr"})
+_VALUES = _LOOKS - {"builtins.hasattr"} | {"builtins.str.format", "builtins.str.format_map"}
 _NAMED = frozenset({"operator.attrgetter", "operator.methodcaller"})
 _GUARDED = frozenset({*names.ALLOWED, "builtins", names.TRACEBACK})
+_CALLING = frozenset({"builtins.map", "functools.partial", "functools.reduce", "itertools.starmap"})
 _SETS = frozenset({"__setattr__", "__delattr__"})
 _RUN_AT_IMPORT = (ast.Call, ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp, ast.NamedExpr, ast.Await)
 _PIECES, _SHORTEST_NAME, _SHORTEST_PIECE, _MOST_TEXTS = 4, 6, 2, 400
@@ -55,6 +58,12 @@ class _Piece:
             for node in self.nodes
             if isinstance(node, ast.Call) and node.args and self._paths(node.func) & _LOOKS
         }
+        self.asked_for = {
+            id(node.args[1])
+            for node in self.nodes
+            if isinstance(node, ast.Call) and len(node.args) > 1 and self._paths(node.func) & _LOOKS
+        }
+        self.handed_on = {id(item) for node in self.nodes for item in _handed_on(node)} - self.looked_at
         self.looked_at |= {
             id(item)
             for node in self.nodes
@@ -70,7 +79,7 @@ class _Piece:
             yield from self._identifiers(node)
             yield from self._of_node(node)
             if isinstance(node, ast.BinOp | ast.Call | ast.JoinedStr | ast.Subscript):
-                yield from (mark for text in self.meaning.texts(node) or () for mark in _text(text))
+                yield from (mark for text in self.meaning.texts(node) or () for mark in self._text(node, text))
         yield from self._put_together()
         if at_import:
             for root in self.roots:
@@ -98,7 +107,7 @@ class _Piece:
     def _identifiers(self, node: ast.AST) -> Iterator[Mark]:
         match node:
             case ast.Constant(value=str(text)) if id(node) not in self.docstrings:
-                yield from _text(text)
+                yield from self._text(node, text)
             case ast.Constant(value=bytes(data)):
                 yield from _text(data.decode("latin-1"))
             case ast.List(elts=items) | ast.Tuple(elts=items):
@@ -106,13 +115,22 @@ class _Piece:
             case ast.MatchClass(kwd_attrs=attributes):
                 yield from (Mark(name) for name in attributes if name in names.IDENTIFIERS)
             case ast.Name(id=name) | ast.Attribute(attr=name) | ast.arg(arg=name) | ast.keyword(arg=str(name)):
+                if isinstance(node, ast.arg):
+                    yield from _annotated(node)
                 if name in names.IDENTIFIERS:
                     yield Mark(name)
+                if isinstance(node, ast.keyword) and name in names.OPERATORS:
+                    yield Mark(f"{name} as a name")
             case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name) | ast.ClassDef(name=name):
                 if name in names.IDENTIFIERS:
                     yield Mark(name)
             case _:
                 pass
+
+    def _text(self, node: ast.expr, text: str) -> Iterator[Mark]:
+        yield from _text(text)
+        if text in _SETS or (text in names.OPERATORS and id(node) not in self.asked_for):
+            yield Mark(f"{text} as a name")
 
     def _reference(self, node: ast.Name | ast.Attribute) -> Iterator[Mark]:
         paths = self._paths(node)
@@ -125,8 +143,12 @@ class _Piece:
             yield from _reached(path)
             if path in _GUARDED and id(node) not in self.looked_at:
                 yield Mark(f"{path} handed on")
-            if path in _LOOKS - {"builtins.hasattr"} and id(node) not in self.called:
+            if path in self.meaning.modules and id(node) in self.handed_on:
+                yield Mark(f"{path} handed on")
+            if path in _VALUES and id(node) not in self.called:
                 yield Mark(f"{path.partition('.')[2]} handed on")
+        if isinstance(node, ast.Attribute) and node.attr in _SETS and id(node) not in self.called:
+            yield Mark(f"{node.attr} handed on")
         if isinstance(node, ast.Attribute) and not paths and id(node) in self.called:
             yield from _of_path(node.attr, self.called[id(node)])
 
@@ -140,8 +162,7 @@ class _Piece:
         if paths & _NAMED:
             for argument in node.args[: 1 if "operator.methodcaller" in paths else None]:
                 yield from self._name(argument, "attrgetter")
-        if "builtins.type" in paths and len(node.args) + len(node.keywords) > 1:
-            yield Mark("a class made by type")
+        yield from self._class_maker(node, paths)
         if paths & {"types.FunctionType", "types.LambdaType", "types.CodeType", "types.CellType", "types.MethodType"}:
             yield from (Mark(path) for path in paths if path != "types.MethodType")
         if "builtins.vars" in paths and node.args:
@@ -149,16 +170,37 @@ class _Piece:
         if isinstance(node.func, ast.Attribute):
             yield from self._method(node, node.func, paths)
 
+    def _class_maker(self, node: ast.Call, paths: frozenset[str]) -> Iterator[Mark]:
+        """Mark a class that is made without a `class` statement, or taken from an object to be called."""
+        several = len(node.args) + len(node.keywords) > 1 or any(isinstance(item, ast.Starred) for item in node.args)
+        handed_on = len(node.args) > 2 and any(self._paths(item) & {"builtins.type"} for item in node.args)
+        if paths & names.CLASS_MAKERS or ("builtins.type" in paths and several) or (paths & _CALLING and handed_on):
+            yield Mark("a class made by type")
+        for path in paths:
+            if path.endswith(".__class__"):
+                yield Mark(f"{path.lstrip('.')} called")
+
     def _method(self, node: ast.Call, function: ast.Attribute, paths: frozenset[str]) -> Iterator[Mark]:
         if function.attr in _SETS and node.args:
-            unbound = bool(paths & {f"builtins.{kind}.{name}" for kind in ("object", "type") for name in _SETS})
-            owner, name = (node.args[0], node.args[1:2]) if unbound else (function.value, node.args[:1])
+            owner, name = self._set_on(node, function, paths)
             for text in (self.meaning.texts(name[0]) if name else None) or ("",):
                 yield from self._assigned(owner, text)
-        if function.attr in ("format", "format_map") and not paths & _LOOKS:
-            template = function.value
+        if function.attr in ("format", "format_map"):
+            template = node.args[0] if paths & _VALUES and node.args else function.value
             if self.meaning.texts(template) is None and self.meaning.made(template) is Made.MADE:
                 yield Mark("format by a text that is made up")
+
+    def _set_on(
+        self, node: ast.Call, function: ast.Attribute, paths: frozenset[str]
+    ) -> tuple[ast.expr, list[ast.expr]]:
+        """Return on what a call of `__setattr__` sets something, and the name."""
+        if paths & {f"builtins.{kind}.{name}" for kind in ("object", "type") for name in _SETS}:
+            return node.args[0], node.args[1:2]
+        match function.value:
+            case ast.Call(func=ast.Name(id="super"), args=[_, owner]):
+                return owner, node.args[:1]
+            case owner:
+                return owner, node.args[:1]
 
     def _namespace(self, owner: ast.expr) -> Iterator[Mark]:
         """Mark the names of a module, or of a class that is not the method's own."""
@@ -249,6 +291,8 @@ class _Piece:
                 yield Mark("the names of a class")
         for path in {path for base in node.bases for path in self._paths(base)} & names.DATA:
             yield Mark(f"a class derived from {path.rpartition('.')[2]}")
+        if any(_is_type_of(base) for base in node.bases):
+            yield Mark("a class derived from a value's own")
         if any(item.arg == "metaclass" for item in node.keywords):
             yield Mark("a metaclass")
 
@@ -277,6 +321,14 @@ class _Piece:
         for node in (inner for part in parts for inner in _run(part)):
             if not (isinstance(node, ast.Call) and self._paths(node.func) & names.HARMLESS_CALLS):
                 yield Mark(f"at import: {ast.unparse(node)[:_SHOWN]}")
+
+
+def _is_type_of(node: ast.expr) -> bool:
+    match node:
+        case ast.Attribute(attr="__class__") | ast.Call(func=ast.Name(id="type"), args=[_]):
+            return True
+        case _:
+            return False
 
 
 def _reached(path: str) -> Iterator[Mark]:
@@ -325,6 +377,35 @@ def _text(text: str) -> Iterator[Mark]:
         yield Mark(text if text == first else ".".join(text.split(".")[:2]))
     if text.startswith(names.PLACES):
         yield Mark(text[:_SHOWN])
+
+
+def _annotated(parameter: ast.arg) -> Iterator[Mark]:
+    """Mark an annotation that is a text with a call in it: whoever looks it up runs it."""
+    match parameter.annotation:
+        case ast.Constant(value=str(text)):
+            try:
+                tree = parse(text.encode("utf-8", "surrogatepass"))
+            except (SyntaxError, ValueError, RecursionError, MemoryError):
+                return
+            if any(isinstance(node, _RUN_AT_IMPORT) for node in ast.walk(tree)):
+                yield Mark(f"an annotation that runs: {text[:_SHOWN]}")
+        case _:
+            pass
+
+
+def _handed_on(node: ast.AST) -> Iterator[ast.expr]:
+    """Yield what a node gives to where names are no longer followed."""
+    match node:
+        case ast.Call(args=given, keywords=named):
+            yield from (item.value if isinstance(item, ast.Starred) else item for item in given)
+            yield from (item.value for item in named)
+        case ast.Assign(targets=targets, value=value):
+            if any(isinstance(target, ast.Attribute | ast.Subscript) for target in targets):
+                yield value
+        case ast.ClassDef(body=body):
+            yield from (item.value for item in body if isinstance(item, ast.Assign))
+        case _:
+            pass
 
 
 def _numbers(items: list[ast.expr]) -> Iterator[Mark]:

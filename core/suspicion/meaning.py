@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import builtins
+import sys
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -11,9 +12,10 @@ from enum import IntEnum
 
 from gistpoint.core.code.scopes import Scope, bound_names, scoped
 from gistpoint.core.suspicion.folding import Folding
-from gistpoint.core.suspicion.names import ROOTS, SAME, TRACEBACK
+from gistpoint.core.suspicion.names import INNER, ROOTS, SAME, TRACEBACK
 
 _BUILTINS = frozenset(dir(builtins))
+_FUNCTIONS = ast.FunctionDef | ast.AsyncFunctionDef
 _ELEMENTS = (ast.List, ast.Tuple, ast.Set)
 _GIVING = frozenset({
     "capitalize", "casefold", "get", "group", "groups", "items", "keys", "lower", "lstrip", "partition", "pop",
@@ -60,6 +62,7 @@ class Meaning:
     """The names of one module and what they may stand for, wherever the flow of control goes."""
 
     def __init__(self, tree: ast.Module) -> None:
+        """`modules` are those that it imports as such."""
         self.nodes = scoped(tree)
         self.scopes: dict[ast.AST, Scope] = dict(self.nodes)
         self._bindings: dict[tuple[Scope, str], list[Binding]] = defaultdict(list)
@@ -67,10 +70,37 @@ class Meaning:
         self._made: dict[ast.expr, Made] = {}
         self._closed: dict[ast.expr, bool] = {}
         self._folding = Folding(self._written, self.path)
+        self.modules: set[str] = set()
         for node, _ in self.nodes:
             for name, place, binding in _bindings(node):
                 scope = self.scopes[place]
                 self._bindings[scope.of(name) or scope, name].append(binding)
+            if isinstance(node, ast.Import):
+                self.modules.update(canonical(item.name) for item in node.names)
+        for node, _ in self.nodes:
+            if isinstance(node, ast.Call):
+                self._hand_over(node)
+
+    def _hand_over(self, call: ast.Call) -> None:
+        """Bind the parameters of inner functions to all that is in the call of them, or is given beside them."""
+        given = [*call.args, *(item.value for item in call.keywords)]
+        for item in (call.func, *given):
+            for function in self._inner(item):
+                for parameter, _ in parameters(function.args):
+                    scope = self.scopes[parameter]
+                    self._bindings[scope.of(parameter.arg) or scope, parameter.arg].extend(
+                        Binding(value=value, whole=False, node=parameter) for value in given if value is not item
+                    )
+
+    def _inner(self, node: ast.expr) -> Iterator[ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda]:
+        """Yield the lambda that an expression is, or the functions within a function that a name is bound to."""
+        if isinstance(node, ast.Lambda):
+            yield node
+        elif isinstance(node, ast.Name) and self._is_local(node):
+            for binding in self.bindings(node.id, node):
+                found = binding.node if isinstance(binding.node, _FUNCTIONS) else binding.value
+                if isinstance(found, ast.Lambda | _FUNCTIONS):
+                    yield found
 
     def bindings(self, name: str, node: ast.AST) -> list[Binding]:
         """Return what a name used at `node` is bound to; nothing for a built-in."""
@@ -111,12 +141,7 @@ class Meaning:
                         yield from [binding.path] if binding.path else []
                         yield from self.paths(binding.value) if binding.value is not None else ()
             case ast.Attribute(value=value, attr=attribute):
-                owners = self.paths(value)
-                yield from (f"{owner}.{attribute}" for owner in owners)
-                if attribute == "__traceback__":
-                    yield TRACEBACK
-                elif not owners and attribute in ("sys", "builtins", "gc", "ctypes"):
-                    yield attribute
+                yield from self._attribute(value, attribute)
             case ast.Call(func=function, args=arguments):
                 yield from self._returned(function, arguments)
             case ast.Subscript(value=value, slice=index):
@@ -124,6 +149,16 @@ class Meaning:
             case _:
                 for part in among(node) or ():
                     yield from self.paths(part)
+
+    def _attribute(self, value: ast.expr, attribute: str) -> Iterator[str]:
+        owners = self.paths(value)
+        yield from (f"{owner}.{attribute}" for owner in owners)
+        if attribute == "__traceback__":
+            yield TRACEBACK
+        elif attribute == "__class__" and self._is_class(value):
+            yield "builtins.type"
+        elif not owners and attribute in ("sys", "builtins", "gc", "ctypes"):
+            yield attribute
 
     def _returned(self, function: ast.expr, arguments: list[ast.expr]) -> Iterator[str]:
         paths = self.paths(function)
@@ -134,16 +169,38 @@ class Meaning:
             yield from self.texts(arguments[0]) or ()
         elif paths & {"builtins.vars"} and arguments:
             yield from (f"{owner}.__dict__" for owner in self.paths(arguments[0]))
+        elif paths & {"builtins.type"} and len(arguments) == 1:
+            yield from (f"{owner}.__class__" for owner in self.paths(arguments[0]))
+            if self._is_class(arguments[0]):
+                yield "builtins.type"
         elif isinstance(function, ast.Lambda):
             yield from self.paths(function.body)
             yield from (path for item in arguments for path in self.paths(item))
         elif isinstance(function, ast.Name):
             for binding in self.bindings(function.id, function) if function in self.scopes else ():
-                if isinstance(binding.node, ast.FunctionDef):
+                if isinstance(binding.node, _FUNCTIONS):
                     returned = [n.value for n in ast.walk(binding.node) if isinstance(n, ast.Return)]
                     yield from (path for value in returned if value is not None for path in self.paths(value))
+                elif isinstance(binding.value, ast.Lambda):
+                    yield from self.paths(binding.value.body)
         if paths & {"functools.partial"} and arguments:
             yield from self.paths(arguments[0])
+
+    def _is_class(self, node: ast.expr) -> bool:
+        """Whether an expression is a class for certain: a built-in one, one of this module, or that of an object."""
+        match node:
+            case ast.Attribute(attr="__class__"):
+                return True
+            case ast.Call(func=function, args=[_]) if self.paths(function) & {"builtins.type"}:
+                return True
+            case ast.Name(id=name) if node in self.scopes:
+                if any(isinstance(binding.node, ast.ClassDef) for binding in self.bindings(name, node)):
+                    return True
+        return any(
+            isinstance(getattr(builtins, path.removeprefix("builtins."), None), type)
+            for path in self.paths(node)
+            if path.startswith("builtins.")
+        )
 
     def _item(self, value: ast.expr, index: ast.expr) -> Iterator[str]:
         names = self.texts(index) or ()
@@ -280,9 +337,10 @@ def among(node: ast.expr) -> list[ast.expr] | None:
 def canonical(path: str) -> str:
     """Return a path from the module that stands last in it: `sys.modules` for `collections._sys.modules`."""
     parts = path.split(".")
+    known = INNER if parts[0] in sys.stdlib_module_names else ROOTS
     for place in range(len(parts) - 1, 0, -1):
         for name in (parts[place], parts[place].lstrip("_")):
-            if name in ROOTS:
+            if name in known:
                 return ".".join([SAME.get(name, name), *parts[place + 1 :]])
     return ".".join([SAME.get(parts[0], parts[0]), *parts[1:]])
 

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 MODULES = frozenset({
-    "__main__", "_ctypes", "_posixsubprocess", "_pytest", "_thread", "_xxsubinterpreters", "atexit", "bdb", "cffi",
-    "cloudpickle", "code", "codeop", "copyreg", "cProfile", "ctypes", "dill", "dis", "doctest", "ensurepip",
-    "faulthandler", "fcntl", "gc", "hypothesis", "imp", "importlib", "linecache", "marshal", "mmap", "mock",
-    "modulefinder", "nose", "pdb", "pickle", "pkg_resources", "pkgutil", "pluggy", "profile", "ptrace", "pty", "py",
-    "pydoc", "pytest", "resource", "rlcompleter", "runpy", "shelve", "signal", "site", "symtable", "test", "timeit",
-    "trace", "tracemalloc", "unittest", "zipimport",
+    "__main__", "_ctypes", "_frozen_importlib", "_frozen_importlib_external", "_imp", "_interpreters",
+    "_posixsubprocess", "_pytest", "_signal", "_testcapi", "_testinternalcapi", "_thread", "_xxsubinterpreters",
+    "atexit", "bdb", "cffi", "cgitb", "cloudpickle", "code", "codeop", "copyreg", "cProfile", "ctypes", "dill", "dis",
+    "doctest", "ensurepip", "faulthandler", "fcntl", "gc", "hypothesis", "idlelib", "imp", "importlib", "lib2to3",
+    "linecache", "marshal", "mmap", "mock", "modulefinder", "nose", "pdb", "pickle", "pkg_resources", "pkgutil",
+    "pluggy", "profile", "ptrace", "pty", "py", "pydoc", "pytest", "resource", "rlcompleter", "runpy", "shelve",
+    "signal", "site", "symtable", "test", "timeit", "trace", "tracemalloc", "turtledemo", "unittest", "venv",
+    "zipimport",
 })  # fmt: skip
 """Modules of which anything new is a reason: they see frames and objects, run texts, or judge tests."""
 HARMLESS_PARTS = frozenset({
-    "importlib.metadata.PackageNotFoundError", "importlib.metadata.version", "importlib.resources",
-    "pickle.PickleError", "pickle.PicklingError", "pickle.UnpicklingError",
+    "importlib.metadata.PackageNotFoundError", "importlib.metadata.version", "pickle.PickleError",
+    "pickle.PicklingError", "pickle.UnpicklingError",
 })  # fmt: skip
 ALLOWED = {
     "sys": frozenset({
@@ -62,15 +64,18 @@ DENIED = {
 """What of these modules is a reason; the rest of them is none."""
 KINDS = {
     "files": frozenset({
-        "builtins.open", "bz2.BZ2File", "bz2.open", "codecs.open", "dbm", "fileinput", "gzip.GzipFile", "gzip.open",
-        "io.open", "logging.FileHandler", "logging.handlers", "lzma.LZMAFile", "lzma.open", "mailbox", "os.chmod",
-        "os.link", "os.makedirs", "os.mkdir", "os.remove", "os.removedirs", "os.rename", "os.renames", "os.replace",
-        "os.rmdir", "os.symlink", "os.truncate", "os.unlink", "os.utime", "shutil", "sqlite3", "tarfile", "tempfile",
-        "tokenize.open", "wave", "zipfile",
+        "builtins.open", "bz2.BZ2File", "bz2.open", "codecs.open", "compileall", "dbm", "distutils", "fileinput",
+        "gzip.GzipFile", "gzip.open", "importlib.resources", "io.open", "logging.FileHandler", "logging.handlers",
+        "lzma.LZMAFile", "lzma.open", "mailbox", "os.chmod", "os.link", "os.makedirs", "os.mkdir", "os.remove",
+        "os.removedirs", "os.rename", "os.renames", "os.replace", "os.rmdir", "os.symlink", "os.truncate", "os.unlink",
+        "os.utime", "py_compile", "shutil", "sqlite3", "tarfile", "tempfile", "tokenize.open", "wave", "zipfile",
     }),
     "environment": frozenset({"os.environ", "os.environb", "os.getenv", "os.getenvb", "os.putenv", "os.unsetenv"}),
     "threads": frozenset({"concurrent", "threading.Thread", "threading.Timer"}),
-    "processes": frozenset({"multiprocessing", "os.popen", "os.system", "subprocess"}),
+    "processes": frozenset({
+        "asyncio.create_subprocess_exec", "asyncio.create_subprocess_shell", "asyncio.subprocess", "multiprocessing",
+        "os.popen", "os.system", "subprocess", "webbrowser",
+    }),
     "ending": frozenset({"builtins.exit", "builtins.quit", "builtins.SystemExit", "sys.exit"}),
 }  # fmt: skip
 """What is a reason only where the original does nothing of the kind."""
@@ -80,15 +85,16 @@ FILE_METHODS = frozenset({
 })  # fmt: skip
 """Methods of a path, whatever they are called on."""
 IDENTIFIERS = frozenset({
-    "CDLL", "PYTEST_CURRENT_TEST", "__builtins__", "__closure__", "__code__", "__defaults__", "__dir__", "__get__",
-    "__getattribute__", "__globals__", "__import__", "__kwdefaults__", "__loader__", "__reduce__", "__reduce_ex__",
-    "__self__", "__spec__", "__subclasses__", "_current_exceptions", "_current_frames", "_exit", "_getframe",
-    "_getframemodulename", "_pytest", "addaudithook", "ag_code", "ag_frame", "breakpointhook", "cell_contents",
-    "co_code", "co_consts", "co_names", "cr_code", "cr_frame", "currentframe", "displayhook", "dup2", "excepthook",
-    "extract_stack", "f_back", "f_builtins", "f_code", "f_globals", "f_locals", "f_trace", "findCaller", "get_objects",
-    "get_referents", "get_referrers", "getattr_static", "getinnerframes", "getmembers", "getouterframes", "gi_code",
-    "gi_frame", "gi_yieldfrom", "py_object", "pytest_plugins", "pythonapi", "setprofile", "settrace", "tb_frame",
-    "unraisablehook", "walk_stack",
+    "CDLL", "PYTEST_CURRENT_TEST", "__annotate__", "__annotations__", "__builtins__", "__closure__", "__code__",
+    "__defaults__", "__dir__", "__get__", "__getattribute__", "__globals__", "__import__", "__kwdefaults__",
+    "__loader__", "__reduce__", "__reduce_ex__", "__self__", "__spec__", "__subclasses__", "_current_exceptions",
+    "_current_frames", "_exit", "_getframe", "_getframemodulename", "_pytest", "addaudithook", "ag_code", "ag_frame",
+    "breakpointhook", "cell_contents", "co_code", "co_consts", "co_names", "cr_code", "cr_frame", "currentframe",
+    "displayhook", "dup2", "eval_str", "excepthook", "extract_stack", "f_back", "f_builtins", "f_code", "f_globals",
+    "f_locals", "f_trace", "findCaller", "get_objects", "get_referents", "get_referrers", "get_stack", "getattr_static",
+    "getinnerframes", "getmembers", "getouterframes", "gi_code", "gi_frame", "gi_yieldfrom", "print_stack", "py_object",
+    "pytest_plugins", "pythonapi", "setprofile", "settrace", "stack_info", "subprocess_exec", "subprocess_shell",
+    "tb_frame", "unraisablehook", "walk_stack",
 })  # fmt: skip
 """Names that are a reason wherever they stand: as an attribute, a keyword, a name that is bound, or within a text."""
 TRACEBACK = "a traceback"
@@ -109,14 +115,28 @@ ROOTS = frozenset({
     "_ctypes", "_pytest", "builtins", "ctypes", "gc", "importlib", "inspect", "linecache", "marshal", "os", "pickle",
     "posix", "pytest", "sys", "unittest",
 })  # fmt: skip
-"""Modules that are taken for themselves where another module has them as an attribute, a leading underscore aside."""
-SAME = {"posix": "os", "nt": "os", "_io": "io", "_pickle": "pickle", "_ctypes": "ctypes", "_thread": "_thread"}
+"""Modules that are taken for themselves if any module has them as an attribute, a leading underscore aside."""
+INNER = ROOTS | {
+    "_thread", "atexit", "bltns", "builtins", "codecs", "copyreg", "faulthandler", "fcntl", "functools", "io",
+    "logging", "mmap", "multiprocessing", "operator", "pkgutil", "pydoc", "runpy", "shutil", "signal", "subprocess",
+    "tempfile", "threading", "traceback", "tracemalloc", "types", "typing", "warnings", "weakref",
+}  # fmt: skip
+"""The same for modules of the standard library, which call nothing of their own so."""
+SAME = {
+    "bltns": "builtins",
+    "posix": "os",
+    "nt": "os",
+    "_io": "io",
+    "_pickle": "pickle",
+    "_ctypes": "ctypes",
+    "_thread": "_thread",
+}
 OPERATORS = frozenset({
     "__bool__", "__class__", "__class_getitem__", "__contains__", "__del__", "__delattr__", "__eq__", "__float__",
     "__format__", "__ge__", "__get__", "__getattr__", "__getattribute__", "__gt__", "__hash__", "__index__",
     "__init_subclass__", "__instancecheck__", "__int__", "__le__", "__length_hint__", "__lt__", "__ne__", "__new__",
     "__prepare__", "__rsub__", "__set_name__", "__sub__", "__subclasscheck__", "__subclasshook__", "__abs__",
-    "__array__", "__round__", "__len__",
+    "__array__", "__array_function__", "__array_ufunc__", "__round__", "__len__",
 })  # fmt: skip
 """Methods by which an object can decide how a comparison with it, or a question about it, comes out."""
 COMPARISONS = frozenset({
@@ -130,6 +150,11 @@ DATA = frozenset({
     "collections.defaultdict", "collections.deque", "decimal.Decimal", "fractions.Fraction",
 })  # fmt: skip
 """Classes of which a new one is derived to look like data."""
+CLASS_MAKERS = frozenset({
+    "abc.ABCMeta", "builtins.type.__call__", "builtins.type.__new__", "dataclasses.make_dataclass", "enum.EnumMeta",
+    "enum.EnumType",
+})  # fmt: skip
+"""What makes a class of a name, of bases and of a dictionary."""
 HARMLESS_CALLS = frozenset({
     "builtins.bytes", "builtins.dict", "builtins.float", "builtins.frozenset", "builtins.int", "builtins.list",
     "builtins.object", "builtins.range", "builtins.set", "builtins.slice", "builtins.str", "builtins.tuple",
