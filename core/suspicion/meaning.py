@@ -84,13 +84,14 @@ class Meaning:
     def _hand_over(self, call: ast.Call) -> None:
         """Bind the parameters of inner functions to all that is in the call of them, or is given beside them."""
         given = [*call.args, *(item.value for item in call.keywords)]
-        for item in (call.func, *given):
-            for function in self._inner(item):
-                for parameter, _ in parameters(function.args):
-                    scope = self.scopes[parameter]
-                    self._bindings[scope.of(parameter.arg) or scope, parameter.arg].extend(
-                        Binding(value=value, whole=False, node=parameter) for value in given if value is not item
-                    )
+        functions = [function for item in (call.func, *given) for function in self._inner(item)]
+        if not functions:
+            return
+        all_of_it = ast.Tuple([item for item in given if not isinstance(item, ast.Lambda)], ast.Load())
+        for parameter in (parameter for function in functions for parameter, _ in parameters(function.args)):
+            scope = self.scopes[parameter]
+            binding = Binding(value=all_of_it, whole=False, node=parameter)
+            self._bindings[scope.of(parameter.arg) or scope, parameter.arg].append(binding)
 
     def _inner(self, node: ast.expr) -> Iterator[ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda]:
         """Yield the lambda that an expression is, or the functions within a function that a name is bound to."""
