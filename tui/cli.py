@@ -201,6 +201,10 @@ def _solving_commands(commands: argparse._SubParsersAction[argparse.ArgumentPars
         "--role", choices=["baseline", "qa", "author", "training"], help="what the attempt is for (default: baseline)"
     )
     solve.add_argument("--participant", default="", help="a pseudonym, recorded with the attempt")
+    solve.add_argument(
+        "--gist-settings", metavar="FILE",
+        help="what the solver of a gist may do and is told in this attempt, as TOML or JSON (docs/guide/gists.md)",
+    )  # fmt: skip
     _isolation(solve)
     solve.set_defaults(run=_command("solve", "solve", screen=True))
 

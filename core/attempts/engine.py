@@ -26,6 +26,7 @@ from gistpoint.core.cancel import CancelToken
 from gistpoint.core.errors import AttemptError
 from gistpoint.core.outcomes import BackendRecord
 from gistpoint.core.ports import Recorder, TimeSource
+from gistpoint.core.tasks.gist_overrides import as_attempted, with_budgets
 from gistpoint.core.tasks.model import Task
 from gistpoint.core.tools.declaration import RefusalError, Tool, ToolOutput
 from gistpoint.core.tools.registry import named
@@ -60,7 +61,10 @@ class Attempt:
         events: Iterable[Event] = (),
         version: str = "",
     ) -> None:
-        self.task = task
+        self.state = fold(events)
+        header, budgets = self.state.header, self.state.budgets
+        self.task = as_attempted(task, header, budgets) if header else task
+        """The task as this attempt meets it: with its budgets, and the settings of its gist."""
         self.judge = judge
         self._recorder = recorder
         self._time = clock
@@ -68,8 +72,9 @@ class Attempt:
         self._lock = RLock()
         self._calling = False
         self._listeners: list[Listener] = []
-        self._bench: Bench = RepairBench(task, judge) if isinstance(judge, Judge) else GistBench.of(task, judge)
-        self.state = fold(events)
+        self._bench: Bench = (
+            RepairBench(self.task, judge) if isinstance(judge, Judge) else GistBench.of(self.task, judge)
+        )
         self._bench.restore(self.state)
         self.judgements: dict[str, Judgement] = {}
         """Runs of this process by call id."""
@@ -86,10 +91,13 @@ class Attempt:
     ) -> None:
         """Write the events that begin a new attempt, with the task's budgets unless others are given.
 
-        A replay takes the tool semantics of the run that it repeats.
+        A replay takes the tool semantics of the run that it repeats. Raises `AttemptError` for budgets of nothing.
         """
         bench, identity = self._bench, attempt_id or new_attempt_id(self._time.utc_ms())
         given = budgets or bench.budgets(enrolment.role)
+        if given.tool_uses < 1 or given.submissions < 1:
+            raise AttemptError("An attempt begins with one tool use and one submission or more.")
+        self.task = with_budgets(self.task, given)
         of_kind = bench.start_data(given)
         data = start_data(self.task, identity, enrolment, given, bench.backend, self._version, of_kind)
         self.append(EventType.ATTEMPT_STARTED, {**data, "tool_semantics": tool_semantics})

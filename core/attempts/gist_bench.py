@@ -17,6 +17,7 @@ from gistpoint.core.attempts.state import AttemptState, Call
 from gistpoint.core.cancel import CancelToken
 from gistpoint.core.errors import CancelledError, InfrastructureError
 from gistpoint.core.outcomes import BackendRecord
+from gistpoint.core.tasks.gist_overrides import settings_data
 from gistpoint.core.tasks.model import Task
 from gistpoint.core.tools.declaration import Tool, ToolContext, ToolOutput
 from gistpoint.core.tools.registry import call as call_tool
@@ -58,7 +59,8 @@ class GistBench:
         """Return the hash of the tools, the settings, and the text that the gist begins with."""
         settings = self.task.gist_settings
         tools = declarations_sha256(self.task.mode, settings, scoring=budgets.scores != 0)
-        return {"tools_sha256": tools, "gist": self.task.brief.test if settings.give_test else ""}
+        begins_with = self.task.brief.test if settings.give_test else ""
+        return {"tools_sha256": tools, "gist": begins_with, "gist_settings": settings_data(self.task)}
 
     def tools(self, state: AttemptState) -> tuple[Tool, ...]:
         """Return the tools that the settings allow, and `score_gist` where the attempt has scores."""

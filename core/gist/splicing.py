@@ -6,6 +6,7 @@ import ast
 import textwrap
 from collections.abc import Collection
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from gistpoint.core.code.parsing import parse
 from gistpoint.core.errors import TaskError
@@ -13,6 +14,9 @@ from gistpoint.core.gist.blocks import Block, BlockKind, blocks_of, find_test
 from gistpoint.core.gist.entrypoint_tests import imports_owned
 from gistpoint.core.gist.lines import import_texts, type_of_function
 from gistpoint.core.gist.source_text import dedented, indented
+
+if TYPE_CHECKING:
+    from gistpoint.core.gist.score import GistTest
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,6 +26,11 @@ class SplicedGist:
     text: str
     origin: tuple[int | None, ...]
     """For each line of `text`, its number in the gist as handed in; None for a line of the original test."""
+
+
+def given_test(test: GistTest | None) -> str:
+    """Return the original test as a brief gives it; empty for a command that is no test."""
+    return original_test(test.source, test.qualname) if test else ""
 
 
 def splice_test(gist: str, original: str, qualname: str, owned: Collection[str]) -> SplicedGist:

@@ -22,6 +22,7 @@ from gistpoint.core.errors import AttemptError, UserError
 from gistpoint.core.gist.entrypoints import parse_entrypoint
 from gistpoint.core.outcomes import RunStatus
 from gistpoint.core.ports import TimeSource
+from gistpoint.core.tasks.gist_overrides import as_attempted
 from gistpoint.core.tasks.model import Mode, Task
 from gistpoint.core.tools.declaration import RefusalError
 from gistpoint.core.tools.registry import named
@@ -111,11 +112,13 @@ class Replay:
         if self.origin.format == "breakpoint":
             task = replace(task, rules=replace(task.rules, refused_costs_attempt=True))
         self._instead = Instead()
+        budgets = self.origin.budgets(task)
+        task = as_attempted(task, self.origin.start, budgets)
         judge = judging_instead(self.judge, self._instead)
         self.attempt = Attempt(task, judge, _Journal(self.clock), self.clock)
         self.attempt.start(
             Enrolment(actor="replay", role=Role.QA),
-            budgets=self.origin.budgets(task),
+            budgets=budgets,
             tool_semantics=self.origin.tool_semantics,
         )
 

@@ -27,6 +27,7 @@ from gistpoint.core.gist.judging import GistJudge
 from gistpoint.core.gist.record import score_record
 from gistpoint.core.locations import Locations
 from gistpoint.core.tasks.folder import read_answer, write_task
+from gistpoint.core.tasks.gist_overrides import toml_of
 from gistpoint.core.tasks.gists import UNLIMITED, GistSettings
 from gistpoint.core.tasks.model import Answer, Mode, Task
 from gistpoint.sessions.tasks import TaskStore
@@ -35,6 +36,11 @@ from gistpoint.tui.commands.gist_scores import print_evidence, print_score
 from gistpoint.tui.commands.output import print_json, print_text
 from gistpoint.tui.commands.progress import ProgressLine
 from gistpoint.tui.commands.sources import spec_of
+
+_KEPT = (
+    "{id} is there already, with other settings, and keeps them. To attempt it with those asked for, "
+    "`gistpoint solve {id} --gist-settings FILE` with this in FILE:"
+)
 
 
 def new(options: argparse.Namespace) -> int:
@@ -89,7 +95,13 @@ def _made(
             budgets=budgets,
             provenance=provenance,
         )
-        made.append({"id": task.id, "entrypoint": entrypoint.text, "difficulty": asdict(answer.difficulty)})
+        row = {"id": task.id, "entrypoint": entrypoint.text, "difficulty": asdict(answer.difficulty)}
+        if wanted := toml_of(replace(task, gist=settings, budgets=budgets), task):
+            progress.line(_KEPT.format(id=task.short_id))
+            for line in wanted.splitlines():
+                progress.line(f"    {line}")
+            row["other_settings"] = wanted
+        made.append(row)
         if not options.json:
             print_text(f"{task.id}  {entrypoint.text}")
     return made, refused

@@ -6,11 +6,13 @@ import argparse
 import json
 import sys
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 
 from gistpoint.core.attempts.engine import Attempt
 from gistpoint.core.errors import AttemptError, UserError
 from gistpoint.core.tasks.brief import render_brief
+from gistpoint.core.tasks.gist_overrides import MOST_BYTES, GistOverrides, parse_overrides
 from gistpoint.core.tasks.model import Task
 from gistpoint.core.tools.commandline import parse
 from gistpoint.core.tools.declaration import Kind, RefusalError, Tool
@@ -26,13 +28,33 @@ def solve(options: argparse.Namespace) -> int:
     try:
         attempt_id = services.attempts.folder(options.what).name
     except AttemptError:
-        return solve_task(services, services.tasks.find(options.what), new=options.new)
+        task = services.tasks.find(options.what)
+        if options.gist_settings:
+            services = replace(services, gist_settings={task.id: _settings(options.gist_settings)})
+            services.as_given(task)
+        return solve_task(services, task, new=options.new)
+    if options.gist_settings:
+        raise UserError(
+            f"The attempt {attempt_id} keeps the settings that it began with.",
+            hint="Name its task instead, to begin an attempt with others.",
+        )
     return _open(services, attempt_id)
+
+
+def _settings(file: str) -> GistOverrides:
+    try:
+        with Path(file).open("rb") as opened:
+            data = opened.read(MOST_BYTES + 1)
+    except OSError as error:
+        raise UserError(f"{file} can't be read: {error.strerror}.", hint="Name a file of settings.") from error
+    if len(data) > MOST_BYTES:
+        raise UserError(f"{file} has more than {MOST_BYTES} bytes.", hint="Name a file of settings.")
+    return parse_overrides(data, file)
 
 
 def solve_task(services: Services, task: Task, *, new: bool) -> int:
     """Go on with the newest unfinished attempt of a task, or begin one."""
-    unfinished = [] if new else services.attempts.unfinished(task.id)
+    unfinished = [] if new else services.unfinished(task)
     return _open(services, unfinished[0].attempt_id if unfinished else task)
 
 

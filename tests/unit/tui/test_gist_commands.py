@@ -219,3 +219,20 @@ def test_a_reference_is_made_and_scores_as_it_says(task: str, home: Path, tmp_pa
     gist.write_text(reference.text)
     code, score = scored(task, gist, capsys)
     assert (code, score["line_existence"]["rate"]) == (0, reference.line_existence)
+
+
+def test_a_task_that_is_there_with_other_settings_says_so(task: str, home: Path, capsys: Captured) -> None:
+    new = ["gist", "new", "shop", "--entrypoint", TOTAL, *SANDBOX]
+    before = (home / "data" / "tasks" / task / "task.toml").read_bytes()
+    assert main([*new, "--tool", "trace"]) == 0
+    assert "is there already" not in capsys.readouterr().err
+    assert main([*new, "--steps", "7", "--strategy", "tracing"]) == 0
+    told = capsys.readouterr()
+    assert told.out.split()[0] == task
+    assert f"{task[:12]} is there already, with other settings" in told.err
+    assert f"gistpoint solve {task[:12]} --gist-settings FILE" in told.err
+    assert [line.strip() for line in told.err.splitlines()[-3:]] == ["tools = []", 'strategy = "tracing"', "steps = 7"]
+    assert main([*new, "--steps", "7", "--json"]) == 0
+    (made,) = json.loads(capsys.readouterr().out)["made"]
+    assert made["other_settings"] == "tools = []\nsteps = 7\n"
+    assert (home / "data" / "tasks" / task / "task.toml").read_bytes() == before
