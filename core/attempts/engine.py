@@ -142,6 +142,13 @@ class Attempt:
         """Return the tools that can be called now."""
         return () if self.state.ended else self._bench.offered(self.state)
 
+    def callable_tool(self, name: str) -> Tool:
+        """Return a tool that can be called now; raises `RefusalError` with the reason if it can't."""
+        tool = named(self.tools, name)
+        if tool not in self.offered():
+            raise RefusalError(self._bench.refusal(tool))
+        return tool
+
     def price(self, tool: Tool) -> Price:
         """Return what a call of `tool` would spend."""
         return self._bench.price(tool, self.state)
@@ -347,20 +354,13 @@ class Attempt:
     ) -> ToolResult:
         started = time.perf_counter()
         try:
-            tool = self._tool_of(call)
+            tool = self.callable_tool(call.tool)
+            fitting(call, tool)
         except RefusalError as refusal:
             outcome = self._refused(str(refusal))
         else:
             outcome = self._bench.handle(call, tool, self, on_progress, cancel)
         return self._finish(call, outcome, started, ends=ends)
-
-    def _tool_of(self, call: Call) -> Tool:
-        """Return the tool that carries out a call; raises `RefusalError` if none can."""
-        tool = named(self.tools, call.tool)
-        if tool not in self.offered():
-            raise RefusalError(self._bench.refusal(tool))
-        fitting(call, tool)
-        return tool
 
     def _refused(self, reason: str) -> Outcome:
         if self.state.tool_semantics < 2:

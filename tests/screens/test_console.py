@@ -75,6 +75,19 @@ async def test_a_suggestion_can_be_changed_or_thrown_away(tmp_path: Path) -> Non
         assert driver.state.calls == ()
 
 
+async def test_a_tool_that_can_t_be_called_now_is_not_charged_from_any_pane(tmp_path: Path) -> None:
+    async with solving(tmp_path, budgets=Budgets(2, 1)) as driver:
+        driver.attempt.call("list_directory", {})
+        await driver.press("f3")
+        await driver.until(lambda: "shop/" in driver.text())
+        await driver.press("down")
+        for _ in range(4):
+            await driver.press("enter")
+            await driver.until(lambda: "the final one, and nothing was" in driver.text())
+        assert len(driver.state.calls) == 1
+        assert (driver.state.remaining.tool_uses, driver.state.ended) == (1, False)
+
+
 async def test_a_misspelt_submission_is_a_question_like_any_other(tmp_path: Path) -> None:
     async with solving(tmp_path, Mode.DISCOVERY, budgets=Budgets(1, 1)) as driver:
         await driver.press("f5")
