@@ -123,6 +123,8 @@ class GistpointApp(BaseApp):
 
     def _choose_for(self, task: Task, *, new: bool = False) -> None:
         unfinished = [] if new else self.services.unfinished(task)
+        if not unfinished and not new and task.id not in self.services.gist_settings:
+            unfinished = self.services.attempts.unfinished(task.id)
         self.call_from_thread(self._ask_which, task, unfinished)
 
     def _ask_which(self, task: Task, unfinished: list[AttemptSummary]) -> None:

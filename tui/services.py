@@ -58,13 +58,15 @@ class Services:
         return given.on(task, given_test(gist.test) if gist else "")
 
     def unfinished(self, task: Task) -> list[AttemptSummary]:
-        """Return the attempts of a task that can be gone on with, the newest first: those with the settings given."""
+        """Return the attempts of a task that have not ended, the newest first; of a gist, under the settings to be met.
+
+        They are those that a new attempt would have: the given ones, else the task's.
+        """
         found = self.attempts.unfinished(task.id)
-        if task.id not in self.gist_settings:
+        if task.gist is None:
             return found
-        given = self.as_given(task)
+        given, default = self.as_given(task), settings_data(task)
         wanted = (given.budgets.tool_uses, settings_data(given))
-        default = settings_data(task)
         return [
             summary
             for summary in found

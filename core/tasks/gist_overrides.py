@@ -123,10 +123,15 @@ def _contradiction(task: Task) -> tuple[str, str] | None:
     return None
 
 
-def toml_of(task: Task, default: Task) -> str:
-    """Return the file of settings by which an attempt of `default` has those of `task`; empty if they are the same."""
+def differing(task: Task, default: Task) -> dict[str, Any]:
+    """Return the settings by which an attempt of `default` has those of `task`, as a file gives them."""
     values, others = ({**settings_data(one), "steps": one.budgets.tool_uses} for one in (task, default))
-    return "".join(f"{key} = {json.dumps(values[key])}\n" for key in KEYS if values[key] != others[key])
+    return {key: values[key] for key in KEYS if values[key] != others[key]}
+
+
+def toml_lines(settings: Mapping[str, Any]) -> list[str]:
+    """Return the lines of a file that gives these settings."""
+    return [f"{key} = {json.dumps(value)}" for key, value in settings.items()]
 
 
 # What an attempt records

@@ -27,7 +27,7 @@ from gistpoint.core.gist.judging import GistJudge
 from gistpoint.core.gist.record import score_record
 from gistpoint.core.locations import Locations
 from gistpoint.core.tasks.folder import read_answer, write_task
-from gistpoint.core.tasks.gist_overrides import toml_of
+from gistpoint.core.tasks.gist_overrides import differing, toml_lines
 from gistpoint.core.tasks.gists import UNLIMITED, GistSettings
 from gistpoint.core.tasks.model import Answer, Mode, Task
 from gistpoint.sessions.tasks import TaskStore
@@ -96,9 +96,9 @@ def _made(
             provenance=provenance,
         )
         row = {"id": task.id, "entrypoint": entrypoint.text, "difficulty": asdict(answer.difficulty)}
-        if wanted := toml_of(replace(task, gist=settings, budgets=budgets), task):
+        if wanted := differing(replace(task, gist=settings, budgets=budgets), task):
             progress.line(_KEPT.format(id=task.short_id))
-            for line in wanted.splitlines():
+            for line in toml_lines(wanted):
                 progress.line(f"    {line}")
             row["other_settings"] = wanted
         made.append(row)

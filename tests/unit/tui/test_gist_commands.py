@@ -234,5 +234,5 @@ def test_a_task_that_is_there_with_other_settings_says_so(task: str, home: Path,
     assert [line.strip() for line in told.err.splitlines()[-3:]] == ["tools = []", 'strategy = "tracing"', "steps = 7"]
     assert main([*new, "--steps", "7", "--json"]) == 0
     (made,) = json.loads(capsys.readouterr().out)["made"]
-    assert made["other_settings"] == "tools = []\nsteps = 7\n"
+    assert made["other_settings"] == {"tools": [], "steps": 7}
     assert (home / "data" / "tasks" / task / "task.toml").read_bytes() == before

@@ -58,10 +58,11 @@ def test_each_condition_has_attempts_of_its_own(
     _, brief, second = solved(monkeypatch, capsys, gist.id, *b, lines="bash ls\n")
     assert "You have 50 steps" in brief
     _, _, third = solved(monkeypatch, capsys, gist.id, *a, "--new")
-    _, _, plain = solved(monkeypatch, capsys, gist.id, "--new")
+    _, brief, plain = solved(monkeypatch, capsys, gist.id)
+    assert "You have 50 steps" in brief
     assert len({first, second, third, plain}) == 4
     # Without --new the newest unfinished attempt under the same settings goes on.
-    assert [solved(monkeypatch, capsys, gist.id, *more)[2] for more in (a, b)] == [third, second]
+    assert [solved(monkeypatch, capsys, gist.id, *more)[2] for more in (a, b, [])] == [third, second, plain]
     _, brief, again = solved(monkeypatch, capsys, first)
     assert again == first
     assert "You have 7 steps" in brief
