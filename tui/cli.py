@@ -203,7 +203,7 @@ def _solving_commands(commands: argparse._SubParsersAction[argparse.ArgumentPars
     solve.add_argument("--participant", default="", help="a pseudonym, recorded with the attempt")
     solve.add_argument(
         "--gist-settings", metavar="FILE",
-        help="what the solver of a gist may do and is told in this attempt, as TOML or JSON (docs/guide/gists.md)",
+        help="tools, steps, advice and test of this attempt of a gist, as TOML or JSON (docs/guide/gists.md)",
     )  # fmt: skip
     _isolation(solve)
     solve.set_defaults(run=_command("solve", "solve", screen=True))

@@ -34,7 +34,7 @@ class Malformed(StrEnum):
 def call_data(name: str, arguments: Mapping[str, Any] | None, raw: str, tools: tuple[Tool, ...]) -> dict[str, Any]:
     """Return what the event of a call holds of its tool and arguments.
 
-    `raw` is the text of the arguments as it came; it is read where `arguments` is None.
+    `raw` is the text of the arguments as it came; it is read if `arguments` is None.
     """
     given, found = (arguments, None) if arguments is not None else _read(raw)
     tool = next((tool for tool in tools if tool.name == name), None)
@@ -51,7 +51,7 @@ def call_data(name: str, arguments: Mapping[str, Any] | None, raw: str, tools: t
 
 
 def fitting(call: Call, tool: Tool) -> None:
-    """Raise `RefusalError` where a call does not fit the declaration of its tool."""
+    """Raise `RefusalError` if a call does not fit the declaration of its tool."""
     if call.malformed == Malformed.NOT_JSON:
         raise RefusalError(f"The arguments of {tool.name} are not JSON; it takes {tool.usage()}.")
     if call.malformed == Malformed.NOT_OBJECT:
@@ -62,7 +62,7 @@ def fitting(call: Call, tool: Tool) -> None:
 
 
 def json_object(text: str) -> Mapping[str, Any] | None:
-    """Return the object that a JSON text holds; None where it holds another value. Raises `ValueError` for no JSON."""
+    """Return the object that a JSON text holds; None if it holds another value. Raises `ValueError` for no JSON."""
     try:
         value = json.loads(text, parse_constant=_no_json)
     except RecursionError:

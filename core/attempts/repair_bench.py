@@ -109,11 +109,11 @@ class RepairBench:
         return LAST_USE
 
     def refuse(self, reason: str, state: AttemptState) -> Outcome:
-        """Charge a use; where only a submission can follow, say so twice in a row at no cost before."""
+        """Charge a use; while only a submission can follow, say so at no cost twice in a row before."""
         if not self._awaits_submission(state) or state.refused_free >= _FREE_REFUSALS:
             return Outcome(ToolOutput(f"Refused: {reason}", refused=True), Remaining(1, 0))
-        told = reason if reason == LAST_USE else f"{reason} {LAST_USE}"
-        return Outcome(ToolOutput(f"Refused: {told}", refused=True), Remaining(0, 0))
+        text = reason if reason == LAST_USE else f"{reason} {LAST_USE}"
+        return Outcome(ToolOutput(f"Refused: {text}", refused=True), Remaining(0, 0))
 
     def ending(self, state: AttemptState) -> EndReason | None:
         """Return the reason where it is solved or a budget is spent."""

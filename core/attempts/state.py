@@ -39,7 +39,7 @@ class Call:
     malformed: str = ""
     """What keeps it from being carried out (`malformed.Malformed`); empty for a sound call."""
     raw: str = ""
-    """Of a malformed call: the text of its arguments as it came, where there was one."""
+    """Of a malformed call: the text of its arguments as it came, if there was one."""
 
 
 @dataclass(frozen=True, slots=True)

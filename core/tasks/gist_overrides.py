@@ -165,7 +165,7 @@ def as_attempted(task: Task, header: Mapping[str, Any], budgets: Budgets) -> Tas
 
 
 def with_budgets(task: Task, budgets: Budgets) -> Task:
-    """Return the task as an attempt with these budgets meets it: its brief tells them."""
+    """Return the task as an attempt with these budgets meets it; its brief names them."""
     gist = task.gist and replace(task.gist, score_budget=budgets.scores)
     return replace(task, budgets=budgets, gist=gist)
 

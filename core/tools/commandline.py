@@ -49,7 +49,7 @@ class _Word:
     quoted: bool = False
     """Whether it begins with a quote: it is taken as it stands."""
     key: str = ""
-    """What stands before the first `=`, where that may be the name of an argument."""
+    """What stands before the first `=`, if that may be the name of an argument."""
 
     @property
     def value(self) -> str:
@@ -114,7 +114,7 @@ def _words(tool: Tool, rest: str) -> list[_Word]:
 
 
 def _split(text: str, tool: Tool) -> list[_Word]:
-    """Split as a shell does, and keep what tells a quoted word from a name with its value."""
+    """Split as a shell does, and keep which words are quoted and which have a name."""
     stream = io.StringIO(text)
     lexer = shlex.shlex(stream, posix=True)
     lexer.whitespace_split, lexer.commenters = True, ""

@@ -50,7 +50,7 @@ class CallDesk:
         return warning(price, tool, attempt)
 
     def ask(self, name: str, arguments: Mapping[str, str]) -> None:
-        """Call a tool, after a question where it spends the last of something; say why one can't be called now."""
+        """Call a tool, after a question if it spends the last of something; say why one can't be called now."""
         self._when_free(partial(self._ask, name, arguments))
 
     def _ask(self, name: str, arguments: Mapping[str, str]) -> None:
