@@ -377,6 +377,50 @@ def test_a_process_killed_at_any_event_comes_to_the_same_state(
     assert again.state.refused_free == whole.state.refused_free
 
 
+OF_GIST: list[tuple[str, dict[str, Any] | None, str]] = [
+    ("write_gist", {"content": FAITHFUL}, ""),
+    ("write_gist", {"content": "\ud800"}, ""),
+    ("edit_gist", {"old": "nowhere", "new": ""}, ""),
+    ("score_gist", {}, ""),
+    ("score_gist", {"content": None}, ""),
+    ("score_gist", {"content": "\ud800"}, ""),
+    ("score_gist", {"content": 1}, ""),
+    ("list_directory", None, '{"path": null}'),
+    ("bash", {"command": "ls"}, ""),
+    ("submit_gist", {"content": FAITHFUL}, ""),
+    ("read_file", None, "README.md"),
+]
+
+
+@settings(max_examples=30)
+@given(st.lists(st.sampled_from(OF_GIST), max_size=8), st.integers(1, 5), st.integers(0, 2), st.booleans())
+def test_in_a_gist_each_call_costs_its_step_or_its_score(
+    tmp_path_factory: pytest.TempPathFactory,
+    calls: list[tuple[str, dict[str, Any] | None, str]],
+    steps: int,
+    scores: int,
+    dies: bool,
+) -> None:
+    case = gist(tmp_path_factory.mktemp("gist"), steps, scores)
+    if dies:
+        case.memory.dies_at = len(case.memory.events) + 2 * len(calls)
+    with suppress(KeyboardInterrupt):
+        take(case.attempt, calls)
+    if dies:
+        case = case.resumed()
+        case.attempt.finish_pending()
+        take(case.attempt, calls[len(case.attempt.state.calls) :])
+    left = Remaining(steps, 1, scores)
+    for call in case.attempt.state.calls:
+        scored = call.tool == "score_gist" and not call.malformed and left.scores
+        if call.automatic:
+            left = left.spend(submissions=1)
+        else:
+            left = left.spend(tool_uses=0 if scored else 1, scores=1 if scored else 0)
+        assert call.remaining == left
+    assert bool(case.ended) == (left.tool_uses == 0)
+
+
 def test_what_was_typed_is_saved_before_a_malformed_call_too(tmp_path: Path) -> None:
     case = gist(tmp_path)
     case.attempt.edit(GIST_BUFFER, FAITHFUL)
