@@ -9,6 +9,7 @@ from gistpoint.core.code.parsing import parse
 from gistpoint.core.gist.blocks import blocks_of, find_test, is_main_guard
 from gistpoint.core.gist.glue import is_glue
 from gistpoint.core.gist.lines import LogicalLine, lines_of_statement
+from gistpoint.core.gist.source_text import physical_lines
 
 _FAKES = {"ModuleType", "SimpleNamespace", "Mock", "MagicMock", "NonCallableMock", "NonCallableMagicMock"}
 _IMPORT_HOOKS = {"sys.meta_path", "sys.path_hooks", "builtins.__import__", "__builtins__.__import__"}
@@ -104,7 +105,7 @@ def vacuity_mutants(gist: str, executed: Collection[int], test: str, *, most: in
     A gist is vacuous when its run is as faithful with every one of these: then the test does not look at what the
     gist holds. Longer functions come first; the test itself and generators are left alone. Lines keep their numbers.
     """
-    lines = gist.splitlines()
+    lines = physical_lines(gist)
     functions = [block for block in blocks_of(parse(gist)) if block.name and block.name != test]
     ranked: list[tuple[int, str, ast.FunctionDef]] = []
     for block in functions:

@@ -19,6 +19,7 @@ from gistpoint.core.gist.flags import vacuity_mutants
 from gistpoint.core.gist.masks import name_masks
 from gistpoint.core.gist.runs import CommandRun, GistTrial, TestsRun
 from gistpoint.core.gist.score import Flags, GistRun, GistScore, score_gist
+from gistpoint.core.gist.source_text import physical_lines
 from gistpoint.core.gist.splicing import SplicedGist, splice_test
 from gistpoint.core.ports import EntrypointRunner
 from gistpoint.core.tasks.model import Task
@@ -145,7 +146,7 @@ class GistJudge:
             return None
         if self.answer.test is None:
             compile_module(gist, "<gist>")
-            return SplicedGist(gist, tuple(range(1, len(gist.splitlines()) + 1)))
+            return SplicedGist(gist, tuple(range(1, len(physical_lines(gist)) + 1)))
         if missing_test(gist, self.answer.test.qualname):
             return None
         spliced = splice_test(gist, self.answer.test.source, self.answer.test.qualname, self.answer.owned)

@@ -8,6 +8,7 @@ from gistpoint.core.gist.evidence import LineEvidence
 from gistpoint.core.gist.existence import ExistenceReport
 from gistpoint.core.gist.judging import GistJudgement
 from gistpoint.core.gist.score import GistScore
+from gistpoint.core.gist.source_text import physical_lines
 from gistpoint.tui.commands.output import print_table
 
 _MOST = 20
@@ -93,7 +94,7 @@ def _some(head: str, numbers: list[str]) -> str:
 
 def print_evidence(lines: Iterable[LineEvidence], gist: str) -> None:
     """Print for each logical line of a gist whether it ran, whether it exists, and where."""
-    text = gist.splitlines()
+    text = physical_lines(gist)
     rows = []
     for one in lines:
         ran = {True: "ran", False: "idle", None: ""}[one.ran]
