@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from difflib import SequenceMatcher
 from typing import Any
 
@@ -27,8 +27,14 @@ class Lack:
 
 
 def marks_of(lines: Iterable[LineEvidence]) -> dict[int, LineEvidence]:
-    """Return the evidence by the first line of each statement."""
-    return {line.first: line for line in lines}
+    """Return the evidence by the first line of each statement; of several on one line what keeps a score down."""
+    marks: dict[int, LineEvidence] = {}
+    for line in lines:
+        known = marks.get(line.first, line)
+        lacking = max(known, line, key=lambda one: (not one.exists, one.existence is not ExistenceReason.GLUE))
+        ran = min((one.ran for one in (known, line) if one.ran is not None), default=None)
+        marks[line.first] = replace(lacking, ran=ran)
+    return marks
 
 
 def carried(marks: Marks, before: str, after: str) -> dict[int, LineEvidence]:

@@ -40,7 +40,7 @@ def _lines(score: GistScore) -> list[str]:
         lines.append(f"Line execution {_rate(report.rate)}: {of}; without the test {_rate(report.rate_without_test)}.")
     if score.existence is not None and score.existence.lines:
         existing = score.existence
-        of = f"{existing.existing} of {len(existing.lines)} lines, {len(existing.glue)} of the others glue"
+        of = f"{existing.existing} of {existing.counted} lines, {len(existing.glue)} of the others glue"
         lines.append(
             f"Line existence {_rate(existing.rate)}: {of}; without the test {_rate(existing.rate_without_test)}."
         )

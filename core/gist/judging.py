@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
 
@@ -21,6 +21,7 @@ from gistpoint.core.gist.runs import CommandRun, GistTrial, TestsRun
 from gistpoint.core.gist.score import Flags, GistRun, GistScore, score_gist
 from gistpoint.core.gist.source_text import physical_lines
 from gistpoint.core.gist.splicing import SplicedGist, splice_test
+from gistpoint.core.gist.unfolded import unfolded
 from gistpoint.core.ports import EntrypointRunner
 from gistpoint.core.tasks.model import Task
 from gistpoint.core.trees import SourceTree
@@ -70,10 +71,11 @@ class GistJudge:
         cancel: CancelToken | None = None,
         thorough: bool = True,
     ) -> GistJudgement:
-        """Score `gist`. Without `thorough` there is one run alone: no vacuity probe and no second run.
+        """Score `gist`. Unless it is `thorough`, there is no vacuity probe, and no second run of what was run as it is.
 
-        Fidelity is told by a run without the tracer wherever the two differ, and holds only if it holds twice. Raises
-        `InfrastructureError` where the isolation failed, and `CancelledError`.
+        Lines are measured on the text with one statement a line. Fidelity is told by a run without the tracer, of the
+        text as it stands, wherever the two differ, and holds only if it holds twice. Raises `InfrastructureError` if
+        the isolation failed, and `CancelledError`.
         """
         unreadable = _unreadable(gist)
         if unreadable is not None:
@@ -87,12 +89,12 @@ class GistJudge:
             return GistJudgement(score_gist(gist, None, originals, owned, test))
         trials = _Trials(self, spliced.text, on_progress or (lambda progress: None), cancel)
         trial, flips = trials.settle(thorough=thorough)
-        vacuous = trials.vacuous(trial.executed) if thorough and self.fidelity(trial).value else None
+        vacuous = trials.vacuous() if thorough and self.fidelity(trial).value else None
         made = GistRun(
             text=spliced.text,
             run=trial.run,
             originals=self.answer.originals,
-            executed=trial.executed,
+            executed=trials.executed,
             places=self._places(trial),
             compared_files=self.answer.compared_files,
             vacuous=vacuous,
@@ -173,29 +175,39 @@ class _Trials:
     tell: Callable[[GistProgress], None]
     cancel: CancelToken | None
     done: int = field(default=0)
+    executed: frozenset[int] = frozenset()
+    """The lines of `measured` that ran."""
+
+    @property
+    def measured(self) -> str:
+        """The text with one statement a line."""
+        return unfolded(self.text)
 
     def settle(self, *, thorough: bool) -> tuple[GistTrial, bool]:
-        """Return the run that counts, with the lines that ran, and whether two runs came out differently."""
-        first = self._run("run", measure=True)
+        """Return the run that counts, and whether two runs came out differently."""
+        measured = self.measured
+        first = self._run("run", measure=True, text=measured)
+        self.executed = first.executed
         held = self.judge.fidelity(first).value == 1
-        if not thorough or not first.run.file_ran:
+        as_it_stands = measured == self.text
+        if as_it_stands and not first.run.file_ran:
             return first, False
+        if not thorough:
+            return (first if held or as_it_stands else self._run("run again", measure=False)), False
         second = self._run("run again", measure=False, seed=1)
         again = self.judge.fidelity(second).value == 1
         if held is again:
-            return first, False
+            return first if as_it_stands else second, False
         if held:
-            return replace(second, executed=first.executed), True
+            return second, True
         third = self._run("run a third time", measure=False)
-        if self.judge.fidelity(third).value == 1:
-            return replace(third, executed=first.executed), False
-        return replace(third, executed=first.executed), True
+        return third, self.judge.fidelity(third).value == 0
 
-    def vacuous(self, executed: frozenset[int]) -> bool | None:
+    def vacuous(self) -> bool | None:
         """Ask whether the command notices when a function that ran returns nonsense; None where none can be changed."""
         test = self.judge.answer.test
         asked = False
-        for name, mutant in vacuity_mutants(self.text, executed, test.qualname if test else "", most=MUTANTS):
+        for name, mutant in vacuity_mutants(self.measured, self.executed, test.qualname if test else "", most=MUTANTS):
             asked = True
             trial = self._run(f"probe: {name} returns nonsense", measure=False, text=mutant)
             if self.judge.fidelity(trial).value == 0:

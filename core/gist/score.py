@@ -58,8 +58,9 @@ class GistTest:
 class GistRun:
     """A run of the text that was scored, with the runs of the original it is compared with.
 
-    `text` is the gist with the original test spliced in (the gist itself for a command); `executed` are its physical
-    lines that ran; `places` are the paths of each run, the gist's last; `vacuous` is the probe's answer.
+    `text` is the gist with the original test spliced in (the gist itself for a command); `executed` are the physical
+    lines of `unfolded(text)` that ran; `places` are the paths of each run, the gist's last; `vacuous` is the probe's
+    answer.
     """
 
     text: str

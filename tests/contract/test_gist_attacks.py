@@ -16,6 +16,7 @@ from gistpoint.core.generation.gists import Examination
 from gistpoint.core.generation.intake import Repository
 from gistpoint.core.gist.entrypoints import parse_entrypoint
 from gistpoint.core.gist.judging import GistJudge, GistJudgement
+from gistpoint.core.gist.unfolded import unfolded
 from gistpoint.core.outcomes import RunStatus
 from gistpoint.core.ports import EnvironmentPins, Source
 from gistpoint.core.trees import SourceTree, write_tree
@@ -269,6 +270,36 @@ area = lambda side: fail() if side < 0 else (print("area of", side), side * side
     judged = prepared.judge(hollow + STUB)
     assert judged.score.execution_fidelity == 1
     assert judged.score.flags.vacuous is True
+
+
+SPREAD = HONEST + """
+
+def idle(side):
+    other = side + 1
+    if other:
+        return other
+    return side
+"""
+FOLDED = HONEST + """
+
+def idle(side): other = side + 1; return other if other else side
+def idle(side): other = side + 1; return side
+"""
+
+
+def test_lines_are_measured_one_statement_a_line_and_fidelity_on_the_text_as_it_stands(judge: Prepared) -> None:
+    prepared = judge(TESTED)
+    spread, folded = (prepared.judge(gist).score for gist in (SPREAD, FOLDED))
+    assert spread.execution_fidelity == folded.execution_fidelity == 1
+    assert spread.execution is not None
+    assert folded.execution is not None
+    assert (spread.execution.executed, spread.execution.executable) == (13, 17)
+    assert (folded.execution.executed, folded.execution.executable) == (13, 16)
+    assert folded.execution.paper.rate == 100
+    looks_at_itself = HONEST + "assert '; ' 'a =' in open(__file__).read(); a = 1\n"
+    assert "; a =" not in unfolded(looks_at_itself)
+    for thorough in (True, False):
+        assert prepared.judge(looks_at_itself, thorough=thorough).score.execution_fidelity == 1
 
 
 @pytest.mark.parametrize(
