@@ -272,7 +272,9 @@ area = lambda side: fail() if side < 0 else (print("area of", side), side * side
     assert judged.score.flags.vacuous is True
 
 
-SPREAD = HONEST + """
+SPREAD = (
+    HONEST
+    + """
 
 def idle(side):
     other = side + 1
@@ -280,11 +282,15 @@ def idle(side):
         return other
     return side
 """
-FOLDED = HONEST + """
+)
+FOLDED = (
+    HONEST
+    + """
 
 def idle(side): other = side + 1; return other if other else side
 def idle(side): other = side + 1; return side
 """
+)
 
 
 def test_lines_are_measured_one_statement_a_line_and_fidelity_on_the_text_as_it_stands(judge: Prepared) -> None:
