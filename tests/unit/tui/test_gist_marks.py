@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from gistpoint.core.gist.evidence import LineEvidence
 from gistpoint.core.gist.existence import ExistenceReason
-from gistpoint.tui.gist_marks import INVENTED, NO_RUN, NOT_RUN, RAN, STANDS, glyphs, lacks, marks_of
+from gistpoint.tui.gist_marks import INVENTED, NO_RUN, NOT_RUN, RAN, STANDS, figures, glyphs, lacks, marks_of
 
 THERE, INVENTION = ExistenceReason.IN_BLOCK, ExistenceReason.NOT_IN_BLOCK
 
@@ -29,3 +29,8 @@ def test_all_that_keeps_a_score_down_is_told_of_a_line_with_several_statements()
         (3, "never ran"),
         (3, "does not stand in the original block"),
     ]
+
+
+def test_the_figures_of_a_text_that_does_not_parse_are_its_fault() -> None:
+    error = {"category": "pytest_runtime", "kind": "syntax", "evidence": "line 2: invalid syntax"}
+    assert figures({"execution_fidelity": 0, "error": error}) == "not faithful  does not parse: line 2: invalid syntax"

@@ -143,6 +143,22 @@ def test_the_first_rule_that_holds_names_the_error(
     assert error_of(gist, found, ORIGINAL) == expected
 
 
+@pytest.mark.parametrize(
+    ("gist", "evidence"),
+    [
+        ("x = 1\ndef f(:\n" + TEST, "line 2: invalid syntax"),
+        (TEST + "return 1\n", "line 3: 'return' outside function"),
+        ("def f():\nx = 1\n" + TEST, "line 2: expected an indented block after function definition on line 1"),
+        ("x = '\0'\n" + TEST, "source code string cannot contain null bytes"),
+    ],
+)
+def test_a_fault_of_syntax_is_named_with_its_line(gist: str, evidence: str) -> None:
+    error = gist_error(gist, "test_it", {"a"}, None, None)
+    assert error is not None
+    assert error.kind is ErrorKind.SYNTAX
+    assert evidence in error.evidence
+
+
 def test_a_refused_import_is_an_import_error_even_where_the_outcome_is_right() -> None:
     found = TestsRun(RunStatus.FINISHED, {"g.py::test_it": PASSED}, isolation=Isolation(refused_imports=("a",)))
     assert error_of(AREA + TEST, found, ORIGINAL) == (ErrorCategory.IMPORT_ERROR, ErrorKind.NONE)
