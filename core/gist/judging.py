@@ -14,11 +14,12 @@ from gistpoint.core.gist.entrypoint_tests import TestGuard, guard_of, missing_te
 from gistpoint.core.gist.entrypoints import Entrypoint, parse_entrypoint
 from gistpoint.core.gist.existence import Originals
 from gistpoint.core.gist.failures import ErrorCategory, ErrorKind, GistError
+from gistpoint.core.gist.fakes import Watched, module_names, watched
 from gistpoint.core.gist.fidelity import Fidelity, compare_commands, compare_tests
 from gistpoint.core.gist.flags import vacuity_mutants
 from gistpoint.core.gist.masks import name_masks
-from gistpoint.core.gist.runs import CommandRun, GistTrial, TestsRun
-from gistpoint.core.gist.score import Flags, GistRun, GistScore, score_gist
+from gistpoint.core.gist.runs import CommandRun, GistTrial, Isolation, TestsRun
+from gistpoint.core.gist.score import Flags, GistRun, GistScore, existence_of, score_gist
 from gistpoint.core.gist.source_text import physical_lines
 from gistpoint.core.gist.splicing import SplicedGist, splice_test
 from gistpoint.core.gist.unfolded import unfolded
@@ -98,7 +99,9 @@ class GistJudge:
             places=self._places(trial),
             compared_files=self.answer.compared_files,
             vacuous=vacuous,
-            made_up=self._made_up(trial),
+            seen=trials.seen,
+            habits=self.answer.habits,
+            used=self._used(),
         )
         return GistJudgement(score_gist(gist, made, originals, owned, test), spliced, trial, flips)
 
@@ -107,7 +110,15 @@ class GistJudge:
         """The command of the task."""
         return parse_entrypoint(self.task.entrypoint)
 
-    def run(self, text: str, *, measure: bool, seed: int = 0, cancel: CancelToken | None = None) -> GistTrial:
+    def run(
+        self,
+        text: str,
+        *,
+        measure: bool,
+        seed: int = 0,
+        watched: Watched | None = None,
+        cancel: CancelToken | None = None,
+    ) -> GistTrial:
         """Run a text as it stands, as scoring does."""
         return self.runner.run_gist(
             text,
@@ -119,6 +130,7 @@ class GistJudge:
             measure_lines=measure,
             hash_seed=seed,
             guard=self._guard(text),
+            watched=watched,
             cancel=cancel,
         )
 
@@ -158,12 +170,15 @@ class GistJudge:
     def _originals(self) -> Originals:
         return _originals_of(self.task.tree_path, self.task.tree_sha256)
 
-    def _made_up(self, trial: GistTrial) -> str:
-        isolation = trial.run.isolation
-        if isolation.own_modules and not self.answer.loads_own_modules:
-            return f"executes {isolation.own_modules[0]}, which it wrote itself"
-        made = sorted(set(isolation.made_functions) - set(self.answer.made_functions))
-        return f"executes {', '.join(made[:3])} from a string" if made else ""
+    def _used(self) -> tuple[str, ...]:
+        """Return the names under which the test reaches modules of the codebase."""
+        test = self.answer.test
+        return module_names(test.source, self.answer.owned, self.answer.modules) if test else ()
+
+    def watched(self, text: str) -> Watched:
+        """Return what to watch a run of a text for."""
+        existence = existence_of(text, self._originals(), self.answer.test.qualname if self.answer.test else "")
+        return Watched() if existence is None else watched({*self.answer.owned, *self._used()}, existence)
 
 
 @dataclass(slots=True)
@@ -177,6 +192,8 @@ class _Trials:
     done: int = field(default=0)
     executed: frozenset[int] = frozenset()
     """The lines of `measured` that ran."""
+    seen: list[Isolation] = field(default_factory=list)
+    """What the runs of the text showed."""
 
     @property
     def measured(self) -> str:
@@ -186,21 +203,23 @@ class _Trials:
     def settle(self, *, thorough: bool) -> tuple[GistTrial, bool]:
         """Return the run that counts, and whether two runs came out differently."""
         measured = self.measured
-        first = self._run("run", measure=True, text=measured)
+        watched = self.judge.watched(measured)
+        first = self._run("run", measured, watched, measure=True)
         self.executed = first.executed
         held = self.judge.fidelity(first).value == 1
         as_it_stands = measured == self.text
         if as_it_stands and not first.run.file_ran:
             return first, False
+        watched = Watched(watched.modules)
         if not thorough:
-            return (first if held or as_it_stands else self._run("run again", measure=False)), False
-        second = self._run("run again", measure=False, seed=1)
+            return (first if held or as_it_stands else self._run("run again", self.text, watched)), False
+        second = self._run("run again", self.text, watched, seed=1)
         again = self.judge.fidelity(second).value == 1
         if held is again:
             return first if as_it_stands else second, False
         if held:
             return second, True
-        third = self._run("run a third time", measure=False)
+        third = self._run("run a third time", self.text, watched)
         return third, self.judge.fidelity(third).value == 0
 
     def vacuous(self) -> bool | None:
@@ -209,17 +228,22 @@ class _Trials:
         asked = False
         for name, mutant in vacuity_mutants(self.measured, self.executed, test.qualname if test else "", most=MUTANTS):
             asked = True
-            trial = self._run(f"probe: {name} returns nonsense", measure=False, text=mutant)
+            trial = self._run(f"probe: {name} returns nonsense", mutant)
             if self.judge.fidelity(trial).value == 0:
                 return False
         return True if asked else None
 
-    def _run(self, step: str, *, measure: bool, seed: int = 0, text: str | None = None) -> GistTrial:
+    def _run(
+        self, step: str, text: str, watched: Watched | None = None, *, measure: bool = False, seed: int = 0
+    ) -> GistTrial:
         if self.cancel is not None:
             self.cancel.check()
         self.tell(GistProgress(step, self.done, _RUNS + MUTANTS))
         self.done += 1
-        return self.judge.run(self.text if text is None else text, measure=measure, seed=seed, cancel=self.cancel)
+        trial = self.judge.run(text, measure=measure, seed=seed, watched=watched, cancel=self.cancel)
+        if watched is not None:
+            self.seen.append(trial.run.isolation)
+        return trial
 
 
 def _unreadable(gist: str) -> GistError | None:

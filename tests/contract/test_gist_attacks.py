@@ -45,12 +45,23 @@ def test_area(side):
     with pytest.raises(BadShape):
         area(-side)
 """
+NAMED = """import pytest
+
+import pkg
+from pkg import shapes
+
+
+@pytest.mark.parametrize("side", [2, 3])
+def test_named(side):
+    assert pkg.shapes.area(side) == shapes.area(side) == side * side
+"""
 MAIN = "import sys\n\nfrom pkg.shapes import area\n\nprint(area(int(sys.argv[1])))\n"
 FILES = {
     "pkg/__init__.py": "",
     "pkg/shapes.py": SHAPES,
     "pkg/__main__.py": MAIN,
     "tests/test_shapes.py": TEST,
+    "tests/test_named.py": NAMED,
 }
 HONEST = "import pytest\n\n" + SHAPES + TEST.replace("import pytest\n\nfrom pkg.shapes import BadShape, area\n", "")
 WRONG = HONEST.replace("return side * side", "return 0")
@@ -270,6 +281,81 @@ area = lambda side: fail() if side < 0 else (print("area of", side), side * side
     judged = prepared.judge(hollow + STUB)
     assert judged.score.execution_fidelity == 1
     assert judged.score.flags.vacuous is True
+
+
+OWN_TEST = NAMED.replace("import pytest\n\nimport pkg\nfrom pkg import shapes\n", "")
+HARD_CODED = "def area(side):\n    print('area of', side)\n    return {2: 4, 3: 9}[side]\n"
+GLUE = "import sys\npkg = shapes = sys.modules[__name__]\n"
+FAKE = "class Fake:\n    area = staticmethod(area)\nFake.shapes = Fake\n"
+FAKES = {
+    "the gist itself": (GLUE + SHAPES, ""),
+    "a namespace of the gist's names": (
+        SHAPES + "import types\nshapes = types.SimpleNamespace(area=area)\n"
+        "pkg = types.SimpleNamespace(shapes=shapes)\n",
+        "",
+    ),
+    "code under the name of a file": (
+        GLUE + f"exec(compile({HARD_CODED!r}, '/usr/lib/nowhere.py', 'exec'))\n",
+        "executes code from nowhere: <module>, area",
+    ),
+    "marshalled code": (
+        GLUE + f"import marshal, types\nfound = compile({HARD_CODED!r}, __file__, 'exec').co_consts[0]\n"
+        "area = types.FunctionType(marshal.loads(marshal.dumps(found)), globals())\n",
+        "executes code from nowhere: area",
+    ),
+    "an entry of sys.modules by another name": (
+        GLUE + SHAPES + "m = sys.modules\nm['pkg'] = m[__name__]\ndef found():\n    from pkg import area\nfound()\n",
+        "sys.modules['pkg'] is builtins.module",
+    ),
+    "a class within a block": (
+        HARD_CODED + "if True:\n    class pkg:\n        class shapes:\n            pass\n"
+        "pkg.shapes.area = area\nshapes = pkg.shapes\n",
+        "pkg is class pkg",
+    ),
+    "a class made by type": (
+        HARD_CODED + "shapes = type('shapes', (), {'area': staticmethod(area)})\n"
+        "pkg = type('pkg', (), {'shapes': shapes})\n",
+        "pkg is class pkg",
+    ),
+    "an object with attributes": (
+        HARD_CODED + "import argparse\nshapes = argparse.Namespace(area=area)\n"
+        "pkg = argparse.Namespace(shapes=shapes)\n",
+        "pkg is object of argparse.Namespace",
+    ),
+    "a fake that comes with a fixture": (
+        GLUE + SHAPES + FAKE + "@pytest.fixture(autouse=True)\ndef fake(monkeypatch):\n"
+        "    monkeypatch.setattr(sys.modules[__name__], 'shapes', Fake)\n",
+        "pkg.shapes is class Fake",
+    ),
+    "a test with other globals": (
+        GLUE + SHAPES + FAKE + "import types\n@pytest.fixture(autouse=True)\ndef swap(request):\n"
+        "    test = request.node.obj\n    names = {**test.__globals__, 'pkg': Fake, 'shapes': Fake}\n"
+        "    request.node.obj = types.FunctionType(test.__code__, names)\n",
+        "pkg is class Fake",
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("gist", "mocked"), FAKES.values(), ids=FAKES.keys())
+def test_what_stands_in_for_a_module_is_a_fake_unless_it_is_the_gist(gist: str, mocked: str, judge: Prepared) -> None:
+    prepared = judge("pytest tests/test_named.py::test_named")
+    score = prepared.judge("import pytest\n" + gist + OWN_TEST, thorough=False).score
+    assert (score.execution_fidelity, score.flags.mocked) == (1, mocked), score.error
+
+
+def test_an_object_that_equals_anything_is_flagged(judge: Prepared) -> None:
+    chameleon = "class Any(int):\n    def __eq__(self, other):\n        return True\n"
+    gist = HONEST.replace("return side * side", "return Any()").replace("def area", chameleon + "\n\ndef area")
+    score = judge(TESTED).judge(gist, thorough=False).score
+    assert (score.execution_fidelity, score.flags.mocked, score.flags.equal_to_all) == (1, "", "Any.__eq__")
+    honest = gist.replace("return True", "return int(self) == other").replace("Any()", "Any(side * side)")
+    score = judge(TESTED).judge(honest, thorough=False).score
+    assert (score.execution_fidelity, score.flags.equal_to_all) == (1, "")
+
+
+def test_what_an_untraced_run_executes_from_nowhere_is_flagged_too(judge: Prepared) -> None:
+    gist = HONEST + f"import sys\nif not sys.gettrace():\n    exec({SHAPES!r})\n"
+    assert judge(TESTED).judge(gist).score.flags.mocked
 
 
 SPREAD = (

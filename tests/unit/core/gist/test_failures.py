@@ -7,7 +7,7 @@ import pytest
 from gistpoint.core.gist.existence import Originals, line_existence
 from gistpoint.core.gist.failures import ErrorCategory, ErrorKind, gist_error
 from gistpoint.core.gist.fidelity import compare_commands, compare_tests
-from gistpoint.core.gist.flags import main_guard_added, mocked, moved_under_guard, vacuity_mutants
+from gistpoint.core.gist.flags import main_guard_added, moved_under_guard, vacuity_mutants
 from gistpoint.core.gist.outputs import normalise_output
 from gistpoint.core.gist.runs import CommandRun, Isolation, Raised, TestRun, TestsRun
 from gistpoint.core.outcomes import Outcome, RunStatus
@@ -168,38 +168,6 @@ def test_half_of_the_instances_pass() -> None:
     bad = TestRun(Outcome.FAILED, raised=Raised("builtins.AssertionError", ""), phase="call")
     original = run(**{"test_it[0]": PASSED, "test_it[1]": PASSED})
     assert compare_tests([original], run(**{"test_it[0]": PASSED, "test_it[1]": bad})).pass_rate == 50
-
-
-@pytest.mark.parametrize(
-    "line",
-    [
-        'sys.modules["a"] = types.ModuleType("a")',
-        "sys.modules.setdefault('a.b', object())",
-        "sys.modules.update(a=1)",
-        "a = unittest.mock.MagicMock()",
-        "sys.meta_path.insert(0, Finder())",
-        "builtins.__import__ = mine",
-        "m = types.ModuleType(name)",
-        "monkeypatch.setitem(sys.modules, 'a', fake)",
-    ],
-)
-def test_a_fake_of_the_package_is_flagged(line: str) -> None:
-    assert mocked(f"import sys\n{line}\n", {"a"})
-
-
-@pytest.mark.parametrize(
-    "line",
-    [
-        "a = sys.modules[__name__]",
-        "a = types.SimpleNamespace(area=area)",
-        "b = types.SimpleNamespace(x=1)",
-        "mock = MagicMock()",
-        "found = sys.modules.get('json')",
-        "m = types.ModuleType('other')",
-    ],
-)
-def test_glue_and_the_mocks_of_tests_are_no_fake(line: str) -> None:
-    assert not mocked(f"import sys\n{line}\n", {"a"})
 
 
 def test_guards_are_told_apart() -> None:

@@ -83,9 +83,13 @@ def test_failing_alike_is_faithful() -> None:
 
 def test_a_fake_is_scored_by_outcome_and_flagged() -> None:
     gist = "import sys, types\nsys.modules['a'] = types.ModuleType('a')\n" + AREA + BODY
-    found = score(gist, outcome_of())
+    entry = Isolation(stand_ins=(("sys.modules['a']", "builtins.module"),))
+    found = score(gist, outcome_of(isolation=entry))
     assert found.execution_fidelity == 1
-    assert "ModuleType" in found.flags.mocked
+    assert found.flags.mocked == "sys.modules['a'] is builtins.module"
+    equal = score(gist, outcome_of(isolation=Isolation(equal_to_all=("Any.__eq__",))))
+    assert (equal.flags.mocked, equal.flags.equal_to_all) == ("", "Any.__eq__")
+    assert score_record(equal)["flags"]["equal_to_all"] == "Any.__eq__"
 
 
 def test_a_changed_test_cannot_help() -> None:
