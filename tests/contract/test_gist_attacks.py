@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+from gist_tricks import fakes, folded, padded
 
 from gistpoint.core.generation.gist_making import write_gist_task
 from gistpoint.core.generation.gists import Examination
@@ -392,6 +393,35 @@ def test_lines_are_measured_one_statement_a_line_and_fidelity_on_the_text_as_it_
     assert "; a =" not in unfolded(looks_at_itself)
     for thorough in (True, False):
         assert prepared.judge(looks_at_itself, thorough=thorough).score.execution_fidelity == 1
+
+
+def test_tricks_with_a_faithful_gist_gain_nothing_or_are_flagged(judge: Prepared) -> None:
+    """The short version of `tests/studies/gist_scores.py`."""
+    prepared = judge(TESTED)
+    rates = {
+        name: (
+            score.execution_fidelity,
+            score.execution and score.execution.rate,
+            score.existence and score.existence.rate,
+        )
+        for name, gist in {
+            "bare": SPREAD,
+            "padded": padded(SPREAD, "import pytest"),
+            "folded": folded(SPREAD),
+        }.items()
+        for score in [prepared.judge(gist, thorough=False).score]
+    }
+    fidelity, execution, existence = rates["bare"]
+    assert rates["folded"] == (fidelity, execution, existence)
+    assert rates["padded"][0] == fidelity == 1
+    assert rates["padded"][1] == pytest.approx(100 * 14 / 18), "one line more: if True"
+    assert rates["padded"][2] == pytest.approx(100 * 12 / 18), "one line more that does not exist"
+    made = fakes(HONEST, STUB, ())
+    assert set(made) == {"string", "packed", "marshalled", "written", "loader"}
+    for kind in ("packed", "loader"):
+        score = prepared.judge(made[kind], thorough=False).score
+        assert score.execution_fidelity == 1
+        assert score.flags.mocked
 
 
 @pytest.mark.parametrize(
