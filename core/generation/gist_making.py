@@ -17,7 +17,7 @@ from gistpoint.core.gist.runs import TestsRun
 from gistpoint.core.gist.splicing import given_test
 from gistpoint.core.tasks.brief import gist_template, template_sha256
 from gistpoint.core.tasks.folder import TASK_FILE, read_task, write_task
-from gistpoint.core.tasks.gists import GistSettings
+from gistpoint.core.tasks.gists import GistSettings, require_consistent
 from gistpoint.core.tasks.identity import hash_of_ids, task_id
 from gistpoint.core.tasks.model import Answer, Brief, Limits, Mode, Rules, Suite, Task
 from gistpoint.core.trees import write_tar
@@ -34,7 +34,11 @@ def write_gist_task(
     demo: bool = False,
     provenance: Mapping[str, Any] | None = None,
 ) -> Task:
-    """Write the task below `into`, in a folder named by its id, and return it; one that is there already is kept."""
+    """Write the task below `into`, in a folder named by its id, and return it; one that is there already is kept.
+
+    Raises `ContradictionError` for settings that contradict each other.
+    """
+    require_consistent(settings or GistSettings(), is_test=entrypoint.is_test)
     into.mkdir(parents=True, exist_ok=True)
     folder = Path(tempfile.mkdtemp(prefix=".making-", dir=into))
     try:

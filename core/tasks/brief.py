@@ -20,10 +20,10 @@ TEMPLATES = {
     "remove": "repair-remove-1",
     "discovery": "repair-discovery-1",
     "several": "repair-several-1",
-    "gist": "gist-1",
-    "tracing": "gist-tracing-1",
-    "reading": "gist-reading-1",
-    "give_test": "gist-give-test-1",
+    "gist": "gist-2",
+    "tracing": "gist-tracing-2",
+    "reading": "gist-reading-2",
+    "give_test": "gist-give-test-2",
 }
 
 

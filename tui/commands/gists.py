@@ -28,7 +28,7 @@ from gistpoint.core.gist.record import score_record
 from gistpoint.core.locations import Locations
 from gistpoint.core.tasks.folder import read_answer, write_task
 from gistpoint.core.tasks.gist_overrides import differing, toml_lines
-from gistpoint.core.tasks.gists import UNLIMITED, GistSettings
+from gistpoint.core.tasks.gists import UNLIMITED, GistSettings, require_consistent
 from gistpoint.core.tasks.model import Answer, Mode, Task
 from gistpoint.sessions.tasks import TaskStore
 from gistpoint.tui.cli import DONE, NEGATIVE, build_entrypoint_runner, is_our_demo
@@ -48,6 +48,8 @@ def new(options: argparse.Namespace) -> int:
     named = [parse_entrypoint(command) for command in options.entrypoint]
     if not named and options.sample < 1:
         raise UserError("There is nothing to make.", hint="Name an --entrypoint, or draw some with --sample N.")
+    settings = _settings(options)
+    require_consistent(settings, is_test=all(entrypoint.is_test for entrypoint in named))
     from gistpoint.sandbox.repositories import fetch_repository
 
     spec = spec_of(options, options.source)
@@ -59,7 +61,7 @@ def new(options: argparse.Namespace) -> int:
         examination = Examination(
             repository, runner, options.allow_failing, tuple(options.compared), on_progress=progress.making
         )
-        made, refused = _made(named, examination, options, progress)
+        made, refused = _made(named, examination, settings, options, progress)
     if options.json:
         print_json("gistpoint.gists/1", {"made": made, "refused": refused})
     elif len(named) == 1 and refused:
@@ -68,10 +70,14 @@ def new(options: argparse.Namespace) -> int:
 
 
 def _made(
-    named: list[Entrypoint], examination: Examination, options: argparse.Namespace, progress: ProgressLine
+    named: list[Entrypoint],
+    examination: Examination,
+    settings: GistSettings,
+    options: argparse.Namespace,
+    progress: ProgressLine,
 ) -> tuple[list[dict[str, Any]], list[dict[str, str]]]:
     """Write a task of each entrypoint that is fit for one; return what to tell of these, and of those refused."""
-    settings, budgets = _settings(options), Budgets.of_steps(options.steps)
+    budgets = Budgets.of_steps(options.steps)
     provenance = {"gistpoint": __version__, "backend": examination.runner.backend.name}
     provenance |= {} if named else {"sample": options.sample, "seed": options.seed}
     made: list[dict[str, Any]] = []

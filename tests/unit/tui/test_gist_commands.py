@@ -117,6 +117,22 @@ def scored(task: str, gist: Path, capsys: Captured) -> tuple[int, dict[str, Any]
     return code, answer
 
 
+@pytest.mark.parametrize(
+    ("command", "options", "told"),
+    [
+        (TOTAL, ["--tool", "edit_and_execute"], ["edit_and_execute runs code", "Add --execution"]),
+        ("python -m shop", ["--give-test"], ["is no test", "Leave --give-test out"]),
+    ],
+)
+def test_settings_that_contradict_each_other_are_refused_before_anything_is_fetched(
+    command: str, options: list[str], told: list[str], world: list[SourceSpec], capsys: Captured
+) -> None:
+    assert main(["gist", "new", "shop", "--entrypoint", command, *options, *SANDBOX]) == 2
+    said = capsys.readouterr().err
+    assert all(words in said for words in told), said
+    assert not world
+
+
 def test_a_task_is_made_with_what_the_solver_may_do(task: str, home: Path, capsys: Captured) -> None:
     made = read_task(home / "data" / "tasks" / task)
     answer = read_answer(made)
