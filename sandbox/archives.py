@@ -9,41 +9,41 @@ import stat
 import tarfile
 import zipfile
 import zlib
-from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
 
 from gistpoint.core.errors import SourceError
 from gistpoint.core.text import visible_line
 
-_MAX_TOTAL = 1 << 30
-_MAX_FILES = 100_000
+MOST_BYTES = 1 << 30
+MOST_FILES = 100_000
 _DAMAGED = (
     tarfile.TarError, zipfile.BadZipFile, zlib.error, lzma.LZMAError, EOFError, OSError, ValueError,
     RuntimeError,
 )  # fmt: skip
 
 
-def unpack(archive: Path, into: Path) -> Path:
+def unpack(archive: Path, into: Path, *, most_bytes: int = MOST_BYTES, most_files: int = MOST_FILES) -> Path:
     """Unpack an sdist (tar or zip) below `into` and return the one folder that it holds, else `into` itself.
 
-    Raises `SourceError` for a damaged archive, for one that is larger unpacked than 1 GiB or 100,000 files, and for a
-    path that leads out, before anything is written. Links that lead out, and special files, are left out.
+    Raises `SourceError` for a damaged archive, for one that is larger unpacked than these bounds, and for a path that
+    leads out, before anything is written. Links that lead out, and special files, are left out.
     """
     into.mkdir(parents=True)
+    room = _Room(archive, most_bytes, most_files)
     try:
         if zipfile.is_zipfile(archive):
-            _unpack_zip(archive, into)
+            _unpack_zip(archive, into, room)
         else:
-            _unpack_tar(archive, into)
+            _unpack_tar(archive, into, room)
     except _DAMAGED as error:
         raise SourceError(f"{archive.name} can't be unpacked: {visible_line(str(error))[:200]}.") from error
     entries = list(into.iterdir())
     return entries[0] if len(entries) == 1 and entries[0].is_dir() and not entries[0].is_symlink() else into
 
 
-def _unpack_tar(archive: Path, into: Path) -> None:
-    room, links = _Room(archive), list[tuple[str, str]]()
+def _unpack_tar(archive: Path, into: Path, room: _Room) -> None:
+    links: list[tuple[str, str]] = []
     with tarfile.open(archive) as opened:
         for member in opened:
             _inside(archive, member.name)
@@ -74,8 +74,7 @@ def _unpack_tar(archive: Path, into: Path) -> None:
             place.unlink()
 
 
-def _unpack_zip(archive: Path, into: Path) -> None:
-    room = _Room(archive)
+def _unpack_zip(archive: Path, into: Path, room: _Room) -> None:
     with zipfile.ZipFile(archive) as opened:
         for member in opened.infolist():
             _inside(archive, member.filename)
@@ -90,21 +89,20 @@ def _unpack_zip(archive: Path, into: Path) -> None:
                     shutil.copyfileobj(source, file)
 
 
-@dataclass
 class _Room:
     """What an archive may still hold."""
 
-    archive: Path
-    bytes: int = _MAX_TOTAL
-    files: int = _MAX_FILES
+    def __init__(self, archive: Path, most_bytes: int, most_files: int) -> None:
+        self.archive = archive
+        self._bytes, self._files = most_bytes, most_files
+        self._bounds = f"{most_bytes >> 20} MiB or {most_files:,} files"
 
     def take(self, size: int, files: int = 1) -> None:
         """Count bytes and files; raises `SourceError` if there is no room for them."""
-        self.bytes -= size
-        self.files -= files
-        if self.bytes < 0 or self.files < 0:
-            limits = f"{_MAX_TOTAL >> 20} MiB or {_MAX_FILES:,} files"
-            raise SourceError(f"{self.archive.name} is larger unpacked than {limits}.")
+        self._bytes -= size
+        self._files -= files
+        if self._bytes < 0 or self._files < 0:
+            raise SourceError(f"{self.archive.name} is larger unpacked than {self._bounds}.")
 
 
 class _Files:

@@ -4,9 +4,9 @@ import pytest
 
 from gistpoint.core.errors import EnvironmentBuildError
 from gistpoint.sandbox.installed import entry_points_of
+from gistpoint.sandbox.locking import read_lock
 from gistpoint.sandbox.metadata import write_metadata
 from gistpoint.sandbox.projects import read_project
-from gistpoint.sandbox.resolver import read_lock
 
 
 @pytest.mark.parametrize(
