@@ -48,6 +48,12 @@ MOST_NESTED = 4
 _LAYOUT = "1"
 _TIMEOUT_S = 900.0
 _LIMITS = Limits(results=MOST_BYTES * 4 // 3 + (1 << 20))
+_STOPPED = {
+    Stop.TIMED_OUT: f"it took longer than {_TIMEOUT_S:g} s",
+    Stop.OUT_OF_MEMORY: f"it took more than {_LIMITS.memory >> 20} MiB of memory",
+    Stop.TOO_MUCH_DISK: f"it wrote more than {_LIMITS.disk >> 20} MiB",
+    Stop.TOO_MANY_RESULTS: f"it handed out more than a wheel of {MOST_BYTES >> 20} MiB",
+}
 _FILE = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._+!-]{0,250}")
 _DRIVER = Path(__file__).parent / "inside" / "build_backend.py"
 _HINT = "Choose a version that has a wheel (`--with 'NAME<VERSION'`), or another sandbox."
@@ -191,9 +197,7 @@ class Builds:
         log.parent.mkdir(parents=True, exist_ok=True)
         log.write_text(ended.output, "utf-8", errors="replace")
         last = next((line for line in reversed(ended.output.splitlines()) if line.strip()), "it said nothing")
-        told = ended.reason or visible_line(last.strip())[:300]
-        if ended.stop is Stop.TIMED_OUT:
-            told = f"it took longer than {_TIMEOUT_S:g} s"
+        told = ended.reason or _STOPPED.get(ended.stop) or visible_line(last.strip())[:300]
         return EnvironmentBuildError(
             f"{what} has to be built, and its build in {self.backend.name} failed: {told}",
             hint=f"A build has no network. Look at the log in {log}. {_HINT}",

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from gistpoint.sandbox.builds import Builds, BuiltWheel
 
 _PINNED = re.compile(r"([A-Za-z0-9._-]+)==([^\s;]+)")
-_WHEELLESS = re.compile(r"Wheels\s+are\s+required\s+for\s+`([^`]+)`")
+_WHEELLESS = re.compile(r"Wheels\s+are\s+required\s+for\s+`([A-Za-z0-9._-]+)`")
 _NAMED = re.compile(r"`([A-Za-z0-9._-]+(?:==[^`]+)?)`")
 _BECAUSE = re.compile(r"Because ([A-Za-z0-9._-]+)")
 _MOST_ROUNDS = 100

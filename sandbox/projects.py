@@ -105,7 +105,7 @@ def _pyproject(folder: Path) -> Table:
         return {}
     try:
         return tomllib.loads(path.read_text("utf-8", "replace"))
-    except tomllib.TOMLDecodeError as error:
+    except (tomllib.TOMLDecodeError, RecursionError) as error:
         raise EnvironmentBuildError(f"pyproject.toml of the repository is no valid TOML: {error}.") from error
 
 

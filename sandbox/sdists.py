@@ -52,7 +52,7 @@ def from_source(names: Sequence[str]) -> list[str]:
 
     A call that has them must tell uv the metadata of `names`, in every version: it would build what it does not know.
     """
-    return [*WHEELS_ALONE, *(word for name in names for word in ("--no-binary", name))]
+    return [*WHEELS_ALONE, *(f"--no-binary={name}" for name in names)]
 
 
 def locate(pinned: str, name: str, *, python: str | None = None, cancel: CancelToken | None = None) -> Sdist:

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from typing import IO, Any
 
 PART = 384 << 10  # a line of it stays below what the result pipe takes
+MOST_TOLD = 1 << 20
 
 
 def _backend(order: dict[str, Any]) -> Any:
@@ -99,7 +100,7 @@ def _call(order: dict[str, Any], hook: str, *arguments: str) -> Any:
             os._exit(status)
     os.close(writing)
     with open(reading, "rb") as pipe:
-        told = pipe.read()
+        told = pipe.read(MOST_TOLD)
     if os.waitpid(child, 0)[1] != 0:
         raise SystemExit(1)  # its traceback is printed
     return json.loads(told)

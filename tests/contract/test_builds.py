@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import shutil
 import socket
 import threading
 from collections.abc import Iterator, Mapping
@@ -11,8 +12,10 @@ from pathlib import Path
 import pytest
 from shelves import Shelf, built_by_itself
 
+from gistpoint.core.errors import EnvironmentBuildError
 from gistpoint.core.ports import EnvironmentPins
 from gistpoint.sandbox.backends.base import Backend
+from gistpoint.sandbox.builds import Builds
 from gistpoint.sandbox.environments import EnvironmentStore
 from gistpoint.sandbox.installed import installed_in
 from gistpoint.sandbox.interpreters import own_version
@@ -140,3 +143,45 @@ def test_a_task_that_somebody_sends(backend, store, shelf, curious, reached, tmp
     pins = EnvironmentPins(python=own_version(), lock=(f"wheelless==1.5 --hash=sha256:{digest}",))
     assert set(installed_in(store.get(pins, backend).folder)) == {"wheelless"}
     assert (tmp_path / "canary").exists() is bool(reached)
+
+
+COMPILED = """
+import subprocess, sysconfig
+CODE = '#include <Python.h>\\nstatic struct PyModuleDef it = {PyModuleDef_HEAD_INIT, "compiled"};\\n'
+CODE += 'PyMODINIT_FUNC PyInit_compiled(void) { return PyModule_Create(&it); }\\n'
+with open("compiled.c", "w") as file:
+    file.write(CODE)
+INCLUDE = "-I" + sysconfig.get_path("include")
+subprocess.run(["cc", "-shared", "-fPIC", INCLUDE, "compiled.c", "-o", "compiled.so"], check=True)
+"""
+
+
+def test_a_dependency_in_c_is_compiled_or_named(backend, store, shelf, tmp_path):
+    """A container has no compiler; what a machine has of one is seen by builds, and by nothing else."""
+    shelf.sdist("compiled", "1.0", built_by_itself("compiled", before=COMPILED))
+    builds = Builds(store, backend, own_version())
+    if backend.name != "docker" and shutil.which("cc"):
+        assert builds.wheel("compiled", "1.0").path.is_file()
+    else:
+        with pytest.raises(EnvironmentBuildError, match=r"compiled 1\.0 has to be built"):
+            builds.wheel("compiled", "1.0")
+
+
+ENDLESS = """
+def write(descriptor):
+    while True:
+        os.write(descriptor, b"x" * (1 << 16))
+
+
+for descriptor in range(3, 1000):
+    try:
+        write(descriptor)
+    except OSError:
+        pass
+"""
+
+
+def test_a_build_that_hands_out_without_an_end_is_stopped(backend, store, shelf):
+    shelf.sdist("endless", "1.0", built_by_itself("endless", before=ENDLESS))
+    with pytest.raises(EnvironmentBuildError, match=r"endless 1\.0 .* it handed out more than a wheel"):
+        Builds(store, backend, own_version()).wheel("endless", "1.0")

@@ -309,6 +309,15 @@ def test_a_file_that_is_handed_out_stays_where_it_is_put(tmp_path, name):
     assert [path.name for path in tmp_path.iterdir()] == ["part"]
 
 
+@pytest.mark.parametrize("group", ["console_scripts", "gui_scripts"])
+@pytest.mark.parametrize("lead", ["../" * 20, ""], ids=["relative", "absolute"])
+def test_a_wheel_writes_nothing_outside_of_its_environment(shelf, builds, tmp_path, group, lead):
+    shelf.wheel("planted", entry_points=f"[{group}]\n{lead}{tmp_path}/planted = planted:version\n")
+    with pytest.raises(EnvironmentBuildError):
+        builds.environments.of_lock(pin(["planted"], builds).lines, builds)
+    assert not (tmp_path / "planted").exists()
+
+
 def test_a_wheel_runs_nothing_here_as_it_is_installed(shelf, builds, tmp_path):
     """An environment's own interpreter would run lines of *.pth and sitecustomize as it starts."""
     canary = f"open({str(tmp_path / 'canary')!r}, 'a').write('x')\n"
