@@ -15,10 +15,10 @@ import posixpath
 import re
 import shutil
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from packaging.utils import canonicalize_name
 
@@ -29,17 +29,16 @@ from gistpoint.sandbox.backends.base import Backend, Command, Ended, Environment
 from gistpoint.sandbox.envcache import build_once
 from gistpoint.sandbox.interpreters import find_interpreter
 from gistpoint.sandbox.limits import Limits
-from gistpoint.sandbox.locking import pin
+from gistpoint.sandbox.locking import Pinned, pin
 from gistpoint.sandbox.projects import read_build_system
 from gistpoint.sandbox.runfolders import run_folder
 from gistpoint.sandbox.sdists import download, locate
 from gistpoint.sandbox.tables import text_of, texts_of
 from gistpoint.sandbox.uvcalls import KnownMetadata
-from gistpoint.sandbox.wheels import MOST_BYTES, MOST_METADATA, Metadata, check_wheel, read_metadata
+from gistpoint.sandbox.wheels import MOST_BYTES, MOST_METADATA, BuiltWheel, Metadata, check_wheel, read_metadata
 
 if TYPE_CHECKING:
     from gistpoint.core.cancel import CancelToken
-    from gistpoint.sandbox.environments import EnvironmentStore
 
 FOLDER = "wheels"
 """Of the cache: where wheels are kept."""
@@ -59,20 +58,24 @@ _DRIVER = Path(__file__).parent / "inside" / "build_backend.py"
 _HINT = "Choose a version that has a wheel (`--with 'NAME<VERSION'`), or another sandbox."
 
 
-@dataclass(frozen=True, slots=True)
-class BuiltWheel:
-    """A wheel made here, and the sha256 of the sdist that it was made from."""
+class Environments(Protocol):
+    """Where the environments that builds run in come from, and the folder that wheels and logs are kept below."""
 
-    path: Path
-    metadata: KnownMetadata
-    sdist: str
+    @property
+    def cache(self) -> Path:
+        """The cache folder."""
+        ...
+
+    def of_lock(self, lock: tuple[str, ...], builds: Builds) -> Environment:
+        """Return the environment of a lock, for the Python of `builds`."""
+        ...
 
 
 @dataclass(frozen=True, slots=True)
 class Builds:
     """Where and for which Python builds run; every method raises `EnvironmentBuildError` and `CancelledError`."""
 
-    environments: EnvironmentStore
+    environments: Environments
     backend: Backend
     python: str
     exclude_newer: str | None = None
@@ -81,6 +84,10 @@ class Builds:
     cancel: CancelToken | None = None
     within: tuple[str, ...] = ()
     """The canonical names of what is being built already, the outermost first."""
+
+    def pin(self, requirements: Iterable[str]) -> Pinned:
+        """Return the lock of `requirements`, with what has no wheel built."""
+        return pin(requirements, self.python, self.wheel, exclude_newer=self.exclude_newer, cancel=self.cancel)
 
     def repository_metadata(self, folder: Path, name: str) -> Metadata:
         """Return the metadata of a repository as its build backend computes it."""
@@ -158,7 +165,7 @@ class Builds:
 
     def _environment(self, requirements: tuple[str, ...], what: str) -> Environment:
         try:
-            return self.environments.of_lock(pin(requirements, self).lines if requirements else (), self)
+            return self.environments.of_lock(self.pin(requirements).lines if requirements else (), self)
         except EnvironmentBuildError as error:
             message = f"{what} has to be built, and what its build needs can't be had. {error.message}"
             raise EnvironmentBuildError(message, hint=error.hint, log=error.log) from error

@@ -19,13 +19,14 @@ from gistpoint.core.errors import EnvironmentBuildError
 from gistpoint.core.pins import LockLine, fault_in, read_lock_line
 from gistpoint.core.trees import sha256_of
 from gistpoint.sandbox.backends.base import Backend, Environment
-from gistpoint.sandbox.builds import Builds, BuiltWheel
+from gistpoint.sandbox.builds import Builds
 from gistpoint.sandbox.bytecode import compile_below
 from gistpoint.sandbox.envcache import build_once, remove_frozen
 from gistpoint.sandbox.hostenvironment import host_environment
 from gistpoint.sandbox.interpreters import Interpreter, find_interpreter
 from gistpoint.sandbox.locking import build_failure, wheelless
 from gistpoint.sandbox.uvcalls import WHEELS_ALONE, UvResult, call_uv
+from gistpoint.sandbox.wheels import BuiltWheel
 
 if TYPE_CHECKING:
     from gistpoint.core.cancel import CancelToken

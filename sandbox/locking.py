@@ -7,7 +7,7 @@ from their sdists. Only their own metadata says what they need: each is built in
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -21,7 +21,8 @@ from gistpoint.sandbox.sdists import from_source
 from gistpoint.sandbox.uvcalls import KnownMetadata, UvResult, call_uv
 
 if TYPE_CHECKING:
-    from gistpoint.sandbox.builds import Builds, BuiltWheel
+    from gistpoint.core.cancel import CancelToken
+    from gistpoint.sandbox.wheels import BuiltWheel
 
 _PINNED = re.compile(r"([A-Za-z0-9._-]+)==([^\s;]+)")
 _WHEELLESS = re.compile(r"Wheels\s+are\s+required\s+for\s+`([A-Za-z0-9._-]+)`")
@@ -38,30 +39,34 @@ class Pinned:
     parents: dict[str, set[str]]
 
 
-def pin(requirements: Iterable[str], builds: Builds) -> Pinned:
-    """Return the lock of `requirements`. Raises `EnvironmentBuildError`, which names what can't be pinned."""
+def pin(
+    requirements: Iterable[str],
+    python: str,
+    wheel_of: Callable[[str, str], BuiltWheel],
+    *,
+    exclude_newer: str | None = None,
+    cancel: CancelToken | None = None,
+) -> Pinned:
+    """Return the lock of `requirements` for a Python; `wheel_of` builds a wheel of a name and a version that has none.
+
+    Raises `EnvironmentBuildError`, which names what can't be pinned, and `CancelledError`.
+    """
     given = "".join(f"{named_requirement(text)}\n" for text in requirements)
     arguments = ["pip", "compile", "-", "--generate-hashes", "--no-header", "--annotation-style", "split", "--quiet"]
-    arguments += ["--python-version", builds.python, "--no-emit-index-url", "--no-sources"]
-    arguments += [f"--exclude-newer={builds.exclude_newer}"] if builds.exclude_newer else []
+    arguments += ["--python-version", python, "--no-emit-index-url", "--no-sources"]
+    arguments += [f"--exclude-newer={exclude_newer}"] if exclude_newer else []
     sourced: list[str] = []
     built: dict[tuple[str, str], BuiltWheel] = {}
     for _ in range(_MOST_ROUNDS):
         # The entries without a version hold for what was not built yet: uv never has a reason to build it itself.
         known = [*(KnownMetadata(name) for name in sourced), *(wheel.metadata for wheel in built.values())]
-        result = call_uv(
-            [*arguments, *from_source(sourced)],
-            standard_input=given,
-            known=known,
-            on_line=builds.on_line,
-            cancel=builds.cancel,
-        )
+        result = call_uv([*arguments, *from_source(sourced)], standard_input=given, known=known, cancel=cancel)
         if result.ok:
             lines, parents = read_lock(result.output)
             waiting = [key for key in map(_key, lines) if key[0] in sourced and key not in built]
             if not waiting:
                 return Pinned(tuple(_checked(line, built) for line in lines), parents)
-            built.update({key: builds.wheel(*key) for key in waiting})
+            built.update({key: wheel_of(*key) for key in waiting})
         else:
             more = [name for name in wheelless(result) if name not in sourced]
             if not more:

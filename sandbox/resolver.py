@@ -23,7 +23,6 @@ from gistpoint.sandbox.builds import Builds
 from gistpoint.sandbox.environments import EnvironmentStore
 from gistpoint.sandbox.installed import Installed, installed_in
 from gistpoint.sandbox.interpreters import own_version
-from gistpoint.sandbox.locking import pin
 from gistpoint.sandbox.projects import Project, read_project
 from gistpoint.sandbox.requirement import named_requirement
 from gistpoint.sandbox.wheels import runtime_requirements
@@ -111,7 +110,7 @@ class UvResolver:
         needed = project.requirements
         if needed is None:
             needed = runtime_requirements(builds.repository_metadata(folder, project.name))
-        pinned = pin(without_own([_RUNNER, *extra, *project.test_requirements, *needed], project), builds)
+        pinned = builds.pin(without_own([_RUNNER, *extra, *project.test_requirements, *needed], project))
         return pinned.lines, pinned.parents
 
 

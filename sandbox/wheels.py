@@ -6,6 +6,7 @@ import posixpath
 import stat
 import zipfile
 from collections.abc import Mapping
+from dataclasses import dataclass
 from email.parser import HeaderParser
 from pathlib import Path
 
@@ -16,6 +17,7 @@ from packaging.version import InvalidVersion, Version
 from gistpoint.core.errors import EnvironmentBuildError
 from gistpoint.core.pins import quoted
 from gistpoint.sandbox.requirement import applies, named_requirement, requirement_of
+from gistpoint.sandbox.uvcalls import KnownMetadata
 
 MOST_BYTES = 128 << 20
 """Largest wheel that a build may hand out."""
@@ -27,6 +29,15 @@ _ONE = ("Metadata-Version", "Name", "Version", "Requires-Python")
 
 Metadata = Mapping[str, str | list[str]]
 """The headers of a `METADATA` or `PKG-INFO` that matter for pinning, by name."""
+
+
+@dataclass(frozen=True, slots=True)
+class BuiltWheel:
+    """A wheel made here, and the sha256 of the sdist that it was made from."""
+
+    path: Path
+    metadata: KnownMetadata
+    sdist: str
 
 
 def read_metadata(text: str) -> dict[str, str | list[str]]:

@@ -32,19 +32,20 @@ LIBRARIES = (
     "toolz==1.2.0|toolz||toolz/itertoolz.py::groupby",
     "boltons==26.2.0|tests||boltons/iterutils.py::remap",
     "itsdangerous==2.2.0|tests|freezegun|src/itsdangerous/encoding.py::base64_encode",
-    "schema==0.7.8|test_schema.py|mock|schema.py::Optional.reset",
+    "schema==0.7.8|test_schema.py|mock|schema/__init__.py::SchemaError.code",
     "tabulate==0.10.0|test|wcwidth|tabulate/__init__.py::simple_separated_format",
     # extension modules in C among the dependencies: markupsafe; pyyaml; regex and simplejson
     "jinja2==3.1.6|tests|trio|src/jinja2/filters.py::do_title",
     "glom==25.12.0|glom --deselect glom/test/test_cli.py::test_main|pyyaml tomli|glom/core.py::Path.from_t",
-    "arrow==1.4.0|-o addopts= tests|dateparser pytz pytest-mock simplejson|arrow/util.py::next_weekday",
+    "arrow==1.4.0|-o addopts= tests/test_util.py tests/test_factory.py|dateparser pytz pytest-mock simplejson"
+    "|arrow/util.py::next_weekday",
     # metadata that a backend computes, as glom's
     "voluptuous==0.15.2|voluptuous/tests||voluptuous/humanize.py::humanize_error",
-    "python-slugify==8.0.4|test.py||slugify/slugify.py::smart_truncate",
+    "dictdiffer==0.9.0|-o addopts= tests||dictdiffer/utils.py::dot_lookup",
     "cachetools==5.5.0|tests||src/cachetools/keys.py::methodkey",
     "inflection==0.5.1|test_inflection.py||inflection/__init__.py::ordinal",
     # a dependency that has no wheel: docopt, and one in C
-    "num2words==0.5.14|tests||num2words/lang_EU.py::Num2Word_EU.pluralize",
+    "num2words==0.5.14|tests|delegator.py|num2words/utils.py::splitbyx",
     "toolz==1.2.0|toolz|python-Levenshtein==0.12.2|toolz/itertoolz.py::frequencies",
 )
 _CANARY = """
@@ -149,11 +150,11 @@ def main() -> int:
                 environment = {**os.environ, "GISTPOINT_HOME": home}
                 made = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
                 seconds = time.monotonic() - began
-            told = made.stdout.strip().splitlines()[0] if made.returncode == 0 else made.stderr.strip().splitlines()[-1]
+            told = made.stdout.splitlines()[0] if made.returncode == 0 else " ".join(made.stderr.split()[-30:])
             reported = listener.reported()
             fine = fine and made.returncode == 0 and not reported
             kind = "computed" if computed else "stated"
-            print(f"{source} {extras} | {kind} | {told[-160:]} | {seconds:.0f} | {reported or 'nothing'}", flush=True)
+            print(f"{source} {extras} | {kind} | {told} | {seconds:.0f} | {reported or 'nothing'}", flush=True)
     return 0 if fine else 1
 
 

@@ -24,7 +24,6 @@ from gistpoint.sandbox.builds import MOST_NESTED, Builds, Handed
 from gistpoint.sandbox.environments import EnvironmentStore
 from gistpoint.sandbox.installed import installed_in
 from gistpoint.sandbox.interpreters import own_version
-from gistpoint.sandbox.locking import pin
 from gistpoint.sandbox.resolver import UvResolver
 from gistpoint.sandbox.wheels import check_wheel
 
@@ -60,7 +59,7 @@ def names_of(lock: tuple[str, ...]) -> list[str]:
 def test_an_sdist_is_built_once_and_kept_by_its_content(shelf, builds, tmp_path):
     count = f"with open({str(tmp_path / 'builds')!r}, 'a') as file:\n    file.write('x')\n"
     shelf.sdist("wheelless", "1.5", built_by_itself("wheelless", "1.5", before=count))
-    lock = pin(["wheelless"], builds).lines
+    lock = builds.pin(["wheelless"]).lines
     first = builds.wheel("wheelless", "1.5")
     times = len((tmp_path / "builds").read_text())
     assert builds.wheel("wheelless", "1.5") == first
@@ -73,8 +72,8 @@ def test_an_sdist_is_built_once_and_kept_by_its_content(shelf, builds, tmp_path)
 def test_a_version_with_a_wheel_is_taken_before_a_newer_one_without(shelf, builds):
     shelf.wheel("both", "1.0")
     shelf.sdist("both", "2.0", built_by_itself("both", "2.0"))
-    assert pin(["both"], builds).lines[0].startswith("both==1.0 ")
-    assert pin(["both>1"], builds).lines[0].startswith("both==2.0 ")
+    assert builds.pin(["both"]).lines[0].startswith("both==1.0 ")
+    assert builds.pin(["both>1"]).lines[0].startswith("both==2.0 ")
 
 
 def test_what_a_built_wheel_needs_is_pinned_with_it(shelf, builds):
@@ -83,10 +82,10 @@ def test_what_a_built_wheel_needs_is_pinned_with_it(shelf, builds):
     needs = ("needed", "optional; extra == 'more'", "second")
     shelf.sdist("first", "1.0", built_by_itself("first", needs=needs))
     shelf.sdist("second", "1.0", built_by_itself("second"))
-    pinned = pin(["first[more]"], builds)
+    pinned = builds.pin(["first[more]"])
     assert names_of(pinned.lines) == ["first", "needed", "optional", "second"]
     assert pinned.parents["second"] == {"first"}
-    assert names_of(pin(["first"], builds).lines) == ["first", "needed", "second"]
+    assert names_of(builds.pin(["first"]).lines) == ["first", "needed", "second"]
 
 
 def test_what_builds_a_package_may_be_built_itself(shelf, builds):
@@ -314,7 +313,7 @@ def test_a_file_that_is_handed_out_stays_where_it_is_put(tmp_path, name):
 def test_a_wheel_writes_nothing_outside_of_its_environment(shelf, builds, tmp_path, group, lead):
     shelf.wheel("planted", entry_points=f"[{group}]\n{lead}{tmp_path}/planted = planted:version\n")
     with pytest.raises(EnvironmentBuildError):
-        builds.environments.of_lock(pin(["planted"], builds).lines, builds)
+        builds.environments.of_lock(builds.pin(["planted"]).lines, builds)
     assert not (tmp_path / "planted").exists()
 
 
@@ -327,7 +326,7 @@ def test_a_wheel_runs_nothing_here_as_it_is_installed(shelf, builds, tmp_path):
         "usercustomize.py": canary,
     }
     shelf.wheel("planted", more=more)
-    lock = pin(["planted"], builds).lines
+    lock = builds.pin(["planted"]).lines
     environment = builds.environments.of_lock(lock, builds)
     assert "planted" in installed_in(environment.folder)
     assert list(environment.folder.glob("lib/python*/site-packages/__pycache__/planted.*.pyc"))

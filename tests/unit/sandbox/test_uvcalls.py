@@ -14,7 +14,6 @@ from gistpoint.sandbox.backends.plain import PlainBackend
 from gistpoint.sandbox.builds import Builds
 from gistpoint.sandbox.environments import EnvironmentStore
 from gistpoint.sandbox.interpreters import own_version
-from gistpoint.sandbox.locking import pin
 from gistpoint.sandbox.sources import Fetcher
 from gistpoint.sandbox.uvcalls import WHEELS_ALONE, call_uv, uv_environment
 
@@ -61,7 +60,7 @@ def call_for_trap(tmp_path: Path) -> None:
     assert not call_uv(["pip", "compile", "-", *WHEELS_ALONE], standard_input="trap\n").ok
     Fetcher().fetch("trap==1.0", tmp_path / "source")
     builds = Builds(EnvironmentStore(tmp_path / "cache"), PlainBackend(), own_version())
-    builds.environments.of_lock(pin(["friend"], builds).lines, builds)
+    builds.environments.of_lock(builds.pin(["friend"]).lines, builds)
 
 
 @pytest.mark.parametrize(
@@ -104,7 +103,7 @@ def test_where_packages_are_is_taken_from_the_users_settings(shelf, settings, tm
     for text in (f'find-links = ["{other}"]\n', f'[pip]\nfind-links = ["{other}"]\n'):
         settings.write_text(text)
         assert call_uv(["pip", "compile", "-", *WHEELS_ALONE], standard_input="hidden\n").ok
-    lines = pin(["wheelless", "pluggy"], builds).lines
+    lines = builds.pin(["wheelless", "pluggy"]).lines
     assert builds.environments.of_lock(lines, builds).folder.is_dir()
     monkeypatch.setenv("UV_NO_CONFIG", "1")
     assert not call_uv(["pip", "compile", "-", *WHEELS_ALONE], standard_input="hidden\n").ok
