@@ -302,7 +302,7 @@ def _isolation(parser: argparse.ArgumentParser) -> None:
     group.add_argument(
         "--allow-unsandboxed",
         action="store_true",
-        help="where no isolation works, run the repository's code as yourself",
+        help="if no isolation works, run the repository's code and builds of what it needs as yourself",
     )
 
 

@@ -228,7 +228,7 @@ class GistRunner:
     def _environment(self, pins: EnvironmentPins, cancel: CancelToken | None) -> Environment:
         if cancel is not None:
             cancel.check()
-        return self._environments.get(pins, cancel=cancel)
+        return self._environments.get(pins, self._backend, cancel=cancel)
 
     def _judged(
         self, run: _Run, pins: EnvironmentPins, base: Path, timeout_s: float, cancel: CancelToken | None

@@ -56,7 +56,12 @@ def new(options: argparse.Namespace) -> int:
     runner = build_entrypoint_runner(options)
     with ProgressLine() as progress, tempfile.TemporaryDirectory(prefix="gistpoint-gists-") as scratch:
         repository = fetch_repository(
-            spec, Path(scratch), Locations.of_user().cache, on_line=progress.line, on_detail=progress.detail
+            spec,
+            Path(scratch),
+            Locations.of_user().cache,
+            isolation=runner.backend,
+            on_line=progress.line,
+            on_detail=progress.detail,
         )
         examination = Examination(
             repository, runner, options.allow_failing, tuple(options.compared), on_progress=progress.making
