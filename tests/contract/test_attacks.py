@@ -20,7 +20,7 @@ from gistpoint.core.text import visible_line
 from gistpoint.core.trees import SourceTree, write_tree
 from gistpoint.sandbox.attacks.stage import Stage, staged
 from gistpoint.sandbox.attacks.table import ATTACKS, ESCAPES, REPORTS, Attack, Expected
-from gistpoint.sandbox.attacks.trying import daemons, source_of, suite_files, try_attack
+from gistpoint.sandbox.attacks.trying import SUITE, daemons, source_of, suite_files, try_attack
 from gistpoint.sandbox.backends.plain import PlainBackend
 from gistpoint.sandbox.testruns import SuiteRunner
 
@@ -143,8 +143,8 @@ def test_an_attack_on_the_report_deceives_a_naive_judge(attack, tmp_path, enviro
     told = any(b'"call", "failed"' in line and b'"i": 1' in line for line in overheard.lines)
     failed = {"test_attacked.py::test_it"} & {result.id for result in report.failed}
     (repository / "reports.jsonl").touch()
-    reported = [line for line in (repository / "reports.jsonl").read_text().splitlines() if "::test_it" in line]
-    plugin = any('"failed"' in line for line in reported)
+    reported = (repository / "reports.jsonl").read_text().splitlines()
+    plugin = sum('"failed"' in line for line in reported) == SUITE.count("def test_") - 1
     file = file_shows_a_failure(repository / "report.xml")
     assert ran.returncode == 0 or not file or not plugin or not told or not failed
 
