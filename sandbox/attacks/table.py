@@ -177,6 +177,8 @@ REPORTS = (
     _report("ask_the_caller", "answer what the caller's variables say", _MARKED),
     _report("equal_to_everything", "return a number that equals everything", _MARKED),
     _report("made_by_type", "return an object made to equal everything", _MARKED),
+    _report("replace_a_helper", "replace an assertion helper of the repository", _MARKED),
+    _report("rebind_at_import", "rebind one while the module is imported", _MARKED),
 )
 """What makes a failing test look passed. The marked ones succeed in any shared process: see what is believed, and why.
 """

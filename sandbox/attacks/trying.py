@@ -54,11 +54,15 @@ def test_approx():
     assert 2.0 == pytest.approx(1.0)
 
 
+def test_helper():
+    mod.assert_same(1, 2)
+
+
 def test_after():
     assert 0
 """
-HARMLESS = "def f():\n    pass\n"
-ATTACKED = "mod.py"
+HARMLESS = "def f():\n    pass\n\n\ndef assert_same(left, right):\n    assert left == right\n"
+ATTACKED, TESTS = "mod.py", "test_attacked.py"
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,8 +94,8 @@ def source_of(attack: Attack) -> str:
 def suite_files(attack: Attack) -> Mapping[str, str]:
     """Return the repository in which an attack on the report takes place: all tests but `test_before` fail in it."""
     if attack.file.startswith("conftest"):
-        return {"conftest.py": source_of(attack), ATTACKED: HARMLESS, "test_attacked.py": SUITE}
-    return {ATTACKED: source_of(attack), "test_attacked.py": SUITE}
+        return {"conftest.py": source_of(attack), ATTACKED: HARMLESS, TESTS: SUITE}
+    return {ATTACKED: source_of(attack), TESTS: SUITE}
 
 
 def try_attack(backend: Backend, attack: Attack, stage: Stage, environments: Environments) -> Finding:
@@ -217,5 +221,5 @@ def _try_report(backend: Backend, attack: Attack, stage: Stage, environments: En
     report = SuiteRunner(backend, environments).run(request)
     believed = {id.rpartition("::")[2] for id in report.passed} - {"test_before"}
     given = tree.with_files({ATTACKED: HARMLESS.encode()})
-    suspicious = marks(given, tree.with_files({ATTACKED: tree.read(ATTACKED)}), given)
+    suspicious = marks(given, tree.with_files({ATTACKED: tree.read(ATTACKED)}), given, [TESTS])
     return Finding(attack, backend.name, bool(believed), report.reason or ", ".join(sorted(believed)), suspicious)
