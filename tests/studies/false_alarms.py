@@ -1,12 +1,15 @@
 """How often an honest submission is suspicious: true functions as they were, and functions of other versions.
 
 Usage: python tests/studies/false_alarms.py tasks FOLDER…
+       python tests/studies/false_alarms.py functions [--most N] FOLDER…
        python tests/studies/false_alarms.py versions [--most N] FOLDER…
 
 `tasks` takes folders of task folders, and hands in the true functions of each as a solver would, one after the other;
-none may be suspicious. `versions` takes folders that hold one library each, a folder for each version of it below, and
-puts each function of one version in the place of its namesake in another, as a plausible repair of a task by removal;
-at most N of them a library, chosen by chance (300). Prints counts, and what marks the suspicious ones.
+none may be suspicious. `functions` does so for functions of libraries, each corrupted as a task has it, by removal and
+by an operator; what makes no test fail is in it too, as no test runs. `versions` puts functions of one version of a
+library in the place of its namesake in another, as a plausible repair of a task by removal. These two take folders that
+hold one library each, a folder for each version of it below; `functions` takes the version that sorts last. At most N
+functions of each library are tried, chosen by chance (300). Prints counts, and what marks the suspicious ones.
 """
 
 from __future__ import annotations
@@ -28,6 +31,8 @@ from gistpoint.core.code.errors import CodeError
 from gistpoint.core.code.index import FileIndex, index_source
 from gistpoint.core.code.removal import remove_body
 from gistpoint.core.code.splice import replace_definition
+from gistpoint.core.corruption.corruptions import enumerate_corruptions
+from gistpoint.core.corruption.vocabulary import vocabulary_of
 from gistpoint.core.generation.proof import repaired_tree
 from gistpoint.core.suspicion.submission import marks
 from gistpoint.core.tasks.folder import read_answer, read_task
@@ -49,6 +54,27 @@ def of_tasks(folders: list[Path]) -> Found:
         for target in answer.targets:
             tree = with_replacement(tree, Replacement(target.path, target.qualname, target.original))
             yield f"{task.short_id} {target.name}", marks(given, tree, original, task.suite.test_files)
+
+
+def of_functions(folder: Path, most: int) -> Found:
+    """Corrupt functions of a library, and hand in the true ones."""
+    library = max(place for place in folder.iterdir() if place.is_dir())
+    indexes = [index for path in sorted(library.rglob("*.py")) if (index := _index(library, path)) is not None]
+    functions = [
+        (index, found)
+        for index in indexes
+        for found in index.definitions
+        if found.kind is not Kind.CLASS and "<locals>" not in found.qualname
+    ]
+    random.Random(0).shuffle(functions)
+    with tempfile.TemporaryDirectory() as name:
+        original = _packed(library, Path(name) / "tree.tar")
+        for index, true in functions[:most]:
+            kept = enumerate_corruptions(index, true, vocabulary_of([index])).kept
+            for text in (remove_body(index, true), *(item.target.corrupted for item in kept[:1])):
+                given = original.with_files({index.path: replace_definition(index, true, text)})
+                submitted = with_replacement(given, Replacement(index.path, true.qualname, true.dedented))
+                yield f"{library.name} {true.ref}", marks(given, submitted, original)
 
 
 def of_versions(folder: Path, most: int) -> Found:
@@ -76,10 +102,10 @@ def _packed(folder: Path, tar: Path) -> SourceTree:
 def _variants(ours: Path, theirs: Path) -> Iterator[tuple[FileIndex, Definition, Definition]]:
     for path in sorted(ours.rglob("*.py")):
         relative = path.relative_to(ours)
-        if "test" in str(relative) or not (theirs / relative).is_file():
+        index = _index(ours, path)
+        if index is None or not (theirs / relative).is_file():
             continue
         try:
-            index = index_source(relative.as_posix(), path.read_bytes())
             others = {d.qualname: d for d in index_source(index.path, (theirs / relative).read_bytes()).definitions}
             for mine in index.definitions:
                 other = others.get(mine.qualname)
@@ -89,6 +115,14 @@ def _variants(ours: Path, theirs: Path) -> Iterator[tuple[FileIndex, Definition,
                     yield index, mine, other
         except CodeError:
             continue
+
+
+def _index(library: Path, path: Path) -> FileIndex | None:
+    relative = path.relative_to(library).as_posix()
+    try:
+        return None if "test" in relative else index_source(relative, path.read_bytes())
+    except CodeError:
+        return None
 
 
 def told(found: Found) -> tuple[int, int]:
@@ -110,15 +144,15 @@ def told(found: Found) -> tuple[int, int]:
 
 def main() -> int:
     parser = argparse.ArgumentParser()
-    parser.add_argument("what", choices=["tasks", "versions"])
+    parser.add_argument("what", choices=["tasks", "functions", "versions"])
     parser.add_argument("--most", type=int, default=300)
     parser.add_argument("folders", nargs="+", type=Path)
     options = parser.parse_args()
     if options.what == "tasks":
         return int(bool(told(of_tasks(options.folders))[0]))
-    all_of_them = [item for folder in options.folders for item in of_versions(folder, options.most)]
-    told(iter(all_of_them))
-    return 0
+    study = of_functions if options.what == "functions" else of_versions
+    marked, _ = told(item for folder in options.folders for item in study(folder, options.most))
+    return int(bool(marked) and options.what == "functions")
 
 
 if __name__ == "__main__":
