@@ -19,6 +19,7 @@ from gistpoint.tui.external_editor import edited_externally
 from gistpoint.tui.widgets.plain import plain_line
 from gistpoint.tui.widgets.sealed_text import Seal
 from gistpoint.tui.widgets.syntax import ANSI_STYLES, STYLES
+from gistpoint.tui.widgets.writing_area import WritingArea
 
 _KIND_OF_CAPTURE = {
     "attribute": "decorator",
@@ -50,7 +51,7 @@ DELAY_SECONDS = 0.8
 """An edit is told at most so long after the first key that made it."""
 
 
-class FunctionEditor(TextArea):
+class FunctionEditor(WritingArea):
     """Python code to write; half-written code is told as `Edited` within a second, so that nothing is lost."""
 
     DEFAULT_CSS = """

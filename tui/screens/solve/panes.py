@@ -10,7 +10,7 @@ from textual.app import ComposeResult
 from textual.containers import Horizontal, Vertical
 from textual.getters import query_one
 from textual.widget import Widget
-from textual.widgets import ContentSwitcher, TextArea
+from textual.widgets import ContentSwitcher
 
 from gistpoint.core.attempts.engine import Attempt
 from gistpoint.core.ports import TimeSource
@@ -27,6 +27,7 @@ from gistpoint.tui.view_models import allowed, is_gist, shown_sources
 from gistpoint.tui.widgets.budget_bar import BudgetBar
 from gistpoint.tui.widgets.code_view import CodeView
 from gistpoint.tui.widgets.key_bar import KeyBar
+from gistpoint.tui.widgets.writing_area import WritingArea
 
 _FOCUS = {
     "brief": "#brief-view",
@@ -78,7 +79,7 @@ class PanesScreen(RecordedScreen):
                 yield ResultsPane(self.start_of, self._attempt.judgements.get)
                 yield from self.more_panes()
                 with Vertical(id="notes-pane"):
-                    yield TextArea(state.notes, id="notes", soft_wrap=True, placeholder="Notes to yourself: kept")
+                    yield WritingArea(state.notes, id="notes", soft_wrap=True, placeholder="Notes to yourself: kept")
             yield self.make_editor()
         yield RunLine()
         yield Console(self._attempt)
