@@ -13,6 +13,7 @@ from textual.widget import Widget
 from gistpoint.core.attempts.gist_text import GIST_BUFFER
 from gistpoint.core.attempts.state import Submission
 from gistpoint.core.code.parsing import parse
+from gistpoint.core.tools.declaration import Tool
 from gistpoint.core.tools.scoring import SCORE_GIST
 from gistpoint.core.tools.trace import TRACE
 from gistpoint.tui.keys import Scope, bindings_of
@@ -119,8 +120,17 @@ class GistScreen(SolveScreen):
         self._live = not self._live
         self.app.notify("The gist is scored whenever you pause." if self._live else "Alt+S scores the gist.")
 
-    def _begun(self, words: str, runs_tests: bool) -> None:
-        super()._begun(words.partition("\n")[0][:60] if "\n" in words else words, runs_tests)
+    def _begun(self, words: str, tool: Tool | None) -> None:
+        super()._begun(words.partition("\n")[0][:60] if "\n" in words else words, tool)
+        if tool is SCORE_GIST and self.scores_freely:
+            self.run_line.end()  # a line that comes and goes while one types would move the text each time
+
+    def action_cancel_run(self) -> None:
+        """Stop the code that a call runs; a score that costs nothing without a question."""
+        if self._scoring and self.scores_freely:
+            self._bridge.cancel()
+        else:
+            super().action_cancel_run()
 
     @on(CallFinished)
     @on(CallFailed)
@@ -200,7 +210,6 @@ class GistScreen(SolveScreen):
         self._recording.comfort("copy_function")
         self.app.notify(f"{message.name} stands at the end of the gist.")
 
-    @on(Console.SubmitAsked)
     def action_submit(self) -> None:
         """Hand in the gist, after a question."""
 

@@ -14,6 +14,7 @@ from gistpoint.core.attempts.engine import Attempt
 from gistpoint.core.attempts.state import Submission
 from gistpoint.core.errors import UserError
 from gistpoint.core.ports import TimeSource
+from gistpoint.core.tools.declaration import Tool
 from gistpoint.tui.keys import Scope, bindings_of
 from gistpoint.tui.known import call_of, shown_function
 from gistpoint.tui.screens.dialogs.confirm import ConfirmDialog, show_error
@@ -28,9 +29,6 @@ from gistpoint.tui.screens.solve.recorded import PANE_EVENTS
 from gistpoint.tui.screens.solve.recording import EDIT_SECONDS, HEARTBEAT_SECONDS
 from gistpoint.tui.view_models import price_words, shown_sources, shows_evidence, target_name
 from gistpoint.tui.widgets.knowledge_tree import KnowledgeTree
-
-SUBMITTING = ("submit_attempt", "replace_function", "submit_gist", "score_gist", "edit_and_execute", "bash")
-"""Tools whose calls run code."""
 
 
 class SolveScreen(PanesScreen):
@@ -76,7 +74,7 @@ class SolveScreen(PanesScreen):
         if self._attempt.state.pause is not None:
             self._interruptions.cover()
         if self._attempt.state.pending is not None:
-            self._begun("finishing what was under way", self._attempt.state.pending.tool in SUBMITTING)
+            self._begun("finishing what was under way", self._pending_tool())
             self._bridge.finish_pending()
         if self._playback is not None:
             self._playback.start()
@@ -99,10 +97,10 @@ class SolveScreen(PanesScreen):
         """Draw what has changed; leave where the attempt is over."""
         self.draw()
         if self.playing:
-            pending = self._attempt.state.pending
-            runs = pending is not None and pending.tool in SUBMITTING
+            tool = self._pending_tool()
+            runs = tool is not None and tool.runs_code
             if runs and not self.run_line.display:
-                self.run_line.begin("… the tests of the recorded submission run")
+                self.run_line.begin("… the code of the recorded call runs", hint="")
             elif not runs:
                 self.run_line.end()
         self._leave_if_over()
@@ -156,10 +154,15 @@ class SolveScreen(PanesScreen):
                 words = price_words(self._attempt.price(tool), self._attempt.state)
                 self.console.say(f"{tree.place.name or 'the repository'}: what was not shown yet {words}")
 
-    def _begun(self, words: str, runs_tests: bool) -> None:
+    def _pending_tool(self) -> Tool | None:
+        """Return the tool of the call under way; None if there is no such call or no such tool."""
+        pending = self._attempt.state.pending
+        return next((tool for tool in self._attempt.tools if pending and tool.name == pending.tool), None)
+
+    def _begun(self, words: str, tool: Tool | None) -> None:
         self.console.remember(words)
         self.console.say(f"… {words}")
-        if runs_tests:
+        if tool is not None and tool.runs_code:
             self.run_line.begin(f"… {words}")
         self.refresh_bindings()
 
@@ -257,6 +260,10 @@ class SolveScreen(PanesScreen):
     # The attempt
 
     @on(Console.SubmitAsked)
+    def submit_asked(self) -> None:
+        """Submit what the editor holds, as the key does."""
+        self.action_submit()
+
     def action_submit(self) -> None:
         """Run the tests on the code in the editor."""
         self.editor.editor.flush()
@@ -276,11 +283,15 @@ class SolveScreen(PanesScreen):
             self.notify("A call is under way: wait for it, or cancel it.", severity="warning")
 
     def action_cancel_run(self) -> None:
-        """Stop the running tests, after a warning."""
+        """Stop the code that a call runs, after a warning."""
+        tool = self._pending_tool()
+        submission = tool is not None and tool.submits
         question = ConfirmDialog(
-            "Cancel the test run?",
-            "The submission counts all the same, with score 0.",
-            yes="Cancel the run",
+            "Cancel the test run?" if submission else "Cancel the call?",
+            "The submission counts all the same, with score 0."
+            if submission
+            else "The call counts all the same, and its answer says that it was cancelled.",
+            yes="Cancel the run" if submission else "Cancel the call",
             no="Let it run",
             careful=True,
         )
@@ -292,9 +303,9 @@ class SolveScreen(PanesScreen):
         self.app.push_screen(question, answered)
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """Cancelling is possible only while tests run."""
+        """Cancelling is possible only while a call runs code."""
         if action == "cancel_run":
-            return self.is_mounted and self._bridge.busy and self.run_line.display
+            return self.is_mounted and self._bridge.cancellable
         return True
 
     def action_leave(self) -> None:
