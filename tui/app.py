@@ -36,8 +36,17 @@ Play = tuple[Sequence[Mapping[str, Any]], float]
 class AttendedScreen(Protocol):
     """A screen that asks after a time without input."""
 
-    def input_happened(self) -> None:
-        """A key or the mouse was used."""
+    def input_happened(self, at: float) -> None:
+        """Note that a key or the mouse was used, on the clock of Textual's events."""
+
+
+@runtime_checkable
+class ReluctantScreen(Protocol):
+    """A screen that does not take what was meant for the one before."""
+
+    def takes(self, event: events.InputEvent) -> bool:
+        """Whether an event goes on to the screen."""
+        ...
 
 
 class GistpointApp(BaseApp):
@@ -71,11 +80,13 @@ class GistpointApp(BaseApp):
             self.call_later(_load_solve_screen)
 
     async def on_event(self, event: events.Event) -> None:
-        """Note that there is somebody, before the event goes on its way."""
+        """Note that there is somebody, before the event goes on its way, if the screen takes it."""
         if isinstance(event, events.InputEvent):
             for screen in self.screen_stack:
                 if isinstance(screen, AttendedScreen):
-                    screen.input_happened()
+                    screen.input_happened(event.time)
+            if isinstance(self.screen, ReluctantScreen) and not self.screen.takes(event):
+                return
         await super().on_event(event)
 
     # Opening

@@ -18,6 +18,7 @@ from gistpoint.core.attempts.events import EndReason, Event, EventType, GiveUpCo
 from gistpoint.core.attempts.gist_bench import GistBench
 from gistpoint.core.attempts.gist_judging import GistVerdict, ScoresGists
 from gistpoint.core.attempts.identity import Enrolment, new_attempt_id, start_data
+from gistpoint.core.attempts.idle import IdleStage
 from gistpoint.core.attempts.judging import Judge, Judgement
 from gistpoint.core.attempts.repair_bench import RepairBench
 from gistpoint.core.attempts.state import AttemptState, Call, advance, fold
@@ -208,11 +209,32 @@ class Attempt:
             if self.state.pause is not None:
                 self.append(EventType.RESUME, {})
 
-    def answer_idle(self, idle_ms: int, *, away: bool) -> None:
-        """Record what the solver says of a time without any input."""
+    def ask_idle(self, since_mono_ms: int) -> None:
+        """Record that the solver is asked about the time since the last input: it counts as idle from now on."""
         with self._lock:
-            if not self.state.ended:
+            if not self.state.ended and not self.state.doubt.idle:
+                data = {"stage": IdleStage.ASKED.value, "since_mono_ms": since_mono_ms}
+                self.append(EventType.IDLE_PROMPT, data)
+
+    def cover_idle(self) -> None:
+        """Record that nothing is in sight any more until the solver answers."""
+        self._idle_stage(IdleStage.COVERED)
+
+    def input_again(self) -> None:
+        """Record that the solver is there again; the time before stays idle until it is answered for."""
+        self._idle_stage(IdleStage.INPUT)
+
+    def answer_idle(self, *, away: bool) -> None:
+        """Record what the solver says of all the time without input that nobody has answered for."""
+        with self._lock:
+            if self.state.doubt:
+                idle_ms = self.state.doubt.total_ms(self.clock())
                 self.append(EventType.IDLE_PROMPT, {"idle_ms": idle_ms, "answer": "away" if away else "worked"})
+
+    def _idle_stage(self, stage: IdleStage) -> None:
+        with self._lock:
+            if self.state.doubt.idle:
+                self.append(EventType.IDLE_PROMPT, {"stage": stage.value})
 
     def note(self, text: str) -> None:
         """Keep the notes as they are now."""

@@ -20,6 +20,7 @@ from gistpoint.tui.screens.solve.code_pane import CodePane
 from gistpoint.tui.screens.solve.console import Console
 from gistpoint.tui.screens.solve.editor_pane import EditorPane
 from gistpoint.tui.screens.solve.files_pane import FilesPane
+from gistpoint.tui.screens.solve.idle_question import IdleQuestion
 from gistpoint.tui.screens.solve.recorded import RecordedScreen
 from gistpoint.tui.screens.solve.results_pane import ResultsPane
 from gistpoint.tui.screens.solve.status import PANES, PaneTab, PaneTabs, RunLine
@@ -54,6 +55,7 @@ class PanesScreen(RecordedScreen):
     bar = query_one(BudgetBar)
     tabs = query_one(PaneTabs)
     run_line = query_one(RunLine)
+    idle_question = query_one(IdleQuestion)
     reading = query_one("#reading", ContentSwitcher)
     files = query_one(FilesPane)
     code = query_one(CodePane)
@@ -81,6 +83,7 @@ class PanesScreen(RecordedScreen):
                 with Vertical(id="notes-pane"):
                     yield WritingArea(state.notes, id="notes", soft_wrap=True, placeholder="Notes to yourself: kept")
             yield self.make_editor()
+        yield IdleQuestion()
         yield RunLine()
         yield Console(self._attempt)
         yield KeyBar()
@@ -108,10 +111,11 @@ class PanesScreen(RecordedScreen):
         self.draw_clock()
 
     def draw_clock(self) -> None:
-        """Show budgets and clock as they stand now."""
+        """Show budgets, clock and the time that is in question as they stand now."""
         state = self._attempt.state
         clock = state.clock.at(self._time.mono_ms(), self._time.utc_ms())
         self.bar.update_from(state, clock, backend=self._attempt.backend)
+        self.idle_question.update_from(state.doubt, clock)
 
     def pane_entered(self, pane: str) -> None:
         """Mark the name of the pane that has the focus."""

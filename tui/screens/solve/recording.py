@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import queue
 import threading
+import time
 from collections.abc import Callable
 
 from gistpoint.core.attempts.engine import Attempt
@@ -14,7 +15,7 @@ EDIT_SECONDS = 1.0
 """Half-written code and notes are kept at most this often, and whenever the pane is left."""
 
 HEARTBEAT_SECONDS = 5.0
-"""After a crash the clock is right to this."""
+"""After a crash the clock is right to this, also if the screen stands still: while another editor has the terminal."""
 
 
 class Recording:
@@ -95,5 +96,14 @@ class Recording:
         self._thread.join(timeout=10)
 
     def _work(self) -> None:
-        while (body := self._queue.get()) is not None:
+        due = time.monotonic() + HEARTBEAT_SECONDS
+        while True:
+            try:
+                body = self._queue.get(timeout=max(0.0, due - time.monotonic()))
+            except queue.Empty:
+                due = time.monotonic() + HEARTBEAT_SECONDS
+                self.heartbeat()
+                continue
+            if body is None:
+                return
             body()

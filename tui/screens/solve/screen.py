@@ -22,11 +22,12 @@ from gistpoint.tui.screens.solve.call_desk import CallDesk
 from gistpoint.tui.screens.solve.calls import CallBridge, CallFailed, CallFinished, CallProgressed, StateChanged
 from gistpoint.tui.screens.solve.code_pane import CodePane
 from gistpoint.tui.screens.solve.console import Console
+from gistpoint.tui.screens.solve.idle_question import IdleAnswer
 from gistpoint.tui.screens.solve.interruptions import Interruptions
 from gistpoint.tui.screens.solve.panes import PanesScreen
 from gistpoint.tui.screens.solve.playing import Playback, StepPlayed
 from gistpoint.tui.screens.solve.recorded import PANE_EVENTS
-from gistpoint.tui.screens.solve.recording import EDIT_SECONDS, HEARTBEAT_SECONDS
+from gistpoint.tui.screens.solve.recording import EDIT_SECONDS
 from gistpoint.tui.view_models import price_words, shown_sources, shows_evidence, target_name
 from gistpoint.tui.widgets.knowledge_tree import KnowledgeTree
 
@@ -65,10 +66,10 @@ class SolveScreen(PanesScreen):
         """Show what the attempt holds so far, go where its solver was, and go on with what was under way."""
         self.run_line.display = False
         self.editor.keep = self._recording.keep
+        self.editor.came_back = self._interruptions.input_happened
         self.draw()
         self.show_last_source()
         self.set_interval(EDIT_SECONDS, self._second)
-        self.set_interval(HEARTBEAT_SECONDS, self._recording.heartbeat)
         pane = next(name for name, event in PANE_EVENTS.items() if event is self._attempt.state.pane)
         self.action_pane(pane)
         if self._attempt.state.pause is not None:
@@ -303,9 +304,11 @@ class SolveScreen(PanesScreen):
         self.app.push_screen(question, answered)
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """Cancelling is possible only while a call runs code."""
+        """Cancelling is possible only while a call runs code, an answer only while there is a question."""
         if action == "cancel_run":
             return self.is_mounted and self._bridge.cancellable
+        if action == "idle":
+            return bool(self._attempt.state.doubt)
         return True
 
     def action_leave(self) -> None:
@@ -333,9 +336,18 @@ class SolveScreen(PanesScreen):
         """Whether a recorded attempt is played."""
         return self._playback is not None and self._playback.running
 
-    def input_happened(self) -> None:
-        """A key or the mouse was used."""
-        self._interruptions.input_happened()
+    def input_happened(self, at: float) -> None:
+        """Note that a key or the mouse was used."""
+        self._interruptions.input_happened(at)
+
+    def action_idle(self, answer: str) -> None:
+        """Answer the question after a time without input."""
+        self._interruptions.answer_idle(away=answer == "away")
+
+    @on(IdleAnswer.Clicked)
+    def idle_clicked(self, message: IdleAnswer.Clicked) -> None:
+        """Answer it by the mouse."""
+        self.action_idle(message.answer)
 
     def stop(self) -> None:
         """Write everything that waits; nothing is recorded from here on."""
