@@ -137,7 +137,6 @@ class BaseApp(App[object]):
     def _failed(self, error: UserError) -> None:
         from gistpoint.tui.screens.dialogs.confirm import show_error
 
-        self.screen.loading = False
         show_error(self, error)
 
     def action_help(self) -> None:

@@ -20,7 +20,6 @@ from gistpoint.tui.task_options import add_task_commands
 
 if TYPE_CHECKING:
     from gistpoint.core.attempts.identity import Role
-    from gistpoint.core.locations import Locations
     from gistpoint.core.ports import EntrypointRunner, Runner
     from gistpoint.core.tasks.model import Task
     from gistpoint.sandbox.backends.base import Backend
@@ -69,7 +68,7 @@ def build_services(options: argparse.Namespace, *, role: Role | None = None) -> 
     from gistpoint.sessions.tasks import TaskStore
     from gistpoint.tui.commands.consent import Consent
     from gistpoint.tui.runners import Runners
-    from gistpoint.tui.services import Services
+    from gistpoint.tui.services import Services, is_our_demo
 
     locations, clock, consent = Locations.of_user(), SystemTime(), Consent()
     enrolment = Enrolment(
@@ -102,11 +101,6 @@ def build_services(options: argparse.Namespace, *, role: Role | None = None) -> 
         enrolment=enrolment,
         consent=consent,
     )
-
-
-def is_our_demo(task: Task, locations: Locations) -> bool:
-    """Whether a task is one of the demo's as it came with gistpoint; what a task says of itself proves nothing."""
-    return task.demo and task.folder.parent == locations.demo
 
 
 def build_runner(
@@ -191,6 +185,7 @@ def _solving_commands(commands: argparse._SubParsersAction[argparse.ArgumentPars
     demo.add_argument("task", nargs="?", help="remove, discovery, two, gist or an id; without it the home screen opens")
     demo.add_argument("--play", action="store_true", help="play a recorded attempt before your eyes")
     demo.add_argument("--speed", type=positive, default=1.0, help="how many times as fast as it was recorded")
+    _by_lines(demo)
     _isolation(demo)
     demo.set_defaults(run=_command("demo", "demo", screen=True))
 
@@ -201,6 +196,7 @@ def _solving_commands(commands: argparse._SubParsersAction[argparse.ArgumentPars
         "--role", choices=["baseline", "qa", "author", "training"], help="what the attempt is for (default: baseline)"
     )
     solve.add_argument("--participant", default="", help="a pseudonym, recorded with the attempt")
+    _by_lines(solve)
     _isolation(solve)
     solve.set_defaults(run=_command("solve", "solve", screen=True))
 
@@ -212,6 +208,12 @@ def _solving_commands(commands: argparse._SubParsersAction[argparse.ArgumentPars
     review.add_argument("--blind", action="store_true", help="hide model and outcome until the verdict")
     _isolation(review)
     review.set_defaults(run=_command("review", "review", screen=True))
+
+
+def _by_lines(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--lines", action="store_true", help="no screen: read tool calls from standard input, one a line, and answer"
+    )
 
 
 def _code_command(parser: argparse.ArgumentParser) -> None:

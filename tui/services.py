@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from gistpoint.core.attempts.identity import Enrolment
+from gistpoint.core.attempts.identity import REPLAY, Enrolment, Role
 from gistpoint.core.attempts.judging import Judge
+from gistpoint.core.errors import AttemptError
 from gistpoint.core.locations import Locations
 from gistpoint.core.ports import EntrypointRunner, Runner, TimeSource
 from gistpoint.core.tasks.folder import read_answer
@@ -15,9 +16,15 @@ from gistpoint.core.tasks.model import Task
 from gistpoint.sessions.attempts import AttemptStore, OpenAttempt
 from gistpoint.sessions.tasks import TaskStore
 from gistpoint.tui.commands.consent import Consent
+from gistpoint.tui.opening import Opening
 
 if TYPE_CHECKING:
     from gistpoint.core.gist.judging import GistJudge
+
+
+def is_our_demo(task: Task, locations: Locations) -> bool:
+    """Whether a task is one of the demo's as it came with gistpoint; what a task says of itself proves nothing."""
+    return task.demo and task.folder.parent == locations.demo
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,15 +47,33 @@ class Services:
     consent: Consent = field(default_factory=Consent)
     """Asks before code runs without isolation."""
 
-    def start(self, task: Task) -> OpenAttempt:
-        """Begin an attempt of a task."""
-        return self.attempts.start(task, self.judge_for(task), self.enrolment)
+    def start(self, task: Task, *, opening: Opening | None = None, replay: bool = False) -> OpenAttempt:
+        """Begin an attempt of a task; as a `replay` it is no person's. Raises `CancelledError` by `opening`."""
+        opening = opening or Opening()
+        opening.step("preparing the isolation that code runs in")
+        judge = self.judge_for(task)
+        opening.step("reading the repository")
+        opening.commit()
+        enrolment = replace(self.enrolment, actor=REPLAY) if replay else self.enrolment
+        if enrolment.role is Role.BASELINE and is_our_demo(task, self.locations):
+            enrolment = replace(enrolment, role=Role.DEMO)  # everybody can know its answer
+        return self.attempts.start(task, judge, enrolment)
 
-    def resume(self, attempt_id: str) -> OpenAttempt:
-        """Go on with an attempt."""
+    def resume(self, attempt_id: str, *, opening: Opening | None = None) -> OpenAttempt:
+        """Go on with an attempt. Raises `CancelledError` by `opening`."""
+        opening = opening or Opening()
+        opening.step("reading the attempt")
         summary = self.attempts.summary(attempt_id)
+        if summary.actor == REPLAY:
+            raise AttemptError(
+                f"Attempt {summary.attempt_id} is a recorded one that was played: nobody can go on with it.",
+                hint="`gistpoint review` shows it.",
+            )
         task = self.tasks.find(summary.task_id)
-        return self.attempts.resume(attempt_id, task, self.judge_for(task))
+        opening.step("preparing the isolation that code runs in")
+        judge = self.judge_for(task)
+        opening.commit()
+        return self.attempts.resume(attempt_id, task, judge)
 
     def judge_for(self, task: Task) -> Judge | GistJudge:
         """Return what judges submissions of a task, or gists where it is one of those."""

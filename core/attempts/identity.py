@@ -18,6 +18,10 @@ from gistpoint.core.tasks.model import Task
 _ALPHABET = "0123456789abcdefghjkmnpqrstvwxyz"
 
 
+PERSON, REPLAY = "person", "replay"
+"""Kinds of actors that the program itself enrols."""
+
+
 class Role(StrEnum):
     """What an attempt is for; estimates use baselines alone."""
 
@@ -36,8 +40,8 @@ SHOWS_EVIDENCE = frozenset({Role.QA, Role.AUTHOR, Role.DEMO, Role.TRAINING})
 class Enrolment:
     """Who attempts a task, and for what; everything may be left out but the role."""
 
-    actor: str = "person"
-    """`person`, `model` or `replay`."""
+    actor: str = PERSON
+    """`person`, `model`, `replay` or `simulated`."""
     role: Role = Role.BASELINE
     participant: str = ""
     """A pseudonym, never a name."""

@@ -8,10 +8,12 @@ from typing import Any
 
 from gistpoint import __version__
 from gistpoint.core.attempts.clock import Activity, SystemTime
+from gistpoint.core.attempts.state import Submission
 from gistpoint.core.locations import Locations
 from gistpoint.sessions.attempts import AttemptStore, AttemptSummary
-from gistpoint.tui.cli import DONE
+from gistpoint.tui.cli import DONE, NEGATIVE
 from gistpoint.tui.commands.output import duration, print_json, print_table
+from gistpoint.tui.view_models import moment
 
 
 def _store() -> AttemptStore:
@@ -28,17 +30,33 @@ def listing(options: argparse.Namespace) -> int:
         print("There are no attempts yet. `gistpoint demo` begins one.")
         return DONE
     print_table(
-        ["attempt", "task", "mode", "role", "started (UTC)", "active", "calls", "submissions", "outcome"],
+        [
+            "attempt",
+            "task",
+            "mode",
+            "actor",
+            "role",
+            "participant",
+            "started",
+            "active",
+            "calls",
+            "last",
+            "best",
+            "outcome",
+        ],
         [
             [
                 summary.attempt_id,
                 summary.task_id[:12],
                 summary.mode,
+                summary.actor,
                 summary.role,
-                _started(summary)[:16].replace("T", " "),
+                summary.participant or "–",
+                moment(summary.started_utc_ms),
                 duration(summary.state.clock.active),
                 str(len(summary.state.calls)),
-                str(len(summary.state.submissions)),
+                _score(summary.state.last),
+                _score(summary.state.best),
                 summary.problem or outcome(summary),
             ]
             for summary in summaries
@@ -48,7 +66,7 @@ def listing(options: argparse.Namespace) -> int:
 
 
 def show(options: argparse.Namespace) -> int:
-    """Print one attempt."""
+    """Print one attempt; the exit code is 1 if its journal is damaged."""
     summary = _store().summary(options.attempt)
     state = summary.state
     if options.json:
@@ -57,29 +75,50 @@ def show(options: argparse.Namespace) -> int:
             for c in state.calls
         ]
         print_json("gistpoint.attempt/1", {**_row(summary), "calls": calls, "notes": state.notes})
-        return DONE
+        return NEGATIVE if summary.problem else DONE
     rows = [
         ["attempt", summary.attempt_id],
         ["task", summary.task_id[:12]],
-        ["outcome", summary.problem or outcome(summary)],
+        ["actor", summary.actor],
+        ["role", summary.role],
+        ["participant", summary.participant or "–"],
+        ["started", moment(summary.started_utc_ms)],
+        ["outcome", outcome(summary)],
+        ["record", _record(summary)],
         *[[activity.value, duration(state.clock.of(activity))] for activity in Activity],
         ["active", duration(state.clock.active)],
         ["tool uses left", f"{state.remaining.tool_uses} of {state.budgets.tool_uses}"],
         ["submissions left", f"{state.remaining.submissions} of {state.budgets.submissions}"],
+        ["last score", _score(state.last)],
+        ["best score", _score(state.best)],
     ]
     print_table(["what", "value"], rows)
     print_table(
         ["call", "tool", "refused", "answer begins"],
         [[c.call_id, c.tool, "yes" if c.refused else "", (c.text or "").partition("\n")[0][:80]] for c in state.calls],
     )
-    return DONE
+    return NEGATIVE if summary.problem else DONE
+
+
+def _record(summary: AttemptSummary) -> str:
+    if summary.problem:
+        return f"damaged, for reading only: {summary.problem}"
+    if summary.kept is None:
+        return "whole; its head was not kept here: made elsewhere, or by an earlier version"
+    if not summary.witnessed:
+        return f"whole; its head is kept here from event {summary.kept.since} on"
+    return "whole; its head was kept here from the start"
+
+
+def _score(submission: Submission | None) -> str:
+    return "–" if submission is None else f"{submission.score or 0:.3f}"
 
 
 def outcome(summary: AttemptSummary) -> str:
     """Return how an attempt ended, or that it has not."""
     ending = summary.state.ending
     if ending is None:
-        return "unfinished"
+        return "open in another window or process" if summary.open else "unfinished"
     return f"{ending.reason} ({ending.code})" if ending.code else ending.reason
 
 
@@ -94,7 +133,9 @@ def _row(summary: AttemptSummary) -> dict[str, Any]:
         "attempt_id": summary.attempt_id,
         "task_id": summary.task_id,
         "mode": summary.mode,
+        "actor": summary.actor,
         "role": summary.role,
+        "participant": summary.participant,
         "started": _started(summary),
         "ended": None if state.ending is None else state.ending.reason,
         "solved": state.solved,
@@ -109,4 +150,7 @@ def _row(summary: AttemptSummary) -> dict[str, Any]:
         "submissions": len(state.submissions),
         "comforts": dict(state.comforts),
         "problem": summary.problem,
+        "events": state.events,
+        "head": summary.head,
+        "head_kept": summary.witnessed,
     }

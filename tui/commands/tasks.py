@@ -20,9 +20,10 @@ from gistpoint.core.tasks.brief import render_brief
 from gistpoint.core.tasks.folder import read_answer
 from gistpoint.core.tasks.model import Mode, Task
 from gistpoint.sessions.tasks import BrokenTask, TaskStore
-from gistpoint.tui.cli import DONE, NEGATIVE, build_entrypoint_runner, build_runner, is_our_demo
+from gistpoint.tui.cli import DONE, NEGATIVE, build_entrypoint_runner, build_runner
 from gistpoint.tui.commands.output import print_json, print_table, print_text
 from gistpoint.tui.commands.progress import ProgressLine
+from gistpoint.tui.services import is_our_demo
 
 
 def _store() -> TaskStore:
