@@ -14,6 +14,7 @@ from typing import Any
 from gistpoint.core.attempts.bench import Bench, OnProgress, Outcome, Price
 from gistpoint.core.attempts.budgets import Budgets, Remaining
 from gistpoint.core.attempts.clock import Clock
+from gistpoint.core.attempts.drafts import draft_data, paste_data
 from gistpoint.core.attempts.events import EndReason, Event, EventType, GiveUpCode, Pane, PauseReason
 from gistpoint.core.attempts.gist_bench import GistBench
 from gistpoint.core.attempts.gist_judging import GistVerdict, ScoresGists
@@ -26,6 +27,7 @@ from gistpoint.core.cancel import CancelToken
 from gistpoint.core.errors import AttemptError
 from gistpoint.core.outcomes import BackendRecord
 from gistpoint.core.ports import Recorder, TimeSource
+from gistpoint.core.tasks.brief import render_brief
 from gistpoint.core.tasks.model import Task
 from gistpoint.core.tools.declaration import RefusalError, Tool, ToolOutput
 from gistpoint.core.tools.registry import named
@@ -237,20 +239,28 @@ class Attempt:
                 self.append(EventType.IDLE_PROMPT, {"stage": stage.value})
 
     def note(self, text: str) -> None:
-        """Keep the notes as they are now."""
-        if text != self.state.notes:
-            self.append(EventType.NOTE, {"text": text})
+        """Keep the notes as they are now; synced in groups."""
+        with self._lock:
+            if text != self.state.notes:
+                self.append(EventType.NOTE, {"text": text}, durable=False)
 
     def edit(self, buffer: str, text: str) -> None:
-        """Keep half-written code, by the name of what it will replace."""
-        if self.state.buffered(buffer) != text and not self.state.ended:
-            self.append(EventType.EDIT_BUFFER, {"buffer": buffer, "text": text}, durable=False)
+        """Keep half-written code, by the name of what it will replace; synced in groups."""
+        with self._lock:
+            known = self.state.buffered(buffer)
+            if known != text and not self.state.ended:
+                self.append(EventType.EDIT_BUFFER, {"buffer": buffer, **draft_data(known, text)}, durable=False)
 
     def suspect(self, function: str, *, marked: bool = True) -> None:
         """Mark a function as suspect, at no cost, or take the mark back."""
         with self._lock:
             if not self.state.ended:
                 self.append(EventType.SUSPECT, {"function": function, "marked": marked})
+
+    def pasted(self, text: str, *, outside: bool) -> None:
+        """Record that text was pasted, and whether the brief or a result had shown it; see `drafts.paste_data`."""
+        answers = (call.text for call in self.state.calls if call.text)
+        self.comfort("paste", **paste_data(text, (render_brief(self.task), *answers), outside=outside))
 
     def comfort(self, kind: str, times: int = 1, **details: Any) -> None:
         """Count the use of something that costs no budget and that a model does not have."""

@@ -8,6 +8,7 @@ from typing import Any
 
 from gistpoint.core.attempts.budgets import NOTHING_LEFT, Budgets, Remaining
 from gistpoint.core.attempts.clock import ACTIVITY_OF_PANE, Activity, Clock
+from gistpoint.core.attempts.drafts import drafted
 from gistpoint.core.attempts.events import Event, EventType, Pane
 from gistpoint.core.attempts.gist_progress import GistProgress
 from gistpoint.core.attempts.gist_text import GIST_BUFFER
@@ -353,7 +354,8 @@ def _note(state: AttemptState, event: Event) -> AttemptState:
 
 
 def _edit_buffer(state: AttemptState, event: Event) -> AttemptState:
-    name, text = event.data["buffer"], event.data.get("text", "")
+    name = event.data["buffer"]
+    text = drafted(state.buffered(name), event.data)
     if name == GIST_BUFFER:
         return replace(state, gist=state.gist.typing(text))
     return replace(state, buffers={**state.buffers, name: text})

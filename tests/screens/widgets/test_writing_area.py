@@ -7,20 +7,18 @@ from shown_screen import Stage
 from textual import events
 
 from gistpoint.tui.widgets.function_editor import FunctionEditor
-from gistpoint.tui.widgets.writing_area import WritingArea
+from gistpoint.tui.widgets.writing_area import Pasted, WritingArea, WritingLine
 
 LINES = "".join(f"line {number}\n" for number in range(60))
 
 
 class Heard(Stage):
-    def __init__(self, widget: WritingArea) -> None:
+    def __init__(self, widget: WritingArea | WritingLine) -> None:
         super().__init__(widget)
-        self.pasted: list[str] = []
+        self.pasted: list[tuple[str, bool]] = []
 
-    def on_writing_area_pasted(self, message: WritingArea.Pasted) -> None:
-        self.pasted.append(message.text)
-
-    on_function_editor_pasted = on_writing_area_pasted
+    def on_pasted(self, message: Pasted) -> None:
+        self.pasted.append((message.text, message.outside))
 
 
 def areas() -> list[WritingArea]:
@@ -39,7 +37,7 @@ async def test_undo_and_redo_of_a_text_that_brings_a_scroll_bar(area: WritingAre
             await pilot.press(key)
             assert area.text == text
             assert area.document.line_count > area.cursor_location[0]
-        assert app.pasted == [LINES]
+        assert app.pasted == [(LINES, True)]
 
 
 @pytest.mark.parametrize("area", areas(), ids=["function", "wrapped"])
@@ -105,9 +103,22 @@ async def test_what_the_app_itself_has_copied_is_reported_when_it_is_pasted() ->
         assert area.text == "one twoone two"
         area.read_only = True
         await pilot.press("ctrl+v")
-        assert app.pasted == ["one two"]
+        assert app.pasted == [("one two", False)]
 
 
 def _place(area: WritingArea, chance: random.Random) -> tuple[int, int]:
     row = chance.randrange(area.document.line_count)
     return row, chance.randint(0, len(area.document.get_line(row)))
+
+
+async def test_a_line_tells_what_was_pasted_into_it() -> None:
+    line = WritingLine()
+    app = Heard(line)
+    async with app.run_test() as pilot:
+        line.focus()
+        app.post_message(events.Paste("from outside"))
+        await pilot.pause()
+        app.copy_to_clipboard(" inside")
+        await pilot.press("ctrl+v")
+        assert line.value == "from outside inside"
+        assert app.pasted == [("from outside", True), (" inside", False)]

@@ -171,7 +171,6 @@ class GistScreen(SolveScreen):
         def ask() -> None:
             self.pane.editor.flush()
             self._recording.edited(GIST_BUFFER, self.pane.code)
-            self._recording.flush()
             self._recording.do(lambda: None, done=lambda _: self.app.call_from_thread(self._desk.ask, tool, arguments))
 
         if not self._after_score(ask):
@@ -216,7 +215,6 @@ class GistScreen(SolveScreen):
         def hand_in() -> None:
             self.pane.editor.flush()
             self._recording.edited(GIST_BUFFER, self.pane.code)
-            self._recording.flush()
             self._recording.do(lambda: None, done=lambda _: self.app.call_from_thread(self._hand_in))
 
         if not self._after_score(hand_in):

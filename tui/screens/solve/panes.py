@@ -61,6 +61,7 @@ class PanesScreen(RecordedScreen):
     code = query_one(CodePane)
     editor = query_one(EditorPane)
     results = query_one(ResultsPane)
+    notes = query_one("#notes", WritingArea)
     console = query_one(Console)
 
     def __init__(self, attempt: Attempt, clock: TimeSource) -> None:

@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 
 from textual import on
 from textual.binding import BindingType
-from textual.widgets import TextArea, Tree
+from textual.widgets import Tree
 from textual.worker import Worker
 
 from gistpoint.core.attempts.engine import Attempt
@@ -27,7 +27,7 @@ from gistpoint.tui.screens.solve.interruptions import Interruptions
 from gistpoint.tui.screens.solve.panes import PanesScreen
 from gistpoint.tui.screens.solve.playing import Playback, StepPlayed
 from gistpoint.tui.screens.solve.recorded import PANE_EVENTS
-from gistpoint.tui.screens.solve.recording import EDIT_SECONDS
+from gistpoint.tui.screens.solve.recording import FLUSH_SECONDS
 from gistpoint.tui.view_models import price_words, shown_sources, shows_evidence, target_name
 from gistpoint.tui.widgets.knowledge_tree import KnowledgeTree
 
@@ -65,11 +65,11 @@ class SolveScreen(PanesScreen):
     def on_mount(self) -> None:
         """Show what the attempt holds so far, go where its solver was, and go on with what was under way."""
         self.run_line.display = False
-        self.editor.keep = self._recording.keep
+        self.editor.keep = self._recording.edited
         self.editor.came_back = self._interruptions.input_happened
         self.draw()
         self.show_last_source()
-        self.set_interval(EDIT_SECONDS, self._second)
+        self.set_interval(FLUSH_SECONDS, self._second)
         pane = next(name for name, event in PANE_EVENTS.items() if event is self._attempt.state.pane)
         self.action_pane(pane)
         if self._attempt.state.pause is not None:
@@ -214,7 +214,7 @@ class SolveScreen(PanesScreen):
                 self.show_submitted(submission[0])
             self._show_answer(message.result.call_id, str(step["tool"]))
         elif step["kind"] == "note":
-            self.query_one("#notes", TextArea).text = self._attempt.state.notes
+            self.notes.text = self._attempt.state.notes
             self.action_pane("notes")
         self._leave_if_over()
 
@@ -355,6 +355,8 @@ class SolveScreen(PanesScreen):
             self.editor.editor.flush()
             if self.editor.changed:
                 self._recording.edited(self.editor.buffer, self.editor.code)
+            if self.notes.waits:
+                self._recording.noted(self.notes.text)
             self.on_unmount()
 
     def on_unmount(self) -> None:
