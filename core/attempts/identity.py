@@ -74,6 +74,7 @@ def start_data(
     of_kind: Mapping[str, Any],
 ) -> Mapping[str, Any]:
     """Return the data of `attempt_started`; `of_kind` is what the kind of task adds."""
+    brief = render_brief(task)
     return {
         "schema": SCHEMA_VERSION,
         "gistpoint": version,
@@ -83,7 +84,8 @@ def start_data(
         "tree_sha256": task.tree_sha256,
         **{key: list(value) if isinstance(value, tuple) else value for key, value in asdict(enrolment).items()},
         **of_kind,
-        "brief_sha256": sha256_of_text(render_brief(task)),
+        "brief": brief,
+        "brief_sha256": sha256_of_text(brief),
         "budgets": asdict(budgets),
         "backend": {**asdict(backend), "limits": dict(backend.limits)},
     }
