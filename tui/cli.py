@@ -128,12 +128,12 @@ def build_entrypoint_runner(
 def _chosen_backend(options: argparse.Namespace, demo: bool, ask: Callable[[str], bool] | None) -> Backend:
     from gistpoint.core.errors import SandboxUnavailableError
     from gistpoint.core.locations import Locations
+    from gistpoint.core.user_settings import read_user_settings
     from gistpoint.sandbox.ladder import UNSANDBOXED, choose, has_consented, remember_consent
-    from gistpoint.sandbox.wishes import wished_backend
     from gistpoint.tui.commands.consent import ask_consent
 
     locations = Locations.of_user()
-    requested = getattr(options, "sandbox", None) or wished_backend(locations.config)
+    requested = getattr(options, "sandbox", None) or read_user_settings(locations.config).sandbox or None
     allowed = bool(getattr(options, "allow_unsandboxed", False))
     try:
         backend = choose(requested, consented=demo or allowed or has_consented(locations.config))
@@ -166,7 +166,7 @@ def parser() -> argparse.ArgumentParser:
         _isolation,
         _command,
     )
-    _attempt_commands(commands.add_parser("attempt", help="list and show attempts"))
+    _attempt_commands(commands.add_parser("attempt", help="list, show and export attempts"))
     _run_commands(commands)
 
     add_review_commands(
@@ -241,6 +241,19 @@ def _attempt_commands(parser: argparse.ArgumentParser) -> None:
     show.add_argument("attempt", help="id or its beginning")
     show.add_argument("--json", action="store_true", help="as JSON")
     show.set_defaults(run=_command("attempts", "show"))
+
+    export = commands.add_parser(
+        "export",
+        help="attempts as a table, as an archive of journals, or one as a recorded run",
+        description="Without -o a table goes to standard output. The exit code is 1 if an attempt is damaged; it is "
+        "written all the same.",
+    )
+    export.add_argument("attempts", nargs="*", metavar="ATTEMPT", help="ids or their beginnings (default: all)")
+    export.add_argument(
+        "--to", required=True, metavar="FORMAT", help="csv, json, archive; of one also atif, chat, markdown, html, cast"
+    )
+    export.add_argument("-o", "--output", metavar="PATH", help="the file to write")
+    export.set_defaults(run=_command("attempt_export", "export"))
 
 
 def _run_commands(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:

@@ -16,15 +16,16 @@ from gistpoint.tui.commands.output import duration, print_json, print_table
 from gistpoint.tui.view_models import moment
 
 
-def _store() -> AttemptStore:
+def attempt_store() -> AttemptStore:
+    """Return the user's attempts."""
     return AttemptStore(Locations.of_user().attempts, SystemTime(), __version__)
 
 
 def listing(options: argparse.Namespace) -> int:
     """Print the attempts, the newest first."""
-    summaries = list(_store().summaries())
+    summaries = list(attempt_store().summaries())
     if options.json:
-        print_json("gistpoint.attempts/1", {"attempts": [_row(summary) for summary in summaries]})
+        print_json("gistpoint.attempts/1", {"attempts": [attempt_row(summary) for summary in summaries]})
         return DONE
     if not summaries:
         print("There are no attempts yet. `gistpoint demo` begins one.")
@@ -67,14 +68,14 @@ def listing(options: argparse.Namespace) -> int:
 
 def show(options: argparse.Namespace) -> int:
     """Print one attempt; the exit code is 1 if its journal is damaged."""
-    summary = _store().summary(options.attempt)
+    summary = attempt_store().summary(options.attempt)
     state = summary.state
     if options.json:
         calls = [
             {"call_id": c.call_id, "tool": c.tool, "arguments": dict(c.arguments), "refused": c.refused, "text": c.text}
             for c in state.calls
         ]
-        print_json("gistpoint.attempt/1", {**_row(summary), "calls": calls, "notes": state.notes})
+        print_json("gistpoint.attempt/1", {**attempt_row(summary), "calls": calls, "notes": state.notes})
         return NEGATIVE if summary.problem else DONE
     rows = [
         ["attempt", summary.attempt_id],
@@ -126,7 +127,8 @@ def _started(summary: AttemptSummary) -> str:
     return datetime.fromtimestamp(summary.started_utc_ms / 1000, UTC).isoformat(timespec="seconds")
 
 
-def _row(summary: AttemptSummary) -> dict[str, Any]:
+def attempt_row(summary: AttemptSummary) -> dict[str, Any]:
+    """Return an attempt as lists and exports have it; its keys are stable."""
     state = summary.state
     last, best = state.last, state.best
     return {

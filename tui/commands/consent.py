@@ -15,7 +15,7 @@ def ask_consent(why_not: str) -> bool:
         "No isolation works on this machine:\n"
         f"{why_not}\n"
         "The repository's code would run as yourself: it could read your files, use the network and stay behind.\n"
-        "Every result will be marked as unsandboxed.",
+        "Every result will be marked as unsandboxed. `gistpoint doctor --withdraw-consent` takes it back.",
         file=sys.stderr,
     )
     print("Run it all the same, on this machine from now on? Type yes: ", end="", file=sys.stderr, flush=True)

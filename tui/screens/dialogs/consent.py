@@ -11,7 +11,8 @@ from gistpoint.tui.screens.dialogs.confirm import ConfirmDialog
 _TEXT = """{why}
 
 The repository's code would run as yourself: it could read your files, use the network and stay behind. Every result \
-will be marked as unsandboxed. Your answer holds for this machine from now on."""
+will be marked as unsandboxed. Your answer holds for this machine from now on; `gistpoint doctor --withdraw-consent` \
+takes it back."""
 _WAIT_SECONDS = 0.2
 
 
