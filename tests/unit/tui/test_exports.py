@@ -120,7 +120,11 @@ def test_one_attempt_is_written_as_any_recorded_run(home: Path, task: Task, caps
     for item in opened:
         item.close()
     identity = opened[0].attempt.state.attempt_id
-    for name, said in (("atif", "ATIF-v1.7"), ("markdown", "tool uses and 3 submissions left"), ("chat", "list_directory")):
+    for name, said in (
+        ("atif", "ATIF-v1.7"),
+        ("markdown", "tool uses and 3 submissions left"),
+        ("chat", "list_directory"),
+    ):
         assert cli.main(["attempt", "export", identity, "--to", name]) == 0
         assert said in capsys.readouterr().out
         assert cli.main(["attempt", "export", "--to", name]) == 2
