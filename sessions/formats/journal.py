@@ -168,9 +168,7 @@ def _words(kind: str, told: list[dict[str, Json]], events: list[dict[str, Json]]
     data = told[0]
     match kind:
         case "attempt_started":
-            return (
-                as_text(data.get("brief")) or "The journal does not hold the brief: it was made by an earlier version."
-            )
+            return as_text(data.get("brief")) or _NO_BRIEF
         case "process_started":
             return "the program was started again"
         case "note":
@@ -188,9 +186,8 @@ def _words(kind: str, told: list[dict[str, Json]], events: list[dict[str, Json]]
             place = "from outside" if data.get("outside") else "copied here"
             return f"{data.get('characters')} characters pasted, {shown}, {place}\nsha256 {as_text(data.get('sha256'))}"
         case "attempt_ended":
-            words = [as_str(data.get(name)).replace("_", " ") for name in ("reason", "code")] + [
-                as_text(data.get("text"))
-            ]
+            said = [as_str(data.get(name)).replace("_", " ") for name in ("reason", "code")]
+            words = [*said, as_text(data.get("text"))]
             return "\n".join(word for word in words if word)
     return as_text(data.get("text")) if set(data) == {"text"} else dumped(data) if data else ""
 
