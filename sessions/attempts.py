@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from gistpoint.core.attempts.budgets import Budgets
 from gistpoint.core.attempts.engine import Attempt
 from gistpoint.core.attempts.events import Event
 from gistpoint.core.attempts.gist_judging import ScoresGists
@@ -79,8 +80,10 @@ class AttemptStore:
         self._clock = clock
         self._version = version
 
-    def start(self, task: Task, judge: Judge | ScoresGists, enrolment: Enrolment) -> OpenAttempt:
-        """Begin a new attempt.
+    def start(
+        self, task: Task, judge: Judge | ScoresGists, enrolment: Enrolment, *, budgets: Budgets | None = None
+    ) -> OpenAttempt:
+        """Begin a new attempt, with the task's budgets unless others are given.
 
         Raises `AttemptError` while the same person has another one of the same task open: one clock, not two.
         """
@@ -90,7 +93,7 @@ class AttemptStore:
             journal = JournalWriter(self.root / identity, self._clock)
             try:
                 attempt = Attempt(task, judge, journal, self._clock, version=self._version)
-                attempt.start(enrolment, attempt_id=identity)
+                attempt.start(enrolment, attempt_id=identity, budgets=budgets)
             except BaseException:
                 journal.discard()
                 raise

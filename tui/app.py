@@ -195,7 +195,9 @@ class GistpointApp(BaseApp):
             self._start(task, opening)
             return
         opening.step("looking for attempts of this task")
-        unfinished = self.services.attempts.unfinished(task.id, self.services.enrolment)
+        unfinished = self.services.unfinished(task)
+        if not unfinished and task.id not in self.services.gist_settings:
+            unfinished = self.services.attempts.unfinished(task.id, self.services.enrolment)
         latest = next((summary for summary in unfinished if not summary.problem), None)
         if latest is None or any(summary.open for summary in unfinished):
             self._start(task, opening)  # which refuses a second one beside one that is open

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import json
 from datetime import UTC, datetime
 from typing import Any
 
@@ -92,6 +93,7 @@ def show(options: argparse.Namespace) -> int:
         ["submissions left", f"{state.remaining.submissions} of {state.budgets.submissions}"],
         ["last score", _score(state.last)],
         ["best score", _score(state.best)],
+        *[[f"gist: {key}", json.dumps(value)] for key, value in state.header.get("gist_settings", {}).items()],
     ]
     print_table(["what", "value"], rows)
     print_table(
@@ -150,6 +152,7 @@ def attempt_row(summary: AttemptSummary) -> dict[str, Any]:
         "submissions_left": state.remaining.submissions,
         "calls": len(state.calls),
         "submissions": len(state.submissions),
+        "gist_settings": state.header.get("gist_settings"),
         "comforts": dict(state.comforts),
         "problem": summary.problem,
         "events": state.events,
