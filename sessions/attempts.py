@@ -5,7 +5,7 @@ from __future__ import annotations
 import fcntl
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -88,7 +88,7 @@ class AttemptStore:
         Raises `AttemptError` while the same person has another one of the same task open: one clock, not two.
         """
         with self._starting():
-            self._refuse_second(task.id, enrolment)
+            self._refuse_second(task.id, asdict(enrolment))
             identity = new_attempt_id(self._clock.utc_ms())
             journal = JournalWriter(self.root / identity, self._clock)
             try:
@@ -107,26 +107,29 @@ class AttemptStore:
             fcntl.flock(file, fcntl.LOCK_EX)
             yield
 
-    def _refuse_second(self, task_id: str, enrolment: Enrolment) -> None:
-        for folder in self._folders() if enrolment.actor == PERSON else []:
-            if not is_open(folder):
+    def _refuse_second(self, task_id: str, who: Mapping[str, Any], attempt_id: str = "") -> None:
+        """Refuse a clock beside that of another open attempt by the same person; `who` is of the attempt in question."""
+        for folder in self._folders() if who.get("actor") == PERSON else []:
+            if folder.name == attempt_id or not is_open(folder):
                 continue
             begun = first_event(folder / JOURNAL)
-            if begun is not None and begun.data.get("task_id") == task_id and _same_person(begun.data, enrolment):
+            if begun is not None and begun.data.get("task_id") == task_id and _same_person(begun.data, who):
                 raise AttemptError(
                     f"This task is being attempted already: attempt {folder.name} is open in another window.",
                     hint="Go on there. Once it is left there, it can be resumed here.",
                 )
 
     def resume(self, attempt_id: str, task: Task, judge: Judge | ScoresGists) -> OpenAttempt:
-        """Go on with an attempt; raises `AttemptError` where it can't be had for writing."""
-        journal = JournalWriter(self.folder(attempt_id), self._clock)
-        try:
-            attempt = Attempt(task, judge, journal, self._clock, events=journal.events, version=self._version)
-            attempt.resume_process()
-        except BaseException:
-            journal.close()
-            raise
+        """Go on with an attempt; raises `AttemptError` where it can't be had for writing, or as `start` does."""
+        with self._starting():
+            journal = JournalWriter(self.folder(attempt_id), self._clock)
+            try:
+                attempt = Attempt(task, judge, journal, self._clock, events=journal.events, version=self._version)
+                self._refuse_second(task.id, attempt.state.header, journal.path.parent.name)
+                attempt.resume_process()
+            except BaseException:
+                journal.close()
+                raise
         return OpenAttempt(attempt, journal)
 
     def folder(self, attempt_id: str) -> Path:
@@ -156,7 +159,7 @@ class AttemptStore:
         return [
             s
             for s in self.summaries()
-            if s.task_id == task_id and not s.state.ended and _same_person(s.state.header, enrolment)
+            if s.task_id == task_id and not s.state.ended and _same_person(s.state.header, asdict(enrolment))
         ]
 
     def _folders(self) -> list[Path]:
@@ -165,8 +168,8 @@ class AttemptStore:
         return [path for path in self.root.iterdir() if (path / JOURNAL).is_file()]
 
 
-def _same_person(header: Mapping[str, Any], enrolment: Enrolment) -> bool:
-    return (header.get("actor"), header.get("participant", "")) == (PERSON, enrolment.participant)
+def _same_person(header: Mapping[str, Any], who: Mapping[str, Any]) -> bool:
+    return header.get("actor") == PERSON and (header.get("participant") or "") == (who.get("participant") or "")
 
 
 def _summary(folder: Path) -> AttemptSummary:

@@ -72,6 +72,21 @@ def test_one_person_has_one_attempt_of_a_task_open_at_a_time(store: AttemptStore
     store.start(task, judge_of(task), Enrolment(participant="p1")).close()
 
 
+def test_an_older_attempt_is_not_gone_on_with_beside_one_that_is_open(store: AttemptStore, task: Task) -> None:
+    older = [store.start(task, judge_of(task), Enrolment(participant=name)) for name in ("", "p2")]
+    for opened in older:
+        opened.close()
+    mine, others = (opened.attempt.state.attempt_id for opened in older)
+    newer = store.start(task, judge_of(task), Enrolment())
+    before = (store.root / mine / JOURNAL).read_bytes()
+    with pytest.raises(AttemptError, match=f"attempt {newer.attempt.state.attempt_id} is open in another window"):
+        store.resume(mine, task, judge_of(task))
+    assert (store.root / mine / JOURNAL).read_bytes() == before
+    store.resume(others, task, judge_of(task)).close()
+    newer.close()
+    store.resume(mine, task, judge_of(task)).close()
+
+
 def test_of_many_that_start_at_one_moment_one_begins(store: AttemptStore, task: Task) -> None:
     ready, begun, refused = threading.Barrier(8), [], []
 
