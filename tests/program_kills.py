@@ -11,6 +11,7 @@ import os
 import random
 import re
 import selectors
+import signal
 import subprocess
 import sys
 import time
@@ -31,6 +32,7 @@ DRAFT_S = 0.3
 """What was typed so long ago is on the disk."""
 _LEFT = re.compile(rb"^\[\d+ tool uses? and \d+ submissions? left\]\n", re.MULTILINE)
 _BUDGETS = re.compile(r"tool uses (\d+)/\d+.*submissions (\d+)/\d+")
+_SUMMARY = r"True function.*Tests.*Notes"
 _WAIT_S = 90.0
 
 
@@ -54,8 +56,8 @@ class Killed:
     def __str__(self) -> str:
         drafts = f"; {self.drafts} drafts, {len(self.drafts_lost)} lost {self.drafts_lost}" if self.drafts else ""
         return (
-            f"{self.mode}: {self.kills} kills in {self.attempts} attempts ({self.solved} solved), {self.pending} of them "
-            f"during a call; {self.acknowledged} acknowledged, {len(self.lost)} lost {self.lost}{drafts}"
+            f"{self.mode}: {self.kills} kills in {self.attempts} attempts ({self.solved} solved), {self.pending} of "
+            f"them during a call; {self.acknowledged} acknowledged, {len(self.lost)} lost {self.lost}{drafts}"
         )
 
 
@@ -83,18 +85,15 @@ def script(task: Task) -> list[tuple[str, dict[str, str]]]:
 
 
 def kill_programs(home: Path, task: Task, kills: int, *, mode: str, seed: int) -> Killed:
-    """Kill attempts of `task`, in the mode `lines` or `terminal`, until there were `kills`; each is brought to its end."""
+    """Kill attempts of `task` until there were `kills`, by `lines` or in a `terminal`; each is brought to its end."""
     chance, killed = random.Random(seed), Killed(mode)
     run = _by_lines if mode == "lines" else _in_terminal
     while killed.kills < kills:
         killed.attempts += 1
         attempt = ""
-        while True:
+        while not _state(home, attempt).ended:
             attempt = run(home, task, attempt, chance if killed.kills < kills else None, killed)
-            state = _state(home, attempt)
-            if state.ended:
-                break
-        killed.solved += state.solved
+        killed.solved += _state(home, attempt).solved
     return killed
 
 
@@ -103,23 +102,20 @@ def _state(home: Path, attempt: str) -> AttemptState:
     if not attempt:
         return AttemptState()
     content = read_journal(home / "data" / "attempts" / attempt / JOURNAL)
-    assert content.fault == "", content.fault
-    assert content.kept is not None
-    assert content.kept.since == 1
+    if content.events:
+        assert content.fault == "", content.fault
+        assert content.kept is not None
+        assert content.kept.since == 1
     return fold(content.events)
 
 
-def _newest(home: Path) -> str:
-    folder = home / "data" / "attempts"
-    names = [path.parent.name for path in folder.glob(f"*/{JOURNAL}")] if folder.is_dir() else []
-    return max(names, default="")
+def _names(home: Path) -> frozenset[str]:
+    return frozenset(path.parent.name for path in (home / "data" / "attempts").glob(f"*/{JOURNAL}"))
 
 
-def _died(home: Path, before: str, killed: Killed, *, by_us: bool) -> tuple[str, AttemptState]:
-    """The attempt that a process leaves, the one before if it began none."""
-    attempt = before or _newest(home)
-    if attempt and not read_journal(home / "data" / "attempts" / attempt / JOURNAL).events:
-        return "", AttemptState()
+def _died(home: Path, before: str, known: frozenset[str], killed: Killed, *, by_us: bool) -> tuple[str, AttemptState]:
+    """The attempt that a process leaves: the one before, else the one that it began, if it came so far."""
+    attempt = before or next((name for name in _names(home) - known if _state(home, name).events), "")
     state = _state(home, attempt)
     killed.kills += by_us
     killed.pending += by_us and state.pending is not None
@@ -131,7 +127,7 @@ def _died(home: Path, before: str, killed: Killed, *, by_us: bool) -> tuple[str,
 
 def _by_lines(home: Path, task: Task, attempt: str, chance: random.Random | None, killed: Killed) -> str:
     """Run one process; returns the attempt. It is killed some time after an answer, or left to end."""
-    number = len(_state(home, attempt).calls)
+    number, known = len(_state(home, attempt).calls), _names(home)
     command = [
         sys.executable,
         "-m",
@@ -152,19 +148,22 @@ def _by_lines(home: Path, task: Task, attempt: str, chance: random.Random | None
         with suppress(BrokenPipeError):
             process.stdin.write(json.dumps({"tool": tool, "arguments": arguments}).encode() + b"\n")
             process.stdin.flush()
-        seconds = chance.uniform(0, 0.5 + 2.0 * (not answers)) if chance and len(answers) == doomed else _WAIT_S
-        answer = _answer(process.stdout, time.monotonic() + seconds)
-        if answer is None:
+        last = chance is not None and len(answers) == doomed
+        seconds = chance.uniform(0, 0.5 if answers else 2.5) if chance and last else _WAIT_S
+        answer, ended = _answer(process.stdout, time.monotonic() + seconds)
+        if answer is not None:
+            answers.append(answer)
+        if last or ended:
             break
-        answers.append(answer)
-    else:
+        assert answer is not None, "no answer in time"
+    with suppress(BrokenPipeError):
         process.stdin.close()
+    if doomed < 0 or len(answers) < doomed:
         process.wait(_WAIT_S)
-    by_us = process.poll() is None
     process.kill()
-    process.wait()
+    by_us = process.wait() == -signal.SIGKILL
     process.stdout.close()
-    attempt, state = _died(home, attempt, killed, by_us=by_us)
+    attempt, state = _died(home, attempt, known, killed, by_us=by_us)
     killed.acknowledged += len(answers)
     for at, answer in enumerate(answers, start=number):
         text = visible(state.calls[at].text or "") if at < len(state.calls) else None
@@ -173,8 +172,8 @@ def _by_lines(home: Path, task: Task, attempt: str, chance: random.Random | None
     return attempt
 
 
-def _answer(stream: IO[bytes], until: float) -> str | None:
-    """Read until an answer has ended; None if it does not in time."""
+def _answer(stream: IO[bytes], until: float) -> tuple[str | None, bool]:
+    """Read until an answer has ended, and whether the program did; no answer if it does not come in time."""
     found = b""
     with selectors.DefaultSelector() as selector:
         selector.register(stream, selectors.EVENT_READ)
@@ -182,84 +181,86 @@ def _answer(stream: IO[bytes], until: float) -> str | None:
             data = os.read(stream.fileno(), 1 << 16)
             found += data
             if _LEFT.search(found):
-                return found.decode("utf-8")
+                return found.decode("utf-8"), False
             if not data:
-                return None
-    return None
+                return None, True
+    return None, False
 
 
 # In a terminal
 
 
 def _in_terminal(home: Path, task: Task, attempt: str, chance: random.Random | None, killed: Killed) -> str:
-    """Run one process on a screen; returns the attempt. It is killed in the middle of what a person does, or at its end."""
-    before = _state(home, attempt)
+    """Run one process on a screen; returns the attempt. It is killed amid what a person does, or at the end."""
+    known, before = _names(home), _state(home, attempt)
     command = [sys.executable, "-m", "gistpoint", "solve", attempt or task.id]
-    seen: list[tuple[int, int]] = []
-    typed: list[tuple[float, str]] = []
-    steps = chance.randint(0, 3) if chance else -1
+    person = _Person(chance)
     with Terminal(command, environment=environment(home), columns=120, rows=40) as terminal:
-        try:
-            _work(terminal, task, before, attempt, seen, typed, chance, steps)
-        except AssertionError:
-            if terminal.exit_code is None and not chance:
-                raise
-        by_us = terminal.exit_code is None
+        person.work(terminal, script(task)[len(before.calls) :])
         died = time.monotonic()
         terminal.kill()
-    attempt, state = _died(home, attempt, killed, by_us=by_us)
+    assert terminal.exit_code == -signal.SIGKILL, terminal.text
+    attempt, state = _died(home, attempt, known, killed, by_us=chance is not None)
     left = (state.remaining.tool_uses, state.remaining.submissions)
-    killed.acknowledged += len(seen)
-    killed.lost += [f"{attempt}: {shown} was shown, {left} is there" for shown in seen if state.events and left > shown]
-    old = [word for at, word in typed if died - at >= DRAFT_S]
+    killed.acknowledged += len(person.seen)
+    killed.lost += [
+        f"{attempt}: {shown} was shown, {left} is there" for shown in person.seen if not state.events or left > shown
+    ]
+    old = [word for at, word in person.typed if died - at >= DRAFT_S]
     killed.drafts += len(old)
     killed.drafts_lost += [word for word in old if word not in state.notes]
     return attempt
 
 
-def _work(
-    terminal: Terminal,
-    task: Task,
-    before: AttemptState,
-    attempt: str,
-    seen: list[tuple[int, int]],
-    typed: list[tuple[float, str]],
-    chance: random.Random | None,
-    steps: int,
-) -> None:
-    """Do what is left of the script, `steps` of it before the process is killed some time later."""
-    terminal.wait_for(r"tool uses \d+/\d+|not ended", seconds=_WAIT_S)
-    if "not ended" in terminal.text:
-        terminal.press("down", "enter")
-        terminal.wait_for(r"tool uses \d+/\d+", seconds=_WAIT_S)
-    terminal.settle()
-    number = len(before.calls)
-    for done, (tool, arguments) in enumerate(script(task)[number:]):
-        _see(terminal, seen)
-        uses = seen[-1][0] if seen else 0
-        if chance is not None and chance.random() < 0.5:
-            _type_note(terminal, f"word{chance.randrange(10**9)}", typed)
-        if "func_code" in arguments:
-            _submit(terminal, arguments["func_code"])
-        else:
-            terminal.press("f5")
-            terminal.wait_for(r"\[F5 Console\]", seconds=_WAIT_S)
-            terminal.type(" ".join([tool, *arguments.values()]))
-            terminal.press("enter")
-        if chance is not None and done == steps:
-            _pump_for(terminal, chance.uniform(0, 1.5))
-            _see(terminal, seen)
-            return
-        terminal.wait_for(rf"tool uses (?!{uses}/)\d+/\d+|score \d", seconds=_WAIT_S)
-    _see(terminal, seen)
+class _Person:
+    """Does what is left of a script at a terminal, and sees what the screen says."""
+
+    def __init__(self, chance: random.Random | None) -> None:
+        self._chance = chance
+        self.seen: list[tuple[int, int]] = []
+        """Tool uses and submissions left, as shown."""
+        self.typed: list[tuple[float, str]] = []
+        """Words in the notes, and when they stood on the screen."""
+
+    def work(self, terminal: Terminal, calls: list[tuple[str, dict[str, str]]]) -> None:
+        """Do everything, or some of it and then wait a moment for what comes."""
+        chance = self._chance
+        last = chance.randint(0, 3) if chance else -1
+        terminal.wait_for(_BUDGETS.pattern, seconds=_WAIT_S)
+        self._look(terminal)
+        for number, (tool, arguments) in enumerate(calls):
+            if chance is not None and chance.random() < 0.5:
+                self._write_note(terminal, f"word{chance.randrange(10**9)}")
+            if "func_code" in arguments:
+                _submit(terminal, arguments["func_code"])
+            else:
+                _call(terminal, " ".join([tool, *arguments.values()]))
+            if chance is not None and number == last:
+                break
+            uses, submissions = self.seen[-1]
+            terminal.wait_for(rf"{_SUMMARY}|tool uses (?!{uses}/)|submissions (?!{submissions}/)\d", seconds=_WAIT_S)
+            self._look(terminal)
+        if chance is not None:
+            terminal.watch(chance.uniform(0, 1.5))
+            self._look(terminal)
+
+    def _look(self, terminal: Terminal) -> None:
+        if found := _BUDGETS.search(terminal.text):
+            self.seen.append((int(found[1]), int(found[2])))
+
+    def _write_note(self, terminal: Terminal, word: str) -> None:
+        terminal.press("f8")
+        terminal.wait_for(r"\[F8 Notes\]", seconds=_WAIT_S)
+        terminal.type(f"{word} ")
+        terminal.wait_for(word, seconds=_WAIT_S)
+        self.typed.append((time.monotonic(), word))
 
 
-def _type_note(terminal: Terminal, word: str, typed: list[tuple[float, str]]) -> None:
-    terminal.press("f8")
-    terminal.wait_for(r"\[F8 Notes\]", seconds=_WAIT_S)
-    terminal.type(f"{word} ")
-    terminal.wait_for(word, seconds=_WAIT_S)
-    typed.append((time.monotonic(), word))
+def _call(terminal: Terminal, line: str) -> None:
+    terminal.press("f5")
+    terminal.wait_for(r"\[F5 Console\]", seconds=_WAIT_S)
+    terminal.type(line)
+    terminal.press("enter")
 
 
 def _submit(terminal: Terminal, code: str) -> None:
@@ -274,14 +275,3 @@ def _submit(terminal: Terminal, code: str) -> None:
     terminal.wait_for("Submit and run the tests", seconds=_WAIT_S)
     terminal.press("enter")
     terminal.wait_for("Submit and run the tests", gone=True, seconds=_WAIT_S)
-
-
-def _see(terminal: Terminal, seen: list[tuple[int, int]]) -> None:
-    if found := _BUDGETS.search(terminal.text):
-        seen.append((int(found[1]), int(found[2])))
-
-
-def _pump_for(terminal: Terminal, seconds: float) -> None:
-    until = time.monotonic() + seconds
-    while time.monotonic() < until:
-        terminal._pump(0.02)

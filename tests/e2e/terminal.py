@@ -105,6 +105,12 @@ class Terminal:
         state = "is still" if gone else "never came"
         raise AssertionError(f"{pattern!r} {state} on the screen (exit code {self.exit_code}):\n{self.text}")
 
+    def watch(self, seconds: float) -> None:
+        """Take what is drawn for so long, whatever it is."""
+        deadline = time.monotonic() + seconds
+        while (left := deadline - time.monotonic()) > 0:
+            self._pump(left)
+
     def settle(self) -> str:
         """Wait until nothing has been drawn for a moment and return the screen's text."""
         while self._pump(_QUIET_S):

@@ -251,7 +251,7 @@ def test_lines_are_read_as_the_console_reads_them(
         '{"tool": "read_fil", "arguments": {"file_path": "README.md"}}',
         '{"tool": "read_file", "arguments": {"path": "README.md"}}',
     )
-    assert cli.main(["solve", task.id]) == 1
+    assert cli.main(["solve", task.id, "--lines"]) == 1
     captured = capsys.readouterr()
     assert captured.out.count("Not understood: ") == captured.out.count("Nothing was called, nothing spent.") == 8
     assert captured.out.count("Did you mean this? ") == 2

@@ -145,13 +145,13 @@ class GistScreen(SolveScreen):
         if waiting is not None:
             self.call_after_refresh(waiting)
 
-    def _show_answer(self, call_id: str, tool: str) -> None:
+    def _show_answer(self, call_id: str, tool: str, *, moves: bool = True) -> None:
         """Show an answer; that of a score is in the gutter, and leaves the panes as they are."""
         if tool == SCORE_GIST.name:
             self.results.show_call(call_id)
         else:
-            super()._show_answer(call_id, tool)
-            if tool == TRACE.name and self._pane != "console":
+            super()._show_answer(call_id, tool, moves=moves)
+            if moves and tool == TRACE.name and self.focused is not self.console.line:
                 self.action_pane("trace")
 
     def _after_score(self, then: Callable[[], None]) -> bool:

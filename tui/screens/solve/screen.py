@@ -7,6 +7,7 @@ from typing import Any, ClassVar
 
 from textual import on
 from textual.binding import BindingType
+from textual.widget import Widget
 from textual.widgets import Tree
 from textual.worker import Worker
 
@@ -30,6 +31,7 @@ from gistpoint.tui.screens.solve.recorded import PANE_EVENTS
 from gistpoint.tui.screens.solve.recording import FLUSH_SECONDS
 from gistpoint.tui.view_models import price_words, shown_sources, shows_evidence, target_name
 from gistpoint.tui.widgets.knowledge_tree import KnowledgeTree
+from gistpoint.tui.widgets.writing_area import WritingArea
 
 
 class SolveScreen(PanesScreen):
@@ -55,6 +57,8 @@ class SolveScreen(PanesScreen):
         self._bridge = CallBridge(self, attempt, self._in_thread)
         self._desk = self.make_desk()
         self._interruptions = Interruptions(self, attempt, self._recording, clock, self.action_leave)
+        self._asked_from: Widget | None = None
+        """What had the focus when the call under way began."""
         self._stopped = False
         self._playback = Playback(self, attempt, *play) if play is not None else None
 
@@ -161,6 +165,7 @@ class SolveScreen(PanesScreen):
         return next((tool for tool in self._attempt.tools if pending and tool.name == pending.tool), None)
 
     def _begun(self, words: str, tool: Tool | None) -> None:
+        self._asked_from = self.focused
         self.console.remember(words)
         self.console.say(f"… {words}")
         if tool is not None and tool.runs_code:
@@ -180,11 +185,17 @@ class SolveScreen(PanesScreen):
         self.refresh_bindings()
         self.draw()
         if message.result is not None:
-            self._show_answer(message.result.call_id, message.tool)
+            self._show_answer(message.result.call_id, message.tool, moves=not self._writes())
         self._leave_if_over()
         self._bridge.came_back()
 
-    def _show_answer(self, call_id: str, tool: str) -> None:
+    def _writes(self) -> bool:
+        """Whether the solver began to write since the call did: an answer must not take the next keys."""
+        area = self.focused
+        return isinstance(area, WritingArea) and (area is not self._asked_from or area.waits)
+
+    def _show_answer(self, call_id: str, tool: str, *, moves: bool = True) -> None:
+        """Show an answer; only if it `moves` the screen, other panes than the one in sight."""
         call = call_of(self._attempt.state, call_id)
         if call is None:
             return
@@ -194,11 +205,10 @@ class SolveScreen(PanesScreen):
         shown = shown_sources(call)
         if shown is not None:
             self.code.show(shown)
-        typing = self._pane == "console"
-        if tool == "list_directory" and not call.refused and self._pane == "files":
+        if not moves or (tool == "list_directory" and not call.refused and self._pane == "files"):
             return
         pane = "results" if shown is None else "code"
-        if typing:
+        if self.focused is self.console.line:
             self.show_pane(pane)
         else:
             self.action_pane(pane)
