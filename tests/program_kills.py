@@ -237,12 +237,19 @@ class _Person:
                 _call(terminal, " ".join([tool, *arguments.values()]))
             if chance is not None and number == last:
                 break
-            uses, submissions = self.seen[-1]
-            terminal.wait_for(rf"{_SUMMARY}|tool uses (?!{uses}/)|submissions (?!{submissions}/)\d", seconds=_WAIT_S)
-            self._look(terminal)
+            self._await_answer(terminal)
         if chance is not None:
             terminal.watch(chance.uniform(0, 1.5))
             self._look(terminal)
+
+    def _await_answer(self, terminal: Terminal) -> None:
+        """Wait until an answer is there: budgets have changed, and the line above the console says so."""
+        uses, submissions = self.seen[-1]
+        terminal.wait_for(rf"{_SUMMARY}|tool uses (?!{uses}/)|submissions (?!{submissions}/)\d", seconds=_WAIT_S)
+        self._look(terminal)
+        uses, submissions = self.seen[-1]
+        said = rf"\[{uses} tool uses? and {submissions} submissions? left\]$"
+        terminal.wait_for(rf"{_SUMMARY}|(?!.*│).*{said}", seconds=_WAIT_S)
 
     def _look(self, terminal: Terminal) -> None:
         if found := _BUDGETS.search(terminal.text):
