@@ -241,7 +241,8 @@ class ClaudeCode(SingleRun):
     not_shown: Sequence[NotShown] = (
         NotShown(("cwd", "version", "gitBranch", "slug", "userType", "entrypoint", "permissionMode"),
                  "where and how the program ran, the same in every record"),
-        NotShown(("message.usage", "message.stop_reason", "message.content.cache_control", "message.context_management"),
+        NotShown(("message.usage", "message.stop_reason", "message.content.cache_control",
+                  "message.context_management"),
                  "counts and settings of the provider; the tokens are shown"),
         NotShown(("toolUseResult.originalFile", "toolUseResult.file", "toolUseResult.oldTodos"),
                  "files and lists as they were before, and as a result has them with line numbers"),

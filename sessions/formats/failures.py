@@ -8,7 +8,8 @@ from gistpoint.sessions.runs.model import StepKind
 
 _TERMINAL = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]|\r")
 _TOOL_FAILED = re.compile(
-    r"(?i:error\b\s*:)|No replacement was performed|Invalid `\w+`|The path .{1,300} (does not exist|is a directory|is not)"
+    r"(?i:error\b\s*:)|No replacement was performed|Invalid `\w+`"
+    r"|The path .{1,300} (does not exist|is a directory|is not)"
     r"|File already exists at|Your proposed edit has introduced|Your bash command contained syntax errors"
     r"|(Interactive )?[Oo]peration '.{1,200}' is not supported|The command '.{0,400}' was cancelled because"
     r"|(File|Directory) \S{1,300} not found|EXECUTION TIMED OUT|Usage: |usage: \S+ .{0,400}\berror: ",

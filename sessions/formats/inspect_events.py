@@ -36,7 +36,7 @@ _KINDS = {
 
 
 class InspectTurns:
-    """A reply of the model with the tool events of its calls, or the messages that answer them; all else stands alone."""
+    """A reply of the model with the tool events of its calls, or messages that answer them; all else stands alone."""
 
     def __init__(self) -> None:
         self._calls: dict[str, int] = {}
@@ -166,7 +166,8 @@ def _turn(index: int, raws: Sequence[Raw], events: list[dict[str, Json]]) -> Ste
         label=" ".join(part for part in (as_str(events[0].get("event")), role) if part), thought=joined(parts.thought),
         text=joined([*parts.said, as_text(first(model, "error"))]), calls=calls, results=results,
         started=when(events[0].get("timestamp")), ended=max(times, default=None),
-        naive=is_naive(events[0].get("timestamp")), tokens=_tokens(model), cost=as_float(_usage(model).get("total_cost")),
+        naive=is_naive(events[0].get("timestamp")), tokens=_tokens(model),
+        cost=as_float(_usage(model).get("total_cost")),
         model=as_str(first(output, "model") or model.get("model")),
         edits=edits_of(calls), flags=frozenset({"error"} if failed else ()), derived=frozenset({"kind"}),
         id=as_str(events[0].get("uuid")),

@@ -122,10 +122,7 @@ class Inputs:
         """Return the conversation that an input goes on with, and how many of its messages are the same."""
         shared = [(_shared(one.messages, messages), number) for number, one in enumerate(self._conversations)]
         best, number = max(shared, default=(0, -1))
-        if best:
-            found = self._conversations.pop(number)
-        else:
-            found = _Conversation()
+        found = self._conversations.pop(number) if best else _Conversation()
         self._conversations.append(found)
         del self._conversations[:-_KEPT]
         return found, best

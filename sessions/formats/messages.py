@@ -189,8 +189,8 @@ def _reply_step(index: int, raws: Sequence[Raw], messages: list[dict[str, Json]]
     usage = usage_of(replies[0])
     return Step(
         index, Actor.AGENT, StepKind.ERROR if refused else kind_of(calls), raws[0].range,
-        tuple(raw.range for raw in raws), label="assistant", thought=joined(text for part in parts for text in part.thought),
-        text=text, calls=calls, results=tuple(results), started=_time(replies[0]), ended=ended,
+        tuple(raw.range for raw in raws), label="assistant",
+        thought=joined(text for part in parts for text in part.thought), text=text, calls=calls, results=tuple(results), started=_time(replies[0]), ended=ended,
         naive=_is_naive(replies[0]), tokens=tokens_of(usage), cost=cost_of(replies[0], usage),
         model=_model(replies[0]), edits=() if refused else edits_of(calls),
         flags=frozenset(({"error"} if failed else set()) | ({"refused"} if refused else set())),
@@ -249,7 +249,7 @@ def usage_of(message: dict[str, Json]) -> dict[str, Json]:
 
 
 def tokens_of(usage: dict[str, Json]) -> Tokens:
-    """Return the tokens of a reply under the names of any provider; what was read from a cache is part of the prompt."""
+    """Return the tokens of a reply under the names of any provider; the prompt's count what came from a cache."""
     details = as_dict(first(usage, "prompt_tokens_details", "input_tokens_details"))
     reply = as_dict(first(usage, "completion_tokens_details", "output_tokens_details"))
     prompt = as_int(first(usage, "prompt_tokens", "input_tokens", "inputTokens", "prompt"))

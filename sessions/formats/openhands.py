@@ -181,11 +181,13 @@ class OpenHands:
 
     name = "openhands"
     not_shown: Sequence[NotShown] = (
-        NotShown(("source", "args.is_confirmed", "is_confirmed", "args.confirmation_state", "security_risk"), "who acted, and who agreed"),
+        NotShown(("source", "args.is_confirmed", "is_confirmed", "args.confirmation_state", "security_risk"),
+                 "who acted, and who agreed"),
         NotShown(("message",), "the event in OpenHands' own words, made from what is shown"),
         NotShown(("tool_call_metadata", "tool_call", "llm_metrics", "responses_reasoning_item"),
                  "the provider's own form of the reply; what it says, thinks and calls is shown"),
-        NotShown(("args.translated_ipython_code", "args.kernel_init_code", "kernel_init_code", "args.impl_source", "extras.impl_source"),
+        NotShown(("args.translated_ipython_code", "args.kernel_init_code", "kernel_init_code", "args.impl_source",
+                  "extras.impl_source"),
                  "how OpenHands carried out a call"),
         NotShown(("extras.metadata", "observation.metadata", "observation.full_output_save_dir"),
                  "the shell that a command ran in"),

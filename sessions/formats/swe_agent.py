@@ -210,7 +210,8 @@ class SweAgent(SingleRun):
     not_shown: Sequence[NotShown] = (
         NotShown(("query", "messages"), "what the model was sent for a step: the prompts and the steps before it"),
         NotShown(("response",), "the reply whole; its thought, its call and what it says beside them are shown"),
-        NotShown(("state", "extra_info", "agent"), "the shell's folder and the open file; a diff in it is shown as diff so far"),
+        NotShown(("state", "extra_info", "agent"),
+                 "the shell's folder and the open file; a diff in it is shown as diff so far"),
         NotShown(("history",), "the prompts and demonstrations; the rest of it are the steps", of_run=True),
         NotShown(("replay_config",), "settings and templates of prompts", of_run=True),
         NotShown(("info.edited_files30", "info.edited_files50", "info.edited_files70"),

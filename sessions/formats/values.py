@@ -98,7 +98,7 @@ def _part(part: Json) -> str:
 
 
 def media_text(part: dict[str, Json], kind: str = "") -> str:
-    """Return what stands for an image, a sound or a file: its name, or its type and size, and the text that is in it."""
+    """Return what stands for an image, a sound or a file: its name, or type and size, and the text that is in it."""
     kind = kind or as_str(part.get("type")).removeprefix("input_").removeprefix("output_").removesuffix("_url")
     holders = [as_dict(part.get(key)) for key in ("source", kind, "image_url", f"input_{kind}")]
     facts = {key: value for holder in reversed([part, *holders]) for key, value in holder.items() if value}

@@ -91,7 +91,7 @@ def key_of(document: RunDocument, step: Step) -> StepKey:
 
 
 def place_of(document: RunDocument, key: StepKey) -> int | None:
-    """Return where the step of a key stands; a guess for what the index has not come to, None if there is no such step."""
+    """Return where the step of a key stands, None if there is no such step; a guess beyond what the index knows."""
     steps = document.numbered(key.index)
     if not key.id.startswith("+"):
         return steps[-1] if steps else None

@@ -63,8 +63,8 @@ class Leftovers:
 
     def of_run(self, members: dict[str, Json], run: Run) -> tuple[Noted, ...]:
         """Return the texts of a run's own members that its header does not have."""
-        shown = [run.id, run.task, run.model, run.agent, run.format_version, run.exit_status, run.submission, run.prompt]
-        shown += [*run.links, *(text for _, text in _Texts(()).below(dict(run.extra)))]
+        shown = [run.id, run.task, run.model, run.agent, run.format_version, run.exit_status, run.submission]
+        shown += [run.prompt, *run.links, *(text for _, text in _Texts(()).below(dict(run.extra)))]
         return tuple(_without(self._of_run.below(members), shown))
 
 

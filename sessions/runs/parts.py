@@ -36,7 +36,7 @@ def parts_of(step: Step) -> Iterator[tuple[Scope, int, str]]:
 
 
 def call_text(call: Call) -> str:
-    """Return the arguments of a call: under their names if they are an object, nested ones as JSON; else as recorded."""
+    """Return the arguments of a call: an object's under their names, nested ones as JSON; others as recorded."""
     if not call.parsed:
         return call.arguments
     lines: list[str] = []

@@ -243,7 +243,7 @@ class ReviewScreen(GistReviewScreen):
         selection = view.text_selection
         if selection is None or view.terminal or selection.start is None or selection.end is None:
             return None
-        from gistpoint.sessions.reviews.keys import StepKey, TextRange
+        from gistpoint.sessions.reviews.keys import TextRange
 
         ends = []
         for point in (selection.start, selection.end):
@@ -311,6 +311,7 @@ class ReviewScreen(GistReviewScreen):
         if desk is None or review is None or step is None:
             return
         from gistpoint.tui.screens.dialogs.ask import PickDialog
+
         choices = desk.removable(step.index, self._label_name)
 
         def answered(op: str | None) -> None:
