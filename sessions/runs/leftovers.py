@@ -13,7 +13,10 @@ from collections.abc import Container, Iterable, Iterator
 from gistpoint.sessions.runs.model import CutText, Json, Noted, NotShown, Run, Step
 
 EVERYWHERE = (
-    NotShown(("ids, types, roles and times",), "they say what a record is; those that matter head the step"),
+    NotShown(
+        ("ids, types, roles, versions, hashes and times",),
+        "in records they say what a record is; those that matter head the step",
+    ),
     NotShown(
         ("signatures and encoded data",), "images and sounds in the text, and 160 letters and digits and more in a row"
     ),
@@ -48,7 +51,7 @@ class Leftovers:
         listed = tuple(not_shown)
         self.not_shown = (*listed, *EVERYWHERE)
         self._in_records = _Texts(name for item in listed if not item.of_run for name in item.names)
-        self._of_run = _Texts(name for item in listed if item.of_run for name in item.names)
+        self._of_run = _Texts((name for item in listed if item.of_run for name in item.names), labels=True)
 
     def of_step(self, values: Iterable[Json], step: Step, parts: Iterable[str]) -> tuple[Noted, ...]:
         """Return the texts of a step's raw records that none of its fields has; `parts` are those that it has."""
@@ -64,15 +67,16 @@ class Leftovers:
     def of_run(self, members: dict[str, Json], run: Run) -> tuple[Noted, ...]:
         """Return the texts of a run's own members that its header does not have."""
         shown = [run.id, run.task, run.model, run.agent, run.format_version, run.exit_status, run.submission]
-        shown += [run.prompt, *run.links, *(text for _, text in _Texts(()).below(dict(run.extra)))]
+        shown += [run.prompt, *run.links, *(text for _, text in _Texts((), labels=True).below(dict(run.extra)))]
         return tuple(_without(self._of_run.below(members), shown))
 
 
 class _Texts:
-    """Finds the texts below a value, without those at a listed path or under a key that is a label."""
+    """Finds the texts below a value, without those at a listed path or, but for `labels`, under a label's key."""
 
-    def __init__(self, listed: Iterable[str]) -> None:
+    def __init__(self, listed: Iterable[str], *, labels: bool = False) -> None:
         self._listed = frozenset(listed)
+        self._labels = labels
         self._known: dict[str, dict[str, tuple[str, bool]]] = {}
 
     def below(self, value: Json, shown: Container[int] = ()) -> list[tuple[str, str]]:
@@ -112,7 +116,7 @@ class _Texts:
     def _learn(self, known: dict[str, tuple[str, bool]], path: str, key: str) -> tuple[str, bool]:
         """Return the path of a member, empty if it is listed, and whether its key is a label."""
         below = f"{path}.{key}" if path else key
-        known[key] = found = ("" if below in self._listed else below, is_label(key))
+        known[key] = found = ("" if below in self._listed else below, not self._labels and is_label(key))
         return found
 
 

@@ -70,6 +70,9 @@ def main() -> int:
                 steps += document.step_count
                 records.append(document.record_count)
                 names.add((document.header.format, document.header.format_version))
+            if not records:
+                print(f"{path.name[-62:]:<62} no run of a format that is known")
+                continue
             told = list(direct(path))
             wrong += told != records
             format, version = names.pop() if names else ("none", "")
