@@ -193,8 +193,8 @@ def _reply_step(index: int, raws: Sequence[Raw], messages: list[dict[str, Json]]
         thought=joined(text for part in parts for text in part.thought), text=text, calls=calls,
         results=tuple(results), started=_time(replies[0]), ended=ended, naive=_is_naive(replies[0]),
         tokens=tokens_of(usage), cost=cost_of(replies[0], usage), model=_model(replies[0]),
-        edits=() if refused else edits_of(calls), flags=frozenset(({"error"} if failed else set()) | ({"refused"} if refused else set())),
-        derived=frozenset(derived), id=as_str(first(replies[0], "id")),
+        edits=() if refused else edits_of(calls), derived=frozenset(derived), id=as_str(first(replies[0], "id")),
+        flags=frozenset(({"error"} if failed else set()) | ({"refused"} if refused else set())),
     )  # fmt: skip
 
 

@@ -18,7 +18,7 @@ STEPS = 12
 
 
 def sample_files() -> list[Path]:
-    """Samples of the formats that have a reader; `unit/sessions/test_every_word.py` holds that the others are refused."""
+    """Return the samples that a reader takes; `test_every_word.py` holds that all others are refused."""
     files = [path for path in sorted(SAMPLES.rglob("*")) if path.is_file()] if SAMPLES.is_dir() else []
     return [path for path in files if any(found.header is not None for found in list_runs([path]))]
 
