@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import io
 import json
 from pathlib import Path
@@ -57,6 +58,13 @@ def test_a_suspicious_pass_is_told_everywhere(task: Task, monkeypatch: pytest.Mo
     figures = json.loads(capsys.readouterr().out)
     assert (figures["solved"], figures["solved_to_be_read"]) == (1, 1)
     assert {row["attempt_id"]: row["solved"] for row in figures["attempts"]} == {attempt: False, clean: True}
+    assert cli.main(["attempt", "export", "--to", "json"]) == 0
+    assert json.loads(capsys.readouterr().out) == figures
+    assert cli.main(["attempt", "export", attempt, "--to", "csv"]) == 0
+    (row,) = csv.DictReader(io.StringIO(capsys.readouterr().out))
+    assert (row["solved"], row["result"], row["suspicious"]) == ("False", "solved, to be read", '["gc.collect"]')
+    assert cli.main(["attempt", "export", attempt, "--to", "markdown"]) == 0
+    assert "solved, to be read" in capsys.readouterr().out
     assert cli.main(["runs", attempt_folder(attempt), "--json"]) == 0
     (run,) = json.loads(capsys.readouterr().out)["runs"]
     assert (run["verdict"], run["suspicious"]) == ("solved, to be read", ["gc.collect"])
