@@ -29,7 +29,7 @@ def solve(task: Task, code: str, monkeypatch: pytest.MonkeyPatch, capsys: Captur
     """Submit code; return the exit code, what was said at the end, and the id of the attempt."""
     call = {"tool": "submit_attempt", "arguments": {"func_code": code}}
     monkeypatch.setattr("sys.stdin", io.StringIO(json.dumps(call) + "\n"))
-    code_of_exit = cli.main(["solve", task.short_id, "--new"])
+    code_of_exit = cli.main(["solve", task.short_id, "--new", "--lines"])
     said = capsys.readouterr().err
     return code_of_exit, said, said.split()[1]
 
