@@ -249,7 +249,7 @@ class _Person:
         self._look(terminal)
         uses, submissions = self.seen[-1]
         said = rf"\[{uses} tool uses? and {submissions} submissions? left\]$"
-        terminal.wait_for(rf"{_SUMMARY}|(?!.*│).*{said}", seconds=_WAIT_S)
+        terminal.wait_for(rf"{_SUMMARY}|{said}", seconds=_WAIT_S)
 
     def _look(self, terminal: Terminal) -> None:
         if found := _BUDGETS.search(terminal.text):
