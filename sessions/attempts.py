@@ -108,7 +108,7 @@ class AttemptStore:
             yield
 
     def _refuse_second(self, task_id: str, who: Mapping[str, Any], attempt_id: str = "") -> None:
-        """Refuse a clock beside that of another open attempt by the same person; `who` is of the attempt in question."""
+        """Refuse a clock beside that of another open attempt by the same person; `who` says whose this is."""
         for folder in self._folders() if who.get("actor") == PERSON else []:
             if folder.name == attempt_id or not is_open(folder):
                 continue

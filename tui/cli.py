@@ -281,7 +281,7 @@ def _run_commands(commands: argparse._SubParsersAction[argparse.ArgumentParser])
     search.add_argument("paths", metavar="PATH", nargs="+", help="a file, a folder, an archive or FILE#ID")
     search.add_argument("--regex", action="store_true", help="PATTERN is a regular expression")
     search.add_argument(
-        "--scope", action="append", choices=["thought", "text", "call", "result", "diff"],
+        "--scope", action="append", choices=["thought", "text", "call", "result", "diff", "also"],
         help="where to look, several times for several places (default: everywhere)",
     )  # fmt: skip
     search.add_argument("--json", action="store_true", help="as JSON")

@@ -24,7 +24,7 @@ from gistpoint.sessions.formats.values import (
     first,
     when,
 )
-from gistpoint.sessions.runs.model import Actor, Call, Edit, Json, Result, Run, Step, StepKind, Tokens
+from gistpoint.sessions.runs.model import Actor, Call, Edit, Json, NotShown, Result, Run, Step, StepKind, Tokens
 from gistpoint.sessions.runs.reader import Raw, guarded, line_records, unknown_step
 from gistpoint.sessions.runs.scanning import Record
 
@@ -263,6 +263,7 @@ class Journal(SingleRun):
     """Told by lines with a number, two clocks, a type and the hash of the line before."""
 
     name = "gistpoint"
+    not_shown: Sequence[NotShown] = (NotShown(("prev",), "the hash of the line before, which shows tampering"),)
 
     def sniff(self, probe: Probe) -> float:
         """Return how sure it is."""

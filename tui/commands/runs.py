@@ -13,6 +13,7 @@ from gistpoint.core.errors import AttemptError, UserError
 from gistpoint.core.text import visible_line
 from gistpoint.sessions.runs.blobs import RunFileError
 from gistpoint.sessions.runs.document import RunDocument
+from gistpoint.sessions.runs.doubts import doubt_of
 from gistpoint.sessions.runs.listing import Listed, list_runs
 from gistpoint.sessions.runs.model import Run
 from gistpoint.sessions.runs.opening import open_run, split_name
@@ -59,7 +60,7 @@ def listing(options: argparse.Namespace) -> int:
         )
     elif not problems:
         print(f"There is no recorded run in {visible_line(', '.join(options.paths))}.")
-    return _told(problems, options.paths, DONE)
+    return _told(problems, options.paths, NEGATIVE if problems and not found else DONE)
 
 
 def _read(paths: Iterable[str], problems: list[Listed]) -> Iterator[tuple[Listed, Run]]:
@@ -73,6 +74,9 @@ def _read(paths: Iterable[str], problems: list[Listed]) -> Iterator[tuple[Listed
         except RunFileError as error:
             problems.append(Listed(listed.name, listed.size, None, str(error)))
             continue
+        doubt = doubt_of(document)
+        if doubt:
+            problems.append(Listed(listed.name, listed.size, None, doubt, is_verdict=True))
         yield listed, _completed(listed.header, document.header)
 
 
@@ -85,11 +89,17 @@ def _completed(early: Run, run: Run) -> Run:
 
 
 def _told(problems: list[Listed], paths: list[str], code: int) -> int:
-    """Print what could not be read, and return the exit code: a mistake where a path that was named is among it."""
+    """Print what could not be read, and return the exit code.
+
+    It is a mistake that a path that was named can't be read; that it can, and is no run or hardly one, is a verdict.
+    """
     for item in problems:
         shown = item.problem if item.name in item.problem else f"{item.name}: {item.problem}"
         print(f"gistpoint: {visible_line(shown)}", file=sys.stderr)
-    return MISTAKE if any(item.name in paths for item in problems) else code
+    named = [item for item in problems if item.name in paths]
+    if any(not item.is_verdict for item in named):
+        return MISTAKE
+    return NEGATIVE if named or any(item.is_verdict and item.size for item in problems) else code
 
 
 def _cells(run: Run) -> list[str]:
@@ -156,12 +166,21 @@ def show(options: argparse.Namespace) -> int:
 
         document.build()
         print(json.dumps(atif_step(document, options.step - 1), indent=2))
-    return DONE
+    return _doubted(document)
+
+
+def _doubted(document: RunDocument) -> int:
+    """Return the exit code of what was done with a run; print if it is hardly of the format that it was read as."""
+    doubt = doubt_of(document)
+    if doubt:
+        print(f"gistpoint: {visible_line(doubt)}", file=sys.stderr)
+    return NEGATIVE if doubt else DONE
 
 
 def search(options: argparse.Namespace) -> int:
     """Print the matches; the exit code is 1 where there is none."""
-    from gistpoint.sessions.runs.searching import Query, Scope, search_document
+    from gistpoint.sessions.runs.parts import Scope
+    from gistpoint.sessions.runs.searching import Query, search_document
 
     scopes = [Scope(name) for name in options.scope] if options.scope else list(Scope)
     query = Query(options.pattern, regex=options.regex, scopes=scopes)
@@ -200,10 +219,10 @@ def convert(options: argparse.Namespace) -> int:
     document = open_named(options.recorded)
     if options.output is None:
         sys.stdout.writelines(write(document))
-        return DONE
+        return _doubted(document)
     target = Path(options.output)
     source, _ = split_name(options.recorded)
     if target.exists() and source.exists() and target.samefile(source):
         raise UserError(f"{target} is the run itself.", hint="Name another file to write.")
     write_whole(target, (piece.encode("utf-8", "backslashreplace") for piece in write(document)))
-    return DONE
+    return _doubted(document)
