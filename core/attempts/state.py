@@ -8,9 +8,11 @@ from typing import Any
 
 from gistpoint.core.attempts.budgets import NOTHING_LEFT, Budgets, Remaining
 from gistpoint.core.attempts.clock import ACTIVITY_OF_PANE, Activity, Clock
+from gistpoint.core.attempts.drafts import drafted
 from gistpoint.core.attempts.events import Event, EventType, Pane
 from gistpoint.core.attempts.gist_progress import GistProgress
 from gistpoint.core.attempts.gist_text import GIST_BUFFER
+from gistpoint.core.attempts.idle import NO_DOUBT, Doubt, IdleStage, answered, asked
 from gistpoint.core.attempts.knowledge import Knowledge
 
 
@@ -34,6 +36,12 @@ class Call:
     thought: str = ""
     automatic: str = ""
     """The limit that made the program call by itself; empty for a call of the solver's."""
+    number: int = 0
+    """Its place among the calls of the attempt, from 1; the calls of one reply share their turn."""
+    malformed: str = ""
+    """What keeps it from being carried out (`malformed.Malformed`); empty for a sound call."""
+    raw: str = ""
+    """Of a malformed call: the text of its arguments as it came, if there was one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,6 +120,8 @@ class AttemptState:
     budgets: Budgets = field(default_factory=Budgets)
     remaining: Remaining = NOTHING_LEFT
     calls: tuple[Call, ...] = ()
+    refused_free: int = 0
+    """Calls in a row, up to the last, that were refused at no cost."""
     submissions: tuple[Submission, ...] = ()
     replacements: tuple[Replacement, ...] = ()
     knowledge: Knowledge = field(default_factory=Knowledge)
@@ -123,6 +133,8 @@ class AttemptState:
     pane: Pane = Pane.BRIEF
     pause: Pause | None = None
     ending: Ending | None = None
+    doubt: Doubt = NO_DOUBT
+    """Time without input that the solver was asked about and has not answered for."""
     clock: Clock = field(default_factory=Clock)
     comforts: Mapping[str, int] = field(default_factory=dict)
     """How often each comfort that costs no budget was used."""
@@ -135,6 +147,12 @@ class AttemptState:
     def attempt_id(self) -> str:
         """The attempt's id."""
         return str(self.header.get("attempt_id", ""))
+
+    @property
+    def tool_semantics(self) -> int:
+        """What calls that can't be carried out cost: under 1 nothing, under 2 as `Bench.refuse` says."""
+        given = self.header.get("tool_semantics")
+        return given if isinstance(given, int) else 1
 
     @property
     def pending(self) -> Call | None:
@@ -206,6 +224,8 @@ def _running(state: AttemptState) -> Activity:
         return Activity.PAUSED
     if state.pending is not None:
         return Activity.WAITING
+    if state.doubt.idle:
+        return Activity.IDLE
     return ACTIVITY_OF_PANE[state.pane]
 
 
@@ -224,7 +244,8 @@ def _attempt_started(state: AttemptState, event: Event) -> AttemptState:
 
 
 def _process_started(state: AttemptState, event: Event) -> AttemptState:
-    return state
+    """Nobody can answer any more for the time in which the last process asked."""
+    return replace(state, doubt=NO_DOUBT)
 
 
 def _view(state: AttemptState, event: Event) -> AttemptState:
@@ -233,15 +254,19 @@ def _view(state: AttemptState, event: Event) -> AttemptState:
 
 
 def _tool_call(state: AttemptState, event: Event) -> AttemptState:
+    number = len(state.calls) + 1
     call = Call(
         call_id=event.data["call_id"],
-        turn=event.data.get("turn", len(state.calls) + 1),
+        turn=event.data.get("turn", number),
         tool=event.data["tool"],
         arguments=event.data.get("arguments", {}),
         at_ms=state.clock.active,
         thought=event.data.get("thought") or "",
         remaining=state.remaining,
         automatic=event.data.get("automatic") or "",
+        number=number,
+        malformed=event.data.get("malformed") or "",
+        raw=event.data.get("raw") or "",
     )
     return replace(state, calls=(*state.calls, call), gist=state.gist.called())
 
@@ -253,6 +278,7 @@ def _tool_result(state: AttemptState, event: Event) -> AttemptState:
     remaining = Remaining(
         left.get("tool_uses", old.tool_uses), left.get("submissions", old.submissions), left.get("scores", old.scores)
     )
+    free = bool(data.get("refused")) and remaining == old
     gist = state.gist
     for call in state.calls:
         if call.call_id == data["call_id"]:
@@ -271,7 +297,14 @@ def _tool_result(state: AttemptState, event: Event) -> AttemptState:
         for call in state.calls
     )
     knowledge = state.knowledge.with_revealed(data.get("revealed", {}), data["call_id"])
-    return replace(state, calls=calls, remaining=remaining, knowledge=knowledge, gist=gist)
+    return replace(
+        state,
+        calls=calls,
+        remaining=remaining,
+        refused_free=state.refused_free + 1 if free else 0,
+        knowledge=knowledge,
+        gist=gist,
+    )
 
 
 def _submit(state: AttemptState, event: Event) -> AttemptState:
@@ -331,13 +364,15 @@ def _resume(state: AttemptState, event: Event) -> AttemptState:
 
 
 def _idle_prompt(state: AttemptState, event: Event) -> AttemptState:
-    """An answer of `away` moves the time without input from what had the focus to idle."""
-    if event.data.get("answer") != "away":
-        return state
-    span = max(0, int(event.data.get("idle_ms", 0)))
-    activity = ACTIVITY_OF_PANE[state.pane]
-    moved = min(span, state.clock.of(activity))
-    return replace(state, clock=state.clock.add(activity, -moved).add(Activity.IDLE, moved))
+    activity, data, now = ACTIVITY_OF_PANE[state.pane], event.data, event.mono_ms
+    match data.get("stage"):
+        case IdleStage.ASKED:
+            doubt, clock = asked(state.doubt, state.clock, activity, int(data.get("since_mono_ms", now)), now)
+            return replace(state, doubt=doubt, clock=clock)
+        case IdleStage.COVERED | IdleStage.INPUT as stage:
+            idle = state.doubt.idle and stage == IdleStage.COVERED
+            return replace(state, doubt=state.doubt.stopped(state.clock, idle=idle))
+    return replace(state, doubt=NO_DOUBT, clock=answered(state.doubt, state.clock, data, activity))
 
 
 def _note(state: AttemptState, event: Event) -> AttemptState:
@@ -345,7 +380,8 @@ def _note(state: AttemptState, event: Event) -> AttemptState:
 
 
 def _edit_buffer(state: AttemptState, event: Event) -> AttemptState:
-    name, text = event.data["buffer"], event.data.get("text", "")
+    name = event.data["buffer"]
+    text = drafted(state.buffered(name), event.data)
     if name == GIST_BUFFER:
         return replace(state, gist=state.gist.typing(text))
     return replace(state, buffers={**state.buffers, name: text})
@@ -366,7 +402,7 @@ def _suspect(state: AttemptState, event: Event) -> AttemptState:
 
 def _attempt_ended(state: AttemptState, event: Event) -> AttemptState:
     ending = Ending(event.data["reason"], event.data.get("code", ""), event.data.get("text", ""))
-    return replace(state, ending=ending, pause=None)
+    return replace(state, ending=ending, pause=None, doubt=NO_DOUBT)
 
 
 _HANDLERS: Mapping[str, Callable[[AttemptState, Event], AttemptState]] = {

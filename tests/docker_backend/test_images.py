@@ -12,6 +12,7 @@ from gistpoint.sandbox.backends.base import Environment
 from gistpoint.sandbox.backends.docker import images, rootfs
 from gistpoint.sandbox.backends.docker.backend import DockerBackend
 from gistpoint.sandbox.backends.docker.engine import Engine, EngineError, connect
+from gistpoint.sandbox.backends.plain import PlainBackend
 
 pytestmark = pytest.mark.docker
 
@@ -23,7 +24,7 @@ def engine(shared: DockerBackend) -> Engine:
 
 @pytest.fixture
 def environment(environments) -> Environment:
-    return environments.get(EnvironmentPins())
+    return environments.get(EnvironmentPins(), PlainBackend())
 
 
 @pytest.fixture

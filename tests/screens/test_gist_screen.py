@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import threading
 import traceback
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+import pytest
 from gist_tasks import FAITHFUL, OWNED, GistCase, gist_case
 from textual.pilot import Pilot
 from textual.screen import Screen
-from textual.widgets import Button
+from textual.widgets import Button, Input
 
 from gistpoint.core.attempts.identity import Role
 from gistpoint.core.locations import Locations
@@ -109,6 +111,29 @@ async def test_what_is_typed_is_kept_and_scored_when_the_keys_are_quiet(tmp_path
         assert "●=" in driver.text()
         assert "●+" in driver.text()
         assert driver.state.remaining.tool_uses == 50
+
+
+async def test_a_text_that_does_not_parse_is_named_with_its_line_and_not_scored(tmp_path: Path) -> None:
+    async with writing(tmp_path) as driver:
+        await driver.pilot.press("f6")
+        driver.put("import os\n\n\ndef f(:\n    pass\n")
+        await driver.until(lambda: "does not parse: line 4: invalid syntax" in driver.text())
+        await driver.pilot.press("alt+s")
+        await driver.until(lambda: "The gist does not parse: line 4" in driver.text())
+        assert not driver.state.gist.trials
+        driver.put("def f():\n    return 1\nreturn 2\n")
+        await driver.until(lambda: "does not parse: line 3: 'return' outside function" in driver.text())
+        driver.put(FAITHFUL)
+        await driver.until(lambda: "faithful  self-contained" in driver.text())
+        assert "does not parse: line" not in driver.screen.pane.figures.visual.plain
+
+
+async def test_nothing_is_said_of_the_text_where_scores_are_not_shown(tmp_path: Path) -> None:
+    async with writing(tmp_path, role=Role.BASELINE) as driver:
+        await driver.pilot.press("f6")
+        driver.put("def f(:\n")
+        await driver.pilot.pause(1.2)
+        assert "does not parse" not in driver.text()
 
 
 async def test_the_original_line_and_what_would_raise_the_scores_are_a_key_away(tmp_path: Path) -> None:
@@ -231,3 +256,44 @@ def test_functions_are_read_off_the_answer_of_trace() -> None:
     head = "1 files and 1 functions, in the order of first touch.\n\nFiles:\n  a b.py\n\nFunctions:\n"
     text = f"{head}  a b.py:3  f.<locals>.g\n"
     assert list(traced(text)) == [("a b.py", 3, "f.<locals>.g")]
+
+
+@pytest.mark.parametrize(
+    "line",
+    ["bash ls", "trace 'pytest tests/test_prices.py::test_other'", "edit_and_execute x=1", "score_gist", "submit_gist"],
+)
+async def test_every_call_that_runs_code_can_be_cancelled(tmp_path: Path, line: str) -> None:
+    settings = GistSettings(OWNED, tools=("trace", "bash", "edit_and_execute"), execution=True, score_budget=3)
+    async with writing(tmp_path, settings, role=Role.BASELINE) as driver:
+        await driver.pilot.press("f6")
+        driver.put("x = 1\n")
+        driver.case.runner.gate = threading.Event()
+        await driver.pilot.press("f5")
+        driver.screen.query_one("#console-line", Input).value = line
+        await driver.pilot.press("enter")
+        await driver.until(lambda: driver.case.runner.runs or isinstance(driver.app.screen, ConfirmDialog))
+        if not driver.case.runner.runs:
+            driver.app.screen.query_one("#yes", Button).press()
+            await driver.until(lambda: driver.case.runner.runs)
+        await driver.until(lambda: "Esc cancels" in driver.text())
+        await driver.pilot.press("escape")
+        await driver.until(lambda: isinstance(driver.app.screen, ConfirmDialog))
+        assert "counts all the same" in driver.text()
+        driver.app.screen.query_one("#yes", Button).press()
+        await driver.until(lambda: driver.state.pending is None)
+        call = driver.state.calls[-1]
+        said = driver.state.submissions[-1].status if call.tool == "submit_gist" else call.text
+        assert "cancelled" in (said or "").lower()
+
+
+async def test_a_score_that_costs_nothing_is_cancelled_without_a_question(tmp_path: Path) -> None:
+    async with writing(tmp_path) as driver:
+        await driver.pilot.press("f6")
+        driver.put("x = 1\n")
+        driver.case.runner.gate = threading.Event()
+        await driver.until(lambda: driver.case.runner.runs)
+        assert not driver.screen.run_line.display, "a line that comes and goes would move the text"
+        await driver.pilot.press("escape")
+        await driver.until(lambda: driver.state.pending is None)
+        assert driver.app.screen is driver.screen
+        driver.case.runner.gate.set()

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 import sys
 from collections.abc import Iterable, Iterator
 from pathlib import Path
@@ -19,7 +18,7 @@ from gistpoint.sessions.runs.listing import Listed, list_runs
 from gistpoint.sessions.runs.model import Run
 from gistpoint.sessions.runs.opening import open_run, split_name
 from gistpoint.tui.cli import DONE, MISTAKE, NEGATIVE
-from gistpoint.tui.commands.output import print_json, print_table, print_text
+from gistpoint.tui.commands.output import print_json, print_table, print_text, write_whole
 
 
 def open_named(name: str) -> RunDocument:
@@ -223,28 +222,7 @@ def convert(options: argparse.Namespace) -> int:
         return _doubted(document)
     target = Path(options.output)
     source, _ = split_name(options.recorded)
-    if target.is_dir():
-        raise UserError(f"{target} is a folder.", hint="Name a file to write.")
     if target.exists() and source.exists() and target.samefile(source):
         raise UserError(f"{target} is the run itself.", hint="Name another file to write.")
-    try:
-        _write(target, write(document))
-    except OSError as error:
-        raise UserError(f"{target} can't be written: {error.strerror}.") from error
+    write_whole(target, (piece.encode("utf-8", "backslashreplace") for piece in write(document)))
     return _doubted(document)
-
-
-def _write(target: Path, pieces: Iterable[str]) -> None:
-    """Write beside the file and then take its place, so that nobody finds half of it."""
-    if target.exists() and not target.is_file():
-        with target.open("w", encoding="utf-8", errors="backslashreplace") as device:
-            device.writelines(pieces)
-        return
-    target = target.resolve()
-    part = target.with_name(f".{target.name[:200]}.{os.getpid()}.part")
-    try:
-        with part.open("w", encoding="utf-8", errors="backslashreplace", newline="") as file:
-            file.writelines(pieces)
-        part.replace(target)
-    finally:
-        part.unlink(missing_ok=True)

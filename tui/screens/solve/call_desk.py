@@ -38,10 +38,10 @@ class CallDesk:
         screen: Widget,
         attempt: Attempt,
         bridge: CallBridge,
-        begun: Callable[[str, bool], None],
+        begun: Callable[[str, Tool], None],
         playing: Callable[[], bool],
     ) -> None:
-        """`begun` is told the call in words, and whether it runs tests; `playing` says whether a recording calls."""
+        """`begun` gets the call in words, and its tool; `playing` says whether a recording calls."""
         self._screen, self._attempt, self._bridge = screen, attempt, bridge
         self._begun, self._playing = begun, playing
 
@@ -50,12 +50,12 @@ class CallDesk:
         return warning(price, tool, attempt)
 
     def ask(self, name: str, arguments: Mapping[str, str]) -> None:
-        """Call a tool, after a question where it spends the last of something."""
+        """Call a tool, after a question if it spends the last of something; say why one can't be called now."""
         self._when_free(partial(self._ask, name, arguments))
 
     def _ask(self, name: str, arguments: Mapping[str, str]) -> None:
         try:
-            tool = named(self._attempt.tools, name)
+            tool = self._attempt.callable_tool(name)
         except RefusalError as refusal:
             self._screen.app.notify(str(refusal), severity="warning")
             return
@@ -102,5 +102,5 @@ class CallDesk:
         self._screen.app.push_screen(ConfirmDialog(title, text, yes=yes, careful=careful), answered)
 
     def _call(self, tool: Tool, arguments: Mapping[str, str]) -> None:
-        self._begun(spelled(tool.name, dict(arguments)), tool.submits)
+        self._begun(spelled(tool.name, dict(arguments)), tool)
         self._bridge.call(tool.name, arguments)
