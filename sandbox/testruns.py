@@ -14,6 +14,7 @@ from gistpoint.core.errors import CancelledError, EnvironmentBuildError, TaskErr
 from gistpoint.core.outcomes import BackendRecord, RunStatus, SuiteReport
 from gistpoint.core.ports import EnvironmentPins, RunProgress, RunRequest
 from gistpoint.sandbox.backends.base import Backend, Command, Ended, Environment, Invocation, Places, Stop
+from gistpoint.sandbox.backends.runtime import toolchain
 from gistpoint.sandbox.limits import Limits
 from gistpoint.sandbox.metadata import write_metadata
 from gistpoint.sandbox.runfolders import remove_leftovers, run_folder
@@ -118,13 +119,20 @@ class SuiteRunner:
             timeout_s=request.timeout_s,
             folders={"control": control},
             limits=self._limits,
+            writable=request.writable,
+            watch=request.watch,
+            shows=toolchain(environment) if request.environment.build_steps else (),
         )
         ended = self._backend.run(command, on_line=on_line, cancel=cancel)
         tell(RunProgress("finished", transcript.done, transcript.collected or 0))
         return self._conclude(request, transcript, ended)
 
     def _conclude(self, request: RunRequest, transcript: Transcript, ended: Ended) -> SuiteReport:
-        if ended.stop is Stop.EXITED:
+        if ended.stop is Stop.EXITED and ended.altered:
+            more = f" and {len(ended.altered) - 1} more" if len(ended.altered) > 1 else ""
+            reason = f"The run changed {ended.altered[0]}{more}, which was to stay as it is."
+            conclusion = Conclusion(RunStatus.INVALID, reason)
+        elif ended.stop is Stop.EXITED:
             conclusion = transcript.conclude(ended.exit_code, request.expected)
         else:
             status, reason = _STOPPED[ended.stop]
@@ -141,6 +149,7 @@ class SuiteRunner:
             seconds=ended.seconds,
             backend=self._record,
             output=ended.output,
+            writes=ended.writes,
         )
 
 

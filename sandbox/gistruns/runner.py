@@ -18,7 +18,7 @@ from gistpoint.core.ports import EnvironmentPins
 from gistpoint.sandbox.backends.base import Backend, Command, Ended, Environment, Invocation, Places, Stop
 from gistpoint.sandbox.gistruns.control import invocation_of, pytest_words, roots_in, write_control
 from gistpoint.sandbox.gistruns.moved import moved_files
-from gistpoint.sandbox.gistruns.shell import shell_invocation
+from gistpoint.sandbox.gistruns.shell import READING_PROGRAMS, shell_invocation
 from gistpoint.sandbox.gistruns.transcripts import ProgramTranscript, Seen, TestsTranscript
 from gistpoint.sandbox.limits import Limits
 from gistpoint.sandbox.runfolders import remove_leftovers, run_folder
@@ -209,6 +209,7 @@ class GistRunner:
                     invocation=invocation,
                     timeout_s=timeout_s,
                     limits=self._limits,
+                    programs=() if execution else READING_PROGRAMS,
                 ),
                 on_line=lambda line: None,
                 cancel=cancel,

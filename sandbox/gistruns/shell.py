@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import os
 
-from gistpoint.core.gist.shell_rules import PRELUDE
+from gistpoint.core.gist.shell_rules import PRELUDE, READING
 from gistpoint.sandbox.backends.base import Invocation, Places
 from gistpoint.sandbox.gistruns.control import plain_environment
 
 _PYTEST = 'pytest() { python -m pytest "$@"; }\n'
+READING_PROGRAMS = ("bash", "sh", *sorted(READING))
+"""All that a command finds which may only read; some of them are scripts for `sh`."""
 _READING_PATH = "/usr/bin:/bin"
 
 
