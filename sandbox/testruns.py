@@ -121,7 +121,7 @@ class SuiteRunner:
             limits=self._limits,
             writable=request.writable,
             watch=request.watch,
-            shows=toolchain(environment) if request.environment.build_steps else (),
+            shows=tools_of(request.environment, environment),
         )
         ended = self._backend.run(command, on_line=on_line, cancel=cancel)
         tell(RunProgress("finished", transcript.done, transcript.collected or 0))
@@ -151,6 +151,11 @@ class SuiteRunner:
             output=ended.output,
             writes=ended.writes,
         )
+
+
+def tools_of(pins: EnvironmentPins, environment: Environment) -> tuple[Path, ...]:
+    """Return what a run is shown beyond the usual: something to compile with, for build steps."""
+    return toolchain(environment) if pins.build_steps else ()
 
 
 def write_control(folder: Path, request: RunRequest) -> None:

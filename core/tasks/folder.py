@@ -38,6 +38,7 @@ from gistpoint.core.tasks.model import (
     Target,
     Task,
 )
+from gistpoint.core.tasks.protection import protection_document, read_protection
 from gistpoint.core.tasks.upgrades import upgraded
 from gistpoint.core.trees import sha256_of
 
@@ -144,12 +145,11 @@ def write_task(task: Task, answer: Answer) -> None:
 
 def write_baseline(folder: Path, baseline: Baseline) -> None:
     """Write one baseline beside the others; one of the same backend and environment is replaced."""
-    document = {
-        "format": "gistpoint.baseline",
-        "version": VERSION,
-        "canary": CANARY,
-        **{key: sorted(value) if isinstance(value, frozenset) else value for key, value in asdict(baseline).items()},
-    }
+    told = {key: sorted(value) if isinstance(value, frozenset) else value for key, value in asdict(baseline).items()}
+    del told["protection"]
+    if baseline.protection is not None:
+        told["protection"] = protection_document(baseline.protection)
+    document = {"format": "gistpoint.baseline", "version": VERSION, "canary": CANARY, **told}
     name = f"{baseline.backend}-{baseline.environment[:12]}.json"
     (folder / "answer" / "baselines" / name).write_text(_json(document), encoding="utf-8")
 
@@ -280,6 +280,7 @@ def _baseline(path: Path) -> Baseline:
         passed_corrupted=frozenset(fields.strings("passed_corrupted")),
         seconds=fields.get("seconds", float),
         any_order=fields.get("any_order", bool, False),
+        protection=read_protection(fields.values.get("protection"), fields.file),
     )
 
 

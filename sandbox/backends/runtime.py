@@ -22,14 +22,15 @@ from gistpoint.sandbox.backends.sharedlibraries import libraries_named, librarie
 RECIPE = "1"
 """Changes with what is shown, so that what was made by another list is not taken for it."""
 PROGRAMS = (
-    "sh", "bash", "awk", "base64", "basename", "cat", "chmod", "chown", "clear", "cmp", "comm", "cp", "cut", "date",
-    "dd", "df", "diff", "dirname", "du", "echo", "egrep", "env", "expand", "expr", "false", "fgrep", "file", "find",
-    "fmt", "fold", "getent", "git", "grep", "gunzip", "gzip", "head", "hostname", "id", "install", "join", "kill",
-    "ldconfig", "less", "ln", "locale", "ls", "md5sum", "mkdir", "mkfifo", "mktemp", "more", "mv", "nice", "nl",
-    "nohup", "nproc", "od", "paste", "printenv", "printf", "ps", "pwd", "readlink", "realpath", "rev", "rm", "rmdir",
+    "sh", "bash", "awk", "base64", "basename", "bunzip2", "bzip2", "cat", "chmod", "chown", "clear", "cmp", "comm",
+    "cp", "cut", "date", "dd", "df", "diff", "dirname", "du", "echo", "egrep", "env", "envsubst", "expand", "expr",
+    "false", "fgrep", "file", "find", "fmt", "fold", "getent", "gettext", "git", "grep", "gunzip", "gzip", "head",
+    "hostname", "iconv", "id", "install", "join", "kill", "ldconfig", "less", "ln", "locale", "ls", "md5sum", "mkdir",
+    "mkfifo", "mktemp", "more", "msgcat", "msgfmt", "msginit", "msgmerge", "mv", "ngettext", "nice", "nl", "nohup",
+    "nproc", "od", "paste", "patch", "printenv", "printf", "ps", "pwd", "readlink", "realpath", "rev", "rm", "rmdir",
     "sed", "seq", "setsid", "sha1sum", "sha256sum", "shuf", "sleep", "sort", "split", "stat", "stty", "sync", "tac",
     "tail", "tar", "tee", "test", "timeout", "touch", "tput", "tr", "tree", "true", "truncate", "tty", "uname",
-    "unexpand", "uniq", "unlink", "wc", "which", "whoami", "xargs", "yes",
+    "unexpand", "uniq", "unlink", "unxz", "unzip", "wc", "which", "whoami", "xargs", "xgettext", "xz", "yes", "zip",
 )  # fmt: skip
 """Programs that suites call."""
 _COMPILERS = (

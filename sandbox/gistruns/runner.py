@@ -22,7 +22,7 @@ from gistpoint.sandbox.gistruns.shell import READING_PROGRAMS, shell_invocation
 from gistpoint.sandbox.gistruns.transcripts import ProgramTranscript, Seen, TestsTranscript
 from gistpoint.sandbox.limits import Limits
 from gistpoint.sandbox.runfolders import remove_leftovers, run_folder
-from gistpoint.sandbox.testruns import Environments
+from gistpoint.sandbox.testruns import Environments, tools_of
 from gistpoint.sandbox.workspaces import lay_out
 
 if TYPE_CHECKING:
@@ -254,13 +254,15 @@ class GistRunner:
                 build=run.build,
             )
 
+        environment = self._environment(pins, cancel)
         command = Command(
             tree=run.files,
-            environment=self._environment(pins, cancel),
+            environment=environment,
             invocation=invocation,
             timeout_s=timeout_s,
             folders={"control": base / "control", **run.folders},
             limits=self._limits,
+            shows=tools_of(pins, environment) if run.build else (),
         )
         ended = self._backend.run(command, on_line=transcript.feed, cancel=cancel)
         _require(ended)

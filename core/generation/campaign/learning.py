@@ -23,6 +23,7 @@ from gistpoint.core.metrics.centrality import Centrality
 from gistpoint.core.metrics.complexity import Complexity
 from gistpoint.core.metrics.table import FunctionMetrics, measure_functions
 from gistpoint.core.ports import EnvironmentPins, RunProgress, Source
+from gistpoint.core.tasks.protection import protection_document, read_protection
 from gistpoint.core.trees import SourceTree, write_tar
 
 VERSION = 1
@@ -58,7 +59,7 @@ class LibraryFolder:
         if known is not None:
             return Intake(
                 repository, frozenset(known["collected"]), frozenset(known["passed"]), tuple(known["flaky"]),
-                known["seconds"], known["runs"],
+                known["seconds"], known["runs"], protection=read_protection(known.get("protection"), "intake.json"),
             )  # fmt: skip
         made = make()
         self._write(
@@ -69,6 +70,7 @@ class LibraryFolder:
                 "flaky": made.flaky,
                 "seconds": made.seconds,
                 "runs": made.runs,
+                "protection": None if made.protection is None else protection_document(made.protection),
             },
         )
         return made
