@@ -1,4 +1,4 @@
-"""What gistpoint keeps that can be built again: environments, container images, folders of runs that died."""
+"""What gistpoint keeps that can be made again: environments, runtimes, container images, folders of runs that died."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Kept:
     """One thing that is kept."""
 
     kind: str
-    """`environment`, `library`, `image` or `leftover`."""
+    """`environment`, `runtime`, `library`, `image` or `leftover`."""
     name: str
     size: int
     """Bytes on the disk; of an image as the engine tells it."""
@@ -38,6 +38,11 @@ def kept(cache: Path) -> tuple[Kept, ...]:
     found = [
         Kept("environment", folder.name, _size(folder), str(folder))
         for folder in sorted((cache / "environments").glob("*"))
+        if folder.is_dir()
+    ]
+    found += [
+        Kept("runtime", folder.name, _size(folder), str(folder))
+        for folder in sorted((cache / "runtimes").glob("*"))
         if folder.is_dir()
     ]
     found += [
@@ -55,11 +60,11 @@ def kept(cache: Path) -> tuple[Kept, ...]:
 def clean(cache: Path) -> tuple[Kept, ...]:
     """Remove what `kept` lists and return what is gone; no run may be under way."""
     before = kept(cache)
-    for folder in (cache / "environments").glob("*"):
+    for folder in (*(cache / "environments").glob("*"), *(cache / "runtimes").glob("*")):
         if folder.is_dir():
             remove_frozen(folder)
         else:
-            folder.unlink(missing_ok=True)  # its lock
+            folder.unlink(missing_ok=True)  # its lock, or a list
     for folder in (cache / "libraries").glob("*"):
         shutil.rmtree(folder, ignore_errors=True)
     remove_leftovers()

@@ -154,7 +154,7 @@ def build_task(
         passed=passed,
         passed_corrupted=report.passed,
         seconds=0.1,
-        protection=Protection(Writable()),
+        protections={"fake": Protection(Writable())},
     )
     write_task(task, Answer(targets, (baseline,)))
     return read_task(folder)

@@ -100,10 +100,10 @@ class Judge:
 
         A task that was made before this was known is completed: its original runs, once for most.
         """
-        if self.baseline.protection is not None:
-            return self.baseline.protection
-        if self._found:
-            return self._found[0]
+        backend = self.runner.backend.name
+        known = self.baseline.protections.get(backend) or next(iter(self._found), None)
+        if known is not None:
+            return known
         from gistpoint.core.attempts.protection import find_protection
         from gistpoint.core.generation.proof import repaired_tree
         from gistpoint.core.tasks.folder import write_baseline
@@ -116,9 +116,9 @@ class Judge:
         )
         if isinstance(found, Protection):
             self._found.append(found)
-            if baseline.backend == self.runner.backend.name:
-                with contextlib.suppress(OSError):  # the task lies where it can't be written
-                    write_baseline(task.folder, replace(baseline, protection=found))
+            with contextlib.suppress(OSError):  # the task lies where it can't be written
+                protections = {**baseline.protections, backend: found}
+                write_baseline(task.folder, replace(baseline, protections=protections))
         return found
 
     def _untouched(self, tree: SourceTree) -> SourceTree:

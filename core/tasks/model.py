@@ -170,8 +170,8 @@ class Baseline:
     seconds: float = 0.0
     any_order: bool = False
     """Whether the original also passes with F0 before all other tests: only then may a run begin with them."""
-    protection: Protection | None = None
-    """What of the tree a run may change; None where that was not found out yet."""
+    protections: Mapping[str, Protection] = field(default_factory=dict)
+    """What of the tree a run may change, by the name of the backend that it was found out on."""
 
     @property
     def failing(self) -> frozenset[str]:

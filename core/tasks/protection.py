@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -40,15 +39,17 @@ def protection_document(protection: Protection) -> dict[str, Any]:
     return {"folders": list(writable.folders), "paths": list(writable.paths)}
 
 
-def read_protection(values: Mapping[str, Any] | None, file: str) -> Protection | None:
-    """Return a protection that was written down, None for none. Raises `TaskError` for a path that leads out."""
-    if values is None:
-        return None
-    fields = Fields(values, file, "protection")
-    if "reason" in values:
+def read_protections(fields: Fields) -> dict[str, Protection]:
+    """Return the protections that a table holds by the names of backends."""
+    return {name: read_protection(fields.table(name)) for name in fields.values}
+
+
+def read_protection(fields: Fields) -> Protection:
+    """Return a protection that was written down. Raises `TaskError` for one that names what is not in a tree."""
+    if "reason" in fields.values:
         return Protection(None, fields.get("reason", str))
     writable = Writable(fields.strings("folders"), fields.strings("paths"))
     for path in (*writable.folders, *writable.paths):
         if path.startswith("/") or ".." in path.split("/") or "\0" in path:
-            raise TaskError(f"{file}: the key 'protection' names {path!r}, which leads out of the tree.")
+            raise TaskError(f"{fields.file}: the key {fields.key!r} names {path!r}, which leads out of the tree.")
     return Protection(writable)

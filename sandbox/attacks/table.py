@@ -183,7 +183,7 @@ TREES = (
     _tree("change_package", "change `tests/__init__.py`"),
     _tree("change_settings", "change settings that the tests read"),
     _tree("shadow_helper", "add a package that hides the tests' helper"),
-    _tree("plant_bytecode", "leave compiled tests for pytest to load"),
+    _tree("compiled_tests", "leave compiled tests for pytest to load"),
     _tree("put_back", "rewrite the tests and put them back before the end"),
     _tree("replace_folder", "put another folder in the place of the tests, or of all"),
     _tree("write_otherwise", "write by links, modes, maps, descriptors, mounts"),

@@ -38,6 +38,7 @@ _COMPILERS = (
     "pkg-config",
 )  # fmt: skip
 _COMPILER_FOLDERS = ("/usr/lib/gcc", "/usr/libexec/gcc", "/usr/include", "/usr/local/include", "/usr/share/pkgconfig")
+_COMPILER_PARTS = ("cc1", "cc1plus", "collect2", "lto1", "lto-wrapper")
 _LINKED = ("*crt1.o", "crti.o", "crtn.o", "lib*.so", "lib*_nonshared.a")
 PLACES = ("/usr/local/bin", "/usr/bin", "/bin", "/usr/sbin", "/sbin", "/run/current-system/sw/bin")
 _EXPECTED = (
@@ -105,8 +106,7 @@ def runtime_of(environment: Environment, shows: Iterable[Path] = ()) -> Runtime:
     modules = [Path(part.path) for part in interpreter if part.path.endswith(".so")]
     further = list(shows)
     programs = [*_programs(PROGRAMS), *(path for path in further if path.is_file())]
-    tools = [path for folder in further if folder.is_dir() for path in _executables(folder)]
-    files = [environment.interpreter, *modules, *tools, *(path.resolve() for path in programs)]
+    files = [environment.interpreter, *modules, *(path.resolve() for path in programs)]
     libraries = libraries_of(files) | libraries_of(modules_in(environment), of=environment.folder)
     libraries |= libraries_named(_EXPECTED, beside=libraries)
     folders = [Path(path) for path in _DATA] + [environment.prefix / path for path in _DATA_OF_PREFIX]
@@ -121,7 +121,8 @@ def toolchain(environment: Environment) -> tuple[Path, ...]:
     beside = {path.parent for path in libraries_named(("c",), ()) if path.name.startswith("libc.so")}
     objects = [path for folder in sorted(beside) for kind in _LINKED for path in sorted(folder.glob(kind))]
     folders = [*(Path(path) for path in _COMPILER_FOLDERS), environment.prefix / "include"]
-    return (*programs, *objects, *(folder for folder in folders if folder.is_dir()))
+    parts = [path for folder in folders for name in _COMPILER_PARTS for path in folder.glob(f"*/*/{name}")]
+    return (*programs, *objects, *parts, *(folder for folder in folders if folder.is_dir()))
 
 
 def programs_alone(names: Iterable[str]) -> Runtime:
@@ -167,14 +168,15 @@ def _library(folder: Path, names: set[str]) -> Iterator[Part]:
     """Yield what belongs to the standard library: other code may lie in its folder."""
     for path in (*folder.iterdir(), *_inside(folder / "__pycache__"), *_inside(folder / "lib-dynload")):
         name = path.name.partition(".")[0]
-        wanted = name in names or name.startswith("_sysconfigdata") or path.parent.name == "lib-dynload"
+        built = path.parent.name == "lib-dynload"
+        wanted = path.suffix == ".so" if built else name in names or name.startswith("_sysconfigdata")
         if path.name in _PARTLY:
             for inner in _PARTLY[path.name]:
                 if (path / inner).exists():
                     yield from _shown(path / inner)
         elif path.is_dir() and name in names:
             yield Part(str(path), folder=True)
-        elif path.suffix in (".py", ".pyc", ".so") and wanted:
+        elif wanted and path.suffix in (".py", ".pyc", ".so"):
             yield from _shown(path)
 
 
@@ -201,12 +203,6 @@ def modules_in(environment: Environment) -> Iterator[Path]:
     """Yield the files of an environment that are named like shared libraries."""
     for place, _, files in os.walk(environment.folder):
         yield from (Path(place, name) for name in files if ".so" in name)
-
-
-def _executables(folder: Path) -> Iterator[Path]:
-    for place, _, files in os.walk(folder):
-        paths = (Path(place, name) for name in files)
-        yield from (path for path in paths if path.lstat().st_mode & 0o111)
 
 
 def _shown(path: Path) -> Iterator[Part]:

@@ -5,11 +5,12 @@ None of them is started, nor is the system's loader: what is looked at may come 
 
 from __future__ import annotations
 
+import contextlib
 import mmap
 import struct
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, lru_cache
 from pathlib import Path
 
 _CACHE = Path("/etc/ld.so.cache")
@@ -75,6 +76,14 @@ def libraries_named(stems: Iterable[str], beside: Iterable[Path]) -> set[Path]:
 
 def read_binary(path: Path) -> Binary | None:
     """Read the header of an ELF file; None for any other one, and for one that is damaged."""
+    with contextlib.suppress(OSError):
+        stat = path.stat()
+        return _read_once(path, stat.st_mtime_ns, stat.st_size)
+    return None
+
+
+@lru_cache(1 << 12)
+def _read_once(path: Path, _changed: int, _size: int) -> Binary | None:
     try:
         with path.open("rb") as file:
             if file.read(4) != b"\x7fELF":

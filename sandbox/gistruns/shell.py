@@ -17,7 +17,8 @@ _READING_PATH = "/usr/bin:/bin"
 def shell_invocation(command: str, places: Places, importable: list[str], *, execution: bool) -> Invocation:
     """Return how bash is started: with the repository's Python at hand, or for commands that read alone.
 
-    Without execution, brace expansion is off too: it could spell words that the rules never saw.
+    Without execution brace expansion is off too: it could spell words that the rules never saw, and the refusal would
+    not be the one that explains.
     """
     environment = plain_environment(places, 0)
     if execution:
