@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Mapping
-from dataclasses import replace
-
 import pytest
 
 from gistpoint.core.attempts.protection import NOTHING
@@ -13,13 +9,14 @@ from gistpoint.core.generation.intake import Repository, take_in
 from gistpoint.core.outcomes import RunStatus
 from gistpoint.core.ports import EnvironmentPins, Source, Writable
 from gistpoint.core.tasks.protection import Protection
-from gistpoint.sandbox.attacks.stage import staged
+from gistpoint.core.trees import SourceTree, write_tree
 from gistpoint.sandbox.attacks.table import TREES
 from gistpoint.sandbox.attacks.trees import run_attacked
-from gistpoint.sandbox.backends.base import Backend
+from gistpoint.sandbox.limits import Limits
 from gistpoint.sandbox.testruns import SuiteRunner
 
-QUIET = """
+FILES = {
+    "tests/test_a.py": """
 import os
 from pathlib import Path
 HERE = Path(__file__).parent
@@ -28,14 +25,19 @@ def test_reads():
 def test_writes_elsewhere(tmp_path):
     (tmp_path / "file").write_text("x")
     Path(os.environ["HOME"], "file").write_text("x")
-"""
-FILES = {
-    "tests/test_a.py": QUIET,
+""",
     "tests/data/golden.txt": "right",
     "tests/data/old.txt": "old",
     "pkg/__init__.py": "",
     "made/keep.txt": "",
 }
+HEAD = """import os, sqlite3, subprocess
+from pathlib import Path
+HERE = Path(__file__).parent
+def test_b():
+    """
+GOLDEN, OLD = "tests/data/golden.txt", "tests/data/old.txt"
+MADE = Writable(("made",))
 
 
 @pytest.fixture
@@ -50,69 +52,59 @@ def taken_in(backend, environments, make_tree):
     return take
 
 
-HEAD = (
-    "import os, sqlite3, subprocess, sys\nfrom pathlib import Path\nHERE = Path(__file__).parent\ndef test_b():\n    "
-)
-GOLDEN = "tests/data/golden.txt"
-
-
 @pytest.mark.parametrize(
     ("body", "writable"),
     [
         ("pass", NOTHING),
-        ("try: Path('.benchmarks').mkdir()\n    except OSError: pass", None),
-        ("Path('made/new.txt').write_text('x'); os.unlink('made/new.txt')", Writable(("made",))),
-        ("os.mkdir('made/new'); Path('made/new/file').touch()", Writable(("made",))),
-        ("subprocess.run('echo x > made/by-child', shell=True, check=True)", Writable(("made",))),
-        ("sqlite3.connect('made/base.db').execute('create table t (x)')", Writable(("made",))),
+        ("Path('made/new.txt').write_text('x'); os.unlink('made/new.txt')", MADE),
+        ("os.mkdir('made/new'); Path('made/new/file').touch()", MADE),
+        ("subprocess.run('echo x > made/by-child', shell=True, check=True)", MADE),
+        ("sqlite3.connect('made/base.db').execute('create table t (x)')", MADE),
+        ("Path('top.txt').write_text('x')", Writable((".",))),
         ("(HERE / 'data/golden.txt').write_text('right')", Writable((), (GOLDEN,))),
         ("os.utime(HERE / 'data/golden.txt', (1, 1))", Writable((), (GOLDEN,))),
-        ("(HERE / 'data/golden.txt').open('a').close()", NOTHING if os.name == "nt" else None),
-        ("Path('top.txt').write_text('x')", Writable((".",))),
-        (
-            "os.replace(HERE / 'data/old.txt', HERE / 'data/now.txt')",
-            Writable(("tests/data",), ("tests/data/old.txt",)),
-        ),
+        ("os.replace(HERE / 'data/old.txt', HERE / 'data/now.txt')", Writable(("tests/data",), (OLD,))),
         ("os.chmod('made', 0o700); Path('made/x').touch()", Writable(("made",), ("made",))),
-        ("os.rename('made', 'moved'); os.rename('moved', 'made')", None),
     ],
 )
-def test_what_the_suite_itself_changes_is_found_out(taken_in, body, writable):
+def test_what_the_suite_itself_changes_is_found_out(taken_in, backend, body, writable):
+    """On plain what it adds beside the tree's files is nobody's, unless Python or pytest would read it."""
+    found = taken_in(HEAD + body + "\n").writable
+    assert found == writable or (backend.name == "plain" and not writable.paths and found == NOTHING)
+
+
+def test_what_it_only_tries_is_not_writable(taken_in):
+    body = "try: Path('.benchmarks').mkdir()\n    except OSError: pass\n"
+    assert taken_in(HEAD + body).writable == NOTHING
+
+
+@pytest.mark.parametrize(
+    ("body", "reason"),
+    [
+        ("os.chmod('.', 0o700)", "changes too much"),
+        ("os.rename('made', 'moved'); os.rename('moved', 'made')", "tests/test_b.py::test_b"),
+        ("(HERE / 'data/golden.txt').open('a').close()", "tests/test_b.py::test_b"),
+    ],
+)
+def test_a_suite_that_can_not_be_held_to_it_is_not_protected_and_says_so(taken_in, backend, body, reason):
     found = taken_in(HEAD + body + "\n")
-    if writable is not None:
-        assert found.writable == writable, found
-    else:  # by backend: some try and fail, which the suite does not mind
-        assert found.writable is not None, found
-
-
-def test_a_suite_that_changes_too_much_is_not_protected_and_says_so(taken_in):
-    body = "for n in range(300): os.mkdir(f'made/{n}')\n    for n in range(300): os.rmdir(f'made/{n}')"
-    assert taken_in(HEAD + body + "\n").writable == Writable(("made",))
-    found = taken_in(HEAD + "os.chmod('.', 0o755)\n")
-    assert found.writable is None
-    assert "changes too much" in found.reason
+    if backend.name == "plain" and reason != "changes too much":  # where nothing is refused, nothing fails
+        assert found.writable == NOTHING
+    else:
+        assert found.writable is None
+        assert reason in found.reason
 
 
 def test_what_build_steps_change_is_theirs(taken_in):
     steps = ("echo 'VALUE = 7' > pkg/built.py", "sed -i s/right/right/ tests/data/golden.txt")
     found = taken_in("from pkg.built import VALUE\ndef test_b(): assert VALUE == 7\n", build_steps=steps)
-    assert found.writable is not None
-    assert "pkg" in found.writable.folders
-    assert GOLDEN in found.writable.paths
+    assert found.writable == Writable(("pkg", "tests/data"), (GOLDEN,))
 
 
-WRITABLE = {
-    "nothing": NOTHING,
-    "a folder": Writable(("tests/data",)),
-    "the tests' folder": Writable(("tests",)),
-    "everything by its folders": Writable((".", "tests", "tests/data", "tests/inner")),
+FOLDERS = Writable((".", "tests", "tests/data", "tests/inner"))
+OTHERS = {
     "a file": Writable((), ("tests/inner/test_inner.py",)),
     "what is not there": Writable(("absent", "mod.py"), ("absent/file", "../../outside", "/etc", "tests/../mod.py")),
-}
-ALLOWED = {
-    # A package that is added to a folder hides a module in it: nothing can tell it from what the suite may add.
-    ("the tests' folder", "shadow-helper"),
-    ("everything by its folders", "shadow-helper"),
 }
 
 
@@ -124,21 +116,21 @@ def place(tmp_path_factory):
     return folder
 
 
-@pytest.mark.parametrize("writable", WRITABLE)
 @pytest.mark.parametrize("attack", TREES, ids=lambda attack: attack.name)
-def test_attacks_where_something_is_writable(attack, writable, backend, place, environments):
-    report = run_attacked(backend, attack, place, environments, WRITABLE[writable])
-    reached = bool(report.passed)
-    assert reached is ((writable, attack.name) in ALLOWED), report
+def test_attacks_where_every_folder_is_writable(attack, backend, place, environments):
+    """One can't be told from what the suite may do itself: a package that is added hides a module."""
+    reached = bool(run_attacked(backend, attack, place, environments, FOLDERS).passed)
+    assert reached is (attack.name == "shadow-helper")
 
 
-@pytest.mark.parametrize("attack", TREES, ids=lambda attack: attack.name)
-def test_each_succeeds_where_nothing_stops_it(attack, backend, place, environments):
-    assert run_attacked(backend, attack, place, environments, None).passed
+@pytest.mark.parametrize("writable", OTHERS)
+@pytest.mark.parametrize("name", ["rewrite-tests", "replace-folder", "write-otherwise"])
+def test_attacks_where_something_else_is_writable(name, writable, backend, place, environments):
+    (attack,) = (attack for attack in TREES if attack.name == name)
+    assert not run_attacked(backend, attack, place, environments, OTHERS[writable]).passed
 
 
-def test_what_is_writable_can_be_written(run, backend):
-    test = """
+CHANGING = """
 import os
 from pathlib import Path
 def test_folder():
@@ -150,32 +142,29 @@ def test_paths():
     os.chmod("tests/data/golden.txt", 0o600)
     os.unlink("own/inner/file"); os.rmdir("own/inner"); Path("own/another").touch()
 def test_others():
-    for attempt in (lambda: Path("new").touch(), lambda: Path("tests/new").touch(), lambda: os.unlink("made/keep.txt"),
-                    lambda: os.rename("made/keep.txt", "made/kept"), lambda: Path("made/keep.txt").write_text("x"),
-                    lambda: os.rename("made", "moved"), lambda: os.chmod("tests", 0o777), lambda: os.rmdir("empty")):
-        try: attempt()
+    allowed = []
+    for attempt in (lambda: os.rename("made/keep.txt", "made/kept"), lambda: os.unlink("made/keep.txt"),
+                    lambda: Path("made/keep.txt").write_text("x"), lambda: os.rename("made", "moved"),
+                    lambda: os.chmod("tests", 0o777), lambda: Path("new").touch(), lambda: Path("tests/new").touch(),
+                    lambda: os.truncate("pkg/__init__.py", 0), lambda: os.rename("pkg", "gkp")):
+        try: allowed.append(attempt())
         except OSError: continue
-        raise AssertionError
+    assert not allowed
 """
-    files = {**FILES, "tests/test_a.py": test, "own/inner/file": "x", "made/inner/file": "x"}
+
+
+def test_what_is_writable_can_be_changed_and_nothing_else(run, backend):
+    files = {**FILES, "tests/test_a.py": CHANGING, "own/inner/file": "x", "made/inner/file": "x"}
     report = run(files, writable=Writable(("made",), ("own", GOLDEN)))
     if backend.name == "plain":
         assert report.status is RunStatus.INVALID
-        assert "The run changed" in report.reason
-        return
-    assert report.status is RunStatus.FINISHED, report
-    held = {"tests/test_a.py::test_folder", "tests/test_a.py::test_paths", "tests/test_a.py::test_others"}
-    assert report.passed == held, [result.message for result in report.failed]
+        assert report.reason.startswith("The run changed made")
+    else:
+        assert report.status is RunStatus.FINISHED, report
+        assert not report.failed, [result.message for result in report.failed]
 
 
-def test_links_of_the_tree_stay_what_they_lead_to(run, backend, tmp_path):
-    folder = tmp_path / "repository"
-    for path, text in FILES.items():
-        (folder / path).parent.mkdir(parents=True, exist_ok=True)
-        (folder / path).write_text(text)
-    (folder / "made" / "golden").symlink_to("../tests/data/golden.txt")
-    (folder / "made" / "data").symlink_to("../tests/data")
-    test = """
+LINKED = """
 import os
 from pathlib import Path
 def test_read():
@@ -187,12 +176,22 @@ def test_write():
             except OSError: continue
             raise AssertionError(path)
 """
-    report = run({"tests/test_a.py": test}, writable=Writable(("made",)))
-    expected = {"tests/test_a.py::test_read", "tests/test_a.py::test_write"}
-    if backend.name != "plain":
-        assert report.passed == expected, [result.message for result in report.failed]
+
+
+def test_links_in_a_writable_folder_stay_what_they_lead_to(run, backend, tmp_path):
+    folder = tmp_path / "linked"
+    for path, text in {**FILES, "tests/test_a.py": LINKED}.items():
+        (folder / path).parent.mkdir(parents=True, exist_ok=True)
+        (folder / path).write_text(text)
+    (folder / "made" / "golden").symlink_to("../tests/data/golden.txt")
+    (folder / "made" / "data").symlink_to("../tests/data")
+    write_tree(folder, tmp_path / "linked.tar")
+    report = run(SourceTree.open(tmp_path / "linked.tar"), writable=MADE)
+    if backend.name == "plain":
+        assert report.reason == "The run changed made/golden, which was to stay as it is."
     else:
-        assert report.status is RunStatus.INVALID
+        assert report.status is RunStatus.FINISHED, report
+        assert not report.failed, [result.message for result in report.failed]
 
 
 def test_a_run_that_changed_nothing_is_not_accused(run):
@@ -201,22 +200,8 @@ def test_a_run_that_changed_nothing_is_not_accused(run):
     assert len(report.passed) == 3
 
 
-def by_name(files: Mapping[str, str]) -> set[str]:
-    return set(files)
-
-
 def test_the_limit_of_the_disk_holds_in_writable_folders(run, backend):
-    from gistpoint.sandbox.limits import Limits
-
-    test = """
-def test_fill():
-    for number in range(64):
-        open(f"made/{number}", "wb").write(bytes(1 << 20))
-"""
+    test = "def test_b():\n    for n in range(64): open(f'made/{n}', 'wb').write(bytes(1 << 20))\n"
     small = Limits(workspace=16 << 20, temporary=16 << 20)
-    report = run({**FILES, "tests/test_b.py": test}, writable=Writable(("made",)), limits=small)
-    if backend.name != "plain":
-        assert "tests/test_b.py::test_fill" not in report.passed
-
-
-_ = (replace, staged, Backend)
+    report = run({**FILES, "tests/test_b.py": test}, writable=MADE, limits=small)
+    assert "tests/test_b.py::test_b" not in report.passed or backend.name == "plain"
