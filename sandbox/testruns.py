@@ -128,9 +128,10 @@ class SuiteRunner:
         return self._conclude(request, transcript, ended)
 
     def _conclude(self, request: RunRequest, transcript: Transcript, ended: Ended) -> SuiteReport:
-        if ended.stop is Stop.EXITED and ended.altered:
-            more = f" and {len(ended.altered) - 1} more" if len(ended.altered) > 1 else ""
-            reason = f"The run changed {ended.altered[0]}{more}, which was to stay as it is."
+        altered = list(ended.altered)
+        if ended.stop is Stop.EXITED and altered:
+            more = f" and {len(altered) - 1} more" if len(altered) > 1 else ""
+            reason = f"The run changed {altered[0]}{more}, which was to stay as it is."
             conclusion = Conclusion(RunStatus.INVALID, reason)
         elif ended.stop is Stop.EXITED:
             conclusion = transcript.conclude(ended.exit_code, request.expected)

@@ -158,7 +158,7 @@ def test_what_is_writable_can_be_changed_and_nothing_else(run, backend):
     report = run(files, writable=Writable(("made",), ("own", GOLDEN)))
     if backend.name == "plain":
         assert report.status is RunStatus.INVALID
-        assert report.reason.startswith("The run changed made")
+        assert report.reason.startswith("The run changed gkp/__init__.py and ")
     else:
         assert report.status is RunStatus.FINISHED, report
         assert not report.failed, [result.message for result in report.failed]
