@@ -1,4 +1,4 @@
-"""Environments of repositories: built once by uv from a lock, kept by its content, never changed afterwards.
+"""Environments of repositories: made once by uv from a lock, kept by its content, never changed afterwards.
 
 The package under repair is in none of them: it is imported from the workspace, so that there is one copy of it.
 """
@@ -6,59 +6,77 @@ The package under repair is in none of them: it is imported from the workspace, 
 from __future__ import annotations
 
 import hashlib
-import re
-from collections.abc import Callable
+import shutil
+import tempfile
+from collections.abc import Callable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from packaging.utils import canonicalize_name
+
 from gistpoint.core.errors import EnvironmentBuildError
-from gistpoint.sandbox.backends.base import Environment
-from gistpoint.sandbox.builder import UvResult, call_uv
+from gistpoint.core.pins import LockLine, fault_in, read_lock_line
+from gistpoint.core.trees import sha256_of
+from gistpoint.sandbox.backends.base import Backend, Environment
+from gistpoint.sandbox.builds import Builds
+from gistpoint.sandbox.bytecode import compile_below
 from gistpoint.sandbox.envcache import build_once, remove_frozen
 from gistpoint.sandbox.hostenvironment import host_environment
-from gistpoint.sandbox.interpreters import find_interpreter
+from gistpoint.sandbox.interpreters import Interpreter, find_interpreter
+from gistpoint.sandbox.locking import build_failure, wheelless
+from gistpoint.sandbox.uvcalls import WHEELS_ALONE, UvResult, call_uv
+from gistpoint.sandbox.wheels import BuiltWheel
 
 if TYPE_CHECKING:
     from gistpoint.core.cancel import CancelToken
     from gistpoint.core.ports import EnvironmentPins
 
 _LAYOUT = "1"
-_NAMED = re.compile(r"`([A-Za-z0-9._-]+(?:==[^`]+)?)`")
-_BECAUSE = re.compile(r"Because ([A-Za-z0-9._-]+)")
 
 
 class EnvironmentStore:
     """The environments below one cache folder."""
 
     def __init__(self, cache: Path) -> None:
-        self._cache = cache
+        self.cache = cache
         self._folder = cache / "environments"
 
     def get(
         self,
         pins: EnvironmentPins,
+        backend: Backend,
         *,
         on_line: Callable[[str], None] | None = None,
         cancel: CancelToken | None = None,
     ) -> Environment:
         """Return the environment of `pins`, built if it is not there yet; an empty lock means pytest alone.
 
-        Raises `EnvironmentBuildError`, which names the requirement and carries the builder's log, and
-        `CancelledError`.
+        What has no wheel is built on `backend`. Raises `EnvironmentBuildError`, which names the requirement and carries
+        the builder's log, and `CancelledError`.
         """
+        if fault := fault_in(pins):
+            raise EnvironmentBuildError(f"The environment can't be built: {fault}")
         if not pins.lock:
-            return host_environment(self._cache)
-        interpreter = find_interpreter(pins.python)
+            return host_environment(self.cache)
+        return self.of_lock(pins.lock, Builds(self, backend, pins.python, on_line=on_line, cancel=cancel))
+
+    def of_lock(self, lock: tuple[str, ...], builds: Builds) -> Environment:
+        """Return the environment of exactly these lines, for the Python of `builds`; raises as `get`."""
+        interpreter = find_interpreter(builds.python)
 
         def build(folder: Path) -> None:
-            self._build(folder, pins, interpreter.path, on_line, cancel)
+            self._build(folder, lock, interpreter, builds)
 
-        folder = build_once(self._folder / self.key(pins), build, cancel)
+        folder = build_once(self._folder / self._key(builds.python, lock), build, builds.cancel)
         return Environment(folder, interpreter.path, interpreter.prefix, interpreter.version)
 
     def key(self, pins: EnvironmentPins) -> str:
         """Return the name of the folder that holds the environment of `pins` on this machine."""
-        parts = (_LAYOUT, str(find_interpreter(pins.python).path), pins.python, *pins.lock)
+        return self._key(pins.python, pins.lock)
+
+    def _key(self, python: str, lock: tuple[str, ...]) -> str:
+        parts = (_LAYOUT, str(find_interpreter(python).path), python, *lock)
         return hashlib.sha256("\0".join(parts).encode()).hexdigest()[:24]
 
     def remove_all(self) -> int:
@@ -68,60 +86,54 @@ class EnvironmentStore:
             remove_frozen(folder)
         return len(folders)
 
-    def _build(
-        self,
-        folder: Path,
-        pins: EnvironmentPins,
-        interpreter: Path,
-        on_line: Callable[[str], None] | None,
-        cancel: CancelToken | None,
-    ) -> None:
+    def _build(self, folder: Path, lock: tuple[str, ...], interpreter: Interpreter, builds: Builds) -> None:
+        """Make an environment whose own interpreter never runs here: it would run what wheels bring (`*.pth`)."""
         made = call_uv(
-            ["venv", "--no-project", "--relocatable", "--python", str(interpreter), str(folder)],
-            on_line=on_line,
-            cancel=cancel,
+            ["venv", "--no-project", "--relocatable", "--python", str(interpreter.path), str(folder)],
+            on_line=builds.on_line,
+            cancel=builds.cancel,
         )
         if not made.ok:
-            raise self._failure(made, pins)
-        # Copies, not links: an environment that code could write to must not reach uv's cache.
-        synced = call_uv(
-            ["pip", "sync", "--python", str(folder / "bin" / "python"), "--require-hashes", "--link-mode", "copy",
-             "--compile-bytecode", "--no-allow-empty-requirements", "-"],
-            standard_input="\n".join(pins.lock) + "\n",
-            on_line=on_line,
-            cancel=cancel,
-        )  # fmt: skip
-        if not synced.ok:
-            raise self._failure(synced, pins)
+            raise self._failure(made, builds.python, lock)
+        if lock:
+            self._install(folder, lock, builds)
+            compile_below(folder / "lib", interpreter.path, builds.cancel)
 
-    def _failure(self, result: UvResult, pins: EnvironmentPins) -> EnvironmentBuildError:
-        kept = self._cache / "logs" / f"{self.key(pins)}.log"
-        return build_failure(result, pins.lock, kept)
+    def _install(self, folder: Path, lock: tuple[str, ...], builds: Builds) -> None:
+        """Install the lock in one call, of wheels alone; uv says which are missing, and these are built."""
+        built: dict[str, BuiltWheel] = {}
+        while True:
+            with tempfile.TemporaryDirectory(prefix="gistpoint-wheels-") as shelf:
+                for wheel in built.values():
+                    shutil.copy(wheel.path, shelf)
+                # Copies, not links: an environment that code could write to must not reach uv's cache.
+                synced = call_uv(
+                    ["pip", "sync", "--python", str(folder / "bin" / "python"), "--require-hashes", "--link-mode",
+                     "copy", "--no-compile-bytecode", "--no-allow-empty-requirements", *WHEELS_ALONE, "-"],
+                    standard_input="".join(f"{_with_built(line, built)}\n" for line in lock),
+                    shelf=shelf,
+                    on_line=builds.on_line,
+                    cancel=builds.cancel,
+                )  # fmt: skip
+            if synced.ok:
+                return
+            missing = [line for line in _lines_of(lock, wheelless(synced)) if canonicalize_name(line.name) not in built]
+            if not missing:
+                raise self._failure(synced, builds.python, lock)
+            for line in missing:
+                built[canonicalize_name(line.name)] = builds.wheel(line.name, line.version, line.hashes)
+
+    def _failure(self, result: UvResult, python: str, lock: tuple[str, ...]) -> EnvironmentBuildError:
+        return build_failure(result, lock, self.cache / "logs" / f"{self._key(python, lock)}.log")
 
 
-def build_failure(result: UvResult, lock: tuple[str, ...], kept: Path | None) -> EnvironmentBuildError:
-    """Word a failed call of uv: the requirement that it names, its reason, and where the log is."""
-    culprit = culprit_of(result.log, lock)
-    named = f" because of the requirement {culprit}" if culprit else ""
-    lines = [line.strip(" ×├╰─▶") for line in result.log.splitlines() if line.strip(" ×├╰─▶")]
-    causes = [line.removeprefix("cause: ") for line in lines if line.startswith("cause:") or "Because" in line]
-    reason = next(iter(causes or [line for line in lines if line.startswith("error")]), "")
-    hint = "Look at the log"
-    if kept is not None:
-        kept.parent.mkdir(parents=True, exist_ok=True)
-        kept.write_text(result.log, "utf-8")
-        hint += f" in {kept}"
-    message = f"The environment could not be built{named}: {(reason or (lines or ['uv gave no reason'])[-1])[:400]}"
-    hint += "; a requirement can be added or replaced, or an earlier date given for the resolution."
-    return EnvironmentBuildError(message, hint=hint, log=result.log)
+def _lines_of(lock: tuple[str, ...], names: list[str]) -> list[LockLine]:
+    lines = [line for line in map(read_lock_line, lock) if line is not None]
+    return [line for line in lines if canonicalize_name(line.name) in names]
 
 
-def culprit_of(log: str, lock: tuple[str, ...]) -> str:
-    """Return the requirement that uv's log blames, or an empty text."""
-    names = {line.partition("==")[0].strip().lower(): line.split(" ")[0] for line in lock}
-    for match in _NAMED.finditer(log):
-        name = match.group(1).partition("==")[0].lower()
-        if "==" in match.group(1) or name in names:
-            return names.get(name, match.group(1))
-    because = _BECAUSE.search(log)
-    return because.group(1) if because else ""
+def _with_built(text: str, built: Mapping[str, BuiltWheel]) -> str:
+    """Return a line of a lock, with the hash of the wheel that was built for it, if one was."""
+    line = read_lock_line(text)
+    wheel = built.get(canonicalize_name(line.name)) if line is not None else None
+    return text if line is None or wheel is None else str(replace(line, hashes=(sha256_of(wheel.path),)))

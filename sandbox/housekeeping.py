@@ -1,4 +1,4 @@
-"""What gistpoint keeps that can be made again: environments, runtimes, container images, folders of runs that died."""
+"""What gistpoint keeps that can be made again: environments, wheels, runtimes, images, folders of runs that died."""
 
 from __future__ import annotations
 
@@ -11,13 +11,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from gistpoint.sandbox.builds import FOLDER
 from gistpoint.sandbox.envcache import remove_frozen
 from gistpoint.sandbox.runfolders import leftovers, remove_leftovers
 
 if TYPE_CHECKING:
     from gistpoint.sandbox.backends.docker.engine import Engine
 
-_OURS = ("gistpoint-attacks-", "gistpoint-probe-", "gistpoint-new-", "gistpoint-generate-", "gistpoint-uv-")
+_OURS = tuple(f"gistpoint-{of}-" for of in ("attacks", "build", "generate", "new", "probe", "uv", "wheels"))
+_FROZEN = {"environment": "environments", "wheel": FOLDER, "runtime": "runtimes"}
 _OLD_S = 24 * 3600.0
 
 
@@ -26,7 +28,7 @@ class Kept:
     """One thing that is kept."""
 
     kind: str
-    """`environment`, `runtime`, `library`, `image` or `leftover`."""
+    """`environment`, `wheel` (built here), `runtime`, `library`, `image` or `leftover`."""
     name: str
     size: int
     """Bytes on the disk; of an image as the engine tells it."""
@@ -36,13 +38,9 @@ class Kept:
 def kept(cache: Path) -> tuple[Kept, ...]:
     """Return everything that `clean` would remove; an engine that does not answer is passed over."""
     found = [
-        Kept("environment", folder.name, _size(folder), str(folder))
-        for folder in sorted((cache / "environments").glob("*"))
-        if folder.is_dir()
-    ]
-    found += [
-        Kept("runtime", folder.name, _size(folder), str(folder))
-        for folder in sorted((cache / "runtimes").glob("*"))
+        Kept(kind, folder.name, _size(folder), str(folder))
+        for kind, place in _FROZEN.items()
+        for folder in sorted((cache / place).glob("*"))
         if folder.is_dir()
     ]
     found += [
@@ -60,7 +58,7 @@ def kept(cache: Path) -> tuple[Kept, ...]:
 def clean(cache: Path) -> tuple[Kept, ...]:
     """Remove what `kept` lists and return what is gone; no run may be under way."""
     before = kept(cache)
-    for folder in (*(cache / "environments").glob("*"), *(cache / "runtimes").glob("*")):
+    for folder in (folder for place in _FROZEN.values() for folder in (cache / place).glob("*")):
         if folder.is_dir():
             remove_frozen(folder)
         else:

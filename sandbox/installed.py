@@ -10,7 +10,7 @@ from pathlib import Path
 from packaging.requirements import InvalidRequirement
 from packaging.utils import canonicalize_name
 
-from gistpoint.sandbox.requirement import requirement_of
+from gistpoint.sandbox.requirement import applies, requirement_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +30,7 @@ class Installed:
             except InvalidRequirement:
                 continue
             surroundings = {"extra": "", "python_version": python, "python_full_version": f"{python}.0"}
-            if requirement.marker is None or requirement.marker.evaluate(surroundings):
+            if applies(requirement, surroundings):
                 found.add(canonicalize_name(requirement.name))
         return found
 

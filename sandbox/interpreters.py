@@ -12,6 +12,8 @@ from functools import cache
 from pathlib import Path
 
 from gistpoint.core.errors import EnvironmentBuildError
+from gistpoint.core.pins import PYTHON, quoted
+from gistpoint.sandbox.uvcalls import call_uv
 
 _ASK = "import sys; print(sys.base_prefix); print('%d.%d' % sys.version_info[:2]); print(sys.implementation.name)"
 
@@ -30,16 +32,11 @@ def own_version() -> str:
     return f"{sys.version_info[0]}.{sys.version_info[1]}"
 
 
-def uv_binary() -> str:
-    """Return the path of uv, which comes with gistpoint."""
-    import uv
-
-    return os.fsdecode(uv.find_uv_bin())
-
-
 @cache
 def find_interpreter(version: str) -> Interpreter:
-    """Return the interpreter of `version` (`3.11`). Raises `EnvironmentBuildError` where the machine has none."""
+    """Return the interpreter of `version` (`3.11`). Raises `EnvironmentBuildError` if the machine has none."""
+    if not PYTHON.fullmatch(version):
+        raise EnvironmentBuildError(f"{quoted(version)} is no version of Python such as '3.11'.")
     if version == own_version():
         base = Path(getattr(sys, "_base_executable", "") or sys.executable).resolve()
         return Interpreter(base, Path(sys.base_prefix).resolve(), version)
@@ -59,16 +56,9 @@ def find_interpreter(version: str) -> Interpreter:
 
 def _candidates(version: str) -> Iterator[Path]:
     """Yield what may be an interpreter of `version`: uv's answer first, then what pyenv has but does not activate."""
-    found = subprocess.run(
-        [uv_binary(), "python", "find", "--no-project", "--no-python-downloads", "--system", version],
-        capture_output=True,
-        text=True,
-        stdin=subprocess.DEVNULL,
-        timeout=60,
-        check=False,
-    )
-    if found.returncode == 0 and found.stdout.strip():
-        yield Path(found.stdout.strip())
+    found = call_uv(["python", "find", "--no-project", "--no-python-downloads", "--system", version], timeout_s=60)
+    if found.ok and found.output.strip():
+        yield Path(found.output.strip())
     pyenv = Path(os.environ.get("PYENV_ROOT") or Path.home() / ".pyenv")
     releases = [path for path in pyenv.glob(f"versions/{version}.*/bin/python{version}") if path.is_file()]
     yield from sorted(

@@ -80,7 +80,8 @@ def choose(
         return available[UNSANDBOXED]()
     raise SandboxUnavailableError(
         "No isolation works on this machine: " + " ".join(complaints),
-        hint="With --allow-unsandboxed the code runs with your own rights, which is safe only for code you trust.",
+        hint="With --allow-unsandboxed the code, and builds of what it needs, run with your own rights, which is safe "
+        "only for code you trust.",
     )
 
 
@@ -94,7 +95,7 @@ def _requested(name: str, available: Mapping[str, Callable[[], Backend]], consen
     if name == UNSANDBOXED and not consented:
         raise SandboxUnavailableError(
             "Running without isolation was asked for, but not agreed to on this machine.",
-            hint="Agree with --allow-unsandboxed: the code then runs with your own rights.",
+            hint="Agree with --allow-unsandboxed: code, and builds of what it needs, then run with your own rights.",
         )
     backend = available[name]()
     probe = backend.probe()

@@ -7,7 +7,6 @@ import configparser
 import tomllib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from email.parser import HeaderParser
 from pathlib import Path
 
 from packaging.requirements import InvalidRequirement
@@ -16,10 +15,12 @@ from packaging.utils import canonicalize_name
 from gistpoint.core.code.parsing import parse
 from gistpoint.core.errors import EnvironmentBuildError
 from gistpoint.sandbox.importroots import find_import_roots
-from gistpoint.sandbox.requirement import requirement_of
+from gistpoint.sandbox.requirement import applies, requirement_of
 from gistpoint.sandbox.tables import Table, table, text_of, texts_of
+from gistpoint.sandbox.wheels import Metadata, read_metadata, runtime_requirements
 
 TEST_GROUPS = ("test", "tests", "testing")
+_LEGACY, _SETUPTOOLS = "setuptools.build_meta:__legacy__", ("setuptools>=40.8.0",)
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +46,22 @@ class Project:
         """Return what `importlib.metadata` is to say of it."""
         known = {"name": self.name, "version": self.version}
         return {**known, "entry_points": self.entry_points} if self.entry_points else known
+
+
+@dataclass(frozen=True, slots=True)
+class BuildSystem:
+    """What builds a source tree (PEP 517): `module` or `module:object`, and the folders of the tree that it lies in."""
+
+    backend: str
+    path: tuple[str, ...]
+    requirements: tuple[str, ...]
+
+
+def read_build_system(folder: Path) -> BuildSystem:
+    """Read it from `pyproject.toml`; what names none is built by setuptools. Raises as `read_project`."""
+    stated = table(_pyproject(folder), "build-system")
+    requirements = texts_of(stated, "requires") if "requires" in stated else _SETUPTOOLS
+    return BuildSystem(text_of(stated, "build-backend") or _LEGACY, texts_of(stated, "backend-path"), requirements)
 
 
 def read_project(folder: Path) -> Project:
@@ -88,7 +105,7 @@ def _pyproject(folder: Path) -> Table:
         return {}
     try:
         return tomllib.loads(path.read_text("utf-8", "replace"))
-    except tomllib.TOMLDecodeError as error:
+    except (tomllib.TOMLDecodeError, RecursionError) as error:
         raise EnvironmentBuildError(f"pyproject.toml of the repository is no valid TOML: {error}.") from error
 
 
@@ -101,33 +118,23 @@ def _setup_cfg(folder: Path) -> dict[str, str]:
         return {}
 
 
-def _package_info(folder: Path) -> Mapping[str, str | list[str]]:
+def _package_info(folder: Path) -> Metadata:
     try:
-        headers = HeaderParser().parsestr((folder / "PKG-INFO").read_text("utf-8", "replace"))
+        return read_metadata((folder / "PKG-INFO").read_text("utf-8", "replace"))
     except OSError:
         return {}
-    many = ("Requires-Dist", "Dynamic", "Provides-Extra")
-    found: dict[str, str | list[str]] = {key: [str(value) for value in headers.get_all(key, [])] for key in many}
-    for key in ("Metadata-Version", "Name", "Version", "Requires-Python"):
-        if headers.get(key):
-            found[key] = str(headers[key])
-    return found
 
 
-def _requirements(
-    project: Table, dynamic: set[str], info: Mapping[str, str | list[str]], described: str
-) -> tuple[str, ...] | None:
+def _requirements(project: Table, dynamic: set[str], info: Metadata, described: str) -> tuple[str, ...] | None:
     if project and "dependencies" not in dynamic:
         return texts_of(project, "dependencies")
     stated = str(info.get("Metadata-Version", "0")).split(".")
-    if [int(part) for part in stated if part.isdigit()] >= [2, 2] and "Requires-Dist" not in info.get("Dynamic", []):
-        return tuple(
-            line for line in info.get("Requires-Dist", []) if "extra ==" not in line.replace("extra==", "extra ==")
-        )
+    if [int(part) for part in stated if part.isdecimal()] >= [2, 2] and "Requires-Dist" not in info.get("Dynamic", []):
+        return runtime_requirements(info)
     return None if described else ()
 
 
-def _extras(project: Table, info: Mapping[str, str | list[str]]) -> dict[str, tuple[str, ...]]:
+def _extras(project: Table, info: Metadata) -> dict[str, tuple[str, ...]]:
     declared = table(project, "optional-dependencies")
     if declared:
         return {canonicalize_name(name): texts_of(declared, name) for name in declared}
@@ -143,8 +150,7 @@ def _of_extra(lines: Iterable[str], extra: str) -> Iterable[str]:
             requirement = requirement_of(line)
         except InvalidRequirement:
             continue
-        marker = requirement.marker
-        if marker is not None and marker.evaluate({"extra": extra}) and not marker.evaluate({"extra": ""}):
+        if applies(requirement, {"extra": extra}) and not applies(requirement, {"extra": ""}):
             requirement.marker = None
             yield str(requirement)
 

@@ -10,8 +10,10 @@ from pathlib import Path
 from gistpoint.core.canonical import sha256_of_json
 from gistpoint.core.generation.campaign.batch import SourceSpec
 from gistpoint.core.generation.intake import Repository
+from gistpoint.core.outcomes import BackendRecord
 from gistpoint.core.trees import SourceTree, write_tree
 from gistpoint.sandbox.environments import EnvironmentStore
+from gistpoint.sandbox.ladder import choose
 from gistpoint.sandbox.resolver import UvResolver
 from gistpoint.sandbox.sources import Fetcher
 
@@ -23,10 +25,11 @@ def fetch_repository(
     scratch: Path,
     cache: Path,
     *,
+    isolation: BackendRecord,
     on_line: Callable[[str], None] | None = None,
     on_detail: Callable[[str], None] | None = None,
 ) -> Repository:
-    """Fetch a source below `scratch` and pin what its suite needs.
+    """Fetch a source below `scratch` and pin what its suite needs; what has to be built is, in `isolation`.
 
     Raises `SourceError` and `EnvironmentBuildError`, which say what can't be had.
     """
@@ -34,7 +37,8 @@ def fetch_repository(
     tell(f"fetching {spec.source}")
     source, folder = Fetcher().fetch(spec.source, scratch / "source")
     tell(f"pinning what {source.name} {source.revision[:12]} needs")
-    environment = UvResolver(EnvironmentStore(cache), on_line=on_detail or (lambda line: None)).resolve(
+    backend = choose(isolation.name, consented=not isolation.isolated)
+    environment = UvResolver(EnvironmentStore(cache), backend, on_line=on_detail).resolve(
         folder,
         extra_requirements=spec.extra_requirements,
         exclude_newer=spec.exclude_newer,

@@ -1,51 +1,54 @@
 """Finding out what a repository's suite needs, and pinning it: every package by version and hash.
 
-What the repository says of itself comes from `sandbox.projects`, without running its code where it is written down;
-where it is computed, uv asks the repository's build backend, which runs code of the repository.
+What the repository says of itself comes from `sandbox.projects`, without running its code, if it is written down. If it
+is computed, the repository's build backend is asked, in isolation: `sandbox.builds`.
 """
 
 from __future__ import annotations
 
 import datetime
-import re
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from packaging.requirements import InvalidRequirement
 from packaging.specifiers import InvalidSpecifier, SpecifierSet
 from packaging.utils import canonicalize_name
 
 from gistpoint.core.errors import EnvironmentBuildError
+from gistpoint.core.pins import fault_in, quoted
 from gistpoint.core.ports import EnvironmentPins
-from gistpoint.sandbox.builder import call_uv
-from gistpoint.sandbox.environments import EnvironmentStore, build_failure
+from gistpoint.sandbox.backends.base import Backend
+from gistpoint.sandbox.builds import Builds
+from gistpoint.sandbox.environments import EnvironmentStore
 from gistpoint.sandbox.installed import Installed, installed_in
 from gistpoint.sandbox.interpreters import own_version
 from gistpoint.sandbox.projects import Project, read_project
-from gistpoint.sandbox.requirement import requirement_of
+from gistpoint.sandbox.requirement import named_requirement
+from gistpoint.sandbox.wheels import runtime_requirements
 
 if TYPE_CHECKING:
     from gistpoint.core.cancel import CancelToken
 
 _RUNNER = "pytest>=8.2,<10"
-_LOCK_LINE = re.compile(r"^([A-Za-z0-9._-]+)==([^\s;]+)")
 # Plugins that change how a run is done rather than what its tests need: named by the task's own arguments if wanted.
 _NOT_LOADED = {"xdist", "xdist.looponfail", "rerunfailures", "randomly", "random_order", "testmon"}
 
 
 class UvResolver:
-    """Resolves with uv; implements `gistpoint.core.ports.EnvironmentResolver`."""
+    """Resolves with uv, builds on `backend`; implements `gistpoint.core.ports.EnvironmentResolver`."""
 
     def __init__(
         self,
         environments: EnvironmentStore,
+        backend: Backend,
         *,
         python: str | None = None,
         on_line: Callable[[str], None] | None = None,
         cancel: CancelToken | None = None,
     ) -> None:
         self._environments = environments
+        self._backend = backend
         self._python = python or own_version()
         self._on_line = on_line
         self._cancel = cancel
@@ -65,7 +68,7 @@ class UvResolver:
         """
         project = read_project(folder)
         self._check_python(project)
-        lines, parents = self._compile(folder, project, extra_requirements, exclude_newer)
+        lines, parents = self._pin(folder, project, extra_requirements, exclude_newer)
         refuse_runner_part(project.name, parents, {"pytest"})
         own = canonicalize_name(project.name)
         lock = tuple(line for line in lines if _name_of(line) != own)
@@ -77,20 +80,15 @@ class UvResolver:
             pytest_args=pytest_args,
             metadata=project.metadata(),
         )
-        environment = self._environments.get(pins, on_line=self._on_line, cancel=self._cancel)
+        environment = self._environments.get(pins, self._backend, on_line=self._on_line, cancel=self._cancel)
         installed = installed_in(environment.folder)
         chains = {**parents, **_parents_among(installed.values(), self._python)}
         refuse_runner_part(project.name, chains, {"pytest", *(d.name for d in installed.values() if d.plugins)})
         plugins = sorted({plugin for d in installed.values() for plugin in d.plugins} - _NOT_LOADED)
-        return EnvironmentPins(
-            python=pins.python,
-            lock=lock,
-            resolved=pins.resolved,
-            import_roots=pins.import_roots,
-            plugins=(*plugins, *project.plugins),
-            pytest_args=pytest_args,
-            metadata=pins.metadata,
-        )
+        pins = replace(pins, plugins=(*plugins, *project.plugins))
+        if fault := fault_in(pins):
+            raise EnvironmentBuildError(f"No task can be made of {quoted(project.name)}: {fault}")
+        return pins
 
     def _check_python(self, project: Project) -> None:
         try:
@@ -103,47 +101,17 @@ class UvResolver:
                 hint="Choose another version of the source, or another Python.",
             )
 
-    def _compile(
+    def _pin(
         self, folder: Path, project: Project, extra: tuple[str, ...], exclude_newer: str | None
-    ) -> tuple[list[str], dict[str, set[str]]]:
-        requirements = [_RUNNER, *extra, *project.test_requirements]
-        sources = ["-"]
-        if project.requirements is not None:
-            requirements += project.requirements
-        else:
-            sources.append(str(folder / project.described_in))
-        arguments = ["pip", "compile", *sources, "--generate-hashes", "--no-header", "--annotation-style", "split"]
-        arguments += ["--python-version", self._python, "--no-emit-index-url", "--no-sources", "--quiet"]
-        arguments += ["--exclude-newer", exclude_newer] if exclude_newer else []
-        given = without_own(requirements, project, self._python)
-        result = call_uv(arguments, standard_input="\n".join(given) + "\n", on_line=self._on_line, cancel=self._cancel)
-        if not result.ok:
-            raise build_failure(result, (), None)
-        return read_lock(result.output)
-
-
-def read_lock(text: str) -> tuple[list[str], dict[str, set[str]]]:
-    """Return the lines of a compiled lock, each with its hashes, and for every name which others brought it."""
-    lines: list[str] = []
-    parents: dict[str, set[str]] = {}
-    for raw in text.splitlines():
-        line = raw.strip().removesuffix("\\").strip()
-        match = _LOCK_LINE.match(line)
-        if match and not raw.startswith((" ", "#")):
-            lines.append(line)
-            parents.setdefault(canonicalize_name(match.group(1)), set())
-        elif line.startswith("--hash=") and lines:
-            lines[-1] += " " + line
-        elif line.startswith("#") and lines:
-            parent = line.lstrip("# ").removeprefix("via").strip()
-            if parent and not parent.startswith("-"):
-                parents[_name_of(lines[-1])].add(canonicalize_name(parent.partition(" ")[0]))
-        elif line:
-            raise EnvironmentBuildError(
-                f"A requirement can't be pinned by version and hash: {line[:200]}.",
-                hint="Name packages of an index, not addresses or folders.",
-            )
-    return lines, parents
+    ) -> tuple[tuple[str, ...], dict[str, set[str]]]:
+        builds = Builds(
+            self._environments, self._backend, self._python, exclude_newer, on_line=self._on_line, cancel=self._cancel
+        )
+        needed = project.requirements
+        if needed is None:
+            needed = runtime_requirements(builds.repository_metadata(folder, project.name))
+        pinned = builds.pin(without_own([_RUNNER, *extra, *project.test_requirements, *needed], project))
+        return pinned.lines, pinned.parents
 
 
 def refuse_runner_part(name: str, parents: Mapping[str, Iterable[str]], runners: set[str]) -> None:
@@ -166,18 +134,13 @@ def refuse_runner_part(name: str, parents: Mapping[str, Iterable[str]], runners:
                 chains.append([parent, *chain])
 
 
-def without_own(requirements: Iterable[str], project: Project, python: str) -> list[str]:
+def without_own(requirements: Iterable[str], project: Project) -> list[str]:
     """Return the requirements without the project itself; `name[extra]` of itself becomes what that extra lists."""
     own = canonicalize_name(project.name)
     waiting, found, expanded = list(requirements), list[str](), set[str]()
     while waiting:
         text = waiting.pop(0)
-        try:
-            requirement = requirement_of(text)
-        except InvalidRequirement:
-            raise EnvironmentBuildError(
-                f"{text!r} is no requirement.", hint="Write a package name, with versions if needed: `name>=1.2`."
-            ) from None
+        requirement = named_requirement(text)
         if canonicalize_name(requirement.name) != own:
             if text not in found:
                 found.append(text)

@@ -5,13 +5,9 @@ None of its code runs on the way: no set-up script, no git hook, no filter.
 
 from __future__ import annotations
 
-import hashlib
 import re
 import shutil
-import tomllib
-import urllib.error
 import urllib.parse
-import urllib.request
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -23,18 +19,14 @@ from gistpoint.core.errors import SourceError
 from gistpoint.core.ports import Source
 from gistpoint.core.trees import SourceTree, write_tree
 from gistpoint.sandbox.archives import unpack
-from gistpoint.sandbox.builder import call_uv
 from gistpoint.sandbox.projects import read_project
 from gistpoint.sandbox.requirement import requirement_of
-from gistpoint.sandbox.tables import Table, table, text_of
+from gistpoint.sandbox.sdists import download, locate
 from gistpoint.sandbox.workspaces import lay_out
 
 if TYPE_CHECKING:
     from gistpoint.core.cancel import CancelToken
 
-_MAX_SDIST = 256 << 20
-_BLOCK = 1 << 16
-_TIMEOUT_S = 60
 _COMMIT = re.compile(r"[0-9A-Za-z][0-9A-Za-z._/+^~-]*")
 _FORMS = "Give `name==version` of a package, a folder, or `PATH_OR_URL@COMMIT` of a git repository."
 
@@ -64,13 +56,7 @@ class Fetcher:
         return self._git(place, commit, into, specification)
 
     def _folder(self, folder: Path, into: Path, given: str) -> tuple[Source, Path]:
-        tar, target = into / "folder.tar", into / "source"
-        revision = write_tree(folder, tar)
-        tree = SourceTree.open(tar)
-        if not tree.members:
-            raise SourceError(f"The folder {given} is empty.", hint=_FORMS)
-        lay_out(tree, target)
-        tar.unlink()
+        revision, target = _laid_out(folder, into, given)
         return Source("folder", _named(target, folder.resolve().name), revision, given), target
 
     def _sdist(self, specification: str, into: Path) -> tuple[Source, Path]:
@@ -78,64 +64,23 @@ class Fetcher:
             requirement = requirement_of(specification)
         except InvalidRequirement as error:
             raise SourceError(f"{specification!r} is no requirement of the form name==version.", hint=_FORMS) from error
-        sdist, version = self._locate(f"{requirement.name}{requirement.specifier}", requirement.name)
-        address = text_of(sdist, "url") or text_of(sdist, "path")
-        archive = into / Path(urllib.parse.urlparse(address).path).name
-        self._on_line(f"Fetching {archive.name}")
-        digest = self._download(address, archive)
-        expected = text_of(table(sdist, "hashes"), "sha256")
-        if expected and digest != expected:
-            raise SourceError(f"{archive.name} is not what its index describes: its sha256 is {digest}.")
+        sdist = locate(f"{requirement.name}{requirement.specifier}", requirement.name, cancel=self._cancel)
+        self._on_line(f"Fetching {sdist.file}")
+        archive, _ = download(sdist, into, self._cancel)
         folder = unpack(archive, into / "source")
         archive.unlink()
-        return Source("sdist", canonicalize_name(requirement.name), version, specification), folder
-
-    def _locate(self, pinned: str, name: str) -> tuple[Table, str]:
-        """Ask uv, and so the user's own index, where the sdist lies."""
-        arguments = ["pip", "compile", "-", "--no-deps", "--format", "pylock.toml", "--no-header", "--quiet"]
-        result = call_uv(arguments, standard_input=pinned + "\n", cancel=self._cancel, timeout_s=300)
-        if not result.ok:
-            reason = next((line.strip() for line in result.log.splitlines() if "Because" in line), result.log.strip())
-            raise SourceError(
-                f"{pinned} can't be found: {reason[:300]}", hint="Is the version right, the index reachable?"
-            )
-        packages = tomllib.loads(result.output).get("packages", [])
-        for package in packages if isinstance(packages, list) else ():
-            if canonicalize_name(text_of(package, "name")) == canonicalize_name(name):
-                sdist = table(package, "sdist")
-                if sdist:
-                    return sdist, text_of(package, "version")
-        raise SourceError(f"{pinned} has no source distribution.", hint="Give its git repository at a commit instead.")
-
-    def _download(self, address: str, target: Path) -> str:
-        url = address if "://" in address else Path(address).resolve().as_uri()
-        if urllib.parse.urlparse(url).scheme not in ("https", "http", "file"):
-            raise SourceError(f"The index gives an address that can't be fetched: {url[:200]}.")
-        digest, size = hashlib.sha256(), 0
-        try:
-            with urllib.request.urlopen(url, timeout=_TIMEOUT_S) as answer, target.open("wb") as file:
-                while block := answer.read(_BLOCK):
-                    if self._cancel is not None:
-                        self._cancel.check()
-                    size += len(block)
-                    if size > _MAX_SDIST:
-                        raise SourceError(f"{target.name} is larger than {_MAX_SDIST >> 20} MiB.")
-                    digest.update(block)
-                    file.write(block)
-        except (urllib.error.URLError, OSError) as error:
-            raise SourceError(f"{target.name} can't be fetched: {error}.", hint="Is the index reachable?") from error
-        return digest.hexdigest()
+        return Source("sdist", canonicalize_name(requirement.name), sdist.version, specification), folder
 
     def _git(self, place: str, commit: str, into: Path, given: str) -> tuple[Source, Path]:
         import git
 
-        target = into / "source"
+        checkout = into / "checkout"
         where = str(Path(place).expanduser().resolve()) if Path(place).expanduser().is_dir() else place
         self._on_line(f"Cloning {place}")
         try:
             settings = ["core.hooksPath=/dev/null", "core.symlinks=true", "core.autocrlf=false"]
             repository = git.Repo.clone_from(
-                where, target, no_checkout=True, multi_options=[f"--config={setting}" for setting in settings],
+                where, checkout, no_checkout=True, multi_options=[f"--config={setting}" for setting in settings],
                 allow_unsafe_options=True, env={"GIT_TERMINAL_PROMPT": "0", "GIT_LFS_SKIP_SMUDGE": "1"},
             )  # fmt: skip
             try:
@@ -147,9 +92,22 @@ class Fetcher:
             detail = str(getattr(error, "stderr", "") or error).strip().splitlines()
             told = detail[-1].strip(" '") if detail else "git gave no reason"
             raise SourceError(f"{given} can't be had: {told[:300]}", hint=_FORMS) from error
-        shutil.rmtree(target / ".git")
+        _, target = _laid_out(checkout, into, given)
+        shutil.rmtree(checkout)
         name = Path(urllib.parse.urlparse(place).path).name.removesuffix(".git") or "repository"
         return Source("git", _named(target, name), revision, given), target
+
+
+def _laid_out(folder: Path, into: Path, given: str) -> tuple[str, Path]:
+    """Copy a folder below `into`, without links that lead out of it; return the hash of its content and the copy."""
+    tar, target = into / "folder.tar", into / "source"
+    revision = write_tree(folder, tar)
+    tree = SourceTree.open(tar)
+    if not tree.members:
+        raise SourceError(f"{given} holds no files.", hint=_FORMS)
+    lay_out(tree, target)
+    tar.unlink()
+    return revision, target
 
 
 def _named(folder: Path, otherwise: str) -> str:

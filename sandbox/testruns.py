@@ -41,11 +41,15 @@ class Environments(Protocol):
     def get(
         self,
         pins: EnvironmentPins,
+        backend: Backend,
         *,
         on_line: Callable[[str], None] | None = None,
         cancel: CancelToken | None = None,
     ) -> Environment:
-        """Return the environment of `pins`, built if it is not there yet. Raises `EnvironmentBuildError`."""
+        """Return the environment of `pins`, made if it is not there yet. Raises `EnvironmentBuildError`.
+
+        Builds that it takes run on `backend`.
+        """
         ...
 
 
@@ -77,7 +81,7 @@ class SuiteRunner:
         try:
             if cancel is not None:
                 cancel.check()
-            environment = self._environments.get(request.environment, cancel=cancel)
+            environment = self._environments.get(request.environment, self._backend, cancel=cancel)
             with run_folder() as base:
                 lay_out(request.tree, base / "tree")
                 return self._run(request, environment, base, tell, cancel)

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from gistpoint.core.attempts.budgets import Budgets
 from gistpoint.core.attempts.engine import Attempt
 from gistpoint.core.attempts.gist_judging import ScoresGists
 from gistpoint.core.attempts.identity import Enrolment, new_attempt_id
@@ -51,13 +52,15 @@ class AttemptStore:
         self._clock = clock
         self._version = version
 
-    def start(self, task: Task, judge: Judge | ScoresGists, enrolment: Enrolment) -> OpenAttempt:
-        """Begin a new attempt."""
+    def start(
+        self, task: Task, judge: Judge | ScoresGists, enrolment: Enrolment, *, budgets: Budgets | None = None
+    ) -> OpenAttempt:
+        """Begin a new attempt, with the task's budgets unless others are given."""
         identity = new_attempt_id(self._clock.utc_ms())
         journal = JournalWriter(self.root / identity, self._clock)
         try:
             attempt = Attempt(task, judge, journal, self._clock, version=self._version)
-            attempt.start(enrolment, attempt_id=identity)
+            attempt.start(enrolment, attempt_id=identity, budgets=budgets)
         except BaseException:
             journal.close()
             raise

@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+import gistpoint.sandbox.inject
 from gistpoint.core.ports import EnvironmentPins
 from gistpoint.sandbox.gistruns.control import write_control
 
@@ -47,6 +48,50 @@ def launch(cwd: Path, **order: Any) -> tuple[subprocess.CompletedProcess[str], R
         os.close(writing)
         reader.join()
     return done, [json.loads(line) for line in told]
+
+
+_FORKS = """
+import importlib.util, json, os, sys
+spec = importlib.util.spec_from_file_location("launcher", sys.argv[1])
+launcher = importlib.util.module_from_spec(spec)
+spec.loader.exec_module(launcher)
+for number, order in enumerate(json.load(sys.stdin)):
+    if os.fork():
+        os.wait()
+        continue
+    os.chdir(order["folder"])
+    records = os.open("records", os.O_WRONLY | os.O_CREAT)
+    os.dup2(os.open("output", os.O_WRONLY | os.O_CREAT), 1)
+    os.dup2(1, 2)
+    os.environ["GISTPOINT_RESULTS"] = str(records)
+    sys.exit(launcher.main(order))
+"""
+
+
+def launch_programs(folder: Path, orders: Mapping[str, Mapping[str, Any]], *, python: str) -> Mapping[str, Records]:
+    """Run the launcher for many programs, `gist.py` with the text in `source`, each in a fork of one process.
+
+    Returns the records of each by its name. A program that fails ends with its traceback in an assertion.
+    """
+    told: dict[str, Records] = {}
+    asked = []
+    for number, order in enumerate(orders.values()):
+        place = folder / str(number)
+        place.mkdir()
+        gist = place / "gist.py"
+        gist.write_text(order["source"])
+        paths = {"argv": [str(gist)], "lines": str(gist), "written": [str(place)], "given": [str(gist)]}
+        asked.append({**paths, "own": [str(place)], "folder": str(place), **order})
+    launcher = Path(gistpoint.sandbox.inject.__file__).with_name("launcher.py")
+    command = [python, "-c", _FORKS, str(launcher.resolve())]
+    subprocess.run(command, input=json.dumps(asked), text=True, check=True, capture_output=True)
+    for number, name in enumerate(orders):
+        records = [json.loads(line) for line in (folder / str(number) / "records").read_text().splitlines()]
+        output = (folder / str(number) / "output").read_text()
+        assert records, (name, output)
+        assert records[-1] == {"kind": "end", "raised": None}, (name, output)
+        told[name] = records
+    return told
 
 
 def events(records: Records) -> list[tuple[str, str]]:

@@ -122,7 +122,9 @@ class GistpointApp(BaseApp):
         self.in_thread(lambda: self.call_from_thread(self._solve, opening()))
 
     def _choose_for(self, task: Task, *, new: bool = False) -> None:
-        unfinished = [] if new else self.services.attempts.unfinished(task.id)
+        unfinished = [] if new else self.services.unfinished(task)
+        if not unfinished and not new and task.id not in self.services.gist_settings:
+            unfinished = self.services.attempts.unfinished(task.id)
         self.call_from_thread(self._ask_which, task, unfinished)
 
     def _ask_which(self, task: Task, unfinished: list[AttemptSummary]) -> None:

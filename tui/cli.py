@@ -201,6 +201,10 @@ def _solving_commands(commands: argparse._SubParsersAction[argparse.ArgumentPars
         "--role", choices=["baseline", "qa", "author", "training"], help="what the attempt is for (default: baseline)"
     )
     solve.add_argument("--participant", default="", help="a pseudonym, recorded with the attempt")
+    solve.add_argument(
+        "--gist-settings", metavar="FILE",
+        help="tools, steps, advice and test of this attempt of a gist, as TOML or JSON (docs/guide/gists.md)",
+    )  # fmt: skip
     _isolation(solve)
     solve.set_defaults(run=_command("solve", "solve", screen=True))
 
@@ -298,7 +302,7 @@ def _isolation(parser: argparse.ArgumentParser) -> None:
     group.add_argument(
         "--allow-unsandboxed",
         action="store_true",
-        help="where no isolation works, run the repository's code as yourself",
+        help="if no isolation works, run the repository's code and builds of what it needs as yourself",
     )
 
 

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from difflib import SequenceMatcher
 from typing import Any
 
 from gistpoint.core.gist.evidence import LineEvidence
 from gistpoint.core.gist.existence import ExistenceReason
+from gistpoint.core.gist.failures import ErrorKind
 
 Marks = Mapping[int, LineEvidence]
 """The evidence of a line, by its number from 1; blank lines, comments and lines of the test have none."""
@@ -27,8 +28,14 @@ class Lack:
 
 
 def marks_of(lines: Iterable[LineEvidence]) -> dict[int, LineEvidence]:
-    """Return the evidence by the first line of each statement."""
-    return {line.first: line for line in lines}
+    """Return the evidence by the first line of each statement; of several on one line what keeps a score down."""
+    marks: dict[int, LineEvidence] = {}
+    for line in lines:
+        known = marks.get(line.first, line)
+        lacking = max(known, line, key=lambda one: (not one.exists, one.existence is not ExistenceReason.GLUE))
+        ran = min((one.ran for one in (known, line) if one.ran is not None), default=None)
+        marks[line.first] = replace(lacking, ran=ran)
+    return marks
 
 
 def carried(marks: Marks, before: str, after: str) -> dict[int, LineEvidence]:
@@ -89,18 +96,25 @@ def figures(score: Mapping[str, Any]) -> str:
     """Return the figures of a score, as `core.gist.record` spells it, in one line."""
     if not score:
         return "not scored yet"
+    error = score.get("error")
+    if isinstance(error, Mapping) and error.get("kind") == ErrorKind.SYNTAX:
+        return f"not faithful  {does_not_parse(str(error.get('evidence', '')))}"
     words = ["faithful" if score.get("execution_fidelity") else "not faithful"]
     words.append("self-contained" if score.get("self_contained") else "not self-contained")
     if score.get("instances"):
         words.append(f"tests {score.get('passed', 0)}/{score['instances']}")
     words += [f"ran {rate(score.get('line_execution'))}", f"stands {rate(score.get('line_existence'))}"]
-    error = score.get("error")
     if isinstance(error, Mapping):
         words.append(" ".join(str(error.get(key) or "") for key in ("category", "kind")).replace("_", " ").strip())
     flags = score.get("flags")
     if isinstance(flags, Mapping):
         words += [name.replace("_", " ") for name, value in flags.items() if value]
     return "  ".join(words)
+
+
+def does_not_parse(fault: str) -> str:
+    """Return the words for a text that is no Python module, given what `fault_in` says of it."""
+    return f"does not parse: {fault}"
 
 
 def rate(report: object) -> str:

@@ -30,7 +30,7 @@ def shown_function(state: AttemptState, name: str) -> Shown | None:
     alone = call_of(state, state.knowledge.sources.get(name, ""))
     path, _, qualname = name.partition("::")
     within = call_of(state, state.knowledge.files.get(path, ""))
-    if within is not None and (alone is None or within.turn > alone.turn):
+    if within is not None and (alone is None or within.number > alone.number):
         cut = _cut_out(within, name, qualname)
         if cut is not None:
             return cut

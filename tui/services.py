@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from gistpoint.core.attempts.budgets import Budgets
 from gistpoint.core.attempts.identity import Enrolment
 from gistpoint.core.attempts.judging import Judge
+from gistpoint.core.gist.splicing import given_test
 from gistpoint.core.locations import Locations
 from gistpoint.core.ports import EntrypointRunner, Runner, TimeSource
 from gistpoint.core.tasks.folder import read_answer
+from gistpoint.core.tasks.gist_overrides import GistOverrides, settings_data
 from gistpoint.core.tasks.model import Task
-from gistpoint.sessions.attempts import AttemptStore, OpenAttempt
+from gistpoint.sessions.attempts import AttemptStore, AttemptSummary, OpenAttempt
 from gistpoint.sessions.tasks import TaskStore
 from gistpoint.tui.commands.consent import Consent
 
@@ -37,12 +40,38 @@ class Services:
     """Says that a runner for this task will be needed soon."""
     enrolment: Enrolment = field(default_factory=Enrolment)
     """What a new attempt is started as."""
+    gist_settings: Mapping[str, GistOverrides] = field(default_factory=dict)
+    """Settings that were given for new attempts of a gist, by the id of its task."""
     consent: Consent = field(default_factory=Consent)
     """Asks before code runs without isolation."""
 
-    def start(self, task: Task) -> OpenAttempt:
-        """Begin an attempt of a task."""
-        return self.attempts.start(task, self.judge_for(task), self.enrolment)
+    def start(self, task: Task, *, budgets: Budgets | None = None) -> OpenAttempt:
+        """Begin an attempt of a task, with the settings given for it, and its own budgets unless others are given."""
+        return self.attempts.start(self.as_given(task), self.judge_for(task), self.enrolment, budgets=budgets)
+
+    def as_given(self, task: Task) -> Task:
+        """Return a task with the settings that were given for attempts of it. Raises `GistSettingsError`."""
+        given = self.gist_settings.get(task.id)
+        if given is None:
+            return task
+        gist = read_answer(task).gist
+        return given.on(task, given_test(gist.test) if gist else "")
+
+    def unfinished(self, task: Task) -> list[AttemptSummary]:
+        """Return the attempts of a task that have not ended, the newest first; of a gist, under the settings to be met.
+
+        They are those that a new attempt would have: the given ones, else the task's.
+        """
+        found = self.attempts.unfinished(task.id)
+        if task.gist is None:
+            return found
+        given, default = self.as_given(task), settings_data(task)
+        wanted = (given.budgets.tool_uses, settings_data(given))
+        return [
+            summary
+            for summary in found
+            if (summary.state.budgets.tool_uses, summary.state.header.get("gist_settings", default)) == wanted
+        ]
 
     def resume(self, attempt_id: str) -> OpenAttempt:
         """Go on with an attempt."""

@@ -107,7 +107,7 @@ def call_words(call: Call) -> str:
     """Return one line for a call: its number, what was asked, and how it went."""
     mark = "…" if call.text is None else "✘" if call.refused else "·"
     arguments = {name: str(value) for name, value in call.arguments.items()}
-    return f"{mark} {call.turn:>2}  {spelled(call.tool, arguments)}"
+    return f"{mark} {call.number:>2}  {spelled(call.tool, arguments)}"
 
 
 def price_words(price: Price, state: AttemptState) -> str:

@@ -110,6 +110,10 @@ class Bench(Protocol):
         """Return why a tool that the attempt has is not offered now."""
         ...
 
+    def refuse(self, reason: str, state: AttemptState) -> Outcome:
+        """Answer a call that can't be carried out: an unknown tool, one not offered, arguments that do not fit."""
+        ...
+
     def ending(self, state: AttemptState) -> EndReason | None:
         """Return the reason for which the attempt is over; None while it goes on."""
         ...

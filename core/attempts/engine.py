@@ -17,14 +17,16 @@ from gistpoint.core.attempts.clock import Clock
 from gistpoint.core.attempts.events import EndReason, Event, EventType, GiveUpCode, Pane, PauseReason
 from gistpoint.core.attempts.gist_bench import GistBench
 from gistpoint.core.attempts.gist_judging import GistVerdict, ScoresGists
-from gistpoint.core.attempts.identity import Enrolment, new_attempt_id, start_data
+from gistpoint.core.attempts.identity import TOOL_SEMANTICS, Enrolment, new_attempt_id, start_data
 from gistpoint.core.attempts.judging import Judge, Judgement
+from gistpoint.core.attempts.malformed import call_data, fitting
 from gistpoint.core.attempts.repair_bench import RepairBench
 from gistpoint.core.attempts.state import AttemptState, Call, advance, fold
 from gistpoint.core.cancel import CancelToken
 from gistpoint.core.errors import AttemptError
 from gistpoint.core.outcomes import BackendRecord
 from gistpoint.core.ports import Recorder, TimeSource
+from gistpoint.core.tasks.gist_overrides import as_attempted, with_budgets
 from gistpoint.core.tasks.model import Task
 from gistpoint.core.tools.declaration import RefusalError, Tool, ToolOutput
 from gistpoint.core.tools.registry import named
@@ -59,7 +61,10 @@ class Attempt:
         events: Iterable[Event] = (),
         version: str = "",
     ) -> None:
-        self.task = task
+        self.state = fold(events)
+        header, budgets = self.state.header, self.state.budgets
+        self.task = as_attempted(task, header, budgets) if header else task
+        """The task as this attempt meets it: with its budgets, and the settings of its gist."""
         self.judge = judge
         self._recorder = recorder
         self._time = clock
@@ -67,21 +72,35 @@ class Attempt:
         self._lock = RLock()
         self._calling = False
         self._listeners: list[Listener] = []
-        self._bench: Bench = RepairBench(task, judge) if isinstance(judge, Judge) else GistBench.of(task, judge)
-        self.state = fold(events)
+        self._bench: Bench = (
+            RepairBench(self.task, judge) if isinstance(judge, Judge) else GistBench.of(self.task, judge)
+        )
         self._bench.restore(self.state)
         self.judgements: dict[str, Judgement] = {}
         """Runs of this process by call id."""
         self.verdicts: dict[str, GistVerdict] = {}
         """Scores of gists of this process by call id."""
 
-    def start(self, enrolment: Enrolment, *, attempt_id: str = "", budgets: Budgets | None = None) -> None:
-        """Write the events that begin a new attempt."""
+    def start(
+        self,
+        enrolment: Enrolment,
+        *,
+        attempt_id: str = "",
+        budgets: Budgets | None = None,
+        tool_semantics: int = TOOL_SEMANTICS,
+    ) -> None:
+        """Write the events that begin a new attempt, with the task's budgets unless others are given.
+
+        A replay takes the tool semantics of the run that it repeats. Raises `AttemptError` for budgets of nothing.
+        """
         bench, identity = self._bench, attempt_id or new_attempt_id(self._time.utc_ms())
         given = budgets or bench.budgets(enrolment.role)
+        if given.tool_uses < 1 or given.submissions < 1:
+            raise AttemptError("An attempt begins with one tool use and one submission or more.")
+        self.task = with_budgets(self.task, given)
         of_kind = bench.start_data(given)
         data = start_data(self.task, identity, enrolment, given, bench.backend, self._version, of_kind)
-        self.append(EventType.ATTEMPT_STARTED, data)
+        self.append(EventType.ATTEMPT_STARTED, {**data, "tool_semantics": tool_semantics})
         self._process_started()
 
     def resume_process(self) -> None:
@@ -90,6 +109,8 @@ class Attempt:
             raise AttemptError("The journal holds no start of an attempt.", hint="Start the task again.")
         if self.state.header.get("task_id") != self.task.id:
             raise AttemptError("The attempt belongs to another task, or the task was changed since.")
+        if self.state.tool_semantics > TOOL_SEMANTICS:
+            raise AttemptError("A newer gistpoint began the attempt.", hint="Go on with that version.")
         self._process_started()
         self._end_where_over()
 
@@ -121,6 +142,13 @@ class Attempt:
         """Return the tools that can be called now."""
         return () if self.state.ended else self._bench.offered(self.state)
 
+    def callable_tool(self, name: str) -> Tool:
+        """Return a tool that can be called now; raises `RefusalError` with the reason if it can't."""
+        tool = named(self.tools, name)
+        if tool not in self.offered():
+            raise RefusalError(self._bench.refusal(tool))
+        return tool
+
     def price(self, tool: Tool) -> Price:
         """Return what a call of `tool` would spend."""
         return self._bench.price(tool, self.state)
@@ -128,18 +156,22 @@ class Attempt:
     def call(
         self,
         name: str,
-        arguments: Mapping[str, Any],
+        arguments: Mapping[str, Any] | None,
         *,
+        turn: int | None = None,
+        raw: str = "",
         on_progress: OnProgress | None = None,
         cancel: CancelToken | None = None,
         thought: str = "",
         extra: Mapping[str, Any] | None = None,
     ) -> ToolResult:
-        """Call a tool; blocks until it has answered. Raises `AttemptError` where no call can be made now.
+        """Call a tool; blocks until it has answered. Raises `AttemptError` if no call can be made now.
 
-        `extra` is journalled beside the call: a model's tokens and cost. A submission whose run is cancelled counts.
-        What was typed of a gist is saved by a step of its own before. A call that takes the last step of a gist hands
-        it in, too.
+        Every call is journalled, also one that can't be carried out. `raw` is the text of a model's arguments as it
+        came; it is read if `arguments` is None. `turn` is that of the reply that asks for the call, by default the
+        call's number. `extra` is journalled beside the call: a model's tokens and cost. A submission whose run is
+        cancelled counts. What was typed of a gist is saved by a step of its own before. A call that takes the last
+        step of a gist hands it in, too.
         """
         self._complete_automatic(on_progress, cancel)
         with self._lock:
@@ -149,9 +181,10 @@ class Attempt:
             self._require_running()
             if self._calling or self.state.pending is not None:
                 raise AttemptError("A tool call is running.", hint="Wait for it, or cancel it.")
-            self._save_typed(name, arguments)
+            data = call_data(name, arguments, raw, self.tools)
+            self._save_typed(name, data.get("arguments", {}))
             more = {**(extra or {}), **({"thought": thought} if thought else {})}
-            call = self._begin(name, arguments, more)
+            call = self._begin({**more, **data}, turn)
             self._calling = True
         try:
             result = self._answer(call, on_progress, cancel)
@@ -186,7 +219,7 @@ class Attempt:
                 self.append(EventType.ATTEMPT_ENDED, {"reason": reason.value})
                 return
             self._save_typed(tool, {})
-            self._begin(tool, {}, {"automatic": reason.value})
+            self._begin({"tool": tool, "arguments": {}, "automatic": reason.value})
 
     def view(self, pane: Pane) -> None:
         """Say what has the focus."""
@@ -290,10 +323,10 @@ class Attempt:
         for listener in self._listeners:
             listener(event, state)
 
-    def _begin(self, tool: str, arguments: Mapping[str, Any], more: Mapping[str, Any]) -> Call:
+    def _begin(self, data: Mapping[str, Any], turn: int | None = None) -> Call:
         number = len(self.state.calls) + 1
-        data = {"call_id": f"call-{number}", "turn": number, "tool": tool, "arguments": dict(arguments)}
-        self.append(EventType.TOOL_CALL, {**more, **data})
+        identity = {"call_id": f"call-{number}", "turn": number if turn is None else turn}
+        self.append(EventType.TOOL_CALL, {**data, **identity})
         return self.state.calls[-1]
 
     def _save_typed(self, tool: str, arguments: Mapping[str, Any]) -> None:
@@ -307,7 +340,7 @@ class Attempt:
                 "One step is left, and saving what was typed since the last call takes it.",
                 hint="Hand the gist in, or take the typing back.",
             )
-        saved = self._begin("write_gist", {"content": text}, {"typed": True})
+        saved = self._begin({"tool": "write_gist", "arguments": {"content": text}, "typed": True})
         if self._answer(saved, None, None, ends=False).refused and not last:
             raise AttemptError("What was typed can't be saved.", hint="The answer to the call says why.")
 
@@ -321,14 +354,18 @@ class Attempt:
     ) -> ToolResult:
         started = time.perf_counter()
         try:
-            tool = named(self.tools, call.tool)
-            if tool not in self.offered():
-                raise RefusalError(self._bench.refusal(tool))
-            tool.bind(call.arguments)
-            outcome = self._bench.handle(call, tool, self, on_progress, cancel)
+            tool = self.callable_tool(call.tool)
+            fitting(call, tool)
         except RefusalError as refusal:
-            outcome = Outcome(ToolOutput(f"Refused: {refusal}", refused=True), Remaining(0, 0))
+            outcome = self._refused(str(refusal))
+        else:
+            outcome = self._bench.handle(call, tool, self, on_progress, cancel)
         return self._finish(call, outcome, started, ends=ends)
+
+    def _refused(self, reason: str) -> Outcome:
+        if self.state.tool_semantics < 2:
+            return Outcome(ToolOutput(f"Refused: {reason}", refused=True), Remaining(0, 0))
+        return self._bench.refuse(reason, self.state)
 
     def _finish(self, call: Call, outcome: Outcome, started: float, *, ends: bool) -> ToolResult:
         charged, output, old = outcome.charged, outcome.output, self.state.remaining

@@ -40,7 +40,7 @@ def _lines(score: GistScore) -> list[str]:
         lines.append(f"Line execution {_rate(report.rate)}: {of}; without the test {_rate(report.rate_without_test)}.")
     if score.existence is not None and score.existence.lines:
         existing = score.existence
-        of = f"{existing.existing} of {len(existing.lines)} lines, {len(existing.glue)} of the others glue"
+        of = f"{existing.existing} of {existing.counted} lines, {len(existing.glue)} of the others glue"
         lines.append(
             f"Line existence {_rate(existing.rate)}: {of}; without the test {_rate(existing.rate_without_test)}."
         )
@@ -69,7 +69,11 @@ def _difference(test: str, what: str, expected: str, found: str) -> str:
 
 def _flags(flags: Flags) -> list[str]:
     found = [text for name, text in _FLAGS.items() if getattr(flags, name)]
-    return [f"it makes a fake of the codebase ({flags.mocked})", *found] if flags.mocked else found
+    if flags.equal_to_all:
+        found.insert(0, f"it has something that equals whatever it is compared with ({flags.equal_to_all})")
+    if flags.mocked:
+        found.insert(0, f"it makes a fake of the codebase ({flags.mocked})")
+    return found
 
 
 def _rate(rate: float | None) -> str:

@@ -17,6 +17,7 @@ from gistpoint.core.attempts.state import AttemptState, Call
 from gistpoint.core.cancel import CancelToken
 from gistpoint.core.errors import CancelledError, InfrastructureError
 from gistpoint.core.outcomes import BackendRecord
+from gistpoint.core.tasks.gist_overrides import settings_data
 from gistpoint.core.tasks.model import Task
 from gistpoint.core.tools.declaration import Tool, ToolContext, ToolOutput
 from gistpoint.core.tools.registry import call as call_tool
@@ -55,10 +56,11 @@ class GistBench:
         return replace(self.task.budgets, submissions=1, scores=scores)
 
     def start_data(self, budgets: Budgets) -> Mapping[str, Any]:
-        """Return the hash of the tools, and the text that the gist begins with."""
+        """Return the hash of the tools, the settings, and the text that the gist begins with."""
         settings = self.task.gist_settings
         tools = declarations_sha256(self.task.mode, settings, scoring=budgets.scores != 0)
-        return {"tools_sha256": tools, "gist": self.task.brief.test if settings.give_test else ""}
+        begins_with = self.task.brief.test if settings.give_test else ""
+        return {"tools_sha256": tools, "gist": begins_with, "gist_settings": settings_data(self.task)}
 
     def tools(self, state: AttemptState) -> tuple[Tool, ...]:
         """Return the tools that the settings allow, and `score_gist` where the attempt has scores."""
@@ -89,7 +91,9 @@ class GistBench:
             return self._hand_in(call, begun.gist, log, on_progress, cancel)
         desk = Desk(self.task, self.judge, self.tree, log.state.gist.text, cancel)
         context = ToolContext(self.tree, self.task.limits, self.task.mode, gist=desk)
-        step = Remaining(0, 0) if tool is SCORE_GIST else Remaining(1, 0)
+        step = Remaining(1, 0)
+        if tool is SCORE_GIST:
+            step = Remaining(0, 0, int(log.state.tool_semantics > 1))
         try:
             output = call_tool(tool, context, call.arguments)
         except InfrastructureError as error:
@@ -112,6 +116,10 @@ class GistBench:
     def refusal(self, tool: Tool) -> str:
         """Return that its budget is spent."""
         return f"No {tool.name} is left."
+
+    def refuse(self, reason: str, state: AttemptState) -> Outcome:
+        """Charge a step."""
+        return Outcome(ToolOutput(f"Refused: {reason}", refused=True), Remaining(1, 0))
 
     def ending(self, state: AttemptState) -> EndReason | None:
         """Return the reason after the hand-in: the limit that called for it, else what came of it."""

@@ -15,6 +15,8 @@ from gistpoint.core.outcomes import BackendRecord
 from gistpoint.core.tasks.brief import render_brief
 from gistpoint.core.tasks.model import Task
 
+TOOL_SEMANTICS = 2
+"""Of new attempts on any task: calls that can't be carried out cost a use; under 1 they cost nothing."""
 _ALPHABET = "0123456789abcdefghjkmnpqrstvwxyz"
 
 

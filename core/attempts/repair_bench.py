@@ -21,6 +21,9 @@ from gistpoint.core.tools.registry import declarations_sha256, tools_of
 from gistpoint.core.tools.replacement import with_replacement
 from gistpoint.core.trees import SourceTree
 
+_FREE_REFUSALS = 2
+"""In a row, at the last use, so that a slip does not take away the only submission."""
+
 
 class RepairBench:
     """Tools see the corrupted tree; in discovery, with every accepted replacement on top."""
@@ -44,6 +47,10 @@ class RepairBench:
     def _persistent(self) -> bool:
         return self.task.mode is Mode.DISCOVERY
 
+    def _awaits_submission(self, state: AttemptState) -> bool:
+        """Whether only a submission can follow."""
+        return state.remaining.tool_uses == 1 and not state.submitted
+
     def restore(self, state: AttemptState) -> None:
         """Apply the replacements that persist."""
         self._tree = self._base
@@ -65,9 +72,7 @@ class RepairBench:
     def offered(self, state: AttemptState) -> tuple[Tool, ...]:
         """Return all tools; at the last use without a submission, only those that submit."""
         tools = self.tools(state)
-        if state.remaining.tool_uses == 1 and not state.submitted:
-            return tuple(tool for tool in tools if tool.submits)
-        return tools
+        return tuple(tool for tool in tools if tool.submits) if self._awaits_submission(state) else tools
 
     def price(self, tool: Tool, state: AttemptState) -> Price:
         """Return what a call would spend."""
@@ -102,6 +107,13 @@ class RepairBench:
     def refusal(self, tool: Tool) -> str:
         """Return that only a submission can follow."""
         return LAST_USE
+
+    def refuse(self, reason: str, state: AttemptState) -> Outcome:
+        """Charge a use; while only a submission can follow, say so at no cost twice in a row before."""
+        if not self._awaits_submission(state) or state.refused_free >= _FREE_REFUSALS:
+            return Outcome(ToolOutput(f"Refused: {reason}", refused=True), Remaining(1, 0))
+        text = reason if reason == LAST_USE else f"{reason} {LAST_USE}"
+        return Outcome(ToolOutput(f"Refused: {text}", refused=True), Remaining(0, 0))
 
     def ending(self, state: AttemptState) -> EndReason | None:
         """Return the reason where it is solved or a budget is spent."""

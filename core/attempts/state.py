@@ -34,6 +34,12 @@ class Call:
     thought: str = ""
     automatic: str = ""
     """The limit that made the program call by itself; empty for a call of the solver's."""
+    number: int = 0
+    """Its place among the calls of the attempt, from 1; the calls of one reply share their turn."""
+    malformed: str = ""
+    """What keeps it from being carried out (`malformed.Malformed`); empty for a sound call."""
+    raw: str = ""
+    """Of a malformed call: the text of its arguments as it came, if there was one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,6 +118,8 @@ class AttemptState:
     budgets: Budgets = field(default_factory=Budgets)
     remaining: Remaining = NOTHING_LEFT
     calls: tuple[Call, ...] = ()
+    refused_free: int = 0
+    """Calls in a row, up to the last, that were refused at no cost."""
     submissions: tuple[Submission, ...] = ()
     replacements: tuple[Replacement, ...] = ()
     knowledge: Knowledge = field(default_factory=Knowledge)
@@ -135,6 +143,12 @@ class AttemptState:
     def attempt_id(self) -> str:
         """The attempt's id."""
         return str(self.header.get("attempt_id", ""))
+
+    @property
+    def tool_semantics(self) -> int:
+        """What calls that can't be carried out cost: under 1 nothing, under 2 as `Bench.refuse` says."""
+        given = self.header.get("tool_semantics")
+        return given if isinstance(given, int) else 1
 
     @property
     def pending(self) -> Call | None:
@@ -233,15 +247,19 @@ def _view(state: AttemptState, event: Event) -> AttemptState:
 
 
 def _tool_call(state: AttemptState, event: Event) -> AttemptState:
+    number = len(state.calls) + 1
     call = Call(
         call_id=event.data["call_id"],
-        turn=event.data.get("turn", len(state.calls) + 1),
+        turn=event.data.get("turn", number),
         tool=event.data["tool"],
         arguments=event.data.get("arguments", {}),
         at_ms=state.clock.active,
         thought=event.data.get("thought") or "",
         remaining=state.remaining,
         automatic=event.data.get("automatic") or "",
+        number=number,
+        malformed=event.data.get("malformed") or "",
+        raw=event.data.get("raw") or "",
     )
     return replace(state, calls=(*state.calls, call), gist=state.gist.called())
 
@@ -253,6 +271,7 @@ def _tool_result(state: AttemptState, event: Event) -> AttemptState:
     remaining = Remaining(
         left.get("tool_uses", old.tool_uses), left.get("submissions", old.submissions), left.get("scores", old.scores)
     )
+    free = bool(data.get("refused")) and remaining == old
     gist = state.gist
     for call in state.calls:
         if call.call_id == data["call_id"]:
@@ -271,7 +290,14 @@ def _tool_result(state: AttemptState, event: Event) -> AttemptState:
         for call in state.calls
     )
     knowledge = state.knowledge.with_revealed(data.get("revealed", {}), data["call_id"])
-    return replace(state, calls=calls, remaining=remaining, knowledge=knowledge, gist=gist)
+    return replace(
+        state,
+        calls=calls,
+        remaining=remaining,
+        refused_free=state.refused_free + 1 if free else 0,
+        knowledge=knowledge,
+        gist=gist,
+    )
 
 
 def _submit(state: AttemptState, event: Event) -> AttemptState:

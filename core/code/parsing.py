@@ -39,6 +39,19 @@ def compile_module(source: str | ast.Module, name: str) -> CodeType:
     return undisturbed(lambda: compile(source, name, "exec", dont_inherit=True))
 
 
+def fault_in(source: str) -> str:
+    """Return why a text is no Python module, with the line if that is known; empty for one that compiles."""
+    try:
+        compile_module(source, "<text>")
+    except SyntaxError as error:
+        return f"line {error.lineno}: {error.msg}" if error.lineno else error.msg
+    except ValueError as error:
+        return str(error)
+    except (RecursionError, MemoryError, OverflowError):
+        return "it is nested too deeply to be compiled"
+    return ""
+
+
 def undisturbed(call: Callable[[], T]) -> T:
     """Return what `call` returns, which has Python build syntax trees and can be begun again.
 

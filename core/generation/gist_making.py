@@ -14,10 +14,10 @@ from gistpoint.core.generation.intake import Repository
 from gistpoint.core.gist.answer import GistAnswer
 from gistpoint.core.gist.entrypoints import Entrypoint
 from gistpoint.core.gist.runs import TestsRun
-from gistpoint.core.gist.splicing import original_test
+from gistpoint.core.gist.splicing import given_test
 from gistpoint.core.tasks.brief import gist_template, template_sha256
 from gistpoint.core.tasks.folder import TASK_FILE, read_task, write_task
-from gistpoint.core.tasks.gists import GistSettings
+from gistpoint.core.tasks.gists import GistSettings, require_consistent
 from gistpoint.core.tasks.identity import hash_of_ids, task_id
 from gistpoint.core.tasks.model import Answer, Brief, Limits, Mode, Rules, Suite, Task
 from gistpoint.core.trees import write_tar
@@ -34,7 +34,11 @@ def write_gist_task(
     demo: bool = False,
     provenance: Mapping[str, Any] | None = None,
 ) -> Task:
-    """Write the task below `into`, in a folder named by its id, and return it; one that is there already is kept."""
+    """Write the task below `into`, in a folder named by its id, and return it; one that is there already is kept.
+
+    Raises `ContradictionError` for settings that contradict each other.
+    """
+    require_consistent(settings or GistSettings(), is_test=entrypoint.is_test)
     into.mkdir(parents=True, exist_ok=True)
     folder = Path(tempfile.mkdtemp(prefix=".making-", dir=into))
     try:
@@ -42,7 +46,8 @@ def write_gist_task(
         task = _task(repository, entrypoint, answer, tree_sha256, folder)
         settings = replace(settings or GistSettings(), owned=answer.owned)
         template = gist_template(settings)
-        brief = Brief(template, template_sha256(template), (), test=_test_text(answer) if settings.give_test else "")
+        test = given_test(answer.test) if settings.give_test else ""
+        brief = Brief(template, template_sha256(template), (), test=test)
         task = replace(task, gist=settings, brief=brief, budgets=budgets or Budgets.of_steps(), demo=demo)
         write_task(task, Answer((), (), {}, provenance or {}, answer))
         place = into / task.id
@@ -87,7 +92,3 @@ def _task(repository: Repository, entrypoint: Entrypoint, answer: GistAnswer, tr
         entrypoint=entrypoint.text,
         folder=folder,
     )
-
-
-def _test_text(answer: GistAnswer) -> str:
-    return original_test(answer.test.source, answer.test.qualname) if answer.test else ""

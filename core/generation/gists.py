@@ -16,6 +16,7 @@ from gistpoint.core.generation.packages import packages_of
 from gistpoint.core.gist.answer import GistAnswer
 from gistpoint.core.gist.blocks import find_test
 from gistpoint.core.gist.entrypoints import Entrypoint, EntrypointKind
+from gistpoint.core.gist.fakes import habits_of
 from gistpoint.core.gist.fidelity import Fidelity, compare_commands, compare_tests
 from gistpoint.core.gist.masks import name_masks, normalised
 from gistpoint.core.gist.reference.trace import difficulty, read_trace
@@ -81,7 +82,7 @@ class Examination:
                 "Under the tracer the command does something else: how hard it is can't be told.",
                 hint=traced.reason,
             )
-        return self._answer(entrypoint, test, seen, traced.trace)
+        return self._answer(entrypoint, test, seen, traced)
 
     def trace(self, entrypoint: Entrypoint) -> Mapping[str, object]:
         """Return the trace of one run. Raises `NoGistError` where it is not usable."""
@@ -92,9 +93,9 @@ class Examination:
         return run.trace
 
     def _answer(
-        self, entrypoint: Entrypoint, test: GistTest | None, seen: list[OriginalRun], trace: Mapping[str, object]
+        self, entrypoint: Entrypoint, test: GistTest | None, seen: list[OriginalRun], traced: OriginalRun
     ) -> GistAnswer:
-        tree = self.repository.tree
+        tree, trace = self.repository.tree, traced.trace or {}
         read = read_trace(trace)
         owned = owned_names(tree, self.repository.environment.import_roots, read.modules)
         clash = sorted(set(owned) & _OF_THE_RUNNER)
@@ -108,7 +109,6 @@ class Examination:
         modules = tuple(sorted(name for name in set(read.modules.values()) if name.partition(".")[0] in owned))
         masks = name_masks(entrypoint, modules)
         sources = {path: data.decode("utf-8", "replace") for path, data in tree.read_all(".py")}
-        isolation = [run.run.isolation for run in seen]
         return GistAnswer(
             originals=tuple(_recorded(normalised(run.run, {**run.places, **masks})) for run in seen),
             owned=owned,
@@ -118,8 +118,7 @@ class Examination:
             test=test,
             compared_files=self.compared_files,
             seconds=round(max(run.seconds for run in seen), 2),
-            made_functions=tuple(sorted({name for one in isolation for name in one.made_functions})),
-            loads_own_modules=any(one.own_modules for one in isolation),
+            habits=habits_of([run.run.isolation for run in (*seen, traced)]),
         )
 
     def _test(self, entrypoint: Entrypoint) -> GistTest | None:

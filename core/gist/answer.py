@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from gistpoint.core.gist.fakes import Habits
 from gistpoint.core.gist.reference.trace import Difficulty
 from gistpoint.core.gist.runs import CommandRun, TestsRun
 from gistpoint.core.gist.score import GistTest
@@ -42,10 +43,8 @@ class GistAnswer:
     compared_files: tuple[str, ...] = ()
     seconds: float = 0.0
     """The slowest run of the original."""
-    made_functions: tuple[str, ...] = ()
-    """Names of functions that the original too executes from strings."""
-    loads_own_modules: bool = False
-    """Whether the original too loads modules that it has written."""
+    habits: Habits = field(default_factory=Habits)
+    """What the original does that would be strange in a gist."""
     reference: ReferenceGist | None = None
     provenance: Mapping[str, Any] = field(default_factory=dict)
 

@@ -38,14 +38,13 @@ def line_evidence(score: GistScore, spliced: SplicedGist | None) -> tuple[LineEv
     if score.existence is None:
         return ()
     origin = spliced.origin if spliced is not None else None
-    ran: dict[tuple[int, int], bool] = {}
-    if score.execution is not None:
-        ran = {(one.line.first, one.line.last): one.ran for one in score.execution.lines if one.counts}
+    lines = score.existence.lines
+    runs = score.execution.lines if score.execution is not None else [None] * len(lines)
     found = []
-    for one in score.existence.lines:
+    for one, run in zip(lines, runs, strict=True):
         first, last = _place(origin, one.line.first), _place(origin, one.line.last)
         if first and last:
-            found.append(_evidence(one, first, last, ran.get((one.line.first, one.line.last))))
+            found.append(_evidence(one, first, last, run.ran if run is not None and run.counts else None))
     return tuple(found)
 
 

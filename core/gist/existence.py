@@ -10,6 +10,7 @@ from gistpoint.core.code.parsing import parse
 from gistpoint.core.gist.blocks import Block, BlockKind, blocks_of
 from gistpoint.core.gist.glue import is_glue
 from gistpoint.core.gist.lines import LogicalLine
+from gistpoint.core.gist.rates import Share, of_all, of_distinct
 
 
 class ExistenceReason(StrEnum):
@@ -56,9 +57,14 @@ class ExistenceReport:
     test_blocks: frozenset[str] = frozenset()
 
     @property
+    def counted(self) -> int:
+        """Number of lines, lines alike in one block counted once."""
+        return _distinct(self.lines).whole
+
+    @property
     def existing(self) -> int:
-        """Number of lines that exist."""
-        return sum(line.exists for line in self.lines)
+        """Number of those that exist."""
+        return _distinct(self.lines).part
 
     @property
     def glue(self) -> tuple[LineExistence, ...]:
@@ -68,17 +74,30 @@ class ExistenceReport:
     @property
     def rate(self) -> float | None:
         """Existing lines of all lines, 0-100; None for a gist without lines."""
-        return _percent(self.lines)
+        return _distinct(self.lines).rate
 
     @property
     def rate_without_test(self) -> float | None:
         """As `rate`, the lines of the test itself left out."""
-        return _percent([line for line in self.lines if line.block not in self.test_blocks])
+        return _distinct(self._without_test).rate
+
+    @property
+    def paper(self) -> Share:
+        """Existing lines of all lines, each as often as it stands (Gistify, equation 3)."""
+        return of_all(line.exists for line in self.lines)
+
+    @property
+    def paper_without_test(self) -> Share:
+        """As `paper`, the lines of the test itself left out."""
+        return of_all(line.exists for line in self._without_test)
+
+    @property
+    def _without_test(self) -> list[LineExistence]:
+        return [line for line in self.lines if line.block not in self.test_blocks]
 
 
-def _percent(lines: Iterable[LineExistence]) -> float | None:
-    counted = [line.exists for line in lines]
-    return 100 * sum(counted) / len(counted) if counted else None
+def _distinct(lines: Iterable[LineExistence]) -> Share:
+    return of_distinct((line.block, line.line.text, line.exists) for line in lines)
 
 
 class Originals:

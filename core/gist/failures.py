@@ -7,7 +7,7 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from enum import StrEnum
 
-from gistpoint.core.code.parsing import parse
+from gistpoint.core.code.parsing import fault_in, parse
 from gistpoint.core.gist.entrypoint_tests import imports_owned, missing_test
 from gistpoint.core.gist.fidelity import Fidelity
 from gistpoint.core.gist.lines import import_texts
@@ -102,10 +102,9 @@ def gist_error(
 
 
 def _runtime_kind(gist: str, run: TestsRun | CommandRun | None, fidelity: Fidelity | None) -> tuple[ErrorKind, str]:
-    try:
-        parse(gist)
-    except (SyntaxError, ValueError) as error:
-        return ErrorKind.SYNTAX, str(error)
+    fault = fault_in(gist)
+    if fault:
+        return ErrorKind.SYNTAX, fault
     if run is None:
         return ErrorKind.CRASH, "It was not run."
     if run.status is RunStatus.TIMED_OUT:

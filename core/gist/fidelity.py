@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from gistpoint.core.gist.outputs import OutputPattern, normalise_output
+from gistpoint.core.gist.outputs import normalise_output
+from gistpoint.core.gist.patterns import OutputPattern
 from gistpoint.core.gist.runs import CommandRun, Raised, TestRun, TestsRun
 from gistpoint.core.outcomes import Outcome, RunStatus
 

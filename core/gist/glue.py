@@ -6,6 +6,8 @@ import ast
 
 from gistpoint.core.code.parsing import parse
 
+ITSELF = "sys.modules[__name__]"
+"""The gist, as it is reached from within."""
 _GLUE_IMPORTS = {"import sys", "import types", "from types import SimpleNamespace"}
 
 
@@ -29,7 +31,7 @@ def is_glue(text: str) -> bool:
 
 
 def _is_binding(value: ast.expr) -> bool:
-    if ast.unparse(value) == "sys.modules[__name__]" or _is_reference(value):
+    if ast.unparse(value) == ITSELF or _is_reference(value):
         return True
     if not (isinstance(value, ast.Call) and ast.unparse(value.func) in ("types.SimpleNamespace", "SimpleNamespace")):
         return False

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
 
@@ -14,12 +14,15 @@ from gistpoint.core.gist.entrypoint_tests import TestGuard, guard_of, missing_te
 from gistpoint.core.gist.entrypoints import Entrypoint, parse_entrypoint
 from gistpoint.core.gist.existence import Originals
 from gistpoint.core.gist.failures import ErrorCategory, ErrorKind, GistError
+from gistpoint.core.gist.fakes import Watched, module_names, watched
 from gistpoint.core.gist.fidelity import Fidelity, compare_commands, compare_tests
 from gistpoint.core.gist.flags import vacuity_mutants
 from gistpoint.core.gist.masks import name_masks
-from gistpoint.core.gist.runs import CommandRun, GistTrial, TestsRun
-from gistpoint.core.gist.score import Flags, GistRun, GistScore, score_gist
+from gistpoint.core.gist.runs import CommandRun, GistTrial, Isolation, TestsRun
+from gistpoint.core.gist.score import Flags, GistRun, GistScore, existence_of, score_gist
+from gistpoint.core.gist.source_text import physical_lines
 from gistpoint.core.gist.splicing import SplicedGist, splice_test
+from gistpoint.core.gist.unfolded import unfolded
 from gistpoint.core.ports import EntrypointRunner
 from gistpoint.core.tasks.model import Task
 from gistpoint.core.trees import SourceTree
@@ -69,10 +72,11 @@ class GistJudge:
         cancel: CancelToken | None = None,
         thorough: bool = True,
     ) -> GistJudgement:
-        """Score `gist`. Without `thorough` there is one run alone: no vacuity probe and no second run.
+        """Score `gist`. Unless it is `thorough`, there is no vacuity probe, and no second run of what was run as it is.
 
-        Fidelity is told by a run without the tracer wherever the two differ, and holds only if it holds twice. Raises
-        `InfrastructureError` where the isolation failed, and `CancelledError`.
+        Lines are measured on the text with one statement a line. Fidelity is told by a run without the tracer, of the
+        text as it stands, wherever the two differ, and holds only if it holds twice. Raises `InfrastructureError` if
+        the isolation failed, and `CancelledError`.
         """
         unreadable = _unreadable(gist)
         if unreadable is not None:
@@ -86,16 +90,18 @@ class GistJudge:
             return GistJudgement(score_gist(gist, None, originals, owned, test))
         trials = _Trials(self, spliced.text, on_progress or (lambda progress: None), cancel)
         trial, flips = trials.settle(thorough=thorough)
-        vacuous = trials.vacuous(trial.executed) if thorough and self.fidelity(trial).value else None
+        vacuous = trials.vacuous() if thorough and self.fidelity(trial).value else None
         made = GistRun(
             text=spliced.text,
             run=trial.run,
             originals=self.answer.originals,
-            executed=trial.executed,
+            executed=trials.executed,
             places=self._places(trial),
             compared_files=self.answer.compared_files,
             vacuous=vacuous,
-            made_up=self._made_up(trial),
+            seen=trials.seen,
+            habits=self.answer.habits,
+            used=self._used(),
         )
         return GistJudgement(score_gist(gist, made, originals, owned, test), spliced, trial, flips)
 
@@ -104,7 +110,15 @@ class GistJudge:
         """The command of the task."""
         return parse_entrypoint(self.task.entrypoint)
 
-    def run(self, text: str, *, measure: bool, seed: int = 0, cancel: CancelToken | None = None) -> GistTrial:
+    def run(
+        self,
+        text: str,
+        *,
+        measure: bool,
+        seed: int = 0,
+        watched: Watched | None = None,
+        cancel: CancelToken | None = None,
+    ) -> GistTrial:
         """Run a text as it stands, as scoring does."""
         return self.runner.run_gist(
             text,
@@ -116,6 +130,7 @@ class GistJudge:
             measure_lines=measure,
             hash_seed=seed,
             guard=self._guard(text),
+            watched=watched,
             cancel=cancel,
         )
 
@@ -145,7 +160,7 @@ class GistJudge:
             return None
         if self.answer.test is None:
             compile_module(gist, "<gist>")
-            return SplicedGist(gist, tuple(range(1, len(gist.splitlines()) + 1)))
+            return SplicedGist(gist, tuple(range(1, len(physical_lines(gist)) + 1)))
         if missing_test(gist, self.answer.test.qualname):
             return None
         spliced = splice_test(gist, self.answer.test.source, self.answer.test.qualname, self.answer.owned)
@@ -155,12 +170,15 @@ class GistJudge:
     def _originals(self) -> Originals:
         return _originals_of(self.task.tree_path, self.task.tree_sha256)
 
-    def _made_up(self, trial: GistTrial) -> str:
-        isolation = trial.run.isolation
-        if isolation.own_modules and not self.answer.loads_own_modules:
-            return f"executes {isolation.own_modules[0]}, which it wrote itself"
-        made = sorted(set(isolation.made_functions) - set(self.answer.made_functions))
-        return f"executes {', '.join(made[:3])} from a string" if made else ""
+    def _used(self) -> tuple[str, ...]:
+        """Return the names under which the test reaches modules of the codebase."""
+        test = self.answer.test
+        return module_names(test.source, self.answer.owned, self.answer.modules) if test else ()
+
+    def watched(self, text: str) -> Watched:
+        """Return what to watch a run of a text for."""
+        existence = existence_of(text, self._originals(), self.answer.test.qualname if self.answer.test else "")
+        return Watched() if existence is None else watched({*self.answer.owned, *self._used()}, existence)
 
 
 @dataclass(slots=True)
@@ -172,41 +190,60 @@ class _Trials:
     tell: Callable[[GistProgress], None]
     cancel: CancelToken | None
     done: int = field(default=0)
+    executed: frozenset[int] = frozenset()
+    """The lines of `measured` that ran."""
+    seen: list[Isolation] = field(default_factory=list)
+    """What the runs of the text showed."""
+
+    @property
+    def measured(self) -> str:
+        """The text with one statement a line."""
+        return unfolded(self.text)
 
     def settle(self, *, thorough: bool) -> tuple[GistTrial, bool]:
-        """Return the run that counts, with the lines that ran, and whether two runs came out differently."""
-        first = self._run("run", measure=True)
+        """Return the run that counts, and whether two runs came out differently."""
+        measured = self.measured
+        watched = self.judge.watched(measured)
+        first = self._run("run", measured, watched, measure=True)
+        self.executed = first.executed
         held = self.judge.fidelity(first).value == 1
-        if not thorough or not first.run.file_ran:
+        as_it_stands = measured == self.text
+        if as_it_stands and not first.run.file_ran:
             return first, False
-        second = self._run("run again", measure=False, seed=1)
+        watched = Watched(watched.modules)
+        if not thorough:
+            return (first if held or as_it_stands else self._run("run again", self.text, watched)), False
+        second = self._run("run again", self.text, watched, seed=1)
         again = self.judge.fidelity(second).value == 1
         if held is again:
-            return first, False
+            return first if as_it_stands else second, False
         if held:
-            return replace(second, executed=first.executed), True
-        third = self._run("run a third time", measure=False)
-        if self.judge.fidelity(third).value == 1:
-            return replace(third, executed=first.executed), False
-        return replace(third, executed=first.executed), True
+            return second, True
+        third = self._run("run a third time", self.text, watched)
+        return third, self.judge.fidelity(third).value == 0
 
-    def vacuous(self, executed: frozenset[int]) -> bool | None:
+    def vacuous(self) -> bool | None:
         """Ask whether the command notices when a function that ran returns nonsense; None where none can be changed."""
         test = self.judge.answer.test
         asked = False
-        for name, mutant in vacuity_mutants(self.text, executed, test.qualname if test else "", most=MUTANTS):
+        for name, mutant in vacuity_mutants(self.measured, self.executed, test.qualname if test else "", most=MUTANTS):
             asked = True
-            trial = self._run(f"probe: {name} returns nonsense", measure=False, text=mutant)
+            trial = self._run(f"probe: {name} returns nonsense", mutant)
             if self.judge.fidelity(trial).value == 0:
                 return False
         return True if asked else None
 
-    def _run(self, step: str, *, measure: bool, seed: int = 0, text: str | None = None) -> GistTrial:
+    def _run(
+        self, step: str, text: str, watched: Watched | None = None, *, measure: bool = False, seed: int = 0
+    ) -> GistTrial:
         if self.cancel is not None:
             self.cancel.check()
         self.tell(GistProgress(step, self.done, _RUNS + MUTANTS))
         self.done += 1
-        return self.judge.run(self.text if text is None else text, measure=measure, seed=seed, cancel=self.cancel)
+        trial = self.judge.run(text, measure=measure, seed=seed, watched=watched, cancel=self.cancel)
+        if watched is not None:
+            self.seen.append(trial.run.isolation)
+        return trial
 
 
 def _unreadable(gist: str) -> GistError | None:

@@ -45,6 +45,13 @@ def is_text_only(statement: ast.stmt) -> bool:
     )
 
 
+def is_placeholder(statement: ast.stmt) -> bool:
+    """Whether the statement only fills a body: `pass`, `...` or another bare constant."""
+    return isinstance(statement, ast.Pass) or (
+        isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant)
+    )
+
+
 def lines_of_statement(
     statement: ast.stmt, *, potential: bool = False, in_function: bool = False, nested: bool = True
 ) -> Iterator[LogicalLine]:
@@ -100,7 +107,7 @@ def _header_lines(statement: ast.stmt, potential: bool, in_function: bool) -> It
             yield _line(header_text(statement), statement, _header_parts(statement), kind, statement.body)
         case ast.Try() | ast.TryStar():
             return
-        case ast.Pass() | ast.Expr(value=ast.Constant()):
+        case _ if is_placeholder(statement):
             yield _line(ast.unparse(statement), statement, [statement], LineKind.POTENTIAL)
         case ast.Global() | ast.Nonlocal():
             yield _line(ast.unparse(statement), statement, [statement], LineKind.NON_EXECUTABLE)

@@ -9,6 +9,7 @@ from gistpoint.core.code.parsing import parse
 from gistpoint.core.gist.entrypoint_tests import imports_owned
 from gistpoint.core.gist.lines import import_texts
 from gistpoint.core.gist.reference.trace import Trace
+from gistpoint.core.gist.source_text import physical_lines
 
 
 def pasted(sources: Mapping[str, str], trace: Trace, owned: Collection[str]) -> str:
@@ -25,7 +26,7 @@ def pasted(sources: Mapping[str, str], trace: Trace, owned: Collection[str]) -> 
 
 
 def _without_owned(source: str, owned: Collection[str], future: dict[str, None]) -> str:
-    lines = source.splitlines()
+    lines = physical_lines(source)
     blocks: dict[ast.stmt, list[ast.stmt]] = {}
     tree = parse(source)
     for node in ast.walk(tree):

@@ -9,6 +9,7 @@ if TYPE_CHECKING:
     from gistpoint.core.cancel import CancelToken
     from gistpoint.core.gist.entrypoint_tests import TestGuard
     from gistpoint.core.gist.entrypoints import Entrypoint
+    from gistpoint.core.gist.fakes import Watched
     from gistpoint.core.gist.runs import CommandOutput, GistTrial, OriginalRun
     from gistpoint.core.outcomes import BackendRecord
     from gistpoint.core.ports import EnvironmentPins
@@ -65,12 +66,14 @@ class EntrypointRunner(Protocol):
         measure_lines: bool = True,
         hash_seed: int = 0,
         guard: TestGuard | None = None,
+        watched: Watched | None = None,
         cancel: CancelToken | None = None,
     ) -> GistTrial:
         """Run a gist alone in an empty folder; modules of the top-level names `owned` can't be imported.
 
         `forbidden` are folders of the host that hold the codebase, for isolation that can't keep them out of sight.
-        A run in which something else than the test that `guard` describes is tested is not believed.
+        A run in which something else than the test that `guard` describes is tested is not believed. What `watched`
+        names is looked at in the run, and told with its isolation.
         """
         ...
 

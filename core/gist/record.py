@@ -13,7 +13,11 @@ _DIFFERENCES, _CHARACTERS = 10, 2_000
 
 
 def score_record(score: GistScore) -> dict[str, Any]:
-    """Return a score fit for JSON; rates are 0-100, and None where they do not apply or could not be measured."""
+    """Return a score fit for JSON; rates are 0-100, and None where they do not apply or could not be measured.
+
+    `paper` in a rate holds the figures as the paper counts lines. A record without it was written before lines alike
+    counted once: all of its figures are the paper's.
+    """
     fidelity, test, error = score.fidelity, score.test, score.error
     return {
         "execution_fidelity": score.execution_fidelity,
@@ -39,10 +43,20 @@ def _cut(text: str) -> str:
 
 
 def _execution(report: ExecutionReport) -> dict[str, Any]:
-    rates = {"rate": report.rate, "rate_without_test": report.rate_without_test}
-    return {**rates, "executed": report.executed, "executable": report.executable}
+    counted = {"executed": report.executed, "executable": report.executable}
+    paper = {"executed": report.paper.part, "executable": report.paper.whole}
+    return {**_rates(report), **counted, "paper": {**_paper(report), **paper}}
 
 
 def _existence(report: ExistenceReport) -> dict[str, Any]:
-    rates = {"rate": report.rate, "rate_without_test": report.rate_without_test}
-    return {**rates, "existing": report.existing, "lines": len(report.lines), "glue": len(report.glue)}
+    counted = {"existing": report.existing, "lines": report.counted, "glue": len(report.glue)}
+    paper = {"existing": report.paper.part, "lines": report.paper.whole}
+    return {**_rates(report), **counted, "paper": {**_paper(report), **paper}}
+
+
+def _rates(report: ExecutionReport | ExistenceReport) -> dict[str, Any]:
+    return {"rate": report.rate, "rate_without_test": report.rate_without_test}
+
+
+def _paper(report: ExecutionReport | ExistenceReport) -> dict[str, Any]:
+    return {"rate": report.paper.rate, "rate_without_test": report.paper_without_test.rate}

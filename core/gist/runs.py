@@ -41,7 +41,17 @@ class Isolation:
     own_modules: tuple[str, ...] = ()
     """Files that the run itself had written, and executed."""
     made_functions: tuple[str, ...] = ()
-    """Names of functions in code that was executed from a string."""
+    """Names of functions in code from nowhere that the environment's own code executed."""
+    made_elsewhere: tuple[str, ...] = ()
+    """Names of all such code, each with the function of the environment that was called for it."""
+    made_here: tuple[str, ...] = ()
+    """Names of code from nowhere (a string, marshalled bytes) that the gist's or the codebase's own code executed."""
+    processes: tuple[str, ...] = ()
+    """Programs that were started."""
+    stand_ins: tuple[tuple[str, str], ...] = ()
+    """Names of modules of the codebase under which something else than the gist stood, each with its kind."""
+    equal_to_all: tuple[str, ...] = ()
+    """Qualified names of functions that said yes to whatever they were compared with."""
 
     @property
     def clean(self) -> bool:

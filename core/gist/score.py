@@ -3,22 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 
 from gistpoint.core.gist.entrypoint_tests import TestScore, score_test
 from gistpoint.core.gist.execution import ExecutionReport, line_execution
 from gistpoint.core.gist.existence import ExistenceReport, Originals, line_existence
 from gistpoint.core.gist.failures import GistError, gist_error, owned_imports
+from gistpoint.core.gist.fakes import Habits, equal_to_all, mocked
 from gistpoint.core.gist.fidelity import Fidelity, compare_commands, compare_tests
-from gistpoint.core.gist.flags import main_guard_added, mocked, moved_under_guard
-from gistpoint.core.gist.runs import CommandRun, TestsRun
+from gistpoint.core.gist.flags import main_guard_added, moved_under_guard
+from gistpoint.core.gist.runs import CommandRun, Isolation, TestsRun
 
 
 @dataclass(frozen=True, slots=True)
 class Flags:
-    """What a reader of the score must know; `mocked` is the line that makes the fake, empty where there is none."""
+    """What a reader of the score must know."""
 
     mocked: str = ""
+    """What the gist puts in the place of the codebase, in a few words; empty if there is nothing."""
+    equal_to_all: str = ""
+    """What of the gist equals whatever it is compared with; empty if there is nothing."""
     main_guard_added: bool = False
     test_moved_under_guard: bool = False
     test_changed: bool = False
@@ -58,8 +62,10 @@ class GistTest:
 class GistRun:
     """A run of the text that was scored, with the runs of the original it is compared with.
 
-    `text` is the gist with the original test spliced in (the gist itself for a command); `executed` are its physical
-    lines that ran; `places` are the paths of each run, the gist's last; `vacuous` is the probe's answer.
+    `text` is the gist with the original test spliced in (the gist itself for a command); `executed` are the physical
+    lines of `unfolded(text)` that ran; `places` are the paths of each run, the gist's last; `vacuous` is the probe's
+    answer. `seen` is what all runs of the text showed, `habits` what the original does of that, and `used` are the
+    names under which the test reaches modules of the codebase.
     """
 
     text: str
@@ -69,8 +75,9 @@ class GistRun:
     places: Sequence[Mapping[str, str]] = ()
     compared_files: Sequence[str] = ()
     vacuous: bool | None = None
-    made_up: str = ""
-    """What the run executed that came neither from the gist nor from the environment, where the original does not."""
+    seen: Sequence[Isolation] = ()
+    habits: Habits = field(default_factory=Habits)
+    used: Collection[str] = ()
 
 
 def score_gist(
@@ -83,15 +90,17 @@ def score_gist(
     error = gist_error(gist, qualname, owned, run, fidelity)
     text = made.text if made else gist
     overlap = score_test(test.source, gist, test.qualname, owned) if test else None
+    existence = existence_of(text, originals, qualname)
+    execution = line_execution(text, made.executed, test=qualname) if made and made.run.file_ran else None
     contained = run is not None and run.file_ran and run.isolation.clean and not owned_imports(gist, owned)
     return GistScore(
         fidelity=fidelity,
         self_contained=contained,
-        existence=_existence(text, originals, qualname),
-        execution=line_execution(text, made.executed, test=qualname) if made and made.run.file_ran else None,
+        existence=existence,
+        execution=execution,
         test=overlap,
         error=error,
-        flags=_flags(gist, owned, test, overlap, made),
+        flags=_flags(gist, owned, test, overlap, made, existence, execution),
     )
 
 
@@ -103,7 +112,8 @@ def _fidelity(made: GistRun) -> Fidelity:
     return compare_commands(commands, made.run, made.places, made.compared_files)
 
 
-def _existence(text: str, originals: Originals, test: str) -> ExistenceReport | None:
+def existence_of(text: str, originals: Originals, test: str) -> ExistenceReport | None:
+    """Return which lines of a text exist; None for one that does not parse."""
     try:
         return line_existence(text, originals, test=test)
     except (SyntaxError, ValueError):
@@ -111,14 +121,27 @@ def _existence(text: str, originals: Originals, test: str) -> ExistenceReport | 
 
 
 def _flags(
-    gist: str, owned: Collection[str], test: GistTest | None, overlap: TestScore | None, made: GistRun | None
+    gist: str,
+    owned: Collection[str],
+    test: GistTest | None,
+    overlap: TestScore | None,
+    made: GistRun | None,
+    existence: ExistenceReport | None,
+    execution: ExecutionReport | None,
 ) -> Flags:
-    fake = mocked(gist, owned) or (made.made_up if made else "")
-    vacuous = made.vacuous if made else None
+    flags = Flags()
+    if made is not None and existence is not None:
+        seen = made.seen or (made.run.isolation,)
+        flags = Flags(
+            mocked=mocked(made.text, seen, made.habits, made.used, owned, existence, execution),
+            equal_to_all=equal_to_all(seen, existence),
+            vacuous=made.vacuous,
+        )
     if test is None or overlap is None:
-        return Flags(mocked=fake, vacuous=vacuous)
+        return flags
     try:
         moved = moved_under_guard(gist, test.source, test.qualname)
     except (SyntaxError, ValueError):
         moved = False
-    return Flags(fake, main_guard_added(gist, test.source), moved, overlap.changed, vacuous)
+    guarded = main_guard_added(gist, test.source)
+    return replace(flags, main_guard_added=guarded, test_moved_under_guard=moved, test_changed=overlap.changed)

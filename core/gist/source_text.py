@@ -1,11 +1,23 @@
-"""Moving source text to another depth without touching what stands inside its strings."""
+"""The lines of a source text as Python counts them, moved to another depth without touching what strings hold."""
 
 from __future__ import annotations
 
 import io
+import re
 import textwrap
 import tokenize
 from collections.abc import Sequence
+
+_LINE_END = re.compile(r"\r\n?|\n")
+
+
+def physical_lines(text: str) -> list[str]:
+    """Return the lines of `text`, numbered as in a syntax tree.
+
+    `str.splitlines` also ends a line at a form feed, U+2028 and others: text in a comment would shift every line below.
+    """
+    lines = _LINE_END.split(text)
+    return lines if lines[-1] else lines[:-1]
 
 
 def lines_in_strings(lines: Sequence[str]) -> set[int]:

@@ -6,13 +6,17 @@ import ast
 import textwrap
 from collections.abc import Collection
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from gistpoint.core.code.parsing import parse
 from gistpoint.core.errors import TaskError
 from gistpoint.core.gist.blocks import Block, BlockKind, blocks_of, find_test
 from gistpoint.core.gist.entrypoint_tests import imports_owned
 from gistpoint.core.gist.lines import import_texts, type_of_function
-from gistpoint.core.gist.source_text import dedented, indented
+from gistpoint.core.gist.source_text import dedented, indented, physical_lines
+
+if TYPE_CHECKING:
+    from gistpoint.core.gist.score import GistTest
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,6 +26,11 @@ class SplicedGist:
     text: str
     origin: tuple[int | None, ...]
     """For each line of `text`, its number in the gist as handed in; None for a line of the original test."""
+
+
+def given_test(test: GistTest | None) -> str:
+    """Return the original test as a brief gives it; empty for a command that is no test."""
+    return original_test(test.source, test.qualname) if test else ""
 
 
 def splice_test(gist: str, original: str, qualname: str, owned: Collection[str]) -> SplicedGist:
@@ -37,7 +46,7 @@ def splice_test(gist: str, original: str, qualname: str, owned: Collection[str])
         raise TaskError(f"The test file has no test {qualname!r}.", hint="Name a function, or Class.method.")
     test = _test_text(original, definition, owned)
     blocks = blocks_of(parse(gist))
-    lines = gist.splitlines()
+    lines = physical_lines(gist)
     old = [b for b in blocks if b.name == definition.name and b.kind is BlockKind.FUNCTION and not b.in_guard]
     owner = definition.name.rpartition(".")[0]
     home = [b for b in blocks if b.name == owner and b.kind is BlockKind.CLASS] if owner else []
@@ -67,14 +76,14 @@ def original_test(original: str, qualname: str) -> str:
     definition = find_test(parse(original), qualname)
     if definition is None:
         raise TaskError(f"The test file has no test {qualname!r}.", hint="Name a function, or Class.method.")
-    lines = dedented(original.splitlines()[definition.first - 1 : definition.last])
+    lines = dedented(physical_lines(original)[definition.first - 1 : definition.last])
     for header, _ in reversed(_class_headers(original, definition.name.rpartition(".")[0])):
         lines = [header, *indented(lines, "    ")]
     return "\n".join(lines) + "\n"
 
 
 def _test_text(original: str, definition: Block, owned: Collection[str]) -> list[str]:
-    lines = original.splitlines()
+    lines = physical_lines(original)
     dropped: dict[int, list[str]] = {}
     skipped: set[int] = set()
     function = definition.statements[0]
@@ -122,7 +131,7 @@ def _class_headers(original: str, owner: str) -> list[tuple[str, str | None]]:
         for block in blocks_of(tree):
             if block.name == name and block.kind is BlockKind.CLASS:
                 statement = block.statements[0]
-                text = "\n".join(original.splitlines()[block.first - 1 : _header_end(statement)])
+                text = "\n".join(physical_lines(original)[block.first - 1 : _header_end(statement)])
                 headers.append((textwrap.dedent(text), "    "))
                 break
     return headers

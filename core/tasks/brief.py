@@ -20,10 +20,10 @@ TEMPLATES = {
     "remove": "repair-remove-1",
     "discovery": "repair-discovery-1",
     "several": "repair-several-1",
-    "gist": "gist-1",
-    "tracing": "gist-tracing-1",
-    "reading": "gist-reading-1",
-    "give_test": "gist-give-test-1",
+    "gist": "gist-2",
+    "tracing": "gist-tracing-2",
+    "reading": "gist-reading-2",
+    "give_test": "gist-give-test-2",
 }
 
 
@@ -41,14 +41,30 @@ def template_for(mode: Mode, targets: int, *, refused_costs_attempt: bool = Fals
     return (REFUSALS_COST if refused_costs_attempt else TEMPLATES)["several" if several else mode.value]
 
 
-def gist_template(settings: GistSettings) -> str:
-    """Return the name of the newest template of a gist: its parts, joined by `+`."""
+def gist_template(settings: GistSettings, *, like: str = "") -> str:
+    """Return the name of the template of a gist: its parts, joined by `+`.
+
+    They are the newest ones, or no newer than those of the template `like`. Raises `TaskError` for a template that this
+    version does not have.
+    """
     parts = [
         "gist",
         *([settings.strategy] if settings.strategy else []),
         *(["give_test"] if settings.give_test else []),
     ]
-    return "+".join(TEMPLATES[part] for part in parts)
+    names = [TEMPLATES[part] for part in parts]
+    if like:
+        template_text(like)
+        names = [_no_newer(name, int(like.partition("+")[0].rpartition("-")[2])) for name in names]
+    return "+".join(names)
+
+
+def _no_newer(name: str, most: int) -> str:
+    """Return the name of a template's part in its newest version up to `most`, its first one if that is newer."""
+    stem, _, version = name.rpartition("-")
+    earlier = [f"{stem}-{number}" for number in range(1, min(most, int(version)) + 1)]
+    there = [one for one in earlier if files("gistpoint.core.tasks").joinpath("briefs", f"{one}.md").is_file()]
+    return there[-1] if there else name
 
 
 def template_text(name: str) -> str:

@@ -19,6 +19,7 @@ from gistpoint.core.attempts.budgets import Budgets
 from gistpoint.core.errors import TaskError
 from gistpoint.core.gist.answer import GistAnswer
 from gistpoint.core.gist.runs import TestsRun
+from gistpoint.core.pins import fault_in
 from gistpoint.core.ports import EnvironmentPins, Source
 from gistpoint.core.tasks.entered import read_entered, write_entered
 from gistpoint.core.tasks.fields import Fields
@@ -234,7 +235,7 @@ def _suite(fields: Fields, fewest: int) -> Suite:
 
 def _environment(fields: Fields) -> EnvironmentPins:
     metadata = fields.table("metadata")
-    return EnvironmentPins(
+    pins = EnvironmentPins(
         python=fields.get("python", str),
         lock=fields.strings("lock"),
         resolved=fields.get("resolved", str),
@@ -244,6 +245,9 @@ def _environment(fields: Fields) -> EnvironmentPins:
         pytest_args=fields.strings("pytest_args"),
         metadata={key: metadata.get(key, str) for key in metadata.values},
     )
+    if fault := fault_in(pins):
+        raise TaskError(f"{fields.file}: {fault}", hint="Nothing of the task was run: ask whoever made it.")
+    return pins
 
 
 def _limits(fields: Fields) -> Limits:

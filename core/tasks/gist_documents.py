@@ -8,6 +8,7 @@ from typing import Any
 
 from gistpoint.core.errors import TaskError
 from gistpoint.core.gist.answer import GistAnswer, ReferenceGist
+from gistpoint.core.gist.fakes import Habits
 from gistpoint.core.gist.reference.trace import Difficulty, read_trace
 from gistpoint.core.gist.runs import CommandRun, Raised, TestRun, TestsRun
 from gistpoint.core.gist.score import GistTest
@@ -61,8 +62,13 @@ def read_gist_answer(fields: Fields) -> GistAnswer:
         test=GistTest(test.get("qualname", str), test.get("source", str)) if test.get("qualname", str) else None,
         compared_files=fields.strings("compared_files"),
         seconds=fields.get("seconds", float),
-        made_functions=fields.strings("made_functions"),
-        loads_own_modules=fields.get("loads_own_modules", bool),
+        habits=Habits(
+            made_functions=fields.strings("made_functions"),
+            made_elsewhere=fields.strings("made_elsewhere") if "made_elsewhere" in fields.values else None,
+            made_here=fields.strings("made_here") if "made_here" in fields.values else None,
+            loads_own_modules=fields.get("loads_own_modules", bool),
+            starts_processes=fields.get("starts_processes", bool) if "starts_processes" in fields.values else None,
+        ),
         reference=_reference(fields.table("reference")) if "reference" in fields.values else None,
         provenance=fields.table("provenance").values,
     )
@@ -77,8 +83,7 @@ def gist_answer_document(answer: GistAnswer) -> dict[str, Any]:
         "test": {"qualname": test.qualname, "source": test.source},
         "originals": [_run_document(run) for run in answer.originals],
         "compared_files": list(answer.compared_files),
-        "made_functions": list(answer.made_functions),
-        "loads_own_modules": answer.loads_own_modules,
+        **_habits_document(answer.habits),
         "seconds": answer.seconds,
         "difficulty": asdict(answer.difficulty),
         "trace": dict(answer.trace),
@@ -88,6 +93,11 @@ def gist_answer_document(answer: GistAnswer) -> dict[str, Any]:
         reference = {key: value for key, value in asdict(answer.reference).items() if value is not None}
         document["reference"] = reference
     return document
+
+
+def _habits_document(habits: Habits) -> dict[str, Any]:
+    known = {key: value for key, value in asdict(habits).items() if value is not None}
+    return {key: value if isinstance(value, bool) else list(value) for key, value in known.items()}
 
 
 def _reference(fields: Fields) -> ReferenceGist:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from gistpoint.core.errors import UserError
+
 OPTIONAL_TOOLS = ("trace", "repo_graph", "bash", "edit_and_execute")
 """The tools that a task may add to browsing, writing and handing in."""
 STRATEGIES = ("", "tracing", "reading")
@@ -31,3 +33,17 @@ class GistSettings:
     """Of the output of a command, as the tools that run one show it."""
     gist_characters: int = 1_000_000
     """The longest gist that is taken."""
+
+
+class ContradictionError(UserError):
+    """Settings of a gist contradict each other, or the command; the hint says what to add or to leave out."""
+
+
+def require_consistent(settings: GistSettings, *, is_test: bool) -> None:
+    """Raise `ContradictionError` for settings that no task can be made with; `is_test` tells what the command is."""
+    if "edit_and_execute" in settings.tools and not settings.execution:
+        raise ContradictionError(
+            "edit_and_execute runs code, and execution is off.", hint="Add --execution, or leave the tool out."
+        )
+    if settings.give_test and not is_test:
+        raise ContradictionError("The command is no test, so there is none to give.", hint="Leave --give-test out.")

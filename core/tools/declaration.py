@@ -17,6 +17,10 @@ if TYPE_CHECKING:
     from gistpoint.core.tasks.gists import GistSettings
 
 
+_ECHO = 80
+"""Characters of an unknown name, as a refusal repeats it."""
+
+
 class Group(StrEnum):
     """What a tool is for in the figures of the Breakpoint paper."""
 
@@ -165,15 +169,22 @@ class Tool:
         return {"name": self.name, "description": self.description, "parameters": parameters}
 
     def bind(self, arguments: Mapping[str, Any]) -> dict[str, str]:
-        """Return the arguments with defaults filled in; raises `RefusalError` where they do not fit the declaration."""
+        """Return the arguments with defaults filled in; raises `RefusalError` if they do not fit the declaration.
+
+        A JSON boolean is taken for a flag, and null for an optional argument; nothing else is coerced.
+        """
         known = {argument.name for argument in self.arguments}
-        if extra := sorted(set(arguments) - known):
-            raise RefusalError(f"{self.name} has no argument {extra[0]!r}; it takes {self.usage()}.")
+        if extra := sorted(str(name) for name in set(arguments) - known):
+            raise RefusalError(f"{self.name} has no argument {extra[0][:_ECHO]!r}; it takes {self.usage()}.")
         bound: dict[str, str] = {}
         for argument in self.arguments:
-            value = arguments.get(argument.name, argument.default)
+            value = arguments.get(argument.name)
+            if value is None:
+                value = argument.default
             if value is None:
                 raise RefusalError(f"{self.name} needs the argument {argument.name!r}; it takes {self.usage()}.")
+            if isinstance(value, bool) and argument.kind is Kind.FLAG:
+                value = "true" if value else "false"
             if not isinstance(value, str):
                 raise RefusalError(f"{self.name}: the argument {argument.name!r} must be a string.")
             bound[argument.name] = value

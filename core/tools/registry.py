@@ -56,7 +56,7 @@ def named(tools: tuple[Tool, ...], name: str) -> Tool:
     for tool in tools:
         if tool.name == name:
             return tool
-    raise RefusalError(f"There is no tool {name!r} here; there are {', '.join(t.name for t in tools)}.")
+    raise RefusalError(f"There is no tool {name[:80]!r} here; there are {', '.join(t.name for t in tools)}.")
 
 
 def call(tool: Tool, context: ToolContext, arguments: Mapping[str, Any]) -> ToolOutput:

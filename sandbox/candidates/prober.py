@@ -161,7 +161,7 @@ class SuiteProber:
 
     def _started(self, cancel: CancelToken | None) -> WarmSuite:
         if not self._warm:
-            built = self._environments.get(self._pins, cancel=cancel)
+            built = self._environments.get(self._pins, self._backend, cancel=cancel)
             suite = WarmSuite(self._backend, built, self._tree, self._pins, self._limits)
             self._warm.append(suite)
             suite.start(max(_LEAST_START_S, suite_timeout(self._seconds)), cancel)

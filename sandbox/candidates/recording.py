@@ -62,7 +62,7 @@ class SuiteTestMapper:
         """
         tell = on_progress or (lambda progress: None)
         tell(RunProgress("preparing"))
-        built = self._environments.get(environment, cancel=cancel)
+        built = self._environments.get(environment, self._backend, cancel=cancel)
         records = Records()
 
         def on_line(line: bytes) -> None:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from gistpoint.core.errors import CancelledError, InfrastructureError
 from gistpoint.core.gist.entrypoint_tests import TestGuard
 from gistpoint.core.gist.entrypoints import Entrypoint, EntrypointKind
+from gistpoint.core.gist.fakes import Watched
 from gistpoint.core.gist.runs import CommandOutput, GistTrial, OriginalRun
 from gistpoint.core.gist.shell_rules import refusal
 from gistpoint.core.outcomes import BackendRecord, RunStatus
@@ -116,6 +117,7 @@ class GistRunner:
                     "argv": _words(places, environment, called, alone=False, settings=not elsewhere),
                     "path": [*_own_place(places, called), *importable(places), *codebase],
                     "written": [places.home, places.temporary],
+                    "own": [places.workspace, *codebase],
                 }
                 return told | ({"trace_root": places.workspace} if trace else {})
 
@@ -144,9 +146,11 @@ class GistRunner:
         measure_lines: bool = True,
         hash_seed: int = 0,
         guard: TestGuard | None = None,
+        watched: Watched | None = None,
         cancel: CancelToken | None = None,
     ) -> GistTrial:
         """Run a gist alone in an empty folder, the names `owned` out of reach."""
+        wanted = watched or Watched()
         called = gist_entrypoint(entrypoint)
         with run_folder() as base:
             _write(base / "files", {called.target: text.encode("utf-8", "surrogatepass")})
@@ -160,6 +164,9 @@ class GistRunner:
                     "forbidden": sorted(forbidden),
                     "written": [places.workspace, places.home, places.temporary],
                     "given": [file],
+                    "own": [places.workspace],
+                    "suspected": wanted.lines,
+                    "modules": wanted.modules,
                     "file": file,
                     "lines": file if measure_lines else "",
                     "guard": asdict(guard) if guard is not None else None,
@@ -222,7 +229,7 @@ class GistRunner:
     def _environment(self, pins: EnvironmentPins, cancel: CancelToken | None) -> Environment:
         if cancel is not None:
             cancel.check()
-        return self._environments.get(pins, cancel=cancel)
+        return self._environments.get(pins, self._backend, cancel=cancel)
 
     def _judged(
         self, run: _Run, pins: EnvironmentPins, base: Path, timeout_s: float, cancel: CancelToken | None

@@ -171,9 +171,18 @@ def isolation_of(notes: Notes) -> Isolation:
         refused_imports=tuple(dict.fromkeys(events.get("import", ()))),
         original_reads=tuple(events.get("read", ())),
         network=tuple(events.get("network", ())),
-        own_modules=tuple(str(name) for name in _whole(notes, "modules") or ()),
-        made_functions=tuple(str(name) for name in _whole(notes, "functions") or ()),
+        own_modules=_strings(notes, "modules"),
+        made_functions=_strings(notes, "functions"),
+        made_elsewhere=_strings(notes, "made_elsewhere"),
+        made_here=_strings(notes, "made"),
+        processes=_strings(notes, "processes"),
+        stand_ins=tuple((str(name), str(kind)) for name, kind in _whole(notes, "stand_ins") or ()),
+        equal_to_all=_strings(notes, "equals"),
     )
+
+
+def _strings(notes: Notes, kind: str) -> tuple[str, ...]:
+    return tuple(str(name) for name in _whole(notes, kind) or ())
 
 
 def lines_of(notes: Notes) -> frozenset[int]:

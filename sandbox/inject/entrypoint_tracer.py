@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 import threading
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Container, Iterable, Mapping
 from types import CodeType, FrameType
 from typing import Any
 
@@ -13,10 +13,14 @@ from typing import Any
 class EntrypointTracer:
     """Traces the code below `root`, `excluded` folders (environments, say) left out.
 
-    `order` has the first execution of each line at the top level of a module, and line 0 where a module has ended.
+    `order` has the first execution of each line at the top level of a module, and line 0 after a module has ended. Up
+    to Python 3.11 `see` is called with the frame of each function that begins, unless its code's id is `settled`.
     """
 
-    def __init__(self, root: str, excluded: Iterable[str] = ()) -> None:
+    def __init__(
+        self, root: str, excluded: Iterable[str], see: Callable[[FrameType], None], settled: Container[int]
+    ) -> None:
+        self._see, self._settled = see, settled
         self.root = os.path.realpath(root)
         self.excluded = tuple(os.path.realpath(path) + os.sep for path in excluded)
         self.calls = 0
@@ -109,6 +113,8 @@ class EntrypointTracer:
 
     def _on_call(self, frame: FrameType, event: str, argument: Any) -> Any:
         code = frame.f_code
+        if id(code) not in self._settled:
+            self._see(frame)
         path = self._paths.get(code.co_filename)
         if path is None:
             path = self._path(code.co_filename)

@@ -12,13 +12,12 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 _PATHS = {"open": 0, "os.link": 0, "os.symlink": 0, "os.rename": 0, "shutil.copyfile": 0, "shutil.move": 0}
-_PROCESSES = {"subprocess.Popen", "os.system", "os.exec", "os.posix_spawn", "os.spawn", "os.fork"}
 
 
 class ImportBlocker:
     """Refuses the top-level modules `owned` and every file below `forbidden`; tells `report` the first of each event.
 
-    `report` is called with `import`, `read`, `process` or `preloaded`, and a name.
+    `report` is called with `import`, `read` or `preloaded`, and a name.
     """
 
     def __init__(self, owned: Iterable[str], forbidden: Iterable[str], report: Callable[[str, str], None]) -> None:
@@ -56,8 +55,6 @@ class ImportBlocker:
                 self._refuse(arguments[0])
         elif event in _PATHS:
             self._check_path(arguments[_PATHS[event]])
-        elif event in _PROCESSES and not self._busy:
-            self._record("process", str(arguments[0]) if arguments else event)
 
     def _check_path(self, path: object) -> None:
         if self._busy or not self.forbidden or not isinstance(path, (str, bytes, os.PathLike)):

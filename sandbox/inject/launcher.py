@@ -2,9 +2,10 @@
 
 Its keys: `argv` (`["pytest", ...]`, `["-m", "module", ...]` or `["file.py", ...]`), `path` (put first on sys.path),
 `lines` (file whose lines are recorded), `trace_root` and `trace_excluded` (trace of an original), `owned` and
-`forbidden` (blocker), `written` and `given` (see `code_watch`), `file` and `guard` (see `test_observer`) and
-`plugin` (the file of the results plugin, for tests). The descriptor in GISTPOINT_RESULTS takes the records: for tests
-as `note`s of the results plugin, for programs one JSON object a line with its `kind`, `end` being the last.
+`forbidden` (blocker), `written`, `given`, `own` and `suspected` (see `code_watch`), `modules` (see `stand_ins`), `file`
+and `guard` (see `test_observer`) and `plugin` (the file of the results plugin, for tests). The descriptor in
+GISTPOINT_RESULTS takes the records: for tests as `note`s of the results plugin, for programs one JSON object a line
+with its `kind`, `end` being the last.
 """
 
 from __future__ import annotations
@@ -79,12 +80,17 @@ class Measures:
 
     def __init__(self, order: Mapping[str, Any], notes: Notes) -> None:
         self._order, self._notes = order, notes
-        self._lines: Any = _sibling("line_tracer").LineTracer(order["lines"]) if order.get("lines") else None
+        folders = (order.get(name, ()) for name in ("written", "given", "own", "suspected"))
+        self._watch: Any = _sibling("code_watch").CodeWatch(*folders, _sibling("comparison_probe").equals_anything)
+        seeing = self._watch.see, self._watch.settled
+        self._lines: Any = None
+        if order.get("lines"):
+            self._lines = _sibling("line_tracer").LineTracer(order["lines"], *seeing)
         self._trace: Any = None
         if order.get("trace_root"):
             tracer = _sibling("entrypoint_tracer").EntrypointTracer
-            self._trace = tracer(order["trace_root"], order.get("trace_excluded", ()))
-        self._watch: Any = _sibling("code_watch").CodeWatch(order.get("written", ()), order.get("given", ()))
+            self._trace = tracer(order["trace_root"], order.get("trace_excluded", ()), *seeing)
+        self._stand_ins: Any = _sibling("stand_ins").StandIns(order.get("modules", ()), order.get("owned", ()))
 
     def guard(self) -> None:
         """Install what refuses and watches."""
@@ -109,13 +115,24 @@ class Measures:
         if self._lines is not None:
             (self._lines.resume if on else self._lines.pause)()
 
+    def look(self, namespace: Mapping[str, object], itself: object) -> None:
+        """Look at what stands in for modules of the codebase."""
+        if self._order.get("owned"):
+            self._stand_ins.look(namespace, itself)
+
     def finish(self) -> None:
         """Stop measuring, and tell what was found."""
+        program = self._watch.program
+        if program is not None and self._order["argv"][0] != "pytest":
+            self.look(vars(program), program)
+        self._watch.finish()
         for kind, tracer in (("lines", self._lines), ("trace", self._trace)):
             if tracer is not None:
                 self._notes.large(kind, tracer.stop())
         self._notes.large("modules", sorted(self._watch.modules)[:_MESSAGE])
-        self._notes.large("functions", sorted(self._watch.functions))
+        for kind in ("functions", "made", "made_elsewhere", "processes", "equals"):
+            self._notes.large(kind, sorted(getattr(self._watch, kind)))
+        self._notes.large("stand_ins", list(self._stand_ins.found.items()))
 
 
 def _run_tests(order: Mapping[str, Any]) -> int:
@@ -134,9 +151,9 @@ def _run_tests(order: Mapping[str, Any]) -> int:
         measures.finish()
         notes.close()
 
-    owned = order.get("owned", ())
+    guard, owned = order.get("guard") or {}, order.get("owned", ())
     observed = observer(
-        notes.tell, begin, finish, measures.watch_lines, order.get("file", ""), order.get("guard") or {}, owned
+        notes.tell, begin, finish, measures.watch_lines, measures.look, order.get("file", ""), guard, owned
     )
     sys.path[:0] = order.get("path", [])
     measures.guard()

@@ -8,15 +8,20 @@ from __future__ import annotations
 import os
 import sys
 import threading
+from collections.abc import Callable, Container
 from types import CodeType, FrameType
 from typing import Any
 
 
 class LineTracer:
-    """Which lines of the file at `path` ran between `start` and `stop`."""
+    """Which lines of the file at `path` ran between `start` and `stop`.
 
-    def __init__(self, path: str) -> None:
+    Up to Python 3.11 `see` is called with the frame of each function that begins, unless its code's id is `settled`.
+    """
+
+    def __init__(self, path: str, see: Callable[[FrameType], None], settled: Container[int]) -> None:
         self.path = os.path.realpath(path)
+        self._see, self._settled = see, settled
         self.lines: set[int] = set()
         self._ours: dict[str, bool] = {}
         self._tool = -1
@@ -76,6 +81,8 @@ class LineTracer:
 
     def _on_call(self, frame: FrameType, event: str, argument: Any) -> Any:
         code = frame.f_code
+        if id(code) not in self._settled:
+            self._see(frame)
         known = self._ours.get(code.co_filename)
         if known is None:
             known = self._is_ours(code.co_filename)

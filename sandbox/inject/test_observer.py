@@ -17,7 +17,8 @@ _DEPTH = 200
 class TestObserver:
     """Tells `report` a kind and its fields: `outcome` for each test, `tampered`, and what `finish` returns at the end.
 
-    `begin` is called before anything is collected, `measure` with whether what follows belongs to the tests. `guard`
+    `begin` is called before anything is collected, `measure` with whether what follows belongs to the tests, and `look`
+    before and after each test of the file, with the names that it sees and its module. `guard`
     describes the test in the file at `path`: its lines `first` to `last`, whether it is `decorated`, and
     `pytest_names`, those that the file takes from pytest, each with the attribute of pytest that it must be bound to,
     or an empty text for pytest itself. `owned` are the top-level names of the codebase.
@@ -31,11 +32,12 @@ class TestObserver:
         begin: Callable[[], None],
         finish: Callable[[], None],
         measure: Callable[[bool], None],
+        look: Callable[[Mapping[str, object], object], None],
         path: str,
         guard: Mapping[str, Any],
         owned: Iterable[str],
     ) -> None:
-        self._report, self._begin, self._finish, self._measure = report, begin, finish, measure
+        self._report, self._begin, self._finish, self._measure, self._look = report, begin, finish, measure, look
         self._path, self._guard, self._owned = path, guard, frozenset(owned)
         self._raised: list[str] | None = None
         self._phase = ""
@@ -66,6 +68,20 @@ class TestObserver:
     def pytest_runtest_logstart(self, nodeid: str) -> None:
         """Forget the test before."""
         self._raised, self._phase, self._streams = None, "", ("", "")
+
+    @pytest.hookimpl(wrapper=True, tryfirst=True)
+    def pytest_runtest_call(self, item: pytest.Item) -> Generator[None, object, object]:
+        """Look at what the test sees, before and after."""
+        module = getattr(item, "module", None)
+        if getattr(module, "__file__", None) != self._path:
+            return (yield)
+        function = self._test_in(getattr(item, "function", None) or getattr(item, "obj", None))
+        names = getattr(function, "__globals__", None) or vars(module)
+        self._look(names, module)
+        try:
+            return (yield)
+        finally:
+            self._look(names, module)
 
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_makereport(
@@ -128,11 +144,13 @@ class TestObserver:
             if getattr(module, name, wanted) is not wanted:
                 self._tell(f"{name} is not that of pytest")
                 return
-        if not self._is_the_test(getattr(item, "function", None) or getattr(item, "obj", None)):
+        if self._test_in(getattr(item, "function", None) or getattr(item, "obj", None)) is None:
             self._tell(f"{item.name} is not the test that was put in")
 
-    def _is_the_test(self, function: object) -> bool:
-        """Look for the test in what pytest calls, through what decorators put around it."""
+    def _test_in(self, function: object) -> object | None:
+        """Return the test in what pytest calls, through what decorators put around it; None if it is not there."""
+        if not self._guard:
+            return None
         waiting, seen = [function], set[int]()
         while waiting and len(seen) < _DEPTH:
             found = waiting.pop(0)
@@ -141,12 +159,12 @@ class TestObserver:
             seen.add(id(found))
             code = getattr(found, "__code__", None)
             if isinstance(code, CodeType) and self._stands_there(code):
-                return True
+                return found
             waiting += [getattr(found, name, None) for name in ("__wrapped__", "__func__")]
             if self._guard["decorated"]:
                 waiting += [getattr(found, name, None) for name in ("func", "function", "__call__")]
                 waiting += [_content(cell) for cell in getattr(found, "__closure__", None) or ()]
-        return False
+        return None
 
     def _stands_there(self, code: CodeType) -> bool:
         within: bool = self._guard["first"] <= code.co_firstlineno <= self._guard["last"]

@@ -125,8 +125,9 @@ def _turn(
     index: int, raws: Sequence[Raw], events: list[dict[str, Json]], kinds: dict[str, dict[str, Json]], actor: Actor
 ) -> Step:
     call, answer = kinds["tool_call"], kinds.get("tool_result")
-    arguments = as_dict(call.get("arguments"))
-    calls = (Call(as_str(call.get("call_id")), as_str(call.get("tool")), compact(call.get("arguments")), arguments),)
+    given = call.get("arguments")
+    text, parsed = (as_text(call.get("raw")), None) if given is None else (compact(given), as_dict(given))
+    calls = (Call(as_str(call.get("call_id")), as_str(call.get("tool")), text, parsed),)
     results: tuple[Result, ...] = ()
     if answer is not None:
         duration = as_float(answer.get("duration_ms"))
@@ -140,7 +141,7 @@ def _turn(
     state: dict[str, Json] = {}
     if answer is not None and answer.get("budget") is not None:
         state["budget"] = answer["budget"]
-    state.update({name: call[name] for name in ("automatic", "typed") if call.get(name)})
+    state.update({name: call[name] for name in ("automatic", "typed", "malformed") if call.get(name)})
     for name in ("test_run", "score"):
         if name in kinds:
             state[name] = {key: value for key, value in kinds[name].items() if key != "call_id"}

@@ -29,6 +29,11 @@ class Origin:
     """Uses of `score_gist`; None for any number."""
 
     @property
+    def tool_semantics(self) -> int:
+        """What calls that can't be carried out cost when it was recorded."""
+        return as_int(self.start.get("tool_semantics")) or 1
+
+    @property
     def ours(self) -> bool:
         """Whether the run was recorded by gistpoint, also where it was exported since."""
         return bool(self.start)
@@ -47,7 +52,9 @@ class RecordedCall:
     number: int
     tool: str
     arguments: Mapping[str, Json] | None = None
-    """None where they were not recorded as an object."""
+    """None if they were not recorded as an object."""
+    raw: str = ""
+    """The text of arguments that are no object."""
     text: str | None = None
     """What was answered; None where the run does not tell."""
     facts: Mapping[str, str] = field(default_factory=dict)
@@ -124,6 +131,7 @@ def _calls(document: RunDocument, step: Step, ours: bool) -> Iterator[RecordedCa
             number,
             call.tool,
             _arguments(document, call),
+            _whole(document, call.arguments) if call.parsed is None else "",
             None if result is None else _whole(document, result.text),
             _facts(step, result) if ours else {},
             as_str(tests.get("status")) if ours else "",

@@ -22,6 +22,7 @@ from gistpoint.core.errors import AttemptError, UserError
 from gistpoint.core.gist.entrypoints import parse_entrypoint
 from gistpoint.core.outcomes import RunStatus
 from gistpoint.core.ports import TimeSource
+from gistpoint.core.tasks.gist_overrides import as_attempted
 from gistpoint.core.tasks.model import Mode, Task
 from gistpoint.core.tools.declaration import RefusalError
 from gistpoint.core.tools.registry import named
@@ -111,9 +112,15 @@ class Replay:
         if self.origin.format == "breakpoint":
             task = replace(task, rules=replace(task.rules, refused_costs_attempt=True))
         self._instead = Instead()
+        budgets = self.origin.budgets(task)
+        task = as_attempted(task, self.origin.start, budgets)
         judge = judging_instead(self.judge, self._instead)
         self.attempt = Attempt(task, judge, _Journal(self.clock), self.clock)
-        self.attempt.start(Enrolment(actor="replay", role=Role.QA), budgets=self.origin.budgets(task))
+        self.attempt.start(
+            Enrolment(actor="replay", role=Role.QA),
+            budgets=budgets,
+            tool_semantics=self.origin.tool_semantics,
+        )
 
     @property
     def notes(self) -> tuple[str, ...]:
@@ -208,7 +215,7 @@ class Replay:
     def _made(self, call: RecordedCall, on_progress: OnProgress | None, cancel: CancelToken | None) -> ToolResult:
         """Make a call, or take the one that the attempt has made by itself at a limit. Raises `AttemptError`."""
         if not call.automatic:
-            return self.attempt.call(call.tool, call.arguments or {}, on_progress=on_progress, cancel=cancel)
+            return self.attempt.call(call.tool, call.arguments, raw=call.raw, on_progress=on_progress, cancel=cancel)
         if not self.attempt.state.ended and call.automatic in set(EndReason):
             self.attempt.hand_in(EndReason(call.automatic))
             self.attempt.finish_pending(on_progress=on_progress, cancel=cancel)
@@ -232,10 +239,10 @@ class Replay:
         """Return why a call can't be made at all; empty where it can. Refusals that gistpoint recorded are repeated."""
         if call.damage:
             return f"The record can't be read: {call.damage}."
-        if call.arguments is None:
-            return "Its arguments are not recorded as an object with names."
         if self.origin.ours:
             return ""
+        if call.arguments is None:
+            return "Its arguments are not recorded as an object with names."
         try:
             named(self.attempt.tools, call.tool).bind(call.arguments)
         except RefusalError as refusal:

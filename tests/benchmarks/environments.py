@@ -15,6 +15,7 @@ from typing import TypeVar
 
 from gistpoint.core.ports import EnvironmentPins
 from gistpoint.sandbox.environments import EnvironmentStore
+from gistpoint.sandbox.ladder import choose
 from gistpoint.sandbox.resolver import UvResolver
 from gistpoint.sandbox.sources import Fetcher
 
@@ -31,14 +32,17 @@ def timed(action: Callable[[], T]) -> tuple[T, float]:
 def measured(source: str, extra: tuple[str, ...], scratch: Path) -> tuple[float, float, float, int]:
     os.environ["UV_CACHE_DIR"] = str(scratch / "uv")
     _, folder = Fetcher().fetch(source, scratch / "source")
+    backend = choose(None, consented=False)
     cold_store, warm_store = EnvironmentStore(scratch / "cold"), EnvironmentStore(scratch / "warm")
 
     def pinned() -> EnvironmentPins:
-        return UvResolver(cold_store).resolve(folder, extra_requirements=extra, exclude_newer=None, pytest_args=())
+        return UvResolver(cold_store, backend).resolve(
+            folder, extra_requirements=extra, exclude_newer=None, pytest_args=()
+        )
 
     pins, cold = timed(pinned)
-    _, warm = timed(lambda: warm_store.get(pins))
-    _, again = timed(lambda: warm_store.get(pins))
+    _, warm = timed(lambda: warm_store.get(pins, backend))
+    _, again = timed(lambda: warm_store.get(pins, backend))
     for store in (cold_store, warm_store):
         store.remove_all()
     return cold, warm, again, len(pins.lock)

@@ -22,7 +22,7 @@ from gistpoint.sandbox.backends.base import Backend
 from gistpoint.sandbox.backends.docker.backend import DockerBackend
 from gistpoint.sandbox.backends.probing import probe_command
 from gistpoint.sandbox.environments import EnvironmentStore
-from gistpoint.sandbox.ladder import builtin_backends
+from gistpoint.sandbox.ladder import builtin_backends, choose
 from gistpoint.sandbox.projects import read_project
 from gistpoint.sandbox.resolver import UvResolver
 from gistpoint.sandbox.testruns import SuiteRunner
@@ -53,7 +53,8 @@ def pins_of(folder: Path, arguments: tuple[str, ...], store: EnvironmentStore) -
     project = read_project(folder)
     if folder == DEMO or (project.requirements == () and not project.test_requirements):
         return EnvironmentPins(import_roots=project.import_roots, pytest_args=arguments, metadata=project.metadata())
-    return UvResolver(store).resolve(folder, extra_requirements=(), exclude_newer=None, pytest_args=arguments)
+    resolver = UvResolver(store, choose(None, consented=False))
+    return resolver.resolve(folder, extra_requirements=(), exclude_newer=None, pytest_args=arguments)
 
 
 def plain_pytest(folder: Path, pins: EnvironmentPins, python: Path) -> Callable[[], object]:
@@ -72,7 +73,7 @@ def main(names: list[str], folder: Path, arguments: tuple[str, ...]) -> int:
         base = Path(place)
         store = EnvironmentStore(base / "cache")
         pins = pins_of(folder, arguments, store)
-        environment = store.get(pins)
+        environment = store.get(pins, choose(None, consented=False))
         write_tree(folder, base / "tree.tar")
         tree = SourceTree.open(base / "tree.tar")
         python = environment.folder / "bin" / "python"

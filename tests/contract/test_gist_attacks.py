@@ -10,12 +10,14 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+from gist_tricks import fakes, folded, padded
 
 from gistpoint.core.generation.gist_making import write_gist_task
 from gistpoint.core.generation.gists import Examination
 from gistpoint.core.generation.intake import Repository
 from gistpoint.core.gist.entrypoints import parse_entrypoint
 from gistpoint.core.gist.judging import GistJudge, GistJudgement
+from gistpoint.core.gist.unfolded import unfolded
 from gistpoint.core.outcomes import RunStatus
 from gistpoint.core.ports import EnvironmentPins, Source
 from gistpoint.core.trees import SourceTree, write_tree
@@ -44,12 +46,23 @@ def test_area(side):
     with pytest.raises(BadShape):
         area(-side)
 """
+NAMED = """import pytest
+
+import pkg
+from pkg import shapes
+
+
+@pytest.mark.parametrize("side", [2, 3])
+def test_named(side):
+    assert pkg.shapes.area(side) == shapes.area(side) == side * side
+"""
 MAIN = "import sys\n\nfrom pkg.shapes import area\n\nprint(area(int(sys.argv[1])))\n"
 FILES = {
     "pkg/__init__.py": "",
     "pkg/shapes.py": SHAPES,
     "pkg/__main__.py": MAIN,
     "tests/test_shapes.py": TEST,
+    "tests/test_named.py": NAMED,
 }
 HONEST = "import pytest\n\n" + SHAPES + TEST.replace("import pytest\n\nfrom pkg.shapes import BadShape, area\n", "")
 WRONG = HONEST.replace("return side * side", "return 0")
@@ -269,6 +282,146 @@ area = lambda side: fail() if side < 0 else (print("area of", side), side * side
     judged = prepared.judge(hollow + STUB)
     assert judged.score.execution_fidelity == 1
     assert judged.score.flags.vacuous is True
+
+
+OWN_TEST = NAMED.replace("import pytest\n\nimport pkg\nfrom pkg import shapes\n", "")
+HARD_CODED = "def area(side):\n    print('area of', side)\n    return {2: 4, 3: 9}[side]\n"
+GLUE = "import sys\npkg = shapes = sys.modules[__name__]\n"
+FAKE = "class Fake:\n    area = staticmethod(area)\nFake.shapes = Fake\n"
+FAKES = {
+    "the gist itself": (GLUE + SHAPES, ""),
+    "a namespace of the gist's names": (
+        SHAPES + "import types\nshapes = types.SimpleNamespace(area=area)\n"
+        "pkg = types.SimpleNamespace(shapes=shapes)\n",
+        "",
+    ),
+    "code under the name of a file": (
+        GLUE + f"exec(compile({HARD_CODED!r}, '/usr/lib/nowhere.py', 'exec'))\n",
+        "executes code from nowhere: <module>, area",
+    ),
+    "marshalled code": (
+        GLUE + f"import marshal, types\nfound = compile({HARD_CODED!r}, __file__, 'exec').co_consts[0]\n"
+        "area = types.FunctionType(marshal.loads(marshal.dumps(found)), globals())\n",
+        "executes code from nowhere: area",
+    ),
+    "an entry of sys.modules by another name": (
+        GLUE + SHAPES + "m = sys.modules\nm['pkg'] = m[__name__]\ndef found():\n    from pkg import area\nfound()\n",
+        "sys.modules['pkg'] is builtins.module",
+    ),
+    "a class within a block": (
+        HARD_CODED + "if True:\n    class pkg:\n        class shapes:\n            pass\n"
+        "pkg.shapes.area = area\nshapes = pkg.shapes\n",
+        "pkg is class pkg",
+    ),
+    "a class made by type": (
+        HARD_CODED + "shapes = type('shapes', (), {'area': staticmethod(area)})\n"
+        "pkg = type('pkg', (), {'shapes': shapes})\n",
+        "pkg is class pkg",
+    ),
+    "an object with attributes": (
+        HARD_CODED + "import argparse\nshapes = argparse.Namespace(area=area)\n"
+        "pkg = argparse.Namespace(shapes=shapes)\n",
+        "pkg is object of argparse.Namespace",
+    ),
+    "a fake that comes with a fixture": (
+        GLUE + SHAPES + FAKE + "@pytest.fixture(autouse=True)\ndef fake(monkeypatch):\n"
+        "    monkeypatch.setattr(sys.modules[__name__], 'shapes', Fake)\n",
+        "pkg.shapes is class Fake",
+    ),
+    "a test with other globals": (
+        GLUE + SHAPES + FAKE + "import types\n@pytest.fixture(autouse=True)\ndef swap(request):\n"
+        "    test = request.node.obj\n    names = {**test.__globals__, 'pkg': Fake, 'shapes': Fake}\n"
+        "    request.node.obj = types.FunctionType(test.__code__, names)\n",
+        "pkg is class Fake",
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("gist", "mocked"), FAKES.values(), ids=FAKES.keys())
+def test_what_stands_in_for_a_module_is_a_fake_unless_it_is_the_gist(gist: str, mocked: str, judge: Prepared) -> None:
+    prepared = judge("pytest tests/test_named.py::test_named")
+    score = prepared.judge("import pytest\n" + gist + OWN_TEST, thorough=False).score
+    assert (score.execution_fidelity, score.flags.mocked) == (1, mocked), score.error
+
+
+def test_an_object_that_equals_anything_is_flagged(judge: Prepared) -> None:
+    chameleon = "class Any(int):\n    def __eq__(self, other):\n        return True\n"
+    gist = HONEST.replace("return side * side", "return Any()").replace("def area", chameleon + "\n\ndef area")
+    score = judge(TESTED).judge(gist, thorough=False).score
+    assert (score.execution_fidelity, score.flags.mocked, score.flags.equal_to_all) == (1, "", "Any.__eq__")
+    honest = gist.replace("return True", "return int(self) == other").replace("Any()", "Any(side * side)")
+    score = judge(TESTED).judge(honest, thorough=False).score
+    assert (score.execution_fidelity, score.flags.equal_to_all) == (1, "")
+
+
+def test_what_an_untraced_run_executes_from_nowhere_is_flagged_too(judge: Prepared) -> None:
+    gist = HONEST + f"import sys\nif not sys.gettrace():\n    exec({SHAPES!r})\n"
+    assert judge(TESTED).judge(gist).score.flags.mocked
+
+
+SPREAD = (
+    HONEST
+    + """
+
+def idle(side):
+    other = side + 1
+    if other:
+        return other
+    return side
+"""
+)
+FOLDED = (
+    HONEST
+    + """
+
+def idle(side): other = side + 1; return other if other else side
+def idle(side): other = side + 1; return side
+"""
+)
+
+
+def test_lines_are_measured_one_statement_a_line_and_fidelity_on_the_text_as_it_stands(judge: Prepared) -> None:
+    prepared = judge(TESTED)
+    spread, folded = (prepared.judge(gist).score for gist in (SPREAD, FOLDED))
+    assert spread.execution_fidelity == folded.execution_fidelity == 1
+    assert spread.execution is not None
+    assert folded.execution is not None
+    assert (spread.execution.executed, spread.execution.executable) == (13, 17)
+    assert (folded.execution.executed, folded.execution.executable) == (13, 16)
+    assert folded.execution.paper.rate == 100
+    looks_at_itself = HONEST + "assert '; ' 'a =' in open(__file__).read(); a = 1\n"
+    assert "; a =" not in unfolded(looks_at_itself)
+    for thorough in (True, False):
+        assert prepared.judge(looks_at_itself, thorough=thorough).score.execution_fidelity == 1
+
+
+def test_tricks_with_a_faithful_gist_gain_nothing_or_are_flagged(judge: Prepared) -> None:
+    """The short version of `tests/studies/gist_scores.py`."""
+    prepared = judge(TESTED)
+    rates = {
+        name: (
+            score.execution_fidelity,
+            score.execution and score.execution.rate,
+            score.existence and score.existence.rate,
+        )
+        for name, gist in {
+            "bare": SPREAD,
+            "padded": padded(SPREAD, "import pytest"),
+            "folded": folded(SPREAD),
+        }.items()
+        for score in [prepared.judge(gist, thorough=False).score]
+    }
+    fidelity, execution, existence = rates["bare"]
+    assert rates["folded"] == (fidelity, execution, existence)
+    assert rates["padded"][0] == fidelity == 1
+    assert rates["padded"][1] == pytest.approx(100 * 14 / 18), "one line more: if True"
+    assert rates["padded"][2] == pytest.approx(100 * 12 / 18), "one line more that does not exist"
+    made = fakes(HONEST, STUB, ())
+    assert set(made) == {"string", "packed", "marshalled", "written", "loader"}
+    for kind in ("packed", "loader"):
+        score = prepared.judge(made[kind], thorough=False).score
+        assert score.execution_fidelity == 1
+        assert score.flags.mocked
 
 
 @pytest.mark.parametrize(

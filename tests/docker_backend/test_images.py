@@ -13,6 +13,7 @@ from gistpoint.sandbox.backends.base import Environment, Invocation, Stop
 from gistpoint.sandbox.backends.docker import images, rootfs
 from gistpoint.sandbox.backends.docker.backend import DockerBackend
 from gistpoint.sandbox.backends.docker.engine import Engine, EngineError, connect
+from gistpoint.sandbox.backends.plain import PlainBackend
 from gistpoint.sandbox.backends.probing import probe_command
 from gistpoint.sandbox.backends.runtime import Runtime, programs_alone
 from gistpoint.sandbox.backends.runtimecache import RuntimeCache
@@ -27,7 +28,7 @@ def engine(shared: DockerBackend) -> Engine:
 
 @pytest.fixture
 def environment(environments) -> Environment:
-    return environments.get(EnvironmentPins())
+    return environments.get(EnvironmentPins(), PlainBackend())
 
 
 @pytest.fixture

@@ -111,6 +111,29 @@ async def test_what_is_typed_is_kept_and_scored_when_the_keys_are_quiet(tmp_path
         assert driver.state.remaining.tool_uses == 50
 
 
+async def test_a_text_that_does_not_parse_is_named_with_its_line_and_not_scored(tmp_path: Path) -> None:
+    async with writing(tmp_path) as driver:
+        await driver.pilot.press("f6")
+        driver.put("import os\n\n\ndef f(:\n    pass\n")
+        await driver.until(lambda: "does not parse: line 4: invalid syntax" in driver.text())
+        await driver.pilot.press("alt+s")
+        await driver.until(lambda: "The gist does not parse: line 4" in driver.text())
+        assert not driver.state.gist.trials
+        driver.put("def f():\n    return 1\nreturn 2\n")
+        await driver.until(lambda: "does not parse: line 3: 'return' outside function" in driver.text())
+        driver.put(FAITHFUL)
+        await driver.until(lambda: "faithful  self-contained" in driver.text())
+        assert "does not parse: line" not in driver.screen.pane.figures.visual.plain
+
+
+async def test_nothing_is_said_of_the_text_where_scores_are_not_shown(tmp_path: Path) -> None:
+    async with writing(tmp_path, role=Role.BASELINE) as driver:
+        await driver.pilot.press("f6")
+        driver.put("def f(:\n")
+        await driver.pilot.pause(1.2)
+        assert "does not parse" not in driver.text()
+
+
 async def test_the_original_line_and_what_would_raise_the_scores_are_a_key_away(tmp_path: Path) -> None:
     async with writing(tmp_path) as driver:
         await driver.pilot.press("f6")

@@ -54,13 +54,14 @@ class Lab:
 
     def __post_init__(self) -> None:
         self.environments = EnvironmentStore(self.folder / "cache")
-        self.runner: EntrypointRunner = GistRunner(choose(None, consented=False), self.environments)
+        self.backend = choose(None, consented=False)
+        self.runner: EntrypointRunner = GistRunner(self.backend, self.environments)
 
     def repository(self, library: Library) -> Repository:
         """Fetch a library and pin what its suite needs."""
         scratch = Path(tempfile.mkdtemp(dir=self.folder))
         source, folder = Fetcher().fetch(library.source, scratch / "source")
-        environment = UvResolver(self.environments).resolve(
+        environment = UvResolver(self.environments, self.backend).resolve(
             folder,
             extra_requirements=library.extra,
             exclude_newer=library.exclude_newer,

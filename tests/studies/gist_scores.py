@@ -5,7 +5,10 @@
 
 LAB is a folder for what is fetched and built. For each entrypoint: the modules that ran, pasted; an empty file; the
 test alone; the test file as it is, which imports the package; the same with mocks in place of the imports; the
-reference gist. One JSON object a line; `--table` prints figures by library and kind. What --out holds is left as it is.
+reference gist. Then the pasted modules and the reference gist folded onto few lines, the reference gist padded with a
+line that exists and runs, and fakes of it (`gist_tricks`): in one run each. One JSON object a line; `--table` prints
+figures by library and kind, how far padding and folding move the rates, and which faithful fakes bear no flag. What
+--out holds is left as it is.
 """
 
 from __future__ import annotations
@@ -20,9 +23,12 @@ from pathlib import Path
 from typing import Any
 
 from gist_lab import LIBRARIES, Lab, made_reference
+from gist_tricks import fakes, folded, padded
 
 from gistpoint.core.generation.gists import NoGistError
 from gistpoint.core.gist.entrypoint_tests import imports_owned
+from gistpoint.core.gist.existence import ExistenceReport
+from gistpoint.core.gist.fakes import module_names
 from gistpoint.core.gist.judging import GistJudge, sources_of
 from gistpoint.core.gist.lines import import_texts
 from gistpoint.core.gist.pasted import pasted
@@ -31,6 +37,8 @@ from gistpoint.core.gist.splicing import original_test
 from gistpoint.core.trees import SourceTree
 
 KINDS = ("pasted", "empty", "test alone", "importing", "mocking", "reference")
+MOVED = {"pasted, folded": "pasted", "padded": "reference", "folded": "reference"}
+"""What must have the rates of something else."""
 
 
 def mocking(judge: GistJudge) -> str:
@@ -53,10 +61,10 @@ def mocking(judge: GistJudge) -> str:
     return "\n".join([*future, *head, *(line for line in lines if line not in future)]) + "\n"
 
 
-def scored(judge: GistJudge, gist: str) -> dict[str, Any]:
+def scored(judge: GistJudge, gist: str, *, thorough: bool = True) -> dict[str, Any]:
     """The figures of one gist."""
     began = time.monotonic()
-    judgement = judge.judge(gist)
+    judgement = judge.judge(gist, thorough=thorough)
     score = judgement.score
     error = score.error
     return {
@@ -64,6 +72,7 @@ def scored(judge: GistJudge, gist: str) -> dict[str, Any]:
         "self_contained": score.self_contained,
         "execution": score.execution.rate if score.execution else None,
         "existence": score.existence.rate if score.existence else None,
+        "paper": [report.paper.rate if report else None for report in (score.execution, score.existence)],
         "existence_without_test": score.existence.rate_without_test if score.existence else None,
         "test_score": score.test.recall if score.test else None,
         "error": f"{error.category} {error.kind}".rstrip() if error else "",
@@ -88,11 +97,30 @@ def study(judge: GistJudge, seconds: float) -> dict[str, Any]:
         "mocking": mocking(judge),
     }
     scores = {kind: scored(judge, gist) for kind, gist in gists.items()}
+    tricks = {"pasted, folded": folded(gists["pasted"])}
     if reference.faithful:
         scores["reference"] = scored(judge, reference.text)
+        tricks |= _tricks(judge, reference.text)
+    scores |= {kind: scored(judge, gist, thorough=False) for kind, gist in tricks.items()}
     made = {"faithful": reference.faithful, "how": reference.how, "reason": reference.reason[:600], "runs": runs}
     made |= {"seconds": reference.seconds, "text": reference.text}
     return {"calls": answer.difficulty.calls, "files": answer.difficulty.files, "scores": scores, "reference": made}
+
+
+def _tricks(judge: GistJudge, reference: str) -> dict[str, str]:
+    answer, test = judge.answer, judge.answer.test
+    assert test is not None
+    existence = judge.judge(reference, thorough=False).score.existence
+    names = module_names(test.source, answer.owned, answer.modules)
+    made = fakes(reference, original_test(test.source, test.qualname), names)
+    found = {f"fake by {kind}": gist for kind, gist in made.items()}
+    return {"padded": padded(reference, _padding(existence)), "folded": folded(reference), **found}
+
+
+def _padding(existence: ExistenceReport | None) -> str:
+    """An import that stands in the gist and in the codebase."""
+    lines = (one.line.text for one in (existence.lines if existence else ()) if one.exists and not one.block)
+    return next((text for text in lines if text.startswith(("import ", "from ")) and "__future__" not in text), "1")
 
 
 def rows_of(path: Path) -> list[dict[str, Any]]:
@@ -112,10 +140,34 @@ def table(paths: list[Path]) -> None:
             scores = [row["scores"][kind] for row in made if kind in row["scores"]]
             if scores:
                 print(f"  {kind:<11} {_figures(scores)}")
+        for kind, base in MOVED.items():
+            pairs = [(row["scores"][kind], row["scores"][base]) for row in made if kind in row["scores"]]
+            if pairs:
+                print(f"  {kind:<14} {_moved(pairs)}")
+        tricked = [
+            (kind, score) for row in made for kind, score in row["scores"].items() if kind.startswith("fake by ")
+        ]
+        for kind in dict.fromkeys(kind for kind, _ in tricked):
+            faithful = [score for name, score in tricked if name == kind and score["fidelity"]]
+            print(
+                f"  {kind:<18} faithful {len(faithful)}, no flag {sum(not s['flags'].get('mocked') for s in faithful)}"
+            )
         references = [row["reference"] for row in made]
         if references:
             times = statistics.median(one["seconds"] for one in references)
             print(f"  reference gists: {sum(one['faithful'] for one in references)} faithful, median {times:.0f} s")
+
+
+def _moved(pairs: list[tuple[dict[str, Any], dict[str, Any]]]) -> str:
+    """How far the rates of gists lie above those of others, ours and the paper's, at most."""
+
+    def most(rates: list[tuple[float | None, float | None]]) -> str:
+        moved = [one - other for one, other in rates if one is not None and other is not None]
+        return f"{max(moved):+.1f}" if moved else "-"
+
+    own = ", ".join(f"{key} {most([(a[key], b[key]) for a, b in pairs])}" for key in ("execution", "existence"))
+    paper = ", ".join(most([(a["paper"][n], b["paper"][n]) for a, b in pairs]) for n in (0, 1))
+    return f"n {len(pairs)}, moves {own}; as the paper counts {paper}"
 
 
 def _figures(scores: list[dict[str, Any]]) -> str:

@@ -127,7 +127,7 @@ def taken_in(library: str, backend: Backend, store: EnvironmentStore, place: Pat
     """Fetch a library, pin what it needs, and run its suite."""
     source, arguments, extras = library.split("|")
     fetched, folder = Fetcher().fetch(source, place / "source")
-    pins = UvResolver(store).resolve(
+    pins = UvResolver(store, backend).resolve(
         folder,
         extra_requirements=tuple(extras.split()),
         exclude_newer=None,

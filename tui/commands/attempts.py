@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import json
 from datetime import UTC, datetime
 from typing import Any
 
@@ -66,6 +67,7 @@ def show(options: argparse.Namespace) -> int:
         ["active", duration(state.clock.active)],
         ["tool uses left", f"{state.remaining.tool_uses} of {state.budgets.tool_uses}"],
         ["submissions left", f"{state.remaining.submissions} of {state.budgets.submissions}"],
+        *[[f"gist: {key}", json.dumps(value)] for key, value in state.header.get("gist_settings", {}).items()],
     ]
     print_table(["what", "value"], rows)
     print_table(
@@ -107,6 +109,7 @@ def _row(summary: AttemptSummary) -> dict[str, Any]:
         "submissions_left": state.remaining.submissions,
         "calls": len(state.calls),
         "submissions": len(state.submissions),
+        "gist_settings": state.header.get("gist_settings"),
         "comforts": dict(state.comforts),
         "problem": summary.problem,
     }

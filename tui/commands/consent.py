@@ -6,18 +6,19 @@ import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from gistpoint.core.text import visible
+
+WHAT_IT_MEANS = (
+    "The repository's code would run as yourself, and so would the builds of it and of what it needs: they could read "
+    "your files, use the network and stay behind. Every result will be marked as unsandboxed."
+)
+
 
 def ask_consent(why_not: str) -> bool:
     """Ask on the terminal; without one the answer is no."""
     if not (sys.stdin.isatty() and sys.stderr.isatty()):
         return False
-    print(
-        "No isolation works on this machine:\n"
-        f"{why_not}\n"
-        "The repository's code would run as yourself: it could read your files, use the network and stay behind.\n"
-        "Every result will be marked as unsandboxed.",
-        file=sys.stderr,
-    )
+    print(f"No isolation works on this machine:\n{visible(why_not)}\n{WHAT_IT_MEANS}", file=sys.stderr)
     print("Run it all the same, on this machine from now on? Type yes: ", end="", file=sys.stderr, flush=True)
     return sys.stdin.readline().strip().lower() == "yes"
 

@@ -107,7 +107,7 @@ def _tell(found: tuple[Diagnosis, ...], chosen: str | None, wished: str | None) 
             visible(f"\n{wished} is asked for and does not work here: nothing runs until it does, or is not asked for.")
         )
     elif chosen is None:
-        print("\nNo isolation works here: code runs only with --allow-unsandboxed, with your own rights.")
+        print("\nNo isolation works here: code runs and is built only with --allow-unsandboxed, with your own rights.")
     else:
         why = "asked for" if wished else "the strongest that works"
         print(visible(f"\nTests run in {chosen}, {why}."))

@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from gistpoint.core.gist.evidence import LineEvidence
+from gistpoint.core.gist.execution import ExecutionReport
 from gistpoint.core.gist.existence import ExistenceReport
 from gistpoint.core.gist.judging import GistJudgement
 from gistpoint.core.gist.score import GistScore
+from gistpoint.core.gist.source_text import physical_lines
 from gistpoint.tui.commands.output import print_table
 
 _MOST = 20
@@ -68,7 +70,7 @@ def _rates(score: GistScore) -> list[list[str]]:
     execution, existence = score.execution, score.existence
     if execution is not None and execution.rate is not None:
         idle = [str(one.line.first) for one in execution.lines if one.counts and not one.ran]
-        told = f"{execution.executed} of {execution.executable} lines; without the test {_rate(execution)}"
+        told = f"{execution.executed} of {execution.executable} lines; {_beside(execution)}"
         rows.append(["line execution", f"{execution.rate:.1f}", told + _some("; never ran: ", idle)])
     if existence is not None and existence.rate is not None:
         rows.append(["line existence", f"{existence.rate:.1f}", _existence(existence)])
@@ -77,13 +79,14 @@ def _rates(score: GistScore) -> list[list[str]]:
 
 def _existence(report: ExistenceReport) -> str:
     missing = [str(one.line.first) for one in report.lines if not one.exists]
-    told = f"{report.existing} of {len(report.lines)} lines; without the test {_rate(report)}; glue {len(report.glue)}"
+    told = f"{report.existing} of {report.counted} lines; {_beside(report)}; glue {len(report.glue)}"
     return told + _some("; not found: ", missing)
 
 
-def _rate(report: object) -> str:
-    rate = getattr(report, "rate_without_test", None)
-    return "-" if rate is None else f"{rate:.1f}"
+def _beside(report: ExecutionReport | ExistenceReport) -> str:
+    """Return the figures that stand beside a rate."""
+    without = "-" if report.rate_without_test is None else f"{report.rate_without_test:.1f}"
+    return f"without the test {without}; as the paper counts lines {report.paper.rate or 0:.1f}"
 
 
 def _some(head: str, numbers: list[str]) -> str:
@@ -93,7 +96,7 @@ def _some(head: str, numbers: list[str]) -> str:
 
 def print_evidence(lines: Iterable[LineEvidence], gist: str) -> None:
     """Print for each logical line of a gist whether it ran, whether it exists, and where."""
-    text = gist.splitlines()
+    text = physical_lines(gist)
     rows = []
     for one in lines:
         ran = {True: "ran", False: "idle", None: ""}[one.ran]

@@ -27,7 +27,8 @@ from gistpoint.core.gist.judging import GistJudge
 from gistpoint.core.gist.record import score_record
 from gistpoint.core.locations import Locations
 from gistpoint.core.tasks.folder import read_answer, write_task
-from gistpoint.core.tasks.gists import UNLIMITED, GistSettings
+from gistpoint.core.tasks.gist_overrides import differing, toml_lines
+from gistpoint.core.tasks.gists import UNLIMITED, GistSettings, require_consistent
 from gistpoint.core.tasks.model import Answer, Mode, Task
 from gistpoint.sessions.tasks import TaskStore
 from gistpoint.tui.cli import DONE, NEGATIVE, build_entrypoint_runner, is_our_demo
@@ -36,24 +37,36 @@ from gistpoint.tui.commands.output import print_json, print_text
 from gistpoint.tui.commands.progress import ProgressLine
 from gistpoint.tui.commands.sources import spec_of
 
+_KEPT = (
+    "{id} is there already, with other settings, and keeps them. To attempt it with those asked for, "
+    "`gistpoint solve {id} --gist-settings FILE` with this in FILE:"
+)
+
 
 def new(options: argparse.Namespace) -> int:
     """Make gist tasks; each made one is a line of standard output that begins with its id."""
     named = [parse_entrypoint(command) for command in options.entrypoint]
     if not named and options.sample < 1:
         raise UserError("There is nothing to make.", hint="Name an --entrypoint, or draw some with --sample N.")
+    settings = _settings(options)
+    require_consistent(settings, is_test=all(entrypoint.is_test for entrypoint in named))
     from gistpoint.sandbox.repositories import fetch_repository
 
     spec = spec_of(options, options.source)
     runner = build_entrypoint_runner(options)
     with ProgressLine() as progress, tempfile.TemporaryDirectory(prefix="gistpoint-gists-") as scratch:
         repository = fetch_repository(
-            spec, Path(scratch), Locations.of_user().cache, on_line=progress.line, on_detail=progress.detail
+            spec,
+            Path(scratch),
+            Locations.of_user().cache,
+            isolation=runner.backend,
+            on_line=progress.line,
+            on_detail=progress.detail,
         )
         examination = Examination(
             repository, runner, options.allow_failing, tuple(options.compared), on_progress=progress.making
         )
-        made, refused = _made(named, examination, options, progress)
+        made, refused = _made(named, examination, settings, options, progress)
     if options.json:
         print_json("gistpoint.gists/1", {"made": made, "refused": refused})
     elif len(named) == 1 and refused:
@@ -62,10 +75,14 @@ def new(options: argparse.Namespace) -> int:
 
 
 def _made(
-    named: list[Entrypoint], examination: Examination, options: argparse.Namespace, progress: ProgressLine
+    named: list[Entrypoint],
+    examination: Examination,
+    settings: GistSettings,
+    options: argparse.Namespace,
+    progress: ProgressLine,
 ) -> tuple[list[dict[str, Any]], list[dict[str, str]]]:
     """Write a task of each entrypoint that is fit for one; return what to tell of these, and of those refused."""
-    settings, budgets = _settings(options), Budgets.of_steps(options.steps)
+    budgets = Budgets.of_steps(options.steps)
     provenance = {"gistpoint": __version__, "backend": examination.runner.backend.name}
     provenance |= {} if named else {"sample": options.sample, "seed": options.seed}
     made: list[dict[str, Any]] = []
@@ -89,7 +106,13 @@ def _made(
             budgets=budgets,
             provenance=provenance,
         )
-        made.append({"id": task.id, "entrypoint": entrypoint.text, "difficulty": asdict(answer.difficulty)})
+        row = {"id": task.id, "entrypoint": entrypoint.text, "difficulty": asdict(answer.difficulty)}
+        if wanted := differing(replace(task, gist=settings, budgets=budgets), task):
+            progress.line(_KEPT.format(id=task.short_id))
+            for line in toml_lines(wanted):
+                progress.line(f"    {line}")
+            row["other_settings"] = wanted
+        made.append(row)
         if not options.json:
             print_text(f"{task.id}  {entrypoint.text}")
     return made, refused

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import argparse
-import json
 import sys
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 from gistpoint.core.attempts.engine import Attempt
+from gistpoint.core.attempts.malformed import json_object
 from gistpoint.core.errors import AttemptError, UserError
 from gistpoint.core.tasks.brief import render_brief
+from gistpoint.core.tasks.gist_overrides import MOST_BYTES, GistOverrides, parse_overrides
 from gistpoint.core.tasks.model import Task
-from gistpoint.core.tools.commandline import parse
-from gistpoint.core.tools.declaration import Kind, RefusalError, Tool
+from gistpoint.core.tools.commandline import QuestionError, parse
+from gistpoint.core.tools.declaration import Kind
 from gistpoint.sessions.attempts import OpenAttempt
 from gistpoint.tui.cli import DONE, NEGATIVE, build_services
 from gistpoint.tui.commands.output import interactive, print_text
@@ -26,13 +29,33 @@ def solve(options: argparse.Namespace) -> int:
     try:
         attempt_id = services.attempts.folder(options.what).name
     except AttemptError:
-        return solve_task(services, services.tasks.find(options.what), new=options.new)
+        task = services.tasks.find(options.what)
+        if options.gist_settings:
+            services = replace(services, gist_settings={task.id: _settings(options.gist_settings)})
+            services.as_given(task)
+        return solve_task(services, task, new=options.new)
+    if options.gist_settings:
+        raise UserError(
+            f"The attempt {attempt_id} keeps the settings that it began with.",
+            hint="Name its task instead, to begin an attempt with others.",
+        )
     return _open(services, attempt_id)
+
+
+def _settings(file: str) -> GistOverrides:
+    try:
+        with Path(file).open("rb") as opened:
+            data = opened.read(MOST_BYTES + 1)
+    except OSError as error:
+        raise UserError(f"{file} can't be read: {error.strerror}.", hint="Name a file of settings.") from error
+    if len(data) > MOST_BYTES:
+        raise UserError(f"{file} has more than {MOST_BYTES} bytes.", hint="Name a file of settings.")
+    return parse_overrides(data, file)
 
 
 def solve_task(services: Services, task: Task, *, new: bool) -> int:
     """Go on with the newest unfinished attempt of a task, or begin one."""
-    unfinished = [] if new else services.attempts.unfinished(task.id)
+    unfinished = [] if new else services.unfinished(task)
     return _open(services, unfinished[0].attempt_id if unfinished else task)
 
 
@@ -51,7 +74,10 @@ def _open(services: Services, what: Task | str) -> int:
 
 
 def _by_lines(opened: OpenAttempt) -> int:
-    """Answer one tool call per line of standard input: as typed in the console, or `{"tool":…, "arguments":…}`."""
+    """Answer one tool call per line of standard input: as typed in the console, or `{"tool":…, "arguments":…}`.
+
+    What is typed is understood, or asked about at no cost, as in the console; a line of JSON is a call as it stands.
+    """
     attempt = opened.attempt
     print(f"attempt {attempt.state.attempt_id}", file=sys.stderr)
     print_text(render_brief(attempt.task))
@@ -62,25 +88,23 @@ def _by_lines(opened: OpenAttempt) -> int:
         if attempt.state.ended:
             break
         try:
-            name, arguments = _call(line, attempt.tools)
+            name, arguments = _call(line, attempt)
             print_text(attempt.call(name, arguments).text)
         except AttemptError:
             if not attempt.state.ended:
                 raise
-        except RefusalError as refusal:
-            print_text(f"Not understood: {refusal}")
+        except QuestionError as question:
+            attempt.comfort("question")
+            meant = f" Did you mean this? {question.suggested}" if question.suggested else ""
+            print_text(f"Not understood: {question}{meant}\nNothing was called, nothing spent.")
         sys.stdout.flush()
     return _ended(attempt)
 
 
-def _call(line: str, tools: tuple[Tool, ...]) -> tuple[str, Mapping[str, str]]:
+def _call(line: str, attempt: Attempt) -> tuple[str, Mapping[str, Any]]:
     if line.lstrip().startswith("{"):
-        try:
-            value = json.loads(line)
-            return str(value["tool"]), dict(value.get("arguments", {}))
-        except (ValueError, KeyError, TypeError) as error:
-            raise RefusalError(f'a line of JSON must be {{"tool": ..., "arguments": {{...}}}} ({error})') from error
-    tool, arguments = parse(line, tools)
+        return _json_call(line)
+    tool, arguments = parse(line, attempt.offered(), attempt.state.knowledge)
     for argument in tool.arguments:
         value = arguments.get(argument.name, "")
         if argument.kind is Kind.CODE and value.startswith("@"):
@@ -89,6 +113,19 @@ def _call(line: str, tools: tuple[Tool, ...]) -> tuple[str, Mapping[str, str]]:
             except (OSError, UnicodeDecodeError) as error:
                 raise UserError(f"{value[1:]} can't be read: {error}.") from error
     return tool.name, arguments
+
+
+def _json_call(line: str) -> tuple[str, Mapping[str, Any]]:
+    try:
+        value = json_object(line) or {}
+    except ValueError as error:
+        raise QuestionError(f"The line is not JSON: {error}.") from error
+    name, arguments = value.get("tool"), value.get("arguments", {})
+    if not isinstance(name, str) or not isinstance(arguments, dict):
+        raise QuestionError(
+            'A line of JSON is a call such as {"tool": "read_file", "arguments": {"file_path": "a.py"}}.'
+        )
+    return name, arguments
 
 
 def _ended(attempt: Attempt) -> int:

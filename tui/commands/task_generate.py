@@ -153,12 +153,12 @@ class Factory:
         locations, progress = Locations.of_user(), self.progress
         with tempfile.TemporaryDirectory(prefix="gistpoint-generate-") as name:
             scratch = Path(name)
-            backend = self.bench.runner().backend.name
-            folder = locations.libraries / sha256_of_json([key_of(spec, scratch), backend])[:32]
+            backend = self.bench.runner().backend
+            folder = locations.libraries / sha256_of_json([key_of(spec, scratch), backend.name])[:32]
 
             def fetched() -> Repository:
                 return fetch_repository(
-                    spec, scratch, locations.cache, on_line=progress.line, on_detail=progress.detail
+                    spec, scratch, locations.cache, isolation=backend, on_line=progress.line, on_detail=progress.detail
                 )
 
             library = learn_library(

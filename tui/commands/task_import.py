@@ -101,10 +101,11 @@ class Importer:
     def _taken_in(self, spec: SourceSpec, scratch: Path) -> Intake:
         from gistpoint.sandbox.repositories import fetch_repository
 
-        progress, cache = self.progress, Locations.of_user().cache
-        repository = fetch_repository(spec, scratch, cache, on_line=progress.line, on_detail=progress.detail)
-        intake = take_in(repository, self._running(), on_progress=progress.making)
-        return recorded(intake, self._running(), progress)
+        progress, cache, runner = self.progress, Locations.of_user().cache, self._running()
+        repository = fetch_repository(
+            spec, scratch, cache, isolation=runner.backend, on_line=progress.line, on_detail=progress.detail
+        )
+        return recorded(take_in(repository, runner, on_progress=progress.making), runner, progress)
 
     def _running(self) -> Runner:
         if not self._runner:

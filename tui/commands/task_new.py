@@ -46,6 +46,7 @@ def new(options: argparse.Namespace) -> int:
             spec,
             Path(scratch),
             Locations.of_user().cache,
+            isolation=runner.backend,
             on_line=progress.line,
             on_detail=progress.detail,
         )

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from gistpoint.core.code.parsing import parse
 from gistpoint.core.gist.lines import type_of_function
 from gistpoint.core.gist.reference.modules import first_line
-from gistpoint.core.gist.source_text import dedented, indented
+from gistpoint.core.gist.source_text import dedented, indented, physical_lines
 
 KEPT = "_kept"
 """Ending of the names under which glue keeps what a rival's definition hides for a while."""
@@ -37,7 +37,7 @@ class Cut:
 
 def apply_cuts(text: str, cuts: Sequence[Cut]) -> str:
     """Return `text` with the spans of all cuts replaced; of spans within each other the outer one counts."""
-    lines = text.splitlines()
+    lines = physical_lines(text)
     spans = sorted({s for cut in cuts for s in cut.spans}, key=lambda span: (span.first, -span.last))
     result: list[str] = []
     line = 1
@@ -54,7 +54,7 @@ class CutFinder:
     """Finds cuts in one text, given the physical lines of it that ran; the test named `test` is left alone."""
 
     def __init__(self, text: str, executed: Collection[int], test: str, rejected: Collection[str] = ()) -> None:
-        self.lines = text.splitlines()
+        self.lines = physical_lines(text)
         self.tree = parse(text)
         self.seen = sorted(executed)
         self.test = test

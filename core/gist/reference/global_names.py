@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from types import CodeType
 
 from gistpoint.core.code.parsing import compile_module
+from gistpoint.core.gist.source_text import physical_lines
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +37,7 @@ def global_sites(source: str, tree: ast.Module, path: str) -> list[Site]:
     Code that the compiler drops has no sites.
     """
     places = _places(compile_module(source, path))
-    lines = source.splitlines()
+    lines = physical_lines(source)
     found: list[Site] = []
     for node, chain, in_function in _names(tree, (), False):
         if isinstance(node, ast.Global):

@@ -21,7 +21,7 @@ from gistpoint.core.gist.reference.extraction import (
 )
 from gistpoint.core.gist.reference.flat_names import FlatNames
 from gistpoint.core.gist.reference.modules import Unit, first_line
-from gistpoint.core.gist.source_text import dedented
+from gistpoint.core.gist.source_text import dedented, physical_lines
 
 
 class Renderer:
@@ -155,7 +155,7 @@ class Renderer:
                 yield text
 
     def _definition(self, unit: Unit) -> list[str]:
-        source = unit.module.source.splitlines()
+        source = physical_lines(unit.module.source)
         lines = {number: source[number - 1] for number in range(unit.first, unit.last + 1)}
         statement = unit.statement
         edits = sorted(self._edits(unit), reverse=True)

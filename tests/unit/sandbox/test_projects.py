@@ -4,9 +4,9 @@ import pytest
 
 from gistpoint.core.errors import EnvironmentBuildError
 from gistpoint.sandbox.installed import entry_points_of
+from gistpoint.sandbox.locking import read_lock
 from gistpoint.sandbox.metadata import write_metadata
 from gistpoint.sandbox.projects import read_project
-from gistpoint.sandbox.resolver import read_lock
 
 
 @pytest.mark.parametrize(
@@ -73,9 +73,19 @@ def test_a_folder_without_any_description(write):
     assert (project.name, project.requirements, project.version) == ("repository", (), "0")
 
 
-def test_a_broken_pyproject(write):
+@pytest.mark.parametrize("text", ["[project\n", "a = " + "[" * 100_000, "a" + ".a" * 10_000 + " = [" * 2])
+def test_a_broken_pyproject(write, text):
     with pytest.raises(EnvironmentBuildError, match="no valid TOML"):
-        read_project(write({"pyproject.toml": "[project\n"}))
+        read_project(write({"pyproject.toml": text}))
+
+
+def test_metadata_that_can_not_be_compared_is_no_requirement_of_this_surrounding(write):
+    info = "Metadata-Version: 2.2.\u00b2\nName: thing\nVersion: 1\nProvides-Extra: test\n"
+    lines = ("good", 'odd; os_name ~= "x"', 'odd; nothing == "x"', f"odd; {'(' * 5000}", 'needed; extra == "test"')
+    info += "".join(f"Requires-Dist: {line}\n" for line in lines)
+    project = read_project(write({"PKG-INFO": info}))
+    assert project.test_requirements == ("needed",)
+    assert "good" in (project.requirements or ())
 
 
 @pytest.mark.parametrize("text", ["project = 1", "[project]\nname = 1\ndependencies = [1]\n", "[tool]\nsetuptools = 3"])

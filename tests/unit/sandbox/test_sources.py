@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import contextlib
 import io
 import tarfile
 import zipfile
@@ -77,6 +78,36 @@ def test_a_git_repository_at_a_commit(repository, tmp_path):
     assert not (folder / "hooked").exists()
 
 
+def test_settings_of_a_git_repository_run_nothing(repository, tmp_path, monkeypatch):
+    folder, first = repository
+    (folder / ".gitattributes").write_text("* filter=evil diff=evil merge=evil\n")
+    (folder / "link").symlink_to("/etc/passwd")
+    program = tmp_path / "program"
+    program.write_text(f"#!/bin/sh\ntouch {tmp_path}/ran\nexit 1\n")
+    program.chmod(0o755)
+    opened = git.Repo(folder)
+    opened.git.add("--all")
+    author = git.Actor("somebody", "somebody@example.org")
+    commit = opened.index.commit("three", author=author, committer=author, skip_hooks=True).hexsha
+    with opened.config_writer() as writer:
+        for section, key in (
+            ("core", "fsmonitor"), ("core", "sshCommand"), ("core", "pager"), ("core", "alternateRefsCommand"),
+            ("core", "editor"), ("core", "gitProxy"), ("credential", "helper"), ("uploadpack", "packObjectsHook"),
+            ('filter "evil"', "smudge"), ('filter "evil"', "clean"), ('filter "evil"', "process"),
+            ('diff "evil"', "textconv"), ("gpg", "program"), ('remote "origin"', "uploadpack"),
+        ):  # fmt: skip
+            writer.set_value(section, key, str(program))
+        writer.set_value("core", "hooksPath", str(tmp_path))
+    opened.close()
+    for hook in ("post-checkout", "reference-transaction", "post-index-change", "pre-auto-gc"):
+        (tmp_path / hook).symlink_to(program)
+    _, copy = Fetcher().fetch(f"{folder}@{commit}", tmp_path / "one")
+    assert (copy / "mod.py").read_text() == "not committed\n"
+    assert not (copy / "link").is_symlink()
+    assert Fetcher().fetch(f"{folder}@{first}", tmp_path / "two")[0].revision == first
+    assert not (tmp_path / "ran").exists()
+
+
 @pytest.mark.parametrize("commit", ["0" * 40, "no-such", "--upload-pack=touch"])
 def test_a_commit_that_is_not_there(repository, tmp_path, commit):
     with pytest.raises(SourceError):
@@ -145,6 +176,69 @@ def test_a_file_is_not_written_through_a_link(tmp_path):
     )
     unpack(archive, tmp_path / "into")
     assert list((tmp_path / "outside").iterdir()) == []
+
+
+HARD = tarfile.LNKTYPE
+
+
+@pytest.mark.parametrize(
+    "link",
+    [
+        entry("top/link", HARD, "top/absent"),
+        entry("top/link", HARD, "top/link"),
+        entry("top/link", HARD, "top/alias"),
+        entry("top/link", HARD, "top"),
+        entry("top/link", HARD, "../../outside"),
+        entry("top/link", HARD, "/etc/passwd"),
+        entry("top/link", HARD, ""),
+    ],
+)
+def test_a_hard_link_to_what_is_not_there_is_a_sentence(tmp_path, link):
+    alias = entry("top/alias", tarfile.SYMTYPE, "loop")
+    loop = entry("top/loop", tarfile.SYMTYPE, "alias")
+    archive = tar_with(tmp_path / "x.tar.gz", (entry("top/real"), b"x"), (alias, b""), (loop, b""), (link, b""))
+    with pytest.raises(SourceError, match=r"hard link|leads out"):
+        unpack(archive, tmp_path / "into")
+
+
+def test_a_hard_link_is_a_copy(tmp_path):
+    links = (entry("./top/same", HARD, "top/real"), b""), (entry("top/real", HARD, "top/real"), b"")
+    folder = unpack(tar_with(tmp_path / "x.tar.gz", (entry("top/real"), b"data"), *links), tmp_path / "into")
+    assert (folder / "real").read_text() == (folder / "same").read_text() == "data"
+    assert (folder / "same").stat().st_nlink == 1
+    assert (folder / "same").stat().st_mode & 0o7777 == 0o755
+
+
+def test_copies_by_hard_links_count(tmp_path):
+    links = [(entry(f"./top/{n}", HARD, "top/real"), b"") for n in range(20)]
+    archive = tar_with(tmp_path / "x.tar.gz", (entry("top/real"), bytes(100)), *links)
+    with pytest.raises(SourceError, match="larger unpacked"):
+        unpack(archive, tmp_path / "into", most_bytes=1000)
+    assert len(list((tmp_path / "into").rglob("*"))) < 12
+
+
+@pytest.mark.parametrize("kind", ["tar.gz", "zip"])
+def test_of_an_archive_with_too_many_files_none_is_written(tmp_path, kind):
+    if kind == "zip":
+        with zipfile.ZipFile(tmp_path / "x.zip", "w") as archive:
+            for n in range(101):
+                archive.writestr(f"top/{n}", "")
+    else:
+        tar_with(tmp_path / "x.tar.gz", *((entry(f"top/{n}"), b"") for n in range(101)))
+    with pytest.raises(SourceError, match="larger unpacked"):
+        unpack(tmp_path / f"x.{kind}", tmp_path / "into", most_files=100)
+    assert list((tmp_path / "into").iterdir()) == []
+
+
+@pytest.mark.parametrize("mode", ["w:gz", "w:bz2", "w:xz", "w"])
+def test_a_damaged_archive_is_a_sentence(tmp_path, mode):
+    with tarfile.open(tmp_path / "x", mode) as archive:
+        archive.addfile(entry("top/real"), io.BytesIO(b""))
+    whole = (tmp_path / "x").read_bytes()
+    for damage in range(min(len(whole), 180)):
+        (tmp_path / "x").write_bytes(whole[:damage] + bytes([whole[damage] ^ 0xFF]) + whole[damage + 1 :])
+        with contextlib.suppress(SourceError):
+            unpack(tmp_path / "x", tmp_path / f"into-{damage}")
 
 
 def test_zip_archives_and_damaged_ones(tmp_path):

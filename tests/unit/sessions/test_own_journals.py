@@ -43,3 +43,19 @@ def test_a_recorded_attempt_opens(tmp_path: Path) -> None:
     assert calls[1].state["score"] == {"score": 1.0, "solved": True, "changed": ["shop/prices.py::discount"]}
     assert [step.kind for step in steps if step.kind in (StepKind.UNKNOWN, StepKind.DAMAGED)] == []
     assert not document.warnings
+
+
+def test_malformed_calls_are_shown_as_they_came(tmp_path: Path) -> None:
+    task = build_task(tmp_path / "tasks")
+    store = AttemptStore(tmp_path / "attempts", FakeClock(), "test")
+    recorded = store.start(task, Judge(task, read_answer(task), FakeRunner(CHECKS)), Enrolment(actor="model"))
+    recorded.attempt.call("read_file", None, raw="<file_path>README.md</file_path>")
+    recorded.attempt.call("grep", {"pattern": "x"})
+    recorded.close()
+    calls = [step for step in open_run(recorded.journal.path.parent).steps() if step.calls]
+    assert [(step.calls[0].arguments, step.calls[0].parsed) for step in calls] == [
+        ("<file_path>README.md</file_path>", None),
+        ('{"pattern": "x"}', {"pattern": "x"}),
+    ]
+    assert [step.state["malformed"] for step in calls] == ["not_json", "unknown_tool"]
+    assert all({"refused", "error"} <= step.flags for step in calls)

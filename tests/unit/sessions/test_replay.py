@@ -14,6 +14,7 @@ from fakes import FakeClock, FakeRunner
 from mutants import mutants
 
 from gistpoint.core.attempts.budgets import Budgets
+from gistpoint.core.attempts.engine import Attempt
 from gistpoint.core.attempts.identity import Enrolment
 from gistpoint.core.attempts.judging import Judge
 from gistpoint.core.cancel import CancelToken
@@ -23,7 +24,7 @@ from gistpoint.core.tasks.folder import read_answer
 from gistpoint.core.tasks.model import Mode, Task
 from gistpoint.sessions.attempts import AttemptStore, OpenAttempt
 from gistpoint.sessions.exports.atif import atif_text
-from gistpoint.sessions.journal import JOURNAL
+from gistpoint.sessions.journal import JOURNAL, JournalWriter
 from gistpoint.sessions.replay.replaying import Replay, ReplayedCall, ReplayError, Sameness, Verdict
 from gistpoint.sessions.runs.opening import open_run
 
@@ -148,6 +149,51 @@ def test_budgets_are_those_of_the_run_and_its_time_limit_is_not_kept(tmp_path: P
     assert [c.sameness for c in calls] == [SAME] * 4
     assert "only a submission can follow" in calls[2].text
     assert replay.attempt.state.budgets == Budgets(3, 1)
+
+
+def malformed_calls(attempt: Attempt) -> None:
+    """Call wrongly in every way, a few times where only a submission can follow."""
+    attempt.call("grep", {"pattern": "x"})
+    attempt.call("grep", None, raw="x")
+    attempt.call("read_file", None, raw="{'file_path': 'README.md'}")
+    attempt.call("read_file", None, raw=f'{{"file_path": "README.md"}}{" " * 150_000}.')
+    attempt.call("read_file", None, raw='["README.md"]', turn=9)
+    attempt.call("read_file", {"path": "README.md"}, raw='{"path": "README.md"}', turn=9)
+    attempt.call("list_directory", {"path": None})
+    while not attempt.state.ended and len(attempt.state.calls) < 12:
+        attempt.call("submit_attempt", {"func_code": ["def f(): pass"]})
+
+
+def test_malformed_calls_are_made_again_and_cost_the_same(tmp_path: Path, task: Task) -> None:
+    opened = AttemptStore(tmp_path / "attempts", FakeClock(), "test").start(
+        task, judge_of(task), Enrolment(actor="model"), budgets=Budgets(8, 2)
+    )
+    malformed_calls(opened.attempt)
+    assert opened.attempt.state.ending is not None
+    recorded = journal_of(opened)
+    exported = tmp_path / "exported.json"
+    exported.write_text("".join(atif_text(open_run(recorded))))
+    for path in (recorded, exported):
+        replay, calls = replayed(path, task)
+        assert [(c.sameness, c.exact, c.reason) for c in calls] == [(SAME, True, "")] * 10
+        assert replay.attempt.state.ending == opened.attempt.state.ending
+        assert [c.malformed for c in replay.attempt.state.calls] == [c.malformed for c in opened.attempt.state.calls]
+    _, calls = replayed(recorded, dataclasses.replace(task, budgets=Budgets(99, 9)))
+    assert {c.sameness for c in calls} == {SAME}
+
+
+def test_a_run_of_the_old_tool_semantics_keeps_its_costs(tmp_path: Path, task: Task) -> None:
+    clock, place = FakeClock(), tmp_path / "attempts" / "old"
+    recorder = JournalWriter(place, clock)
+    attempt = Attempt(task, judge_of(task), recorder, clock)
+    attempt.start(Enrolment(), budgets=Budgets(2, 2), tool_semantics=1)
+    malformed_calls(attempt)
+    recorder.close()
+    assert attempt.state.remaining.tool_uses == 1
+    old = edited(place / JOURNAL, lambda event: event["data"].pop("tool_semantics", None))
+    replay, calls = replayed(old, task)
+    assert [c.sameness for c in calls] == [SAME] * 12
+    assert replay.attempt.state.remaining == attempt.state.remaining
 
 
 def test_changes_persist_in_discovery(tmp_path: Path) -> None:

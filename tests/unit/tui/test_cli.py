@@ -176,6 +176,42 @@ def test_task_is_solved_from_standard_input(
     assert (printed["solved"], printed["score"], printed["calls"][0]["tool"]) == (True, 1.0, "list_directory")
 
 
+def test_lines_are_read_as_the_console_reads_them(
+    task: Task, runner: FakeRunner, monkeypatch: pytest.MonkeyPatch, capsys: Captured
+) -> None:
+    typed(
+        monkeypatch,
+        "read_function shop/prices.py discount",
+        "read_function file_path=shop/prices.py function_name=Basket.add",
+        "read_function total",
+        "read_file shop/prices.py::discount",
+        "raed_file README.md",
+        '{"tool": "read_file"',
+        '{"tool": "read_file", "arguments": ["README.md"]}',
+        '{"tool": 3, "arguments": {}}',
+        '{"a": ' * 5_000,
+        '{"tool": "read_file", "arguments": {"file_path": NaN}}',
+        '{"tool": "read_fil", "arguments": {"file_path": "README.md"}}',
+        '{"tool": "read_file", "arguments": {"path": "README.md"}}',
+    )
+    assert cli.main(["solve", task.id]) == 1
+    captured = capsys.readouterr()
+    assert captured.out.count("Not understood: ") == captured.out.count("Nothing was called, nothing spent.") == 8
+    assert captured.out.count("Did you mean this? ") == 2
+    assert "Did you mean this? read_function discount shop/prices.py" in captured.out
+    assert "Did you mean this? read_file README.md" in captured.out
+    assert cli.main(["attempt", "show", captured.err.split()[1], "--json"]) == 0
+    printed = json.loads(capsys.readouterr().out)
+    assert [(call["tool"], call["arguments"], call["refused"]) for call in printed["calls"]] == [
+        ("read_function", {"function_name": "discount", "file_path": "shop/prices.py"}, False),
+        ("read_function", {"function_name": "Basket.add", "file_path": "shop/prices.py"}, False),
+        ("read_fil", {"file_path": "README.md"}, True),
+        ("read_file", {"path": "README.md"}, True),
+    ]
+    assert printed["tool_uses_left"] == 12
+    assert printed["comforts"] == {"question": 8}
+
+
 def test_unfinished_attempt_is_gone_on_with_unless_another_is_asked_for(
     task: Task, runner: FakeRunner, monkeypatch: pytest.MonkeyPatch, capsys: Captured
 ) -> None:

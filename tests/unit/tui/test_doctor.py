@@ -1,8 +1,10 @@
 from __future__ import annotations
 
+import io
 import json
 
 import pytest
+from shelves import built_by_itself
 
 from gistpoint.core.errors import SandboxUnavailableError
 from gistpoint.sandbox import diagnosis, ladder
@@ -147,16 +149,39 @@ def test_no_wish(tmp_path):
     assert wished_backend(tmp_path) is None
 
 
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+@pytest.mark.parametrize("answer", ["no\n", ""])
+def test_without_consent_nothing_of_a_repository_is_built(home, only, tmp_path, monkeypatch, answer):
+    only(Closed, PlainBackend)
+    folder, screen = tmp_path / "repository", Terminal()
+    folder.mkdir()
+    files = built_by_itself("thing", before=f"open({str(tmp_path / 'ran')!r}, 'w').close()")
+    for path, text in {**files, "setup.py": f"open({str(tmp_path / 'ran')!r}, 'w').close()"}.items():
+        (folder / path).write_text(text)
+    monkeypatch.setattr("sys.stdin", Terminal(answer))
+    monkeypatch.setattr("sys.stderr", screen)
+    assert cli.main(["task", "new", str(folder)]) == 2
+    assert "and so would the builds of it and of what it needs" in screen.getvalue()
+    assert "\x1b[2J" not in screen.getvalue()
+    assert not (tmp_path / "ran").exists()
+
+
 def test_the_cache_is_listed_and_cleaned(home, capsys, monkeypatch):
     monkeypatch.setenv("DOCKER_HOST", f"unix://{home}/no-engine.sock")  # what is on a real engine is not ours to clean
-    folder = home / "cache" / "environments" / "abc"
-    folder.mkdir(parents=True)
-    (folder / "file").write_bytes(bytes(10_000))
-    folder.chmod(0o555)
+    folders = {kind: home / "cache" / f"{kind}s" / "abc" for kind in ("environment", "wheel")}
+    for folder in folders.values():
+        folder.mkdir(parents=True)
+        (folder / "file").write_bytes(bytes(10_000))
+        folder.chmod(0o555)
     assert cli.main(["cache", "list", "--json"]) == 0
     listed = json.loads(capsys.readouterr().out)["kept"]
-    assert [(item["kind"], item["name"]) for item in listed if item["kind"] == "environment"] == [
-        ("environment", "abc")
+    assert [(item["kind"], item["name"]) for item in listed if item["kind"] in folders] == [
+        ("environment", "abc"),
+        ("wheel", "abc"),
     ]
     assert cli.main(["cache", "clean"]) == 0
-    assert not folder.exists()
+    assert not any(folder.exists() for folder in folders.values())

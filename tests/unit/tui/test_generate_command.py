@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 from fake_benches import Shop
@@ -132,7 +132,7 @@ def offline(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
     fetched: list[str] = []
 
-    def fetch(spec: SourceSpec, scratch: Path, cache: Path, **_: Callable[[str], None] | None) -> Repository:
+    def fetch(spec: SourceSpec, scratch: Path, cache: Path, **_: Any) -> Repository:
         fetched.append(spec.source)
         write_tree(Path(spec.source), scratch / "tree.tar")
         pins = EnvironmentPins(python="", pytest_args=("tests",))

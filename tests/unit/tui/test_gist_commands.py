@@ -117,6 +117,22 @@ def scored(task: str, gist: Path, capsys: Captured) -> tuple[int, dict[str, Any]
     return code, answer
 
 
+@pytest.mark.parametrize(
+    ("command", "options", "told"),
+    [
+        (TOTAL, ["--tool", "edit_and_execute"], ["edit_and_execute runs code", "Add --execution"]),
+        ("python -m shop", ["--give-test"], ["is no test", "Leave --give-test out"]),
+    ],
+)
+def test_settings_that_contradict_each_other_are_refused_before_anything_is_fetched(
+    command: str, options: list[str], told: list[str], world: list[SourceSpec], capsys: Captured
+) -> None:
+    assert main(["gist", "new", "shop", "--entrypoint", command, *options, *SANDBOX]) == 2
+    said = capsys.readouterr().err
+    assert all(words in said for words in told), said
+    assert not world
+
+
 def test_a_task_is_made_with_what_the_solver_may_do(task: str, home: Path, capsys: Captured) -> None:
     made = read_task(home / "data" / "tasks" / task)
     answer = read_answer(made)
@@ -219,3 +235,20 @@ def test_a_reference_is_made_and_scores_as_it_says(task: str, home: Path, tmp_pa
     gist.write_text(reference.text)
     code, score = scored(task, gist, capsys)
     assert (code, score["line_existence"]["rate"]) == (0, reference.line_existence)
+
+
+def test_a_task_that_is_there_with_other_settings_says_so(task: str, home: Path, capsys: Captured) -> None:
+    new = ["gist", "new", "shop", "--entrypoint", TOTAL, *SANDBOX]
+    before = (home / "data" / "tasks" / task / "task.toml").read_bytes()
+    assert main([*new, "--tool", "trace"]) == 0
+    assert "is there already" not in capsys.readouterr().err
+    assert main([*new, "--steps", "7", "--strategy", "tracing"]) == 0
+    told = capsys.readouterr()
+    assert told.out.split()[0] == task
+    assert f"{task[:12]} is there already, with other settings" in told.err
+    assert f"gistpoint solve {task[:12]} --gist-settings FILE" in told.err
+    assert [line.strip() for line in told.err.splitlines()[-3:]] == ["tools = []", 'strategy = "tracing"', "steps = 7"]
+    assert main([*new, "--steps", "7", "--json"]) == 0
+    (made,) = json.loads(capsys.readouterr().out)["made"]
+    assert made["other_settings"] == {"tools": [], "steps": 7}
+    assert (home / "data" / "tasks" / task / "task.toml").read_bytes() == before

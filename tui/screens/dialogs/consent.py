@@ -6,12 +6,10 @@ import threading
 
 from textual.app import App
 
+from gistpoint.tui.commands.consent import WHAT_IT_MEANS
 from gistpoint.tui.screens.dialogs.confirm import ConfirmDialog
 
-_TEXT = """{why}
-
-The repository's code would run as yourself: it could read your files, use the network and stay behind. Every result \
-will be marked as unsandboxed. Your answer holds for this machine from now on."""
+_TEXT = f"{{why}}\n\n{WHAT_IT_MEANS} Your answer holds for this machine from now on."
 _WAIT_SECONDS = 0.2
 
 

@@ -14,10 +14,11 @@ from textual.widgets import ContentSwitcher
 
 from gistpoint.core.attempts.gist_text import GIST_BUFFER
 from gistpoint.core.attempts.state import AttemptState
+from gistpoint.core.code.parsing import fault_in
 from gistpoint.core.gist.evidence import read_evidence
 from gistpoint.core.gist.undefined import undefined_names
 from gistpoint.core.trees import SourceTree
-from gistpoint.tui.gist_marks import LEGEND, Lack, Marks, carried, figures, lacks, marks_of, words_of
+from gistpoint.tui.gist_marks import LEGEND, Lack, Marks, carried, does_not_parse, figures, lacks, marks_of, words_of
 from gistpoint.tui.keys import Scope, bindings_of
 from gistpoint.tui.screens.dialogs.ask import PickDialog
 from gistpoint.tui.screens.solve.editor_pane import EditorPane
@@ -55,7 +56,7 @@ class GistPane(EditorPane):
 
     def open_first(self) -> None:
         """Open the gist as it was left."""
-        self._scored = ""
+        self._scored = self._figures = self._looked_at = self._fault = ""
         self._marks: Marks = {}
         self._taken = len(self._state.calls)
         self.editor.load_buffer(GIST_BUFFER, self._state.gist.now)
@@ -120,25 +121,38 @@ class GistPane(EditorPane):
         self.figures.display = self.may_show
         if not self.may_show:
             return
-        if found is None:
-            self.figures.update("not scored yet: Alt+S scores it")
-            return
-        self._scored, score = found
-        self._marks = marks_of(read_evidence(score.get("lines", ())))
-        self._figures = figures(score)
+        if found is not None:
+            self._scored, score = found
+            self._marks = marks_of(read_evidence(score.get("lines", ())))
+            self._figures = figures(score)
         self.draw_evidence()
 
     def draw_evidence(self) -> None:
-        """Put the marks beside the lines that are still the same."""
-        if not self.may_show or not self._scored:
+        """Put the marks beside the lines that are still the same, and the figures above."""
+        if not self.may_show:
             return
-        marks = carried(self._marks, self._scored, self.code)
-        self.beside.marks = marks
+        if self._scored:
+            self.beside.marks = carried(self._marks, self._scored, self.code)
+        self.figures.update(self._figures_now())
+        self.figures.set_class(bool(self._scored) and self.code != self._scored, "-stale")
+
+    def _figures_now(self) -> str:
+        if self._fault:
+            return does_not_parse(self._fault)
+        if not self._scored:
+            return "not scored yet: Alt+S scores it"
         found = self.lacks()
         stale = "" if self.code == self._scored else "  (of an earlier text)"
         what = f"  {len(found)} to mend: Alt+N" if found else ""
-        self.figures.update(f"{self._figures}{stale}{what}")
-        self.figures.set_class(bool(stale), "-stale")
+        return f"{self._figures}{stale}{what}"
+
+    def fault(self) -> str:
+        """Return why the text as it stands is no Python module, and say so above it if scores may be shown."""
+        if self.code != self._looked_at:
+            self._looked_at = self.code
+            self._fault = fault_in(self.code)
+            self.draw_evidence()
+        return self._fault
 
     def lacks(self) -> list[Lack]:
         """Return what would raise the scores, as far as that may be shown."""

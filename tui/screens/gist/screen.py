@@ -12,9 +12,9 @@ from textual.widget import Widget
 
 from gistpoint.core.attempts.gist_text import GIST_BUFFER
 from gistpoint.core.attempts.state import Submission
-from gistpoint.core.code.parsing import parse
 from gistpoint.core.tools.scoring import SCORE_GIST
 from gistpoint.core.tools.trace import TRACE
+from gistpoint.tui.gist_marks import does_not_parse
 from gistpoint.tui.keys import Scope, bindings_of
 from gistpoint.tui.known import shown_function
 from gistpoint.tui.screens.gist.gist_pane import GistPane
@@ -28,8 +28,10 @@ from gistpoint.tui.screens.solve.screen import SolveScreen
 from gistpoint.tui.screens.solve.status import PANES
 from gistpoint.tui.widgets.function_editor import FunctionEditor
 
+PAUSE_SECONDS = 0.4
+"""This long after the last key it is said if a text does not parse."""
 QUIET_SECONDS = 2.0
-"""A text is scored by itself this long behind the last key, where scores have no limit."""
+"""This long after the last key a text is scored by itself, if scores have no limit."""
 
 
 class GistScreen(SolveScreen):
@@ -90,13 +92,13 @@ class GistScreen(SolveScreen):
         self._typed_at = time.monotonic()
 
     def _score_by_itself(self) -> None:
-        quiet = time.monotonic() - self._typed_at > QUIET_SECONDS
-        text = self.pane.code
-        if not (self._live and quiet and self.scores_freely) or self.busy or text == self._scored:
+        quiet = time.monotonic() - self._typed_at
+        if not self.scores_freely or quiet < PAUSE_SECONDS or self.pane.editor.waits:
             return
-        if self.pane.editor.waits:
+        text, fault = self.pane.code, self.pane.fault()
+        if fault or not self._live or quiet < QUIET_SECONDS or self.busy or text == self._scored:
             return
-        if text.strip() and _parses(text) and not self._attempt.state.ended:
+        if text.strip() and not self._attempt.state.ended:
             self._score(text)
 
     def _score(self, text: str) -> None:
@@ -109,6 +111,9 @@ class GistScreen(SolveScreen):
             self.app.notify("There is no score before the hand-in in this attempt.")
             return
         self.pane.editor.flush()
+        if self.scores_freely and self.pane.fault():
+            self.app.notify(f"The gist {does_not_parse(self.pane.fault())}.", severity="warning")
+            return
         self._score(self.pane.code)
 
     def action_live(self) -> None:
@@ -215,11 +220,3 @@ class GistScreen(SolveScreen):
 
     def _hand_in(self) -> None:
         self.gist_desk.hand_in(self.pane.code)
-
-
-def _parses(text: str) -> bool:
-    try:
-        parse(text)
-    except (SyntaxError, ValueError, RecursionError):
-        return False
-    return True

@@ -50,12 +50,12 @@ class CallDesk:
         return warning(price, tool, attempt)
 
     def ask(self, name: str, arguments: Mapping[str, str]) -> None:
-        """Call a tool, after a question where it spends the last of something."""
+        """Call a tool, after a question if it spends the last of something; say why one can't be called now."""
         self._when_free(partial(self._ask, name, arguments))
 
     def _ask(self, name: str, arguments: Mapping[str, str]) -> None:
         try:
-            tool = named(self._attempt.tools, name)
+            tool = self._attempt.callable_tool(name)
         except RefusalError as refusal:
             self._screen.app.notify(str(refusal), severity="warning")
             return

@@ -14,8 +14,8 @@ from textual.suggester import Suggester
 from textual.widgets import Input
 
 from gistpoint.core.attempts.engine import Attempt
-from gistpoint.core.tools.commandline import parse, spelled
-from gistpoint.core.tools.declaration import RefusalError
+from gistpoint.core.tools.commandline import QuestionError, parse, spelled
+from gistpoint.core.tools.declaration import Tool
 from gistpoint.tui.keys import Scope, bindings_of
 from gistpoint.tui.screens.solve.completion import candidates
 from gistpoint.tui.view_models import allowed, price_words
@@ -64,12 +64,17 @@ class Console(Vertical):
     class Completed(Message):
         """Completion was used."""
 
+    class Questioned(Message):
+        """A line was asked about instead of being called."""
+
     def __init__(self, attempt: Attempt) -> None:
         super().__init__(id="console")
         self._attempt = attempt
         self._history: list[str] = []
         self._place = 0
         self._said = ""
+        self._asked = ""
+        """The call that a question suggests: it stands in the line until something is typed."""
 
     def compose(self) -> ComposeResult:
         """Lay out hint and line."""
@@ -108,13 +113,23 @@ class Console(Vertical):
         if not value:
             self.say("Tools: " + ", ".join(tool.name for tool in self._attempt.offered()))
             return
+        if value == self._asked:
+            return
+        self._asked = ""
         try:
-            tool, _ = parse(value, self._attempt.offered())
-        except RefusalError:
+            tool, arguments = self._parsed(value)
+        except QuestionError:
             named = next((t for t in self._attempt.offered() if t.name == value.split(" ")[0]), None)
             self.say(f"{named.usage()}: {named.description}" if named else "; ".join(self._names(value)))
             return
-        self.say(f"{tool.usage()}  {price_words(self._attempt.price(tool), self._attempt.state)}")
+        call = spelled(tool.name, arguments)
+        self.say(f"{tool.usage() if call == value else call}  {self._price(tool)}")
+
+    def _parsed(self, value: str) -> tuple[Tool, dict[str, str]]:
+        return parse(value, self._attempt.offered(), self._attempt.state.knowledge)
+
+    def _price(self, tool: Tool) -> str:
+        return price_words(self._attempt.price(tool), self._attempt.state)
 
     def _names(self, value: str) -> list[str]:
         found = [line.strip() for line in lines_from(self._attempt, value)[:6]]
@@ -122,7 +137,7 @@ class Console(Vertical):
 
     @on(Input.Submitted, "#console-line")
     def call(self, event: Input.Submitted) -> None:
-        """Ask for the call, or say what is wrong with it at no cost."""
+        """Ask for the call; of a line that is none, ask what is meant, at no cost."""
         event.stop()
         value = event.value.strip()
         if not value:
@@ -133,13 +148,25 @@ class Console(Vertical):
             self.post_message(self.SubmitAsked())
             return
         try:
-            tool, arguments = parse(value, self._attempt.offered())
-        except RefusalError as refusal:
-            self.say(f"✘ Not called, nothing spent: {refusal}")
+            tool, arguments = self._parsed(value)
+        except QuestionError as question:
+            self._ask(question)
             return
         self.line.value = ""
         self.remember(spelled(tool.name, arguments))
         self.post_message(self.CallAsked(tool.name, arguments))
+
+    def _ask(self, question: QuestionError) -> None:
+        """Say what is unclear, and put the call that may be meant into the line."""
+        self.post_message(self.Questioned())
+        self._asked = question.suggested
+        if not self._asked:
+            self.say(f"? Not called, nothing spent: {question}")
+            return
+        tool, _ = self._parsed(self._asked)
+        self.line.value = self._asked
+        self.line.cursor_position = len(self._asked)
+        self.say(f"? Not called, nothing spent. Enter calls this: {self._price(tool)}. {question}")
 
     def action_complete(self) -> None:
         """Complete as far as all candidates agree, and show them."""

@@ -73,6 +73,11 @@ class RecordedScreen(Screen[How]):
         """Count completion."""
         self._recording.comfort("completion")
 
+    @on(Console.Questioned)
+    def questioned(self) -> None:
+        """Count questions: a model pays for the call instead."""
+        self._recording.comfort("question")
+
     @on(FunctionEditor.Edited)
     def edited(self, message: FunctionEditor.Edited) -> None:
         """Keep half-written code."""

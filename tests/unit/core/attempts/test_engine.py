@@ -113,19 +113,6 @@ def test_submission_refused_before_any_test_costs_what_the_task_says(
     assert b.attempt.state.submissions == ()
 
 
-def test_malformed_call_is_answered_and_costs_nothing(tmp_path: Path) -> None:
-    b = bench(tmp_path)
-    for name, arguments in [
-        ("nonsense", {}),
-        ("read_file", {}),
-        ("read_file", {"path": "x"}),
-        ("search_code", {"pattern": 3}),
-    ]:
-        assert b.attempt.call(name, arguments).refused
-    assert b.left == Remaining(16, 4)
-    assert len(b.attempt.state.calls) == 4
-
-
 def test_at_the_last_use_without_a_submission_only_a_submission_can_follow(tmp_path: Path) -> None:
     b = bench(tmp_path, budgets=Budgets(3, 1))
     b.look()

@@ -14,6 +14,7 @@ import pytest
 
 from gistpoint.core.gist.execution import line_execution
 from gistpoint.core.gist.existence import Originals, line_existence
+from gistpoint.core.gist.unfolded import unfolded
 
 
 @dataclass
@@ -255,6 +256,7 @@ CASES = [
 
 
 def _executed(source: str, calls: list[tuple[Any, ...]]) -> set[int]:
+    """The lines of `source`, with one statement a line, that run."""
     lines: set[int] = set()
 
     def trace(frame: FrameType, event: str, arg: object) -> Callable[..., Any] | None:
@@ -265,7 +267,7 @@ def _executed(source: str, calls: list[tuple[Any, ...]]) -> set[int]:
         return trace
 
     namespace: dict[str, Any] = {"__name__": "gist", "pytest": pytest}
-    code = compile(source, "<gist>", "exec")
+    code = compile(unfolded(source), "<gist>", "exec")
     before = sys.gettrace()
     sys.settrace(trace)
     try:
@@ -284,8 +286,10 @@ def test_figures_are_exact(case: Case) -> None:
     gist = case.gist + case.test
     existence = line_existence(gist, Originals(sources), test="test_it")
     execution = line_execution(gist, _executed(gist, case.calls), test="test_it")
-    assert (existence.existing, len(existence.lines)) == case.existence
+    assert (existence.existing, existence.counted) == case.existence
     assert (execution.executed, execution.executable) == case.execution
+    assert (existence.paper.part, existence.paper.whole) == case.existence  # no case repeats a line in a block
+    assert (execution.paper.part, execution.paper.whole) == case.execution
     assert existence.rate == pytest.approx(float(100 * Fraction(*case.existence)))
     assert execution.rate == pytest.approx(float(100 * Fraction(*case.execution)))
 
@@ -327,3 +331,80 @@ def test_evidence_names_the_original_line_and_the_reason() -> None:
         ("return 1", "NO_BLOCK", None),
     ]
     assert [e.line.text for e in report.glue] == ["import sys", "pkg = sys.modules[__name__]"]
+
+
+HARD_CODED = "def area(r):\n    return {1: 3.2}[r]\n"
+CALL = "def test_it():\n    assert area(1) > 3\n"
+PADDED = {
+    "as it stands": "import math\n",
+    "on one line": "import math; import math\n",
+    "in one statement": "import math, math\n",
+    "spaced and commented": "import  math   # again\n",
+    "in blocks": "if True:\n    import math\n",
+    "the block again": HARD_CODED,
+    "the test again": CALL,
+}
+
+
+@pytest.mark.parametrize("padding", PADDED.values(), ids=PADDED.keys())
+def test_lines_that_are_there_many_times_over_count_once(padding: str) -> None:
+    originals = Originals({"a.py": AREA, "test_a.py": CALL})
+
+    def figures(gist: str) -> tuple[tuple[int, int], tuple[int, int]]:
+        existence = line_existence(gist, originals, test="test_it")
+        execution = line_execution(gist, _executed(gist, [()]), test="test_it")
+        return (existence.existing, existence.counted), (execution.executed, execution.executable)
+
+    bare, padded = HARD_CODED + CALL + padding, HARD_CODED + CALL + padding * 300
+    assert figures(padded) == figures(bare)
+    report = line_existence(padded, originals)
+    assert report.paper.whole >= 300
+    assert report.paper.rate != report.rate
+
+
+def test_alike_lines_of_different_blocks_stay_apart() -> None:
+    source = "def a(x):\n    return None\ndef b(x):\n    return None\n"
+    gist = source + "def test_it():\n    assert a(1) is None\n"
+    existence = line_existence(gist, Originals({"a.py": source}), test="test_it")
+    assert (existence.existing, existence.counted) == (4, 6)
+    execution = line_execution(gist, _executed(gist, [()]), test="test_it")
+    assert (execution.executed, execution.executable) == (5, 6)
+
+
+def test_of_alike_lines_in_a_block_one_that_ran_is_enough() -> None:
+    source = "def a(x):\n    if x:\n        return 1\n    y = 2\n    return 1\n"
+    gist = source + "def test_it():\n    assert a(0) == 1\n"
+    execution = line_execution(gist, _executed(gist, [()]), test="test_it")
+    assert (execution.executed, execution.executable) == (6, 6)
+    assert (execution.paper.part, execution.paper.whole) == (6, 7)
+    assert [line.line.first for line in execution.lines if not line.ran] == [3]
+
+
+SPREAD = """
+def never(x):
+    y = x + 1
+    return y
+class Idle:
+    def go(self):
+        return 1
+def area(r):
+    if r > 5:
+        raise ValueError(r)
+    return 4
+"""
+FOLDED = """
+def never(x): y = x + 1; return y
+class Idle:
+    def go(self): return 1
+def area(r):
+    if r > 5: raise ValueError(r)
+    return 4
+"""
+
+
+def test_folding_statements_onto_one_line_gains_nothing() -> None:
+    spread, folded = (line_execution(text + CALL, _executed(text + CALL, [()])) for text in (SPREAD, FOLDED))
+    assert (spread.executed, spread.executable) == (8, 12)
+    assert (folded.executed, folded.executable) == (8, 12)
+    assert folded.paper.rate == 100, "the paper's tracer tells of physical lines"
+    assert spread.paper.rate == pytest.approx(100 * 8 / 12)

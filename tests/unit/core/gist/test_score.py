@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from gistpoint.core.gist.evidence import evidence_rows, line_evidence, read_evidence
 from gistpoint.core.gist.existence import Originals
 from gistpoint.core.gist.failures import ErrorCategory, ErrorKind
+from gistpoint.core.gist.record import score_record
 from gistpoint.core.gist.runs import CommandRun, Isolation, Raised, TestRun, TestsRun
 from gistpoint.core.gist.score import GistRun, GistScore, GistTest, score_gist
 from gistpoint.core.gist.splicing import splice_test
@@ -81,9 +83,13 @@ def test_failing_alike_is_faithful() -> None:
 
 def test_a_fake_is_scored_by_outcome_and_flagged() -> None:
     gist = "import sys, types\nsys.modules['a'] = types.ModuleType('a')\n" + AREA + BODY
-    found = score(gist, outcome_of())
+    entry = Isolation(stand_ins=(("sys.modules['a']", "builtins.module"),))
+    found = score(gist, outcome_of(isolation=entry))
     assert found.execution_fidelity == 1
-    assert "ModuleType" in found.flags.mocked
+    assert found.flags.mocked == "sys.modules['a'] is builtins.module"
+    equal = score(gist, outcome_of(isolation=Isolation(equal_to_all=("Any.__eq__",))))
+    assert (equal.flags.mocked, equal.flags.equal_to_all) == ("", "Any.__eq__")
+    assert score_record(equal)["flags"]["equal_to_all"] == "Any.__eq__"
 
 
 def test_a_changed_test_cannot_help() -> None:
@@ -106,3 +112,26 @@ def test_a_command_has_no_test_metrics() -> None:
 def test_a_read_of_the_codebase_is_not_self_contained() -> None:
     found = score(AREA + BODY, outcome_of(isolation=Isolation(original_reads=("/repo/a.py",))))
     assert (found.self_contained, found.error) == (False, None)
+
+
+def test_evidence_and_record_of_folded_lines() -> None:
+    gist = AREA.replace("import math\n", "import math; import math\n").replace(
+        "    return", "    if r < 0: raise E\n    return"
+    )
+    text = splice_test(gist + BODY, TEST.source, "test_it", {"a"})
+    ran = EVERYTHING - {5}  # in the text that is run, `raise E` stands on line 5
+    made = GistRun(text.text, outcome_of(), [outcome_of()], ran)
+    found = score_gist(gist + BODY, made, REPO, {"a"}, TEST)
+    evidence = line_evidence(found, text)
+    assert read_evidence(evidence_rows(evidence)) == evidence
+    assert [(one.first, one.ran, one.exists) for one in evidence] == [
+        (1, True, True), (1, True, True), (2, True, True), (3, True, False), (3, False, False), (4, True, True),
+    ]  # fmt: skip
+    record = score_record(found)
+    assert record["line_execution"]["executed"] == 6
+    assert record["line_execution"]["executable"] == 7
+    assert record["line_execution"]["paper"] == {
+        "rate": 100, "rate_without_test": 100, "executed": 8, "executable": 8,
+    }  # fmt: skip
+    assert (record["line_existence"]["existing"], record["line_existence"]["lines"]) == (5, 7)
+    assert (record["line_existence"]["paper"]["existing"], record["line_existence"]["paper"]["lines"]) == (6, 8)

@@ -9,7 +9,7 @@ import pytest
 
 from gistpoint.core.errors import TaskError
 from gistpoint.core.gist.blocks import find_test
-from gistpoint.core.gist.entrypoint_tests import missing_test, score_test
+from gistpoint.core.gist.entrypoint_tests import guard_of, missing_test, score_test
 from gistpoint.core.gist.splicing import splice_test
 
 
@@ -142,3 +142,14 @@ def test_score_of_a_changed_test() -> None:
     assert score.f1 == pytest.approx(2 * 50 * (200 / 3) / (50 + 200 / 3))
     assert score.changed
     assert score_test(original, "x = 1\n", "test_it", {"pkg"}).recall == 0
+
+
+@pytest.mark.parametrize("odd", ["\u2028", "\u2029", "\x0c", "\x0b", "\x1c", "\x85"], ids=ascii)
+def test_a_character_that_ends_no_line_in_python_shifts_nothing(odd: str) -> None:
+    gist = f"# {odd * 9}\nAREA = 1\n\n\ndef test_area(n):\n    assert True\n"
+    spliced = splice_test(gist, ORIGINAL, "test_area", {"pkg"})
+    assert "assert True" not in spliced.text
+    assert spliced.origin[:2] == (1, 2)
+    found = guard_of(spliced.text, ORIGINAL, "test_area")
+    assert found is not None
+    assert {spliced.origin[line - 1] for line in range(found.first, found.last + 1)} == {None}

@@ -178,6 +178,27 @@ def test_broken_hash_or_reference_is_named(
     assert named in problem(folder)
 
 
+@pytest.mark.parametrize(
+    ("key", "value", "named"),
+    [
+        ("lock", ["pytest==8.4.2 --hash=sha256:" + "0" * 64, "evil @ http://127.0.0.1/x.tar.gz"], "lock[1]"),
+        ("lock", ["--index-url=http://127.0.0.1"], "lock[0]"),
+        ("python", "./workspace/python", "python"),
+        ("import_roots", ["src", "../.."], "import_roots[1]"),
+        ("plugins", ["--rootdir=/"], "plugins[0]"),
+    ],
+)
+@pytest.mark.parametrize("verify", [True, False])
+def test_an_environment_that_would_lead_elsewhere_is_refused_and_quoted(
+    folder: Path, key: str, value: Any, named: str, verify: bool
+) -> None:
+    changed(folder, "task.toml", ("environment", key), lambda place, last: place.__setitem__(last, value))
+    with pytest.raises(TaskError) as caught:
+        read_task(folder, verify=verify)
+    assert f"'environment.{named}'" in caught.value.message
+    assert repr(value[-1] if isinstance(value, list) else value) in caught.value.message
+
+
 def test_changed_tree_is_found(folder: Path) -> None:
     tar = folder / "workspace" / "tree.tar"
     data = bytearray(tar.read_bytes())

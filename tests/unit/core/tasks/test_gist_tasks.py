@@ -17,12 +17,13 @@ from gist_tasks import FILES, ORIGINAL, OWNED, TEST, build_gist_task
 
 from gistpoint.core.attempts.budgets import Budgets
 from gistpoint.core.errors import TaskError
+from gistpoint.core.gist.glue import is_glue
 from gistpoint.core.gist.runs import CommandRun, Raised, TestRun, TestsRun
 from gistpoint.core.outcomes import Outcome, RunStatus
 from gistpoint.core.tasks.archive import pack_task, unpack_task
-from gistpoint.core.tasks.brief import gist_template, render_brief, template_text
+from gistpoint.core.tasks.brief import gist_template, render_brief, template_sha256, template_text
 from gistpoint.core.tasks.folder import read_answer, read_task, write_task
-from gistpoint.core.tasks.gists import OPTIONAL_TOOLS, STRATEGIES, GistSettings
+from gistpoint.core.tasks.gists import OPTIONAL_TOOLS, STRATEGIES, ContradictionError, GistSettings, require_consistent
 from gistpoint.core.tasks.identity import hash_of_ids
 from gistpoint.core.tasks.model import Answer, Task
 
@@ -162,9 +163,54 @@ def test_brief_tells_what_the_solver_must_know(tmp_path: Path, strategy: str, gi
 
 def test_each_part_of_a_template_counts_in_its_hash() -> None:
     names = [gist_template(GistSettings(strategy=s, give_test=g)) for s in STRATEGIES for g in (False, True)]
-    assert names[0] == "gist-1"
-    assert names[3] == "gist-1+gist-tracing-1+gist-give-test-1"
+    assert names[0] == "gist-2"
+    assert names[3] == "gist-2+gist-tracing-2+gist-give-test-2"
     assert len({template_text(name) for name in names}) == len(names)
-    for name in ("gist-0", "gist-1+gist-luck-1", "gist-1+", "+", "../gist-1"):
+    for name in ("gist-0", "gist-2+gist-luck-1", "gist-2+", "+", "../gist-2"):
         with pytest.raises(TaskError):
             template_text(name)
+
+
+TEMPLATES = {
+    "gist-1": "c3e87dd6dfbce89b",
+    "gist-tracing-1": "a0a54e03575696a9",
+    "gist-reading-1": "a760e07a1fea5b32",
+    "gist-give-test-1": "bd0041ed60f4648f",
+    "gist-2": "90ca6d816b639b87",
+    "gist-tracing-2": "ff87c55178c67307",
+    "gist-reading-2": "4320b047987d1d98",
+    "gist-give-test-2": "4b6f1a08f61a693d",
+}
+
+
+@pytest.mark.parametrize(("name", "beginning"), TEMPLATES.items())
+def test_a_template_that_tasks_were_made_with_never_changes(name: str, beginning: str) -> None:
+    assert template_sha256(name).startswith(beginning)
+
+
+def test_a_task_keeps_the_version_that_it_was_made_with(tmp_path: Path) -> None:
+    task = build_gist_task(tmp_path)
+    old = replace(task, brief=replace(task.brief, template="gist-1", template_sha256=template_sha256("gist-1")))
+    write_task(old, read_answer(task))
+    assert "only imports may change" in render_brief(read_task(task.folder))
+    assert "delete lines that never run" in render_brief(task)
+
+
+def test_the_glue_of_the_brief_is_glue(tmp_path: Path) -> None:
+    text = render_brief(build_gist_task(tmp_path))
+    block = text.partition("  import sys\n")
+    lines = ["import sys", block[2].partition("\n")[0].strip(), "total_of = total"]
+    assert lines[1] == "shop = sys.modules[__name__]"
+    assert all(line in text for line in lines)
+    assert "`types.SimpleNamespace(total=total)`" in text
+    assert all(is_glue(line) for line in [*lines, "costs = types.SimpleNamespace(total=total)"])
+
+
+def test_settings_that_contradict_each_other_make_no_task_and_old_tasks_with_them_open(tmp_path: Path) -> None:
+    running = GistSettings(OWNED, tools=("edit_and_execute",))
+    with pytest.raises(ContradictionError, match="Add --execution"):
+        require_consistent(running, is_test=True)
+    require_consistent(replace(running, execution=True), is_test=True)
+    with pytest.raises(ContradictionError, match="no test"):
+        require_consistent(GistSettings(OWNED, give_test=True), is_test=False)
+    assert build_gist_task(tmp_path, running).gist == running

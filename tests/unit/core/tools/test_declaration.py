@@ -14,7 +14,10 @@ from small_trees import ask, context_of
 from gistpoint.core.tasks.model import Mode
 from gistpoint.core.tools.commandline import parse, spelled
 from gistpoint.core.tools.declaration import Group, RefusalError, Tool
+from gistpoint.core.tools.list_directory import LIST_DIRECTORY
 from gistpoint.core.tools.registry import TOOLS, call, declarations_sha256, tool_named
+from gistpoint.core.tools.running import EDIT_AND_EXECUTE
+from gistpoint.core.tools.trace import TRACE
 
 ALL = list({tool.name: tool for tools in TOOLS.values() for tool in tools}.values())
 PAPER = {
@@ -71,6 +74,46 @@ def test_arguments_that_do_not_fit_are_refused(tmp_path: Path, tool: Tool, argum
     else:
         assert output.refused
         assert tool.name in output.text
+
+
+@pytest.mark.parametrize(
+    ("tool", "arguments", "bound"),
+    [
+        (LIST_DIRECTORY, {"path": None}, {"path": ""}),
+        (TRACE, {"command": None}, {"command": ""}),
+        (EDIT_AND_EXECUTE, {"content": "x", "execute": None}, {"content": "x", "execute": "true"}),
+        (EDIT_AND_EXECUTE, {"content": "x", "execute": True}, {"content": "x", "execute": "true"}),
+        (EDIT_AND_EXECUTE, {"content": "x", "execute": False}, {"content": "x", "execute": "false"}),
+        (EDIT_AND_EXECUTE, {"content": "x", "execute": "maybe"}, {"content": "x", "execute": "maybe"}),
+    ],
+)
+def test_null_stands_for_an_optional_argument_and_a_boolean_for_a_flag(
+    tool: Tool, arguments: dict[str, Any], bound: dict[str, str]
+) -> None:
+    assert tool.bind(arguments) == bound
+
+
+@pytest.mark.parametrize(
+    ("tool", "arguments"),
+    [
+        (LIST_DIRECTORY, {"path": False}),
+        (TRACE, {"command": True}),
+        (EDIT_AND_EXECUTE, {"content": None}),
+        (EDIT_AND_EXECUTE, {"content": True}),
+        (EDIT_AND_EXECUTE, {"content": "x", "execute": 1}),
+        (EDIT_AND_EXECUTE, {"content": "x", "execute": 0.0}),
+        (EDIT_AND_EXECUTE, {"content": "x", "execute": ["true"]}),
+    ],
+)
+def test_nothing_else_is_coerced(tool: Tool, arguments: dict[str, Any]) -> None:
+    with pytest.raises(RefusalError):
+        tool.bind(arguments)
+
+
+def test_a_refusal_repeats_no_long_name() -> None:
+    with pytest.raises(RefusalError) as refusal:
+        LIST_DIRECTORY.bind({"x" * 1_000_000: ""})
+    assert len(str(refusal.value)) < 300
 
 
 @pytest.mark.parametrize("tool", [tool for tool in ALL if not tool.submits], ids=lambda tool: tool.name)

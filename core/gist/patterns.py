@@ -1,0 +1,242 @@
+"""What an output must look like: runs of the original laid over one another, with gaps where they differ.
+
+Lines that stand in every run must be there. A line that differs is compared token by token: numbers, words, white
+space, signs. What is the same in all runs must be there too, and a gap takes no more than the kinds of tokens that the
+runs had in it; if they differ in their order alone, as sets do, the same tokens in any order.
+"""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+_NUMBER = r"(?<![\w.])[-+]?\d+(?:\.\d+)?(?:[eE][-+]?\d+)?(?!\w)"
+_NUMBERS = re.compile(rf"{_NUMBER}(?:, ?{_NUMBER})*")
+_STRING = r"""(?:'[^'\n]*'|"[^"\n]*")"""
+_PAIR = rf"{_STRING}(?:: ?(?:{_STRING}|{_NUMBER}))?"
+_LIST = re.compile(rf"{_PAIR}(?:, ?{_PAIR})+")
+_CODED = r"[0-9a-fA-F]{4,}(?:-[0-9a-fA-F]{4,})+|[\w+/]{20,}=*"
+"""A UUID, or something in base 64: one word."""
+_TOKEN = re.compile(rf"{_CODED}|{_NUMBERS.pattern}|\w+|\s+|[^\w\s]")
+_TOKEN_OR_LIST = re.compile(rf"{_LIST.pattern}|{_TOKEN.pattern}")
+_SIGN_OR_WORD = re.compile(r"\w+|[^\w\s]")
+_LETTER = re.compile(r"[^\W\d]")
+_MOST_TOKENS = 200
+"""Of a line; in a longer one only its beginning and its end are compared."""
+_VARIES = "[varies]"
+
+
+@dataclass(frozen=True, slots=True)
+class Gap:
+    """Where runs differ: what kinds of tokens may stand there."""
+
+    numbers: bool
+    """One number, or one list of numbers, and nothing else."""
+    spaces: bool
+    letters: bool
+    may_be_empty: bool
+    bag: tuple[str, ...] | None = None
+    """The signs and words themselves, sorted, where all runs have the same ones."""
+
+    @classmethod
+    def of(cls, found: Iterable[Sequence[str]]) -> Gap:
+        """Return the gap for what the runs have in one place."""
+        slices = list(found)
+        return cls(
+            numbers=all(len(tokens) == 1 and _NUMBERS.fullmatch(tokens[0]) for tokens in slices),
+            spaces=any(token.isspace() for tokens in slices for token in tokens),
+            letters=any(_LETTER.search(token) for tokens in slices for token in tokens),
+            may_be_empty=not all(slices),
+            bag=_bag(slices[0]) if len(slices) > 1 and len(set(map(_bag, slices))) == 1 else None,
+        )
+
+    def takes(self, token: str) -> bool:
+        """Whether a token may stand there."""
+        if self.numbers:
+            return _NUMBERS.fullmatch(token) is not None
+        return (self.spaces or not token.isspace()) and (self.letters or not _LETTER.search(token))
+
+    def reached(self, places: set[int], tokens: Sequence[str]) -> set[int]:
+        """Return where it may end, from where it may begin."""
+        if self.bag is not None:
+            return {end for place in places for end in self._ends_of_bag(place, tokens)}
+        found = set(places) if self.may_be_empty else set[int]()
+        for start in sorted(places):
+            place = start
+            while place < len(tokens) and self.takes(tokens[place]):
+                place += 1
+                if place in found:
+                    break
+                found.add(place)
+                if self.numbers:
+                    break
+        return found
+
+    def _ends_of_bag(self, start: int, tokens: Sequence[str]) -> Iterator[int]:
+        wanted, size = self.bag or (), 0
+        for end in range(start, len(tokens) + 1):
+            if size >= len(wanted) and _bag(tokens[start:end]) == wanted:
+                yield end
+            if size > len(wanted) or end == len(tokens):
+                return
+            size += len(_SIGN_OR_WORD.findall(tokens[end]))
+
+
+def _bag(tokens: Iterable[str]) -> tuple[str, ...]:
+    return tuple(sorted(_SIGN_OR_WORD.findall(" ".join(tokens))))
+
+
+@dataclass(frozen=True, slots=True)
+class LinePattern:
+    """One line that differs between the runs."""
+
+    parts: tuple[str | Gap, ...]
+    token: re.Pattern[str]
+
+    @classmethod
+    def of(cls, variants: Sequence[str]) -> LinePattern:
+        """Lay the lines, as each run has it, over one another; a list that differs in its order alone is one token."""
+        bags = {tuple(_bag([found]) for found in _LIST.findall(line)) for line in variants}
+        token = _TOKEN_OR_LIST if len(bags) == 1 else _TOKEN
+        return cls(tuple(_laid_over([token.findall(line) for line in variants])), token)
+
+    def matches(self, line: str) -> bool:
+        """Whether a line fits."""
+        tokens = self.token.findall(line)
+        places = {0}
+        for part in self.parts:
+            if isinstance(part, Gap):
+                places = part.reached(places, tokens)
+            else:
+                places = {place + 1 for place in places if place < len(tokens) and tokens[place] == part}
+        return len(tokens) in places
+
+    @property
+    def text(self) -> str:
+        """The line as text to show."""
+        return "".join(part if isinstance(part, str) else _VARIES for part in self.parts)
+
+
+def _laid_over(variants: Sequence[list[str]]) -> Iterator[str | Gap]:
+    """Yield the tokens that all variants have in one place, and the gaps between them."""
+    first = variants[0]
+    if all(tokens == first for tokens in variants):
+        yield from first
+    elif len(set(map(_bag, variants))) == 1:
+        yield Gap.of(variants)
+    else:
+        head, tail = _common(variants), _common([tokens[::-1] for tokens in variants])
+        tail = min(tail, min(map(len, variants)) - head)
+        ends = [len(tokens) - tail for tokens in variants]
+        yield from first[:head]
+        yield from _around_words([tokens[head:end] for tokens, end in zip(variants, ends, strict=True)])
+        yield from first[ends[0] :]
+
+
+def _by_columns(variants: Sequence[list[str]]) -> Iterator[str | Gap]:
+    begun: int | None = None
+    for place, column in enumerate(zip(*variants, strict=True)):
+        if len(set(column)) > 1:
+            begun = place if begun is None else begun
+            continue
+        if begun is not None:
+            yield Gap.of(tokens[begun:place] for tokens in variants)
+            begun = None
+        yield column[0]
+    if begun is not None:
+        yield Gap.of(tokens[begun:] for tokens in variants)
+
+
+def _common(variants: Sequence[Sequence[str]]) -> int:
+    """Return how many tokens all variants begin with."""
+    columns = enumerate(zip(*variants, strict=False))
+    return next((place for place, column in columns if len(set(column)) > 1), min(map(len, variants)))
+
+
+def _around_words(variants: Sequence[list[str]]) -> Iterator[str | Gap]:
+    """Yield what stands on both sides of a word that each variant has once; a gap where there is none."""
+    words = variants[0] if max(map(len, variants)) <= _MOST_TOKENS else []
+    word = next((w for w in words if _LETTER.search(w) and all(v.count(w) == 1 for v in variants)), None)
+    if word is None:
+        same_length = len({len(tokens) for tokens in variants}) == 1
+        yield from _by_columns(variants) if same_length else [Gap.of(variants)]
+        return
+    places = [tokens.index(word) for tokens in variants]
+    yield from _laid_over([tokens[:place] for tokens, place in zip(variants, places, strict=True)])
+    yield word
+    yield from _laid_over([tokens[place + 1 :] for tokens, place in zip(variants, places, strict=True)])
+
+
+@dataclass(frozen=True, slots=True)
+class OutputPattern:
+    """What an output must look like."""
+
+    parts: tuple[str | LinePattern | Gap, ...]
+    """A line that must be there, one that differs, or a gap for any number of lines."""
+
+    @classmethod
+    def of(cls, runs: Sequence[str]) -> OutputPattern:
+        """Build it from the normalised outputs of one or more runs of the original."""
+        outputs = [run.splitlines() for run in runs]
+        return cls(tuple(_merged(outputs))) if outputs else cls(())
+
+    def matches(self, text: str) -> bool:
+        """Whether a normalised output fits."""
+        lines = text.splitlines()
+        places = {0}
+        for part in self.parts:
+            if isinstance(part, Gap):
+                places = _lines_in(part, places, lines)
+            else:
+                places = {place + 1 for place in places if place < len(lines) and _fits(part, lines[place])}
+            if not places:
+                return False
+        return len(lines) in places
+
+    @property
+    def text(self) -> str:
+        """The pattern as text to show, a gap as `[varies]`."""
+        shown = (
+            _VARIES if isinstance(part, Gap) else part if isinstance(part, str) else part.text for part in self.parts
+        )
+        return "\n".join(shown)
+
+
+def _merged(outputs: Sequence[list[str]]) -> Iterator[str | LinePattern | Gap]:
+    begins = [0] * len(outputs)
+    for places in [*_kept(outputs), [len(lines) for lines in outputs]]:
+        between = [lines[begin:end] for lines, begin, end in zip(outputs, begins, places, strict=True)]
+        if len({len(lines) for lines in between}) == 1:
+            yield from (LinePattern.of(variants) for variants in zip(*between, strict=True))
+        else:
+            yield Gap.of([token for line in lines for token in _TOKEN.findall(line)] for lines in between)
+        if places[0] < len(outputs[0]):
+            yield outputs[0][places[0]]
+        begins = [place + 1 for place in places]
+
+
+def _kept(outputs: Sequence[list[str]]) -> Iterator[list[int]]:
+    """Yield for each line of the first run that all have, one below the other, its place in each run."""
+    first = outputs[0]
+    maps: list[dict[int, int]] = []
+    for lines in outputs[1:]:
+        matcher = difflib.SequenceMatcher(None, first, lines, autojunk=False)
+        maps.append({a + n: b + n for a, b, size in matcher.get_matching_blocks() for n in range(size)})
+    for place in range(len(first)):
+        if all(place in known for known in maps):
+            yield [place, *(known[place] for known in maps)]
+
+
+def _fits(part: str | LinePattern, line: str) -> bool:
+    return part == line if isinstance(part, str) else part.matches(line)
+
+
+def _lines_in(gap: Gap, places: set[int], lines: Sequence[str]) -> set[int]:
+    """Return where a gap of whole lines may end, from where it may begin."""
+    found = set(places)
+    for place in range(min(places), len(lines)):
+        if place in found and all(gap.takes(token) for token in _TOKEN.findall(lines[place])):
+            found.add(place + 1)
+    return found

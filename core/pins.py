@@ -1,0 +1,88 @@
+"""What the pins of an environment may say: checked when a task is read, and again before anything is installed.
+
+They come with tasks that others send, and end as arguments of uv, as the name of an interpreter and as paths.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+
+from gistpoint.core.ports import EnvironmentPins
+from gistpoint.core.text import visible_line
+
+PYTHON = re.compile(r"3\.[0-9]{1,3}")
+"""The version of an interpreter: its name in uv's and pyenv's words could also be a path or an address."""
+_NAME = r"[A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?"
+_VERSION = r"[A-Za-z0-9](?:[A-Za-z0-9._!+-]*[A-Za-z0-9])?"
+_TEXT = r"(?:[A-Za-z0-9.,_+!*-]| (?!-))*+"  # no option can begin in it
+_TOKENS = (rf"'{_TEXT}'", rf'"{_TEXT}"', r"[a-z_]++", r"[<>=!~]++", r"[()]")  # those of PEP 508's markers
+_LINE = re.compile(
+    rf"(?P<name>{_NAME})==(?P<version>{_VERSION})"
+    rf"(?: *;(?P<marker>(?: *+(?:{'|'.join(_TOKENS)}))++))?"
+    r"(?P<hashes>(?: +--hash=sha256:[0-9a-f]{64})+)"
+)
+_QUOTED = 120
+
+
+@dataclass(frozen=True, slots=True)
+class LockLine:
+    """One pinned distribution of a lock."""
+
+    name: str
+    version: str
+    hashes: tuple[str, ...]
+    """SHA-256 of each file that may be installed for it, in hexadecimal digits; never empty."""
+    marker: str = ""
+    """The surroundings in which it is wanted, as PEP 508 writes them; empty for all."""
+
+    def __str__(self) -> str:
+        marker = f" ; {self.marker}" if self.marker else ""
+        return f"{self.name}=={self.version}{marker}" + "".join(f" --hash=sha256:{digest}" for digest in self.hashes)
+
+
+def read_lock_line(text: str) -> LockLine | None:
+    """Return the distribution that a line of a lock pins: `name==version`, markers, hashes; None for anything else."""
+    match = _LINE.fullmatch(text)
+    if match is None:
+        return None
+    hashes = tuple(word.removeprefix("--hash=sha256:") for word in match["hashes"].split())
+    return LockLine(match["name"], match["version"], hashes, (match["marker"] or "").strip())
+
+
+def fault_in(pins: EnvironmentPins) -> str:
+    """Return a sentence that names the key of the first value that can't be used, and quotes it; empty if all can."""
+    if not PYTHON.fullmatch(pins.python) and (pins.python or pins.lock):
+        return _fault("python", "no version of Python such as '3.11'", pins.python)
+    return (
+        _first("lock", pins.lock, "no line of the form name==version --hash=sha256:...", _is_pinned)
+        or _first("import_roots", pins.import_roots, "no folder inside the repository", _is_inside)
+        or _first("plugins", pins.plugins, "no name of a pytest plugin", _is_plugin)
+    )
+
+
+def quoted(text: str) -> str:
+    """Return text from outside as messages quote it: on one line, visible, and not too long."""
+    return repr(visible_line(text if len(text) <= _QUOTED else text[:_QUOTED] + "…"))
+
+
+def _first(key: str, values: Iterable[str], what: str, holds: Callable[[str], bool]) -> str:
+    return next((_fault(f"{key}[{n}]", what, value) for n, value in enumerate(values) if not holds(value)), "")
+
+
+def _fault(key: str, what: str, value: str) -> str:
+    return f"the key 'environment.{key}' is {what}: {quoted(value)}."
+
+
+def _is_pinned(line: str) -> bool:
+    return read_lock_line(line) is not None
+
+
+def _is_inside(root: str) -> bool:
+    return root.isprintable() and not root.startswith("/") and os.pathsep not in root and ".." not in root.split("/")
+
+
+def _is_plugin(name: str) -> bool:
+    return name.isprintable() and name[:1] not in ("", "-", " ")

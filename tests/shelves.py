@@ -1,0 +1,100 @@
+"""Distributions made by hand, so that uv works without any index."""
+
+from __future__ import annotations
+
+import io
+import tarfile
+import zipfile
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+
+_BACKEND = """
+import os, zipfile
+{before}
+NAME, VERSION, NEEDS = {name!r}, {version!r}, {needs!r}
+
+
+def build_wheel(folder, config_settings=None, metadata_directory=None):
+    file, info = f"{{NAME}}-{{VERSION}}-py3-none-any.whl", f"{{NAME}}-{{VERSION}}.dist-info"
+    metadata = f"Metadata-Version: 2.1\\nName: {{NAME}}\\nVersion: {{VERSION}}\\n"
+    metadata += "".join(f"Requires-Dist: {{line}}\\n" for line in NEEDS)
+    with zipfile.ZipFile(os.path.join(folder, file), "w") as archive:
+        archive.writestr(f"{{NAME}}.py", f"version = {{VERSION!r}}\\nbuilt = True\\n")
+        archive.writestr(f"{{info}}/METADATA", metadata)
+        archive.writestr(f"{{info}}/WHEEL", "Wheel-Version: 1.0\\nRoot-Is-Purelib: true\\nTag: py3-none-any\\n")
+        archive.writestr(f"{{info}}/RECORD", "")
+    return file
+"""
+
+
+def built_by_itself(
+    name: str,
+    version: str = "1.0",
+    *,
+    needs: tuple[str, ...] = (),
+    before: str = "",
+    requires: tuple[str, ...] = (),
+    after: str = "",
+) -> dict[str, str]:
+    """Return a source tree whose build backend lies in it; `before` runs as that is imported, `after` at its end.
+
+    `needs` are requirements of what is built, `requires` those of the build.
+    """
+    build = f'requires = {list(requires)!r}\nbuild-backend = "itself"\nbackend-path = ["."]\n'
+    project = f'name = "{name}"\ndynamic = ["version", "dependencies"]\n'
+    return {
+        "pyproject.toml": f"[build-system]\n{build}[project]\n{project}",
+        "itself.py": _BACKEND.format(name=name, version=version, needs=needs, before=before) + after,
+    }
+
+
+class Shelf:
+    """A folder of distributions that uv is told to look into, and into nothing else."""
+
+    def __init__(self, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.folder = folder
+        folder.mkdir()
+        monkeypatch.setenv("UV_FIND_LINKS", str(folder))
+        monkeypatch.setenv("UV_NO_INDEX", "1")
+        monkeypatch.setenv("UV_OFFLINE", "1")
+        monkeypatch.setenv("UV_CACHE_DIR", str(folder.parent / "uv-cache"))
+        for name, needs in {"pytest": ("pluggy", "iniconfig"), "pluggy": (), "iniconfig": ()}.items():
+            self.wheel(name, "8.4.0" if name == "pytest" else "1.0", needs)
+
+    def wheel(
+        self,
+        name: str,
+        version: str = "1.0",
+        needs: tuple[str, ...] = (),
+        entry_points: str = "",
+        more: Mapping[str, str] | None = None,
+    ) -> None:
+        """Make a wheel of one module, with the files `more` beside it."""
+        info = f"{name}-{version}.dist-info"
+        metadata = f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n"
+        metadata += "".join(f"Requires-Dist: {line}\n" for line in needs)
+        files = {
+            f"{name}.py": f"version = {version!r}\n",
+            f"{info}/METADATA": metadata,
+            f"{info}/WHEEL": "Wheel-Version: 1.0\nGenerator: hand\nRoot-Is-Purelib: true\nTag: py3-none-any\n",
+            **(more or {}),
+        }
+        if entry_points:
+            files[f"{info}/entry_points.txt"] = entry_points
+        files[f"{info}/RECORD"] = "".join(f"{path},,\n" for path in [*files, f"{info}/RECORD"])
+        with zipfile.ZipFile(self.folder / f"{name}-{version}-py3-none-any.whl", "w") as archive:
+            for path, text in files.items():
+                archive.writestr(path, text)
+
+    def sdist(self, name: str, version: str, files: Mapping[str, str]) -> Path:
+        """Make an sdist of `files` and return it."""
+        info = f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n"
+        place = self.folder / f"{name}-{version}.tar.gz"
+        with tarfile.open(place, "w:gz") as archive:
+            for path, text in {"PKG-INFO": info, **files}.items():
+                member = tarfile.TarInfo(f"{name}-{version}/{path}")
+                member.size = len(text.encode())
+                archive.addfile(member, io.BytesIO(text.encode()))
+        return place
