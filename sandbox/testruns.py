@@ -135,7 +135,8 @@ class SuiteRunner:
         altered = list(ended.altered)
         if ended.stop is Stop.EXITED and altered:
             more = f" and {len(altered) - 1} more" if len(altered) > 1 else ""
-            reason = f"The run changed {altered[0]}{more}, which was to stay as it is."
+            first = "the top folder of its tree" if altered[0] == "." else altered[0]
+            reason = f"The run changed {first}{more}, which was to stay as it is."
             conclusion = Conclusion(RunStatus.INVALID, reason)
         elif ended.stop is Stop.EXITED:
             conclusion = transcript.conclude(ended.exit_code, request.expected)

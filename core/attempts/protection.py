@@ -52,6 +52,8 @@ def hold_to_writes(
         return report
     if holds(report, passed):
         return Protection(writable)
+    if report.status is not RunStatus.FINISHED:
+        return Protection(None, f"its suite does not run to its end otherwise. {report.reason}".rstrip(" ."))
     lost = sorted(passed - report.passed)
     return Protection(None, f"{len(lost)} tests of its suite do not pass otherwise, the first is {lost[0]}")
 

@@ -185,6 +185,7 @@ TREES = (
     _tree("shadow_helper", "add a package that hides the tests' helper"),
     _tree("compiled_tests", "leave compiled tests for pytest to load"),
     _tree("put_back", "rewrite the tests and put them back before the end"),
+    _tree("add_and_remove", "add a conftest.py and remove it before the end"),
     _tree("replace_folder", "put another folder in the place of the tests, or of all"),
     _tree("write_otherwise", "write by links, modes, maps, descriptors, mounts"),
     _tree("rewrite_itself", "replace the file that was handed in"),

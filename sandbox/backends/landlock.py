@@ -27,7 +27,7 @@ from gistpoint.sandbox.backends.probing import probe_command
 from gistpoint.sandbox.backends.runtimecache import RuntimeCache
 from gistpoint.sandbox.backends.seccomp import filter_program
 from gistpoint.sandbox.backends.supervised import MARK, new_mark, resource_limits, run_supervised
-from gistpoint.sandbox.backends.treeparts import RESERVED, TreeParts, give_away
+from gistpoint.sandbox.backends.treeparts import TreeParts, give_away, reserve
 from gistpoint.sandbox.backends.treestates import TreeStates
 from gistpoint.sandbox.diskuse import DiskWatch
 from gistpoint.sandbox.inside.confinement import landlock_version
@@ -83,6 +83,7 @@ class LandlockBackend:
                 folder.mkdir(exist_ok=True)
                 folder.chmod(0o755)
             parts = TreeParts.of(work / "repo", command.writable or Writable(paths=(".",)))
+            reserve(parts)
             user = os.getuid()
             if os.geteuid() == 0:
                 user = _unused_user()
@@ -243,8 +244,4 @@ def _own(work: Path, parts: TreeParts) -> list[Path]:
 def _share(parts: TreeParts) -> None:
     """Let everybody add to the writable folders, where nobody can remove or rename what is not his own."""
     for folder in _folders(parts):
-        for name in RESERVED:
-            if not (folder / name).exists():
-                (folder / name).mkdir()
-                (folder / name).chmod(0o755)
         folder.chmod(0o1777)

@@ -19,7 +19,7 @@ from gistpoint.core.outcomes import BackendRecord
 from gistpoint.core.ports import Writable
 from gistpoint.sandbox.backends.base import Command, Ended, Places, Probe
 from gistpoint.sandbox.backends.supervised import MARK, new_mark, resource_limits, run_supervised
-from gistpoint.sandbox.backends.treeparts import TreeParts
+from gistpoint.sandbox.backends.treeparts import TreeParts, reserve
 from gistpoint.sandbox.backends.treestates import TreeStates
 from gistpoint.sandbox.process import result_pipe
 from gistpoint.sandbox.runfolders import run_folder
@@ -55,7 +55,9 @@ class PlainBackend:
             shutil.copytree(command.tree, base / "repo", symlinks=True, copy_function=shutil.copy)
             for folder in ("home", "tmp"):
                 (base / folder).mkdir()
-            states = TreeStates.of(TreeParts.of(base / "repo", command.writable or Writable(paths=(".",))))
+            parts = TreeParts.of(base / "repo", command.writable or Writable(paths=(".",)))
+            reserve(parts)
+            states = TreeStates.of(parts)
             ended = self._run(command, base, on_line, cancel)
             return states.completed(ended, command)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -40,6 +41,15 @@ class TreeParts:
         """Yield the paths of what stands in a folder, sorted."""
         for child in sorted((self.tree / folder).iterdir()):
             yield child.relative_to(self.tree).as_posix()
+
+
+def reserve(parts: TreeParts) -> None:
+    """Make the folders that keep `RESERVED` names from the run in its writable folders."""
+    for folder in parts.folders:
+        for name in RESERVED:
+            with contextlib.suppress(FileExistsError):
+                (parts.tree / folder / name).mkdir()
+                (parts.tree / folder / name).chmod(0o755)
 
 
 def give_away(places: Iterable[Path], user: int) -> None:
