@@ -40,6 +40,9 @@ def root_entries(environment: Environment, runtime: Runtime) -> list[Entry]:
     entries += [Entry(name, data=text.encode()) for name, text in _ETC.items()]
     entries += _interpreter(environment, runtime.interpreter)
     entries += _system(runtime.system)
+    headers = environment.prefix / "include" / f"python{environment.version}"
+    if any(headers == Path(part.path) or Path(part.path) in headers.parents for part in runtime.system if part.folder):
+        entries += folder_entries(headers, f"{PYTHON}/include/{headers.name}")
     entries.append(Entry(f"{PYTHON}/lib/python{environment.version}/site-packages", 0o755))
     return with_parents(entries)
 
