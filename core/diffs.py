@@ -95,13 +95,17 @@ class FileDiff:
 
 
 def compute(
-    before: str, after: str, *, old_path: str | None = "", new_path: str | None = "", context: int = CONTEXT
+    before: str, after: str, *, old_path: str | None = "", new_path: str | None = "", context: int | None = CONTEXT
 ) -> FileDiff:
-    """Return how `after` differs from `before`, with `context` unchanged lines around each change."""
+    """Return how `after` differs from `before`, with `context` unchanged lines around each change.
+
+    With None it is one hunk of all lines, also if none has changed.
+    """
     old, new = _pieces(before), _pieces(after)
     head = _common(old, new)
     tail = _common(old[head:][::-1], new[head:][::-1])
-    groups = _grouped(_opcodes(old, new, head, tail), context)
+    opcodes = _opcodes(old, new, head, tail)
+    groups = [opcodes] * bool(opcodes) if context is None else _grouped(opcodes, context)
     return FileDiff(old_path, new_path, tuple(_hunk(old, new, group) for group in groups))
 
 

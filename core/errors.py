@@ -49,6 +49,10 @@ class NegativeVerdictError(UserError):
     """What was asked for was tried and turned out not to be so: a verdict, with its own exit code."""
 
 
+class SettingsError(UserError):
+    """The user's settings can't be used; the message names file and key."""
+
+
 class EndpointError(UserError):
     """The endpoint of a chat model is not configured as it must be."""
 

@@ -28,14 +28,19 @@ def fetch_repository(
     isolation: BackendRecord,
     on_line: Callable[[str], None] | None = None,
     on_detail: Callable[[str], None] | None = None,
+    on_tree: Callable[[SourceTree], None] | None = None,
 ) -> Repository:
     """Fetch a source below `scratch` and pin what its suite needs; what has to be built is, in `isolation`.
 
-    Raises `SourceError` and `EnvironmentBuildError`, which say what can't be had.
+    `on_tree` gets the source before anything is pinned, and may raise what makes the rest needless. Raises
+    `SourceError` and `EnvironmentBuildError`, which say what can't be had.
     """
     tell = on_line or (lambda line: None)
     tell(f"fetching {spec.source}")
     source, folder = Fetcher().fetch(spec.source, scratch / "source")
+    if on_tree is not None:
+        write_tree(folder, scratch / "look.tar")
+        on_tree(SourceTree.open(scratch / "look.tar"))
     tell(f"pinning what {source.name} {source.revision[:12]} needs")
     backend = choose(isolation.name, consented=not isolation.isolated)
     environment = UvResolver(EnvironmentStore(cache), backend, on_line=on_detail).resolve(

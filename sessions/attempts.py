@@ -2,20 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+import fcntl
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Any
 
 from gistpoint.core.attempts.budgets import Budgets
 from gistpoint.core.attempts.engine import Attempt
+from gistpoint.core.attempts.events import Event
 from gistpoint.core.attempts.gist_judging import ScoresGists
-from gistpoint.core.attempts.identity import Enrolment, new_attempt_id
+from gistpoint.core.attempts.identity import PERSON, Enrolment, new_attempt_id
 from gistpoint.core.attempts.judging import Judge
-from gistpoint.core.attempts.state import AttemptState, fold
+from gistpoint.core.attempts.state import AttemptState, advance
 from gistpoint.core.errors import AttemptError, UserError
 from gistpoint.core.ports import TimeSource
 from gistpoint.core.tasks.model import Task
-from gistpoint.sessions.journal import JOURNAL, JournalWriter, read_journal
+from gistpoint.sessions.heads import Head
+from gistpoint.sessions.journal import JOURNAL, JournalWriter, first_event, is_open, read_journal
+
+_STARTING = "starting.lock"
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +37,27 @@ class AttemptSummary:
     state: AttemptState
     problem: str = ""
     """What is wrong with its journal, in a sentence; empty where all of it holds."""
+    head: str = ""
+    """The hash of the journal's last line."""
+    kept: Head | None = None
+    """The head that was kept outside of the journal; None for one that came from elsewhere."""
+    open: bool = False
+    """Whether a process has it open for writing."""
+
+    @property
+    def actor(self) -> str:
+        """Who made it: `person`, `model`, `replay` or `simulated`."""
+        return str(self.state.header.get("actor", ""))
+
+    @property
+    def participant(self) -> str:
+        """The pseudonym of the person; empty if none was given."""
+        return str(self.state.header.get("participant") or "")
+
+    @property
+    def witnessed(self) -> bool:
+        """Whether a head was kept from the first event on: nothing can have been taken away unseen."""
+        return self.kept is not None and self.kept.since == 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,26 +83,53 @@ class AttemptStore:
     def start(
         self, task: Task, judge: Judge | ScoresGists, enrolment: Enrolment, *, budgets: Budgets | None = None
     ) -> OpenAttempt:
-        """Begin a new attempt, with the task's budgets unless others are given."""
-        identity = new_attempt_id(self._clock.utc_ms())
-        journal = JournalWriter(self.root / identity, self._clock)
-        try:
-            attempt = Attempt(task, judge, journal, self._clock, version=self._version)
-            attempt.start(enrolment, attempt_id=identity, budgets=budgets)
-        except BaseException:
-            journal.close()
-            raise
+        """Begin a new attempt, with the task's budgets unless others are given.
+
+        Raises `AttemptError` while the same person has another one of the same task open: one clock, not two.
+        """
+        with self._starting():
+            self._refuse_second(task.id, asdict(enrolment))
+            identity = new_attempt_id(self._clock.utc_ms())
+            journal = JournalWriter(self.root / identity, self._clock)
+            try:
+                attempt = Attempt(task, judge, journal, self._clock, version=self._version)
+                attempt.start(enrolment, attempt_id=identity, budgets=budgets)
+            except BaseException:
+                journal.discard()
+                raise
         return OpenAttempt(attempt, journal)
 
+    @contextmanager
+    def _starting(self) -> Iterator[None]:
+        """Let one process at a time look for open attempts and begin one."""
+        self.root.mkdir(parents=True, exist_ok=True)
+        with (self.root / _STARTING).open("wb") as file:
+            fcntl.flock(file, fcntl.LOCK_EX)
+            yield
+
+    def _refuse_second(self, task_id: str, who: Mapping[str, Any], attempt_id: str = "") -> None:
+        """Refuse a clock beside that of another open attempt by the same person; `who` says whose this is."""
+        for folder in self._folders() if who.get("actor") == PERSON else []:
+            if folder.name == attempt_id or not is_open(folder):
+                continue
+            begun = first_event(folder / JOURNAL)
+            if begun is not None and begun.data.get("task_id") == task_id and _same_person(begun.data, who):
+                raise AttemptError(
+                    f"This task is being attempted already: attempt {folder.name} is open in another window.",
+                    hint="Go on there. Once it is left there, it can be resumed here.",
+                )
+
     def resume(self, attempt_id: str, task: Task, judge: Judge | ScoresGists) -> OpenAttempt:
-        """Go on with an attempt; raises `AttemptError` where it can't be had for writing."""
-        journal = JournalWriter(self.folder(attempt_id), self._clock)
-        try:
-            attempt = Attempt(task, judge, journal, self._clock, events=journal.events, version=self._version)
-            attempt.resume_process()
-        except BaseException:
-            journal.close()
-            raise
+        """Go on with an attempt; raises `AttemptError` where it can't be had for writing, or as `start` does."""
+        with self._starting():
+            journal = JournalWriter(self.folder(attempt_id), self._clock)
+            try:
+                attempt = Attempt(task, judge, journal, self._clock, events=journal.events, version=self._version)
+                self._refuse_second(task.id, attempt.state.header, journal.path.parent.name)
+                attempt.resume_process()
+            except BaseException:
+                journal.close()
+                raise
         return OpenAttempt(attempt, journal)
 
     def folder(self, attempt_id: str) -> Path:
@@ -99,9 +154,13 @@ class AttemptStore:
             except UserError as error:
                 yield AttemptSummary(folder.name, "", "", "", 0, AttemptState(), str(error))
 
-    def unfinished(self, task_id: str) -> list[AttemptSummary]:
-        """Return the attempts of a task that have not ended, the newest first."""
-        return [s for s in self.summaries() if s.task_id == task_id and not s.state.ended and not s.problem]
+    def unfinished(self, task_id: str, enrolment: Enrolment) -> list[AttemptSummary]:
+        """Return a person's attempts of a task that have not ended, the newest first; damaged ones are among them."""
+        return [
+            s
+            for s in self.summaries()
+            if s.task_id == task_id and not s.state.ended and _same_person(s.state.header, asdict(enrolment))
+        ]
 
     def _folders(self) -> list[Path]:
         if not self.root.is_dir():
@@ -109,16 +168,15 @@ class AttemptStore:
         return [path for path in self.root.iterdir() if (path / JOURNAL).is_file()]
 
 
+def _same_person(header: Mapping[str, Any], who: Mapping[str, Any]) -> bool:
+    return header.get("actor") == PERSON and (header.get("participant") or "") == (who.get("participant") or "")
+
+
 def _summary(folder: Path) -> AttemptSummary:
     content = read_journal(folder / JOURNAL)
-    try:
-        state = fold(content.events)
-    except (KeyError, TypeError, ValueError, AttributeError) as error:
-        raise AttemptError(f"{folder.name}: an event of {JOURNAL} has not the data that its type needs.") from error
+    state, problem = _folded(content.events)
     header = state.header
-    problem = "" if header else f"Its {JOURNAL} holds no start of an attempt."
-    if content.broken_at is not None:
-        problem = f"Its chain of hashes breaks at line {content.broken_at}."
+    problem = content.fault or problem or ("" if header else f"Its {JOURNAL} holds no start of an attempt.")
     return AttemptSummary(
         attempt_id=folder.name,
         task_id=str(header.get("task_id", "")),
@@ -127,4 +185,18 @@ def _summary(folder: Path) -> AttemptSummary:
         started_utc_ms=content.events[0].utc_ms if content.events else 0,
         state=state,
         problem=problem,
+        head=content.head,
+        kept=content.kept,
+        open=not state.ended and is_open(folder),
     )
+
+
+def _folded(events: Iterable[Event]) -> tuple[AttemptState, str]:
+    """Return the state up to the first event that has not the data that its type needs, and which that is."""
+    state = AttemptState()
+    for event in events:
+        try:
+            state = advance(state, event)
+        except (KeyError, TypeError, ValueError, AttributeError):
+            return state, f"Event {event.seq} has not the data that its type needs."
+    return state, ""

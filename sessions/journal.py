@@ -1,7 +1,7 @@
 """The journal of an attempt: one event a line, each with the hash of the line before, on the disk before it counts.
 
 Only whole lines count. A last line that was torn by a crash is moved to `journal.torn` when the attempt is opened for
-writing, and left alone when it is only read.
+writing, and left alone when it is only read. A journal that was changed or cut back is never written again.
 """
 
 from __future__ import annotations
@@ -10,8 +10,11 @@ import fcntl
 import hashlib
 import json
 import os
+import shutil
 import sys
+import time
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from threading import Lock, Timer
@@ -20,12 +23,14 @@ from typing import Any
 from gistpoint.core.attempts.events import Event
 from gistpoint.core.errors import AttemptError
 from gistpoint.core.ports import TimeSource
+from gistpoint.sessions.heads import BrokenHeadError, Head, HeadFile, read_head, sync_folder
 
 JOURNAL = "journal.jsonl"
 TORN = "journal.torn"
 LOCK = "lock"
 GROUP_SECONDS = 1.0
 """How long events that are synced in groups may wait for their sync."""
+_LOOKS_S = (0.01, 0.03, 0.1)
 _sync = os.fsync if sys.platform == "darwin" else os.fdatasync
 
 
@@ -39,9 +44,13 @@ class JournalContent:
     whole: int
     """Bytes of whole lines."""
     torn: int
-    """Bytes behind the last whole line."""
+    """Bytes after the last whole line."""
     broken_at: int | None
-    """Number of the first line whose chain of hashes does not hold, 1-based; None where all of it holds."""
+    """Number of the first line that is no event, or whose hash of the line before does not hold; None without one."""
+    fault: str = ""
+    """Why it can't be gone on with, in a sentence; empty where all of it holds."""
+    kept: Head | None = None
+    """The head that was kept outside of it; None for a journal that came from elsewhere."""
 
 
 def encode(event: Event) -> bytes:
@@ -63,24 +72,42 @@ def line_hash(line: bytes) -> str:
 
 
 def read_journal(path: Path) -> JournalContent:
-    """Read a journal, whole lines only. Raises `AttemptError` where a whole line is no event."""
+    """Read a journal and compare it with its head; whole lines only, up to the first that is no event.
+
+    Raises `AttemptError` where there is no journal.
+    """
+    try:
+        kept, fault = read_head(path.parent), ""  # before the journal, which may grow meanwhile
+    except BrokenHeadError as error:
+        kept, fault = None, str(error)
     try:
         data = path.read_bytes()
     except FileNotFoundError:
         raise AttemptError(f"{path.name} is missing from {path.parent.name}.") from None
     whole = data.rfind(b"\n") + 1
     events: list[Event] = []
-    head, broken_at = "", None
+    head, broken_at, at_head = "", None, ""
     for number, line in enumerate(data[:whole].splitlines(), start=1):
-        event = _decoded(line, path, number)
-        if broken_at is None and (event.prev != head or event.seq != number):
+        event = _decoded(line)
+        if broken_at is None and (event is None or event.prev != head or event.seq != number):
             broken_at = number
+            fault = f"Its chain of hashes breaks at line {number}." if event else f"Line {number} is no event."
+        if event is None:
+            break
         head = line_hash(line)
         events.append(event)
-    return JournalContent(tuple(events), head, whole, len(data) - whole, broken_at)
+        if kept is not None and number == kept.seq:
+            at_head = head
+    if kept is not None and not fault and at_head != (kept.sha256 if kept.seq else ""):
+        fault = (
+            f"It was cut back: it ends with event {len(events)}, and event {kept.seq} was on the disk."
+            if len(events) < kept.seq
+            else f"It was rewritten: event {kept.seq} is not the one that was on the disk."
+        )
+    return JournalContent(tuple(events), head, whole, len(data) - whole, broken_at, fault, kept)
 
 
-def _decoded(line: bytes, path: Path, number: int) -> Event:
+def _decoded(line: bytes) -> Event | None:
     try:
         value = json.loads(line)
         return Event(
@@ -91,18 +118,18 @@ def _decoded(line: bytes, path: Path, number: int) -> Event:
             data=dict(value["data"]),
             prev=str(value["prev"]),
         )
-    except (ValueError, KeyError, TypeError, OverflowError, RecursionError) as error:
-        raise AttemptError(
-            f"{path.name}, line {number}: not an event ({error}).",
-            hint="The journal was changed by something else; restore it from a copy.",
-        ) from error
+    except (ValueError, KeyError, TypeError, OverflowError, RecursionError):
+        return None
 
 
 class JournalWriter:
     """Appends events to a journal that this process alone holds; a `core.ports.Recorder`."""
 
     def __init__(self, folder: Path, clock: TimeSource) -> None:
-        """Open or begin the journal in `folder`. Raises `AttemptError` where another process holds it."""
+        """Open or begin the journal in `folder`.
+
+        Raises `AttemptError` where another process holds it, or where it was changed or cut back.
+        """
         folder.mkdir(parents=True, exist_ok=True)
         self.path = folder / JOURNAL
         self._clock = clock
@@ -112,15 +139,20 @@ class JournalWriter:
         self.events: tuple[Event, ...] = ()
         """What the journal held when it was opened."""
         self._head, self._seq = "", 0
+        self._file = -1
         try:
-            if self.path.exists():
-                self._recover(folder)
+            since = self._recover(folder) if self.path.exists() else 1
             self._file = os.open(self.path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
+            self._size = os.fstat(self._file).st_size
+            _sync(self._file)
+            for place in (folder, folder.parent):
+                sync_folder(place)
+            self._kept = HeadFile(folder, Head(self._seq, self._head, since))
         except BaseException:
+            if self._file >= 0:
+                os.close(self._file)
             os.close(self._holder)
             raise
-        self._size = os.fstat(self._file).st_size
-        _sync_folder(folder)
 
     def append(self, type: str, data: Mapping[str, Any], *, durable: bool = True) -> Event:
         """Write one event; with `durable` it is on the disk on return, else within a second."""
@@ -131,7 +163,8 @@ class JournalWriter:
             self._head, self._seq = line_hash(line), event.seq
             if durable:
                 _sync(self._file)
-            elif self._timer is None:
+                self._kept.move(self._seq, self._head)
+            if self._timer is None:
                 self._timer = Timer(GROUP_SECONDS, self._sync_group)
                 self._timer.daemon = True
                 self._timer.start()
@@ -149,10 +182,18 @@ class JournalWriter:
                 return
             if self._timer is not None:
                 self._timer.cancel()
-            _sync(self._file)
+            self._sync_all()
             os.close(self._file)
+            self._kept.close()
             os.close(self._holder)
             self._file = -1
+
+    def discard(self) -> None:
+        """Close a journal that nothing was written to, and leave nothing of it."""
+        self.close()
+        if self._seq == 0:
+            self._kept.remove()
+            shutil.rmtree(self.path.parent)
 
     def _write(self, line: bytes) -> None:
         """Write a whole line or none of it: a full disk must not leave half a line in front of the next one."""
@@ -169,10 +210,21 @@ class JournalWriter:
         with self._lock:
             self._timer = None
             if self._file >= 0:
-                _sync(self._file)
+                self._sync_all()
 
-    def _recover(self, folder: Path) -> None:
+    def _sync_all(self) -> None:
+        _sync(self._file)
+        self._kept.move(self._seq, self._head)
+        self._kept.sync()
+
+    def _recover(self, folder: Path) -> int:
+        """Take up what is there; returns the first event that was written while a head was kept."""
         content = read_journal(self.path)
+        if content.fault:
+            raise AttemptError(
+                f"The attempt {folder.name} can be read, but not gone on with. {content.fault}",
+                hint=f"`gistpoint attempt show {folder.name}` and `gistpoint review` show what there is.",
+            )
         if content.torn:
             with self.path.open("rb") as file:
                 file.seek(content.whole)
@@ -183,26 +235,45 @@ class JournalWriter:
                 os.fsync(file.fileno())
             os.truncate(self.path, content.whole)
         self.events = content.events
-        self._head, self._seq = content.head, content.events[-1].seq if content.events else 0
+        self._head, self._seq = content.head, len(content.events)
+        return content.kept.since if content.kept is not None else self._seq + 1
+
+
+def is_open(folder: Path) -> bool:
+    """Whether a process, this one included, has the attempt in `folder` open for writing."""
+    try:
+        holder = os.open(folder / LOCK, os.O_RDONLY)
+    except OSError:
+        return False
+    try:
+        fcntl.flock(holder, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except OSError:
+        return True
+    finally:
+        os.close(holder)
+    return False
+
+
+def first_event(path: Path) -> Event | None:
+    """Return the first event of a journal, None where there is none."""
+    with suppress(OSError), path.open("rb") as file:
+        return _decoded(file.readline())
+    return None
 
 
 def _held(folder: Path) -> int:
     holder = os.open(folder / LOCK, os.O_RDWR | os.O_CREAT, 0o600)
-    try:
-        fcntl.flock(holder, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError:
-        os.close(holder)
-        raise AttemptError(
-            f"The attempt {folder.name} is open in another process.",
-            hint="Close it there, or look at it here with `gistpoint attempt show`.",
-        ) from None
-    return holder
-
-
-def _sync_folder(folder: Path) -> None:
-    for place in (folder, folder.parent):
-        descriptor = os.open(place, os.O_RDONLY)
+    for wait in (*_LOOKS_S, None):
         try:
-            os.fsync(descriptor)
-        finally:
-            os.close(descriptor)
+            fcntl.flock(holder, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            if wait is not None:
+                time.sleep(wait)  # somebody may only have looked whether the attempt is open
+                continue
+            os.close(holder)
+            raise AttemptError(
+                f"The attempt {folder.name} is open in another window or process.",
+                hint="Close it there, or look at it here with `gistpoint attempt show`.",
+            ) from None
+        break
+    return holder

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tempfile
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -53,6 +54,16 @@ class TaskStore:
         if found:
             raise TaskError(f"{name} is the beginning of {len(found)} tasks' ids.", hint="Give more of it.")
         raise TaskError(f"There is no task {name!r}.", hint="`gistpoint task list` shows the tasks that there are.")
+
+    def remove(self, task: Task) -> None:
+        """Delete a task of the first folder. Raises `TaskError` for any other."""
+        folder = task.folder.absolute()
+        if folder.parent != self.roots[0].absolute() or folder.is_symlink():
+            raise TaskError(
+                f"{task.short_id} is not one of your own tasks.", hint="Those of the demo come by themselves."
+            )
+        with tempfile.TemporaryDirectory(prefix=".deleting-", dir=self.roots[0]) as gone:
+            folder.rename(Path(gone) / "task")
 
     def add(self, archive: Path) -> Task:
         """Unpack an archive among the tasks and return it."""

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import re
+import time
 from typing import Any
 
 import pytest
@@ -11,6 +13,10 @@ from hypothesis import settings
 settings.register_profile("gistpoint", deadline=None, derandomize=True)
 """The same examples every time, and no example judged by how long it takes."""
 settings.load_profile("gistpoint")
+
+os.environ["TZ"] = "UTC"
+time.tzset()
+"""Screens show local time, and pictures of them are the same everywhere."""
 
 ONE_AFTER_THE_OTHER = re.compile(r"tests/(contract|docker_backend)/")
 """Folders whose tests look at what the machine holds: containers, processes, mounts. One worker runs them all."""

@@ -11,18 +11,20 @@ from textual import events, on
 from textual.screen import Screen
 
 from gistpoint.core.attempts.events import EventType
+from gistpoint.core.attempts.identity import PERSON
 from gistpoint.core.attempts.judging import Judgement
 from gistpoint.core.attempts.state import AttemptState
-from gistpoint.core.errors import AttemptError
+from gistpoint.core.errors import AttemptError, CancelledError
 from gistpoint.core.tasks.folder import read_answer
 from gistpoint.core.tasks.model import Answer, Mode, Task
 from gistpoint.sessions.attempts import AttemptSummary, OpenAttempt
 from gistpoint.tui.base_app import BaseApp
+from gistpoint.tui.opening import Opening
 from gistpoint.tui.screens.dialogs.ask import PickDialog
-from gistpoint.tui.screens.dialogs.confirm import ConfirmDialog
+from gistpoint.tui.screens.dialogs.confirm import ConfirmDialog, MessageDialog
 from gistpoint.tui.screens.dialogs.consent import ConsentDesk
 from gistpoint.tui.screens.home import HomeScreen
-from gistpoint.tui.screens.opening import OpeningScreen
+from gistpoint.tui.screens.opening import OpeningDialog, OpeningScreen
 from gistpoint.tui.services import Services
 
 if TYPE_CHECKING:
@@ -36,8 +38,17 @@ Play = tuple[Sequence[Mapping[str, Any]], float]
 class AttendedScreen(Protocol):
     """A screen that asks after a time without input."""
 
-    def input_happened(self) -> None:
-        """A key or the mouse was used."""
+    def input_happened(self, at: float) -> None:
+        """Note that a key or the mouse was used, on the clock of Textual's events."""
+
+
+@runtime_checkable
+class ReluctantScreen(Protocol):
+    """A screen that does not take what was meant for the one before."""
+
+    def takes(self, event: events.InputEvent) -> bool:
+        """Whether an event goes on to the screen."""
+        ...
 
 
 class GistpointApp(BaseApp):
@@ -50,12 +61,19 @@ class GistpointApp(BaseApp):
         self._open = open
         self._play = play
         self._held: OpenAttempt | None = None
+        self._opening: Opening | None = None
+        """What is being opened just now: one thing at a time."""
 
     def first_screen(self) -> Screen[None]:
         """Return home, or what is in sight until what was asked for is open."""
         if self._open is not None:
-            return OpeningScreen(self.begin_anew)
+            return OpeningScreen(self._came_back, self.cancel_opening)
         return HomeScreen(self.services)
+
+    def _came_back(self) -> None:
+        """Show home once nothing lies above the first line and nothing is being opened."""
+        if self._opening is None:
+            self.begin_anew()
 
     @property
     def ground_renews_itself(self) -> bool:
@@ -66,16 +84,18 @@ class GistpointApp(BaseApp):
         """Go to what was asked for; home is shown by every app of ours."""
         self.services.consent.asker = ConsentDesk(self).ask
         if self._open is not None:
-            self.in_thread(partial(self._find, self._open))
+            self._begin(partial(self._find, self._open))
             self._open = None
             self.call_later(_load_solve_screen)
 
     async def on_event(self, event: events.Event) -> None:
-        """Note that there is somebody, before the event goes on its way."""
+        """Note that there is somebody, before the event goes on its way, if the screen takes it."""
         if isinstance(event, events.InputEvent):
             for screen in self.screen_stack:
                 if isinstance(screen, AttendedScreen):
-                    screen.input_happened()
+                    screen.input_happened(event.time)
+            if isinstance(self.screen, ReluctantScreen) and not self.screen.takes(event):
+                return
         await super().on_event(event)
 
     # Opening
@@ -83,55 +103,110 @@ class GistpointApp(BaseApp):
     @on(HomeScreen.StartAsked)
     def start_asked(self, message: HomeScreen.StartAsked) -> None:
         """Begin an attempt, after asking where one of that task has not ended."""
-        self.in_thread(lambda: self._choose_for(self.services.tasks.find(message.task_id)))
+        if self._free:
+            self._begin(lambda opening: self._choose_for(self.services.tasks.find(message.task_id), opening))
 
     @on(HomeScreen.OpenAsked)
     def open_asked(self, message: HomeScreen.OpenAsked) -> None:
         """Go on with an attempt, or show how it ended."""
-        self.in_thread(lambda: self._open_attempt(message.attempt_id))
+        if self._free:
+            self._begin(lambda opening: self._open_attempt(message.attempt_id, opening))
+
+    @property
+    def _free(self) -> bool:
+        """Whether home takes an order: not one that was given twice before the first was seen to."""
+        return self._opening is None and isinstance(self.screen, HomeScreen)
+
+    def _begin(self, body: Callable[[Opening], object]) -> None:
+        """Open something in a thread: say what is done meanwhile, and take no other order."""
+        opening = self._opening = Opening(lambda words: self.call_from_thread(self._say, opening, words))
+        if not isinstance(self.screen, OpeningScreen):
+            self.push_screen(OpeningDialog(self.cancel_opening))
+        self.in_thread(lambda: self._in_thread(opening, body))
+
+    def _in_thread(self, opening: Opening, body: Callable[[Opening], object]) -> None:
+        try:
+            body(opening)
+        except Exception as error:
+            if isinstance(error, CancelledError) and opening.cancelled:
+                return
+            self.call_from_thread(self._opened, opening)
+            raise
+
+    def _say(self, opening: Opening, words: str) -> None:
+        if opening is self._opening and isinstance(self.screen, OpeningDialog | OpeningScreen):
+            self.screen.say(f"{words[0].upper()}{words[1:]}")
+
+    def _opened(self, opening: Opening) -> bool:
+        """Put what was in sight meanwhile away; False if nobody waits for it any more."""
+        if opening is not self._opening:
+            return False
+        self._opening = None
+        self._put_away()
+        return True
+
+    def _put_away(self) -> None:
+        while any(isinstance(screen, OpeningDialog) for screen in self.screen_stack):
+            self.pop_screen()
+
+    def cancel_opening(self) -> None:
+        """Open nothing, unless the attempt is there already."""
+        opening = self._opening
+        if opening is not None and opening.cancel():
+            self._opened(opening)
+            if isinstance(self.screen, OpeningScreen):
+                self.begin_anew()
 
     @on(HomeScreen.ReviewAsked)
     def review_asked(self, message: HomeScreen.ReviewAsked) -> None:
         """Read the record of an attempt."""
+        if self._free:
+            self._review(message.attempt_id)
+
+    def _review(self, attempt_id: str, problem: str = "", opening: Opening | None = None) -> None:
+        if opening is not None and not self._opened(opening):
+            return
         import getpass
 
         from gistpoint.tui.screens.review.screen import ReviewScreen
         from gistpoint.tui.screens.review.settings import ReviewSettings
 
-        folder = self.services.attempts.folder(message.attempt_id)
-        from functools import partial
-
+        folder = self.services.attempts.folder(attempt_id)
         from gistpoint.tui.commands.replay import replay_of
 
-        replaying = partial(replay_of, services=self.services, name=message.attempt_id)
+        replaying = partial(replay_of, services=self.services, name=attempt_id)
         judging = self.services.gist_judge_for
         settings = ReviewSettings(self.locations, getpass.getuser(), replaying=replaying, judging=judging)
         self.push_screen(ReviewScreen(str(folder), settings))
+        if problem:
+            self.push_screen(MessageDialog("This attempt can only be read", problem))
 
-    def _find(self, name: str) -> None:
+    def _find(self, name: str, opening: Opening) -> None:
         """Open what a name means: an attempt, else a task."""
         try:
             self.services.attempts.folder(name)
         except AttemptError:
-            self._choose_for(self.services.tasks.find(name), new=self._play is not None)
+            self._choose_for(self.services.tasks.find(name), opening)
         else:
-            self._open_attempt(name)
+            self._open_attempt(name, opening)
 
-    def _begin(self, opening: Callable[[], OpenAttempt]) -> None:
-        self.screen.loading = not isinstance(self.screen, OpeningScreen)
-        self.in_thread(lambda: self.call_from_thread(self._solve, opening()))
-
-    def _choose_for(self, task: Task, *, new: bool = False) -> None:
-        unfinished = [] if new else self.services.unfinished(task)
-        if not unfinished and not new and task.id not in self.services.gist_settings:
-            unfinished = self.services.attempts.unfinished(task.id)
-        self.call_from_thread(self._ask_which, task, unfinished)
-
-    def _ask_which(self, task: Task, unfinished: list[AttemptSummary]) -> None:
-        if not unfinished:
-            self._start(task)
+    def _choose_for(self, task: Task, opening: Opening) -> None:
+        if self._play is not None:
+            self._start(task, opening)
             return
-        latest = unfinished[0]
+        opening.step("looking for attempts of this task")
+        unfinished = self.services.unfinished(task)
+        if not unfinished and task.id not in self.services.gist_settings:
+            unfinished = self.services.attempts.unfinished(task.id, self.services.enrolment)
+        latest = next((summary for summary in unfinished if not summary.problem), None)
+        if latest is None or any(summary.open for summary in unfinished):
+            self._start(task, opening)  # which refuses a second one beside one that is open
+        else:
+            self.call_from_thread(self._ask_which, task, latest, opening)
+
+    def _ask_which(self, task: Task, latest: AttemptSummary, opening: Opening) -> None:
+        if not self._opened(opening):
+            return
         choices = [
             ("resume", f"Go on with attempt {latest.attempt_id}, where you left it"),
             ("start", "Start a new attempt"),
@@ -139,28 +214,37 @@ class GistpointApp(BaseApp):
 
         def answered(choice: str | None) -> None:
             if choice == "resume":
-                self._resume(latest.attempt_id)
+                self._begin(partial(self._resume, latest.attempt_id))
             elif choice == "start":
-                self._start(task)
+                self._begin(partial(self._start, task))
 
         self.push_screen(PickDialog("An attempt of this task has not ended", choices), answered)
 
-    def _start(self, task: Task) -> None:
-        self._begin(lambda: self.services.start(task))
+    def _start(self, task: Task, opening: Opening) -> None:
+        held = self.services.start(task, opening=opening, replay=self._play is not None)
+        self.call_from_thread(self._solve, held, opening)
 
-    def _resume(self, attempt_id: str) -> None:
-        self._begin(lambda: self.services.resume(attempt_id))
+    def _resume(self, attempt_id: str, opening: Opening) -> None:
+        self.call_from_thread(self._solve, self.services.resume(attempt_id, opening=opening), opening)
 
-    def _open_attempt(self, attempt_id: str) -> None:
+    def _open_attempt(self, attempt_id: str, opening: Opening) -> None:
         """Resume or show an attempt; runs in a thread, for it reads the journal and the task."""
+        opening.step("reading the attempt")
         summary = self.services.attempts.summary(attempt_id)
-        if not summary.state.ended:
-            self.call_from_thread(self._resume, summary.attempt_id)
-            return
-        task = self.services.tasks.find(summary.task_id)
-        answer = read_answer(task)
+        if summary.problem:
+            self.call_from_thread(self._review, summary.attempt_id, summary.problem, opening)
+        elif summary.state.ended:
+            task = self.services.tasks.find(summary.task_id)
+            self.call_from_thread(self._show_ended, task, read_answer(task), summary.state, opening)
+        elif summary.actor != PERSON:
+            why = "A recorded attempt was played in it: nobody can go on with it."
+            self.call_from_thread(self._review, summary.attempt_id, why, opening)
+        else:
+            self._resume(summary.attempt_id, opening)
 
-        self.call_from_thread(self._show_summary, task, answer, summary.state)
+    def _show_ended(self, task: Task, answer: Answer, state: AttemptState, opening: Opening) -> None:
+        if self._opened(opening):
+            self._show_summary(task, answer, state)
 
     def _show_summary(
         self, task: Task, answer: Answer, state: AttemptState, judgement: Judgement | None = None
@@ -174,8 +258,8 @@ class GistpointApp(BaseApp):
 
         self.push_screen(SummaryScreen(task, answer, state, judgement))
 
-    def _solve(self, held: OpenAttempt) -> None:
-        self.screen.loading = False
+    def _solve(self, held: OpenAttempt, opening: Opening) -> None:
+        self._opened(opening)
         self._held = held
         play, self._play = self._play, None
         screen = self._screen_of(held.attempt, play)

@@ -20,10 +20,11 @@ from textual.widget import AwaitMount
 
 from gistpoint.core.errors import UserError
 from gistpoint.core.locations import Locations
+from gistpoint.core.user_settings import UserSettings
 from gistpoint.tui.crash import write_crash
 from gistpoint.tui.keys import Scope, bindings_of
 from gistpoint.tui.palette import KeyCommands
-from gistpoint.tui.settings import Settings, read_settings
+from gistpoint.tui.settings import read_settings
 from gistpoint.tui.starting import START_S, go_on_collecting
 from gistpoint.tui.themes import OWN, usable_theme
 
@@ -137,7 +138,6 @@ class BaseApp(App[object]):
     def _failed(self, error: UserError) -> None:
         from gistpoint.tui.screens.dialogs.confirm import show_error
 
-        self.screen.loading = False
         show_error(self, error)
 
     def action_help(self) -> None:
@@ -208,8 +208,8 @@ class BaseApp(App[object]):
         self.push_screen(MessageDialog("Something unexpected happened", text, hint="This is a bug in gistpoint."))
 
 
-def _settings_of(locations: Locations) -> tuple[Settings, UserError | None]:
+def _settings_of(locations: Locations) -> tuple[UserSettings, UserError | None]:
     try:
         return read_settings(locations.config), None
     except UserError as error:
-        return Settings(), error
+        return UserSettings(), error

@@ -20,7 +20,6 @@ from gistpoint.tui.task_options import add_task_commands
 
 if TYPE_CHECKING:
     from gistpoint.core.attempts.identity import Role
-    from gistpoint.core.locations import Locations
     from gistpoint.core.ports import EntrypointRunner, Runner
     from gistpoint.core.tasks.model import Task
     from gistpoint.sandbox.backends.base import Backend
@@ -69,7 +68,7 @@ def build_services(options: argparse.Namespace, *, role: Role | None = None) -> 
     from gistpoint.sessions.tasks import TaskStore
     from gistpoint.tui.commands.consent import Consent
     from gistpoint.tui.runners import Runners
-    from gistpoint.tui.services import Services
+    from gistpoint.tui.services import Services, is_our_demo
 
     locations, clock, consent = Locations.of_user(), SystemTime(), Consent()
     enrolment = Enrolment(
@@ -104,11 +103,6 @@ def build_services(options: argparse.Namespace, *, role: Role | None = None) -> 
     )
 
 
-def is_our_demo(task: Task, locations: Locations) -> bool:
-    """Whether a task is one of the demo's as it came with gistpoint; what a task says of itself proves nothing."""
-    return task.demo and task.folder.parent == locations.demo
-
-
 def build_runner(
     options: argparse.Namespace, *, demo: bool = False, ask: Callable[[str], bool] | None = None
 ) -> Runner:
@@ -134,12 +128,12 @@ def build_entrypoint_runner(
 def _chosen_backend(options: argparse.Namespace, demo: bool, ask: Callable[[str], bool] | None) -> Backend:
     from gistpoint.core.errors import SandboxUnavailableError
     from gistpoint.core.locations import Locations
+    from gistpoint.core.user_settings import read_user_settings
     from gistpoint.sandbox.ladder import UNSANDBOXED, choose, has_consented, remember_consent
-    from gistpoint.sandbox.wishes import wished_backend
     from gistpoint.tui.commands.consent import ask_consent
 
     locations = Locations.of_user()
-    requested = getattr(options, "sandbox", None) or wished_backend(locations.config)
+    requested = getattr(options, "sandbox", None) or read_user_settings(locations.config).sandbox or None
     allowed = bool(getattr(options, "allow_unsandboxed", False))
     try:
         backend = choose(requested, consented=demo or allowed or has_consented(locations.config))
@@ -172,7 +166,7 @@ def parser() -> argparse.ArgumentParser:
         _isolation,
         _command,
     )
-    _attempt_commands(commands.add_parser("attempt", help="list and show attempts"))
+    _attempt_commands(commands.add_parser("attempt", help="list, show and export attempts"))
     _run_commands(commands)
 
     add_review_commands(
@@ -191,6 +185,7 @@ def _solving_commands(commands: argparse._SubParsersAction[argparse.ArgumentPars
     demo.add_argument("task", nargs="?", help="remove, discovery, two, gist or an id; without it the home screen opens")
     demo.add_argument("--play", action="store_true", help="play a recorded attempt before your eyes")
     demo.add_argument("--speed", type=positive, default=1.0, help="how many times as fast as it was recorded")
+    _by_lines(demo)
     _isolation(demo)
     demo.set_defaults(run=_command("demo", "demo", screen=True))
 
@@ -201,6 +196,7 @@ def _solving_commands(commands: argparse._SubParsersAction[argparse.ArgumentPars
         "--role", choices=["baseline", "qa", "author", "training"], help="what the attempt is for (default: baseline)"
     )
     solve.add_argument("--participant", default="", help="a pseudonym, recorded with the attempt")
+    _by_lines(solve)
     solve.add_argument(
         "--gist-settings", metavar="FILE",
         help="tools, steps, advice and test of this attempt of a gist, as TOML or JSON (docs/guide/gists.md)",
@@ -216,6 +212,12 @@ def _solving_commands(commands: argparse._SubParsersAction[argparse.ArgumentPars
     review.add_argument("--blind", action="store_true", help="hide model and outcome until the verdict")
     _isolation(review)
     review.set_defaults(run=_command("review", "review", screen=True))
+
+
+def _by_lines(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--lines", action="store_true", help="no screen: read tool calls from standard input, one a line, and answer"
+    )
 
 
 def _code_command(parser: argparse.ArgumentParser) -> None:
@@ -244,6 +246,19 @@ def _attempt_commands(parser: argparse.ArgumentParser) -> None:
     show.add_argument("--json", action="store_true", help="as JSON")
     show.set_defaults(run=_command("attempts", "show"))
 
+    export = commands.add_parser(
+        "export",
+        help="attempts as a table, as an archive of journals, or one as a recorded run",
+        description="Without -o a table goes to standard output. The exit code is 1 if an attempt is damaged; it is "
+        "written all the same.",
+    )
+    export.add_argument("attempts", nargs="*", metavar="ATTEMPT", help="ids or their beginnings (default: all)")
+    export.add_argument(
+        "--to", required=True, metavar="FORMAT", help="csv, json, archive; of one also atif, chat, markdown, html, cast"
+    )
+    export.add_argument("-o", "--output", metavar="PATH", help="the file to write")
+    export.set_defaults(run=_command("attempt_export", "export"))
+
 
 def _run_commands(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     runs = commands.add_parser("runs", help="list recorded runs, of people and agents, in any known format")
@@ -266,7 +281,7 @@ def _run_commands(commands: argparse._SubParsersAction[argparse.ArgumentParser])
     search.add_argument("paths", metavar="PATH", nargs="+", help="a file, a folder, an archive or FILE#ID")
     search.add_argument("--regex", action="store_true", help="PATTERN is a regular expression")
     search.add_argument(
-        "--scope", action="append", choices=["thought", "text", "call", "result", "diff"],
+        "--scope", action="append", choices=["thought", "text", "call", "result", "diff", "also"],
         help="where to look, several times for several places (default: everywhere)",
     )  # fmt: skip
     search.add_argument("--json", action="store_true", help="as JSON")

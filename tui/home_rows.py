@@ -5,14 +5,19 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+from gistpoint.core.attempts.identity import PERSON, REPLAY
+from gistpoint.core.attempts.state import Submission
 from gistpoint.core.tasks.model import Task
 from gistpoint.sessions.attempts import AttemptSummary
 from gistpoint.sessions.tasks import BrokenTask
 from gistpoint.tui.services import Services
 from gistpoint.tui.view_models import END_WORDS, duration, moment
 
-TASK_COLUMNS = ("Task", "Mode", "Tests", "Suite", "Budget", "Attempts", "Last result")
-ATTEMPT_COLUMNS = ("Started (UTC)", "Task", "Mode", "Role", "Result", "Score", "Uses", "Working", "Attempt")
+TASK_COLUMNS = ("Task", "Mode", "Tests", "Suite", "Budget", "Attempts", "Best", "Last")
+ATTEMPT_COLUMNS = (
+    "Started", "Task", "Who", "Role", "Result", "Best", "Working", "Last", "Uses", "Mode", "Actor", "Attempt",
+)  # fmt: skip
+"""Those that matter most first: a narrow terminal shows no more of them than it has room for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,8 +50,10 @@ def load_rows(services: Services) -> HomeRows:
     problems += [f"Attempt {s.attempt_id}: {s.problem}" for s in summaries if s.problem]
     return HomeRows(
         tasks=tuple(_task_row(task, [s for s in summaries if s.task_id == task.id]) for task in tasks.values()),
-        attempts=tuple(_attempt_row(summary) for summary in summaries),
-        unfinished=frozenset(s.attempt_id for s in summaries if not s.state.ended and not s.problem),
+        attempts=tuple(_attempt_row(summary, services.clock.utc_ms()) for summary in summaries),
+        unfinished=frozenset(
+            s.attempt_id for s in summaries if not s.state.ended and not s.problem and s.actor == PERSON
+        ),
         problems=tuple(problems),
     )
 
@@ -66,7 +73,9 @@ def _row(key: str, cells: Sequence[tuple[str, float]]) -> Row:
 
 def _task_row(task: Task, attempts: list[AttemptSummary]) -> Row:
     mode = "several" if task.several else task.mode.value
-    last = _result(attempts[0]) if attempts else "never tried"
+    tried = [summary for summary in attempts if summary.actor != REPLAY]
+    last = _result(tried[0]) if tried else "never tried"
+    best = max((s.state.best for s in tried if s.state.best is not None), key=_worth, default=None)
     return _row(
         task.id,
         [
@@ -75,30 +84,41 @@ def _task_row(task: Task, attempts: list[AttemptSummary]) -> Row:
             (str(task.suite.tests), task.suite.tests),
             (f"{task.suite.seconds:.1f} s", task.suite.seconds),
             (f"{task.budgets.tool_uses}/{task.budgets.submissions}", task.budgets.tool_uses),
-            (str(len(attempts)), len(attempts)),
+            (str(len(tried)), len(tried)),
+            (f"{'✔ ' if best is not None and best.solved else ''}{_score(best)}", _worth(best)),
             (last, 0),
         ],
     )
 
 
-def _attempt_row(summary: AttemptSummary) -> Row:
+def _attempt_row(summary: AttemptSummary, now_ms: int) -> Row:
     state = summary.state
-    score = state.last.score if state.last is not None else None
     used = state.budgets.tool_uses - state.remaining.tool_uses
     return _row(
         summary.attempt_id,
         [
-            (moment(summary.started_utc_ms), summary.started_utc_ms),
-            (summary.task_id[:12], 0),
-            (summary.mode, 0),
+            (moment(summary.started_utc_ms, now_ms=now_ms), summary.started_utc_ms),
+            (summary.task_id[:8], 0),
+            (summary.participant or summary.actor, 0),
             (summary.role, 0),
             (_result(summary), 0),
-            ("–" if score is None else f"{score:.3f}", -1 if score is None else score),
-            (f"{used}/{state.budgets.tool_uses}", used),
+            (_score(state.best), _worth(state.best)),
             (duration(state.clock.active), state.clock.active),
+            (_score(state.last), _worth(state.last)),
+            (f"{used}/{state.budgets.tool_uses}", used),
+            (summary.mode, 0),
+            (summary.actor, 0),
             (summary.attempt_id, 0),
         ],
     )
+
+
+def _worth(submission: Submission | None) -> float:
+    return -1 if submission is None else (submission.score or 0) + submission.solved
+
+
+def _score(submission: Submission | None) -> str:
+    return "–" if submission is None else f"{submission.score or 0:.3f}"
 
 
 def _result(summary: AttemptSummary) -> str:
@@ -107,4 +127,6 @@ def _result(summary: AttemptSummary) -> str:
     ending = summary.state.ending
     if ending is not None:
         return END_WORDS.get(ending.reason, ending.reason)
+    if summary.open:
+        return "▶ open elsewhere"
     return "‖ paused" if summary.state.pause is not None else "… unfinished"

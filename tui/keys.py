@@ -62,6 +62,19 @@ KEYS: tuple[Key, ...] = (
     Key("attempt.end", "ctrl+g", "end", "Give up", "Give up or skip, with a reason", "Attempt", _S),
     Key("attempt.leave", "ctrl+l", "leave", "Leave", "Go home; the attempt can be resumed", "Attempt", _S),
     Key("attempt.cancel", "escape", "cancel_run", "Cancel run", "Stop the running tests", "Attempt", _S, True, True),
+    Key(
+        "idle.worked", "alt+y", "idle('worked')", "Yes", "The time without input was work", "Attempt", _S, priority=True
+    ),
+    Key(
+        "idle.away",
+        "alt+x",
+        "idle('away')",
+        "No, away",
+        "The time without input was none",
+        "Attempt",
+        _S,
+        priority=True,
+    ),
     Key("view.find", "slash", "find", "Find", "Search in the text in sight, free of charge", "Reading", _S, True),
     Key("console.complete", "tab", "complete", "Complete", "Complete from what was shown", "Console", _L, True, True),
     Key("console.back", "up", "recall(-1)", "Line before", "Bring back an earlier line", "Console", _L),

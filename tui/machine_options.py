@@ -19,6 +19,9 @@ def add_machine_commands(
         "also 1 where an attack did not come out as promised.",
     )
     doctor.add_argument("--self-test", action="store_true", help="try the list of attacks against each that works")
+    doctor.add_argument(
+        "--withdraw-consent", action="store_true", help="take back the consent to run code without isolation"
+    )
     doctor.add_argument("--sandbox", metavar="BACKEND", default=None, help="as if it were asked for")
     doctor.add_argument("--json", action="store_true", help="as JSON")
     doctor.set_defaults(run=command("doctor", "doctor"))

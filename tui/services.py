@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from gistpoint.core.attempts.budgets import Budgets
-from gistpoint.core.attempts.identity import Enrolment
+from gistpoint.core.attempts.identity import REPLAY, Enrolment, Role
 from gistpoint.core.attempts.judging import Judge
+from gistpoint.core.errors import AttemptError
 from gistpoint.core.gist.splicing import given_test
 from gistpoint.core.locations import Locations
 from gistpoint.core.ports import EntrypointRunner, Runner, TimeSource
@@ -18,9 +19,15 @@ from gistpoint.core.tasks.model import Task
 from gistpoint.sessions.attempts import AttemptStore, AttemptSummary, OpenAttempt
 from gistpoint.sessions.tasks import TaskStore
 from gistpoint.tui.commands.consent import Consent
+from gistpoint.tui.opening import Opening
 
 if TYPE_CHECKING:
     from gistpoint.core.gist.judging import GistJudge
+
+
+def is_our_demo(task: Task, locations: Locations) -> bool:
+    """Whether a task is one of the demo's as it came with gistpoint; what a task says of itself proves nothing."""
+    return task.demo and task.folder.parent == locations.demo
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,9 +52,23 @@ class Services:
     consent: Consent = field(default_factory=Consent)
     """Asks before code runs without isolation."""
 
-    def start(self, task: Task, *, budgets: Budgets | None = None) -> OpenAttempt:
-        """Begin an attempt of a task, with the settings given for it, and its own budgets unless others are given."""
-        return self.attempts.start(self.as_given(task), self.judge_for(task), self.enrolment, budgets=budgets)
+    def start(
+        self, task: Task, *, budgets: Budgets | None = None, opening: Opening | None = None, replay: bool = False
+    ) -> OpenAttempt:
+        """Begin an attempt of a task, with the settings given for it, and its own budgets unless others are given.
+
+        As a `replay` it is no person's. Raises `CancelledError` by `opening`.
+        """
+        opening = opening or Opening()
+        task = self.as_given(task)
+        opening.step("preparing the isolation that code runs in")
+        judge = self.judge_for(task)
+        opening.step("reading the repository")
+        opening.commit()
+        enrolment = replace(self.enrolment, actor=REPLAY) if replay else self.enrolment
+        if enrolment.role is Role.BASELINE and is_our_demo(task, self.locations):
+            enrolment = replace(enrolment, role=Role.DEMO)  # everybody can know its answer
+        return self.attempts.start(task, judge, enrolment, budgets=budgets)
 
     def as_given(self, task: Task) -> Task:
         """Return a task with the settings that were given for attempts of it. Raises `GistSettingsError`."""
@@ -58,11 +79,11 @@ class Services:
         return given.on(task, given_test(gist.test) if gist else "")
 
     def unfinished(self, task: Task) -> list[AttemptSummary]:
-        """Return the attempts of a task that have not ended, the newest first; of a gist, under the settings to be met.
+        """Return a person's attempts of a task that have not ended, the newest first; damaged ones are among them.
 
-        They are those that a new attempt would have: the given ones, else the task's.
+        Those of a gist are under the settings that a new attempt would have: the given ones, else the task's.
         """
-        found = self.attempts.unfinished(task.id)
+        found = self.attempts.unfinished(task.id, self.enrolment)
         if task.gist is None:
             return found
         given, default = self.as_given(task), settings_data(task)
@@ -73,11 +94,21 @@ class Services:
             if (summary.state.budgets.tool_uses, summary.state.header.get("gist_settings", default)) == wanted
         ]
 
-    def resume(self, attempt_id: str) -> OpenAttempt:
-        """Go on with an attempt."""
+    def resume(self, attempt_id: str, *, opening: Opening | None = None) -> OpenAttempt:
+        """Go on with an attempt. Raises `CancelledError` by `opening`."""
+        opening = opening or Opening()
+        opening.step("reading the attempt")
         summary = self.attempts.summary(attempt_id)
+        if summary.actor == REPLAY:
+            raise AttemptError(
+                f"Attempt {summary.attempt_id} is a recorded one that was played: nobody can go on with it.",
+                hint="`gistpoint review` shows it.",
+            )
         task = self.tasks.find(summary.task_id)
-        return self.attempts.resume(attempt_id, task, self.judge_for(task))
+        opening.step("preparing the isolation that code runs in")
+        judge = self.judge_for(task)
+        opening.commit()
+        return self.attempts.resume(attempt_id, task, judge)
 
     def judge_for(self, task: Task) -> Judge | GistJudge:
         """Return what judges submissions of a task, or gists where it is one of those."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from gistpoint.core.attempts.state import NOTHING_REPLACED, AttemptState, Submission
+from gistpoint.core.code.snippet import at_left_margin
 from gistpoint.core.tasks.model import Answer, Mode, Target, Task
 from gistpoint.tui.view_models import END_WORDS, clock_rows, duration, is_gist, isolation_warning, submission_words
 
@@ -45,14 +46,15 @@ def _compared(target: Target, state: AttemptState) -> Compared:
     ]
     mark = "✔ changed" if submitted else "✘ never touched"
     yours = submitted[-1] if submitted else target.corrupted
-    whose = "- as you wrote it last" if submitted else "- as it was given to you, for you never replaced it"
-    return Compared(
-        f"{mark}  {target.name}", _ended(yours), _ended(target.original), f"{target.name}:  {whose}   + as it should be"
-    )
+    whose = "as you wrote it last" if submitted else "as it was given to you, for you never replaced it"
+    yours, true = _compared_text(yours), _compared_text(target.original)
+    legend = f"- {whose}   + as it should be" if yours != true else "as you wrote it last, which is as it should be"
+    return Compared(f"{mark}  {target.name}", yours, true, f"{target.name}:  {legend}")
 
 
-def _ended(text: str) -> str:
-    return f"{text.rstrip()}\n"
+def _compared_text(code: str) -> str:
+    """Return code as it is compared: where its margin is makes no difference."""
+    return f"{at_left_margin(code).rstrip()}\n"
 
 
 def summary_rows(task: Task, state: AttemptState) -> list[tuple[str, Rows]]:

@@ -68,6 +68,17 @@ def _made(
     show.add_argument("--json", action="store_true", help="the public part as JSON")
     show.set_defaults(run=command("tasks", "show"))
 
+    export = commands.add_parser("export", help="a task, with its answer, as one file that others can solve")
+    export.add_argument("task", help="id or its beginning, or a folder")
+    export.add_argument("--to", required=True, choices=["archive"], help="archive: a .tar.zst")
+    export.add_argument("-o", "--output", required=True, metavar="PATH", help="the file to write, or a folder")
+    export.set_defaults(run=command("tasks", "export"))
+
+    delete = commands.add_parser("delete", help="remove a task; attempts of it keep their journals")
+    delete.add_argument("task", help="id or its beginning")
+    delete.add_argument("--yes", action="store_true", help="ask nothing")
+    delete.set_defaults(run=command("tasks", "delete"))
+
     check = commands.add_parser("check", help="prove that a task leaks nothing and scores as it should")
     check.add_argument("task", help="id or its beginning, a folder or a .tar.zst")
     check.add_argument("--json", action="store_true", help="as JSON")

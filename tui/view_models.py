@@ -45,9 +45,16 @@ def duration(ms: int) -> str:
     return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"
 
 
-def moment(utc_ms: int) -> str:
-    """Return a stamp as people read it, in UTC."""
-    return datetime.fromtimestamp(utc_ms / 1000, UTC).strftime("%Y-%m-%d %H:%M") if utc_ms else ""
+def moment(utc_ms: int, *, now_ms: int | None = None) -> str:
+    """Return a stamp as people read it, in their own time; without the year if it is that of `now_ms`."""
+    if not utc_ms:
+        return ""
+    at = _local(utc_ms)
+    return at.strftime("%m-%d %H:%M" if now_ms is not None and _local(now_ms).year == at.year else "%Y-%m-%d %H:%M")
+
+
+def _local(utc_ms: int) -> datetime:
+    return datetime.fromtimestamp(utc_ms / 1000, UTC).astimezone()
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,10 +14,12 @@ from typing import Any
 from gistpoint.core.attempts.bench import Bench, OnProgress, Outcome, Price
 from gistpoint.core.attempts.budgets import Budgets, Remaining
 from gistpoint.core.attempts.clock import Clock
+from gistpoint.core.attempts.drafts import draft_data, paste_data
 from gistpoint.core.attempts.events import EndReason, Event, EventType, GiveUpCode, Pane, PauseReason
 from gistpoint.core.attempts.gist_bench import GistBench
 from gistpoint.core.attempts.gist_judging import GistVerdict, ScoresGists
 from gistpoint.core.attempts.identity import TOOL_SEMANTICS, Enrolment, new_attempt_id, start_data
+from gistpoint.core.attempts.idle import IdleStage
 from gistpoint.core.attempts.judging import Judge, Judgement
 from gistpoint.core.attempts.malformed import call_data, fitting
 from gistpoint.core.attempts.repair_bench import RepairBench
@@ -26,6 +28,7 @@ from gistpoint.core.cancel import CancelToken
 from gistpoint.core.errors import AttemptError
 from gistpoint.core.outcomes import BackendRecord
 from gistpoint.core.ports import Recorder, TimeSource
+from gistpoint.core.tasks.brief import render_brief
 from gistpoint.core.tasks.gist_overrides import as_attempted, with_budgets
 from gistpoint.core.tasks.model import Task
 from gistpoint.core.tools.declaration import RefusalError, Tool, ToolOutput
@@ -241,27 +244,56 @@ class Attempt:
             if self.state.pause is not None:
                 self.append(EventType.RESUME, {})
 
-    def answer_idle(self, idle_ms: int, *, away: bool) -> None:
-        """Record what the solver says of a time without any input."""
+    def ask_idle(self, since_mono_ms: int) -> None:
+        """Record that the solver is asked about the time since the last input: it counts as idle from now on."""
         with self._lock:
-            if not self.state.ended:
+            if not self.state.ended and not self.state.doubt.idle:
+                data = {"stage": IdleStage.ASKED.value, "since_mono_ms": since_mono_ms}
+                self.append(EventType.IDLE_PROMPT, data)
+
+    def cover_idle(self) -> None:
+        """Record that nothing is in sight any more until the solver answers."""
+        self._idle_stage(IdleStage.COVERED)
+
+    def input_again(self) -> None:
+        """Record that the solver is there again; the time before stays idle until it is answered for."""
+        self._idle_stage(IdleStage.INPUT)
+
+    def answer_idle(self, *, away: bool) -> None:
+        """Record what the solver says of all the time without input that nobody has answered for."""
+        with self._lock:
+            if self.state.doubt:
+                idle_ms = self.state.doubt.total_ms(self.clock())
                 self.append(EventType.IDLE_PROMPT, {"idle_ms": idle_ms, "answer": "away" if away else "worked"})
 
+    def _idle_stage(self, stage: IdleStage) -> None:
+        with self._lock:
+            if self.state.doubt.idle:
+                self.append(EventType.IDLE_PROMPT, {"stage": stage.value})
+
     def note(self, text: str) -> None:
-        """Keep the notes as they are now."""
-        if text != self.state.notes:
-            self.append(EventType.NOTE, {"text": text})
+        """Keep the notes as they are now; synced in groups."""
+        with self._lock:
+            if text != self.state.notes:
+                self.append(EventType.NOTE, {"text": text}, durable=False)
 
     def edit(self, buffer: str, text: str) -> None:
-        """Keep half-written code, by the name of what it will replace."""
-        if self.state.buffered(buffer) != text and not self.state.ended:
-            self.append(EventType.EDIT_BUFFER, {"buffer": buffer, "text": text}, durable=False)
+        """Keep half-written code, by the name of what it will replace; synced in groups."""
+        with self._lock:
+            known = self.state.buffered(buffer)
+            if known != text and not self.state.ended:
+                self.append(EventType.EDIT_BUFFER, {"buffer": buffer, **draft_data(known, text)}, durable=False)
 
     def suspect(self, function: str, *, marked: bool = True) -> None:
         """Mark a function as suspect, at no cost, or take the mark back."""
         with self._lock:
             if not self.state.ended:
                 self.append(EventType.SUSPECT, {"function": function, "marked": marked})
+
+    def pasted(self, text: str, *, outside: bool) -> None:
+        """Record that text was pasted, and whether the brief or a result had shown it; see `drafts.paste_data`."""
+        answers = (call.text for call in self.state.calls if call.text)
+        self.comfort("paste", **paste_data(text, (render_brief(self.task), *answers), outside=outside))
 
     def comfort(self, kind: str, times: int = 1, **details: Any) -> None:
         """Count the use of something that costs no budget and that a model does not have."""

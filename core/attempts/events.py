@@ -39,10 +39,6 @@ class EventType(StrEnum):
     ATTEMPT_ENDED = "attempt_ended"
 
 
-GROUPED = frozenset({EventType.EDIT_BUFFER, EventType.COMFORT, EventType.HEARTBEAT, EventType.VIEW})
-"""Types that are written at once and synced in groups; every other one is on the disk before it counts."""
-
-
 class PauseReason(StrEnum):
     """Why the clock stands still."""
 

@@ -20,6 +20,10 @@ TOOL_SEMANTICS = 2
 _ALPHABET = "0123456789abcdefghjkmnpqrstvwxyz"
 
 
+PERSON, REPLAY = "person", "replay"
+"""Kinds of actors that the program itself enrols."""
+
+
 class Role(StrEnum):
     """What an attempt is for; estimates use baselines alone."""
 
@@ -38,8 +42,8 @@ SHOWS_EVIDENCE = frozenset({Role.QA, Role.AUTHOR, Role.DEMO, Role.TRAINING})
 class Enrolment:
     """Who attempts a task, and for what; everything may be left out but the role."""
 
-    actor: str = "person"
-    """`person`, `model` or `replay`."""
+    actor: str = PERSON
+    """`person`, `model`, `replay` or `simulated`."""
     role: Role = Role.BASELINE
     participant: str = ""
     """A pseudonym, never a name."""
@@ -72,6 +76,7 @@ def start_data(
     of_kind: Mapping[str, Any],
 ) -> Mapping[str, Any]:
     """Return the data of `attempt_started`; `of_kind` is what the kind of task adds."""
+    brief = render_brief(task)
     return {
         "schema": SCHEMA_VERSION,
         "gistpoint": version,
@@ -81,7 +86,8 @@ def start_data(
         "tree_sha256": task.tree_sha256,
         **{key: list(value) if isinstance(value, tuple) else value for key, value in asdict(enrolment).items()},
         **of_kind,
-        "brief_sha256": sha256_of_text(render_brief(task)),
+        "brief": brief,
+        "brief_sha256": sha256_of_text(brief),
         "budgets": asdict(budgets),
         "backend": {**asdict(backend), "limits": dict(backend.limits)},
     }

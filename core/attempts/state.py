@@ -8,9 +8,11 @@ from typing import Any
 
 from gistpoint.core.attempts.budgets import NOTHING_LEFT, Budgets, Remaining
 from gistpoint.core.attempts.clock import ACTIVITY_OF_PANE, Activity, Clock
+from gistpoint.core.attempts.drafts import drafted
 from gistpoint.core.attempts.events import Event, EventType, Pane
 from gistpoint.core.attempts.gist_progress import GistProgress
 from gistpoint.core.attempts.gist_text import GIST_BUFFER
+from gistpoint.core.attempts.idle import NO_DOUBT, Doubt, IdleStage, answered, asked
 from gistpoint.core.attempts.knowledge import Knowledge
 
 
@@ -131,6 +133,8 @@ class AttemptState:
     pane: Pane = Pane.BRIEF
     pause: Pause | None = None
     ending: Ending | None = None
+    doubt: Doubt = NO_DOUBT
+    """Time without input that the solver was asked about and has not answered for."""
     clock: Clock = field(default_factory=Clock)
     comforts: Mapping[str, int] = field(default_factory=dict)
     """How often each comfort that costs no budget was used."""
@@ -220,6 +224,8 @@ def _running(state: AttemptState) -> Activity:
         return Activity.PAUSED
     if state.pending is not None:
         return Activity.WAITING
+    if state.doubt.idle:
+        return Activity.IDLE
     return ACTIVITY_OF_PANE[state.pane]
 
 
@@ -238,7 +244,8 @@ def _attempt_started(state: AttemptState, event: Event) -> AttemptState:
 
 
 def _process_started(state: AttemptState, event: Event) -> AttemptState:
-    return state
+    """Nobody can answer any more for the time in which the last process asked."""
+    return replace(state, doubt=NO_DOUBT)
 
 
 def _view(state: AttemptState, event: Event) -> AttemptState:
@@ -357,13 +364,15 @@ def _resume(state: AttemptState, event: Event) -> AttemptState:
 
 
 def _idle_prompt(state: AttemptState, event: Event) -> AttemptState:
-    """An answer of `away` moves the time without input from what had the focus to idle."""
-    if event.data.get("answer") != "away":
-        return state
-    span = max(0, int(event.data.get("idle_ms", 0)))
-    activity = ACTIVITY_OF_PANE[state.pane]
-    moved = min(span, state.clock.of(activity))
-    return replace(state, clock=state.clock.add(activity, -moved).add(Activity.IDLE, moved))
+    activity, data, now = ACTIVITY_OF_PANE[state.pane], event.data, event.mono_ms
+    match data.get("stage"):
+        case IdleStage.ASKED:
+            doubt, clock = asked(state.doubt, state.clock, activity, int(data.get("since_mono_ms", now)), now)
+            return replace(state, doubt=doubt, clock=clock)
+        case IdleStage.COVERED | IdleStage.INPUT as stage:
+            idle = state.doubt.idle and stage == IdleStage.COVERED
+            return replace(state, doubt=state.doubt.stopped(state.clock, idle=idle))
+    return replace(state, doubt=NO_DOUBT, clock=answered(state.doubt, state.clock, data, activity))
 
 
 def _note(state: AttemptState, event: Event) -> AttemptState:
@@ -371,7 +380,8 @@ def _note(state: AttemptState, event: Event) -> AttemptState:
 
 
 def _edit_buffer(state: AttemptState, event: Event) -> AttemptState:
-    name, text = event.data["buffer"], event.data.get("text", "")
+    name = event.data["buffer"]
+    text = drafted(state.buffered(name), event.data)
     if name == GIST_BUFFER:
         return replace(state, gist=state.gist.typing(text))
     return replace(state, buffers={**state.buffers, name: text})
@@ -392,7 +402,7 @@ def _suspect(state: AttemptState, event: Event) -> AttemptState:
 
 def _attempt_ended(state: AttemptState, event: Event) -> AttemptState:
     ending = Ending(event.data["reason"], event.data.get("code", ""), event.data.get("text", ""))
-    return replace(state, ending=ending, pause=None)
+    return replace(state, ending=ending, pause=None, doubt=NO_DOUBT)
 
 
 _HANDLERS: Mapping[str, Callable[[AttemptState, Event], AttemptState]] = {

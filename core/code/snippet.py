@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
+import textwrap
 from dataclasses import dataclass
 
 from gistpoint.core.code.definitions import Definition
@@ -48,6 +49,27 @@ def read_snippet(code: str) -> Snippet:
     document = SourceText.of(_WHAT, text)
     index, nodes = index_module(document, ast.Module(body=[node], type_ignores=[]))
     return Snippet(index.definitions[0], nodes[0])
+
+
+def at_left_margin(code: str) -> str:
+    """Return a definition as it reads at the left margin, docstrings moved along; only for showing.
+
+    Of code that is no definition, what all lines share is taken off.
+    """
+    try:
+        found = read_snippet(code)
+        lines = found.definition.dedented.split("\n")
+        nodes = parse_module("\n".join(lines), _WHAT)
+    except CodeError:
+        return textwrap.dedent(code)
+    for node in ast.walk(nodes):
+        if isinstance(node, DefinitionNode) and ast.get_docstring(node, clean=False) is not None:
+            docstring = node.body[0]
+            rest = range(docstring.lineno, docstring.end_lineno or docstring.lineno)
+            shared = min((len(leading_space(lines[n])) for n in rest if lines[n].strip()), default=0)
+            for number in rest:
+                lines[number] = " " * docstring.col_offset * bool(lines[number].strip()) + lines[number][shared:]
+    return "\n".join(lines)
 
 
 def parse_snippet(code: str) -> list[ast.stmt]:

@@ -37,6 +37,17 @@ def removal_target(tree: SourceTree, name: str, test_files: frozenset[str] = fro
     return Target(ref.path, ref.qualname, definition.dedented, corrupted)
 
 
+def check_named(tree: SourceTree, name: str) -> None:
+    """Look whether `name` can mean a function at all, before it is known which files the tests are in.
+
+    Raises as `named_function` does; a bare qualname that is not unique may still become so.
+    """
+    if "::" in name:
+        named_function(tree, name)
+    elif not any(name in (d.ref.qualname, d.ref.name) for d in definitions(tree, frozenset())):
+        _resolved(tree, name, frozenset())
+
+
 def named_function(tree: SourceTree, name: str | FunctionRef, test_files: frozenset[str] = frozenset()) -> FunctionRef:
     """Return the function that `name` means: `path::qualname`, or a qualname unique in the package.
 

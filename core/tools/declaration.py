@@ -155,6 +155,8 @@ class Tool:
     group: Group
     activity: Activity
     run: Callable[[ToolContext, Mapping[str, str]], ToolOutput]
+    runs_code: bool = False
+    """Whether a call may run code in the sandbox: it can take long then, and can be cancelled."""
 
     @property
     def submits(self) -> bool:

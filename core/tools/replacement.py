@@ -73,6 +73,7 @@ SUBMIT_ATTEMPT = Tool(
     group=Group.SUBMIT,
     activity=Activity.EXECUTE,
     run=_submit_attempt,
+    runs_code=True,
 )
 
 REPLACE_FUNCTION = Tool(
@@ -86,4 +87,5 @@ REPLACE_FUNCTION = Tool(
     group=Group.SUBMIT,
     activity=Activity.EXECUTE,
     run=_replace_function,
+    runs_code=True,
 )

@@ -55,6 +55,7 @@ BASH = Tool(
     group=Group.INFO,
     activity=Activity.EXECUTE,
     run=_bash,
+    runs_code=True,
 )
 
 EDIT_AND_EXECUTE = Tool(
@@ -67,4 +68,5 @@ EDIT_AND_EXECUTE = Tool(
     group=Group.INFO,
     activity=Activity.EXECUTE,
     run=_edit_and_execute,
+    runs_code=True,
 )

@@ -24,6 +24,7 @@ SCORE_GIST = Tool(
     group=Group.INFO,
     activity=Activity.EXECUTE,
     run=_score,
+    runs_code=True,
 )
 
 SUBMIT_GIST = Tool(
@@ -33,4 +34,5 @@ SUBMIT_GIST = Tool(
     group=Group.SUBMIT,
     activity=Activity.OTHER,
     run=_submit,
+    runs_code=True,
 )

@@ -33,4 +33,5 @@ TRACE = Tool(
     group=Group.INFO,
     activity=Activity.VIEW,
     run=_run,
+    runs_code=True,
 )

@@ -2,23 +2,17 @@
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from urllib.parse import urlsplit
 
 from gistpoint.core.errors import EndpointError
+from gistpoint.core.user_settings import FILE, read_user_settings
 from gistpoint.sandbox.endpoints.secrets import Secret
 
-FILE, TABLE = "config.toml", "llm"
 OPENAI = "https://api.openai.com/v1"
 URL_NAME, KEY_NAME, MODEL_NAME = "OPENAI_BASE_URL", "OPENAI_API_KEY", "GISTPOINT_MODEL"
-_TEXTS = ("base_url", "model", "api_key")
-_NUMBERS = (
-    "timeout_s", "max_tokens", "max_cost_usd", "usd_per_million_prompt_tokens", "usd_per_million_completion_tokens",
-)  # fmt: skip
-_HINT = f"The table [{TABLE}] takes {', '.join((*_TEXTS, *_NUMBERS))}."
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,14 +47,15 @@ class EndpointSettings:
 def endpoint_settings(config: Path, environment: Mapping[str, str], model: str | None = None) -> EndpointSettings:
     """Return the settings; what is asked for wins over the environment, the environment over the file.
 
-    Raises `EndpointError` where something is missing or wrong; no message of it holds a value of the user's.
+    Raises `EndpointError` and `SettingsError` where something is missing or wrong; no message holds a value of the
+    user's.
     """
-    values = _table(config / FILE)
-    name = model or environment.get(MODEL_NAME, "").strip() or _text(values, "model")
+    values = read_user_settings(config).endpoint
+    name = model or environment.get(MODEL_NAME, "").strip() or str(values.get("model", ""))
     if not name:
         raise EndpointError("No model is named.", hint=f"Give --model NAME, or set {MODEL_NAME}.")
-    url = environment.get(URL_NAME, "").strip() or _text(values, "base_url") or OPENAI
-    key = (environment.get(KEY_NAME, "") or _text(values, "api_key")).strip()
+    url = environment.get(URL_NAME, "").strip() or str(values.get("base_url", "")) or OPENAI
+    key = (environment.get(KEY_NAME, "") or str(values.get("api_key", ""))).strip()
     if not (key.isascii() and key.isprintable()):
         raise EndpointError("The key of the endpoint holds characters that no key has.", hint=f"Look at {KEY_NAME}.")
     _check_url(url)
@@ -98,40 +93,10 @@ def _prices(values: Mapping[str, object]) -> Prices | None:
     if prompt is None and completion is None:
         return None
     if prompt is None or completion is None:
-        raise EndpointError(f"{FILE}: [{TABLE}] gives a price for one side only.", hint=_HINT)
+        raise EndpointError(f"{FILE}: [llm] gives a price for one side only.", hint="Give both, or none.")
     return Prices(prompt, completion)
-
-
-def _table(path: Path) -> Mapping[str, object]:
-    try:
-        values = tomllib.loads(path.read_text(encoding="utf-8")).get(TABLE, {})
-    except FileNotFoundError:
-        return {}
-    except UnicodeDecodeError:
-        raise EndpointError(f"{path} is not text in UTF-8.", hint="Mend it, or move it away.") from None
-    except tomllib.TOMLDecodeError:
-        raise EndpointError(f"{path} is not sound TOML.", hint="Mend it, or move it away.") from None
-    except OSError as error:
-        raise EndpointError(f"{path} can't be read: {error.strerror}.", hint="Mend it, or move it away.") from error
-    if not isinstance(values, dict):
-        raise EndpointError(f"{path}: '{TABLE}' must be a table.", hint=_HINT)
-    unknown = sorted(set(values) - {*_TEXTS, *_NUMBERS})
-    if unknown:
-        raise EndpointError(f"{path}: [{TABLE}] has a key that is not known: {unknown[0]}.", hint=_HINT)
-    return values
-
-
-def _text(values: Mapping[str, object], key: str) -> str:
-    value = values.get(key, "")
-    if not isinstance(value, str):
-        raise EndpointError(f"{FILE}: the key '{key}' of [{TABLE}] must be a text.", hint=_HINT)
-    return value
 
 
 def _number(values: Mapping[str, object], key: str) -> float | None:
     value = values.get(key)
-    if value is None:
-        return None
-    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value < float("inf"):
-        raise EndpointError(f"{FILE}: the key '{key}' of [{TABLE}] must be a number of 0 or more.", hint=_HINT)
-    return float(value)
+    return value if isinstance(value, float) else None

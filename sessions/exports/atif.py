@@ -5,30 +5,34 @@ nothing but byte ranges.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime
 
+from gistpoint.sessions.exports.atif_members import embedded, run_members, step_members
+from gistpoint.sessions.formats.values import as_dict
 from gistpoint.sessions.runs.document import RunDocument
-from gistpoint.sessions.runs.model import Actor, Call, CutText, Json, Result, Run, Step
+from gistpoint.sessions.runs.model import Actor, Call, CutText, Json, Noted, Result, Run, Step, StepKind
 
+ATIF = "atif"
 SCHEMA = "ATIF-v1.7"
 _AGENT_ONLY = frozenset({Actor.AGENT, Actor.PERSON})
 
 
 def to_atif(document: RunDocument) -> dict[str, Json]:
-    """Return a run as an ATIF trajectory; a run without a step gets one that says so, because ATIF wants one."""
-    steps: list[Json] = [_step(document, step) for step in document.steps()]
-    run = document.header
-    if not steps:
-        steps = [{"step_id": 1, "source": "system", "message": "", "extra": {"gistpoint": {"empty": True}}}]
-    return {**_head(run), "steps": steps, **_foot(run)}
+    """Return a run as an ATIF trajectory."""
+    return as_dict(json.loads("".join(atif_text(document))))
 
 
 def atif_text(document: RunDocument) -> Iterator[str]:
-    """Yield the JSON text of a run as ATIF, a step at a time, so that a large run is never held whole."""
+    """Yield the JSON text of a run as ATIF, a step at a time, so that a large run is never held whole.
+
+    A run without a step gets one that says so, because ATIF wants one.
+    """
     document.build()
     run = document.header
     head = {**_head(run), **_foot(run)}
+    if run.format == ATIF:
+        head = run_members(dict(document.members), head)
     yield json.dumps(head, indent=2)[:-2] + ',\n  "steps": [\n'
     empty: dict[str, Json] = {"step_id": 1, "source": "system", "message": "", "extra": {"gistpoint": {"empty": True}}}
     count = document.step_count
@@ -36,7 +40,11 @@ def atif_text(document: RunDocument) -> Iterator[str]:
         shown = _step(document, document.step(index)) if count else empty
         body = json.dumps(shown, indent=2).replace("\n", "\n    ")
         yield f"    {body}{',' if index + 1 < count else ''}\n"
-    yield "  ]\n}\n"
+    yield "  ]"
+    if run.format == ATIF and (pieces := list(embedded(document))):
+        yield ',\n  "subagent_trajectories": '
+        yield from pieces
+    yield "\n}\n"
 
 
 def atif_step(document: RunDocument, index: int) -> dict[str, Json]:
@@ -82,6 +90,7 @@ def _foot(run: Run) -> dict[str, Json]:
         "agent": run.agent,
         "actor": run.actor.value,
         "prompt": run.prompt,
+        "also": _noted(None, run.also) if run.format != ATIF else [],
         "warnings": [*run.warnings],
         "derived": [*sorted(run.derived)],
     }
@@ -94,7 +103,8 @@ def _step(document: RunDocument, step: Step) -> dict[str, Json]:
     source = "agent" if agent else "user" if step.actor is Actor.USER else "system"
     shown: dict[str, Json] = {"step_id": step.index + 1, "source": source, "message": _whole(document, step.text)}
     if step.started is not None and 0 <= step.started < 4e9:
-        shown["timestamp"] = datetime.fromtimestamp(step.started, UTC).isoformat().replace("+00:00", "Z")
+        stamp = datetime.fromtimestamp(step.started, UTC).replace(tzinfo=None).isoformat()
+        shown["timestamp"] = stamp if step.naive else f"{stamp}Z"
     if agent:
         shown.update(_agent_part(document, step))
     ids = _call_ids(step)
@@ -103,6 +113,8 @@ def _step(document: RunDocument, step: Step) -> dict[str, Json]:
         results: list[Json] = [_result(document, result, known, agent=agent) for result in step.results]
         shown["observation"] = {"results": results}
     shown["extra"] = {"gistpoint": _kept(document, step, agent=agent)}
+    if document.header.format == ATIF and step.kind is not StepKind.DAMAGED:
+        return step_members(as_dict(json.loads(document.raw(step.index), strict=False)), shown)
     return shown
 
 
@@ -178,9 +190,15 @@ def _kept(document: RunDocument, step: Step, *, agent: bool) -> dict[str, Json]:
         kept["diff"] = _whole(document, step.diff)
     if step.diff_so_far is not None:
         kept["diff_so_far"] = _whole(document, step.diff_so_far)
+    if step.also and document.header.format != ATIF:
+        kept["also"] = _noted(document, step.also)
     if step.edits:
         kept["edits"] = [{"path": edit.path, "old": edit.old, "new": edit.new} for edit in step.edits]
     return kept
+
+
+def _noted(document: RunDocument | None, also: Iterable[Noted]) -> Json:
+    return [[noted.path, noted.text if document is None else _whole(document, noted.text)] for noted in also]
 
 
 def _complete(document: RunDocument, value: Json) -> Json:

@@ -9,7 +9,8 @@ from collections.abc import Iterator
 from gistpoint.core.text import visible, visible_line
 from gistpoint.sessions.runs.document import RunDocument
 from gistpoint.sessions.runs.model import Step
-from gistpoint.sessions.runs.rendering import header_lines, summary
+from gistpoint.sessions.runs.parts import parts_of
+from gistpoint.sessions.runs.rendering import EMPTY, header_lines, summary, title_of
 
 _STYLE = (
     "body{font:15px/1.5 system-ui,sans-serif;max-width:70rem;margin:2rem auto;padding:0 1rem}"
@@ -54,15 +55,10 @@ def html_text(document: RunDocument) -> Iterator[str]:
 
 def _parts(document: RunDocument, step: Step) -> Iterator[tuple[str, str]]:
     """Yield the texts of a step with their titles, none of them empty."""
-    whole = [("thought", step.thought), ("text", step.text)]
-    for call in step.calls:
-        lines = [f"{key}: {value}" for key, value in (call.parsed or {}).items()]
-        whole.append((f"call {call.tool}", "\n".join(lines) or call.arguments or "(no arguments)"))
-    whole += [("result", result.text or "(nothing)") for result in step.results]
-    whole.append(("diff", step.diff or ""))
-    for title, text in whole:
-        if text:
-            yield title, "".join(document.full_text(text))
+    for scope, number, text in parts_of(step):
+        shown = "".join(document.full_text(text)) or EMPTY.get(scope, "")
+        if shown:
+            yield title_of(step, scope, number), shown
 
 
 def _plain(text: str) -> str:

@@ -12,15 +12,17 @@ from gistpoint.sessions.formats.values import (
     as_dict,
     as_float,
     as_int,
+    as_list,
     as_str,
     as_text,
     compact,
     first,
+    is_naive,
     objects,
     when,
 )
 from gistpoint.sessions.runs.blobs import RunFileError, SliceBlob
-from gistpoint.sessions.runs.model import Actor, Call, Edit, Json, Result, Run, Step, StepKind, Tokens
+from gistpoint.sessions.runs.model import Actor, Call, Edit, Json, Noted, NotShown, Result, Run, Step, StepKind, Tokens
 from gistpoint.sessions.runs.reader import Raw, guarded, object_records, unknown_step
 from gistpoint.sessions.runs.scanning import (
     CutOffError,
@@ -77,6 +79,7 @@ class _Reader(BaseReader):
             prompt=as_text(ours.get("prompt")),
             links=(continued,) if continued else (),
             extra={"notes": notes} if notes else {},
+            also=_noted(ours.get("also")),
         )
 
     def step(self, index: int, raws: Sequence[Raw]) -> Step:
@@ -94,13 +97,15 @@ def _step(index: int, value: dict[str, Json], raws: Sequence[Raw]) -> Step:
     pairs = [_result(item, calls) for item in objects(as_dict(value.get("observation")).get("results"))]
     metrics = as_dict(value.get("metrics"))
     kind = _kind(source, calls, value, index)
+    naive = is_naive(value.get("timestamp"))
     derived = {"kind"} | ({"results.call_id"} if any(guess for _, _, guess in pairs) else set())
+    derived |= {"started"} if naive else set()
     results = tuple(result for result, _, _ in pairs)
     started = when(value.get("timestamp"))
     step = Step(
         index, actor_of(source), kind, raws[0].range, tuple(raw.range for raw in raws), label=source,
         thought=as_text(value.get("reasoning_content")), text=as_text(value.get("message")), calls=calls,
-        results=results, started=started,
+        results=results, started=started, naive=naive,
         tokens=Tokens(*(as_int(metrics.get(f"{name}_tokens")) for name in ("prompt", "completion", "cached"))),
         cost=as_float(metrics.get("cost_usd")), model=as_str(value.get("model_name")), edits=edits_of(calls),
         flags=frozenset(_flags(value, extra, results)), derived=frozenset(derived),
@@ -196,7 +201,13 @@ def _restored(step: Step, ours: dict[str, Json]) -> Step:
         flags=frozenset(as_str(flag) for flag in _strings(ours.get("flags"))),
         derived=frozenset(_strings(ours.get("derived"))),
         links=tuple(_strings(ours.get("links"))),
+        also=_noted(ours.get("also")),
     )
+
+
+def _noted(value: Json) -> tuple[Noted, ...]:
+    pairs = (_strings(item) for item in as_list(value))
+    return tuple(Noted(*pair) for pair in pairs if len(pair) == 2)
 
 
 def _strings(value: Json) -> list[str]:
@@ -207,6 +218,14 @@ class Atif:
     """Told by `schema_version`."""
 
     name = "atif"
+    not_shown: Sequence[NotShown] = (
+        NotShown(("source",), "who acted, which heads the step"),
+        NotShown(("extra.gistpoint", "tool_calls.extra.gistpoint", "observation.results.extra.gistpoint"),
+                 "what gistpoint wrote beside a step; the step is made of it"),
+        NotShown(("agent.tool_definitions",), "what the model could call, not what it called", of_run=True),
+        NotShown(("subagent_trajectories",), "runs of their own, listed beside this one", of_run=True),
+        NotShown(("extra.gistpoint",), "what gistpoint wrote beside the run; the header is made of it", of_run=True),
+    )  # fmt: skip
 
     def sniff(self, probe: Probe) -> float:
         """Return how sure it is."""

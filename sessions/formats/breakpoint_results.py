@@ -21,7 +21,7 @@ from gistpoint.sessions.formats.values import (
 from gistpoint.sessions.runs.blobs import RunFileError, SliceBlob
 from gistpoint.sessions.runs.lines import lines
 from gistpoint.sessions.runs.loading import is_deep
-from gistpoint.sessions.runs.model import Actor, Call, Json, Result, Run, Step, StepKind
+from gistpoint.sessions.runs.model import Actor, Call, Json, NotShown, Result, Run, Step, StepKind
 from gistpoint.sessions.runs.reader import Raw, guarded, unknown_step
 from gistpoint.sessions.runs.scanning import Record, Scanner, members
 
@@ -126,6 +126,12 @@ class BreakpointResults:
     """Told by summaries with `total_problems`, or by problems with a score, metadata and a configuration."""
 
     name = "breakpoint"
+    not_shown: Sequence[NotShown] = (
+        NotShown(
+            ("problem", "config", "metadata.file_path", "metadata.repo_path"), "what the run is of, which heads it"
+        ),
+        NotShown(("metadata.tool_usage",), "the calls, which are the steps before the verdict"),
+    )
 
     def sniff(self, probe: Probe) -> float:
         """Return how sure it is."""

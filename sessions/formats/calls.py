@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import re
-import shlex
 from collections.abc import Mapping
 
-from gistpoint.sessions.formats.values import as_dict, as_str, compact, objects, parsed_object
+from gistpoint.sessions.formats.values import as_dict, as_str, compact, first, objects, parsed_object
 from gistpoint.sessions.runs.model import Call, Edit, Json, StepKind
 
 _BY_NAME = {
@@ -103,6 +102,9 @@ _SEARCH = re.compile(r"^\s*(e?grep|rg|ag|find|fd|git grep|search_dir|search_file
 _VIEW = re.compile(
     r"^\s*(cat|head|tail|less|more|nl|ls|tree|open|goto|scroll_\w+|sed\s+-n|git (show|diff|log|status)|pwd|wc)\b"
 )
+_WORD = re.compile(r"""(?:[^\s'"\\]++|'[^']*+'|"(?:[^"\\]++|\\.)*+"|\\.)++""", re.S)
+_SPLIT = re.compile(rf"\s*+(?:{_WORD.pattern}\s*+)*+\Z", re.S)
+_QUOTED = re.compile(r"""'([^']*+)'|"((?:[^"\\]++|\\.)*+)"|\\(.)""", re.S)
 _CHANGE_DIRECTORY = re.compile(r"^\s*cd\s+\S+\s*(&&|;)\s*")
 
 
@@ -182,13 +184,19 @@ def call_of_function(value: Json, fallback_id: str = "") -> Call:
     item = as_dict(value)
     function = as_dict(item.get("function"))
     name = item.get("function") if isinstance(item.get("function"), str) else function.get("name", item.get("name"))
-    arguments = function.get("arguments", item.get("arguments", item.get("input")))
-    identity = as_str(item.get("id") or item.get("call_id") or item.get("tool_call_id")) or fallback_id
+    name = name or item.get("toolName") or as_str(item.get("type")).removesuffix("_call")
+    arguments = function.get("arguments", _arguments(item))
+    ids = ("id", "call_id") if as_str(item.get("type")).endswith("tool_use") else ("call_id", "id")
+    identity = as_str(first(item, *ids, "tool_call_id", "toolCallId")) or fallback_id
     if isinstance(arguments, str):
         return Call(identity, as_str(name), arguments, parsed_object(arguments))
     if isinstance(arguments, dict):
         return Call(identity, as_str(name), compact(arguments), arguments)
     return Call(identity, as_str(name), "" if arguments is None else compact(arguments), None)
+
+
+def _arguments(item: Mapping[str, Json]) -> Json:
+    return next((item[key] for key in ("arguments", "input", "args", "action") if key in item), None)
 
 
 def shell_call(command: str, identity: str = "", tool: str = "bash") -> Call:
@@ -197,8 +205,14 @@ def shell_call(command: str, identity: str = "", tool: str = "bash") -> Call:
 
 
 def words(command: str) -> list[str]:
-    """Split a command as a shell would, or at white space where that fails."""
-    try:
-        return shlex.split(command[:4000])
-    except ValueError:
-        return command[:4000].split()
+    """Split a command as a shell would, or at white space if its quotes do not match."""
+    if not _SPLIT.match(command):
+        return command.split()
+    return [_QUOTED.sub(_unquoted, match[0]) for match in _WORD.finditer(command)]
+
+
+def _unquoted(quoted: re.Match[str]) -> str:
+    single, double, escaped = quoted.groups()
+    if single is not None:
+        return single
+    return escaped if double is None else re.sub(r"\\([\"\\])", r"\1", double)

@@ -3,20 +3,35 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import Literal
 
-from gistpoint.sessions.formats.messages import Turns, message_step, role_of
+from gistpoint.sessions.formats.messages import (
+    Totals,
+    Turns,
+    cost_of,
+    message_step,
+    results_in,
+    role_of,
+    tokens_of,
+    usage_of,
+)
 from gistpoint.sessions.formats.probe import Probe
 from gistpoint.sessions.formats.protocol import BaseReader, RunEntry, RunNames
-from gistpoint.sessions.formats.values import as_dict, as_list, as_str, first, objects
+from gistpoint.sessions.formats.values import as_dict, as_float, as_list, as_str, first, objects, recoded
 from gistpoint.sessions.runs.blobs import RunFileError, SliceBlob
 from gistpoint.sessions.runs.lines import lines
-from gistpoint.sessions.runs.model import Json, Run, Step
+from gistpoint.sessions.runs.model import Json, NotShown, Run, Step
 from gistpoint.sessions.runs.reader import Raw, array_records, guarded, line_records, object_records
 from gistpoint.sessions.runs.scanning import Record
 
 Shape = Literal["object", "array", "lines", "runs"]
 _ARRAYS = ("messages", "traj")
+_SYSTEM = ("system", "system_prompt")
+"""What a request to Anthropic's API, and Cline after it, has in the place of a message of the system's."""
+_TASKS = ("instance_id", "task_id", "task")
+_IDS = ("id", "session_id", "sessionId", "conversation_id", "traj_id")
+_PATCHES = ("patch", "generated_patch", "git_patch")
 
 
 def _is_message(value: Json) -> bool:
@@ -37,17 +52,12 @@ def shape_of(probe: Probe) -> Shape | None:
         if _messages(as_dict(probe.array[0])) is not None:
             return "runs"
         return "array" if _is_message(probe.array[0]) else None
-    listed = [line for line in probe.lines if _messages(line) is not None]
-    if listed and (len(probe.lines) > 1 or b"\n" not in probe.head.strip()):
-        return "runs" if _has_more_lines(probe) else "object"
+    if probe.is_lines and any(_messages(line) is not None for line in probe.lines):
+        return "runs"
     messages = _messages(probe.object)
     if messages is not None:
         return "object" if not messages or isinstance(messages[0], dict) else None
     return "lines" if probe.lines and _is_message(probe.lines[0]) else None
-
-
-def _has_more_lines(probe: Probe) -> bool:
-    return len(probe.lines) > 1 or (len(probe.head) < probe.blob.size and b"\n{" in probe.tail)
 
 
 class _Reader(BaseReader):
@@ -58,7 +68,9 @@ class _Reader(BaseReader):
     def __init__(self, probe: Probe, shape: Shape) -> None:
         super().__init__(probe)
         self._shape = shape
-        self._turns = Turns(shell=False)
+        self._turns = Turns()
+        self._totals = Totals()
+        self._systems = 0
 
     def records(self) -> Iterator[Record]:
         blob, start = self.probe.blob, self.probe.start
@@ -67,8 +79,19 @@ class _Reader(BaseReader):
         elif self._shape == "lines":
             found = line_records(blob, start)
         else:
-            found = object_records(blob, start, _ARRAYS, self.facts, None)
+            found = self._object_records()
         return guarded(found, blob, self.warnings)
+
+    def _object_records(self) -> Iterator[Record]:
+        shown: list[str] = []
+        for key in _SYSTEM:
+            record = self.probe.member(key, _ARRAYS)
+            if record is not None and isinstance(record.fields, str | list):
+                shown.append(key)
+                yield record._replace(inner=True)
+        yield from object_records(self.probe.blob, self.probe.start, _ARRAYS, self.facts, None)
+        for key in shown:
+            self.facts.pop(key, None)
 
     def more(self, offset: int, before: int) -> Iterator[Record] | None:
         if self._shape != "lines":
@@ -76,28 +99,64 @@ class _Reader(BaseReader):
         return guarded(line_records(self.probe.blob, offset), self.probe.blob, self.warnings, before=before)
 
     def place(self, fields: Json, step_count: int) -> int:
+        if isinstance(fields, str | list) and step_count == self._systems and self._shape == "object":
+            self._systems += 1
+            return step_count
+        message = as_dict(fields)
+        if (message.get("usage") or message.get("metrics")) and role_of(message) == "assistant":
+            usage = usage_of(message)
+            self._totals.add(tokens_of(usage), cost_of(message, usage))
         return self._turns.place(fields, step_count)
 
+    def had_a_step(self, fields: Json) -> bool:
+        message = as_dict(fields)
+        return role_of(message) == "user" and bool(results_in(message))
+
     def step(self, index: int, raws: Sequence[Raw]) -> Step:
-        return message_step(index, raws, shell=False)
+        if index < self._systems:
+            return message_step(index, [replace(raws[0], value={"role": "system", "content": raws[0].value})])
+        return message_step(index, raws)
 
     def header(self) -> Run:
         if self._shape in ("array", "lines"):
-            return Run(self.format, self._shape)
-        task = first(
-            {key: self.fact(key) for key in ("instance_id", "id", "task_id", "task")},
-            "instance_id",
-            "id",
-            "task_id",
-            "task",
-        )
-        return Run(self.format, self._shape, task=as_str(task), model=as_str(self.fact("model")))
+            return self._with_totals(Run(self.format, self._shape))
+        keys = ("model", "model_name", "reward", "resolved", "exit_status", "test_result", *_TASKS, *_IDS, *_PATCHES)
+        return self._with_totals(header_of({key: self.fact(key) for key in keys}, self._shape))
+
+    def _with_totals(self, run: Run) -> Run:
+        spent = self._totals
+        known = {name for name, value in (("tokens", spent.tokens), ("cost", spent.cost)) if value}
+        return replace(run, tokens=spent.tokens, cost=spent.cost, derived=run.derived | known)
+
+
+def header_of(members: dict[str, Json], shape: str, id: str = "") -> Run:
+    """Return the header of a conversation from the members beside its messages, those of benchmarks' rows included."""
+    reward, resolved = as_float(members.get("reward")), members.get("resolved")
+    solved = resolved == 1 if isinstance(resolved, bool | int) else None if reward is None else reward >= 1
+    patch = first(as_dict(members.get("test_result")), "git_patch") or first(members, *_PATCHES)
+    return Run(
+        "chat",
+        shape,
+        id=id or as_str(first(members, *_IDS)),
+        task=as_str(first(members, *_TASKS)),
+        model=as_str(first(members, "model", "model_name")),
+        verdict="" if solved is None else "solved" if solved else "unsolved",
+        score=reward,
+        exit_status=as_str(members.get("exit_status")),
+        submission=as_str(patch),
+        derived=frozenset({"verdict"} if solved is not None and not isinstance(resolved, bool) else ()),
+    )
 
 
 class Chat:
     """Told by objects with a role and content, where no format that is more than that is surer."""
 
     name = "chat"
+    not_shown: Sequence[NotShown] = (
+        NotShown(("tools", "functions", "tool_definitions", "tool_choice"), "what the model could call", of_run=True),
+        NotShown(("content.cache_control", "modelInfo", "metrics", "usage", "stop_reason"),
+                 "counts and settings of the provider; the model and the tokens are shown"),
+    )  # fmt: skip
 
     def sniff(self, probe: Probe) -> float:
         """Return how sure it is."""
@@ -118,10 +177,8 @@ class Chat:
             return
         for id, record in _conversations(probe):
             fields = as_dict(record.fields)
-            yield RunEntry(
-                id,
-                Run("chat", "runs", id=id, task=as_str(fields.get("instance_id")), model=as_str(fields.get("model"))),
-            )
+            known = {key: recoded(item) for key, item in fields.items() if isinstance(item, str)}
+            yield RunEntry(id, header_of({**fields, **known}, "runs", id))
 
     def open(self, probe: Probe, id: str) -> _Reader:
         """Open one conversation."""

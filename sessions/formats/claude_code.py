@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
-from gistpoint.sessions.formats.calls import call_of_function, edits_of, kind_of
+from gistpoint.sessions.formats.blocks import parts_of_message
+from gistpoint.sessions.formats.calls import edits_of, kind_of
 from gistpoint.sessions.formats.probe import Probe
 from gistpoint.sessions.formats.protocol import BaseReader, SingleRun
 from gistpoint.sessions.formats.values import (
-    as_bool,
     as_dict,
     as_float,
     as_int,
@@ -16,12 +17,13 @@ from gistpoint.sessions.formats.values import (
     as_text,
     dumped,
     first,
+    is_naive,
     joined,
     objects,
     total,
     when,
 )
-from gistpoint.sessions.runs.model import Actor, Edit, Json, Result, Run, Step, StepKind, Tokens
+from gistpoint.sessions.runs.model import Actor, Edit, Json, NotShown, Result, Run, Step, StepKind, Tokens
 from gistpoint.sessions.runs.reader import Raw, guarded, line_records, object_records
 from gistpoint.sessions.runs.scanning import Record
 
@@ -69,9 +71,9 @@ class _Reader(BaseReader):
         return next((owner for owner in owners if owner is not None), step_count)
 
     def _learn(self, record: dict[str, Json], message: dict[str, Json]) -> None:
-        for key in ("sessionId", "version", "agentId", "cwd"):
-            if key not in self._seen and record.get(key):
-                self._seen[key] = record[key]
+        self._learn_names(record)
+        if record.get("cwd"):
+            self._seen.setdefault("cwd", record["cwd"])
         if message.get("model"):
             self._seen.setdefault("model", message["model"])
         agent = as_str(as_dict(record.get("toolUseResult")).get("agentId"))
@@ -93,9 +95,9 @@ class _Reader(BaseReader):
         return Run(
             self.format,
             as_str(self._seen.get("version")),
-            id=as_str(self._seen.get("agentId")) or as_str(self._seen.get("sessionId")),
+            id=self._agent or as_str(self._seen.get("sessionId")),
             model=as_str(self._seen.get("model")),
-            agent="claude-code" + (" side agent" if "agentId" in self._seen else ""),
+            agent="claude-code" + (" side agent" if self._agent else ""),
             tokens=Tokens(
                 total([count.prompt for count in counts]),
                 total([count.completion for count in counts]),
@@ -108,10 +110,20 @@ class _Reader(BaseReader):
             derived=frozenset({"tokens", "duration_s"}),
         )
 
-    def _learn_head(self, record: dict[str, Json]) -> None:
-        for key in ("sessionId", "version", "agentId"):
+    @property
+    def _agent(self) -> str:
+        """The side agent whose file this is; one whose records stand between those of the main session is none."""
+        return as_str(self._seen.get("agentId"))
+
+    def _learn_names(self, record: dict[str, Json]) -> None:
+        if "sessionId" not in self._seen and record.get("sessionId") and record.get("agentId"):
+            self._seen["agentId"] = record["agentId"]
+        for key in ("sessionId", "version"):
             if record.get(key):
                 self._seen.setdefault(key, record[key])
+
+    def _learn_head(self, record: dict[str, Json]) -> None:
+        self._learn_names(record)
         model = as_dict(record.get("message")).get("model")
         if model:
             self._seen.setdefault("model", model)
@@ -130,25 +142,27 @@ def _tokens(usage: dict[str, Json]) -> Tokens:
 
 def _reply(index: int, raws: Sequence[Raw], records: list[dict[str, Json]], replies: list[dict[str, Json]]) -> Step:
     messages = [as_dict(record.get("message")) for record in replies]
-    blocks = [block for message in messages for block in objects(message.get("content"))]
-    said = [as_text(message.get("content")) for message in messages if isinstance(message.get("content"), str)]
-    calls = tuple(call_of_function(block) for block in blocks if block.get("type") == "tool_use")
+    parts = [parts_of_message(message.get("content")) for message in messages]
+    calls = tuple(call for part in parts for call in part.calls)
     answers = [record for record in records if record.get("type") != "assistant"]
-    pairs = [(record, block) for record in answers for block in objects(as_dict(record.get("message")).get("content"))]
-    results = tuple(_result(record, block) for record, block in pairs if block.get("type") == "tool_result")
+    results = [result for part in parts for result in part.results]
+    results += [result for record in answers for result in _results(record)]
     rich = [as_dict(record.get("toolUseResult")) for record in answers]
     times = [at for at in (when(record.get("timestamp")) for record in records) if at is not None]
-    flags = {"error"} if any(result.is_error for result in results) else set[str]()
+    broken = any(record.get("isApiErrorMessage") for record in replies)
+    flags = {"error"} if broken or any(result.is_error for result in results) else set[str]()
     if replies[0].get("isSidechain"):
         flags.add("side")
     diffs = [diff for diff in (_diff(item) for item in rich) if diff]
     edits = tuple(edit for item in rich for edit in _edits(item)) or edits_of(calls)
     usage = as_dict(messages[-1].get("usage"))
     return Step(
-        index, Actor.AGENT, kind_of(calls), raws[0].range, tuple(raw.range for raw in raws), label="assistant",
-        thought=joined(as_text(block.get("thinking")) for block in blocks if block.get("type") == "thinking"),
-        text=joined([*said, *(as_text(block.get("text")) for block in blocks if block.get("type") == "text")]),
-        calls=calls, results=results, started=min(times, default=None), ended=max(times, default=None),
+        index, Actor.AGENT, StepKind.ERROR if broken else kind_of(calls), raws[0].range,
+        tuple(raw.range for raw in raws), label="assistant",
+        thought=joined(text for part in parts for text in part.thought),
+        text=joined(text for part in parts for text in part.said),
+        calls=calls, results=tuple(results), started=min(times, default=None), ended=max(times, default=None),
+        naive=is_naive(replies[0].get("timestamp")),
         tokens=_tokens(usage) if usage else Tokens(), model=as_str(messages[0].get("model")),
         state={"cwd": replies[0]["cwd"]} if replies[0].get("cwd") else {}, diff="\n".join(diffs) or None, edits=edits,
         flags=frozenset(flags), derived=frozenset({"kind", "ended"}),
@@ -157,16 +171,16 @@ def _reply(index: int, raws: Sequence[Raw], records: list[dict[str, Json]], repl
     )  # fmt: skip
 
 
-def _result(record: dict[str, Json], block: dict[str, Json]) -> Result:
-    rich = as_dict(record.get("toolUseResult"))
-    duration = as_float(first(rich, "durationMs", "totalDurationMs"))
-    return Result(
-        as_str(block.get("tool_use_id")),
-        as_text(block.get("content")),
-        as_bool(block.get("is_error")),
-        None,
-        duration / 1000 if duration is not None else None,
-    )
+def _results(record: dict[str, Json]) -> list[Result]:
+    """Return the results in a user's record, and what else stands in it as a result of no call."""
+    parts = parts_of_message(as_dict(record.get("message")).get("content"))
+    duration = as_float(first(as_dict(record.get("toolUseResult")), "durationMs", "totalDurationMs"))
+    seconds = duration / 1000 if duration is not None else None
+    said = joined([*parts.said, *parts.thought])
+    return [
+        *(replace(result, duration_s=seconds) for result in parts.results),
+        *([Result("", said)] if said else []),
+    ]
 
 
 def _diff(rich: dict[str, Json]) -> str:
@@ -195,32 +209,27 @@ def _edits(rich: dict[str, Json]) -> list[Edit]:
 
 def _other(index: int, raws: Sequence[Raw], record: dict[str, Json]) -> Step:
     kind_name = as_str(record.get("type"))
-    message = as_dict(record.get("message"))
-    results = tuple(
-        _result(record, block) for block in objects(message.get("content")) if block.get("type") == "tool_result"
-    )
+    parts = parts_of_message(as_dict(record.get("message")).get("content"))
     actor, kind, flags = Actor.SYSTEM, StepKind.STATE, set[str]()
     text = as_text(first(record, "content", "summary"))
     if kind_name == "user":
         actor = Actor.USER
         kind = StepKind.CONTEXT if record.get("isCompactSummary") else StepKind.TASK if index < 4 else StepKind.MESSAGE
-        blocks = message.get("content")
-        text = (
-            as_text([block for block in blocks if as_dict(block).get("type") != "tool_result"])
-            if isinstance(blocks, list)
-            else as_text(blocks)
-        )
-        if results:
+        text = joined([*parts.said, *parts.thought])
+        if parts.results:
             kind, flags = StepKind.TOOL, {"unpaired"}
     elif kind_name == "system":
         kind = StepKind.CONTEXT if record.get("subtype") == "compact_boundary" else StepKind.SYSTEM
+        if as_str(record.get("level")) == "error" or record.get("error"):
+            kind, flags = StepKind.ERROR, {"error"}
     elif kind_name not in _TYPES:
         kind, flags = StepKind.UNKNOWN, {"unknown"}
     if record.get("isSidechain"):
         flags.add("side")
     return Step(
         index, actor, kind, raws[0].range, tuple(raw.range for raw in raws), label=kind_name or "record",
-        text=text or ("" if results else dumped(raws[0].value)), results=results, started=when(record.get("timestamp")),
+        text=text or ("" if parts.results else dumped(raws[0].value)), calls=tuple(parts.calls),
+        results=tuple(parts.results), started=when(record.get("timestamp")), naive=is_naive(record.get("timestamp")),
         flags=frozenset(flags), derived=frozenset({"kind"}), id=as_str(record.get("uuid")),
     )  # fmt: skip
 
@@ -229,6 +238,16 @@ class ClaudeCode(SingleRun):
     """Told by lines with a known type that name their session or their parent."""
 
     name = "claude-code"
+    not_shown: Sequence[NotShown] = (
+        NotShown(("cwd", "version", "gitBranch", "slug", "userType", "entrypoint", "permissionMode"),
+                 "where and how the program ran, the same in every record"),
+        NotShown(("message.usage", "message.stop_reason", "message.content.cache_control",
+                  "message.context_management"),
+                 "counts and settings of the provider; the tokens are shown"),
+        NotShown(("toolUseResult.originalFile", "toolUseResult.file", "toolUseResult.oldTodos"),
+                 "files and lists as they were before, and as a result has them with line numbers"),
+        NotShown(("subtype", "operation", "level"), "what kind of a record of the program's it is"),
+    )  # fmt: skip
 
     def sniff(self, probe: Probe) -> float:
         """Return how sure it is."""

@@ -8,7 +8,7 @@ from gistpoint.sessions.formats.calls import call_of_function, edits_of, kind_of
 from gistpoint.sessions.formats.probe import Probe
 from gistpoint.sessions.formats.protocol import BaseReader, SingleRun
 from gistpoint.sessions.formats.values import as_bool, as_dict, as_int, as_list, as_str, as_text, objects, total
-from gistpoint.sessions.runs.model import Actor, Json, Result, Run, Step, StepKind, Tokens
+from gistpoint.sessions.runs.model import Actor, Json, NotShown, Result, Run, Step, StepKind, Tokens
 from gistpoint.sessions.runs.reader import Raw, guarded, object_records, unknown_step
 from gistpoint.sessions.runs.scanning import LightKeys, Record
 
@@ -65,6 +65,10 @@ class DebugGym(SingleRun):
     """Told by a `log` of steps with observations and a `problem`."""
 
     name = "debug-gym"
+    not_shown: Sequence[NotShown] = (
+        NotShown(("prompt_response_pairs",), "what the model was sent, and its reply in the provider's own form"),
+        NotShown(("tools", "config", "logger"), "settings, and what the model could call", of_run=True),
+    )
 
     def sniff(self, probe: Probe) -> float:
         """Return how sure it is."""

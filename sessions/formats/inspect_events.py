@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from gistpoint.sessions.formats.blocks import parts_of_message
 from gistpoint.sessions.formats.calls import edits_of, kind_of, kind_of_command
-from gistpoint.sessions.formats.messages import message_step
+from gistpoint.sessions.formats.messages import Totals, message_step
 from gistpoint.sessions.formats.values import (
     as_dict,
     as_float,
@@ -16,8 +17,10 @@ from gistpoint.sessions.formats.values import (
     compact,
     dumped,
     first,
+    is_naive,
     joined,
     objects,
+    total,
     when,
 )
 from gistpoint.sessions.runs.model import Actor, Call, Json, Result, Step, StepKind, Tokens
@@ -33,20 +36,49 @@ _KINDS = {
 
 
 class InspectTurns:
-    """A reply of the model with the tool events of its calls; everything else stands alone."""
+    """A reply of the model with the tool events of its calls, or messages that answer them; all else stands alone."""
 
     def __init__(self) -> None:
         self._calls: dict[str, int] = {}
+        self.totals = Totals()
+        self.times: tuple[float, float] | None = None
+        """When the first event began and the last one ended."""
 
     def place(self, fields: Json, step_count: int) -> int:
         """Return the step of the next event."""
         event = as_dict(fields)
+        for at in (when(event.get("timestamp")), when(event.get("completed"))):
+            if at is not None:
+                self.times = (min(at, self.times[0]), max(at, self.times[1])) if self.times else (at, at)
         if event.get("event") == "model":
+            self.totals.add(_tokens(event), as_float(_usage(event).get("total_cost")))
             for call in objects(_reply(event).get("tool_calls")):
                 self._calls[as_str(call.get("id"))] = step_count
         elif event.get("event") == "tool":
-            return self._calls.pop(as_str(event.get("id")), step_count)
+            return self._calls.get(as_str(event.get("id")), step_count)
+        elif event.get("role") == "tool" and "event" not in event:
+            return self._calls.get(as_str(event.get("tool_call_id")), step_count)
         return step_count
+
+    def answers(self, fields: Json) -> bool:
+        """Whether a message is the result of a call that is in a step."""
+        message = as_dict(fields)
+        return message.get("role") == "tool" and as_str(message.get("tool_call_id")) in self._calls
+
+
+def _usage(event: dict[str, Json]) -> dict[str, Json]:
+    return as_dict(as_dict(event.get("output")).get("usage"))
+
+
+def _tokens(event: dict[str, Json]) -> Tokens:
+    usage = _usage(event)
+    cached = as_int(usage.get("input_tokens_cache_read"))
+    return Tokens(
+        total([as_int(usage.get("input_tokens")), cached]) if "input_tokens" in usage else None,
+        as_int(usage.get("output_tokens")),
+        cached,
+        as_int(usage.get("reasoning_tokens")),
+    )
 
 
 def _reply(event: dict[str, Json]) -> dict[str, Json]:
@@ -60,7 +92,7 @@ def event_step(index: int, raws: Sequence[Raw]) -> Step:
     head = events[0]
     name = as_str(head.get("event"))
     if not name:
-        return message_step(index, raws, shell=False)
+        return message_step(index, raws)
     if name in ("model", "tool"):
         return _turn(index, raws, events)
     started = when(head.get("timestamp"))
@@ -120,35 +152,33 @@ def _sandbox(index: int, raws: Sequence[Raw], head: dict[str, Json]) -> Step:
 def _turn(index: int, raws: Sequence[Raw], events: list[dict[str, Json]]) -> Step:
     model = next((event for event in events if event.get("event") == "model"), {})
     tools = [event for event in events if event.get("event") == "tool"]
+    answers = [event for event in events if "event" not in event]
     reply, output = _reply(model), as_dict(model.get("output"))
-    usage = as_dict(output.get("usage"))
-    calls = tuple(_call(item) for item in objects(reply.get("tool_calls"))) or tuple(_call(event) for event in tools)
-    results = tuple(_result(event) for event in tools)
-    parts = as_list(reply.get("content"))
-    thought = joined(
-        as_text(as_dict(part).get("reasoning")) for part in parts if as_dict(part).get("type") == "reasoning"
-    )
-    text = (
-        as_text([part for part in parts if as_dict(part).get("type") != "reasoning"])
-        if parts
-        else as_text(reply.get("content"))
-    )
+    parts = parts_of_message(reply.get("content"))
+    calls = (*parts.calls, *(_call(item) for item in objects(reply.get("tool_calls"))))
+    calls = calls or tuple(_call(event) for event in tools)
+    results = (*parts.results, *(_result(event) for event in tools), *(answer(message) for message in answers))
     times = [at for event in events for at in (when(event.get("completed")),) if at is not None]
     failed = bool(model.get("error")) or any(result.is_error for result in results)
     role = as_str(model.get("role"))
-    cached = as_int(usage.get("input_tokens_cache_read"))
-    prompt = as_int(usage.get("input_tokens"))
     return Step(
         index, Actor.AGENT, kind_of(calls), raws[0].range, tuple(raw.range for raw in raws),
-        label=" ".join(part for part in (as_str(events[0].get("event")), role) if part), thought=thought,
-        text=text or as_text(first(model, "error")), calls=calls, results=results,
+        label=" ".join(part for part in (as_str(events[0].get("event")), role) if part), thought=joined(parts.thought),
+        text=joined([*parts.said, as_text(first(model, "error"))]), calls=calls, results=results,
         started=when(events[0].get("timestamp")), ended=max(times, default=None),
-        tokens=Tokens(None if prompt is None else prompt + (cached or 0), as_int(usage.get("output_tokens")), cached,
-                      as_int(usage.get("reasoning_tokens"))),
-        cost=as_float(usage.get("total_cost")), model=as_str(first(output, "model") or model.get("model")),
+        naive=is_naive(events[0].get("timestamp")), tokens=_tokens(model),
+        cost=as_float(_usage(model).get("total_cost")),
+        model=as_str(first(output, "model") or model.get("model")),
         edits=edits_of(calls), flags=frozenset({"error"} if failed else ()), derived=frozenset({"kind"}),
         id=as_str(events[0].get("uuid")),
     )  # fmt: skip
+
+
+def answer(message: dict[str, Json]) -> Result:
+    """Return the result of a call as the model was given it, where its tool has no event or another result."""
+    error = message.get("error")
+    text = joined(dict.fromkeys([as_text(message.get("content")), as_text(first(as_dict(error), "message") or error)]))
+    return Result(as_str(message.get("tool_call_id")), text, True if error else None)
 
 
 def _call(item: dict[str, Json]) -> Call:

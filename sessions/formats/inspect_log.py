@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import re
+from collections.abc import Iterator, Sequence
 
 from gistpoint.sessions.formats.inspect_samples import ChunkedSample, MonolithSample, header_of
 from gistpoint.sessions.formats.probe import Probe
@@ -12,10 +13,12 @@ from gistpoint.sessions.runs import limits
 from gistpoint.sessions.runs.archives import Archive
 from gistpoint.sessions.runs.blobs import RunFileError, SliceBlob
 from gistpoint.sessions.runs.loading import is_deep, load_record
-from gistpoint.sessions.runs.model import Json
+from gistpoint.sessions.runs.model import Json, NotShown
 from gistpoint.sessions.runs.scanning import CutOffError, DamagedError, Record, Scanner, TooLongError, members
 
 _PREFIX = "samples/"
+_OF_CHUNKED = re.compile(r"([^/]+)/(?:sample|(?:events|messages)/\d{1,12})\.json")
+"""A member of a chunked sample; in an archive that was cut off, one of them may be all there is."""
 
 
 def _ids(archive: Archive) -> list[str]:
@@ -27,8 +30,8 @@ def _ids(archive: Archive) -> list[str]:
         rest = name.removeprefix(_PREFIX)
         if "/" not in rest:
             found[rest.removesuffix(".json")] = None
-        elif rest.count("/") == 1 and rest.endswith("/sample.json"):
-            found[rest.removesuffix("/sample.json")] = None
+        elif match := _OF_CHUNKED.fullmatch(rest):
+            found[match[1]] = None
     return list(found)
 
 
@@ -59,13 +62,30 @@ class InspectLog:
     """Told by an archive with samples and a header or journal, or by a JSON text with `eval` and a version."""
 
     name = "inspect"
+    not_shown: Sequence[NotShown] = (
+        NotShown(("input", "input_refs"), "what the model was sent; what is new in it are steps of their own"),
+        NotShown(("call", "config", "model", "output.model", "output.choices.stop_reason", "content.internal",
+                  "output.choices.message.content.internal"), "the provider's own form of a call"),
+        NotShown(("tools", "tool_choice", "view", "output.choices.message.tool_calls.view"),
+                 "what the model could call, and how Inspect's viewer draws it"),
+        NotShown(("event", "source", "sample.input.source", "output.choices.message.source",
+                  "output.choices.message.model"),
+                 "what kind of an event it is, and who wrote a message"),
+        NotShown(("state", "message.level", "message.filename", "message.module"),
+                 "the state that a sample begins with, which its input is; where a line of the log comes from"),
+        NotShown(("input", "messages", "output", "attachments", "events_data"), "what the steps are made of",
+                 of_run=True),
+        NotShown(("store", "metadata", "timelines", "invalidation"), "what solvers kept beside the conversation",
+                 of_run=True),
+    )  # fmt: skip
 
     def sniff(self, probe: Probe) -> float:
         """Return how sure it is."""
         if probe.archive is not None:
             members_of = probe.archive.members
             marked = "header.json" in members_of or "_journal/start.json" in members_of
-            return 1.0 if marked else 0.8 if _ids(probe.archive) and "summaries.json" in members_of else 0.0
+            rest = "summaries.json" in members_of or bool(probe.archive.damage)
+            return 1.0 if marked else 0.8 if _ids(probe.archive) and rest else 0.0
         known = {"version", "eval", "plan", "results", "stats", "samples", "status"} & probe.object.keys()
         return 0.9 if isinstance(probe.object.get("eval"), dict) and len(known) >= 3 else 0.0
 
@@ -91,10 +111,14 @@ class InspectLog:
             raise RunFileError(f"{probe.name or 'The log'} has no sample {id}".rstrip() + ".", hint=known)
         id = id or ids[0]
         log, summary = _log(probe.archive), _summaries(probe.archive).get(id, {})
-        shell = f"{_PREFIX}{id}/sample.json"
-        if shell in probe.archive.members:
-            return ChunkedSample(Probe(probe.archive.read(shell)), probe.archive, id, log, summary)
-        return MonolithSample(Probe(probe.archive.read(f"{_PREFIX}{id}.json")), id, log, summary)
+        sample: MonolithSample | ChunkedSample
+        if f"{_PREFIX}{id}.json" in probe.archive.members:
+            sample = MonolithSample(Probe(probe.archive.read(f"{_PREFIX}{id}.json")), id, log, summary)
+        else:
+            sample = ChunkedSample(probe.archive, id, log, summary)
+        if probe.archive.damage:
+            sample.warnings.append(probe.archive.damage)
+        return sample
 
     def _open_json(self, probe: Probe, id: str) -> MonolithSample:
         log = {key: probe.early(key) for key in ("version", "eval", "status")}

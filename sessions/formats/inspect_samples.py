@@ -7,11 +7,13 @@ from abc import abstractmethod
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from itertools import chain
 
-from gistpoint.sessions.formats.inspect_events import InspectTurns, event_step
+from gistpoint.sessions.formats.inspect_events import InspectTurns, answer, event_step
+from gistpoint.sessions.formats.inspect_inputs import Inputs
 from gistpoint.sessions.formats.probe import Probe
 from gistpoint.sessions.formats.protocol import BaseReader
-from gistpoint.sessions.formats.values import as_dict, as_float, as_int, as_str, as_text, first, total, when
+from gistpoint.sessions.formats.values import as_dict, as_float, as_int, as_list, as_str, as_text, first, total, when
 from gistpoint.sessions.runs.archives import Archive
 from gistpoint.sessions.runs.blobs import Blob, RunFileError
 from gistpoint.sessions.runs.loading import load_record
@@ -19,7 +21,7 @@ from gistpoint.sessions.runs.model import Json, Result, Run, Step, Tokens
 from gistpoint.sessions.runs.reader import Raw, array_records, guarded, object_records
 from gistpoint.sessions.runs.scanning import CutOffError, DamagedError, Record, Scanner, TooLongError, members
 
-_REFERENCE = re.compile(r"attachment://([A-Za-z0-9]{1,64})\Z")
+_REFERENCE = re.compile(r"(?:attachment|tc)://([A-Za-z0-9]{1,64})\Z")
 _CHUNK = re.compile(r"(events|messages|attachments)/(\d{1,12})\.json\Z")
 
 
@@ -35,8 +37,11 @@ class LazyBlob:
 
     @property
     def size(self) -> int:
-        """Size as declared until it is unpacked."""
-        return self._blob.size if self._blob is not None else self._archive.members[self.name].size
+        """Size as declared until it is unpacked; none for a member that is not there."""
+        if self._blob is not None:
+            return self._blob.size
+        member = self._archive.members.get(self.name)
+        return member.size if member is not None else 0
 
     def read(self, offset: int, length: int) -> bytes:
         """Unpack if need be, and read."""
@@ -92,30 +97,79 @@ class _Sample(BaseReader):
         super().__init__(probe)
         self._id, self._log, self._summary = id, log, summary
         self._turns = InspectTurns()
+        self._inputs = Inputs(self.completed)
         self._answers: dict[str, tuple[Blob, int, int]] | None = None
+
+    def with_messages(self, events: Iterator[Record], *, blob: Blob) -> Iterator[Record]:
+        """Yield events, and before each call of a model the messages of its input that are in no step yet."""
+        for record in events:
+            event = as_dict(record.fields)
+            if event.get("event") == "model":
+                if event.get("input_refs"):
+                    yield from self._from_pool(event["input_refs"])
+                elif isinstance(event.get("input"), list):
+                    yield from self._from_input(as_list(event["input"]), blob, record)
+            self._inputs.note(event)
+            yield record
+
+    def _from_input(self, messages: list[Json], blob: Blob, record: Record) -> Iterator[Record]:
+        new = self._inputs.new_in(messages)
+        if not new:
+            return
+        places = list(_input_records(blob, record.start))
+        yield from (places[at]._replace(inner=True, member=record.member) for at in new if at < len(places))
+
+    def _from_pool(self, ranges: Json) -> Iterator[Record]:
+        for number in self._inputs.new_among(ranges, self.pool_size(), lambda at: self._pooled(at).fields):
+            yield self._pooled(number)
+
+    def _pooled(self, number: int) -> Record:
+        blob, record = self.pooled(number)
+        return record._replace(fields=load_record(blob, record.start, record.end)[0], inner=True)
+
+    def left_over(self, given: Json, conversation: Iterator[Record]) -> Iterator[Record]:
+        """Yield the messages of the final conversation that are in no step by now, and are no results of known calls.
+
+        `given` is the sample's input, which its first step shows.
+        """
+        self._inputs.note({"event": "sample_init", "sample": {"input": given}})
+        rest = self._from_pool([[0, self.pool_size()]])
+        for record in chain(self._inputs.new_records(conversation), rest):
+            if not self._turns.answers(record.fields):
+                yield record._replace(inner=True)
+
+    @abstractmethod
+    def conversation(self) -> Iterator[tuple[Blob, Record]]:
+        """Yield the messages of the sample, wherever they lie."""
+
+    @abstractmethod
+    def pool_size(self) -> int:
+        """Return how many messages there are that events refer to."""
+
+    @abstractmethod
+    def pooled(self, number: int) -> tuple[Blob, Record]:
+        """Return where a message stands that events refer to."""
 
     def place(self, fields: Json, step_count: int) -> int:
         return self._turns.place(fields, step_count)
 
     def step(self, index: int, raws: Sequence[Raw]) -> Step:
-        step = event_step(index, [Raw(raw.range, self._resolved(raw.value, 0), raw.damage) for raw in raws])
+        step = event_step(index, raws)
         return self._answered(step) if step.calls and not step.results else step
 
     def _answered(self, step: Step) -> Step:
-        """Take results from the conversation where the log has no events for its tools, as with bridged agents."""
+        """Take results from the conversation, where neither an event nor the input of a later call has them."""
         results: list[Result] = []
         for call in step.calls:
-            value = self.answer(call.id) if call.id else None
+            value = self._answer(call.id) if call.id else None
             if value is not None:
-                message = as_dict(self._resolved(value, 0))
-                failed = True if message.get("error") else None
-                results.append(Result(call.id, as_text(message.get("content")), failed))
+                results.append(answer(as_dict(self.completed(value))))
         if not results:
             return step
         flags = step.flags | ({"error"} if any(result.is_error for result in results) else set())
         return replace(step, results=tuple(results), flags=flags, derived=step.derived | {"results"})
 
-    def answer(self, call_id: str) -> Json:
+    def _answer(self, call_id: str) -> Json:
         """Return the message that answers a call, None if there is none."""
         if self._answers is None:
             self._answers = {}
@@ -126,12 +180,11 @@ class _Sample(BaseReader):
         place = self._answers.get(call_id)
         return None if place is None else load_record(*place)[0]
 
-    @abstractmethod
-    def conversation(self) -> Iterator[tuple[Blob, Record]]:
-        """Yield the messages of the sample, wherever they lie."""
+    def completed(self, value: Json) -> Json:
+        """Put attachments in the place of their references."""
+        return self._resolved(value, 0)
 
     def _resolved(self, value: Json, depth: int) -> Json:
-        """Put attachments in the place of their references."""
         if isinstance(value, str):
             match = _REFERENCE.match(value)
             found = self.attachment(match[1]) if match else None
@@ -149,6 +202,32 @@ class _Sample(BaseReader):
     def attachment(self, name: str) -> str | None:
         """Return the text of an attachment; None if there is none of that name."""
 
+    def header_with(self, sample: dict[str, Json], version: str) -> Run:
+        """Return the header of the sample; what it does not say of time and tokens, its events do."""
+        run = header_of(sample, self._log, self._id, version)
+        spent, times = self._turns.totals, self._turns.times
+        derived = set(run.derived)
+        if run.duration_s is None and times is not None:
+            run = replace(run, duration_s=times[1] - times[0], started=times[0] if run.started is None else run.started)
+            derived.add("duration_s")
+        if not run.tokens and spent.tokens:
+            run = replace(run, tokens=spent.tokens, cost=spent.cost if run.cost is None else run.cost)
+            derived.add("tokens")
+        return replace(run, derived=frozenset(derived))
+
+
+def _input_records(blob: Blob, start: int) -> Iterator[Record]:
+    """Yield the messages in the input of the event that begins at `start`."""
+    scanner = Scanner(blob, start)
+    try:
+        for key, _, _, _ in members(scanner, lambda key: key == "input"):
+            if key == "input" and scanner.peek() == "[":
+                yield from scanner.elements()
+            elif key == "input":
+                scanner.skip()
+    except (CutOffError, DamagedError, TooLongError):
+        return
+
 
 class MonolithSample(_Sample):
     """A sample in one JSON text."""
@@ -156,18 +235,23 @@ class MonolithSample(_Sample):
     def __init__(self, probe: Probe, id: str, log: dict[str, Json], summary: dict[str, Json]) -> None:
         super().__init__(probe, id, log, summary)
         self._places: dict[str, tuple[int, int]] | None = None
+        self._pool: list[Record] | None = None
 
     def records(self) -> Iterator[Record]:
-        """Yield the events, or the messages where there are none."""
-        return guarded(self._events_or_messages(), self.probe.blob, self.warnings)
+        """Yield the events with what they hear, then the messages that no event has."""
+        return guarded(self._events_and_messages(), self.probe.blob, self.warnings)
 
-    def _events_or_messages(self) -> Iterator[Record]:
+    def _events_and_messages(self) -> Iterator[Record]:
+        blob, start = self.probe.blob, self.probe.start
+        events = object_records(blob, start, ("events",), self.facts, None)
         count = 0
-        for record in object_records(self.probe.blob, self.probe.start, ("events",), self.facts, None):
+        for record in self.with_messages(events, blob=blob):
             count += 1
             yield record
         if not count:
-            yield from object_records(self.probe.blob, self.probe.start, ("messages",), {}, None)
+            yield from object_records(blob, start, ("messages",), {}, None)
+        else:
+            yield from self.left_over(self.facts.get("input"), _elements(blob, start, "messages"))
 
     def header(self) -> Run:
         """Return the header."""
@@ -176,11 +260,26 @@ class MonolithSample(_Sample):
             **self._summary,
             **self.facts,
         }
-        return header_of(sample, self._log, self._id, "")
+        return self.header_with(sample, "")
 
     def conversation(self) -> Iterator[tuple[Blob, Record]]:
         """Yield the messages."""
-        yield from ((self.probe.blob, record) for record in _messages(self.probe.blob, self.probe.start))
+        blob, start = self.probe.blob, self.probe.start
+        yield from ((blob, record) for record in _elements(blob, start, "messages"))
+
+    def pool_size(self) -> int:
+        """Return how many messages there are that events refer to."""
+        return len(self._pooled_places())
+
+    def pooled(self, number: int) -> tuple[Blob, Record]:
+        """Return where a message stands that events refer to."""
+        return self.probe.blob, self._pooled_places()[number]
+
+    def _pooled_places(self) -> list[Record]:
+        if self._pool is None:
+            records = _elements(self.probe.blob, self.probe.start, "events_data", "messages")
+            self._pool = [record._replace(fields=None) for record in records]
+        return self._pool
 
     def attachment(self, name: str) -> str | None:
         """Return the text of an attachment; None if there is none of that name."""
@@ -190,23 +289,33 @@ class MonolithSample(_Sample):
         return None if place is None else as_text(load_record(self.probe.blob, *place)[0])
 
 
-def _messages(blob: Blob, start: int) -> Iterator[Record]:
-    """Yield the messages of a sample: of its conversation and of the pool that its events refer to."""
+_ARRAYS = frozenset(("messages", "events_data", "events", "attachments"))
+
+
+def _elements(blob: Blob, start: int, *path: str) -> Iterator[Record]:
+    """Yield the elements of the array that a path of keys leads to."""
     scanner = Scanner(blob, start)
     try:
-        for key, _, _, _ in members(scanner, lambda key: key in ("messages", "events_data", "events")):
-            if key == "messages" and scanner.peek() == "[":
-                yield from scanner.elements()
-            elif key == "events_data" and scanner.peek() == "{":
-                for inner, _, _, _ in members(scanner, lambda _: True):
-                    if inner == "messages" and scanner.peek() == "[":
-                        yield from scanner.elements()
-                    else:
-                        scanner.skip()
-            elif key in ("messages", "events_data", "events"):
-                scanner.skip()
+        yield from _below(scanner, path)
     except (CutOffError, DamagedError, TooLongError):
         return
+
+
+def _below(scanner: Scanner, path: Sequence[str]) -> Iterator[Record]:
+    if not path:
+        if scanner.peek() == "[":
+            yield from scanner.elements()
+        else:
+            scanner.skip()
+        return
+    if scanner.peek() != "{":
+        scanner.skip()
+        return
+    for key, _, _, _ in members(scanner, lambda key: key == path[0] or key in _ARRAYS):
+        if key == path[0]:
+            yield from _below(scanner, path[1:])
+        elif key in _ARRAYS:
+            scanner.skip()
 
 
 def _places(blob: Blob, start: int) -> dict[str, tuple[int, int]]:
@@ -214,12 +323,12 @@ def _places(blob: Blob, start: int) -> dict[str, tuple[int, int]]:
     found: dict[str, tuple[int, int]] = {}
     scanner = Scanner(blob, start)
     try:
-        for key, _, _, _ in members(scanner, lambda key: key in ("attachments", "events", "messages")):
+        for key, _, _, _ in members(scanner, _ARRAYS.__contains__):
             if key == "attachments" and scanner.peek() == "{":
                 for name, _, begin, _ in members(scanner, lambda _: True):
                     scanner.skip()
                     found[name] = (begin, scanner.position)
-            elif key in ("attachments", "events", "messages"):
+            elif key in _ARRAYS:
                 scanner.skip()
     except (CutOffError, DamagedError, TooLongError):
         pass
@@ -229,54 +338,109 @@ def _places(blob: Blob, start: int) -> dict[str, tuple[int, int]]:
 class ChunkedSample(_Sample):
     """A sample whose events, messages and attachments lie in members of up to a thousand items each."""
 
-    def __init__(self, probe: Probe, archive: Archive, id: str, log: dict[str, Json], summary: dict[str, Json]) -> None:
-        super().__init__(probe, id, log, summary)
-        self._attachments = _chunks(archive, id, "attachments")
-        self._messages = _chunks(archive, id, "messages")
-        self._items: dict[str, list[Record]] = {}
-        self._shell = as_dict(load_record(probe.blob, 0, probe.blob.size)[0])
-        chunks = _chunks(archive, id, "events") or self._messages
-        self.blobs = [blob for _, blob in chunks]
+    def __init__(self, archive: Archive, id: str, log: dict[str, Json], summary: dict[str, Json]) -> None:
+        shell = LazyBlob(archive, f"samples/{id}/sample.json")
+        super().__init__(Probe(shell), id, log, summary)
+        self._attachments = _Chunks(archive, id, "attachments")
+        self._messages = _Chunks(archive, id, "messages")
+        self._shell = _shell(shell, self.warnings)
+        self._events = _Chunks(archive, id, "events")
+        self.blobs = [*self._events.blobs, *self._messages.blobs]
 
     def records(self) -> Iterator[Record]:
-        """Yield the events, or the messages where there are none."""
-        for number, blob in enumerate(self.blobs):
+        """Yield the events with what they hear, then the messages that no event has."""
+        for number, blob in enumerate(self._events.blobs):
             try:
-                yield from guarded(array_records(blob, 0, None), blob, self.warnings, number)
+                events = _chunk_records(blob, self.warnings, number)
+                yield from self.with_messages(events, blob=blob)
             except RunFileError as error:
                 self.warnings.append(str(error))
+        if self._events.blobs:
+            yield from self.left_over(self._shell.get("input"), iter(()))
+            return
+        for number, blob in enumerate(self._messages.blobs):
+            yield from _chunk_records(blob, self.warnings, number)
 
     def header(self) -> Run:
         """Return the header."""
-        return header_of({**self._summary, **self._shell}, self._log, self._id, "chunked")
+        return self.header_with({**self._summary, **self._shell}, "chunked")
 
     def conversation(self) -> Iterator[tuple[Blob, Record]]:
         """Yield the messages."""
-        for _, blob in self._messages:
+        for blob in self._messages.blobs:
             yield from ((blob, record) for record in guarded(array_records(blob, 0, None), blob, []))
+
+    def pool_size(self) -> int:
+        """Return how many messages there are that events refer to."""
+        return self._messages.size
+
+    def pooled(self, number: int) -> tuple[Blob, Record]:
+        """Return where a message stands that events refer to."""
+        chunk, record = self._messages.at(number)
+        return self._messages.blobs[chunk], record._replace(member=len(self._events.blobs) + chunk)
 
     def attachment(self, name: str) -> str | None:
         """Return the text of an attachment; None if there is none of that name."""
-        if not name.isdigit():
+        if not name.isdigit() or int(name) >= self._attachments.size:
             return None
-        number = bisect_right([start for start, _ in self._attachments], int(name)) - 1
-        if number < 0:
-            return None
-        start, blob = self._attachments[number]
-        if blob.name not in self._items:
-            self._items[blob.name] = [r._replace(fields=None) for r in guarded(array_records(blob, 0, None), blob, [])]
-        items = self._items[blob.name]
-        if int(name) - start >= len(items):
-            return None
-        record = items[int(name) - start]
-        return as_text(load_record(blob, record.start, record.end)[0])
+        chunk, record = self._attachments.at(int(name))
+        return as_text(load_record(self._attachments.blobs[chunk], record.start, record.end)[0])
 
 
-def _chunks(archive: Archive, id: str, sequence: str) -> list[tuple[int, Blob]]:
-    prefix = f"samples/{id}/"
-    found: list[tuple[int, Blob]] = []
-    for name in archive.members:
-        match = _CHUNK.match(name.removeprefix(prefix)) if name.startswith(prefix) else None
-        if match and match[1] == sequence:
-            found.append((int(match[2]), LazyBlob(archive, name)))
-    return sorted(found, key=lambda item: item[0])
+def _shell(blob: Blob, warnings: list[str]) -> dict[str, Json]:
+    """Return what the sample's own member holds; a warning if it is lost or cut off."""
+    if not blob.size:
+        warnings.append(f"{blob.name} is cut off or lost: what is known of the sample beside its events is missing.")
+        return {}
+    value, damage = load_record(blob, 0, blob.size)
+    if damage:
+        warnings.append(f"{blob.name} {damage}.")
+    return as_dict(value)
+
+
+def _chunk_records(blob: Blob, warnings: list[str], member: int) -> Iterator[Record]:
+    """Yield the items of a chunk; one that is cut off, or lost, says so by its own name."""
+    if not blob.read(0, 1):
+        warnings.append(f"{blob.name} is cut off or lost: nothing of it can be read.")
+        return
+    told: list[str] = []
+    yield from guarded(array_records(blob, 0, None), blob, told, member)
+    warnings += [f"{blob.name}: {text}" for text in told]
+
+
+class _Chunks:
+    """A sequence of items in members whose names say where in it they begin."""
+
+    def __init__(self, archive: Archive, id: str, sequence: str) -> None:
+        prefix = f"samples/{id}/"
+        found: list[tuple[int, Blob]] = []
+        for name in archive.members:
+            match = _CHUNK.match(name.removeprefix(prefix)) if name.startswith(prefix) else None
+            if match and match[1] == sequence:
+                found.append((int(match[2]), LazyBlob(archive, name)))
+        found.sort(key=lambda item: item[0])
+        self._starts = [start for start, _ in found]
+        self.blobs = [blob for _, blob in found]
+        self._items: dict[int, list[Record]] = {}
+
+    @property
+    def size(self) -> int:
+        """How many items there are."""
+        return self._starts[-1] + len(self._records(len(self.blobs) - 1)) if self.blobs else 0
+
+    def at(self, number: int) -> tuple[int, Record]:
+        """Return the chunk and the place of an item; a place of no length if its chunk is damaged."""
+        chunk = max(0, bisect_right(self._starts, number) - 1)
+        records = self._records(chunk)
+        within = number - self._starts[chunk]
+        return chunk, records[within] if 0 <= within < len(records) else Record(0, 0, None)
+
+    def _records(self, chunk: int) -> list[Record]:
+        if chunk not in self._items:
+            blob = self.blobs[chunk]
+            try:
+                records = guarded(array_records(blob, 0, None), blob, [])
+                self._items[chunk] = [record._replace(fields=None) for record in records if not record.damage]
+            except RunFileError:
+                self._items[chunk] = []
+        return self._items[chunk]

@@ -1,8 +1,13 @@
-"""gistpoint's own journals: the events of an attempt, a person's or a model's."""
+"""gistpoint's own journals: the events of an attempt, a person's or a model's.
+
+What somebody did is a step: the brief, calls, submissions, notes, pauses. What only accompanies it (heartbeats, views,
+comforts, drafts) belongs to the step before it, which counts what it holds.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 
 from gistpoint.sessions.formats.calls import edits_of, kind_of
 from gistpoint.sessions.formats.probe import Probe
@@ -19,7 +24,7 @@ from gistpoint.sessions.formats.values import (
     first,
     when,
 )
-from gistpoint.sessions.runs.model import Actor, Call, Edit, Json, Result, Run, Step, StepKind, Tokens
+from gistpoint.sessions.runs.model import Actor, Call, Edit, Json, NotShown, Result, Run, Step, StepKind, Tokens
 from gistpoint.sessions.runs.reader import Raw, guarded, line_records, unknown_step
 from gistpoint.sessions.runs.scanning import Record
 
@@ -33,6 +38,14 @@ _KINDS = {
 _GIST = "gist.py"
 """The path under which a gist is shown: it lies in no repository."""
 _OF_CALL = frozenset({"tool_call", "tool_result", "submit", "test_run", "score"})
+_NO_BRIEF = "The journal does not hold the brief: it was made by an earlier version."
+_FOLDED = frozenset({"heartbeat", "view", "comfort", "edit_buffer"})
+_GROUPS = {"note": "note", "pause": "pause", "resume": "pause", "idle_prompt": "idle"}
+"""Events of one group that follow each other make one step."""
+
+
+def _is_folded(kind: str, data: Mapping[str, Json]) -> bool:
+    return kind in _FOLDED and data.get("kind") != "paste"
 
 
 class _Reader(BaseReader):
@@ -48,6 +61,9 @@ class _Reader(BaseReader):
         self._submissions = 0
         self._code = ""
         self._times: tuple[float, float] | None = None
+        self._processes = 0
+        self._group = ""
+        """The group that the last step belongs to; empty if nothing can join it."""
 
     def records(self) -> Iterator[Record]:
         return guarded(line_records(self.probe.blob, self.probe.start), self.probe.blob, self.warnings)
@@ -63,9 +79,24 @@ class _Reader(BaseReader):
         if at is not None:
             self._times = (self._times[0] if self._times else at, at)
         identity = as_str(data.get("call_id"))
-        if kind not in _OF_CALL or not identity:
-            return step_count
-        return self._calls.setdefault(identity, step_count)
+        if kind in _OF_CALL and identity:
+            self._group = ""
+            return self._calls.setdefault(identity, step_count)
+        self._processes += kind == "process_started"
+        if step_count and self._accompanies(kind, data):
+            return step_count - 1
+        self._group = _GROUPS.get(kind, "")
+        return step_count
+
+    def _accompanies(self, kind: str, data: dict[str, Json]) -> bool:
+        """Whether an event belongs to the step before it."""
+        if _is_folded(kind, data):
+            return True
+        if kind == "process_started":
+            return self._processes == 1
+        if kind == "pause" or data.get("stage") == "asked":
+            return False
+        return bool(self._group) and _GROUPS.get(kind) == self._group
 
     def _learn(self, kind: str, data: dict[str, Json]) -> None:
         if kind == "attempt_started":
@@ -108,17 +139,73 @@ class _Reader(BaseReader):
         actor = self.header().actor
         if "tool_call" in kinds:
             return _turn(index, raws, events, kinds, actor)
-        kind = as_str(events[0].get("type"))
+        told = [event for event in events if not _is_folded(as_str(event.get("type")), as_dict(event.get("data")))]
+        main = told[0] if told else events[0]
+        kind = as_str(main.get("type"))
         if kind not in _KINDS and kind not in _OF_CALL:
             return unknown_step(index, raws, kind or "event", dumped(raws[0].value))
-        data = as_dict(events[0].get("data"))
+        text = _words(kind, [as_dict(event.get("data")) for event in told or [main]], events)
+        person = kind in ("note", "suspect", "questionnaire", "pause", "resume", "idle_prompt", "comfort")
         return Step(
-            index, actor if kind in ("note", "suspect", "questionnaire", "pause") else Actor.SYSTEM,
-            _KINDS.get(kind, StepKind.TOOL), raws[0].range, tuple(raw.range for raw in raws), label=kind,
-            text=as_text(data.get("text")) if set(data) == {"text"} else dumped(data) if data else "",
-            started=when(events[0].get("utc_ms")), flags=frozenset({"error"} if kind == "crash" else ()),
-            id=as_str(events[0].get("seq")),
+            index, actor if person else Actor.SYSTEM, _KINDS.get(kind, StepKind.TOOL), raws[0].range,
+            tuple(raw.range for raw in raws), label=kind, text=text, started=when(main.get("utc_ms")),
+            state=_state(events, main),
+            flags=frozenset({"error"} if kind == "crash" else ()), id=as_str(events[0].get("seq")),
         )  # fmt: skip
+
+
+def _state(events: list[dict[str, Json]], main: dict[str, Json]) -> dict[str, Json]:
+    """Return the header, or how many events of each kind a step holds beside what it is about."""
+    count = Counter(as_str(event.get("type")) for event in events if event is not main)
+    folded: dict[str, Json] = {kind: number for kind, number in count.items() if kind in _FOLDED}
+    header = as_dict(main.get("data")) if main.get("type") == "attempt_started" else {}
+    facts = {name: value for name, value in header.items() if name != "brief"}
+    return {**({"attempt": facts} if facts else {}), **({"folded": folded} if folded else {})}
+
+
+def _words(kind: str, told: list[dict[str, Json]], events: list[dict[str, Json]]) -> str:
+    """Return what a step says, as people read it; `told` is the data of what was not folded into it."""
+    data = told[0]
+    match kind:
+        case "attempt_started":
+            return as_text(data.get("brief")) or _NO_BRIEF
+        case "process_started":
+            return "the program was started again"
+        case "note":
+            return as_text(told[-1].get("text"))
+        case "pause" | "resume":
+            span = _span(events[0], next((event for event in events if event.get("type") == "resume"), None))
+            words = [as_str(data.get("reason")).replace("_", " "), as_text(data.get("text")), span]
+            return "\n".join(word for word in words if word)
+        case "idle_prompt":
+            return _idle_words(told, events)
+        case "suspect":
+            return f"{'' if data.get('marked', True) else 'no longer: '}{as_text(data.get('function'))}"
+        case "comfort":
+            shown = "shown before" if data.get("shown") else "never shown"
+            place = "from outside" if data.get("outside") else "copied here"
+            return f"{data.get('characters')} characters pasted, {shown}, {place}\nsha256 {as_text(data.get('sha256'))}"
+        case "attempt_ended":
+            said = [as_str(data.get(name)).replace("_", " ") for name in ("reason", "code")]
+            words = [*said, as_text(data.get("text"))]
+            return "\n".join(word for word in words if word)
+    return as_text(data.get("text")) if set(data) == {"text"} else dumped(data) if data else ""
+
+
+def _idle_words(told: list[dict[str, Json]], events: list[dict[str, Json]]) -> str:
+    answer = next((as_str(data.get("answer")) for data in told if data.get("answer")), "")
+    ms = next((as_float(data.get("idle_ms")) for data in told if data.get("idle_ms") is not None), None)
+    asked = told[0].get("since_mono_ms")
+    if ms is None and asked is not None:
+        since, until = as_float(asked), as_float(events[-1].get("mono_ms"))
+        ms = None if since is None or until is None else until - since
+    said = {"worked": "answered: I was working", "away": "answered: I was away"}.get(answer, "not answered: idle")
+    return "\n".join([*([f"for {ms / 1000:,.0f} s"] if ms is not None else []), said])
+
+
+def _span(first: dict[str, Json], last: dict[str, Json] | None) -> str:
+    start, end = when(first.get("utc_ms")), when(last.get("utc_ms")) if last is not None else None
+    return f"for {end - start:,.0f} s" if start is not None and end is not None else "not ended"
 
 
 def _turn(
@@ -154,7 +241,8 @@ def _turn(
     return Step(
         index, actor, kind, raws[0].range, tuple(raw.range for raw in raws), label=calls[0].tool,
         thought=as_text(call.get("thought")), calls=calls, results=results, started=when(events[0].get("utc_ms")),
-        ended=when(events[-1].get("utc_ms")) if answer is not None else None,
+        ended=when(next(event.get("utc_ms") for event in events if event.get("type") == "tool_result"))
+        if answer is not None else None,
         tokens=Tokens(*(as_int(first(tokens, key, f"{key}_tokens")) for key in ("prompt", "completion", "cached"))),
         cost=as_float(call.get("cost")), state=state, edits=edits, flags=frozenset(refused_flag),
         id=as_str(events[0].get("seq")),
@@ -175,6 +263,7 @@ class Journal(SingleRun):
     """Told by lines with a number, two clocks, a type and the hash of the line before."""
 
     name = "gistpoint"
+    not_shown: Sequence[NotShown] = (NotShown(("prev",), "the hash of the line before, which shows tampering"),)
 
     def sniff(self, probe: Probe) -> float:
         """Return how sure it is."""

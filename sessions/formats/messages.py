@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
 
+from gistpoint.sessions.formats.blocks import Parts, is_result, parts_of_message, thought_text
 from gistpoint.sessions.formats.calls import call_of_function, edits_of, kind_of, shell_call
 from gistpoint.sessions.formats.protocol import actor_of
 from gistpoint.sessions.formats.values import (
@@ -15,17 +17,31 @@ from gistpoint.sessions.formats.values import (
     as_str,
     as_text,
     first,
+    is_naive,
     joined,
+    media_text,
     objects,
+    total,
     when,
 )
 from gistpoint.sessions.runs.model import Actor, Call, Json, Result, Step, StepKind, Tokens
 from gistpoint.sessions.runs.reader import Raw
 
-_FENCE = re.compile(r"```(?:mswea_bash_command|bash|sh)\s*\n(.*?)\n?```", re.S)
 _RETURNCODE = re.compile(r"<returncode>(-?\d{1,9})</returncode>")
+_TIMED_OUT = re.compile(r"The last command <command>.*</command> timed out", re.S)
 _RESULT_TYPES = frozenset({"function_call_output", "custom_tool_call_output", "local_shell_call_output"})
 _REPLY_TYPES = frozenset({"function_call", "custom_tool_call", "local_shell_call", "reasoning"})
+_TIMES = ("timestamp", "created_at", "createdAt", "ts")
+
+
+@dataclass(frozen=True, slots=True)
+class Shell:
+    """The protocol of an agent that has a shell: what a user says after a reply is the result of its command."""
+
+    calls: Callable[[dict[str, Json], str, str], tuple[Call, ...]]
+    """Finds the command in a reply that makes no other call, from the message, its text and what was answered."""
+    refuses: Callable[[str, str], bool] = lambda _reply, _answer: False
+    """Whether what a user says after a reply without a command refuses it."""
 
 
 def role_of(message: dict[str, Json]) -> str:
@@ -41,14 +57,19 @@ def role_of(message: dict[str, Json]) -> str:
     return "tool" if role == "function" else role
 
 
+def results_in(message: dict[str, Json]) -> list[dict[str, Json]]:
+    """Return the parts of a user's message that are results of calls, as in Anthropic's API."""
+    content = message.get("content")
+    if not isinstance(content, list):
+        return []
+    return [part for part in objects(content) if is_result(as_str(part.get("type")))]
+
+
 class Turns:
-    """Puts messages into turns: a reply with the results that follow it; everything else stands alone.
+    """Puts messages into turns: a reply with the results that follow it; everything else stands alone."""
 
-    Where `shell` is set, what a user says after a reply without another result is the result of its command.
-    """
-
-    def __init__(self, *, shell: bool) -> None:
-        self._shell = shell
+    def __init__(self, shell: Shell | None = None) -> None:
+        self._shell = shell is not None
         self._reply: int | None = None
         self._answered = False
         self._items = False
@@ -59,17 +80,30 @@ class Turns:
         message = as_dict(fields)
         role = role_of(message)
         if role == "tool":
-            identity = as_str(first(message, "tool_call_id", "call_id"))
+            ids = [as_str(part) for part in as_list(message.get("tool_call_ids"))]
+            ids += [as_str(first(message, "tool_call_id", "call_id"))] + [
+                _answers(part) for part in results_in(message)
+            ]
             self._answered = True
-            known = self._calls.pop(identity, None)
+            known = self._owner(ids)
             return known if known is not None else self._or_new(step_count)
         if role == "assistant":
             return self._assistant(message, step_count)
+        if role == "user" and (results := results_in(message)):
+            known = self._owner(_answers(part) for part in results)
+            if known is not None:
+                self._answered = True
+                return known
         if self._shell and role == "user" and self._reply is not None and not self._answered:
             self._answered = True
             return self._reply
         self._reply = None
         return step_count
+
+    def _owner(self, ids: Iterable[str]) -> int | None:
+        """Return the step of the first call known that is answered."""
+        owners = [self._calls.pop(identity, None) for identity in ids if identity]
+        return next((owner for owner in owners if owner is not None), None)
 
     def _or_new(self, step_count: int) -> int:
         return step_count if self._reply is None else self._reply
@@ -79,36 +113,43 @@ class Turns:
         joins = item and self._items and self._reply is not None and not self._answered
         step = self._reply if joins and self._reply is not None else step_count
         self._reply, self._answered, self._items = step, False, item
-        calls = [*objects(message.get("tool_calls")), *([message] if item else [])]
-        for call in calls:
-            identity = as_str(first(call, "call_id", "id"))
-            if identity:
-                self._calls[identity] = step
+        if item and message.get("call_id"):
+            self._calls[as_str(message["call_id"])] = step
+        for key in ("tool_calls", "content", "output"):
+            for part in objects(message.get(key)):
+                for name in ("id", "call_id", "toolCallId"):
+                    if name in part:
+                        self._calls[as_str(part[name])] = step
         return step
 
 
-def message_step(index: int, raws: Sequence[Raw], *, shell: bool) -> Step:
+def _answers(part: dict[str, Json]) -> str:
+    return as_str(first(part, "tool_use_id", "toolCallId", "call_id"))
+
+
+def message_step(index: int, raws: Sequence[Raw], shell: Shell | None = None) -> Step:
     """Return the step of a turn."""
     messages = [as_dict(raw.value) for raw in raws]
     head = messages[0]
     role = role_of(head)
     ranges = tuple(raw.range for raw in raws)
     if role == "assistant":
-        return _reply_step(index, raws, messages, shell=shell)
-    text, extra = as_text(head.get("content", head.get("output"))), as_dict(head.get("extra"))
-    actor, kind = actor_of(role), _lone_kind(role, index)
+        return _reply_step(index, raws, messages, shell)
+    parts = parts_of_message(head.get("content", head.get("output")))
+    extra = as_dict(head.get("extra"))
+    actor, kind = actor_of(role), StepKind.TOOL if parts.results else _lone_kind(role, index)
+    text = joined([*parts.said, *parts.thought, as_text(extra.get("traceback"))])
     if not role or kind is StepKind.UNKNOWN:
         text = text or as_text(raws[0].value)
-    flags = {"unknown"} if kind is StepKind.UNKNOWN else set[str]()
+    flags = {"unknown"} if kind is StepKind.UNKNOWN else {"unpaired"} if parts.results else set[str]()
     if extra.get("interrupt_type"):
         kind, flags = StepKind.ERROR, {"error"}
     state = {key: extra[key] for key in ("exit_status", "interrupt_type", "traceback") if extra.get(key)}
-    started = when(first(extra, "timestamp") or first(head, "timestamp", "created_at"))
     label = role or as_str(head.get("type")) or type(raws[0].value).__name__
     return Step(
         index, actor, kind, raws[0].range, ranges, label=label,
-        text=text, started=started, state=state, flags=frozenset(flags), derived=frozenset({"kind"}),
-        id=as_str(first(head, "id")),
+        text=text, calls=tuple(parts.calls), results=tuple(parts.results), started=_time(head), naive=_is_naive(head),
+        state=state, flags=frozenset(flags), derived=frozenset({"kind"}), id=as_str(first(head, "id")),
     )  # fmt: skip
 
 
@@ -122,107 +163,164 @@ def _lone_kind(role: str, index: int) -> StepKind:
     return StepKind.TOOL if role == "tool" else StepKind.UNKNOWN
 
 
-def _reply_step(index: int, raws: Sequence[Raw], messages: list[dict[str, Json]], *, shell: bool) -> Step:
+def _reply_step(index: int, raws: Sequence[Raw], messages: list[dict[str, Json]], shell: Shell | None) -> Step:
     replies = [message for message in messages if role_of(message) == "assistant"]
     answers = [message for message in messages if role_of(message) != "assistant"]
     derived = {"kind"}
-    calls = tuple(call for message in replies for call in _calls(message))
-    text = joined(_said(message) for message in replies)
-    if not calls and shell:
-        fenced = _FENCE.findall(text)
-        calls = tuple(shell_call(command) for command in fenced[-1:])
+    parts = [parts_of_reply(message) for message in replies]
+    calls = tuple(call for part in parts for call in part.calls)
+    text = joined(text for part in parts for text in part.said)
+    if not calls and shell is not None:
+        calls = shell.calls(replies[0], text, as_text(answers[0].get("content")) if answers else "")
         derived |= {"calls"} if calls else set()
-    extra = as_dict(replies[0].get("extra"))
-    usage = _usage(replies[0])
-    started, results = when(extra.get("timestamp")), []
+    results = [result for part in parts for result in part.results]
     ended = None
     for number, answer in enumerate(answers):
-        result, at = _result(answer, calls[number].id if number < len(calls) else "", started, derived)
-        results.append(result)
+        found = _results(answer, calls[number].id if number < len(calls) else "", _time(replies[0]), derived)
+        results += found
+        at = _time(answer)
         ended = at if at is not None else ended
-    failed = any(result.is_error or result.returncode for result in results)
+    refused = any(as_dict(answer.get("extra")).get("interrupt_type") == "FormatError" for answer in answers)
+    if shell is not None and not calls and any(shell.refuses(text, result.text) for result in results):
+        refused = True
+        results = [Result(result.call_id, result.text, True, result.returncode) for result in results]
+        derived.add("results.is_error")
+    failed = refused or any(result.is_error or result.returncode for result in results)
+    usage = usage_of(replies[0])
     return Step(
-        index, Actor.AGENT, kind_of(calls), raws[0].range, tuple(raw.range for raw in raws), label="assistant",
-        thought=joined(_thought(message) for message in replies), text=text, calls=calls, results=tuple(results),
-        started=started, ended=ended, tokens=_tokens(usage),
-        cost=as_float(extra.get("cost")) if "cost" in extra else as_float(usage.get("cost")),
-        model=as_str(first(as_dict(extra.get("response")), "model") or replies[0].get("model")),
-        edits=edits_of(calls), flags=frozenset({"error"} if failed else ()), derived=frozenset(derived),
-        id=as_str(first(replies[0], "id")),
+        index, Actor.AGENT, StepKind.ERROR if refused else kind_of(calls), raws[0].range,
+        tuple(raw.range for raw in raws), label="assistant",
+        thought=joined(text for part in parts for text in part.thought), text=text, calls=calls,
+        results=tuple(results), started=_time(replies[0]), ended=ended, naive=_is_naive(replies[0]),
+        tokens=tokens_of(usage), cost=cost_of(replies[0], usage), model=_model(replies[0]),
+        edits=() if refused else edits_of(calls), derived=frozenset(derived), id=as_str(first(replies[0], "id")),
+        flags=frozenset(({"error"} if failed else set()) | ({"refused"} if refused else set())),
     )  # fmt: skip
 
 
-def _calls(message: dict[str, Json]) -> list[Call]:
-    items = [*objects(message.get("tool_calls"))]
-    if message.get("function_call"):
-        items.append({"function": message["function_call"]})
-    items += [
-        item for item in objects(message.get("output")) if as_str(item.get("type")) in _REPLY_TYPES - {"reasoning"}
-    ]
-    items += [item for item in objects(message.get("content")) if item.get("type") == "tool_use"]
-    if as_str(message.get("type")) in _REPLY_TYPES - {"reasoning"}:
-        items.append(message)
-    found = [call_of_function({**item, "id": first(item, "call_id", "id")}) for item in items]
-    if not found:
-        actions = objects(as_dict(message.get("extra")).get("actions"))
-        found = [shell_call(as_text(action.get("command")), as_str(action.get("tool_call_id"))) for action in actions]
-    return found
-
-
-def _said(message: dict[str, Json]) -> str:
+def parts_of_reply(message: dict[str, Json]) -> Parts:
+    """Return what a reply says, thinks and calls, wherever a provider puts it."""
     if message.get("object") == "response":
-        outputs = objects(message.get("output"))
-        return joined(as_text(item.get("content")) for item in outputs if item.get("type") == "message")
-    content = message.get("content")
-    if isinstance(content, list):
-        shown = [part for part in content if as_dict(part).get("type") not in ("tool_use", "thinking", "reasoning")]
-        return as_text(shown)
-    return as_text(content) if as_str(message.get("type")) not in _REPLY_TYPES else ""
+        outputs = [_unwrapped(item) for item in as_list(message.get("output"))]
+        parts = parts_of_message([part for output in outputs for part in output])
+    elif as_str(message.get("type")) in _REPLY_TYPES:
+        parts = parts_of_message([message])
+    else:
+        parts = parts_of_message(message.get("content"))
+    parts.said += [as_text(message[key]) for key in ("refusal",) if isinstance(message.get(key), str)]
+    if isinstance(message.get("audio"), dict):
+        parts.said.append(media_text(as_dict(message["audio"]), "audio"))
+    calls = [*objects(message.get("tool_calls"))]
+    if message.get("function_call"):
+        calls.append({"function": message["function_call"]})
+    parts.calls += [call_of_function(item) for item in calls]
+    if not parts.calls:
+        actions = objects(as_dict(message.get("extra")).get("actions"))
+        parts.calls += [
+            shell_call(as_text(action.get("command")), as_str(action.get("tool_call_id"))) for action in actions
+        ]
+    parts.thought = [text for text in dict.fromkeys([*_thoughts(message), *parts.thought]) if text]
+    return parts
 
 
-def _thought(message: dict[str, Json]) -> str:
-    inner = as_dict(
-        as_dict((as_list(as_dict(as_dict(message.get("extra")).get("response")).get("choices")) or [None])[0]).get(
-            "message"
-        )
-    )
+def _unwrapped(item: Json) -> list[Json]:
+    """Return the parts of a message within a response's output; any other item is a part itself."""
+    content = as_dict(item).get("content")
+    return content if as_dict(item).get("type") == "message" and isinstance(content, list) else [item]
+
+
+def _thoughts(message: dict[str, Json]) -> list[str]:
+    if message.get("type") == "reasoning":
+        return []
+    choices = as_list(as_dict(as_dict(message.get("extra")).get("response")).get("choices"))
+    inner = as_dict(as_dict(choices[0] if choices else None).get("message"))
     for source in (message, inner):
         found = first(source, "reasoning_content", "reasoning")
         if found:
-            return as_text(found)
-    parts = [
-        *objects(message.get("content")),
-        *objects(message.get("thinking_blocks")),
-        *objects(message.get("output")),
-    ]
-    if message.get("type") == "reasoning":
-        parts.append(message)
-    shown = [part for part in parts if part.get("type") in ("thinking", "reasoning")]
-    return joined(as_text(first(part, "thinking", "reasoning", "summary", "text", "content")) for part in shown)
+            return [as_text(found)]
+    return [thought_text(block) for block in objects(message.get("thinking_blocks"))]
 
 
-def _usage(message: dict[str, Json]) -> dict[str, Json]:
+def usage_of(message: dict[str, Json]) -> dict[str, Json]:
+    """Return what is recorded of the tokens of a reply."""
     response = as_dict(as_dict(message.get("extra")).get("response"))
-    return as_dict(first(response, "usage") or message.get("usage"))
+    metrics = as_dict(message.get("metrics"))
+    return as_dict(first(response, "usage") or message.get("usage") or metrics.get("tokens") or metrics)
 
 
-def _tokens(usage: dict[str, Json]) -> Tokens:
+def tokens_of(usage: dict[str, Json]) -> Tokens:
+    """Return the tokens of a reply under the names of any provider; the prompt's count what came from a cache."""
     details = as_dict(first(usage, "prompt_tokens_details", "input_tokens_details"))
     reply = as_dict(first(usage, "completion_tokens_details", "output_tokens_details"))
+    prompt = as_int(first(usage, "prompt_tokens", "input_tokens", "inputTokens", "prompt"))
+    beside = [as_int(usage.get(key)) for key in ("cache_read_input_tokens", "cache_creation_input_tokens")]
     return Tokens(
-        as_int(first(usage, "prompt_tokens", "input_tokens")),
-        as_int(first(usage, "completion_tokens", "output_tokens")),
-        as_int(details.get("cached_tokens")),
+        prompt if "prompt_tokens" in usage else total([prompt, *beside]),
+        as_int(first(usage, "completion_tokens", "output_tokens", "outputTokens", "completion")),
+        as_int(first({**usage, **details}, "cached_tokens", "cache_read_input_tokens", "cacheReadTokens", "cached")),
         as_int(reply.get("reasoning_tokens")),
     )
 
 
-def _result(
-    answer: dict[str, Json], position_id: str, started: float | None, derived: set[str]
-) -> tuple[Result, float | None]:
+def cost_of(message: dict[str, Json], usage: dict[str, Json]) -> float | None:
+    """Return the cost of a reply in US dollars, None if it is not recorded."""
+    for holder in (as_dict(message.get("extra")), usage, as_dict(message.get("metrics"))):
+        if "cost" in holder:
+            return as_float(holder["cost"])
+    return None
+
+
+class Totals:
+    """Adds up what the replies of a run have used."""
+
+    def __init__(self) -> None:
+        self._tokens = Tokens()
+        self._cost: float | None = None
+
+    def add(self, tokens: Tokens, cost: float | None = None) -> None:
+        """Add a reply."""
+        if tokens:
+            sums = (total(pair) for pair in zip(_counts(self._tokens), _counts(tokens), strict=True))
+            self._tokens = Tokens(*sums)
+        self._cost = cost if self._cost is None else self._cost + (cost or 0.0)
+
+    @property
+    def tokens(self) -> Tokens:
+        """The sums so far."""
+        return self._tokens
+
+    @property
+    def cost(self) -> float | None:
+        """US dollars so far, None if none are recorded."""
+        return self._cost
+
+
+def _counts(tokens: Tokens) -> tuple[int | None, ...]:
+    return tokens.prompt, tokens.completion, tokens.cached, tokens.reasoning
+
+
+def _model(message: dict[str, Json]) -> str:
+    known = first(as_dict(as_dict(message.get("extra")).get("response")), "model") or message.get("model")
+    return as_str(known or first(as_dict(message.get("modelInfo")), "modelId", "id"))
+
+
+def _time(message: dict[str, Json]) -> float | None:
+    return when(first(as_dict(message.get("extra")), "timestamp") or first(message, *_TIMES))
+
+
+def _is_naive(message: dict[str, Json]) -> bool:
+    return is_naive(first(as_dict(message.get("extra")), "timestamp") or first(message, *_TIMES))
+
+
+def _results(answer: dict[str, Json], position_id: str, started: float | None, derived: set[str]) -> list[Result]:
+    """Return the results in an answer, and what else its user says in it as a result of no call."""
+    if results_in(answer):
+        parts = parts_of_message(answer.get("content"))
+        said = joined([*parts.said, *parts.thought])
+        return [*parts.results, *([Result("", said)] if said else [])]
     extra = as_dict(answer.get("extra"))
     text = as_text(answer.get("content", answer.get("output")))
-    at = when(extra.get("timestamp"))
+    at = _time(answer)
     returncode = as_int(extra.get("returncode"))
     if returncode is None:
         match = _RETURNCODE.match(text.lstrip()[:60])
@@ -237,4 +335,7 @@ def _result(
         identity = position_id
         derived.add("results.call_id")
     is_error = True if extra.get("exception_info") or extra.get("interrupt_type") or answer.get("error") else None
-    return Result(identity, text, is_error, returncode, duration), at
+    if is_error is None and _TIMED_OUT.match(text.lstrip()):
+        is_error = True
+        derived.add("results.is_error")
+    return [Result(identity, text, is_error, returncode, duration)]

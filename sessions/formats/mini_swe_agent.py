@@ -2,18 +2,46 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 
-from gistpoint.sessions.formats.messages import Turns, message_step
+from gistpoint.sessions.formats.calls import shell_call
+from gistpoint.sessions.formats.messages import Shell, Totals, Turns, message_step, role_of, tokens_of, usage_of
 from gistpoint.sessions.formats.probe import Probe
 from gistpoint.sessions.formats.protocol import BaseReader, SingleRun
-from gistpoint.sessions.formats.values import as_dict, as_float, as_int, as_list, as_str, as_text, objects
-from gistpoint.sessions.runs.model import Actor, Json, Run, Step
+from gistpoint.sessions.formats.values import as_dict, as_float, as_int, as_list, as_str, as_text, objects, total
+from gistpoint.sessions.runs import limits
+from gistpoint.sessions.runs.blobs import Blob
+from gistpoint.sessions.runs.model import Actor, Call, Json, NotShown, Run, Step, Tokens
 from gistpoint.sessions.runs.reader import Raw, array_records, guarded, object_records
 from gistpoint.sessions.runs.scanning import LightKeys, Record
 
 _LIGHT = LightKeys(("role", "type", "object", "tool_call_id", "call_id"))
+_FENCES = tuple(
+    re.compile(rf"```{name}\s*\n(.*?)\n?```", re.S) for name in ("mswea_bash_command", "bash", "sh")
+)  # fmt: skip
 _MARKS = ("mswea_bash_command", "COMPLETE_TASK_AND_SUBMIT_FINAL_OUTPUT", "MINI_SWE_AGENT_FINAL_OUTPUT")
+_REFUSAL = re.compile(r"EXACTLY ONE|\bfound \d+ actions|[Ff]ormat error|triple backticks")
+_TEMPLATE = re.compile(r"\{[{%]")
+_COUNT = re.compile(rb'"(prompt|input|completion|output|cached)_tokens": ?(\d{1,15})\b')
+_COUNTED = ((b"prompt", b"input"), (b"completion", b"output"), (b"cached",))
+_LONGEST_USAGE = 4096
+_LINE_OF_KEY = re.compile(rb"\n([ \t]*)\{\r?\n([ \t]+)\"")
+
+
+def _blocks(reply: str) -> list[str]:
+    """Return the commands in a reply that is text."""
+    return next((found for fence in _FENCES if (found := fence.findall(reply))), [])
+
+
+def _command(_message: dict[str, Json], reply: str, answer: str) -> tuple[Call, ...]:
+    """Return the command of a reply that is text: the only one, for mini-swe-agent runs none of several.
+
+    Where one of several was run all the same, as settings can have it, it is the last.
+    """
+    blocks = _blocks(reply)
+    ran = len(blocks) == 1 or answer.lstrip().startswith("<returncode>")
+    return tuple(shell_call(command) for command in blocks[-1:]) if ran else ()
 
 
 class _Reader(BaseReader):
@@ -21,7 +49,9 @@ class _Reader(BaseReader):
 
     def __init__(self, probe: Probe) -> None:
         super().__init__(probe)
-        self._turns = Turns(shell=True)
+        self._shell = Shell(_command, self._refuses)
+        self._turns = Turns(self._shell)
+        self._totals = Totals()
 
     def records(self) -> Iterator[Record]:
         blob, start = self.probe.blob, self.probe.start
@@ -29,17 +59,31 @@ class _Reader(BaseReader):
             found = array_records(blob, start, _LIGHT)
         else:
             found = object_records(blob, start, ("messages",), self.facts, _LIGHT)
-        return guarded(found, blob, self.warnings)
+        yield from guarded(found, blob, self.warnings)
+        if not self._totals.tokens:
+            self._totals.add(_tokens_in(blob))
 
     def place(self, fields: Json, step_count: int) -> int:
+        message = as_dict(fields)
+        if "extra" in message and role_of(message) == "assistant":
+            self._totals.add(tokens_of(usage_of(message)))
         return self._turns.place(fields, step_count)
 
     def step(self, index: int, raws: Sequence[Raw]) -> Step:
-        return message_step(index, raws, shell=True)
+        return message_step(index, raws, self._shell)
+
+    def _refuses(self, reply: str, answer: str) -> bool:
+        """Whether a reply was refused: it holds several commands, or none and the answer says so in the run's words."""
+        if len(_blocks(reply)) > 1:
+            return True
+        config = as_dict(as_dict(self.fact("info")).get("config"))
+        template = as_text(as_dict(config.get("agent")).get("format_error_template"))
+        words = _TEMPLATE.split(template, maxsplit=1)[0].strip()
+        return _REFUSAL.search(answer[:4000]) is not None or (len(words) > 8 and words in answer)
 
     def header(self) -> Run:
         if self.probe.array:
-            return Run(self.format, "bare list", prompt="", derived=frozenset({"format"}))
+            return Run(self.format, "bare list", tokens=self._totals.tokens, derived=frozenset({"format", "tokens"}))
         info = as_dict(self.fact("info"))
         config = as_dict(info.get("config"))
         stats = as_dict(info.get("model_stats"))
@@ -53,15 +97,51 @@ class _Reader(BaseReader):
             actor=Actor.PERSON if as_dict(config.get("agent")).get("mode") == "human" else Actor.AGENT,
             exit_status=as_str(info.get("exit_status")),
             submission=as_text(info.get("submission")),
+            tokens=self._totals.tokens,
             cost=as_float(stats.get("instance_cost")),
             extra={"api_calls": as_int(stats.get("api_calls"))} if "api_calls" in stats else {},
+            derived=frozenset({"tokens"}),
         )
+
+
+def _tokens_in(blob: Blob) -> Tokens:
+    """Add up the tokens of every reply of an indented file, whose records are not decoded while the index is made.
+
+    A key on a line of its own is no part of a text, and how far it is indented tells what it is in.
+    """
+    head = blob.read(0, limits.CHUNK)
+    opening = _LINE_OF_KEY.search(head, head.find(b'"messages"') + 1)
+    if opening is None or len(opening[2]) <= len(opening[1]):
+        return Tokens()
+    in_response = b"\n" + opening[2] + 2 * opening[2][len(opening[1]) :]
+    usage, end = in_response + b'"usage": {', in_response + b"}"
+    sums: dict[bytes, int] = {}
+    at, held = 0, b""
+    while chunk := blob.read(at, limits.CHUNK):
+        at += len(chunk)
+        text = held + chunk
+        found = text.find(usage)
+        while found >= 0 and (closing := text.find(end, found, found + _LONGEST_USAGE)) >= 0:
+            for name, count in _COUNT.findall(text, found, closing):
+                sums[name] = sums.get(name, 0) + int(count)
+            found = text.find(usage, closing)
+        held = text[found:] if found >= 0 else text[1 - len(usage) :]
+        held = held if len(held) < _LONGEST_USAGE else b""
+    return Tokens(*(total([sums.get(name) for name in names]) for names in _COUNTED))
 
 
 class MiniSweAgent(SingleRun):
     """Told by `trajectory_format`, by `mini_version`, or by the submission mark in a bare list's prompts."""
 
     name = "mini-swe-agent"
+    not_shown: Sequence[NotShown] = (
+        NotShown(("extra.response",), "the provider's own form of the reply; what it says and thinks is shown"),
+        NotShown(
+            ("info.config", "trajectory_format"),
+            "settings and templates of prompts, which the first steps show filled in",
+            of_run=True,
+        ),
+    )
 
     def sniff(self, probe: Probe) -> float:
         """Return how sure it is."""

@@ -18,11 +18,12 @@ from gistpoint.sessions.formats.values import (
     as_text,
     first,
     objects,
+    recoded,
 )
 from gistpoint.sessions.runs.blobs import RunFileError, SliceBlob
 from gistpoint.sessions.runs.lines import lines
 from gistpoint.sessions.runs.loading import is_deep, load_record
-from gistpoint.sessions.runs.model import Json, Run, Step, Tokens
+from gistpoint.sessions.runs.model import Json, NotShown, Run, Step, Tokens
 from gistpoint.sessions.runs.reader import Raw, array_records, guarded, line_records, object_records
 from gistpoint.sessions.runs.scanning import LightKeys, Record
 
@@ -165,8 +166,10 @@ def _is_event(value: Json) -> bool:
 
 def _is_output(value: dict[str, Json]) -> bool:
     history = value.get("history")
-    if "history" not in value and (
-        {"instance_id", "test_result"} <= value.keys() or {"instance_id", "instruction"} <= value.keys()
+    if (
+        "history" not in value
+        and "messages" not in value
+        and ({"instance_id", "test_result"} <= value.keys() or {"instance_id", "instruction"} <= value.keys())
     ):
         return True
     known = {"instance_id", "instruction", "git_patch", "test_result", "issue"} & value.keys()
@@ -177,6 +180,22 @@ class OpenHands:
     """Told by events that name their source, or by lines with a `history` and an instance or issue."""
 
     name = "openhands"
+    not_shown: Sequence[NotShown] = (
+        NotShown(("source", "args.is_confirmed", "is_confirmed", "args.confirmation_state", "security_risk"),
+                 "who acted, and who agreed"),
+        NotShown(("message",), "the event in OpenHands' own words, made from what is shown"),
+        NotShown(("tool_call_metadata", "tool_call", "llm_metrics", "responses_reasoning_item"),
+                 "the provider's own form of the reply; what it says, thinks and calls is shown"),
+        NotShown(("args.translated_ipython_code", "args.kernel_init_code", "kernel_init_code", "args.impl_source",
+                  "extras.impl_source"),
+                 "how OpenHands carried out a call"),
+        NotShown(("extras.metadata", "observation.metadata", "observation.full_output_save_dir"),
+                 "the shell that a command ran in"),
+        NotShown(("extras.old_content", "observation.old_content"), "files as they were before an edit"),
+        NotShown(("tools",), "what the model could call, not what it called"),
+        NotShown(("metadata", "instance", "metrics", "runtime_runs"), "settings, the data set's row, and counts",
+                 of_run=True),
+    )  # fmt: skip
 
     def sniff(self, probe: Probe) -> float:
         """Return how sure it is."""
@@ -221,18 +240,8 @@ class OpenHands:
 
 def _proper(fields: Json) -> dict[str, Json]:
     """Return what a header is made from, Latin-1 undone in its texts."""
-    return as_dict(_recoded(None if is_deep(fields) else fields))
-
-
-def _recoded(value: Json) -> Json:
-    if isinstance(value, str):
-        try:
-            return value.encode("latin-1").decode("utf-8")
-        except UnicodeError:
-            return value
-    if isinstance(value, dict):
-        return {key: item if key == "history" else _recoded(item) for key, item in value.items()}
-    return value
+    members = {} if is_deep(fields) else as_dict(fields)
+    return {key: item if key == "history" else recoded(item) for key, item in members.items()}
 
 
 def _named(probe: Probe) -> Iterator[tuple[str, Record]]:

@@ -129,7 +129,7 @@ def _v0_step(index: int, raws: Sequence[Raw], events: list[dict[str, Json]]) -> 
         ),
         model=as_str(as_dict(metadata.get("model_response")).get("model")), diff="\n".join(diffs) or None,
         edits=_v0_edits(head, arguments, answers) or edits_of(calls), flags=frozenset({"error"} if failed else ()),
-        derived=frozenset(derived), id=as_str(head.get("id")),
+        derived=frozenset(derived), id=as_str(head.get("id")), naive=is_naive(head.get("timestamp")),
     )  # fmt: skip
 
 
@@ -220,7 +220,8 @@ def _v1_step(index: int, raws: Sequence[Raw], events: list[dict[str, Json]]) -> 
         kind = StepKind.TASK if source is Actor.USER and index < 4 else StepKind.MESSAGE
         text, flags = as_text(message.get("content")), set()
     elif name == "SystemPromptEvent":
-        kind, text, flags = StepKind.SYSTEM, as_text(head.get("system_prompt")), set()
+        kind, flags = StepKind.SYSTEM, set()
+        text = joined([as_text(head.get("system_prompt")), as_text(head.get("dynamic_context"))])
     elif name in _V1_STATE:
         kind, text, flags = StepKind.STATE, f"{as_str(head.get('key'))}: {dumped(head.get('value'))}", set()
     elif name in _V1_RESULTS:
@@ -233,7 +234,7 @@ def _v1_step(index: int, raws: Sequence[Raw], events: list[dict[str, Json]]) -> 
         kind, flags = StepKind.PAUSE, set()
     return Step(
         index, source, kind, raws[0].range, ranges, label=name or "event", text=text, results=results, started=started,
-        flags=frozenset(flags), derived=derived, id=as_str(head.get("id")),
+        flags=frozenset(flags), derived=derived, id=as_str(head.get("id")), naive=is_naive(head.get("timestamp")),
     )  # fmt: skip
 
 
@@ -253,7 +254,7 @@ def _v1_action(index: int, raws: Sequence[Raw], events: list[dict[str, Json]]) -
         started=when(actions[0].get("timestamp")), ended=ended, edits=edits_of(calls),
         state={"summary": actions[0]["summary"]} if actions[0].get("summary") else {},
         flags=frozenset({"error"} if failed else ()), derived=frozenset({"kind"} | naive),
-        id=as_str(first(actions[0], "llm_response_id", "id")),
+        id=as_str(first(actions[0], "llm_response_id", "id")), naive=is_naive(actions[0].get("timestamp")),
     )  # fmt: skip
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -15,9 +15,13 @@ from gistpoint.sessions.runs.model import Json
 if TYPE_CHECKING:
     from gistpoint.sessions.runs.archives import Archive
     from gistpoint.sessions.runs.blobs import Blob
+    from gistpoint.sessions.runs.scanning import Record
 
 _DECODER = json.JSONDecoder(strict=False)
 _COLON = re.compile(r"\s*:\s*")
+_LONGEST_FIRST_LINE = 16 << 20
+"""Bytes of a first line below which others are looked for; one of a longer line is read as all there is."""
+_INDENTED = re.compile(rb"\{\r?\n([ \t]+)\"")
 _SPACE = re.compile(r"[\s,:]*")
 _DEEPEST = 12
 
@@ -47,7 +51,7 @@ class Probe:
         self.siblings = siblings
         self.parts = parts
         self._wide = False
-        self._late: dict[str, Json] = {}
+        self._below: bool | None = None
 
     @cached_property
     def head(self) -> bytes:
@@ -59,7 +63,7 @@ class Probe:
         if not self._wide:
             self._wide = True
             if len(self.head) < self.blob.size:
-                for name in ("head", "start", "text", "top", "object", "array", "lines"):
+                for name in ("head", "start", "text", "top", "object", "array", "lines", "is_lines"):
                     self.__dict__.pop(name, None)
 
     @cached_property
@@ -117,39 +121,114 @@ class Probe:
                 found.append(value)
         return found
 
+    @cached_property
+    def is_lines(self) -> bool:
+        """Whether the text is JSON lines: its first line is a whole object, and something stands below it."""
+        if not self.text.startswith("{"):
+            return False
+        first, newline, rest = self.text.partition("\n")
+        if not newline:
+            if self._below is None:
+                self._below = self._goes_on_below()
+            return self._below
+        if not rest.strip(" \t\r\n\0"):
+            return False
+        try:
+            return isinstance(_DECODER.decode(first.strip(" \t\r\0")), dict)
+        except (ValueError, RecursionError):
+            return False
+
+    def _goes_on_below(self) -> bool:
+        """Whether a first line that is longer than the head has another below it."""
+        at, ended = len(self.head), False
+        while at < min(self.blob.size, _LONGEST_FIRST_LINE):
+            chunk = self.blob.read(at, limits.CHUNK)
+            if not chunk:
+                return False
+            found = 0 if ended else chunk.find(b"\n")
+            if found >= 0:
+                ended = True
+                if chunk[found:].strip(b" \t\r\n\0"):
+                    return True
+            at += len(chunk)
+        return False
+
     def late(self, key: str) -> Json:
         """Return the value of a key of the top object that stands near the end of the text, None if it can't be seen.
 
         A first look that costs nothing; the index finds the real one.
         """
-        if key not in self._late:
-            self._late[key] = self._find_late(key)
-        return self._late[key]
+        at = self._late_offsets.get(key)
+        if at is None:
+            return None
+        text = self.tail[at:].decode("utf-8", "replace")
+        try:
+            value: Json = _DECODER.raw_decode(text)[0]
+        except (ValueError, RecursionError):
+            return None
+        return value
 
-    def _find_late(self, key: str) -> Json:
-        text = self._tail_text
-        end = len(text)
-        name = f'"{key}"'
-        while (at := text.rfind(name, 0, end)) >= 0:
-            end = at
-            colon = _COLON.match(text, at + len(name))
-            if colon is None or text[at - 1 : at] == "\\":
-                continue
-            try:
-                value: Json = _DECODER.raw_decode(text, colon.end())[0]
-            except (ValueError, RecursionError):
-                continue
-            return value
+    def member(self, key: str, arrays: Collection[str]) -> Record | None:
+        """Return a member of the top object that stands before its `arrays`, or near the end of the text."""
+        from gistpoint.sessions.runs.scanning import CutOffError, DamagedError, Scanner, TooLongError, members
+
+        if key not in self.object and key not in self._late_offsets:
+            return None
+        scanner = Scanner(self.blob, self.start)
+        try:
+            for name, _, _, _ in members(scanner, lambda name: name == key or name in arrays):
+                if name == key:
+                    return scanner.record()
+                if name in arrays:
+                    break
+            if key in self._late_offsets:
+                scanner.seek(max(0, self.blob.size - limits.HEAD) + self._late_offsets[key])
+                return scanner.record()
+        except (CutOffError, DamagedError, TooLongError):
+            pass
         return None
 
     @cached_property
-    def _tail_text(self) -> str:
-        return self.tail.decode("utf-8", "replace")
+    def _late_offsets(self) -> dict[str, int]:
+        """Keys of the top object alone, and where in the tail their values begin."""
+        text = self.tail.decode("latin-1").rstrip(" \t\r\n\0")
+        if not text.endswith("}"):
+            return {}
+        indent = _INDENTED.match(self.head[self.start : self.start + 256])
+        if indent is not None:
+            keys = re.compile(rf'\n{indent[1].decode()}"([^"\\\n]+)"[ \t]*:\s*')
+            return {match[1]: match.end() for match in keys.finditer(text)}
+        keys_found, opening = _keys_from_the_end(text)
+        whole = len(self.tail) >= self.blob.size and not text[self.start : opening].strip(" \t\r\n\0")
+        return keys_found if whole or opening < 0 else {}
 
     def early(self, key: str) -> Json:
         """Return the value of a key of the top object from either end."""
         value = self.object.get(key)
         return self.late(key) if value is None else value
+
+
+def _keys_from_the_end(text: str) -> tuple[dict[str, int], int]:
+    """Return the keys of the object that a text ends with and where their values begin, and where it opens, else -1.
+
+    Quotes are counted from the end, so that it does not matter within what the text begins.
+    """
+    pieces = text.replace("\\\\", "__").replace('\\"', "__").split('"')
+    found: dict[str, int] = {}
+    depth, end = 0, len(text)
+    for number in range(len(pieces) - 1, -1, -2):
+        start = end - len(pieces[number])
+        for at in range(end - 1, start - 1, -1):
+            depth += (text[at] in "}]") - (text[at] in "{[")
+            if not depth and text[at] in "{[":
+                return found, at
+        if not number:
+            break
+        key = start - 1 - len(pieces[number - 1])
+        if depth == 1 and (colon := _COLON.match(text, start)) is not None:
+            found.setdefault(text[key : start - 1], colon.end())
+        end = key - 1
+    return found, -1
 
 
 def prefix_value(text: str, at: int) -> Json:

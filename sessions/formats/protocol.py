@@ -9,7 +9,7 @@ from typing import Protocol
 
 from gistpoint.sessions.formats.probe import Probe
 from gistpoint.sessions.runs.blobs import Blob, RunFileError
-from gistpoint.sessions.runs.model import Actor, Json, Run, Step
+from gistpoint.sessions.runs.model import Actor, Json, NotShown, Run, Step
 from gistpoint.sessions.runs.reader import Raw, RunReader
 from gistpoint.sessions.runs.scanning import Record
 
@@ -30,6 +30,11 @@ class Format(Protocol):
     @property
     def name(self) -> str:
         """Short name, as shown: `swe-agent`."""
+        ...
+
+    @property
+    def not_shown(self) -> Sequence[NotShown]:
+        """Members of the raw records that no step shows, and why not."""
         ...
 
     def sniff(self, probe: Probe) -> float:
@@ -68,6 +73,14 @@ class BaseReader(ABC):
         """Every record is a step."""
         return step_count
 
+    def had_a_step(self, fields: Json) -> bool:
+        """Reviews have known the steps as they are."""
+        return False
+
+    def completed(self, value: Json) -> Json:
+        """Records refer to nothing."""
+        return value
+
     @abstractmethod
     def records(self) -> Iterator[Record]:
         """Yield every record."""
@@ -103,6 +116,7 @@ class SingleRun(ABC):
     """A format whose files hold one run each."""
 
     name = ""
+    not_shown: Sequence[NotShown] = ()
 
     @abstractmethod
     def reader(self, probe: Probe) -> RunReader:

@@ -12,9 +12,10 @@ from functools import cache
 from typing import cast
 
 import gistpoint.sessions.formats as folder
+from gistpoint.sessions.formats.foreign import Foreign, foreign_kind, looks_like
 from gistpoint.sessions.formats.probe import Probe
 from gistpoint.sessions.formats.protocol import Format
-from gistpoint.sessions.runs.blobs import RunFileError
+from gistpoint.sessions.runs.blobs import NoRunError, RunFileError
 
 ENTRY_POINTS = "gistpoint.formats"
 
@@ -55,11 +56,33 @@ def recognise(probe: Probe) -> Format:
         sureness = [(format.sniff(probe), number) for number, format in enumerate(known())]
         sure, number = max(sureness, key=lambda pair: pair[0])
         if sure > 0 and sure >= certain:
-            return known()[number]
+            return known()[number] if sure >= 1 else _unless_foreign(probe, known()[number])
         probe.widen()
+    kind = foreign_kind(probe)
+    if kind is not None:
+        raise _no_reader(probe, kind)
     if probe.head[:2] in (b"\xff\xfe", b"\xfe\xff"):
         raise RunFileError(f"{where} is UTF-16 text.", hint="Convert it to UTF-8 first.")
     if b"\0" in probe.head[:4096].strip(b"\0"):
         raise RunFileError(f"{where} is binary data of no known format.")
     names = ", ".join(format.name for format in formats())
+    shape = looks_like(probe)
+    if shape:
+        raise NoRunError(f"{where} is in no format that is known here: it looks like {shape}.", hint=f"Known: {names}.")
     raise RunFileError(f"{where} is in no format that is known here.", hint=f"Known: {names}.")
+
+
+def _unless_foreign(probe: Probe, format: Format) -> Format:
+    """Return the format; raise if the file is of another one, which no installed format reads either."""
+    kind = foreign_kind(probe)
+    if kind is None or format in _installed():
+        return format
+    sure, number = max(((other.sniff(probe), number) for number, other in enumerate(_installed())), default=(0.0, 0))
+    if sure > 0:
+        return _installed()[number]
+    raise _no_reader(probe, kind)
+
+
+def _no_reader(probe: Probe, kind: Foreign) -> NoRunError:
+    where = probe.name or "The file"
+    return NoRunError(f"{where} seems to be {kind.name}, for which there is no reader here.", hint=kind.hint)

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from itertools import pairwise
 
 from gistpoint.sessions.formats.calls import edits_of, kind_of_command, words
-from gistpoint.sessions.formats.messages import Turns, message_step
+from gistpoint.sessions.formats.messages import Shell, Turns, message_step
 from gistpoint.sessions.formats.probe import Probe
 from gistpoint.sessions.formats.protocol import BaseReader, RunEntry, SingleRun
 from gistpoint.sessions.formats.values import (
@@ -18,11 +18,12 @@ from gistpoint.sessions.formats.values import (
     as_str,
     as_text,
     first,
+    joined,
     objects,
     parsed_object,
 )
 from gistpoint.sessions.runs.blobs import RunFileError, SliceBlob
-from gistpoint.sessions.runs.model import Actor, Call, Json, Result, Run, Step, StepKind, Tokens
+from gistpoint.sessions.runs.model import Actor, Call, Json, NotShown, Result, Run, Step, StepKind, Tokens
 from gistpoint.sessions.runs.reader import Raw, guarded, object_records, unknown_step
 from gistpoint.sessions.runs.scanning import (
     CutOffError,
@@ -38,6 +39,12 @@ _TOOLS = frozenset(
     ("open", "goto", "scroll_up", "scroll_down", "create", "edit", "search_dir", "search_file", "find_file", "submit",
      "str_replace_editor", "insert", "exit_forfeit", "filemap")
 )  # fmt: skip
+_OPTIONS = frozenset(("file_text", "view_range", "old_str", "new_str", "insert_line"))
+_NUMBERS = frozenset(("view_range", "insert_line"))
+_NUMBER = re.compile(r"-?\d{1,9}")
+_FUNCTION = re.compile(r"<function=[^>\n]{1,80}>.*?</function>", re.S)
+_PARAMETER = re.compile(r"<parameter=[^>\n]{1,80}>(.*?)</parameter>", re.S)
+_FENCE = re.compile(r"```[\w+-]{0,20}[ \t]*\n(.*?)\n?```", re.S)
 _STEP_KEYS = frozenset({"action", "observation", "response", "thought"})
 
 
@@ -47,7 +54,7 @@ class _Reader(BaseReader):
     def __init__(self, probe: Probe) -> None:
         super().__init__(probe)
         self._history_only = "trajectory" not in probe.object and "history" in probe.object
-        self._turns = Turns(shell=True)
+        self._turns = Turns(_SHELL)
 
     def records(self) -> Iterator[Record]:
         array = "history" if self._history_only else "trajectory"
@@ -103,7 +110,7 @@ class _Reader(BaseReader):
 
     def step(self, index: int, raws: Sequence[Raw]) -> Step:
         if self._history_only:
-            return message_step(index, raws, shell=True)
+            return message_step(index, raws, _SHELL)
         value = raws[0].value
         if not isinstance(value, dict) or not _STEP_KEYS & value.keys():
             return unknown_step(index, raws, "step", as_text(value))
@@ -115,17 +122,38 @@ class _Reader(BaseReader):
         call = _call(action)
         calls = (call,) if call else ()
         ended = not calls and observation.startswith("Exit")
-        results = (Result("", observation, duration_s=as_float(value.get("execution_time"))),) if calls else ()
         kind = StepKind.END if ended else kind_of_command(action) if calls else StepKind.MESSAGE
+        failed = True if calls and _failed(observation, kind) else None
+        results = (Result("", observation, failed, None, as_float(value.get("execution_time"))),) if calls else ()
+        thought, said = _apart(thought, response, action) if calls else ("", response)
+        derived = {"kind"} | ({"calls.tool"} if calls else set()) | ({"results.is_error"} if failed else set())
         return Step(
             index, Actor.AGENT, kind, raws[0].range, tuple(raw.range for raw in raws), label="step",
-            thought=thought if thought != response else "",
-            text=response if calls or not observation else f"{response}\n{observation}".strip(),
+            thought=thought, text=said if calls else joined([said, observation]),
             calls=calls, results=results,
             state={key: item for key, item in known.items() if key != "diff"},
             diff_so_far=diff if isinstance(diff, str) else None,
-            edits=edits_of(calls), derived=frozenset({"kind", "calls.tool"} if calls else {"kind"}),
+            edits=edits_of(calls), flags=frozenset({"error"} if failed else ()), derived=frozenset(derived),
         )  # fmt: skip
+
+
+def _failed(observation: str, kind: StepKind) -> bool:
+    from gistpoint.sessions.formats.failures import reports_error  # its patterns take a while to compile
+
+    return reports_error(observation, kind)
+
+
+def _apart(thought: str, response: str, action: str) -> tuple[str, str]:
+    """Return the thought, and what a reply says beside its thought and its call."""
+    if thought == response:
+        return "", response
+    rest = response.replace(thought.strip(), "", 1)
+    given = set(words(action)) | {action.strip()}
+    blocks = _FUNCTION.findall(rest)
+    if blocks and all(value.strip() in given for block in blocks for value in _PARAMETER.findall(block)):
+        rest = _FUNCTION.sub("", rest)
+    rest = _FENCE.sub(lambda block: "" if block[1].strip() == action.strip() else block[0], rest)
+    return thought, "" if rest.isspace() or rest.strip() == action.strip() else rest
 
 
 def _call(action: str) -> Call | None:
@@ -138,11 +166,38 @@ def _call(action: str) -> Call | None:
     parsed: dict[str, Json] = {"command": action}
     if name == "str_replace_editor":
         parts = words(action)[1:]
-        parsed = {"command": parts[0] if parts else "", **({"path": parts[1]} if len(parts) > 1 else {})}
-        for flag, value in pairwise(parts[2:]):
-            if flag.startswith("--"):
-                parsed[flag[2:]] = value
+        options = next((at for at, part in enumerate(parts) if part.startswith("--")), len(parts))
+        parsed = dict(zip(("command", "path"), parts[:options], strict=False))
+        if len(parts[:options]) > 2:
+            parsed["arguments"] = [*parts[2:options]]
+        parsed |= _options(parts[options:])
     return Call("", name, action, parsed)
+
+
+def _options(parts: list[str]) -> dict[str, Json]:
+    """Read options, each with all its values; those that the tool takes as numbers are numbers."""
+    found: dict[str, list[str]] = {}
+    name = ""
+    for part in parts:
+        if part.startswith("--") and part[2:] in _OPTIONS:
+            name = part[2:]
+            found[name] = []
+        else:
+            found.setdefault(name, []).append(part)
+    read: dict[str, Json] = {}
+    for name, values in found.items():
+        typed: list[Json] = [int(v) if name in _NUMBERS and _NUMBER.fullmatch(v) else v for v in values]
+        read[name or "arguments"] = typed if len(typed) > 1 or name == "view_range" else typed[0] if typed else ""
+    return read
+
+
+def _recorded_action(message: dict[str, Json], _reply: str, _answer: str) -> tuple[Call, ...]:
+    """Return the call of a message of the history, which names the action that was read from it."""
+    call = _call(as_text(message.get("action")))
+    return (call,) if call else ()
+
+
+_SHELL = Shell(_recorded_action)
 
 
 class SweAgent(SingleRun):
@@ -152,6 +207,17 @@ class SweAgent(SingleRun):
     """
 
     name = "swe-agent"
+    not_shown: Sequence[NotShown] = (
+        NotShown(("query", "messages"), "what the model was sent for a step: the prompts and the steps before it"),
+        NotShown(("response",), "the reply whole; its thought, its call and what it says beside them are shown"),
+        NotShown(("state", "extra_info", "agent"),
+                 "the shell's folder and the open file; a diff in it is shown as diff so far"),
+        NotShown(("history",), "the prompts and demonstrations; the rest of it are the steps", of_run=True),
+        NotShown(("replay_config",), "settings and templates of prompts", of_run=True),
+        NotShown(("info.edited_files30", "info.edited_files50", "info.edited_files70"),
+                 "parts of the files that the submission changed", of_run=True),
+        NotShown(("attempts",), "runs of their own, where a run was tried several times", of_run=True),
+    )  # fmt: skip
 
     def sniff(self, probe: Probe) -> float:
         """Return how sure it is."""

@@ -6,7 +6,8 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 
-from gistpoint.sessions.runs.model import CutText, Json
+from gistpoint.sessions.runs.model import CutText, Json, concatenated
+from gistpoint.sessions.runs.parts import json_text
 
 _YEAR_9999 = 253_000_000_000
 
@@ -56,12 +57,12 @@ def objects(value: Json) -> list[dict[str, Json]]:
 
 def dumped(value: Json) -> str:
     """Return a value as readable JSON; the empty string for None."""
-    return "" if value is None else json.dumps(value, ensure_ascii=False, indent=2, default=str)
+    return "" if value is None else json_text(value)
 
 
 def compact(value: Json) -> str:
     """Return a value as JSON on one line."""
-    return json.dumps(value, ensure_ascii=False, default=str)
+    return json_text(value, None)
 
 
 def as_text(value: Json) -> str:
@@ -77,26 +78,73 @@ def as_text(value: Json) -> str:
     return dumped(value)
 
 
+_MEDIA = frozenset(
+    ("image", "image_url", "input_image", "audio", "input_audio", "output_audio", "video", "file", "input_file",
+     "document", "media", "computer_screenshot")
+)  # fmt: skip
+
+
 def _part(part: Json) -> str:
     if not isinstance(part, dict):
         return as_text(part)
-    for key in ("text", "content", "thinking", "reasoning", "output"):
+    if as_str(part.get("type")) in _MEDIA:
+        return media_text(part)
+    for key in ("text", "content", "thinking", "reasoning", "refusal", "output"):
         if isinstance(part.get(key), str | list):
             return as_text(part[key])
-    kind = as_str(part.get("type")) or "part"
-    source = part.get("source", part.get("image_url", part.get(kind)))
-    shown = as_str(as_dict(source).get("path")) or as_str(as_dict(source).get("url")) or as_str(source)
-    return f"[{kind}: {shown[:80]}]" if shown else f"[{kind}]"
+    if isinstance(part.get("title"), str) and isinstance(part.get("url"), str):
+        return f"{part['title']}\n{part['url']}"
+    return dumped(part)
+
+
+def media_text(part: dict[str, Json], kind: str = "") -> str:
+    """Return what stands for an image, a sound or a file: its name, or type and size, and the text that is in it."""
+    kind = kind or as_str(part.get("type")).removeprefix("input_").removeprefix("output_").removesuffix("_url")
+    holders = [as_dict(part.get(key)) for key in ("source", kind, "image_url", f"input_{kind}")]
+    facts = {key: value for holder in reversed([part, *holders]) for key, value in holder.items() if value}
+    name = as_str(first(facts, "path", "url", "filename", "file_name", "file_id", "title", "name", "id"))
+    plain = first(part, kind, "image_url", "file_url", "file_data")
+    name = plain if not name and isinstance(plain, str) else name
+    data = first(facts, "data", "file_data")
+    if isinstance(data, str) and as_dict(part.get("source")).get("type") == "text":
+        return joined([f"[{kind}: {name}]" if name else "", data])
+    shown = [_without_data(name), as_str(first(facts, "media_type", "mime_type", "format"))]
+    shown.append(_size(data) if isinstance(data, str) else "")
+    inside = [as_text(facts.get(key)) for key in ("transcript", "content", "text")]
+    return joined(
+        [f"[{kind}: {', '.join(dict.fromkeys(fact for fact in shown if fact))}]".replace(": ]", "]"), *inside]
+    )
+
+
+def _without_data(name: str) -> str:
+    """Return the address of an image; of one that is itself the image, its type and size."""
+    if not name.startswith("data:"):
+        return name[:2000]
+    head, _, data = name[:200].partition(",")
+    return f"{head.removeprefix('data:').partition(';')[0]}, {_size(name, len(head) + 1)}" if data else head
+
+
+def _size(data: str, before: int = 0) -> str:
+    length = data.length - 2 if isinstance(data, CutText) else len(data)
+    return f"{(length - before) * 3 // 4:,} bytes"
 
 
 def joined(parts: Iterable[str], separator: str = "\n") -> str:
-    """Join texts; a single one keeps the mark of being cut."""
+    """Join texts that are not empty; what is cut in one of them is cut in the whole."""
     texts = [part for part in parts if part]
     if len(texts) == 1:
         return texts[0]
-    return separator.join(
-        f"{text}\n[... cut here; the raw record has all of it]" if isinstance(text, CutText) else text for text in texts
-    )
+    if not any(isinstance(text, CutText) for text in texts):
+        return separator.join(texts)
+    return concatenated([texts[0], *(piece for text in texts[1:] for piece in (separator, text))])
+
+
+def is_naive(value: Json) -> bool:
+    """Whether a time is written as text without its zone."""
+    try:
+        return isinstance(value, str) and datetime.fromisoformat(value[:40]).tzinfo is None
+    except ValueError:
+        return False
 
 
 def when(value: Json) -> float | None:
@@ -115,12 +163,18 @@ def when(value: Json) -> float | None:
     return seconds if 0 <= seconds < _YEAR_9999 else None
 
 
-def is_naive(value: Json) -> bool:
-    """Whether a time is written without its zone."""
-    try:
-        return isinstance(value, str) and datetime.fromisoformat(value[:40]).tzinfo is None
-    except ValueError:
-        return False
+def recoded(value: Json) -> Json:
+    """Return what a scanner decoded as Latin-1, and was UTF-8, as what it was."""
+    if isinstance(value, str):
+        try:
+            return value if value.isascii() else value.encode("latin-1").decode("utf-8")
+        except UnicodeError:
+            return value
+    if isinstance(value, list):
+        return [recoded(item) for item in value]
+    if isinstance(value, dict):
+        return {key: recoded(item) for key, item in value.items()}
+    return value
 
 
 def parsed_object(text: str) -> dict[str, Json] | None:

@@ -79,7 +79,7 @@ def origin_of(document: RunDocument) -> Origin:
             break
         step = document.step(index)
         if step.label == "attempt_started":
-            start = parsed_object(step.text) or {}
+            start = as_dict(step.state.get("attempt")) or parsed_object(step.text) or {}  # the text, in older exports
             budgets = as_dict(start.get("budgets"))
             scores = as_int(budgets.get("scores", 0))
             uses, submissions = _positive(budgets.get("tool_uses")), _positive(budgets.get("submissions"))

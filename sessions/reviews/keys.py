@@ -12,7 +12,7 @@ from gistpoint.sessions.runs.blobs import SliceBlob
 from gistpoint.sessions.runs.document import RunDocument
 from gistpoint.sessions.runs.model import Actor, Json, Step, StepKind
 from gistpoint.sessions.runs.opening import join_name
-from gistpoint.sessions.runs.searching import Scope
+from gistpoint.sessions.runs.parts import Scope
 
 UNIQUE_IDS = frozenset({"claude-code", "gistpoint"})
 """Formats whose own id of a run names no other run: that of ATIF is shared by the parts and side runs of a session,
@@ -43,7 +43,11 @@ def _hash(document: RunDocument) -> str:
     if isinstance(blob, SliceBlob):
         digest.update(blob.read(0, _HASHED_BYTES) + str(blob.size).encode())
         return digest.hexdigest()[:32]
-    for index in range(_HASHED_STEPS):
+    index = -1
+    for _ in range(_HASHED_STEPS):
+        index += 1
+        while document.ensure(index) and document.was_put_in(index):
+            index += 1
         if not document.ensure(index):
             break
         step = document.step(index)
@@ -57,7 +61,11 @@ def _hash(document: RunDocument) -> str:
 
 @dataclass(frozen=True, slots=True, order=True)
 class StepKey:
-    """A step: its 0-based number, with the format's own id of it where there is one."""
+    """A step: its 0-based number, with the format's own id of it if there is one.
+
+    The number counts the steps as they were when the first reviews of the format were written. One that its reader
+    puts in since has the number of the step after it, and an id that begins with a plus.
+    """
 
     index: int
     id: str = ""
@@ -66,17 +74,29 @@ class StepKey:
         return f"{self.index}:{self.id}" if self.id else str(self.index)
 
     @classmethod
-    def of(cls, step: Step) -> StepKey:
-        """Return the key of a step."""
-        return cls(step.index, step.id)
-
-    @classmethod
     def parse(cls, text: str) -> StepKey:
         """Read a key as it was written. Raises ValueError for anything else."""
         number, _, id = text.partition(":")
         if not (number.isascii() and number.isdigit() and len(number) < 10):
             raise ValueError(f"{text[:40]!r} is no key of a step.")
         return cls(int(number), id)
+
+
+def key_of(document: RunDocument, step: Step) -> StepKey:
+    """Return the key of a step."""
+    number = document.number_of(step.index)
+    if not document.was_put_in(step.index):
+        return StepKey(number, step.id)
+    return StepKey(number, f"+{step.id or step.index - document.numbered(number).start + 1}")
+
+
+def place_of(document: RunDocument, key: StepKey) -> int | None:
+    """Return where the step of a key stands, None if there is no such step; a guess beyond what the index knows."""
+    steps = document.numbered(key.index)
+    if not key.id.startswith("+"):
+        return steps[-1] if steps else None
+    known = (index for index in steps if index < document.step_count and document.was_put_in(index))
+    return next((index for index in known if key_of(document, document.step(index)) == key), None)
 
 
 @dataclass(frozen=True, slots=True, order=True)

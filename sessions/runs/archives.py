@@ -33,8 +33,10 @@ class Member:
 class Archive:
     """The members of an archive by name, in the archive's order."""
 
-    def __init__(self, kind: str, members: list[Member]) -> None:
+    def __init__(self, kind: str, members: list[Member], damage: str = "") -> None:
+        """`damage` says what is wrong with the archive as a whole, in a sentence."""
         self.kind = kind
+        self.damage = damage
         self.members = {member.name: member for member in members}
 
     def read(self, name: str) -> Blob:
@@ -161,7 +163,9 @@ def zip_archive(blob: Blob) -> Archive:
         with zipfile.ZipFile(_BlobFile(blob)) as archive:
             infos = archive.infolist()
     except (zipfile.BadZipFile, OSError, ValueError, struct.error, NotImplementedError, EOFError):
-        return Archive("zip", list(_stray_members(blob)))
+        members = list(_stray_members(blob))
+        what = f"The archive is cut off, or still being written: {len(members)} of its members can be found."
+        return Archive("zip", members, what)
     if len(infos) > limits.MEMBERS:
         raise RunFileError(f"The zip holds {len(infos):,} members; at most {limits.MEMBERS:,} are read.")
     members = [

@@ -8,12 +8,16 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import BinaryIO, Protocol, runtime_checkable
 
-from gistpoint.core.errors import UserError
+from gistpoint.core.errors import NegativeVerdictError, UserError
 from gistpoint.sessions.runs import limits
 
 
 class RunFileError(UserError):
     """A file can't be read as a recorded run; the message says why."""
+
+
+class NoRunError(RunFileError, NegativeVerdictError):
+    """A file that can be read holds no run that can: a verdict on the file, with what it seems to be."""
 
 
 @runtime_checkable

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections import OrderedDict
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from threading import Lock, RLock
 
@@ -12,8 +12,21 @@ from gistpoint.core.cancel import CancelToken
 from gistpoint.sessions.runs import limits
 from gistpoint.sessions.runs.blobs import Blob, SliceBlob
 from gistpoint.sessions.runs.index import StepIndex
+from gistpoint.sessions.runs.leftovers import Leftovers
 from gistpoint.sessions.runs.loading import load_record, text_pieces
-from gistpoint.sessions.runs.model import Actor, ByteRange, CutText, Json, Run, Step, StepKind
+from gistpoint.sessions.runs.model import (
+    Actor,
+    ByteRange,
+    CutText,
+    Escaped,
+    Json,
+    Noted,
+    NotShown,
+    Run,
+    Step,
+    StepKind,
+)
+from gistpoint.sessions.runs.parts import parts_of
 from gistpoint.sessions.runs.reader import Raw, RunReader
 from gistpoint.sessions.runs.scanning import Record
 
@@ -41,10 +54,21 @@ class RunDocument:
     """
 
     def __init__(
-        self, reader: RunReader, *, name: str = "", id: str = "", another: Callable[[], RunReader] | None = None
+        self,
+        reader: RunReader,
+        *,
+        name: str = "",
+        id: str = "",
+        another: Callable[[], RunReader] | None = None,
+        not_shown: Iterable[NotShown] = (),
     ) -> None:
-        """`another` makes a second reader of the same run, which `last_step` needs."""
+        """`another` makes a second reader of the same run, which `last_step` needs.
+
+        `not_shown` is what the format leaves out on purpose.
+        """
         self._another = another
+        self._leftovers = Leftovers(not_shown)
+        self._also: tuple[Noted, ...] | None = None
         self.name = name
         self.id = id
         self._reader = reader
@@ -65,8 +89,24 @@ class RunDocument:
         """What is known of the run by now."""
         with self._lock:
             run = self._reader.header()
-            count = self._index.step_count if self._finished else run.step_count
-            return replace(run, step_count=count, warnings=(*run.warnings, *self._reader.warnings))
+            return replace(
+                run,
+                step_count=self._index.step_count if self._finished else run.step_count,
+                warnings=(*run.warnings, *self._reader.warnings),
+                also=(*run.also, *self._said_beside(run)),
+                not_shown=self._leftovers.not_shown,
+            )
+
+    @property
+    def members(self) -> Mapping[str, Json]:
+        """The run's own members, beside its records, as far as they are known; None for one that is too long."""
+        return self._reader.facts
+
+    def _said_beside(self, run: Run) -> tuple[Noted, ...]:
+        """Return what the run's own members say that its header does not have; nothing until all are known."""
+        if self._also is None and self._finished:
+            self._also = self._leftovers.of_run(self._reader.facts, run)
+        return self._also or ()
 
     @property
     def warnings(self) -> tuple[str, ...]:
@@ -138,9 +178,13 @@ class RunDocument:
             for count, record in enumerate(self._scan):
                 count_before = self._index.step_count
                 place = count_before if record.damage else self._reader.place(record.fields, count_before)
-                self._index.add(record, place)
-                self._position = (record.member, record.end)
-                self._cut_at = record.start if record.damage else None
+                numbered = False if record.inner else None
+                if place < count_before and not record.inner and self._reader.had_a_step(record.fields):
+                    numbered = True
+                self._index.add(record, place, numbered=numbered)
+                if not record.inner:
+                    self._position = (record.member, record.end)
+                    self._cut_at = record.start if record.damage else None
                 if enough() or (not count % 16 and time.monotonic() > until):
                     return
             self._finished = True
@@ -213,7 +257,7 @@ class RunDocument:
             place = reader.place(record.fields, len(turns))
             if place >= len(turns):
                 turns.append([])
-            turns[place].append(self._raw(blob, record.start, record.end, record.fields))
+            turns[place].append(self._raw(blob, record.start, record.end, reader.completed(record.fields)))
         return reader.step(guess, turns[-1]) if len(turns) > 1 else None
 
     @staticmethod
@@ -230,11 +274,19 @@ class RunDocument:
         sound = [raw for raw in raws if not raw.damage]
         if not sound:
             return self._damaged(index, raws, places)
-        step = self._reader.step(index, sound)
+        whole = [self._completed(raw) for raw in sound]
+        step = self._reader.step(index, whole)
+        parts = [text for _, _, text in parts_of(step)]
+        also = self._leftovers.of_step((raw.value for raw in whole), step, parts)
+        step = replace(step, also=(*step.also, *also)) if also else step
         flags = {"damaged"} if len(sound) < len(raws) else set[str]()
-        if any(isinstance(text, CutText) for text in (step.text, step.thought, *(r.text for r in step.results))):
+        if any(isinstance(text, CutText) for text in (*parts, *(noted.text for noted in also))):
             flags.add("long")
         return replace(step, flags=step.flags | flags, records=tuple(raw.range for raw in raws)) if flags else step
+
+    def _completed(self, raw: Raw) -> Raw:
+        value = self._reader.completed(raw.value)
+        return raw if value is raw.value else replace(raw, value=value)
 
     def _damaged(self, index: int, raws: list[Raw], places: list[tuple[int, int, int]]) -> Step:
         member, start, end = places[0]
@@ -286,8 +338,36 @@ class RunDocument:
         if not isinstance(text, CutText):
             yield text
             return
-        blob = next((blob for blob in self._reader.blobs if blob.name == text.source.member), self._reader.blobs[0])
-        yield from text_pieces(blob, text.source)
+        for piece in text.pieces:
+            if isinstance(piece, str):
+                yield piece
+                continue
+            source = piece.source if isinstance(piece, Escaped) else piece
+            blob = next((blob for blob in self._reader.blobs if blob.name == source.member), self._reader.blobs[0])
+            yield from text_pieces(blob, source, escaped=isinstance(piece, Escaped))
+
+    @property
+    def renumbered(self) -> bool:
+        """Whether a step known by now has another place than reviews know it by."""
+        return self._index.renumbered
+
+    def number_of(self, index: int) -> int:
+        """Return the number that reviews know a step by, which stays when its format learns to show more steps."""
+        with self._lock:
+            return self._index.number_of(index)
+
+    def was_put_in(self, index: int) -> bool:
+        """Whether a step takes no such number: it has that of the step that follows."""
+        with self._lock:
+            return self._index.was_put_in(index)
+
+    def numbered(self, number: int) -> range:
+        """Return the steps that reviews know by a number: those that were put in, and last the one that takes it.
+
+        A guess for what the index has not come to.
+        """
+        with self._lock:
+            return self._index.numbered(number)
 
     def step_covering(self, member: int, offset: int) -> int | None:
         """Return the step that a byte belongs to, building the index that far; None between records."""

@@ -1,9 +1,14 @@
-"""Which records make which step: 25 bytes a record, whatever the size of the file."""
+"""Which records make which step: 25 bytes a record, whatever the size of the file.
+
+Reviews know a step by a number that does not change when a format learns to show more. A step that was put in since
+takes none: it is known by the number of the step that follows it and by its own id. A record that has been joined to
+another step since keeps its number, which leads to that step.
+"""
 
 from __future__ import annotations
 
 from array import array
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 
 from gistpoint.sessions.runs.scanning import Record
 
@@ -23,6 +28,11 @@ class StepIndex:
         self._last = array("I")
         self._count = array("I")
         self._sorted = True
+        self._shift_at = [0]
+        self._shift_to = [0]
+        self._numbers = 0
+        self._joined = array("I")
+        self._joined_to = array("I")
 
     @property
     def step_count(self) -> int:
@@ -34,8 +44,12 @@ class StepIndex:
         """Records so far."""
         return len(self._start)
 
-    def add(self, record: Record, step: int) -> None:
-        """Add a record to a step; a number beyond the last begins the next one."""
+    def add(self, record: Record, step: int, *, numbered: bool | None = None) -> None:
+        """Add a record to a step; a number beyond the last begins the next one.
+
+        `numbered` says whether the record takes a number of those that reviews know steps by; the first of a step
+        does.
+        """
         number = len(self._start)
         if self._start and (record.member, record.start) < (self._member[-1], self._start[-1]):
             self._sorted = False
@@ -53,6 +67,44 @@ class StepIndex:
             self._last[step] = number
             self._count[step] += 1
         self._owner.append(step)
+        self._count_number(step, numbered, first=self._first[step] == number)
+
+    def _count_number(self, step: int, numbered: bool | None, *, first: bool) -> None:
+        if first and self._shift_to[-1] != self._numbers - step:
+            self._shift_at.append(step)
+            self._shift_to.append(self._numbers - step)
+        if numbered and not first:
+            self._joined.append(self._numbers)
+            self._joined_to.append(step)
+        self._numbers += first if numbered is None else numbered
+
+    @property
+    def renumbered(self) -> bool:
+        """Whether a step is known by another number than its place."""
+        return len(self._shift_at) > 1 or self._shift_to[0] != 0 or bool(self._joined)
+
+    def number_of(self, step: int) -> int:
+        """Return the number that reviews know a step by; that of the next one for a step that was put in."""
+        return step + self._shift_to[bisect_right(self._shift_at, step) - 1]
+
+    def was_put_in(self, step: int) -> bool:
+        """Whether a step takes no number."""
+        following = self.number_of(step + 1) if step + 1 < self.step_count else self._numbers
+        return following == self.number_of(step)
+
+    def numbered(self, number: int) -> range:
+        """Return the steps known by a number: those that were put in before it, and last the step that takes it.
+
+        Beyond the steps that are known by now it is a guess: nothing else put in.
+        """
+        if number >= self._numbers:
+            guess = self.step_count + number - self._numbers
+            return range(guess, guess + 1)
+        at = bisect_left(self._joined, number)
+        if at < len(self._joined) and self._joined[at] == number:
+            return range(self._joined_to[at], self._joined_to[at] + 1)
+        steps = range(self.step_count)
+        return range(bisect_left(steps, number, key=self.number_of), bisect_right(steps, number, key=self.number_of))
 
     def drop_last(self) -> None:
         """Forget the last record, which must be a step of its own."""
@@ -60,6 +112,7 @@ class StepIndex:
             values.pop()
         for values in (self._first, self._last, self._count):
             values.pop()
+        self._numbers -= 1
 
     def records_in(self, step: int) -> int:
         """Return how many records a step has by now."""

@@ -12,10 +12,11 @@ from gistpoint.sessions.formats.probe import Probe
 from gistpoint.sessions.formats.registry import recognise
 from gistpoint.sessions.runs import limits
 from gistpoint.sessions.runs.archives import Archive, opened
-from gistpoint.sessions.runs.blobs import FileBlob, RunFileError
+from gistpoint.sessions.runs.blobs import FileBlob, NoRunError, RunFileError
 from gistpoint.sessions.runs.model import Run
 from gistpoint.sessions.runs.opening import event_files, is_log, join_name, member_probe, probe_of, split_name
 
+_UNKNOWN = "is in no format that is known here"
 _IGNORED = frozenset({".git", "__pycache__", "node_modules", ".venv"})
 
 
@@ -28,6 +29,8 @@ class Listed:
     """Bytes of the file it lies in."""
     header: Run | None = None
     problem: str = ""
+    is_verdict: bool = False
+    """Whether the problem is that the file, which can be read, is no run that can."""
 
 
 def files_of(path: Path) -> Iterator[Path]:
@@ -65,11 +68,13 @@ def list_runs(paths: Iterable[str | Path], *, cancel: CancelToken | None = None)
             if cancel is not None:
                 cancel.check()
             for listed in _guarded(str(file), lambda file=file: _in_file(file)):
-                if listed.header is not None or not inside or listed.problem.startswith(_WORTH_TELLING):
+                if listed.header is not None or not inside or _is_worth_telling(listed):
                     yield listed
 
 
-_WORTH_TELLING = ("Refused", "Damaged")
+def _is_worth_telling(listed: Listed) -> bool:
+    """Whether a problem of a file that nobody named is told: it is a run of some kind, or dangerous."""
+    return listed.problem.startswith(("Refused", "Damaged")) or (listed.is_verdict and _UNKNOWN not in listed.problem)
 
 
 def _guarded(name: str, entries: object) -> Iterator[Listed]:
@@ -79,7 +84,7 @@ def _guarded(name: str, entries: object) -> Iterator[Listed]:
     try:
         yield from cast("Callable[[], Iterator[Listed]]", entries)()
     except RunFileError as error:
-        yield Listed(name, 0, None, str(error))
+        yield Listed(name, 0, None, str(error), isinstance(error, NoRunError))
 
 
 def _named(path: Path, id: str) -> Iterator[Listed]:
@@ -124,8 +129,12 @@ def _in_member(path: Path, archive: Archive, member: str, name: str) -> Iterator
 
 def _runs(probe: Probe, name: str, size: int) -> Iterator[Listed]:
     format = recognise(probe)
+    none = True
     for entry in format.runs(probe):
+        none = False
         header = entry.header
         if not header.task and not header.id:
             header = replace(header, task=Path(name.split("#")[0]).name, derived=header.derived | {"task"})
         yield Listed(join_name(name, entry.id) if entry.id else name, size, header)
+    if none:
+        raise NoRunError(f"{name} holds no run of {format.name}.", hint="It was cut off, or is only begun.")

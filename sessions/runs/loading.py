@@ -29,7 +29,8 @@ def load_record(blob: Blob, start: int, end: int) -> tuple[Json, str]:
         value = _decode(raw) if len(raw) <= limits.LONG_RECORD else _decode_long(raw, blob.name, start)
     except (ValueError, RecursionError):
         return None, "can't be decoded"
-    return (None, "is nested too deep") if is_deep(value) else (value, "")
+    deep = raw.count(b"{") + raw.count(b"[") > limits.DECODED_DEPTH and is_deep(value)
+    return (None, "is nested too deep") if deep else (value, "")
 
 
 def is_deep(value: Json) -> bool:
@@ -99,8 +100,11 @@ def _text_of(literal: bytes) -> str:
         return text
 
 
-def text_pieces(blob: Blob, source: ByteRange) -> Iterator[str]:
-    """Yield the text of the string literal at `source`, piece by piece, none of them longer than a chunk."""
+def text_pieces(blob: Blob, source: ByteRange, *, escaped: bool = False) -> Iterator[str]:
+    """Yield the text of the string literal at `source`, piece by piece, none of them longer than a chunk.
+
+    With `escaped`, its escapes stay as they are written.
+    """
     at, end = source.start + 1, source.end - 1
     while at < end:
         piece = blob.read(at, min(limits.CHUNK, end - at))
@@ -111,7 +115,7 @@ def text_pieces(blob: Blob, source: ByteRange) -> Iterator[str]:
         if not length:
             yield "\N{REPLACEMENT CHARACTER}"
             return
-        yield _text_of(piece[:length])
+        yield piece[:length].decode("utf-8", "replace") if escaped else _text_of(piece[:length])
         at += length
 
 

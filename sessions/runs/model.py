@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import TypeAlias, Union
@@ -65,16 +65,45 @@ class ByteRange:
         return self.end - self.start
 
 
-class CutText(str):
-    """The beginning of a string that is too long to decode whole; `source` is its JSON literal, quotes included."""
+@dataclass(frozen=True, slots=True)
+class Escaped:
+    """The inside of a string literal as it is written, escapes and all: part of an argument that is shown as JSON."""
 
     source: ByteRange
 
-    def __new__(cls, head: str, source: ByteRange) -> CutText:
-        """Mark `head` as the beginning of the literal at `source`."""
+
+class CutText(str):
+    """The beginning of a text that is too long to decode whole; `pieces`, one after the other, are all of it.
+
+    A piece is a text, or a JSON literal in a file, quotes included.
+    """
+
+    pieces: tuple[str | ByteRange | Escaped, ...]
+
+    def __new__(cls, head: str, *pieces: str | ByteRange | Escaped) -> CutText:
+        """Mark `head` as the beginning of the text that `pieces` make."""
         text = super().__new__(cls, head)
-        text.source = source
+        text.pieces = pieces
         return text
+
+    @property
+    def length(self) -> int:
+        """Bytes of the whole, as written."""
+        sizes = (piece.source.length if isinstance(piece, Escaped) else piece.length if isinstance(piece, ByteRange)
+                 else len(piece) for piece in self.pieces)  # fmt: skip
+        return sum(sizes)
+
+
+def concatenated(texts: Iterable[str]) -> str:
+    """Join texts one after the other; what is cut in one of them is cut in the whole, and nothing else."""
+    parts = list(texts)
+    if not any(isinstance(part, CutText) for part in parts):
+        return "".join(parts)
+    heads = (f"{part}\n[... cut here]\n" if isinstance(part, CutText) else part for part in parts)
+    return CutText(
+        "".join(heads),
+        *(piece for part in parts for piece in (part.pieces if isinstance(part, CutText) else (part,)) if piece),
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,6 +153,26 @@ class Edit:
 
 
 @dataclass(frozen=True, slots=True)
+class Noted:
+    """A text of a raw record or of the run's file, and the keys that lead to it, joined by dots."""
+
+    path: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class NotShown:
+    """Members of raw records that no step shows, and why not: paths of keys, joined by dots.
+
+    With `of_run` they are members of the run's own object, beside its records.
+    """
+
+    names: tuple[str, ...]
+    reason: str
+    of_run: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class Step:
     """One turn: what was thought and said, the calls made, and their results.
 
@@ -160,6 +209,10 @@ class Step:
     """Runs that this step started: `#ID` in the same file, else the name of a file beside it."""
     id: str = ""
     """The format's own identity of the step, stable when steps are added."""
+    naive: bool = False
+    """The times were written without a zone: they count as UTC, and are shown as written."""
+    also: tuple[Noted, ...] = ()
+    """What the raw records say beside all that."""
 
     def result_of(self, call: Call) -> Result | None:
         """Return the result paired to `call`."""
@@ -195,3 +248,7 @@ class Run:
     extra: Mapping[str, Json] = field(default_factory=dict)
     warnings: tuple[str, ...] = ()
     derived: frozenset[str] = frozenset()
+    also: tuple[Noted, ...] = ()
+    """What the run's file says beside its records and all that."""
+    not_shown: tuple[NotShown, ...] = ()
+    """What the format's steps do not show."""

@@ -13,7 +13,7 @@ from gistpoint.sessions.formats.probe import Probe
 from gistpoint.sessions.formats.registry import recognise
 from gistpoint.sessions.runs import limits
 from gistpoint.sessions.runs.archives import Archive, opened
-from gistpoint.sessions.runs.blobs import Blob, FileBlob, PathBlob, RunFileError, SliceBlob
+from gistpoint.sessions.runs.blobs import Blob, FileBlob, NoRunError, PathBlob, RunFileError, SliceBlob
 from gistpoint.sessions.runs.document import RunDocument
 
 JOURNAL = "journal.jsonl"
@@ -59,7 +59,13 @@ def open_run(name: str | Path) -> RunDocument:
     run = unquote(rest)
     if not run:
         run = _only(format.runs(probe), probe.name)
-    return RunDocument(format.open(probe, run), name=str(name), id=run, another=lambda: format.open(probe, run))
+    return RunDocument(
+        format.open(probe, run),
+        name=str(name),
+        id=run,
+        another=lambda: format.open(probe, run),
+        not_shown=getattr(format, "not_shown", ()),
+    )
 
 
 def _only(entries: object, name: str) -> str:
@@ -76,7 +82,7 @@ def _only(entries: object, name: str) -> str:
         if len(listed) > 1:
             break
     if not listed:
-        raise RunFileError(f"{name} holds no run.")
+        raise NoRunError(f"{name} holds no run.", hint="It was cut off, or is only begun.")
     if len(listed) > 1:
         example = join_name(name, listed[0])
         raise RunFileError(f"{name} holds several runs.", hint=f"Name one, such as {example}, or list them.")
@@ -112,7 +118,8 @@ def event_files(folder: Path) -> list[PathBlob]:
 
 def is_log(archive: Archive) -> bool:
     """Whether an archive is a run file itself, as Inspect's are, and no collection of files."""
-    return "header.json" in archive.members or "_journal/start.json" in archive.members
+    marked = "header.json" in archive.members or "_journal/start.json" in archive.members
+    return marked or (bool(archive.damage) and any(name.startswith("samples/") for name in archive.members))
 
 
 def _in_archive(path: Path, archive: Archive, id: str) -> tuple[Probe, str]:

@@ -59,8 +59,21 @@ class RunReader(Protocol):
         """
         ...
 
+    def had_a_step(self, fields: Json) -> bool:
+        """Whether a record that joins a step was a step of its own in reviews that were written before it did."""
+        ...
+
+    @property
+    def facts(self) -> dict[str, Json]:
+        """The run's own members, beside its records; grows while the index is built."""
+        ...
+
     def header(self) -> Run:
         """Return what is known of the run by now; cheap before `records` was started."""
+        ...
+
+    def completed(self, value: Json) -> Json:
+        """Return a record with what it only refers to put into the place of the references."""
         ...
 
     def step(self, index: int, raws: Sequence[Raw]) -> Step:
@@ -112,7 +125,10 @@ def guarded(
 def object_records(
     blob: Blob, start: int, arrays: tuple[str, ...], facts: dict[str, Json], light: LightKeys | None
 ) -> Iterator[Record]:
-    """Yield the elements of the named arrays of the top object; put its other members into `facts`."""
+    """Yield the elements of the named arrays of the top object; put its other members into `facts`.
+
+    What stands after its end is a damaged record.
+    """
     scanner = Scanner(blob, start)
     for key, value, _, _ in members(scanner, lambda key: key in arrays):
         if key not in arrays:
@@ -121,11 +137,19 @@ def object_records(
             yield from scanner.elements(light)
         else:
             facts[key] = scanner.value()[0]
+    yield from _beyond(scanner)
 
 
 def array_records(blob: Blob, start: int, light: LightKeys | None) -> Iterator[Record]:
-    """Yield the elements of the top array."""
-    yield from Scanner(blob, start).elements(light)
+    """Yield the elements of the top array; what stands after its end is a damaged record."""
+    scanner = Scanner(blob, start)
+    yield from scanner.elements(light)
+    yield from _beyond(scanner)
+
+
+def _beyond(scanner: Scanner) -> Iterator[Record]:
+    if scanner.peek().strip("\0"):
+        yield Record(scanner.position, scanner.end, None, "stands after the end of the JSON text")
 
 
 def line_records(blob: Blob, start: int) -> Iterator[Record]:

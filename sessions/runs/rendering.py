@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 from gistpoint.core.text import bounded
 from gistpoint.sessions.runs.document import RunDocument
 from gistpoint.sessions.runs.model import CutText, Run, Step
+from gistpoint.sessions.runs.parts import Scope, json_text, parts_of
 
 GLYPHS = {
     "system": "S", "task": "T", "message": "-", "view": "v", "search": "/", "edit": "e", "execute": "$", "test": "t",
@@ -48,6 +49,12 @@ def header_lines(run: Run) -> Iterator[str]:
             yield f"{name.replace('_', ' '):<12} {'~' if name in run.derived else ''}{value}"
     for link in run.links:
         yield f"{'goes on in':<12} {link}"
+    for name, fact in run.extra.items():
+        yield f"{name.replace('_', ' '):<12} {fact if isinstance(fact, str) else json_text(fact, None)}"
+    for noted in run.also:
+        yield f"{noted.path}: {bounded(noted.text, 20_000)}"
+    for item in run.not_shown:
+        yield f"{'not shown':<12} {', '.join(item.names)}: {item.reason}"
     for warning in run.warnings:
         yield f"{'warning':<12} {warning}"
 
@@ -66,32 +73,43 @@ def summary(step: Step, width: int = 100) -> str:
     return line + (f"  [{', '.join(sorted(step.flags))}]" if step.flags else "")
 
 
+def moment(seconds: float, *, naive: bool) -> str:
+    """Return a time as ISO 8601, without a zone if it was written without one."""
+    at = datetime.fromtimestamp(seconds, UTC)
+    return (at.replace(tzinfo=None) if naive else at).isoformat(timespec="milliseconds")
+
+
 def step_lines(step: Step, *, limit: int = 20_000) -> Iterator[str]:
     """Yield the lines of one step: what was thought, said, called and answered, and what it changed."""
     yield f"step {step.index + 1}  {step.kind.value}  {step.actor.value}  {step.label}".rstrip()
     if step.started is not None:
-        yield f"at {datetime.fromtimestamp(step.started, UTC).isoformat(timespec='milliseconds')}"
+        yield f"at {moment(step.started, naive=step.naive)}"
     if step.derived:
         yield f"derived: {', '.join(sorted(step.derived))}"
-    yield from _block("thought", step.thought, limit)
-    yield from _block("text", step.text, limit)
-    for call in step.calls:
-        yield from _block(f"call {call.tool} {call.id}".rstrip(), _arguments(call.arguments, call.parsed), limit)
-    for result in step.results:
-        facts = [f"returncode {result.returncode}" if result.returncode is not None else ""]
-        facts.append("error" if result.is_error else "")
-        facts.append(f"{result.duration_s:.2f} s" if result.duration_s is not None else "")
-        title = f"result {result.call_id}".rstrip() + "".join(f", {fact}" for fact in facts if fact)
-        yield from _block(title, result.text or "(nothing)", limit)
-    yield from _block("diff", step.diff or "", limit)
+    for scope, number, text in parts_of(step):
+        yield from _block(title_of(step, scope, number), text or EMPTY.get(scope, ""), limit)
     raw = step.raw
     yield f"raw: bytes {raw.start:,} to {raw.end:,}" + (f" of {raw.member}" if raw.member else "")
 
 
-def _arguments(raw: str, parsed: object) -> str:
-    if not isinstance(parsed, dict) or not parsed:
-        return raw
-    return "\n".join(f"{key}: {value}" for key, value in parsed.items())
+EMPTY = {Scope.RESULT: "(nothing)", Scope.CALL: "(no arguments)"}
+"""What stands in the place of a part that is empty."""
+
+
+def title_of(step: Step, scope: Scope, number: int) -> str:
+    """Return what stands above a part of a step: its scope, and what is known of a call or a result."""
+    if scope is Scope.CALL:
+        call = step.calls[number]
+        return f"call {call.tool} {call.id}".rstrip()
+    if scope is Scope.ALSO:
+        return "also recorded"
+    if scope is not Scope.RESULT:
+        return scope.value
+    result = step.results[number]
+    facts = [f"returncode {result.returncode}" if result.returncode is not None else ""]
+    facts.append("error" if result.is_error else "")
+    facts.append(f"{result.duration_s:.2f} s" if result.duration_s is not None else "")
+    return f"result {result.call_id}".rstrip() + "".join(f", {fact}" for fact in facts if fact)
 
 
 def _block(title: str, text: str, limit: int) -> Iterator[str]:
@@ -101,4 +119,4 @@ def _block(title: str, text: str, limit: int) -> Iterator[str]:
     yield f"── {title}"
     yield from bounded(text, limit).split("\n")
     if isinstance(text, CutText):
-        yield f"[... the whole is {text.source.length:,} bytes long]"
+        yield f"[... the whole is {text.length:,} bytes long]"

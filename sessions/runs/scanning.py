@@ -29,13 +29,17 @@ _KEY_INDENT = re.compile(r"\{\r?\n([ \t]+)\"")
 
 
 class Record(NamedTuple):
-    """One raw record: its place in its member, and what of it the scanner decoded; None where that failed."""
+    """One raw record: its place in its member, and what of it the scanner decoded; None if that failed.
+
+    An `inner` one lies within another record, or beside all of them: a step made of it is put in between theirs.
+    """
 
     start: int
     end: int
     fields: Json
     damage: str = ""
     member: int = 0
+    inner: bool = False
 
 
 @dataclass(slots=True)

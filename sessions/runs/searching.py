@@ -6,7 +6,6 @@ import json
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from enum import StrEnum
 from pathlib import Path
 
 from gistpoint.core.cancel import CancelToken
@@ -15,7 +14,8 @@ from gistpoint.core.tools.literals import required_literals
 from gistpoint.sessions.runs import limits
 from gistpoint.sessions.runs.blobs import Blob, RunFileError
 from gistpoint.sessions.runs.document import RunDocument
-from gistpoint.sessions.runs.model import CutText, Step
+from gistpoint.sessions.runs.model import CutText, Step, concatenated
+from gistpoint.sessions.runs.parts import Scope, parts_of
 
 _TIMEOUT_S = 2.0
 _AROUND = 80
@@ -27,16 +27,6 @@ _LATEST_RESULT = 64
 
 class SearchError(UserError):
     """A pattern can't be used."""
-
-
-class Scope(StrEnum):
-    """Where a match may stand."""
-
-    THOUGHT = "thought"
-    TEXT = "text"
-    CALL = "call"
-    RESULT = "result"
-    DIFF = "diff"
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,9 +72,11 @@ class Query:
 
     def hits(self, run: str, document: RunDocument, step: Step) -> Iterator[Hit]:
         """Yield the matches in a step, in the order it is shown."""
-        for scope, part, text in _texts(step):
+        for scope, part, text in parts_of(step):
             if scope not in self.scopes:
                 continue
+            if scope is Scope.CALL:
+                text = concatenated([f"{step.calls[part].tool}\n", text])
             if isinstance(text, CutText):
                 yield from self._in_pieces(run, document, step.index, scope, part, text)
             else:
@@ -133,22 +125,6 @@ def _telling_word(pattern: str) -> str:
     """
     words = {word for text in required_literals(pattern) for word in _WORD.findall(text)}
     return max((word for word in words if word not in _CONSTANTS), key=lambda word: (len(word), word), default="")
-
-
-def _texts(step: Step) -> Iterator[tuple[Scope, int, str]]:
-    yield Scope.THOUGHT, 0, step.thought
-    yield Scope.TEXT, 0, step.text
-    for number, call in enumerate(step.calls):
-        yield Scope.CALL, number, _call_text(call.tool, call.arguments, call.parsed)
-    for number, result in enumerate(step.results):
-        yield Scope.RESULT, number, result.text
-    yield Scope.DIFF, 0, step.diff or ""
-
-
-def _call_text(tool: str, arguments: str, parsed: object) -> str:
-    if isinstance(parsed, dict):
-        return "\n".join([tool, *(f"{key}: {value}" for key, value in parsed.items())])
-    return f"{tool}\n{arguments}"
 
 
 def _line(text: str, start: int, end: int) -> str:

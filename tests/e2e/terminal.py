@@ -27,6 +27,8 @@ KEYS = {
     "left": "\x1b[D",
     "home": "\x1b[H",
     "end": "\x1b[F",
+    "ctrl+home": "\x1b[1;5H",
+    "ctrl+end": "\x1b[1;5F",
     "pageup": "\x1b[5~",
     "pagedown": "\x1b[6~",
     "delete": "\x1b[3~",
@@ -102,6 +104,12 @@ class Terminal:
                 break
         state = "is still" if gone else "never came"
         raise AssertionError(f"{pattern!r} {state} on the screen (exit code {self.exit_code}):\n{self.text}")
+
+    def watch(self, seconds: float) -> None:
+        """Take what is drawn for so long, whatever it is."""
+        deadline = time.monotonic() + seconds
+        while (left := deadline - time.monotonic()) > 0:
+            self._pump(left)
 
     def settle(self) -> str:
         """Wait until nothing has been drawn for a moment and return the screen's text."""

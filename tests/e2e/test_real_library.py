@@ -52,7 +52,7 @@ def test_a_task_from_an_sdist_is_made_checked_and_solved(environment: dict[str, 
 
     repaired = tmp_path / "groupby.py"
     repaired.write_text(read_answer(task).targets[0].original, encoding="utf-8")
-    solved = gistpoint(environment, "solve", identity, stdin=f"submit_attempt @{repaired}\n")
+    solved = gistpoint(environment, "solve", identity, "--lines", stdin=f"submit_attempt @{repaired}\n")
     assert solved.returncode == 0, solved.stdout + solved.stderr
     assert "192 of 192 tests pass" in solved.stdout
 

@@ -111,5 +111,5 @@ def make_all(folder: Path) -> list[Made]:
     add(_write(folder / "g-list", [{"task_id": 3, "traj": chat(), "reward": 1.0}], 2), "chat", {"3": 5}, {"3": 4})
     add(_lines(folder / "h-results", breakpoint_results()), "breakpoint", dict.fromkeys(("f", "g", "f~2"), 4))
     add(_write(folder / "i-log", debug_gym(), 2), "debug-gym", 3)
-    add(_lines(folder / "j-journal", journal()), "gistpoint", 13, 8)
+    add(_lines(folder / "j-journal", journal()), "gistpoint", 13, 5)
     return made

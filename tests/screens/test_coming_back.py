@@ -83,6 +83,47 @@ async def test_a_call_is_not_lost(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
         assert driver.state.calls[-1].tool == "search_code"
 
 
+@pytest.mark.parametrize("moment", [ASKED, ANSWERED])
+async def test_an_answer_takes_no_key_from_who_writes_meanwhile(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, moment: str
+) -> None:
+    async with held(tmp_path, monkeypatch, moment) as (driver, gate):
+        await driver.press("f8")
+        await driver.type("half a ")
+        gate.set()
+        await driver.until(lambda: not driver.solve.busy)
+        await driver.type("word")
+        assert driver.solve.notes.text == "half a word"
+        assert driver.solve.reading.current == "notes-pane"
+        await driver.press("f5")
+        await driver.type("list_directory")
+        await driver.press("enter")
+        await driver.until(lambda: len(driver.state.calls) == 2 and not driver.solve.busy)
+        assert driver.solve.reading.current == "results"
+
+
+async def test_code_that_is_written_while_tests_run_is_left_in_peace_and_else_the_answer_is_shown(
+    tmp_path: Path,
+) -> None:
+    gate = threading.Event()
+    async with solving(tmp_path, runner=FakeRunner(CHECKS, gate=gate)) as driver:
+        await driver.press("f6", "f9", "enter")
+        await driver.until(lambda: driver.state.pending is not None)
+        writing = driver.solve.editor.editor
+        await driver.until(lambda: driver.solve.focused is writing)
+        before = writing.text
+        await driver.type("x")
+        gate.set()
+        await driver.until(lambda: not driver.solve.busy)
+        await driver.type("y")
+        assert len(writing.text) == len(before) + 2
+        assert driver.solve.focused is writing
+        writing.flush()
+        await driver.press("f9", "enter")
+        await driver.until(lambda: len(driver.state.calls) == 2 and not driver.solve.busy)
+        await driver.until(lambda: driver.solve.focused is not writing)
+
+
 async def test_nothing_waits_for_tests_that_run_and_the_line_can_be_brought_back(tmp_path: Path) -> None:
     gate = threading.Event()
     async with solving(tmp_path, runner=FakeRunner(CHECKS, gate=gate)) as driver:

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import threading
 import traceback
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+import pytest
 from gist_tasks import FAITHFUL, OWNED, GistCase, gist_case
 from textual.pilot import Pilot
 from textual.screen import Screen
-from textual.widgets import Button
+from textual.widgets import Button, Input
 
 from gistpoint.core.attempts.identity import Role
 from gistpoint.core.locations import Locations
@@ -254,3 +256,44 @@ def test_functions_are_read_off_the_answer_of_trace() -> None:
     head = "1 files and 1 functions, in the order of first touch.\n\nFiles:\n  a b.py\n\nFunctions:\n"
     text = f"{head}  a b.py:3  f.<locals>.g\n"
     assert list(traced(text)) == [("a b.py", 3, "f.<locals>.g")]
+
+
+@pytest.mark.parametrize(
+    "line",
+    ["bash ls", "trace 'pytest tests/test_prices.py::test_other'", "edit_and_execute x=1", "score_gist", "submit_gist"],
+)
+async def test_every_call_that_runs_code_can_be_cancelled(tmp_path: Path, line: str) -> None:
+    settings = GistSettings(OWNED, tools=("trace", "bash", "edit_and_execute"), execution=True, score_budget=3)
+    async with writing(tmp_path, settings, role=Role.BASELINE) as driver:
+        await driver.pilot.press("f6")
+        driver.put("x = 1\n")
+        driver.case.runner.gate = threading.Event()
+        await driver.pilot.press("f5")
+        driver.screen.query_one("#console-line", Input).value = line
+        await driver.pilot.press("enter")
+        await driver.until(lambda: driver.case.runner.runs or isinstance(driver.app.screen, ConfirmDialog))
+        if not driver.case.runner.runs:
+            driver.app.screen.query_one("#yes", Button).press()
+            await driver.until(lambda: driver.case.runner.runs)
+        await driver.until(lambda: "Esc cancels" in driver.text())
+        await driver.pilot.press("escape")
+        await driver.until(lambda: isinstance(driver.app.screen, ConfirmDialog))
+        assert "counts all the same" in driver.text()
+        driver.app.screen.query_one("#yes", Button).press()
+        await driver.until(lambda: driver.state.pending is None)
+        call = driver.state.calls[-1]
+        said = driver.state.submissions[-1].status if call.tool == "submit_gist" else call.text
+        assert "cancelled" in (said or "").lower()
+
+
+async def test_a_score_that_costs_nothing_is_cancelled_without_a_question(tmp_path: Path) -> None:
+    async with writing(tmp_path) as driver:
+        await driver.pilot.press("f6")
+        driver.put("x = 1\n")
+        driver.case.runner.gate = threading.Event()
+        await driver.until(lambda: driver.case.runner.runs)
+        assert not driver.screen.run_line.display, "a line that comes and goes would move the text"
+        await driver.pilot.press("escape")
+        await driver.until(lambda: driver.state.pending is None)
+        assert driver.app.screen is driver.screen
+        driver.case.runner.gate.set()

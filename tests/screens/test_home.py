@@ -1,13 +1,19 @@
 from __future__ import annotations
 
+import threading
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+import pytest
 from builders import REPAIR, build_services, build_task
 from fakes import FakeClock
-from screens.driving import LARGE, driving
+from screens.driving import LARGE, Driver, driving
+from textual import events
 
-from gistpoint.core.tasks.model import Mode
-from gistpoint.tui.home_rows import Row, arranged
+from gistpoint.core.ports import Runner
+from gistpoint.core.tasks.model import Mode, Task
+from gistpoint.sessions.attempts import AttemptSummary
+from gistpoint.tui.home_rows import ATTEMPT_COLUMNS, Row, arranged, load_rows
 from gistpoint.tui.screens.home import HomeScreen
 from gistpoint.tui.services import Services
 
@@ -121,3 +127,158 @@ def test_rows_are_arranged_by_words_and_column() -> None:
     assert [row.key for row in arranged(rows, "", 1)] == ["a", "b", "ab"]
     assert [row.key for row in arranged(rows, "", 0, reverse=True)] == ["b", "ab", "a"]
     assert [row.key for row in arranged(rows, "A 1", None)] == ["ab"]
+
+
+def at_once(driver: Driver, *keys: str) -> None:
+    """Press keys without waiting for what any of them does."""
+    for key in keys:
+        driver.app.post_message(events.Key(key, key if len(key) == 1 else None))
+
+
+def attempts_of(services: Services) -> list[AttemptSummary]:
+    return list(services.attempts.summaries())
+
+
+@dataclass
+class SlowStart:
+    """Isolation that takes its time: until it may go on."""
+
+    services: Services
+    gate: threading.Event = field(default_factory=threading.Event)
+    asked: int = 0
+
+    def slowed(self) -> Services:
+        def runner_for(task: Task) -> Runner:
+            self.asked += 1
+            assert self.gate.wait(30)
+            return self.services.runner_for(task)
+
+        return replace(self.services, runner_for=runner_for)
+
+
+@pytest.mark.parametrize("keys", [("n", "n"), ("enter", "enter"), ("n", "o", "enter", "n")])
+async def test_keys_pressed_twice_begin_one_attempt(tmp_path: Path, keys: tuple[str, ...]) -> None:
+    clock = FakeClock()
+    services = services_with_tasks(tmp_path, clock)
+    async with driving(services, clock, size=LARGE) as driver:
+        await driver.until(lambda: "Tasks (2)" in driver.text())
+        at_once(driver, *keys)
+        await driver.until_screen("SolveScreen")
+        await driver.pilot.pause(0.3)
+        assert len(attempts_of(services)) == 1
+        assert [type(screen).__name__ for screen in driver.app.screen_stack] == ["HomeScreen", "SolveScreen"]
+        await driver.press("ctrl+l")
+        await driver.until(lambda: "unfinished" in driver.text())
+        at_once(driver, "n", "n")
+        await driver.until_screen("PickDialog")
+        await driver.pilot.pause(0.3)
+        assert len(driver.app.screen_stack) == 2
+        await driver.press("escape")
+        await driver.until_screen("HomeScreen")
+
+
+async def test_the_loader_says_what_it_does_and_escape_leaves_no_attempt(tmp_path: Path) -> None:
+    clock = FakeClock()
+    slow = SlowStart(services_with_tasks(tmp_path, clock))
+    async with driving(slow.slowed(), clock) as driver:
+        await driver.until(lambda: "Tasks (2)" in driver.text())
+        await driver.press("n")
+        await driver.until(lambda: "Preparing the isolation that code runs in" in driver.text())
+        assert "Esc cancels" in driver.text()
+        await driver.press("n", "enter", "o", "r", "t", "enter")
+        await driver.pilot.pause(0.2)
+        assert slow.asked == 1
+        await driver.press("escape")
+        await driver.until_screen("HomeScreen")
+        slow.gate.set()
+        await driver.pilot.pause(0.5)
+        assert isinstance(driver.screen, HomeScreen)
+        assert attempts_of(slow.services) == []
+        await driver.press("n")
+        await driver.until_screen("SolveScreen")
+        assert len(attempts_of(slow.services)) == 1
+
+
+async def test_what_the_command_line_asked_for_can_be_cancelled_too(tmp_path: Path) -> None:
+    clock = FakeClock()
+    slow = SlowStart(services_with_tasks(tmp_path, clock))
+    task = next(task for task in slow.services.tasks.tasks() if isinstance(task, Task))
+    async with driving(slow.slowed(), clock, open=task.id) as driver:
+        await driver.until(lambda: "Preparing the isolation" in driver.text())
+        await driver.press("escape")
+        await driver.until_screen("HomeScreen")
+        slow.gate.set()
+        await driver.pilot.pause(0.3)
+        assert attempts_of(slow.services) == []
+        await driver.until(lambda: "Tasks (2)" in driver.text())
+        assert isinstance(driver.screen, HomeScreen)
+
+
+async def test_a_task_that_is_open_in_another_window_is_not_begun_again(tmp_path: Path) -> None:
+    clock = FakeClock()
+    services = services_with_tasks(tmp_path, clock)
+    async with driving(services, clock, size=LARGE) as driver:
+        await driver.until(lambda: "Tasks (2)" in driver.text())
+        task = next(task for task in services.tasks.tasks() if isinstance(task, Task))
+        there = services.start(task)
+        await driver.press("f5")
+        await driver.until(lambda: "▶ open elsewhere" in driver.text())
+        for key in ("n", "r"):
+            await driver.press(key)
+            await driver.until_screen("MessageDialog")
+            assert "open in another window" in driver.text()
+            await driver.press("escape")
+            await driver.until_screen("HomeScreen")
+        assert len(attempts_of(services)) == 1
+        there.close()
+        await driver.press("n")
+        await driver.until_screen("PickDialog")
+
+
+async def test_a_damaged_attempt_and_one_that_was_played_open_for_reading_only(tmp_path: Path) -> None:
+    clock = FakeClock()
+    services = services_with_tasks(tmp_path, clock)
+    task = next(task for task in services.tasks.tasks() if isinstance(task, Task))
+    for replay, said in ((False, "It was cut back"), (True, "A recorded attempt was played in it")):
+        opened = services.start(task, replay=replay)
+        opened.attempt.call("list_directory", {})
+        opened.close()
+        identity = opened.attempt.state.attempt_id
+        journal = services.attempts.folder(identity) / "journal.jsonl"
+        if not replay:
+            journal.write_bytes(b"".join(journal.read_bytes().splitlines(keepends=True)[:2]))
+        before = journal.read_bytes()
+        async with driving(services, clock, size=LARGE, open=identity) as driver:
+            await driver.until_screen("MessageDialog")
+            assert said in driver.text()
+            await driver.press("escape")
+            await driver.until_screen("ReviewScreen")
+            await driver.pilot.pause(0.2)
+        assert journal.read_bytes() == before
+        clock.advance(1000)
+
+
+async def test_the_best_and_the_last_are_shown_and_what_was_played_is_neither(tmp_path: Path) -> None:
+    clock = FakeClock()
+    services = services_with_tasks(tmp_path, clock)
+    task = next(t for t in services.tasks.tasks() if isinstance(t, Task) and t.mode is Mode.REMOVE)
+    for replay, code in ((False, REPAIR.replace("- price *", "+ price *")), (True, REPAIR)):
+        opened = services.start(task, replay=replay)
+        opened.attempt.call("submit_attempt", {"func_code": code})
+        opened.close()
+        clock.advance(60_000)
+    (played, tried) = attempts_of(services)
+    row = next(row for row in load_rows(services).tasks if row.key == task.id)
+    assert row.cells[5:] == ("1", "0.200", "… unfinished")
+    assert load_rows(services).unfinished == {tried.attempt_id}
+    opened = services.start(task)
+    opened.attempt.call("submit_attempt", {"func_code": REPAIR})
+    opened.close()
+    clock.advance(60_000)
+    services.start(task).close()
+    rows = load_rows(services)
+    row = next(row for row in rows.tasks if row.key == task.id)
+    assert row.cells[5:] == ("3", "✔ 1.000", "… unfinished")
+    who = {row.key: row.cells[ATTEMPT_COLUMNS.index("Actor")] for row in rows.attempts}
+    assert who[played.attempt_id] == "replay"
+    assert sorted(who.values()) == ["person", "person", "person", "replay"]

@@ -1,16 +1,19 @@
 from __future__ import annotations
 
+import asyncio
+import threading
 from pathlib import Path
 
 import pytest
-from builders import REPAIR, build_services, build_task
-from fakes import FakeClock
-from screens.driving import LARGE, driving, solving
+from builders import CHECKS, REPAIR, build_services, build_task
+from fakes import FakeClock, FakeRunner
+from screens.driving import LARGE, Driver, driving, solving
+from textual import events
 
 from gistpoint.core.attempts.budgets import Budgets
-from gistpoint.core.attempts.clock import Activity
 from gistpoint.core.attempts.events import Pane
 from gistpoint.core.tasks.model import Mode
+from gistpoint.tui.screens.dialogs.cover import ON_THEIR_WAY_S
 
 
 async def test_a_pause_asks_why_covers_everything_and_stops_the_clock(tmp_path: Path) -> None:
@@ -65,25 +68,114 @@ async def test_an_attempt_left_in_a_pause_is_covered_when_it_is_resumed(tmp_path
         assert driver.state.attempt_id == attempt_id
 
 
-@pytest.mark.parametrize(("keys", "activity"), [(("enter",), Activity.READING), (("tab", "enter"), Activity.IDLE)])
-async def test_after_two_minutes_without_input_it_is_asked(
-    tmp_path: Path, keys: tuple[str, ...], activity: Activity
-) -> None:
+async def thinking(driver: Driver, ms: int = 121_000) -> None:
+    """Press nothing for a while."""
+    driver.clock.advance(ms)
+    driver.solve._second()
+    await driver.until(lambda: driver.state.doubt)
+
+
+async def on_its_way(driver: Driver, *keys: str) -> None:
+    """Press keys half a second after the question came, however late they are looked at."""
+    for key in keys:
+        event = events.Key(key, None)
+        event.time = driver.solve._interruptions._shown_at + ON_THEIR_WAY_S / 2
+        driver.app.post_message(event)
+        await driver.pilot.pause()
+
+
+async def test_the_question_after_two_minutes_stands_beside_the_code_and_has_no_usual_answer(tmp_path: Path) -> None:
     async with solving(tmp_path) as driver:
         driver.clock.advance(119_000)
         driver.solve._second()
         await driver.pilot.pause()
-        assert type(driver.screen).__name__ == "SolveScreen"
-        driver.clock.advance(2_000)
+        assert not driver.state.doubt
+        await thinking(driver, 2_000)
+        await driver.until(lambda: "Nothing was pressed for 2:01. Were you working?" in driver.text())
+        assert driver.screen is driver.solve
+        assert driver.solve.focused is driver.solve.query_one("#brief-view"), "the brief can still be read"
+        assert driver.state.clock.idle == 121_000
+        driver.clock.advance(30_000)
+        await on_its_way(driver, "alt+y")
+        await driver.until(lambda: not driver.state.doubt.idle)
+        assert driver.state.doubt, "a key that was on its way answers nothing"
+        await driver.press("f3", "enter", "f2")
+        assert driver.state.clock.idle == 151_000, "input without an answer leaves the time idle"
+        driver.clock.advance(7_000)
+        await asyncio.sleep(ON_THEIR_WAY_S)
+        await driver.press("alt+y")
+        await driver.until(lambda: not driver.state.doubt)
+        assert "Were you working" not in driver.text()
+        assert (driver.state.clock.idle, driver.state.clock.active) == (0, 158_000)
+
+
+async def test_who_was_away_says_so_by_key_or_mouse(tmp_path: Path) -> None:
+    async with solving(tmp_path, size=LARGE) as driver:
+        for answer in (lambda: driver.press("alt+x"), lambda: driver.pilot.click("#idle-away")):
+            await thinking(driver)
+            await asyncio.sleep(ON_THEIR_WAY_S)
+            await answer()
+            await driver.until(lambda: not driver.state.doubt)
+        assert (driver.state.clock.idle, driver.state.clock.active) == (242_000, 0)
+
+
+async def test_the_cover_comes_after_ten_minutes_and_drops_what_was_on_its_way(tmp_path: Path) -> None:
+    async with solving(tmp_path) as driver:
+        await thinking(driver)
+        driver.clock.advance(479_000)
         driver.solve._second()
-        await driver.until_screen("IdleDialog")
-        driver.clock.advance(10_000)
-        await driver.press("escape")
-        assert type(driver.screen).__name__ == "IdleDialog"
-        await driver.press(*keys)
+        await driver.until_screen("IdleCover")
+        assert "discount" not in driver.text()
+        await on_its_way(driver, "enter", "space", "escape", "alt+y", "tab", "enter")
+        assert type(driver.screen).__name__ == "IdleCover"
+        driver.clock.advance(3_000_000)
+        await asyncio.sleep(ON_THEIR_WAY_S)
+        await driver.press("enter", "space", "x", "escape")
+        assert type(driver.screen).__name__ == "IdleCover"
+        await driver.press("tab", "enter")
+        await driver.until(lambda: driver.screen is driver.solve)
+        await driver.until(lambda: not driver.state.doubt)
+        assert (driver.state.clock.idle, driver.state.clock.active) == (3_000_000, 600_000)
+        assert "discount" in driver.text()
+        await driver.until(lambda: driver.solve.focused is driver.solve.query_one("#brief-view"))
+
+
+async def test_a_question_that_is_left_open_is_idle_when_the_attempt_goes_on(tmp_path: Path) -> None:
+    async with solving(tmp_path) as driver:
+        attempt_id = driver.state.attempt_id
+        await thinking(driver)
+        driver.clock.advance(1_000_000)
+        await driver.press("ctrl+l")
+        await driver.until_screen("HomeScreen")
+        await driver.press("r")
         await driver.until_screen("SolveScreen")
-        await driver.until(lambda: "idle_prompt" in driver.events(driver.state.attempt_id))
-        assert driver.state.clock.of(activity) >= 131_000
+        assert driver.state.attempt_id == attempt_id
+        assert (driver.state.clock.idle, driver.state.clock.active) == (1_121_000, 0)
+        assert "Were you working" not in driver.text()
+
+
+async def test_waiting_for_tests_and_writing_elsewhere_are_not_idle(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    gate = threading.Event()
+    async with solving(tmp_path, runner=FakeRunner(CHECKS, gate=gate)) as driver:
+        await driver.press("f9", "enter")
+        await driver.until(lambda: driver.state.pending)
+        driver.clock.advance(300_000)
+        driver.solve._second()
+        gate.set()
+        await driver.until(lambda: driver.state.submissions[0].status)
+        await driver.until(lambda: driver.state.pending is None)
+        driver.clock.advance(60_000)
+        driver.solve._second()
+        await driver.pilot.pause()
+        assert not driver.state.doubt
+        driver.clock.advance(300_000)
+        driver.solve.editor.came_back()
+        driver.solve._second()
+        await driver.pilot.pause(0.1)
+        assert not driver.state.doubt
+        assert driver.state.clock.idle == 0
 
 
 async def test_giving_up_takes_a_code_and_words(tmp_path: Path) -> None:

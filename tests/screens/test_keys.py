@@ -7,6 +7,7 @@ from builders import build_services, build_task
 from fakes import FakeClock
 from screens.driving import driving, solving
 
+from gistpoint.core.errors import SettingsError
 from gistpoint.tui.app import GistpointApp
 from gistpoint.tui.keys import KEYS, Scope, key_named, keys_page, shown_keys
 from gistpoint.tui.screens.dialogs.base import Dialog
@@ -28,7 +29,7 @@ from gistpoint.tui.screens.summary import SummaryScreen
 from gistpoint.tui.screens.validate.code_page import CodePage
 from gistpoint.tui.screens.validate.gist_page import GistPage
 from gistpoint.tui.screens.validate.screen import ValidateScreen
-from gistpoint.tui.settings import SettingsError, read_settings
+from gistpoint.tui.settings import read_settings
 from gistpoint.tui.widgets.code_view import CodeView
 from gistpoint.tui.widgets.diff_pane import DiffPane
 from gistpoint.tui.widgets.function_editor import FunctionEditor
@@ -124,10 +125,15 @@ def test_settings_tell_what_is_wrong(tmp_path: Path) -> None:
     file = tmp_path / "config.toml"
     for text, words in (
         ("[keys]\nnonsense = 'x'", "there is no binding 'nonsense'"),
+        ("[keys]\n'attempt.sumbit' = 'x'", r"'attempt.sumbit'. Did you mean 'attempt.submit'\?"),
+        ("them = 'dark'", r"the key 'them' is not known. Did you mean 'theme'\?"),
+        ("sandbx = 'docker'", r"the key 'sandbx' is not known. Did you mean 'sandbox'\?"),
+        ("[llm]\nmodels = 'x'", r"the key 'llm.models' is not known. Did you mean 'model'\?"),
+        ("zzz = 1", "the key 'zzz' is not known. Known are: theme, sandbox, keys, llm"),
         ("[keys]\n'attempt.submit' = 3", "keys.attempt.submit"),
         ("keys = 3", "'keys' must be a table"),
         ("theme = 3", "'theme' must be a string"),
-        ("][", "can't be read"),
+        ("][", r"is not sound TOML \(at line 1"),
     ):
         file.write_text(text)
         with pytest.raises(SettingsError, match=words):

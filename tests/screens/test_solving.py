@@ -7,11 +7,13 @@ import pytest
 from builders import CHECKS, REPAIR
 from fakes import FakeRunner
 from screens.driving import LARGE, SMALL, solving
+from textual import events
 
 from gistpoint.core.attempts.identity import Role
 from gistpoint.core.outcomes import RunStatus
 from gistpoint.core.tasks.brief import render_brief
 from gistpoint.core.tasks.model import Mode
+from gistpoint.sessions.journal import JOURNAL, read_journal
 from gistpoint.tui.widgets.text_view import TextView
 
 BODY = "return price - price * percent // 100"
@@ -145,3 +147,39 @@ async def test_half_written_code_is_compared_with_its_start(tmp_path: Path) -> N
         assert driver.solve.focused is driver.solve.editor.editor
         driver.solve._recording.flush()
         await driver.until(lambda: driver.state.comforts.get("diff"))
+
+
+async def test_pastes_are_recorded_with_whether_they_had_been_shown(tmp_path: Path) -> None:
+    async with solving(tmp_path, size=LARGE) as driver:
+        await driver.console("read_file shop/stock/shelf.py")
+        for pane, text in (
+            ("f6", "return width * depth"),
+            ("f6", "solution from elsewhere"),
+            ("f8", "Write the function again"),
+            ("f5", "search_code x"),
+        ):
+            await driver.press(pane)
+            driver.app.post_message(events.Paste(text))
+            await driver.pilot.pause()
+        folder = driver.services.attempts.folder(driver.state.attempt_id)
+        await driver.until(lambda: driver.state.comforts.get("paste") == 4)
+        found = [event.data for event in read_journal(folder / JOURNAL).events if event.data.get("kind") == "paste"]
+        assert [(paste["shown"], paste["outside"]) for paste in found] == [
+            (True, True),
+            (False, True),
+            (True, True),
+            (False, True),
+        ]
+        assert all(paste["characters"] and len(paste["sha256"]) == 64 and "text" not in paste for paste in found)
+
+
+async def test_notes_and_code_are_kept_however_soon_the_screen_is_left(tmp_path: Path) -> None:
+    async with solving(tmp_path) as driver:
+        attempt_id = driver.state.attempt_id
+        await driver.press("f8")
+        await driver.type("why 100")
+        await driver.press("f6", "#", "ctrl+l")
+        await driver.until_screen("HomeScreen")
+        state = driver.services.attempts.summary(attempt_id).state
+        assert state.notes == "why 100"
+        assert next(iter(state.buffers.values())).startswith("#def discount")

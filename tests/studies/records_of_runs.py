@@ -63,13 +63,16 @@ def main() -> int:
     for given in map(Path, sys.argv[1:]):
         for path in [given] if given.is_file() else sorted(p for p in given.rglob("*") if p.is_file()):
             runs, steps, records, names = 0, 0, [], set()
-            for listed in list_runs([path]):
+            for listed in [found for found in list_runs([path]) if found.header is not None]:
                 document = open_run(listed.name)
                 document.build()
                 runs += 1
                 steps += document.step_count
                 records.append(document.record_count)
                 names.add((document.header.format, document.header.format_version))
+            if not records:
+                print(f"{path.name[-62:]:<62} no run of a format that is known")
+                continue
             told = list(direct(path))
             wrong += told != records
             format, version = names.pop() if names else ("none", "")

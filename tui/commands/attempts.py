@@ -9,37 +9,56 @@ from typing import Any
 
 from gistpoint import __version__
 from gistpoint.core.attempts.clock import Activity, SystemTime
+from gistpoint.core.attempts.state import Submission
 from gistpoint.core.locations import Locations
 from gistpoint.sessions.attempts import AttemptStore, AttemptSummary
-from gistpoint.tui.cli import DONE
+from gistpoint.tui.cli import DONE, NEGATIVE
 from gistpoint.tui.commands.output import duration, print_json, print_table
+from gistpoint.tui.view_models import moment
 
 
-def _store() -> AttemptStore:
+def attempt_store() -> AttemptStore:
+    """Return the user's attempts."""
     return AttemptStore(Locations.of_user().attempts, SystemTime(), __version__)
 
 
 def listing(options: argparse.Namespace) -> int:
     """Print the attempts, the newest first."""
-    summaries = list(_store().summaries())
+    summaries = list(attempt_store().summaries())
     if options.json:
-        print_json("gistpoint.attempts/1", {"attempts": [_row(summary) for summary in summaries]})
+        print_json("gistpoint.attempts/1", {"attempts": [attempt_row(summary) for summary in summaries]})
         return DONE
     if not summaries:
         print("There are no attempts yet. `gistpoint demo` begins one.")
         return DONE
     print_table(
-        ["attempt", "task", "mode", "role", "started (UTC)", "active", "calls", "submissions", "outcome"],
+        [
+            "attempt",
+            "task",
+            "mode",
+            "actor",
+            "role",
+            "participant",
+            "started",
+            "active",
+            "calls",
+            "last",
+            "best",
+            "outcome",
+        ],
         [
             [
                 summary.attempt_id,
                 summary.task_id[:12],
                 summary.mode,
+                summary.actor,
                 summary.role,
-                _started(summary)[:16].replace("T", " "),
+                summary.participant or "–",
+                moment(summary.started_utc_ms),
                 duration(summary.state.clock.active),
                 str(len(summary.state.calls)),
-                str(len(summary.state.submissions)),
+                _score(summary.state.last),
+                _score(summary.state.best),
                 summary.problem or outcome(summary),
             ]
             for summary in summaries
@@ -49,24 +68,31 @@ def listing(options: argparse.Namespace) -> int:
 
 
 def show(options: argparse.Namespace) -> int:
-    """Print one attempt."""
-    summary = _store().summary(options.attempt)
+    """Print one attempt; the exit code is 1 if its journal is damaged."""
+    summary = attempt_store().summary(options.attempt)
     state = summary.state
     if options.json:
         calls = [
             {"call_id": c.call_id, "tool": c.tool, "arguments": dict(c.arguments), "refused": c.refused, "text": c.text}
             for c in state.calls
         ]
-        print_json("gistpoint.attempt/1", {**_row(summary), "calls": calls, "notes": state.notes})
-        return DONE
+        print_json("gistpoint.attempt/1", {**attempt_row(summary), "calls": calls, "notes": state.notes})
+        return NEGATIVE if summary.problem else DONE
     rows = [
         ["attempt", summary.attempt_id],
         ["task", summary.task_id[:12]],
-        ["outcome", summary.problem or outcome(summary)],
+        ["actor", summary.actor],
+        ["role", summary.role],
+        ["participant", summary.participant or "–"],
+        ["started", moment(summary.started_utc_ms)],
+        ["outcome", outcome(summary)],
+        ["record", _record(summary)],
         *[[activity.value, duration(state.clock.of(activity))] for activity in Activity],
         ["active", duration(state.clock.active)],
         ["tool uses left", f"{state.remaining.tool_uses} of {state.budgets.tool_uses}"],
         ["submissions left", f"{state.remaining.submissions} of {state.budgets.submissions}"],
+        ["last score", _score(state.last)],
+        ["best score", _score(state.best)],
         *[[f"gist: {key}", json.dumps(value)] for key, value in state.header.get("gist_settings", {}).items()],
     ]
     print_table(["what", "value"], rows)
@@ -74,14 +100,28 @@ def show(options: argparse.Namespace) -> int:
         ["call", "tool", "refused", "answer begins"],
         [[c.call_id, c.tool, "yes" if c.refused else "", (c.text or "").partition("\n")[0][:80]] for c in state.calls],
     )
-    return DONE
+    return NEGATIVE if summary.problem else DONE
+
+
+def _record(summary: AttemptSummary) -> str:
+    if summary.problem:
+        return f"damaged, for reading only: {summary.problem}"
+    if summary.kept is None:
+        return "whole; its head was not kept here: made elsewhere, or by an earlier version"
+    if not summary.witnessed:
+        return f"whole; its head is kept here from event {summary.kept.since} on"
+    return "whole; its head was kept here from the start"
+
+
+def _score(submission: Submission | None) -> str:
+    return "–" if submission is None else f"{submission.score or 0:.3f}"
 
 
 def outcome(summary: AttemptSummary) -> str:
     """Return how an attempt ended, or that it has not."""
     ending = summary.state.ending
     if ending is None:
-        return "unfinished"
+        return "open in another window or process" if summary.open else "unfinished"
     return f"{ending.reason} ({ending.code})" if ending.code else ending.reason
 
 
@@ -89,14 +129,17 @@ def _started(summary: AttemptSummary) -> str:
     return datetime.fromtimestamp(summary.started_utc_ms / 1000, UTC).isoformat(timespec="seconds")
 
 
-def _row(summary: AttemptSummary) -> dict[str, Any]:
+def attempt_row(summary: AttemptSummary) -> dict[str, Any]:
+    """Return an attempt as lists and exports have it; its keys are stable."""
     state = summary.state
     last, best = state.last, state.best
     return {
         "attempt_id": summary.attempt_id,
         "task_id": summary.task_id,
         "mode": summary.mode,
+        "actor": summary.actor,
         "role": summary.role,
+        "participant": summary.participant,
         "started": _started(summary),
         "ended": None if state.ending is None else state.ending.reason,
         "solved": state.solved,
@@ -112,4 +155,7 @@ def _row(summary: AttemptSummary) -> dict[str, Any]:
         "gist_settings": state.header.get("gist_settings"),
         "comforts": dict(state.comforts),
         "problem": summary.problem,
+        "events": state.events,
+        "head": summary.head,
+        "head_kept": summary.witnessed,
     }

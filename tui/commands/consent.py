@@ -10,7 +10,8 @@ from gistpoint.core.text import visible
 
 WHAT_IT_MEANS = (
     "The repository's code would run as yourself, and so would the builds of it and of what it needs: they could read "
-    "your files, use the network and stay behind. Every result will be marked as unsandboxed."
+    "your files, use the network and stay behind. Every result will be marked as unsandboxed. "
+    "`gistpoint doctor --withdraw-consent` takes the consent back."
 )
 
 

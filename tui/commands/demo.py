@@ -30,7 +30,7 @@ def demo(options: argparse.Namespace) -> int:
         task = demo_task(options.task, services.locations.demo)
         from gistpoint.tui.commands.solve import solve_task
 
-        return solve_task(services, task, new=False)
+        return solve_task(services, task, new=False, lines=options.lines)
     entries = list(unpack_demo(services.locations.demo))
     if interactive():
         from gistpoint.tui.app import GistpointApp
@@ -53,7 +53,7 @@ def _play(services: Services, wanted: str, speed: float) -> int:
         return GistpointApp(services, open=task.id, play=(steps, speed)).run_to_exit_code()
     from gistpoint.core.demo.play import play
 
-    opened = services.start(task)
+    opened = services.start(task, replay=True)
     try:
         backend = opened.attempt.backend
         print(f"Playing a recorded attempt of {name} ({task.short_id}), {speed:g} times as fast, in {backend.name}.\n")

@@ -10,21 +10,30 @@ from typing import Any
 from gistpoint import __version__
 from gistpoint.core.locations import Locations
 from gistpoint.core.text import visible
+from gistpoint.core.user_settings import read_user_settings
 from gistpoint.sandbox.attacks.table import Attack, Expected
 from gistpoint.sandbox.attacks.trying import Finding
 from gistpoint.sandbox.diagnosis import Diagnosis, diagnose, plugins, self_test, versions
 from gistpoint.sandbox.enforcement import LIMITS
-from gistpoint.sandbox.wishes import wished_backend
+from gistpoint.sandbox.ladder import has_consented, withdraw_consent
 from gistpoint.tui.cli import DONE, NEGATIVE
 from gistpoint.tui.commands.output import print_json, print_table
 from gistpoint.tui.commands.progress import ProgressLine
+
+_CONSENTED = (
+    "You agreed to run code without isolation on this machine; `gistpoint doctor --withdraw-consent` takes it back."
+)
+_NOT_CONSENTED = "Nobody agreed to run code without isolation on this machine."
 
 
 def doctor(options: argparse.Namespace) -> int:
     """Probe, tell, and try the attacks where asked to; 1 where no isolation works or holds less than it promises."""
     locations = Locations.of_user()
+    if options.withdraw_consent:
+        withdraw_consent(locations.config)
+    consented = has_consented(locations.config)
     found, working = diagnose()
-    wished = options.sandbox or wished_backend(locations.config)
+    wished = options.sandbox or read_user_settings(locations.config).sandbox or None
     chosen = wished or next((d.name for d in found if d.isolates), None)
     tried: list[tuple[Attack, Mapping[str, Finding]]] = []
     if options.self_test:
@@ -34,9 +43,10 @@ def doctor(options: argparse.Namespace) -> int:
                 tried.append((attack, findings))
     broken = [finding for _, findings in tried for finding in findings.values() if not finding.as_promised]
     if options.json:
-        print_json("gistpoint.doctor/1", _document(found, chosen, tried))
+        print_json("gistpoint.doctor/1", _document(found, chosen, tried, consented))
     else:
         _tell(found, chosen, wished)
+        print(_CONSENTED if consented else _NOT_CONSENTED)
         if tried:
             _tell_attacks(tried, list(working), broken)
     usable = any(d.isolates for d in found) and (wished is None or wished in working)
@@ -44,13 +54,17 @@ def doctor(options: argparse.Namespace) -> int:
 
 
 def _document(
-    found: tuple[Diagnosis, ...], chosen: str | None, tried: list[tuple[Attack, Mapping[str, Finding]]]
+    found: tuple[Diagnosis, ...],
+    chosen: str | None,
+    tried: list[tuple[Attack, Mapping[str, Finding]]],
+    consented: bool,
 ) -> dict[str, Any]:
     document: dict[str, Any] = {
         "gistpoint": __version__,
         "versions": dict(versions()),
         "root": os.geteuid() == 0,
         "chosen": chosen,
+        "unsandboxed_consent": consented,
         "backends": [
             {
                 "name": d.name,

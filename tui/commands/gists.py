@@ -31,11 +31,12 @@ from gistpoint.core.tasks.gist_overrides import differing, toml_lines
 from gistpoint.core.tasks.gists import UNLIMITED, GistSettings, require_consistent
 from gistpoint.core.tasks.model import Answer, Mode, Task
 from gistpoint.sessions.tasks import TaskStore
-from gistpoint.tui.cli import DONE, NEGATIVE, build_entrypoint_runner, is_our_demo
+from gistpoint.tui.cli import DONE, NEGATIVE, build_entrypoint_runner
 from gistpoint.tui.commands.gist_scores import print_evidence, print_score
 from gistpoint.tui.commands.output import print_json, print_text
 from gistpoint.tui.commands.progress import ProgressLine
 from gistpoint.tui.commands.sources import spec_of
+from gistpoint.tui.services import is_our_demo
 
 _KEPT = (
     "{id} is there already, with other settings, and keeps them. To attempt it with those asked for, "

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
+from gistpoint.core.errors import UserError
 from gistpoint.core.text import visible, visible_line
 
 
@@ -48,6 +51,27 @@ def for_output(lines: Iterable[str]) -> Iterator[str]:
         return
     for line in lines:
         yield visible_line(line.rstrip("\r\n")) + "\n"
+
+
+def write_whole(target: Path, pieces: Iterable[bytes]) -> None:
+    """Write beside a file and then take its place, so that nobody finds half of it. Raises `UserError`."""
+    if target.is_dir():
+        raise UserError(f"{target} is a folder.", hint="Name a file to write.")
+    try:
+        if target.exists() and not target.is_file():
+            with target.open("wb") as device:
+                device.writelines(pieces)
+            return
+        target = target.resolve()
+        part = target.with_name(f".{target.name[:200]}.{os.getpid()}.part")
+        try:
+            with part.open("wb") as file:
+                file.writelines(pieces)
+            part.replace(target)
+        finally:
+            part.unlink(missing_ok=True)
+    except OSError as error:
+        raise UserError(f"{target} can't be written: {error.strerror}.") from error
 
 
 def duration(milliseconds: int) -> str:

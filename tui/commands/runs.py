@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 import sys
 from collections.abc import Iterable, Iterator
 from pathlib import Path
@@ -14,11 +13,12 @@ from gistpoint.core.errors import AttemptError, UserError
 from gistpoint.core.text import visible_line
 from gistpoint.sessions.runs.blobs import RunFileError
 from gistpoint.sessions.runs.document import RunDocument
+from gistpoint.sessions.runs.doubts import doubt_of
 from gistpoint.sessions.runs.listing import Listed, list_runs
 from gistpoint.sessions.runs.model import Run
 from gistpoint.sessions.runs.opening import open_run, split_name
 from gistpoint.tui.cli import DONE, MISTAKE, NEGATIVE
-from gistpoint.tui.commands.output import print_json, print_table, print_text
+from gistpoint.tui.commands.output import print_json, print_table, print_text, write_whole
 
 
 def open_named(name: str) -> RunDocument:
@@ -60,7 +60,7 @@ def listing(options: argparse.Namespace) -> int:
         )
     elif not problems:
         print(f"There is no recorded run in {visible_line(', '.join(options.paths))}.")
-    return _told(problems, options.paths, DONE)
+    return _told(problems, options.paths, NEGATIVE if problems and not found else DONE)
 
 
 def _read(paths: Iterable[str], problems: list[Listed]) -> Iterator[tuple[Listed, Run]]:
@@ -74,6 +74,9 @@ def _read(paths: Iterable[str], problems: list[Listed]) -> Iterator[tuple[Listed
         except RunFileError as error:
             problems.append(Listed(listed.name, listed.size, None, str(error)))
             continue
+        doubt = doubt_of(document)
+        if doubt:
+            problems.append(Listed(listed.name, listed.size, None, doubt, is_verdict=True))
         yield listed, _completed(listed.header, document.header)
 
 
@@ -86,11 +89,17 @@ def _completed(early: Run, run: Run) -> Run:
 
 
 def _told(problems: list[Listed], paths: list[str], code: int) -> int:
-    """Print what could not be read, and return the exit code: a mistake where a path that was named is among it."""
+    """Print what could not be read, and return the exit code.
+
+    It is a mistake that a path that was named can't be read; that it can, and is no run or hardly one, is a verdict.
+    """
     for item in problems:
         shown = item.problem if item.name in item.problem else f"{item.name}: {item.problem}"
         print(f"gistpoint: {visible_line(shown)}", file=sys.stderr)
-    return MISTAKE if any(item.name in paths for item in problems) else code
+    named = [item for item in problems if item.name in paths]
+    if any(not item.is_verdict for item in named):
+        return MISTAKE
+    return NEGATIVE if named or any(item.is_verdict and item.size for item in problems) else code
 
 
 def _cells(run: Run) -> list[str]:
@@ -157,12 +166,21 @@ def show(options: argparse.Namespace) -> int:
 
         document.build()
         print(json.dumps(atif_step(document, options.step - 1), indent=2))
-    return DONE
+    return _doubted(document)
+
+
+def _doubted(document: RunDocument) -> int:
+    """Return the exit code of what was done with a run; print if it is hardly of the format that it was read as."""
+    doubt = doubt_of(document)
+    if doubt:
+        print(f"gistpoint: {visible_line(doubt)}", file=sys.stderr)
+    return NEGATIVE if doubt else DONE
 
 
 def search(options: argparse.Namespace) -> int:
     """Print the matches; the exit code is 1 where there is none."""
-    from gistpoint.sessions.runs.searching import Query, Scope, search_document
+    from gistpoint.sessions.runs.parts import Scope
+    from gistpoint.sessions.runs.searching import Query, search_document
 
     scopes = [Scope(name) for name in options.scope] if options.scope else list(Scope)
     query = Query(options.pattern, regex=options.regex, scopes=scopes)
@@ -201,31 +219,10 @@ def convert(options: argparse.Namespace) -> int:
     document = open_named(options.recorded)
     if options.output is None:
         sys.stdout.writelines(write(document))
-        return DONE
+        return _doubted(document)
     target = Path(options.output)
     source, _ = split_name(options.recorded)
-    if target.is_dir():
-        raise UserError(f"{target} is a folder.", hint="Name a file to write.")
     if target.exists() and source.exists() and target.samefile(source):
         raise UserError(f"{target} is the run itself.", hint="Name another file to write.")
-    try:
-        _write(target, write(document))
-    except OSError as error:
-        raise UserError(f"{target} can't be written: {error.strerror}.") from error
-    return DONE
-
-
-def _write(target: Path, pieces: Iterable[str]) -> None:
-    """Write beside the file and then take its place, so that nobody finds half of it."""
-    if target.exists() and not target.is_file():
-        with target.open("w", encoding="utf-8", errors="backslashreplace") as device:
-            device.writelines(pieces)
-        return
-    target = target.resolve()
-    part = target.with_name(f".{target.name[:200]}.{os.getpid()}.part")
-    try:
-        with part.open("w", encoding="utf-8", errors="backslashreplace", newline="") as file:
-            file.writelines(pieces)
-        part.replace(target)
-    finally:
-        part.unlink(missing_ok=True)
+    write_whole(target, (piece.encode("utf-8", "backslashreplace") for piece in write(document)))
+    return _doubted(document)

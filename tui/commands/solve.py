@@ -1,4 +1,4 @@
-"""`gistpoint solve`: the solve screen, or tool calls read from standard input where there is no terminal."""
+"""`gistpoint solve`: the solve screen, or with `--lines` tool calls read from standard input."""
 
 from __future__ import annotations
 
@@ -21,6 +21,7 @@ from gistpoint.sessions.attempts import OpenAttempt
 from gistpoint.tui.cli import DONE, NEGATIVE, build_services
 from gistpoint.tui.commands.output import interactive, print_text
 from gistpoint.tui.services import Services
+from gistpoint.tui.starting import go_on_collecting
 
 
 def solve(options: argparse.Namespace) -> int:
@@ -33,13 +34,13 @@ def solve(options: argparse.Namespace) -> int:
         if options.gist_settings:
             services = replace(services, gist_settings={task.id: _settings(options.gist_settings)})
             services.as_given(task)
-        return solve_task(services, task, new=options.new)
+        return solve_task(services, task, new=options.new, lines=options.lines)
     if options.gist_settings:
         raise UserError(
             f"The attempt {attempt_id} keeps the settings that it began with.",
             hint="Name its task instead, to begin an attempt with others.",
         )
-    return _open(services, attempt_id)
+    return _open(services, attempt_id, lines=options.lines)
 
 
 def _settings(file: str) -> GistOverrides:
@@ -53,19 +54,29 @@ def _settings(file: str) -> GistOverrides:
     return parse_overrides(data, file)
 
 
-def solve_task(services: Services, task: Task, *, new: bool) -> int:
+def solve_task(services: Services, task: Task, *, new: bool, lines: bool) -> int:
     """Go on with the newest unfinished attempt of a task, or begin one."""
     unfinished = [] if new else services.unfinished(task)
-    return _open(services, unfinished[0].attempt_id if unfinished else task)
+    for summary in unfinished:
+        if summary.problem:
+            print(f"attempt {summary.attempt_id} can only be read: {summary.problem}", file=sys.stderr)
+    sound = [summary.attempt_id for summary in unfinished if not summary.problem]
+    return _open(services, sound[0] if sound else task, lines=lines)
 
 
-def _open(services: Services, what: Task | str) -> int:
-    if interactive():
+def _open(services: Services, what: Task | str, *, lines: bool) -> int:
+    if not (lines or interactive()):
+        raise UserError(
+            "There is no terminal: nothing was begun.",
+            hint="With --lines, tool calls are read from standard input, one a line.",
+        )
+    if not lines:
         if isinstance(what, Task):
             services.prepare(what)
         from gistpoint.tui.app import GistpointApp
 
         return GistpointApp(services, open=what if isinstance(what, str) else what.id).run_to_exit_code()
+    go_on_collecting()  # it was put off for a screen
     opened = services.resume(what) if isinstance(what, str) else services.start(what)
     try:
         return _by_lines(opened)

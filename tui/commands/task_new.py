@@ -18,7 +18,7 @@ from gistpoint.core.errors import UserError
 from gistpoint.core.generation.intake import Intake, NoGood, NoTaskError, take_in
 from gistpoint.core.generation.making import write_proven
 from gistpoint.core.generation.proof import Proof, prove
-from gistpoint.core.generation.removal import random_targets, removal_target
+from gistpoint.core.generation.removal import check_named, random_targets, removal_target
 from gistpoint.core.locations import Locations
 from gistpoint.core.ports import ChatModel, Runner
 from gistpoint.core.tasks.model import Mode, Rules, Task
@@ -49,6 +49,7 @@ def new(options: argparse.Namespace) -> int:
             isolation=runner.backend,
             on_line=progress.line,
             on_detail=progress.detail,
+            on_tree=lambda tree: check_named(tree, options.function) if options.function else None,
         )
         intake = take_in(repository, runner, on_progress=progress.making)
         progress.line(

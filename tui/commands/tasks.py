@@ -1,14 +1,17 @@
-"""`gistpoint task list`, `show` and `check`."""
+"""`gistpoint task list`, `show`, `export`, `delete` and `check`."""
 
 from __future__ import annotations
 
 import argparse
 import sys
+import tempfile
 from collections.abc import Callable, Iterator
 from dataclasses import asdict
+from pathlib import Path
 from typing import Any
 
 from gistpoint.core.attempts.judging import Judge
+from gistpoint.core.errors import AttemptError, UserError
 from gistpoint.core.generation.check import check_task
 from gistpoint.core.generation.findings import Finding
 from gistpoint.core.generation.gist_check import check_gist_task
@@ -16,13 +19,16 @@ from gistpoint.core.generation.intake import OnMaking
 from gistpoint.core.gist.judging import GistJudge
 from gistpoint.core.locations import Locations
 from gistpoint.core.ports import EntrypointRunner, Runner
+from gistpoint.core.tasks.archive import pack_task
 from gistpoint.core.tasks.brief import render_brief
 from gistpoint.core.tasks.folder import read_answer
 from gistpoint.core.tasks.model import Mode, Task
 from gistpoint.sessions.tasks import BrokenTask, TaskStore
-from gistpoint.tui.cli import DONE, NEGATIVE, build_entrypoint_runner, build_runner, is_our_demo
-from gistpoint.tui.commands.output import print_json, print_table, print_text
+from gistpoint.tui.cli import DONE, NEGATIVE, build_entrypoint_runner, build_runner
+from gistpoint.tui.commands.attempts import attempt_store
+from gistpoint.tui.commands.output import print_json, print_table, print_text, write_whole
 from gistpoint.tui.commands.progress import ProgressLine
+from gistpoint.tui.services import is_our_demo
 
 
 def _store() -> TaskStore:
@@ -85,6 +91,43 @@ def show(options: argparse.Namespace) -> int:
     else:
         print_text(render_brief(task))
     return DONE
+
+
+def export(options: argparse.Namespace) -> int:
+    """Write a task with its answer as one file; prints where."""
+    task = _store().find(options.task)
+    target = Path(options.output)
+    if target.is_dir():
+        target /= f"{task.short_id}.tar.zst"
+    with tempfile.TemporaryDirectory(prefix="gistpoint-export-") as scratch:
+        pack_task(task.folder, Path(scratch) / "task.tar.zst")
+        write_whole(target, [(Path(scratch) / "task.tar.zst").read_bytes()])
+    print(target)
+    return DONE
+
+
+def delete(options: argparse.Namespace) -> int:
+    """Remove a task of the user's, after a question."""
+    store, attempts = _store(), attempt_store()
+    task = store.find(options.task)
+    tried = [summary for summary in attempts.summaries() if summary.task_id == task.id]
+    if opened := next((summary.attempt_id for summary in tried if summary.open), ""):
+        raise AttemptError(f"Attempt {opened} of this task is open.", hint="Close it first.")
+    if tried:
+        kept = f"{len(tried)} {'attempt' if len(tried) == 1 else 'attempts'}"
+        print(f"{kept} of it stay readable, but can't be gone on with.", file=sys.stderr)
+    if not (options.yes or _agreed(f"Delete task {task.short_id}? Type yes: ")):
+        raise UserError("Nothing was deleted.", hint="Without a terminal, --yes says that it is meant.")
+    store.remove(task)
+    print(f"{task.short_id}: deleted")
+    return DONE
+
+
+def _agreed(question: str) -> bool:
+    if not (sys.stdin.isatty() and sys.stderr.isatty()):
+        return False
+    print(question, end="", file=sys.stderr, flush=True)
+    return sys.stdin.readline().strip().lower() == "yes"
 
 
 def check(options: argparse.Namespace) -> int:

@@ -37,6 +37,8 @@ class EditingPane(Vertical):
 
     keep: Callable[[str, str], None] | None = None
     """Keeps the text of a buffer; called from a thread while the screen stands still."""
+    came_back: Callable[[], None] | None = None
+    """Called when the user has come back from an editor of their own: no key of theirs was seen meanwhile."""
 
     class Comfort(Message):
         """Something that costs no budget was used."""
@@ -120,6 +122,8 @@ class EditingPane(Vertical):
             self.editor.edit_in_external_editor(self._saved_outside)
         except UserError as error:
             show_error(self.app, error)
+        if self.came_back is not None:
+            self.came_back()
         self.post_message(self.Comfort("external_editor"))
 
     def _saved_outside(self, text: str) -> None:

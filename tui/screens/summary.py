@@ -47,7 +47,7 @@ class SummaryScreen(EndedScreen):
         """Return the page of the functions and the one of the tests."""
         yield Vertical(
             OptionList(*(Option(plain_line(c.label)) for c in self._compared), id="targets", compact=True),
-            Plain("- as it was, + as it should be or as you wrote it", classes="summary-legend"),
+            Plain("", classes="summary-legend"),
             DiffView(id="true-diff"),
             id="page-functions",
         )
@@ -72,7 +72,7 @@ class SummaryScreen(EndedScreen):
 
     def _compare(self, pair: Compared) -> None:
         self.query_one(".summary-legend", Plain).update(pair.legend)
-        self.query_one("#true-diff", DiffView).load(pair.yours, pair.true)
+        self.query_one("#true-diff", DiffView).load(pair.yours, pair.true, whole=True)
 
     def on_option_list_option_highlighted(self, event: OptionList.OptionHighlighted) -> None:
         """Show another target."""

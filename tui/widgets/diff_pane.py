@@ -47,19 +47,20 @@ class SideTokens:
         return tokens[number - 1] if number is not None and number <= len(tokens) else None
 
 
-def unified_lines(files: Sequence[FileDiff]) -> list[PaneLine]:
-    """Return the lines of a unified view."""
+def unified_lines(files: Sequence[FileDiff], *, headers: bool = True) -> list[PaneLine]:
+    """Return the lines of a unified view; without `headers` where every hunk is a whole text."""
     found: list[PaneLine] = []
     for diff in files:
         found.append(PaneLine(_title(diff), heading=True))
         for hunk in diff.hunks:
-            found.append(PaneLine(hunk.header, heading=True))
+            if headers:
+                found.append(PaneLine(hunk.header, heading=True))
             partners = _partners(hunk)
             found += [PaneLine(_text(line), line, partners.get(index)) for index, line in enumerate(hunk.lines)]
     return found
 
 
-def split_lines(files: Sequence[FileDiff]) -> tuple[list[PaneLine], list[PaneLine]]:
+def split_lines(files: Sequence[FileDiff], *, headers: bool = True) -> tuple[list[PaneLine], list[PaneLine]]:
     """Return the lines of both sides of a view side by side, as many on the one as on the other."""
     left: list[PaneLine] = []
     right: list[PaneLine] = []
@@ -67,8 +68,9 @@ def split_lines(files: Sequence[FileDiff]) -> tuple[list[PaneLine], list[PaneLin
         left.append(PaneLine(_title(diff), heading=True))
         right.append(PaneLine("", heading=True))
         for hunk in diff.hunks:
-            left.append(PaneLine(hunk.header, heading=True))
-            right.append(PaneLine("", heading=True))
+            if headers:
+                left.append(PaneLine(hunk.header, heading=True))
+                right.append(PaneLine("", heading=True))
             for old, new in side_by_side(hunk):
                 paired = old is not None and new is not None and old is not new
                 left.append(PaneLine(_text(old), old, new.text if paired and new else None))
@@ -79,7 +81,13 @@ def split_lines(files: Sequence[FileDiff]) -> tuple[list[PaneLine], list[PaneLin
 def _title(diff: FileDiff) -> str:
     renamed = f"{diff.old_path} → " if diff.old_path and diff.new_path and diff.old_path != diff.new_path else ""
     made = " (new)" if diff.old_path is None else " (deleted)" if diff.new_path is None else ""
-    what = "binary" if diff.binary else f"+{diff.added} -{diff.removed}" if diff.hunks else "no differences"
+    what = (
+        "binary"
+        if diff.binary
+        else f"+{diff.added} -{diff.removed}"
+        if diff.added or diff.removed
+        else "no differences"
+    )
     return f"{renamed}{diff.path}{made}  {what}".strip()
 
 

@@ -10,7 +10,7 @@ from textual.containers import Horizontal
 from textual.message import Message
 from textual.worker import get_current_worker
 
-from gistpoint.core.diffs import FileDiff, compute
+from gistpoint.core.diffs import CONTEXT, FileDiff, compute
 from gistpoint.tui.widgets.diff_pane import DiffPane, SideTokens, split_lines, unified_lines
 from gistpoint.tui.widgets.line_view import LineView
 from gistpoint.tui.widgets.syntax import tokens_by_line
@@ -49,7 +49,7 @@ class DiffView(Horizontal):
         super().__init__(name=name, id=id, classes=classes)
         self._files: tuple[FileDiff, ...] = ()
         self._sides = SideTokens()
-        self._wrap = False
+        self._wrap = self._whole = False
         self._left = DiffPane("both", classes="-left")
         self._right = DiffPane("new", classes="-right")
 
@@ -73,11 +73,15 @@ class DiffView(Horizontal):
         """The pane with the focus, else the first: where `search` and `go_to` act."""
         return self._right if self.split and self._right.has_focus else self._left
 
-    def load(self, before: str, after: str, *, name: str = "", language: str | None = "python") -> None:
-        """Show how `after` differs from `before`; long texts are compared in a thread."""
+    def load(
+        self, before: str, after: str, *, name: str = "", language: str | None = "python", whole: bool = False
+    ) -> None:
+        """Show how `after` differs from `before`, or all of it; long texts are compared in a thread."""
         self.workers.cancel_group(self, "diff")
+        self._whole = whole
         if len(before) + len(after) <= _AT_ONCE:
-            self._show_texts((compute(before, after, old_path=name, new_path=name),), before, after, language)
+            diff = compute(before, after, old_path=name, new_path=name, context=None if whole else CONTEXT)
+            self._show_texts((diff,), before, after, language)
         else:
             self.run_worker(lambda: self._compute(before, after, name), thread=True, group="diff", exit_on_error=False)
 
@@ -85,7 +89,7 @@ class DiffView(Horizontal):
         """Show a diff that was parsed or computed elsewhere."""
         self.workers.cancel_group(self, "diff")
         self._sides = SideTokens()
-        self._files = tuple(files)
+        self._files, self._whole = tuple(files), False
         self._lay_out()
 
     def search(self, pattern: str, *, regex: bool = False) -> int:
@@ -107,7 +111,7 @@ class DiffView(Horizontal):
 
     def _compute(self, before: str, after: str, name: str) -> None:
         worker = get_current_worker()
-        diff = compute(before, after, old_path=name, new_path=name)
+        diff = compute(before, after, old_path=name, new_path=name, context=None if self._whole else CONTEXT)
         if not worker.is_cancelled:
             self.post_message(self._Computed((diff,), before, after))
 
@@ -157,7 +161,7 @@ class DiffView(Horizontal):
         self.set_class(split, "-split")
         self._left.side = "old" if split else "both"
         if split:
-            left, right = split_lines(self._files)
+            left, right = split_lines(self._files, headers=not self._whole)
             self._left.show_lines(left, self._sides)
             self._right.show_lines(right, self._sides)
             # As wide as each other: a scroll bar below one side alone would let the other scroll a row further.
@@ -165,7 +169,7 @@ class DiffView(Horizontal):
             for pane in (self._left, self._right):
                 pane.virtual_size = pane.virtual_size.with_width(widest)
         else:
-            self._left.show_lines(unified_lines(self._files), self._sides)
+            self._left.show_lines(unified_lines(self._files, headers=not self._whole), self._sides)
             if self._right.has_focus:
                 self._left.focus()
 

@@ -7,18 +7,15 @@ from typing import ClassVar
 
 from rich.style import Style as RichStyle
 from rich.text import Text
-from textual import on
 from textual.binding import Binding, BindingType
-from textual.message import Message
 from textual.style import Style
-from textual.timer import Timer
-from textual.widgets import TextArea
 from textual.widgets.text_area import TextAreaTheme
 
 from gistpoint.tui.external_editor import edited_externally
 from gistpoint.tui.widgets.plain import plain_line
 from gistpoint.tui.widgets.sealed_text import Seal
 from gistpoint.tui.widgets.syntax import ANSI_STYLES, STYLES
+from gistpoint.tui.widgets.writing_area import WritingArea
 
 _KIND_OF_CAPTURE = {
     "attribute": "decorator",
@@ -46,12 +43,9 @@ _KIND_OF_CAPTURE = {
 }
 """Kinds of `syntax` by the captures of tree-sitter's query for Python."""
 
-DELAY_SECONDS = 0.8
-"""An edit is told at most so long after the first key that made it."""
 
-
-class FunctionEditor(TextArea):
-    """Python code to write; half-written code is told as `Edited` within a second, so that nothing is lost."""
+class FunctionEditor(WritingArea):
+    """Python code to write, by the name of the buffer that it is kept in."""
 
     DEFAULT_CSS = """
     FunctionEditor { border: none; padding: 0; background: $background; }
@@ -64,19 +58,12 @@ class FunctionEditor(TextArea):
         Binding("escape", "leave", "Leave the editor", show=False, id="editor.leave"),
     ]
 
-    class Edited(Message):
+    class Edited(WritingArea.Edited):
         """A buffer's text as it stands now."""
 
         def __init__(self, editor: FunctionEditor, buffer: str, text: str) -> None:
-            super().__init__()
-            self.editor = editor
+            super().__init__(editor, text)
             self.buffer = buffer
-            self.text = text
-
-        @property
-        def control(self) -> FunctionEditor:
-            """The editor."""
-            return self.editor
 
     def __init__(
         self,
@@ -102,7 +89,6 @@ class FunctionEditor(TextArea):
         self.indent_type = "spaces"
         self._buffer = buffer
         self._told = text
-        self._timer: Timer | None = None
 
     def on_mount(self) -> None:
         """Colour the code as the code view does, in every theme."""
@@ -138,11 +124,6 @@ class FunctionEditor(TextArea):
         """The name of what is edited, `path::qualname`."""
         return self._buffer
 
-    @property
-    def waits(self) -> bool:
-        """Whether something was typed that was not told yet."""
-        return self.code != self._told
-
     def load_buffer(self, name: str, text: str) -> None:
         """Tell what is unsaved, then edit another text; its undo history begins anew."""
         self.flush()
@@ -152,24 +133,9 @@ class FunctionEditor(TextArea):
         self.history.clear()
         self.border_title = plain_line(name)
 
-    @on(TextArea.Changed)
-    def _changed(self, event: TextArea.Changed) -> None:
-        event.stop()
-        if self._timer is None and self.code != self._told:
-            self._timer = self.set_timer(DELAY_SECONDS, self.flush)
-
-    def flush(self) -> None:
-        """Tell now what was not told yet."""
-        if self._timer is not None:
-            self._timer.stop()
-            self._timer = None
-        if self.code != self._told:
-            self._told = self.code
-            self.post_message(self.Edited(self, self._buffer, self._told))
-
-    def on_blur(self) -> None:
-        """Tell at once when the focus goes elsewhere."""
-        self.flush()
+    def tell(self, text: str) -> None:
+        """Post the text with its buffer."""
+        self.post_message(self.Edited(self, self._buffer, text))
 
     def action_leave(self) -> None:
         """Give the focus back, so that tab moves on."""

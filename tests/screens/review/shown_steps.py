@@ -9,7 +9,7 @@ from screens.review.reviewing import Reviewing
 from gistpoint.core.text import visible
 from gistpoint.sessions.runs.document import RunDocument
 from gistpoint.sessions.runs.model import CutText, Step
-from gistpoint.tui.screens.review.step_text import call_text
+from gistpoint.sessions.runs.parts import Scope, parts_of
 from gistpoint.tui.screens.review.step_view import StepView
 
 MOST = 300_000
@@ -52,7 +52,7 @@ def in_cells(raw: str) -> str:
 
 def texts_of(step: Step, document: RunDocument) -> list[str]:
     """Every text of the step that a reader is to see."""
-    found = [step.thought, step.text, *(call_text(call) for call in step.calls), *(r.text for r in step.results)]
+    found = [text for scope, _, text in parts_of(step) if scope is not Scope.DIFF]
     return ["".join(document.full_text(text)) if isinstance(text, CutText) else text for text in found if text]
 
 

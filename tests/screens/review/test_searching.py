@@ -6,7 +6,7 @@ from pathlib import Path
 
 from screens.review.reviewing import TURNS, command, mini_run, reviewing
 
-from gistpoint.sessions.runs.searching import Scope
+from gistpoint.sessions.runs.parts import Scope
 from gistpoint.tui.screens.review.runs import RunsScreen
 from gistpoint.tui.screens.review.screen import ReviewScreen
 from gistpoint.tui.screens.review.search_bar import SCOPES, HitList

@@ -106,3 +106,21 @@ async def test_long_texts_are_compared_in_a_thread() -> None:
         await app.workers.wait_for_complete()
         await pilot.pause()
         assert "x  +1 -0" in rows(app)[0]
+
+
+async def test_a_whole_text_is_shown_with_what_differs_marked_or_nothing() -> None:
+    before = "".join(f"line {number}\n" for number in range(40))
+    view = DiffView()
+    app = Stage(view)
+    async with app.run_test(size=(60, 60)) as pilot:
+        for after, title, marked in ((before, "no differences", 0), (before.replace("line 20", "LINE"), "+1 -1", 2)):
+            view.load(before, after, whole=True)
+            await pilot.pause()
+            shown = rows(app)
+            assert shown[0].endswith(title)
+            assert "@@" not in "".join(shown)
+            assert [line for line in shown if "line 0" in line or "line 39" in line] == [
+                shown[1],
+                shown[40 + marked // 2],
+            ]
+            assert sum("+ " in line[:12] or "- " in line[:12] for line in shown) == marked

@@ -16,8 +16,9 @@ from gistpoint.sessions.runs.blobs import BytesBlob
 from gistpoint.sessions.runs.loading import text_pieces
 from gistpoint.sessions.runs.model import ByteRange, CutText
 from gistpoint.sessions.runs.opening import join_name, open_run, split_name
+from gistpoint.sessions.runs.parts import Scope
 from gistpoint.sessions.runs.rendering import show
-from gistpoint.sessions.runs.searching import Query, Scope, SearchError, search, search_document
+from gistpoint.sessions.runs.searching import Query, SearchError, search, search_document
 
 
 def write_run(path: Path, count: int, text: str = "x", indent: int | None = 2) -> Path:

@@ -18,6 +18,7 @@ from hypothesis import strategies as st
 from gistpoint.core.attempts.events import Event
 from gistpoint.core.errors import AttemptError
 from gistpoint.sessions import journal as journals
+from gistpoint.sessions.heads import Head, head_path, read_head
 from gistpoint.sessions.journal import JOURNAL, TORN, JournalWriter, encode, line_hash, read_journal
 
 JSON = st.recursive(
@@ -99,13 +100,16 @@ def test_events_in_groups_are_written_at_once_and_synced_together(
     synced: list[int] = []
     monkeypatch.setattr(journals, "_sync", lambda file: synced.append(os.fstat(file).st_size))
     writer = JournalWriter(tmp_path, FakeClock())
+    synced.clear()
     for number in range(10):
         writer.append("edit_buffer", {"text": str(number)}, durable=False)
+    assert read_head(tmp_path) == Head(0, "")
     assert len(read_journal(tmp_path / JOURNAL).events) == 10
     assert synced == []
     assert [timer.seconds for timer in Waiting.started] == [1.0]
     Waiting.started[0].function()
     assert synced == [(tmp_path / JOURNAL).stat().st_size]
+    assert read_head(tmp_path) == Head(10, writer.head)
     writer.append("comfort", {}, durable=False)
     assert len(Waiting.started) == 2
     writer.close()
@@ -133,7 +137,7 @@ def test_torn_tail_is_moved_away_when_opened_for_writing(tmp_path: Path, tail: b
 
 @given(cut=st.integers(0, 2000))
 @settings(max_examples=40)
-def test_cut_anywhere_loses_nothing_but_the_line_that_was_cut(
+def test_a_journal_that_was_cut_is_not_gone_on_with_unless_it_came_from_elsewhere(
     tmp_path_factory: pytest.TempPathFactory, cut: int
 ) -> None:
     folder = tmp_path_factory.mktemp("cut")
@@ -141,11 +145,19 @@ def test_cut_anywhere_loses_nothing_but_the_line_that_was_cut(
     data = path.read_bytes()
     size = cut % (len(data) + 1)
     path.write_bytes(data[:size])
+    for _ in range(2):
+        if data[:size].count(b"\n") < 5:
+            with pytest.raises(AttemptError, match=r"can be read, but not gone on with\. It was cut back"):
+                JournalWriter(folder, FakeClock())
+        assert path.read_bytes() == data[:size]
+    head_path(folder).unlink()
     writer = JournalWriter(folder, FakeClock())
     assert len(writer.events) == data[:size].count(b"\n")
     writer.append("note", {})
     writer.close()
-    assert read_journal(path).broken_at is None
+    content = read_journal(path)
+    assert content.fault == ""
+    assert content.kept == Head(len(content.events), content.head, len(content.events))
 
 
 def test_every_change_of_a_line_is_found_and_the_line_named(tmp_path: Path) -> None:
@@ -183,13 +195,86 @@ def test_whole_line_that_is_no_event_is_named_and_the_lock_let_go(tmp_path: Path
     path = written(tmp_path, 2)
     path.write_bytes(path.read_bytes() + line + b"\n")
     for _ in range(2):
-        with pytest.raises(AttemptError, match=r"journal\.jsonl, line 3: not an event"):
+        with pytest.raises(AttemptError, match=r"not gone on with\. Line 3 is no event"):
             JournalWriter(tmp_path, FakeClock())
+    content = read_journal(path)
+    assert (len(content.events), content.broken_at) == (2, 3)
+
+
+def test_the_head_is_of_the_last_event_that_is_on_the_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    writer = JournalWriter(tmp_path, FakeClock())
+    at_sync: list[Head | None] = []
+    monkeypatch.setattr(journals, "_sync", lambda file: at_sync.append(read_head(tmp_path)))
+    first = writer.append("note", {})
+    assert (at_sync, read_head(tmp_path)) == ([Head(0, "")], Head(1, writer.head)), "after the event, never before it"
+    writer.append("comfort", {}, durable=False)
+    assert read_head(tmp_path) == Head(1, line_hash(encode(first)))
+    last = writer.append("note", {})
+    assert read_head(tmp_path) == Head(3, line_hash(encode(last)))
+    writer.close()
+    monkeypatch.undo()
+    JournalWriter(tmp_path, FakeClock()).close()
+    assert read_head(tmp_path) == Head(3, line_hash(encode(last)))
+
+
+def test_a_journal_may_be_ahead_of_its_head(tmp_path: Path) -> None:
+    path = written(tmp_path)
+    lines = path.read_bytes().splitlines(keepends=True)
+    kept = json.loads(head_path(tmp_path).read_bytes())
+    head_path(tmp_path).write_text(json.dumps({**kept, "seq": 2, "sha256": line_hash(lines[1])}))
+    assert read_journal(path).fault == ""
+    writer = JournalWriter(tmp_path, FakeClock())
+    assert len(writer.events) == 5
+    writer.close()
+    assert read_head(tmp_path) == Head(5, line_hash(lines[4]))
+
+
+def test_a_chain_that_was_made_anew_does_not_have_the_head(tmp_path: Path) -> None:
+    path, other = written(tmp_path / "a"), tmp_path / "b"
+    writer = JournalWriter(other, FakeClock())
+    for number in range(9):
+        writer.append("note", {"text": f"another {number}"})
+    writer.close()
+    path.write_bytes((other / JOURNAL).read_bytes())
+    content = read_journal(path)
+    assert content.broken_at is None
+    assert content.fault == "It was rewritten: event 5 is not the one that was on the disk."
+    with pytest.raises(AttemptError, match="was rewritten"):
+        JournalWriter(tmp_path / "a", FakeClock())
+
+
+@pytest.mark.parametrize(
+    "head", [b"noise", b"[]", b"{}", b'{"format":"gistpoint.head","version":2}', b"[" * 9000, b"\xff"]
+)
+def test_a_head_that_can_not_be_read_is_no_missing_one(tmp_path: Path, head: bytes) -> None:
+    path = written(tmp_path)
+    head_path(tmp_path).write_bytes(head)
+    assert "can't be read" in read_journal(path).fault
+    with pytest.raises(AttemptError, match="can't be read"):
+        JournalWriter(tmp_path, FakeClock())
+
+
+@pytest.mark.parametrize("head", [b"", b"\0" * 256])
+def test_a_head_that_a_power_cut_left_empty_is_a_missing_one(tmp_path: Path, head: bytes) -> None:
+    path = written(tmp_path)
+    head_path(tmp_path).write_bytes(head)
+    assert (read_journal(path).fault, read_journal(path).kept) == ("", None)
+
+
+def test_a_journal_without_an_event_can_be_discarded(tmp_path: Path) -> None:
+    writer = JournalWriter(tmp_path / "a", FakeClock())
+    writer.discard()
+    assert not (tmp_path / "a").exists()
+    assert read_head(tmp_path / "a") is None
+    writer = JournalWriter(tmp_path / "b", FakeClock())
+    writer.append("note", {})
+    writer.discard()
+    assert len(read_journal(tmp_path / "b" / JOURNAL).events) == 1
 
 
 def test_second_writer_is_refused_until_the_first_has_closed(tmp_path: Path) -> None:
     first = JournalWriter(tmp_path, FakeClock())
-    with pytest.raises(AttemptError, match="open in another process"):
+    with pytest.raises(AttemptError, match="open in another window or process"):
         JournalWriter(tmp_path, FakeClock())
     code = (
         "import sys\nfrom pathlib import Path\nfrom gistpoint.core.attempts.clock import SystemTime\n"

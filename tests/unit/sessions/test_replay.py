@@ -24,6 +24,7 @@ from gistpoint.core.tasks.folder import read_answer
 from gistpoint.core.tasks.model import Mode, Task
 from gistpoint.sessions.attempts import AttemptStore, OpenAttempt
 from gistpoint.sessions.exports.atif import atif_text
+from gistpoint.sessions.heads import head_path
 from gistpoint.sessions.journal import JOURNAL, JournalWriter
 from gistpoint.sessions.replay.replaying import Replay, ReplayedCall, ReplayError, Sameness, Verdict
 from gistpoint.sessions.runs.opening import open_run
@@ -429,6 +430,7 @@ def test_an_attempt_of_two_processes_is_the_same_throughout(tmp_path: Path, task
     lines = journal.read_bytes().splitlines(keepends=True)
     at = next(n for n, line in enumerate(lines) if b'"test_run"' in line)
     journal.write_bytes(b"".join(lines[: at + 1]))
+    head_path(journal.parent).unlink()
     again = store.resume(opened.attempt.state.attempt_id, task, judge_of(task))
     again.attempt.finish_pending()
     again.attempt.call("submit_attempt", {"func_code": REPAIR})

@@ -24,7 +24,7 @@ from gistpoint.sessions.reviews.state import ReviewBook
 from gistpoint.sessions.reviews.store import ReviewError, ReviewStore, read_operations
 from gistpoint.sessions.runs.listing import list_runs
 from gistpoint.sessions.runs.opening import join_name, open_run
-from gistpoint.sessions.runs.searching import Scope
+from gistpoint.sessions.runs.parts import Scope
 from gistpoint.sessions.sidefiles.kappa import cohen_kappa
 
 RUN = "swe-agent:0123"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+import threading
 from pathlib import Path
 
 import pytest
@@ -39,17 +40,91 @@ def test_attempt_is_begun_gone_on_with_and_found(store: AttemptStore, task: Task
     opened = store.start(task, judge_of(task), Enrolment())
     identity = opened.attempt.state.attempt_id
     opened.attempt.call("read_file", {"file_path": "README.md"})
-    with pytest.raises(AttemptError, match="open in another process"):
+    with pytest.raises(AttemptError, match="open in another window or process"):
         store.resume(identity, task, judge_of(task))
     opened.close()
-    assert [s.attempt_id for s in store.unfinished(task.id)] == [identity]
+    assert [s.attempt_id for s in store.unfinished(task.id, Enrolment())] == [identity]
     again = store.resume(identity[:12], task, judge_of(task))
     assert again.attempt.state.remaining.tool_uses == 15
     again.attempt.call("submit_attempt", {"func_code": REPAIR})
     again.close()
-    assert store.unfinished(task.id) == []
+    assert store.unfinished(task.id, Enrolment()) == []
     summary = store.summary(identity)
     assert (summary.problem, summary.task_id, summary.state.solved, summary.state.processes) == ("", task.id, True, 2)
+
+
+def test_one_person_has_one_attempt_of_a_task_open_at_a_time(store: AttemptStore, task: Task) -> None:
+    first = store.start(task, judge_of(task), Enrolment(participant="p1"))
+    assert store.summary(first.attempt.state.attempt_id).open
+    with pytest.raises(AttemptError, match="is open in another window"):
+        store.start(task, judge_of(task), Enrolment(participant="p1"))
+    others = [
+        store.start(task, judge_of(task), enrolment)
+        for enrolment in (Enrolment(participant="p2"), Enrolment(actor="replay", participant="p1"), Enrolment())
+    ]
+    assert len(list(store.summaries())) == 4
+    for enrolment, unfinished in ((Enrolment(participant="p1"), first), (Enrolment(), others[2])):
+        found = [summary.attempt_id for summary in store.unfinished(task.id, enrolment)]
+        assert found == [unfinished.attempt.state.attempt_id]
+    for opened in (first, *others):
+        opened.close()
+    assert not store.summary(first.attempt.state.attempt_id).open
+    store.start(task, judge_of(task), Enrolment(participant="p1")).close()
+
+
+def test_an_older_attempt_is_not_gone_on_with_beside_one_that_is_open(store: AttemptStore, task: Task) -> None:
+    older = [store.start(task, judge_of(task), Enrolment(participant=name)) for name in ("", "p2")]
+    for opened in older:
+        opened.close()
+    mine, others = (opened.attempt.state.attempt_id for opened in older)
+    newer = store.start(task, judge_of(task), Enrolment())
+    before = (store.root / mine / JOURNAL).read_bytes()
+    with pytest.raises(AttemptError, match=f"attempt {newer.attempt.state.attempt_id} is open in another window"):
+        store.resume(mine, task, judge_of(task))
+    assert (store.root / mine / JOURNAL).read_bytes() == before
+    store.resume(others, task, judge_of(task)).close()
+    newer.close()
+    store.resume(mine, task, judge_of(task)).close()
+
+
+def test_of_many_that_start_at_one_moment_one_begins(store: AttemptStore, task: Task) -> None:
+    ready, begun, refused = threading.Barrier(8), [], []
+
+    def start() -> None:
+        judge = judge_of(task)
+        ready.wait()
+        try:
+            begun.append(store.start(task, judge, Enrolment()))
+        except AttemptError as error:
+            refused.append(str(error))
+
+    threads = [threading.Thread(target=start) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert (len(begun), len(refused)) == (1, 7)
+    assert len(list(store.summaries())) == 1
+    begun[0].close()
+
+
+def test_who_only_looks_does_not_keep_anybody_from_going_on(store: AttemptStore, task: Task) -> None:
+    opened = store.start(task, judge_of(task), Enrolment())
+    opened.close()
+    identity, stop = opened.attempt.state.attempt_id, threading.Event()
+
+    def look() -> None:
+        while not stop.is_set():
+            list(store.summaries())
+
+    thread = threading.Thread(target=look)
+    thread.start()
+    try:
+        for _ in range(50):
+            store.resume(identity, task, judge_of(task)).close()
+    finally:
+        stop.set()
+        thread.join()
 
 
 def test_unknown_and_ambiguous_ids_are_told(store: AttemptStore, task: Task) -> None:
@@ -77,23 +152,60 @@ def test_damaged_journals_are_listed_with_their_problem(store: AttemptStore, tas
     event = {"seq": 1, "type": "tool_call", "utc_ms": 1, "mono_ms": 1, "prev": "", "data": {"nothing": 1}}
     paths[3].write_text(json.dumps(event) + "\n")
     problems = {summary.attempt_id: summary.problem for summary in store.summaries()}
-    assert "line 1: not an event" in problems[names[0]]
+    assert "Line 1 is no event" in problems[names[0]]
     assert "breaks at line 4" in problems[names[1]]
-    assert "no start of an attempt" in problems[names[2]]
-    assert "has not the data" in problems[names[3]]
+    assert "It was cut back: it ends with event 0, and event 3 was on the disk." in problems[names[2]]
+    assert "It was cut back" in problems[names[3]]
     assert problems[names[4]] == ""
-    assert [s.attempt_id for s in store.unfinished(task.id)] == [names[4]]
+    unfinished = store.unfinished(task.id, Enrolment())
+    assert {s.attempt_id: bool(s.problem) for s in unfinished} == {names[4]: False, names[1]: True}
 
 
-def test_attempt_that_can_not_begin_leaves_no_lock(store: AttemptStore, task: Task) -> None:
+def test_a_journal_from_elsewhere_is_taken_and_marked(store: AttemptStore, task: Task, tmp_path: Path) -> None:
+    there = AttemptStore(tmp_path / "there", FakeClock(), "test")
+    opened = there.start(task, judge_of(task), Enrolment())
+    opened.close()
+    identity = opened.attempt.state.attempt_id
+    shutil.copytree(there.root / identity, store.root / identity)
+    assert there.summary(identity).witnessed
+    summary = store.summary(identity)
+    assert (summary.problem, summary.kept, summary.witnessed) == ("", None, False)
+    store.resume(identity, task, judge_of(task)).close()
+    summary = store.summary(identity)
+    assert summary.kept is not None
+    assert (summary.problem, summary.kept.since, summary.witnessed) == ("", 3, False)
+
+
+def test_what_can_be_read_of_a_damaged_journal_is_shown(store: AttemptStore, task: Task) -> None:
+    opened = store.start(task, judge_of(task), Enrolment())
+    opened.attempt.call("read_file", {"file_path": "README.md"})
+    opened.attempt.note("something")
+    opened.close()
+    path = store.root / opened.attempt.state.attempt_id / JOURNAL
+    lines = path.read_bytes().splitlines(keepends=True)
+    for damaged in (
+        [*lines[:-1], b"noise\n"],
+        [*lines[:-1], lines[-1].replace(b'"text"', b'"test"'), lines[-1]],
+        [*lines[:-1], lines[-1].replace(b'{"text":"something"}', b'{"call_id":"x"}').replace(b"note", b"tool_call")],
+    ):
+        path.write_bytes(b"".join(damaged))
+        before = path.read_bytes()
+        summary = store.summary(path.parent.name)
+        assert summary.problem
+        assert [call.tool for call in summary.state.calls] == ["read_file"]
+        with pytest.raises(AttemptError, match="can be read, but not gone on with"):
+            store.resume(path.parent.name, task, judge_of(task))
+        assert path.read_bytes() == before
+
+
+def test_attempt_that_can_not_begin_leaves_nothing(store: AttemptStore, task: Task) -> None:
     text = (task.folder / "task.toml").read_text()
     (task.folder / "task.toml").write_text(text)
     (task.folder / "workspace" / "tree.tar").unlink()
     with pytest.raises(TaskError):
         store.start(task, judge_of(task), Enrolment())
-    (folder,) = store.root.iterdir()
-    with pytest.raises(TaskError):
-        store.resume(folder.name, task, judge_of(task))
+    assert list(store.summaries()) == []
+    assert [path.name for path in store.root.rglob("*") if path.is_file()] == ["starting.lock"]
 
 
 def test_task_is_found_by_id_beginning_folder_and_archive(tmp_path: Path, task: Task) -> None:

@@ -162,7 +162,7 @@ def test_task_is_solved_from_standard_input(
         f"submit_attempt @{tmp_path / 'code.py'}",
         "list_directory",
     )
-    assert cli.main(["solve", task.short_id]) == 0
+    assert cli.main(["solve", task.short_id, "--lines"]) == 0
     captured = capsys.readouterr()
     assert "[15 tool uses and 4 submissions left]" in captured.out
     assert captured.out.count("Not understood: ") == 2
@@ -174,6 +174,63 @@ def test_task_is_solved_from_standard_input(
     assert cli.main(["attempt", "show", attempt_id, "--json"]) == 0
     printed = json.loads(capsys.readouterr().out)
     assert (printed["solved"], printed["score"], printed["calls"][0]["tool"]) == (True, 1.0, "list_directory")
+
+
+def test_without_a_terminal_nothing_is_begun_unless_lines_is_said(
+    task: Task, runner: FakeRunner, monkeypatch: pytest.MonkeyPatch, capsys: Captured, home: Path
+) -> None:
+    typed(monkeypatch, "list_directory")
+    for command in (["solve", task.id], ["demo", "remove"]):
+        assert cli.main(command) == 2
+        captured = capsys.readouterr()
+        assert captured.out == ""
+        assert "nothing was begun" in captured.err
+        assert "--lines" in captured.err
+    assert not list((home / "data" / "attempts").rglob("journal.jsonl"))
+    assert cli.main(["solve", task.id, "--lines"]) == 1
+    attempt_id = capsys.readouterr().err.split()[1]
+    journal = home / "data" / "attempts" / attempt_id / "journal.jsonl"
+    before = journal.read_bytes()
+    assert cli.main(["solve", attempt_id]) == 2
+    assert journal.read_bytes() == before
+
+
+def test_a_damaged_attempt_is_shown_with_exit_code_1_and_not_gone_on_with(
+    task: Task, runner: FakeRunner, monkeypatch: pytest.MonkeyPatch, capsys: Captured, home: Path
+) -> None:
+    typed(monkeypatch, "list_directory", "list_directory shop")
+    assert cli.main(["solve", task.id, "--lines"]) == 1
+    attempt_id = capsys.readouterr().err.split()[1]
+    assert cli.main(["attempt", "show", attempt_id]) == 0
+    assert "its head was kept here from the start" in capsys.readouterr().out
+    journal = home / "data" / "attempts" / attempt_id / "journal.jsonl"
+    lines = journal.read_bytes().splitlines(keepends=True)
+    for damaged, said in (
+        (lines[:2], "It was cut back"),
+        ([*lines[:2], lines[2].replace(b"list_directory", b"lost_directory"), *lines[3:]], "breaks at line 4"),
+        ([*lines[:3], b"\n", *lines[4:]], "Line 4 is no event"),
+    ):
+        journal.write_bytes(b"".join(damaged))
+        assert cli.main(["attempt", "show", attempt_id]) == 1
+        assert said in capsys.readouterr().out
+        assert cli.main(["attempt", "show", attempt_id, "--json"]) == 1
+        assert said in json.loads(capsys.readouterr().out)["problem"]
+        assert cli.main(["solve", attempt_id, "--lines"]) == 2
+        assert "can be read, but not gone on with" in capsys.readouterr().err
+        assert journal.read_bytes() == b"".join(damaged)
+    typed(monkeypatch)
+    assert cli.main(["solve", task.id, "--lines"]) == 1
+    assert f"attempt {attempt_id} can only be read" in capsys.readouterr().err
+
+
+def test_what_is_played_is_a_replay_and_nobody_goes_on_with_it(
+    monkeypatch: pytest.MonkeyPatch, capsys: Captured, home: Path
+) -> None:
+    assert cli.main(["demo", "--play", "--speed", "1000"]) == 0
+    capsys.readouterr()
+    assert cli.main(["attempt", "list", "--json"]) == 0
+    (row,) = json.loads(capsys.readouterr().out)["attempts"]
+    assert (row["actor"], row["role"], row["participant"]) == ("replay", "demo", "")
 
 
 def test_lines_are_read_as_the_console_reads_them(
@@ -194,7 +251,7 @@ def test_lines_are_read_as_the_console_reads_them(
         '{"tool": "read_fil", "arguments": {"file_path": "README.md"}}',
         '{"tool": "read_file", "arguments": {"path": "README.md"}}',
     )
-    assert cli.main(["solve", task.id]) == 1
+    assert cli.main(["solve", task.id, "--lines"]) == 1
     captured = capsys.readouterr()
     assert captured.out.count("Not understood: ") == captured.out.count("Nothing was called, nothing spent.") == 8
     assert captured.out.count("Did you mean this? ") == 2
@@ -218,13 +275,13 @@ def test_unfinished_attempt_is_gone_on_with_unless_another_is_asked_for(
     ids = []
     for more in ([], [], ["--new"]):
         typed(monkeypatch, "list_directory")
-        assert cli.main(["solve", task.id, *more]) == 1
+        assert cli.main(["solve", task.id, "--lines", *more]) == 1
         captured = capsys.readouterr()
         assert "unfinished" in captured.err
         ids.append(captured.err.split()[1])
     assert ids[0] == ids[1] != ids[2]
     typed(monkeypatch, "list_directory")
-    assert cli.main(["solve", ids[0]]) == 1
+    assert cli.main(["solve", ids[0], "--lines"]) == 1
     assert "[13 tool uses" in capsys.readouterr().out
 
 
@@ -242,7 +299,7 @@ def test_task_that_only_says_it_is_the_demo_gets_no_exception_from_consent(
     typed(monkeypatch)
     hostile = build_task(tmp_path, Mode.REMOVE, demo=True)
     pack_task(hostile.folder, tmp_path / "hostile.tar.zst")
-    for command in (["solve"], ["task", "check"]):
+    for command in (["solve", "--lines"], ["task", "check"]):
         assert cli.main([*command, str(tmp_path / "hostile.tar.zst")]) == 2
     ours = build_task(home / "cache" / "demo", Mode.REMOVE, demo=True)
     assert cli.main(["task", "check", str(ours.folder)]) == 2

@@ -6,13 +6,12 @@ import json
 import pytest
 from shelves import built_by_itself
 
-from gistpoint.core.errors import SandboxUnavailableError
+from gistpoint.core.errors import SandboxUnavailableError, SettingsError
 from gistpoint.sandbox import diagnosis, ladder
 from gistpoint.sandbox.attacks.table import ATTACKS
 from gistpoint.sandbox.backends.base import Probe
 from gistpoint.sandbox.backends.bubblewrap import BubblewrapBackend
 from gistpoint.sandbox.backends.plain import PlainBackend
-from gistpoint.sandbox.wishes import wished_backend
 from gistpoint.tui import cli
 
 
@@ -68,6 +67,22 @@ def test_without_isolation_the_answer_is_no(home, only, capsys):
         ("plain", True, False),
     ]
     assert told["backends"][1]["enforced"]["network"] == "no"
+
+
+def test_consent_is_told_and_taken_back(home, only, capsys):
+    only(Isolating, PlainBackend)
+    options = Options()
+    options.sandbox, options.allow_unsandboxed = "plain", True
+    cli.build_runner(options)
+    options.allow_unsandboxed = False
+    assert not cli.build_runner(options).backend.isolated
+    assert cli.main(["doctor"]) == 0
+    assert "--withdraw-consent" in capsys.readouterr().out
+    assert cli.main(["doctor", "--withdraw-consent", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["unsandboxed_consent"] is False
+    with pytest.raises(SandboxUnavailableError, match="not agreed to"):
+        cli.build_runner(options, ask=lambda why: False)
+    assert cli.main(["doctor", "--withdraw-consent"]) == 0
 
 
 def test_what_is_asked_for_and_does_not_work(home, only, capsys):
@@ -136,17 +151,20 @@ def test_a_repository_decides_nothing(home, only, tmp_path, monkeypatch):
     assert cli.build_runner(Options()).backend.isolated
 
 
-@pytest.mark.parametrize("text", ["sandbox = 1\n", 'sandbox = ""\n', "sandbox = [\n", "\x00"])
-def test_a_wish_that_cannot_be_read_is_an_error(tmp_path, text):
-    (tmp_path / "config.toml").write_text(text)
-    with pytest.raises(SandboxUnavailableError):
-        wished_backend(tmp_path)
+@pytest.mark.parametrize(
+    "text", ["sandbox = 1\n", 'sandbox = ""\n', "sandbox = [\n", "\x00", 'sandbx = "docker"\n', "[llm]\nmodell = 'x'\n"]
+)
+def test_a_wish_that_cannot_be_read_is_an_error(home, only, text):
+    only(Isolating, PlainBackend)
+    (home / "config" / "config.toml").write_text(text)
+    with pytest.raises(SettingsError):
+        cli.build_runner(Options())
 
 
-def test_no_wish(tmp_path):
-    assert wished_backend(tmp_path) is None
-    (tmp_path / "config.toml").write_text('theme = "dark"\n')
-    assert wished_backend(tmp_path) is None
+def test_no_wish(home, only):
+    only(Isolating, PlainBackend)
+    (home / "config" / "config.toml").write_text('theme = "dark"\n')
+    assert cli.build_runner(Options()).backend.isolated
 
 
 class Terminal(io.StringIO):

@@ -1,19 +1,23 @@
-"""What hides everything while the clock stands still, and the question after a time without any input."""
+"""What hides code and instructions: while the clock stands still, and after a long time without any input."""
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import ClassVar, Literal
 
-from textual import on
+from textual import events, on
+from textual._time import get_time  # the clock of the events' own times
 from textual.app import ComposeResult
+from textual.binding import BindingType
 from textual.containers import Vertical
 from textual.screen import Screen
-from textual.widget import Widget
 from textual.widgets import Button
 
-from gistpoint.tui.screens.dialogs.base import Dialog
+from gistpoint.tui.keys import key_named
 from gistpoint.tui.view_models import duration
 from gistpoint.tui.widgets.plain import Plain
+
+ON_THEIR_WAY_S = 1.0
+"""What was pressed so soon after a question came was meant for something else."""
 
 
 class PauseCover(Screen[bool]):
@@ -47,27 +51,38 @@ class PauseCover(Screen[bool]):
         self.dismiss(event.button.id == "yes")
 
 
-class IdleDialog(Dialog[Literal["worked", "away"]]):
-    """Asks what a time without any input was."""
+class IdleCover(Screen[Literal["worked", "away"]]):
+    """Covers code and instructions until the solver says what the time was; neither answer is the usual one."""
+
+    CSS_PATH = "dialogs.tcss"
+    AUTO_FOCUS = ""
+    BINDINGS: ClassVar[list[BindingType]] = [key_named(f"idle.{answer}").binding() for answer in ("worked", "away")]
 
     def __init__(self, idle_ms: int) -> None:
-        super().__init__("Were you there?")
+        super().__init__()
         self._idle_ms = idle_ms
+        self._came = get_time()
 
-    def body(self) -> list[Widget]:
-        """Say how long."""
-        return [Plain(f"Nothing was pressed for {duration(self._idle_ms)}. Your answer is recorded as you give it.")]
+    def compose(self) -> ComposeResult:
+        """Say how long nothing was pressed, and what the answers mean."""
+        span = duration(self._idle_ms)
+        with Vertical(classes="cover"):
+            yield Plain("z  Are you there?", classes="dialog-title")
+            yield Plain(f"Nothing was pressed for {span}. Code and instructions are hidden until you answer.")
+            yield Plain(f"If you were working, these {span} count; the time behind this page is idle in any case.")
+            yield Button("I was working  Alt+Y", id="worked")
+            yield Button("I was away  Alt+X", id="away")
 
-    def buttons(self) -> list[Button]:
-        """Return both answers."""
-        return [Button("I was working", id="worked", variant="primary"), Button("I was away", id="away")]
-
-    def action_cancel(self) -> None:
-        """An answer is needed."""
-        self.app.bell()
+    def takes(self, event: events.InputEvent) -> bool:
+        """Whether the page takes a key or the mouse: not what was on its way when it came."""
+        return event.time >= self._came + ON_THEIR_WAY_S
 
     @on(Button.Pressed)
     def answer(self, event: Button.Pressed) -> None:
-        """Give the answer."""
+        """Give the answer of the button."""
         event.stop()
-        self.dismiss("away" if event.button.id == "away" else "worked")
+        self.action_idle(event.button.id or "")
+
+    def action_idle(self, answer: str) -> None:
+        """Give an answer."""
+        self.dismiss("away" if answer == "away" else "worked")

@@ -12,6 +12,7 @@ from textual.widget import Widget
 
 from gistpoint.core.attempts.gist_text import GIST_BUFFER
 from gistpoint.core.attempts.state import Submission
+from gistpoint.core.tools.declaration import Tool
 from gistpoint.core.tools.scoring import SCORE_GIST
 from gistpoint.core.tools.trace import TRACE
 from gistpoint.tui.gist_marks import does_not_parse
@@ -124,8 +125,17 @@ class GistScreen(SolveScreen):
         self._live = not self._live
         self.app.notify("The gist is scored whenever you pause." if self._live else "Alt+S scores the gist.")
 
-    def _begun(self, words: str, runs_tests: bool) -> None:
-        super()._begun(words.partition("\n")[0][:60] if "\n" in words else words, runs_tests)
+    def _begun(self, words: str, tool: Tool | None) -> None:
+        super()._begun(words.partition("\n")[0][:60] if "\n" in words else words, tool)
+        if tool is SCORE_GIST and self.scores_freely:
+            self.run_line.end()  # a line that comes and goes while one types would move the text each time
+
+    def action_cancel_run(self) -> None:
+        """Stop the code that a call runs; a score that costs nothing without a question."""
+        if self._scoring and self.scores_freely:
+            self._bridge.cancel()
+        else:
+            super().action_cancel_run()
 
     @on(CallFinished)
     @on(CallFailed)
@@ -135,13 +145,13 @@ class GistScreen(SolveScreen):
         if waiting is not None:
             self.call_after_refresh(waiting)
 
-    def _show_answer(self, call_id: str, tool: str) -> None:
+    def _show_answer(self, call_id: str, tool: str, *, moves: bool = True) -> None:
         """Show an answer; that of a score is in the gutter, and leaves the panes as they are."""
         if tool == SCORE_GIST.name:
             self.results.show_call(call_id)
         else:
-            super()._show_answer(call_id, tool)
-            if tool == TRACE.name and self._pane != "console":
+            super()._show_answer(call_id, tool, moves=moves)
+            if moves and tool == TRACE.name and self.focused is not self.console.line:
                 self.action_pane("trace")
 
     def _after_score(self, then: Callable[[], None]) -> bool:
@@ -166,7 +176,6 @@ class GistScreen(SolveScreen):
         def ask() -> None:
             self.pane.editor.flush()
             self._recording.edited(GIST_BUFFER, self.pane.code)
-            self._recording.flush()
             self._recording.do(lambda: None, done=lambda _: self.app.call_from_thread(self._desk.ask, tool, arguments))
 
         if not self._after_score(ask):
@@ -205,14 +214,12 @@ class GistScreen(SolveScreen):
         self._recording.comfort("copy_function")
         self.app.notify(f"{message.name} stands at the end of the gist.")
 
-    @on(Console.SubmitAsked)
     def action_submit(self) -> None:
         """Hand in the gist, after a question."""
 
         def hand_in() -> None:
             self.pane.editor.flush()
             self._recording.edited(GIST_BUFFER, self.pane.code)
-            self._recording.flush()
             self._recording.do(lambda: None, done=lambda _: self.app.call_from_thread(self._hand_in))
 
         if not self._after_score(hand_in):

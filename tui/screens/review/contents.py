@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from gistpoint.core.diffs import DiffError, FileDiff, compute
 from gistpoint.core.outcomes import Outcome, TestResult
@@ -110,6 +110,8 @@ def raw_text(document: RunDocument, index: int) -> tuple[str, str]:
 
 def run_text(header: Run, name: str, *, blind: bool) -> str:
     """Return what is known of a run."""
+    if blind:
+        header = replace(header, extra={}, also=())
     lines = [f"{'file':<12} {name}", *header_lines(header)]
     if blind:
         hidden = ("model", "verdict", "score", "exit status", "cost")

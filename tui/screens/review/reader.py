@@ -40,6 +40,8 @@ class RowFact:
     kind: StepKind
     words: str
     error: bool = False
+    starts: bool = False
+    """Whether the step started another run."""
 
 
 class RunOpened(Message):
@@ -270,7 +272,7 @@ class RunReaderThread:
         self._owner.post_message(RowsRead())
 
     def _remember(self, step: Step) -> None:
-        self.rows[step.index] = RowFact(step.kind, row_words(step), has_error(step))
+        self.rows[step.index] = RowFact(step.kind, row_words(step), has_error(step), bool(step.links))
         while len(self.rows) > _ROWS:
             self.rows.popitem(last=False)
 

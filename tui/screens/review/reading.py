@@ -19,7 +19,7 @@ from gistpoint.core.errors import UserError
 from gistpoint.core.text import visible_line
 from gistpoint.sessions.runs.document import RunDocument
 from gistpoint.sessions.runs.model import CutText, Run, Step
-from gistpoint.sessions.runs.searching import Scope
+from gistpoint.sessions.runs.parts import Scope
 from gistpoint.tui.keys import Scope as Keys
 from gistpoint.tui.keys import bindings_of
 from gistpoint.tui.screens.review.reader import (
@@ -210,8 +210,14 @@ class ReadingScreen(Screen[None]):
 
     @on(RecordList.Chosen, "#steps")
     def step_chosen(self) -> None:
-        """Read the step: the keys go to its text."""
-        self.set_focus(self.pages.made[self.pages.current])
+        """Open the run that the step started; else read the step: the keys go to its text."""
+        if self.step is not None and self.step.index == self.steps.cursor and self.step.links:
+            self.action_link()
+        else:
+            self.set_focus(self.pages.made[self.pages.current])
+
+    def action_link(self) -> None:
+        """Open the run that the step started; for subclasses."""
 
     @on(Ruler.StepAsked)
     def step_asked(self, message: Ruler.StepAsked) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from textual import events, on
@@ -13,13 +13,13 @@ from gistpoint.core.text import visible_line
 from gistpoint.sessions.runs.document import RunDocument
 from gistpoint.sessions.runs.searching import Hit
 from gistpoint.tui.screens.review.gist_review import GistReviewScreen
-from gistpoint.tui.screens.review.reader import RunOpened
+from gistpoint.tui.screens.review.reader import IndexGrew, ReadingFailed, RunOpened
 from gistpoint.tui.screens.review.saying import ReviewChanged
 from gistpoint.tui.screens.review.searching import Wanted
 from gistpoint.tui.screens.review.settings import ReviewSettings
 
 if TYPE_CHECKING:
-    from gistpoint.sessions.reviews.keys import TextRange
+    from gistpoint.sessions.reviews.keys import StepKey, TextRange
     from gistpoint.sessions.reviews.state import Review
     from gistpoint.tui.screens.review.gist_scoring import Judging
     from gistpoint.tui.screens.review.known_task import KnownTask
@@ -72,6 +72,7 @@ class ReviewScreen(GistReviewScreen):
         self._settings = settings
         self._desk: ReviewDesk | None = None
         self._first_hits = hits
+        self._found_again = False
         self.seen: set[int] = set()
         """The steps that were seen."""
         self.hides = settings.blind
@@ -81,6 +82,7 @@ class ReviewScreen(GistReviewScreen):
         """Read what was said about the run before."""
         if self._desk is None:
             self.reader.do_later(self._open_desk)
+            self.reader.do_later(self._look_for_doubts)
         if self._first_hits is not None:
             (self.hits, at, self._searched), self._first_hits = self._first_hits, None
             self.hit_count = len(self.hits)
@@ -94,6 +96,24 @@ class ReviewScreen(GistReviewScreen):
         if self.reader.document is not None:
             self._desk = ReviewDesk(self, self._settings, lambda job: self.reader.do(job))
             self._desk.open(self.reader.document)
+
+    def _look_for_doubts(self) -> None:
+        """Say if the run is hardly of the format that it was read as."""
+        from gistpoint.sessions.runs.blobs import NoRunError
+        from gistpoint.sessions.runs.doubts import doubt_of
+
+        if self.reader.document is not None and (doubt := doubt_of(self.reader.document)):
+            self.post_message(ReadingFailed(NoRunError(doubt)))
+
+    @on(IndexGrew)
+    def find_again(self) -> None:
+        """Find the steps again that something was said of, now that the place of each is known."""
+        document = self.reader.document
+        if document is not None and document.finished and self._desk is not None and not self._found_again:
+            self._found_again = True
+            if document.renumbered:
+                self.seen.clear()
+                self._desk.look_again()
 
     @property
     def review(self) -> Review | None:
@@ -110,11 +130,11 @@ class ReviewScreen(GistReviewScreen):
             self.say(message.said)
         if hid != self.hides:
             self.show_step()
-        stopped = review.stopped
+        stopped = self._place_of(review.stopped)
         if message.first and stopped is not None and not self.steps.cursor and self.hit is None:
-            self.steps.set_count(max(self.steps.count, stopped.index + 1))
-            self.steps.cursor = stopped.index
-            self.say(f"Where you stopped: step {stopped.index + 1}. ^ goes to the first one.")
+            self.steps.set_count(max(self.steps.count, stopped + 1))
+            self.steps.cursor = stopped
+            self.say(f"Where you stopped: step {stopped + 1}. ^ goes to the first one.")
         elif message.first and self._desk is not None and self.step is not None and self._desk.seen(self.step):
             self._note_seen(self.step.index)
 
@@ -127,14 +147,10 @@ class ReviewScreen(GistReviewScreen):
         review = self.review
         if review is None:
             return
-        signs: dict[int, str] = {}
-        for comment in review.comments:
-            if comment.step is not None:
-                signs[comment.step.index] = "✎"
-        for label in review.labels:
-            if label.step is not None:
-                signs[label.step.index] = "⚑"
-        self.seen |= {key.index for key in review.seen}
+        commented = {self._place_of(comment.step): "✎" for comment in review.comments}
+        labelled = {self._place_of(label.step): "⚑" for label in review.labels}
+        signs = {place: sign for place, sign in {**commented, **labelled}.items() if place is not None}
+        self.seen |= {place for key in review.seen if (place := self._place_of(key)) is not None}
         self.steps.signs, self.steps.seen = signs, self.seen
         self.steps.refresh()
         self.draw_said()
@@ -146,24 +162,33 @@ class ReviewScreen(GistReviewScreen):
             return
         here = [
             f"⚑ {name}"
-            for name in (self._label_name(g.label) for g in review.labels if g.step and g.step.index == step.index)
+            for name in (self._label_name(g.label) for g in review.labels if self._place_of(g.step) == step.index)
         ]
-        here += [f"✎ {c.text}" for c in review.comments if c.step is not None and c.step.index == step.index]
+        here += [f"✎ {c.text}" for c in review.comments if self._place_of(c.step) == step.index]
         again = self.re_execution.words(step.index) if self.re_execution is not None else ""
         self.pages.note(visible_line("  ".join([*here, *self.mark_words(), *filter(None, [again])])))
 
     def mark_words(self) -> list[str]:
         """Return what stands out in the step, in words."""
         survey, step = self.reader.survey, self.step
-        if survey is None or step is None:
+        if step is None:
             return []
+        started = [f"↳ {name} (Enter opens it)" for name in self._link_words(step.links)]
+        if survey is None:
+            return started
         from gistpoint.tui.screens.review.survey import WORDS
 
         others = dict(survey.others.get(step.index, ()))
         words = [
             WORDS[mark] + (f" (step {others[mark] + 1})" if mark in others else "") for mark in survey.marks(step.index)
         ]
-        return [f"· {word}" for word in words]
+        return [*started, *(f"· {word}" for word in words)]
+
+    def _link_words(self, links: Sequence[str]) -> list[str]:
+        """Return the links that lead somewhere; none of the others."""
+        from gistpoint.sessions.runs.opening import linked_name
+
+        return [link for link in dict.fromkeys(links) if linked_name(self.run_name, link) is not None]
 
     def show_step(self) -> None:
         """Note the step as seen."""
@@ -177,8 +202,11 @@ class ReviewScreen(GistReviewScreen):
         review = self.review
         if review is None:
             return set()
-        keys = [item.step for item in review.labels] + [item.step for item in review.comments]
-        return {key.index for key in keys if key is not None}
+        keys = [label.step for label in review.labels] + [comment.step for comment in review.comments]
+        return {place for key in keys if (place := self._place_of(key)) is not None}
+
+    def _place_of(self, key: StepKey | None) -> int | None:
+        return self._desk.place(key) if self._desk is not None and key is not None else None
 
     def seen_steps(self) -> set[int]:
         """Return the steps that were seen."""
@@ -283,9 +311,8 @@ class ReviewScreen(GistReviewScreen):
         if desk is None or review is None or step is None:
             return
         from gistpoint.tui.screens.dialogs.ask import PickDialog
-        from gistpoint.tui.screens.review.review_desk import removable
 
-        choices = removable(review, step.index, self._label_name)
+        choices = desk.removable(step.index, self._label_name)
 
         def answered(op: str | None) -> None:
             if op is not None:
@@ -326,8 +353,9 @@ class ReviewScreen(GistReviewScreen):
         """Open the run that this step started, or that the run goes on in."""
         from gistpoint.sessions.runs.opening import linked_name
 
-        links = [*(self.step.links if self.step else ()), *(self.header.links if self.header else ())]
-        found = [name for link in links if (name := linked_name(self.run_name, link)) is not None]
+        links = (self.step.links if self.step else ()) or (self.header.links if self.header else ())
+        names = (linked_name(self.run_name, link) for link in links)
+        found = list(dict.fromkeys(name for name in names if name is not None))
         if not found:
             self.say("This step leads to no other run." if not links else f"Not here: {links[0]}")
             return

@@ -13,7 +13,8 @@ from textual.message import Message
 from textual.timer import Timer
 from textual.widgets import Input
 
-from gistpoint.sessions.runs.searching import Hit, Scope
+from gistpoint.sessions.runs.parts import Scope
+from gistpoint.sessions.runs.searching import Hit
 from gistpoint.tui.screens.review.searching import Wanted
 from gistpoint.tui.widgets.plain import Plain
 from gistpoint.tui.widgets.record_list import Piece, RecordList
@@ -26,6 +27,7 @@ SCOPES: tuple[tuple[str, tuple[Scope, ...]], ...] = (
     ("calls", (Scope.CALL,)),
     ("results", (Scope.RESULT,)),
     ("diffs", (Scope.DIFF,)),
+    ("what is also recorded", (Scope.ALSO,)),
 )
 
 

@@ -13,7 +13,8 @@ from textual.message_pump import MessagePump
 from gistpoint.core.cancel import CancelToken
 from gistpoint.core.errors import CancelledError, UserError
 from gistpoint.sessions.runs.document import RunDocument
-from gistpoint.sessions.runs.searching import Hit, Query, Scope, search_document
+from gistpoint.sessions.runs.parts import Scope
+from gistpoint.sessions.runs.searching import Hit, Query, search_document
 
 KEPT = 20_000
 """Hits that are kept to go to; more are only counted."""

@@ -90,6 +90,7 @@ class StepList(RecordList):
             (number, "$foreground 60%"),
             (f" {sign} ", "bold $text-accent"),
             *self._badge(index),
+            ("↳ " if fact.starts else "", "bold $text-accent"),
             (fact.words, style if fact.error or fact.kind in (StepKind.EDIT, StepKind.SUBMIT) else ""),
         ]
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from datetime import UTC, datetime
 
-from gistpoint.sessions.runs.model import Call, CutText, Result, Step, StepKind
-from gistpoint.sessions.runs.searching import Scope
+from gistpoint.sessions.runs.model import CutText, Result, Step, StepKind
+from gistpoint.sessions.runs.parts import Scope, also_text, call_text, parts_of
+from gistpoint.sessions.runs.rendering import moment
 
 FOLD_LINES, FOLD_CHARACTERS = 400, 40_000
 """A part with more lines or characters is folded."""
@@ -90,6 +90,7 @@ def compose(step: Step, whole: Mapping[tuple[Scope, int], str] | None = None, *,
     for at, result in enumerate(step.results):
         if at not in answered:
             builder.part(_answered(result), Scope.RESULT, at, result.text, always=True)
+    builder.part("also recorded", Scope.ALSO, 0, also_text(step))
     return builder.done()
 
 
@@ -97,8 +98,8 @@ def step_facts(step: Step) -> list[str]:
     """Return what is known of a step beside its texts, a few words each; a tilde marks what was worked out."""
     facts = [step.kind.value, step.actor.value, step.label, step.model]
     if step.started is not None:
-        stamp = datetime.fromtimestamp(step.started, UTC).strftime("%Y-%m-%d %H:%M:%S")
-        facts.append(f"{_tilde(step, 'started')}{stamp}")
+        stamp = moment(step.started, naive=step.naive)[:19].replace("T", " ")
+        facts.append(f"{_tilde(step, 'started')}{stamp}" + (" (no zone)" if step.naive else ""))
     if step.started is not None and step.ended is not None and step.ended > step.started:
         facts.append(f"{_tilde(step, 'ended')}{step.ended - step.started:.1f} s")
     tokens = step.tokens
@@ -113,13 +114,6 @@ def step_facts(step: Step) -> list[str]:
         facts.append(f"{_tilde(step, 'cost')}${step.cost:.4f}")
     facts += [FLAG_WORDS.get(flag, flag) for flag in sorted(step.flags)]
     return [fact for fact in facts if fact]
-
-
-def call_text(call: Call) -> str:
-    """Return the arguments of a call: one line each where they are an object, as recorded otherwise."""
-    if not isinstance(call.parsed, dict) or not call.parsed:
-        return call.arguments
-    return "\n".join(f"{key}: {value}" for key, value in call.parsed.items())
 
 
 def sized(characters: int) -> str:
@@ -195,7 +189,7 @@ class _Builder:
 
 def _length(text: str, shown: str) -> str:
     if isinstance(text, CutText):
-        return f"the whole takes {text.source.length:,} bytes"
+        return f"the whole takes {text.length:,} bytes"
     return f"{shown.count(chr(10)) + 1:,} lines, {sized(len(shown))} in all"
 
 
@@ -213,9 +207,6 @@ def _kept(text: str) -> str:
 
 def long_parts(step: Step) -> Iterator[tuple[Scope, int, str]]:
     """Yield the parts of a step that are folded at first."""
-    texts = [(Scope.THOUGHT, 0, step.thought), (Scope.TEXT, 0, step.text)]
-    texts += [(Scope.CALL, number, call_text(call)) for number, call in enumerate(step.calls)]
-    texts += [(Scope.RESULT, number, result.text) for number, result in enumerate(step.results)]
-    for scope, number, text in texts:
-        if isinstance(text, CutText) or len(_kept(text)) < len(text):
+    for scope, number, text in parts_of(step):
+        if scope is not Scope.DIFF and (isinstance(text, CutText) or len(_kept(text)) < len(text)):
             yield scope, number, text

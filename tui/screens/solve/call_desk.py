@@ -38,10 +38,10 @@ class CallDesk:
         screen: Widget,
         attempt: Attempt,
         bridge: CallBridge,
-        begun: Callable[[str, bool], None],
+        begun: Callable[[str, Tool], None],
         playing: Callable[[], bool],
     ) -> None:
-        """`begun` is told the call in words, and whether it runs tests; `playing` says whether a recording calls."""
+        """`begun` gets the call in words, and its tool; `playing` says whether a recording calls."""
         self._screen, self._attempt, self._bridge = screen, attempt, bridge
         self._begun, self._playing = begun, playing
 
@@ -102,5 +102,5 @@ class CallDesk:
         self._screen.app.push_screen(ConfirmDialog(title, text, yes=yes, careful=careful), answered)
 
     def _call(self, tool: Tool, arguments: Mapping[str, str]) -> None:
-        self._begun(spelled(tool.name, dict(arguments)), tool.submits)
+        self._begun(spelled(tool.name, dict(arguments)), tool)
         self._bridge.call(tool.name, arguments)

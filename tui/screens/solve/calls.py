@@ -16,7 +16,6 @@ from gistpoint.core.attempts.state import AttemptState
 from gistpoint.core.cancel import CancelToken
 from gistpoint.core.outcomes import Outcome
 from gistpoint.core.ports import RunProgress
-from gistpoint.core.tools.declaration import Activity
 from gistpoint.core.tools.registry import named
 
 BATCH_SECONDS = 0.04
@@ -69,7 +68,7 @@ class CallBridge:
         self._owner, self._attempt, self._run = owner, attempt, run
         self._cancel: CancelToken | None = None
         self._calls_before = 0
-        self._reads = False
+        self._runs_code = False
         self._waiting: Callable[[], None] | None = None
         self._posted = 0.0
         self._failed = 0
@@ -85,14 +84,19 @@ class CallBridge:
         return self._cancel is not None
 
     @property
+    def cancellable(self) -> bool:
+        """Whether a call is under way that runs code."""
+        return self.busy and self._runs_code
+
+    @property
     def back_soon(self) -> bool:
-        """Whether the call under way looks or writes only (a trace counts as looking), or is answered already."""
+        """Whether the call under way runs no code, or is answered already."""
         state = self._attempt.state
         answered = state.pending is None and len(state.calls) > self._calls_before
-        return self.busy and (self._reads or answered)
+        return self.busy and (answered or not self._runs_code)
 
     def when_free(self, do: Callable[[], None]) -> bool:
-        """Do something now, or as soon as a call that is back soon has come back; False while tests run, or code.
+        """Do something now, or as soon as a call that is back soon has come back; False while code runs.
 
         Who sees an answer goes on at once, and the thread may take its time on a busy machine. The last one waits.
         """
@@ -112,13 +116,13 @@ class CallBridge:
 
     def call(self, tool: str, arguments: Mapping[str, str]) -> None:
         """Start a call; the screen makes sure that none is under way."""
-        declared = named(self._attempt.tools, tool)
-        self._reads = declared.activity is not Activity.EXECUTE and not declared.submits
+        self._runs_code = named(self._attempt.tools, tool).runs_code
         self._begin(lambda cancel: self._attempt.call(tool, arguments, on_progress=self._progress, cancel=cancel))
 
     def finish_pending(self) -> None:
         """Start to complete the call that a process before this one left."""
-        self._reads = False
+        pending = self._attempt.state.pending
+        self._runs_code = any(tool.runs_code for tool in self._attempt.tools if pending and tool.name == pending.tool)
         self._begin(lambda cancel: self._attempt.finish_pending(on_progress=self._progress, cancel=cancel))
 
     def cancel(self) -> None:

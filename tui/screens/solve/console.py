@@ -20,6 +20,7 @@ from gistpoint.tui.keys import Scope, bindings_of
 from gistpoint.tui.screens.solve.completion import candidates
 from gistpoint.tui.view_models import allowed, price_words
 from gistpoint.tui.widgets.plain import Plain
+from gistpoint.tui.widgets.writing_area import WritingLine
 
 
 class KnownNames(Suggester):
@@ -81,7 +82,7 @@ class Console(Vertical):
         yield Plain("", id="console-hint")
         with Horizontal(id="console-row"):
             yield Plain("❯ ", id="console-prompt")
-            yield Input(
+            yield WritingLine(
                 placeholder="a tool call, such as search_code total — Tab completes, ↑ repeats",
                 id="console-line",
                 compact=True,

@@ -6,21 +6,20 @@ from collections.abc import Callable
 from functools import partial
 from typing import Literal
 
+from textual._time import get_time  # the clock of the events' own times
 from textual.screen import Screen
 from textual.widget import Widget
 
 from gistpoint.core.attempts.engine import Attempt
 from gistpoint.core.attempts.events import SOLVER_PAUSE_REASONS, GiveUpCode, PauseReason
+from gistpoint.core.attempts.idle import ASK_MS, COVER_MS
 from gistpoint.core.errors import UserError
 from gistpoint.core.ports import TimeSource
 from gistpoint.tui.screens.dialogs.ask import ReasonDialog, Reasoned
 from gistpoint.tui.screens.dialogs.confirm import show_error
-from gistpoint.tui.screens.dialogs.cover import IdleDialog, PauseCover
+from gistpoint.tui.screens.dialogs.cover import ON_THEIR_WAY_S, IdleCover, PauseCover
 from gistpoint.tui.screens.solve.recorded import How
 from gistpoint.tui.screens.solve.recording import Recording
-
-IDLE_MS = 120_000
-"""Without any input for so long, the solver is asked."""
 
 _REASONS = {
     PauseReason.BREAK: "A break",
@@ -52,7 +51,10 @@ class Interruptions:
         self._screen, self._attempt, self._recording = screen, attempt, recording
         self._time, self._leave = clock, leave
         self._last_input = clock.mono_ms()
-        self._asked_since: int | None = None
+        self._pressed_at = 0.0
+        self._asking = self._covered = False
+        self._shown_at = 0.0
+        """When the last question came."""
         self._focused: Widget | None = None
 
     # Pauses
@@ -110,27 +112,47 @@ class Interruptions:
 
     # Idle time
 
-    def input_happened(self) -> None:
-        """A key or the mouse was used."""
+    def input_happened(self, at: float | None = None) -> None:
+        """Note that somebody is there; `at` is when a key or the mouse was used, on the clock of Textual's events."""
         self._last_input = self._time.mono_ms()
+        self._pressed_at = get_time() if at is None else at
+        if self._asking and not self._covered:
+            self._asking = False
+            self._recording.do(self._attempt.input_again)
 
     def check_idle(self) -> None:
-        """Ask after a time without input; not while paused, while a call runs, or while it is asked already."""
-        state = self._attempt.state
-        if state.pause is not None or state.pending is not None or state.ended or self._asked_since is not None:
+        """Ask after a time without input, and cover after a long one. Who is paused or waits for a call is not idle."""
+        state, now = self._attempt.state, self._time.mono_ms()
+        if state.ended or self._covered:
             return
-        idle = self._time.mono_ms() - self._last_input
-        if idle >= IDLE_MS:
-            self._asked_since = self._last_input
-            self._screen.app.push_screen(IdleDialog(idle), self._idle_answered)
+        if state.pause is not None or state.pending is not None:
+            self._last_input = now
+        elif not self._asking and now - self._last_input >= ASK_MS:
+            self._asking, self._shown_at = True, get_time()
+            self._recording.do(partial(self._attempt.ask_idle, self._last_input))
+        if self._asking and now - self._last_input >= COVER_MS:
+            self._cover_idle(now - self._last_input)
 
-    def _idle_answered(self, answer: Literal["worked", "away"] | None) -> None:
-        since, self._asked_since = self._asked_since, None
-        if answer is None or since is None:
-            return
-        idle = self._time.mono_ms() - since
-        self.input_happened()
-        self._recording.do(partial(self._attempt.answer_idle, idle, away=answer == "away"))
+    def _cover_idle(self, idle_ms: int) -> None:
+        self._covered = True
+        self._recording.do(self._attempt.cover_idle)
+        self._focused = self._screen.focused or self._focused
+        self._screen.add_class("-covered")
+
+        def answered(answer: Literal["worked", "away"] | None) -> None:
+            self._asking = self._covered = False
+            self._resumed(None)
+            self._recording.do(partial(self._attempt.answer_idle, away=answer != "worked"))
+
+        self._screen.app.push_screen(IdleCover(idle_ms), answered)
+
+    def answer_idle(self, *, away: bool) -> None:
+        """Take an answer to the question beside the code, unless the key was pressed before it could be read."""
+        doubt = self._attempt.state.doubt
+        if doubt and self._pressed_at >= self._shown_at + ON_THEIR_WAY_S:
+            self._recording.do(partial(self._attempt.answer_idle, away=away))
+        elif doubt:
+            self._screen.app.bell()
 
     # Ends
 

@@ -10,7 +10,7 @@ from textual.app import ComposeResult
 from textual.containers import Horizontal, Vertical
 from textual.getters import query_one
 from textual.widget import Widget
-from textual.widgets import ContentSwitcher, TextArea
+from textual.widgets import ContentSwitcher
 
 from gistpoint.core.attempts.engine import Attempt
 from gistpoint.core.ports import TimeSource
@@ -20,6 +20,7 @@ from gistpoint.tui.screens.solve.code_pane import CodePane
 from gistpoint.tui.screens.solve.console import Console
 from gistpoint.tui.screens.solve.editor_pane import EditorPane
 from gistpoint.tui.screens.solve.files_pane import FilesPane
+from gistpoint.tui.screens.solve.idle_question import IdleQuestion
 from gistpoint.tui.screens.solve.recorded import RecordedScreen
 from gistpoint.tui.screens.solve.results_pane import ResultsPane
 from gistpoint.tui.screens.solve.status import PANES, PaneTab, PaneTabs, RunLine
@@ -27,6 +28,7 @@ from gistpoint.tui.view_models import allowed, is_gist, shown_sources
 from gistpoint.tui.widgets.budget_bar import BudgetBar
 from gistpoint.tui.widgets.code_view import CodeView
 from gistpoint.tui.widgets.key_bar import KeyBar
+from gistpoint.tui.widgets.writing_area import WritingArea
 
 _FOCUS = {
     "brief": "#brief-view",
@@ -53,11 +55,13 @@ class PanesScreen(RecordedScreen):
     bar = query_one(BudgetBar)
     tabs = query_one(PaneTabs)
     run_line = query_one(RunLine)
+    idle_question = query_one(IdleQuestion)
     reading = query_one("#reading", ContentSwitcher)
     files = query_one(FilesPane)
     code = query_one(CodePane)
     editor = query_one(EditorPane)
     results = query_one(ResultsPane)
+    notes = query_one("#notes", WritingArea)
     console = query_one(Console)
 
     def __init__(self, attempt: Attempt, clock: TimeSource) -> None:
@@ -78,8 +82,9 @@ class PanesScreen(RecordedScreen):
                 yield ResultsPane(self.start_of, self._attempt.judgements.get)
                 yield from self.more_panes()
                 with Vertical(id="notes-pane"):
-                    yield TextArea(state.notes, id="notes", soft_wrap=True, placeholder="Notes to yourself: kept")
+                    yield WritingArea(state.notes, id="notes", soft_wrap=True, placeholder="Notes to yourself: kept")
             yield self.make_editor()
+        yield IdleQuestion()
         yield RunLine()
         yield Console(self._attempt)
         yield KeyBar()
@@ -107,10 +112,11 @@ class PanesScreen(RecordedScreen):
         self.draw_clock()
 
     def draw_clock(self) -> None:
-        """Show budgets and clock as they stand now."""
+        """Show budgets, clock and the time that is in question as they stand now."""
         state = self._attempt.state
         clock = state.clock.at(self._time.mono_ms(), self._time.utc_ms())
         self.bar.update_from(state, clock, backend=self._attempt.backend)
+        self.idle_question.update_from(state.doubt, clock)
 
     def pane_entered(self, pane: str) -> None:
         """Mark the name of the pane that has the focus."""

@@ -6,7 +6,6 @@ from typing import Literal
 
 from textual import events, on
 from textual.screen import Screen
-from textual.widgets import TextArea
 
 from gistpoint.core.attempts.engine import Attempt
 from gistpoint.core.attempts.events import Pane
@@ -17,6 +16,7 @@ from gistpoint.tui.screens.solve.editor_pane import EditorPane
 from gistpoint.tui.screens.solve.recording import Recording
 from gistpoint.tui.widgets.function_editor import FunctionEditor
 from gistpoint.tui.widgets.line_view import LineView
+from gistpoint.tui.widgets.writing_area import Pasted, WritingArea
 
 How = Literal["ended", "left"]
 
@@ -84,7 +84,12 @@ class RecordedScreen(Screen[How]):
         if message.buffer:
             self._recording.edited(message.buffer, message.text)
 
-    @on(TextArea.Changed, "#notes")
-    def noted(self, event: TextArea.Changed) -> None:
+    @on(WritingArea.Edited, "#notes")
+    def noted(self, message: WritingArea.Edited) -> None:
         """Keep the notes."""
-        self._recording.noted(event.text_area.text)
+        self._recording.noted(message.text)
+
+    @on(Pasted)
+    def pasted(self, message: Pasted) -> None:
+        """Record what was pasted."""
+        self._recording.pasted(message.text, outside=message.outside)

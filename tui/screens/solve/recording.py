@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import queue
 import threading
+import time
 from collections.abc import Callable
+from functools import partial
 
 from gistpoint.core.attempts.engine import Attempt
 from gistpoint.core.attempts.events import Pane
 from gistpoint.core.errors import AttemptError
 
-EDIT_SECONDS = 1.0
-"""Half-written code and notes are kept at most this often, and whenever the pane is left."""
+FLUSH_SECONDS = 1.0
+"""Comforts are counted together for so long."""
 
 HEARTBEAT_SECONDS = 5.0
-"""After a crash the clock is right to this."""
+"""After a crash the clock is right to this, also if the screen stands still: while another editor has the terminal."""
 
 
 class Recording:
@@ -25,8 +27,6 @@ class Recording:
         self._on_error = on_error
         self._queue: queue.SimpleQueue[Callable[[], None] | None] = queue.SimpleQueue()
         self._comforts: dict[str, int] = {}
-        self._edits: dict[str, str] = {}
-        self._notes: str | None = None
         self._thread = threading.Thread(target=self._work, name="recording", daemon=True)
         self._thread.start()
 
@@ -58,35 +58,23 @@ class Recording:
         """Count a comfort; written with the next flush."""
         self._comforts[kind] = self._comforts.get(kind, 0) + 1
 
-    def edited(self, buffer: str, text: str) -> None:
-        """Remember half-written code; written with the next flush."""
-        self._edits[buffer] = text
+    def pasted(self, text: str, *, outside: bool) -> None:
+        """Record that text was pasted."""
+        self.do(lambda: self._attempt.pasted(text, outside=outside))
 
-    def keep(self, buffer: str, text: str) -> None:
-        """Write a text now: nobody looks at a clock while another editor has the terminal."""
+    def edited(self, buffer: str, text: str) -> None:
+        """Keep half-written code; also from another thread, while another editor has the terminal."""
         self.do(lambda: self._attempt.edit(buffer, text))
 
     def noted(self, text: str) -> None:
-        """Remember the notes; written with the next flush."""
-        self._notes = text
+        """Keep the notes."""
+        self.do(lambda: self._attempt.note(text))
 
     def flush(self) -> None:
-        """Write what was remembered since the last time."""
-        comforts, edits, notes = self._comforts, self._edits, self._notes
-        self._comforts, self._edits, self._notes = {}, {}, None
-        attempt = self._attempt
-        if not (comforts or edits or notes is not None):
-            return
-
-        def body() -> None:
-            for buffer, text in edits.items():
-                attempt.edit(buffer, text)
-            if notes is not None:
-                attempt.note(notes)
-            for kind, times in comforts.items():
-                attempt.comfort(kind, times)
-
-        self.do(body)
+        """Write the comforts since the last time."""
+        comforts, self._comforts = self._comforts, {}
+        for kind, times in comforts.items():
+            self.do(partial(self._attempt.comfort, kind, times))
 
     def close(self) -> None:
         """Write everything that waits, then stop."""
@@ -95,5 +83,14 @@ class Recording:
         self._thread.join(timeout=10)
 
     def _work(self) -> None:
-        while (body := self._queue.get()) is not None:
+        due = time.monotonic() + HEARTBEAT_SECONDS
+        while True:
+            try:
+                body = self._queue.get(timeout=max(0.0, due - time.monotonic()))
+            except queue.Empty:
+                due = time.monotonic() + HEARTBEAT_SECONDS
+                self.heartbeat()
+                continue
+            if body is None:
+                return
             body()

@@ -15,6 +15,7 @@ from textual.widgets.option_list import Option
 
 from gistpoint.core.attempts.judging import Judgement
 from gistpoint.core.attempts.state import NOTHING_REPLACED, AttemptState, Call, Submission
+from gistpoint.core.code.snippet import at_left_margin
 from gistpoint.core.outcomes import Outcome, TestResult
 from gistpoint.tui.keys import Scope, bindings_of
 from gistpoint.tui.view_models import call_words, shows_evidence, submission_words
@@ -110,7 +111,7 @@ class ResultsPane(Vertical):
             return
         replacement = submission.replacement
         start = self._start_of(f"{replacement.path}::{replacement.qualname}")
-        self.query_one("#changes", DiffView).load(start, replacement.code)
+        self.query_one("#changes", DiffView).load(at_left_margin(start), at_left_margin(replacement.code))
         if shows_evidence(self._state):
             judgement = self._judgement_of(submission.call_id)
             self.query_one("#tests", OutcomeTable).show_results(results_of(submission, judgement))

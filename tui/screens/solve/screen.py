@@ -7,13 +7,15 @@ from typing import Any, ClassVar
 
 from textual import on
 from textual.binding import BindingType
-from textual.widgets import TextArea, Tree
+from textual.widget import Widget
+from textual.widgets import Tree
 from textual.worker import Worker
 
 from gistpoint.core.attempts.engine import Attempt
 from gistpoint.core.attempts.state import Submission
 from gistpoint.core.errors import UserError
 from gistpoint.core.ports import TimeSource
+from gistpoint.core.tools.declaration import Tool
 from gistpoint.tui.keys import Scope, bindings_of
 from gistpoint.tui.known import call_of, shown_function
 from gistpoint.tui.screens.dialogs.confirm import ConfirmDialog, show_error
@@ -21,16 +23,15 @@ from gistpoint.tui.screens.solve.call_desk import CallDesk
 from gistpoint.tui.screens.solve.calls import CallBridge, CallFailed, CallFinished, CallProgressed, StateChanged
 from gistpoint.tui.screens.solve.code_pane import CodePane
 from gistpoint.tui.screens.solve.console import Console
+from gistpoint.tui.screens.solve.idle_question import IdleAnswer
 from gistpoint.tui.screens.solve.interruptions import Interruptions
 from gistpoint.tui.screens.solve.panes import PanesScreen
 from gistpoint.tui.screens.solve.playing import Playback, StepPlayed
 from gistpoint.tui.screens.solve.recorded import PANE_EVENTS
-from gistpoint.tui.screens.solve.recording import EDIT_SECONDS, HEARTBEAT_SECONDS
+from gistpoint.tui.screens.solve.recording import FLUSH_SECONDS
 from gistpoint.tui.view_models import price_words, shown_sources, shows_evidence, target_name
 from gistpoint.tui.widgets.knowledge_tree import KnowledgeTree
-
-SUBMITTING = ("submit_attempt", "replace_function", "submit_gist", "score_gist", "edit_and_execute", "bash")
-"""Tools whose calls run code."""
+from gistpoint.tui.widgets.writing_area import WritingArea
 
 
 class SolveScreen(PanesScreen):
@@ -56,6 +57,8 @@ class SolveScreen(PanesScreen):
         self._bridge = CallBridge(self, attempt, self._in_thread)
         self._desk = self.make_desk()
         self._interruptions = Interruptions(self, attempt, self._recording, clock, self.action_leave)
+        self._asked_from: Widget | None = None
+        """What had the focus when the call under way began."""
         self._stopped = False
         self._playback = Playback(self, attempt, *play) if play is not None else None
 
@@ -66,17 +69,17 @@ class SolveScreen(PanesScreen):
     def on_mount(self) -> None:
         """Show what the attempt holds so far, go where its solver was, and go on with what was under way."""
         self.run_line.display = False
-        self.editor.keep = self._recording.keep
+        self.editor.keep = self._recording.edited
+        self.editor.came_back = self._interruptions.input_happened
         self.draw()
         self.show_last_source()
-        self.set_interval(EDIT_SECONDS, self._second)
-        self.set_interval(HEARTBEAT_SECONDS, self._recording.heartbeat)
+        self.set_interval(FLUSH_SECONDS, self._second)
         pane = next(name for name, event in PANE_EVENTS.items() if event is self._attempt.state.pane)
         self.action_pane(pane)
         if self._attempt.state.pause is not None:
             self._interruptions.cover()
         if self._attempt.state.pending is not None:
-            self._begun("finishing what was under way", self._attempt.state.pending.tool in SUBMITTING)
+            self._begun("finishing what was under way", self._pending_tool())
             self._bridge.finish_pending()
         if self._playback is not None:
             self._playback.start()
@@ -99,10 +102,10 @@ class SolveScreen(PanesScreen):
         """Draw what has changed; leave where the attempt is over."""
         self.draw()
         if self.playing:
-            pending = self._attempt.state.pending
-            runs = pending is not None and pending.tool in SUBMITTING
+            tool = self._pending_tool()
+            runs = tool is not None and tool.runs_code
             if runs and not self.run_line.display:
-                self.run_line.begin("… the tests of the recorded submission run")
+                self.run_line.begin("… the code of the recorded call runs", hint="")
             elif not runs:
                 self.run_line.end()
         self._leave_if_over()
@@ -156,10 +159,16 @@ class SolveScreen(PanesScreen):
                 words = price_words(self._attempt.price(tool), self._attempt.state)
                 self.console.say(f"{tree.place.name or 'the repository'}: what was not shown yet {words}")
 
-    def _begun(self, words: str, runs_tests: bool) -> None:
+    def _pending_tool(self) -> Tool | None:
+        """Return the tool of the call under way; None if there is no such call or no such tool."""
+        pending = self._attempt.state.pending
+        return next((tool for tool in self._attempt.tools if pending and tool.name == pending.tool), None)
+
+    def _begun(self, words: str, tool: Tool | None) -> None:
+        self._asked_from = self.focused
         self.console.remember(words)
         self.console.say(f"… {words}")
-        if runs_tests:
+        if tool is not None and tool.runs_code:
             self.run_line.begin(f"… {words}")
         self.refresh_bindings()
 
@@ -176,11 +185,17 @@ class SolveScreen(PanesScreen):
         self.refresh_bindings()
         self.draw()
         if message.result is not None:
-            self._show_answer(message.result.call_id, message.tool)
+            self._show_answer(message.result.call_id, message.tool, moves=not self._writes())
         self._leave_if_over()
         self._bridge.came_back()
 
-    def _show_answer(self, call_id: str, tool: str) -> None:
+    def _writes(self) -> bool:
+        """Whether the solver began to write since the call did: an answer must not take the next keys."""
+        area = self.focused
+        return isinstance(area, WritingArea) and (area is not self._asked_from or area.waits)
+
+    def _show_answer(self, call_id: str, tool: str, *, moves: bool = True) -> None:
+        """Show an answer; only if it `moves` the screen, other panes than the one in sight."""
         call = call_of(self._attempt.state, call_id)
         if call is None:
             return
@@ -190,11 +205,10 @@ class SolveScreen(PanesScreen):
         shown = shown_sources(call)
         if shown is not None:
             self.code.show(shown)
-        typing = self._pane == "console"
-        if tool == "list_directory" and not call.refused and self._pane == "files":
+        if not moves or (tool == "list_directory" and not call.refused and self._pane == "files"):
             return
         pane = "results" if shown is None else "code"
-        if typing:
+        if self.focused is self.console.line:
             self.show_pane(pane)
         else:
             self.action_pane(pane)
@@ -210,7 +224,7 @@ class SolveScreen(PanesScreen):
                 self.show_submitted(submission[0])
             self._show_answer(message.result.call_id, str(step["tool"]))
         elif step["kind"] == "note":
-            self.query_one("#notes", TextArea).text = self._attempt.state.notes
+            self.notes.text = self._attempt.state.notes
             self.action_pane("notes")
         self._leave_if_over()
 
@@ -257,6 +271,10 @@ class SolveScreen(PanesScreen):
     # The attempt
 
     @on(Console.SubmitAsked)
+    def submit_asked(self) -> None:
+        """Submit what the editor holds, as the key does."""
+        self.action_submit()
+
     def action_submit(self) -> None:
         """Run the tests on the code in the editor."""
         self.editor.editor.flush()
@@ -276,11 +294,15 @@ class SolveScreen(PanesScreen):
             self.notify("A call is under way: wait for it, or cancel it.", severity="warning")
 
     def action_cancel_run(self) -> None:
-        """Stop the running tests, after a warning."""
+        """Stop the code that a call runs, after a warning."""
+        tool = self._pending_tool()
+        submission = tool is not None and tool.submits
         question = ConfirmDialog(
-            "Cancel the test run?",
-            "The submission counts all the same, with score 0.",
-            yes="Cancel the run",
+            "Cancel the test run?" if submission else "Cancel the call?",
+            "The submission counts all the same, with score 0."
+            if submission
+            else "The call counts all the same, and its answer says that it was cancelled.",
+            yes="Cancel the run" if submission else "Cancel the call",
             no="Let it run",
             careful=True,
         )
@@ -292,9 +314,11 @@ class SolveScreen(PanesScreen):
         self.app.push_screen(question, answered)
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """Cancelling is possible only while tests run."""
+        """Cancelling is possible only while a call runs code, an answer only while there is a question."""
         if action == "cancel_run":
-            return self.is_mounted and self._bridge.busy and self.run_line.display
+            return self.is_mounted and self._bridge.cancellable
+        if action == "idle":
+            return bool(self._attempt.state.doubt)
         return True
 
     def action_leave(self) -> None:
@@ -322,9 +346,18 @@ class SolveScreen(PanesScreen):
         """Whether a recorded attempt is played."""
         return self._playback is not None and self._playback.running
 
-    def input_happened(self) -> None:
-        """A key or the mouse was used."""
-        self._interruptions.input_happened()
+    def input_happened(self, at: float) -> None:
+        """Note that a key or the mouse was used."""
+        self._interruptions.input_happened(at)
+
+    def action_idle(self, answer: str) -> None:
+        """Answer the question after a time without input."""
+        self._interruptions.answer_idle(away=answer == "away")
+
+    @on(IdleAnswer.Clicked)
+    def idle_clicked(self, message: IdleAnswer.Clicked) -> None:
+        """Answer it by the mouse."""
+        self.action_idle(message.answer)
 
     def stop(self) -> None:
         """Write everything that waits; nothing is recorded from here on."""
@@ -332,6 +365,8 @@ class SolveScreen(PanesScreen):
             self.editor.editor.flush()
             if self.editor.changed:
                 self._recording.edited(self.editor.buffer, self.editor.code)
+            if self.notes.waits:
+                self._recording.noted(self.notes.text)
             self.on_unmount()
 
     def on_unmount(self) -> None:

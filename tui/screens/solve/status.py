@@ -16,6 +16,9 @@ from gistpoint.tui.widgets.plain import Plain
 PANES = ("brief", "files", "code", "console", "editor", "results", "notes")
 
 
+CANCEL_HINT = "   Esc cancels"
+
+
 class PaneTab(Plain):
     """The name of a pane with its key; a click goes there."""
 
@@ -62,7 +65,7 @@ class PaneTabs(Horizontal):
 
 
 class RunLine(Horizontal):
-    """Where the tests of a submission stand; out of sight while none run."""
+    """Where the code that a call runs stands; out of sight while none runs."""
 
     bar = query_one(ProgressBar)
     words = query_one("#run-words", Plain)
@@ -72,17 +75,20 @@ class RunLine(Horizontal):
         yield Plain("", id="run-words")
         yield ProgressBar(show_eta=False, show_percentage=False)
 
-    def begin(self, words: str) -> None:
-        """Show that something runs, of unknown length."""
+    _hint = ""
+
+    def begin(self, words: str, *, hint: str = CANCEL_HINT) -> None:
+        """Show that something runs, of unknown length, and what can be done about it."""
         self.display = True
-        self.words.update(words)
+        self._hint = hint
+        self.words.update(f"{words}{hint}")
         self.bar.update(total=None, progress=0)
 
     def progress(self, progress: RunProgress, failed: int | None) -> None:
         """Show how far a run is; `failed` only where it may be shown."""
         found = f", {failed} failed so far" if failed is not None else ""
         count = f" {progress.done} of {progress.total}" if progress.total else ""
-        self.words.update(f"… {progress.phase}{count}{found}   Esc cancels: it counts")
+        self.words.update(f"… {progress.phase}{count}{found}{self._hint}")
         if progress.total:
             self.bar.update(total=progress.total, progress=progress.done)
 

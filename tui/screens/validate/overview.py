@@ -74,7 +74,7 @@ def about_verdict(said: Validation, width: int) -> list[Line]:
     found: list[Line] = []
     if said.verdict is not None:
         sign, style = look_of(said.verdict.verdict)
-        words = f"{sign} {said.verdict.verdict.words}, {moment(said.verdict.utc_ms)} UTC"
+        words = f"{sign} {said.verdict.verdict.words}, {moment(said.verdict.utc_ms)}"
         evidence = f", on {len(said.verdict.evidence)} runs and checks"
         found.append(Line((("verdict   ", MUTED), (words, style), (evidence, MUTED))))
     for comment in said.comments:

@@ -123,6 +123,63 @@ def test_idle_answered_away_moves_the_time_and_worked_does_not() -> None:
     assert worked.times() == {"reading": 1_000, "exploring": 180_500}
 
 
+def thinking() -> Tape:
+    """Two minutes without input after ten seconds in the code; then the question stands for three minutes."""
+    tape = Tape().add("view", 1_000, pane="code").add("heartbeat", 10_000)
+    since = tape.time.mono_ms()
+    return tape.add("idle_prompt", 120_000, stage="asked", since_mono_ms=since).add("heartbeat", 180_000)
+
+
+def test_a_question_that_nobody_answers_makes_the_time_since_the_last_input_idle_at_once() -> None:
+    tape = thinking()
+    assert tape.times() == {"reading": 1_000, "exploring": 10_000, "idle": 300_000}
+    tape.add("idle_prompt", 0, stage="input").add("heartbeat", 5_000)
+    assert tape.times() == {"reading": 1_000, "exploring": 15_000, "idle": 300_000}
+
+
+def test_it_stays_idle_after_a_crash_and_nobody_can_answer_for_it_any_more() -> None:
+    tape = thinking().restart(9_000, mono_ms=77).add("heartbeat", 1_000)
+    tape.add("idle_prompt", 0, answer="worked", idle_ms=300_000)
+    assert tape.times() == {"reading": 1_000, "exploring": 11_000, "idle": 300_000}
+    assert not tape.state.doubt
+
+
+def test_who_answers_that_it_was_work_gets_the_time_back_also_later() -> None:
+    tape = thinking().add("idle_prompt", 0, stage="input").add("view", 2_000, pane="editor")
+    tape.add("idle_prompt", 3_000, answer="worked", idle_ms=300_000).add("heartbeat", 1_000)
+    assert tape.times() == {"reading": 1_000, "exploring": 312_000, "editing": 4_000}
+
+
+def test_several_spans_are_answered_for_together_each_as_what_had_the_focus() -> None:
+    tape = thinking().add("idle_prompt", 0, stage="input").add("view", 0, pane="editor").add("heartbeat", 4_000)
+    since = tape.time.mono_ms()
+    tape.add("idle_prompt", 120_000, stage="asked", since_mono_ms=since).add("idle_prompt", 6_000, stage="input")
+    assert tape.state.doubt.total_ms(tape.state.clock) == 426_000
+    assert tape.times() == {"reading": 1_000, "exploring": 10_000, "editing": 4_000, "idle": 426_000}
+    tape.add("idle_prompt", 0, answer="worked")
+    assert tape.times() == {"reading": 1_000, "exploring": 310_000, "editing": 130_000}
+
+
+def test_nobody_works_behind_the_cover() -> None:
+    tape = thinking().add("idle_prompt", 300_000, stage="covered").add("heartbeat", 3_600_000)
+    assert tape.times() == {"reading": 1_000, "exploring": 10_000, "idle": 4_200_000}
+    tape.add("idle_prompt", 0, answer="worked").add("heartbeat", 1_000)
+    assert tape.times() == {"reading": 1_000, "exploring": 611_000, "idle": 3_600_000}
+
+
+def test_who_was_away_stays_idle_and_works_from_the_answer_on() -> None:
+    tape = thinking().add("idle_prompt", 0, answer="away", idle_ms=300_000).add("heartbeat", 1_000)
+    assert tape.times() == {"reading": 1_000, "exploring": 11_000, "idle": 300_000}
+
+
+@pytest.mark.parametrize("since", [-(10**9), 10**12])
+def test_the_question_never_takes_more_than_the_pane_has(since: int) -> None:
+    tape = Tape().add("view", 1_000, pane="code").add("idle_prompt", 2_000, stage="asked", since_mono_ms=since)
+    tape.add("idle_prompt", 500, answer="worked")
+    assert sum(tape.times().values()) == 3_500
+    assert tape.times()["reading"] == 1_000
+
+
 @pytest.mark.parametrize("idle_ms", [10_000_000, -5])
 def test_idle_never_takes_more_than_there_is(idle_ms: int) -> None:
     tape = Tape().add("view", 1_000, pane="code").add("idle_prompt", 2_000, answer="away", idle_ms=idle_ms)

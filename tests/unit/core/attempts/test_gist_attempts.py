@@ -362,3 +362,21 @@ def test_a_hand_in_that_was_begun_is_judged_as_it_was_handed_in(tmp_path: Path) 
     case.attempt.edit(GIST_BUFFER, WRONG)
     assert case.attempt.finish_pending() is not None
     assert (case.ended, case.attempt.state.submissions[-1].gist) == (EndReason.SOLVED, FAITHFUL)
+
+
+def test_a_tool_says_of_itself_whether_its_calls_run_code(tmp_path: Path) -> None:
+    arguments = {
+        "file_path": "shop/prices.py",
+        "function_name": "discount",
+        "pattern": "def",
+        "content": "x = 1\n",
+        "old": "x",
+        "new": "y",
+        "command": "pytest tests/test_prices.py::test_other",
+    }
+    settings = GistSettings(OWNED, tools=("trace", "repo_graph", "bash", "edit_and_execute"), execution=True)
+    case = gist_case(tmp_path, settings, role=Role.TRAINING)
+    for tool in sorted(case.attempt.tools, key=lambda tool: tool.submits):
+        before = case.runner.runs
+        case.attempt.call(tool.name, {a.name: arguments[a.name] for a in tool.arguments if a.name in arguments})
+        assert (case.runner.runs > before) == tool.runs_code, tool.name

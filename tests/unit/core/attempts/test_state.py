@@ -7,6 +7,7 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
+from gistpoint.core.attempts.clock import Activity
 from gistpoint.core.attempts.events import Event, EventType, Pane
 from gistpoint.core.attempts.knowledge import Knowledge
 from gistpoint.core.attempts.state import AttemptState, fold
@@ -47,7 +48,9 @@ ANY = st.one_of(
     of("heartbeat"),
     of("edit_buffer", buffer=TEXT, text=TEXT),
     of("suspect", function=TEXT, marked=st.booleans()),
-    of("idle_prompt", answer=TEXT, idle_ms=st.integers(0, 10**6)),
+    of("idle_prompt", answer=TEXT | st.sampled_from(["worked", "away"]), idle_ms=st.integers(0, 10**6)),
+    of("idle_prompt", stage=st.just("asked"), since_mono_ms=st.integers(0, 2_000_000)),
+    of("idle_prompt", stage=st.sampled_from(["covered", "input"]) | TEXT),
     of("attempt_ended", reason=TEXT),
     of("questionnaire"),
     of("correction"),
@@ -150,3 +153,11 @@ def test_knowledge_is_what_results_have_shown() -> None:
     assert more.listed == {"pkg": "call-2"}
     assert more.functions["pkg/deep/mod.py::f"].end == 3
     assert known.functions == {}
+
+
+@given(tape=TAPES.filter(bool))
+def test_every_millisecond_is_counted_once_whatever_is_asked_and_answered(tape: Any) -> None:
+    events = events_of([item for item in tape if item[0][0] != "process_started"] or [(("heartbeat", {}), 0)])
+    clock = fold(events).clock
+    assert sum(clock.of(activity) for activity in Activity) == events[-1].mono_ms - events[0].mono_ms
+    assert all(clock.of(activity) >= 0 for activity in Activity)

@@ -1,0 +1,186 @@
+"""Tells recorded runs of formats that have no reader here, so that none is taken by the reader of another."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+
+from gistpoint.sessions.formats.probe import Probe
+from gistpoint.sessions.formats.values import as_dict, as_list, as_str, objects
+from gistpoint.sessions.runs.model import Json
+
+_CONVERT = 'Convert it to ATIF, or to chat messages: {"messages": [{"role": …, "content": …}, …]}.'
+_ROWS = 'Write its rows as chat messages, a line each: {"instance_id": …, "messages": […]}.'
+_TOLD_AT = 4096
+_NAMES = 8
+
+
+@dataclass(frozen=True, slots=True)
+class Foreign:
+    """A format without a reader: what a file of it is called, and what would help."""
+
+    name: str
+    hint: str
+    is_one: Callable[[Probe], bool]
+
+
+def foreign_kind(probe: Probe) -> Foreign | None:
+    """Return the format without a reader that a file seems to be of, None if it seems to be of none."""
+    return next((kind for kind in _KINDS if kind.is_one(probe)), None)
+
+
+def looks_like(probe: Probe) -> str:
+    """Return what a file looks like, in a few words; empty if it is no JSON."""
+    if probe.is_lines:
+        keys = sorted({key for line in probe.lines[:20] for key in line} or probe.object)
+        return f"JSON lines with the keys {_listed(keys)}"
+    if probe.object:
+        return f"a JSON object with the keys {_listed(probe.object)}"
+    if probe.array:
+        inner = as_dict(probe.array[0])
+        return f"a JSON array of objects with the keys {_listed(inner)}" if inner else ""
+    return ""
+
+
+def _listed(keys: Iterable[str]) -> str:
+    names = [key[:40] for key in keys]
+    return ", ".join(names[:_NAMES]) + (" …" if len(names) > _NAMES else "")
+
+
+def _records(probe: Probe) -> list[dict[str, Json]]:
+    """Return the first records: lines, elements of the top array, or the top object alone."""
+    return objects(probe.array)[:20] or probe.lines[:20] or ([probe.object] if probe.object else [])
+
+
+def _any(test: Callable[[dict[str, Json]], bool]) -> Callable[[Probe], bool]:
+    return lambda probe: any(test(record) for record in _records(probe))
+
+
+def _has(*keys: str) -> Callable[[Probe], bool]:
+    return _any(lambda record: set(keys) <= record.keys())
+
+
+def _says(beginning: str) -> Callable[[Probe], bool]:
+    """A text one of whose first lines begins so."""
+    return lambda probe: f"\n{beginning}" in f"\n{probe.text[:_TOLD_AT]}"
+
+
+def _type(record: dict[str, Json], *names: str) -> bool:
+    return as_str(record.get("type")) in names
+
+
+def _first(record: dict[str, Json], key: str) -> dict[str, Json]:
+    return as_dict((as_list(record.get(key)) or [None])[0])
+
+
+def _is_stream_json(record: dict[str, Json]) -> bool:
+    typed = _type(record, "system", "assistant", "user", "result", "stream_event")
+    return typed and "session_id" in record and not {"sessionId", "parentUuid", "leafUuid"} & record.keys()
+
+
+def _is_rollout(record: dict[str, Json]) -> bool:
+    kinds = ("session_meta", "response_item", "event_msg", "turn_context", "compacted", "world_state")
+    return (_type(record, *kinds) and "payload" in record) or "record_type" in record
+
+
+def _is_row(record: dict[str, Json], *keys: str) -> bool:
+    first = _first(record, "trajectory")
+    return "role" in first and any(key in first for key in keys)
+
+
+def _has_parts(record: dict[str, Json]) -> bool:
+    """Whether a message has its text in `parts`, as those of Google's and Vercel's programs have."""
+    messages = [record, as_dict(record.get("message")), *objects(record.get("messages"))[:3]]
+    return any(isinstance(message.get("parts"), list) and "content" not in message for message in messages)
+
+
+def _is_langchain(record: dict[str, Json]) -> bool:
+    messages = [
+        record,
+        *objects(record.get("messages"))[:3],
+        *objects(as_dict(record.get("values")).get("messages"))[:3],
+    ]
+    return any(
+        {"lc", "kwargs"} <= message.keys()
+        or (_type(message, "human", "ai", "system", "tool") and ("data" in message or "additional_kwargs" in message))
+        for message in messages
+    )
+
+
+def _is_vercel(record: dict[str, Json]) -> bool:
+    step = _first(record, "steps")
+    if {"toolCalls", "toolResults"} & step.keys() or ("finishReason" in step and "text" in step):
+        return True
+    contents = [part for message in objects(record.get("messages"))[:6] for part in objects(message.get("content"))]
+    return any(_type(part, "tool-call", "tool-result") for part in contents)
+
+
+def _is_terminal(probe: Probe) -> bool:
+    return probe.is_lines and "version" in probe.object and bool({"width", "term"} & probe.object.keys())
+
+
+def _is_event_of_copilot(record: dict[str, Json]) -> bool:
+    return "." in as_str(record.get("type")) and isinstance(record.get("data"), dict) and "parentId" in record
+
+
+def _is_event_of_codex(record: dict[str, Json]) -> bool:
+    name, _, what = as_str(record.get("type")).partition(".")
+    return bool(what) and name in ("thread", "turn", "item") and (bool({"thread_id", "item", "usage"} & record.keys()))
+
+
+_KINDS = (
+    Foreign("a Codex CLI session", _CONVERT, _any(_is_rollout)),
+    Foreign("the output of `codex exec --json`", _CONVERT, _any(_is_event_of_codex)),
+    Foreign("the output of Claude Code's `--output-format stream-json`",
+            "Open the session itself: it lies below ~/.claude/projects.", _any(_is_stream_json)),
+    Foreign("a session of Gemini CLI", _CONVERT, _has("sessionId", "projectHash")),
+    Foreign("an export of opencode", _CONVERT,
+            lambda probe: as_str(as_dict(probe.object.get("info")).get("id")).startswith("ses_")
+            or _says("- Session ID: ses_")(probe)),
+    Foreign("messages in parts, as of the Vercel AI SDK, Gemini or Qwen Code", _CONVERT, _any(_has_parts)),
+    Foreign("a result of the Vercel AI SDK", _CONVERT, _any(_is_vercel)),
+    Foreign("a chat of GitHub Copilot", _CONVERT,
+            _any(lambda record: "requests" in record and bool({"responderUsername", "sessionId"} & record.keys()))),
+    Foreign("a session of Copilot CLI", _CONVERT, _any(_is_event_of_copilot)),
+    Foreign("a session of Cursor", _CONVERT,
+            _any(lambda record: "role" in record and "type" not in record and isinstance(record.get("message"), dict))),
+    Foreign("Cline's description of a session", "Open the messages beside it: SESSION.messages.json.",
+            lambda probe: {"session_id", "provider", "status"} <= probe.object.keys()),
+    Foreign("rows of a data set of SWE-agent's runs", _ROWS,
+            _any(lambda record: _is_row(record, "text", "system_prompt", "mask", "cutoff_date"))),
+    Foreign("rows of a data set of runs", _ROWS, _any(lambda record: _is_row(record, "content", "tool_calls"))),
+    Foreign("rows of a data set whose messages are JSON within a text",
+            "Decode `messages` first, so that it is a list.",
+            _any(lambda record: as_str(record.get("messages"))[:1] == "[")),
+    Foreign("runs of R2E-Gym", _ROWS, _has("trajectory_steps")),
+    Foreign("conversations of ShareGPT", _ROWS,
+            _any(lambda record: {"from", "value"} <= _first(record, "conversations").keys())),
+    Foreign("a run of Docent", _CONVERT, _has("transcripts")),
+    Foreign("predictions for SWE-bench", "They hold patches and no runs.", _has("instance_id", "model_patch")),
+    Foreign("results of tau2-bench", "Open the simulations, as chat messages.",
+            lambda probe: "simulations" in probe.object or {"tasks", "info", "timestamp"} <= probe.object.keys()),
+    Foreign("results of Terminal-Bench", "They hold no steps; the agent's own log lies beside them.",
+            _any(lambda record: "is_resolved" in record or "is_resolved" in _first(record, "results"))),
+    Foreign("the result of a trial of Harbor", "Open agent/trajectory.json beside it.",
+            _has("trial_name", "agent_info")),
+    Foreign("messages of LangChain", _CONVERT, _any(_is_langchain)),
+    Foreign("runs of LangSmith", _CONVERT,
+            _any(lambda record: "dotted_order" in {**record, **_first(record, "post"), **_first(record, "patch")}
+                 or {"run_type", "inputs"} <= record.keys())),
+    Foreign("spans of OpenTelemetry", _CONVERT, _any(lambda record: "resourceSpans" in record)),
+    Foreign("a trace of Langfuse", _CONVERT, _has("trace", "observations")),
+    Foreign("a log of calls of an API", "Take the messages of the last request, and its reply.",
+            lambda probe: _has("request", "response")(probe) or _has("custom_id", "response")(probe)
+            or _says("interactions:\n")(probe) or "entries" in as_dict(probe.object.get("log"))
+            or (isinstance((probe.array or [None])[0], str) and "." in as_str(probe.array[0]))),
+    Foreign("a response of OpenAI's API", "Write its output as a list of items, after those of the request's input.",
+            lambda probe: probe.object.get("object") == "response" and "\n" in probe.head[:200].decode("latin-1")),
+    Foreign("a session of pi", _CONVERT, _any(lambda record: _type(record, "session") and "cwd" in record)),
+    Foreign("a session of Kimi", _CONVERT,
+            _any(lambda record: _type(record, "metadata") and "protocol_version" in record)),
+    Foreign("a session of Goose", _CONVERT, _has("working_dir", "message_count")),
+    Foreign("a chat history of aider", _CONVERT, _says("# aider chat started at ")),
+    Foreign("an export of SpecStory", _CONVERT, _says("<!-- Generated by SpecStory")),
+    Foreign("a terminal recording of asciinema", "It holds what a terminal showed, and no steps.", _is_terminal),
+    Foreign("a Parquet file", _ROWS, lambda probe: probe.head.startswith(b"PAR1")),
+)  # fmt: skip

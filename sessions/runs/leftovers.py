@@ -1,0 +1,166 @@
+"""Finds the texts of raw records that a reader has put into no field, so that none is lost without a word.
+
+A format says which members it leaves out on purpose, and why. What a record holds beside them is either in a field of
+the step, or it is found here: in an event that got a new member, in a part of a message that nobody knew of.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Container, Iterable, Iterator
+
+from gistpoint.sessions.runs.model import CutText, Json, Noted, NotShown, Run, Step
+
+EVERYWHERE = (
+    NotShown(
+        ("ids, types, roles, versions, hashes and times",),
+        "in records they say what a record is; those that matter head the step",
+    ),
+    NotShown(
+        ("signatures and encoded data",), "images and sounds in the text, and 160 letters and digits and more in a row"
+    ),
+)
+"""What no format shows."""
+
+_LABELS = frozenset(
+    ("id", "uuid", "type", "role", "kind", "object", "ts", "created", "completed", "timestamp", "time", "index", "hash")
+)
+_LABEL = re.compile(
+    r"(?:[a-z]I|[a-z]_i|^i)ds?$|(?:[a-z]U|_u)uid$|_at$|[a-z]At$|_type$|[a-z]Type$|_?[tT]imestamp$|_?[vV]ersion$"
+    r"|_?[hH]ash$"
+)
+_OPAQUE = re.compile(r"data:[\w/+.-]{1,100};base64,|[\w+/=-]{160,}\Z", re.ASCII)
+_SIGNATURES = frozenset(("signature", "encrypted_content", "encrypted_index", "reasoning_signature"))
+_ESCAPED = re.compile(r'[\x00-\x1f"\\]')
+_MOST_KEYS = 1024
+_SHORT = 16
+"""Characters below which a text has to stand as a word of its own to count as shown."""
+
+
+def is_label(key: str) -> bool:
+    """Whether a string under a key, or a list of them, says what a record is, and is no text of it."""
+    return key in _LABELS or key in _SIGNATURES or _LABEL.search(key) is not None
+
+
+class Leftovers:
+    """Looks for what a format's steps and headers leave out."""
+
+    def __init__(self, not_shown: Iterable[NotShown] = ()) -> None:
+        """`not_shown` is what they leave out on purpose."""
+        listed = tuple(not_shown)
+        self.not_shown = (*listed, *EVERYWHERE)
+        self._in_records = _Texts(name for item in listed if not item.of_run for name in item.names)
+        self._of_run = _Texts((name for item in listed if item.of_run for name in item.names), labels=True)
+
+    def of_step(self, values: Iterable[Json], step: Step, parts: Iterable[str]) -> tuple[Noted, ...]:
+        """Return the texts of a step's raw records that none of its fields has; `parts` are those that it has."""
+        shown = [*parts, step.label, step.id, step.model, *step.links]
+        for call in step.calls:
+            shown += (call.id, call.tool, call.arguments)
+        for edit in step.edits:
+            shown += (edit.path, edit.old or "", edit.new or "")
+        arguments = {id(call.parsed) for call in step.calls}
+        found = [text for value in values for text in self._in_records.below(value, arguments)]
+        return tuple(_without(found, shown))
+
+    def of_run(self, members: dict[str, Json], run: Run) -> tuple[Noted, ...]:
+        """Return the texts of a run's own members that its header does not have."""
+        shown = [run.id, run.task, run.model, run.agent, run.format_version, run.exit_status, run.submission]
+        shown += [run.prompt, *run.links, *(text for _, text in _Texts((), labels=True).below(dict(run.extra)))]
+        return tuple(_without(self._of_run.below(members), shown))
+
+
+class _Texts:
+    """Finds the texts below a value, without those at a listed path or, but for `labels`, under a label's key."""
+
+    def __init__(self, listed: Iterable[str], *, labels: bool = False) -> None:
+        self._listed = frozenset(listed)
+        self._labels = labels
+        self._known: dict[str, dict[str, tuple[str, bool]]] = {}
+
+    def below(self, value: Json, shown: Container[int] = ()) -> list[tuple[str, str]]:
+        """Return the texts in order, each with its path, but for those in objects that are shown whole, by identity."""
+        found: list[tuple[str, str]] = []
+        self._walk("", value, shown, found)
+        return found
+
+    def _walk(self, path: str, value: Json, shown: Container[int], found: list[tuple[str, str]]) -> None:
+        if isinstance(value, str):
+            found.append((path, value))
+        elif isinstance(value, list):
+            for item in value:
+                if item.__class__ not in _NO_TEXTS:
+                    self._walk(path, item, shown, found)
+        elif isinstance(value, dict) and id(value) not in shown:
+            known = self._known.get(path)
+            if known is None or len(known) > _MOST_KEYS:
+                known = self._known_below(path)
+            for key, item in value.items():
+                if item.__class__ in _NO_TEXTS or not item:
+                    continue
+                below, label = known.get(key) or self._learn(known, path, key)
+                if not below or (label and _is_text(item)):
+                    continue
+                if isinstance(item, str):
+                    found.append((below, item))
+                else:
+                    self._walk(below, item, shown, found)
+
+    def _known_below(self, path: str) -> dict[str, tuple[str, bool]]:
+        if len(self._known) > _MOST_KEYS:
+            self._known.clear()
+        known = self._known[path] = {}
+        return known
+
+    def _learn(self, known: dict[str, tuple[str, bool]], path: str, key: str) -> tuple[str, bool]:
+        """Return the path of a member, empty if it is listed, and whether its key is a label."""
+        below = f"{path}.{key}" if path else key
+        known[key] = found = ("" if below in self._listed else below, not self._labels and is_label(key))
+        return found
+
+
+_NO_TEXTS = frozenset((int, float, bool, type(None)))
+
+
+def _is_text(value: Json) -> bool:
+    return isinstance(value, str) or (isinstance(value, list) and all(isinstance(item, str) for item in value))
+
+
+def _without(found: Iterable[tuple[str, str]], shown: list[str]) -> Iterator[Noted]:
+    """Yield what does not stand in one of the texts that are shown, each text once."""
+    known = set(shown)
+    whole: str | None = None
+    before = 0
+    for path, text in found:
+        if text in known or text.isspace() or _OPAQUE.match(text):
+            continue
+        known.add(text)
+        if isinstance(text, CutText):
+            if not any(isinstance(other, CutText) and set(text.pieces) <= set(other.pieces) for other in shown):
+                yield Noted(path, text)
+            continue
+        if whole is None:
+            whole = "\0".join(shown)
+        at = _place_in(whole, text, before)
+        if at < 0 and _ESCAPED.search(text):
+            at = _place_in(whole, json.dumps(text, ensure_ascii=False)[1:-1], before)
+        if at < 0:
+            yield Noted(path, text)
+        before = max(before, at)
+
+
+def _place_in(whole: str, text: str, before: int) -> int:
+    """Return where a text stands, looked for from `before` on first: texts mostly come in the order they are shown."""
+    at = _word_in(whole, text, before)
+    return at if at >= 0 or not before else _word_in(whole, text, 0)
+
+
+def _word_in(whole: str, text: str, at: int) -> int:
+    at = whole.find(text, at)
+    while at >= 0 and len(text) < _SHORT:
+        left, right = whole[at - 1 : at], whole[at + len(text) : at + len(text) + 1]
+        if not (left.isalnum() and text[0].isalnum()) and not (right.isalnum() and text[-1].isalnum()):
+            break
+        at = whole.find(text, at + 1)
+    return at

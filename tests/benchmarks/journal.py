@@ -1,0 +1,57 @@
+"""What an event of an attempt costs beside the disk's own sync: appended to a journal, and as bare bytes, by turns.
+
+Usage: PYTHONPATH=src:tests python tests/benchmarks/journal.py [EVENTS] [FOLDER]
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+from statistics import median, quantiles
+
+from gistpoint.core.attempts.clock import SystemTime
+from gistpoint.core.attempts.events import Event
+from gistpoint.sessions.journal import JournalWriter, encode
+
+ANSWER = "line of an answer\n" * 400
+
+
+def timed(action: Callable[[], object]) -> float:
+    """Milliseconds that an action takes."""
+    start = time.perf_counter()
+    action()
+    return (time.perf_counter() - start) * 1000
+
+
+def main() -> None:
+    events = int(sys.argv[1]) if len(sys.argv) > 1 else 2_000
+    with tempfile.TemporaryDirectory(dir=sys.argv[2] if len(sys.argv) > 2 else None) as name:
+        folder = Path(name)
+        writer = JournalWriter(folder / "attempt", SystemTime())
+        bare = os.open(folder / "bare", os.O_WRONLY | os.O_APPEND | os.O_CREAT)
+        journalled, synced, grouped = [], [], []
+        for number in range(events):
+            data = {"call_id": f"call-{number}", "text": ANSWER}
+            line = encode(Event(number, "tool_result", 0, 0, data, "0" * 64))
+            synced.append(timed(lambda line=line: (os.write(bare, line), os.fdatasync(bare))))
+            journalled.append(timed(lambda data=data: writer.append("tool_result", data)))
+            grouped.append(timed(lambda data=data: writer.append("edit_buffer", data, durable=False)))
+        writer.close()
+        os.close(bare)
+    extra = [event - sync for event, sync in zip(journalled, synced, strict=True)]
+    print(f"{events} events of {len(ANSWER)} characters, milliseconds each: median, 99th percentile")
+    for words, times in (
+        ("bytes written and synced", synced),
+        ("an event, on the disk with its head", journalled),
+        ("difference, pair by pair", extra),
+        ("an event that is synced in a group", grouped),
+    ):
+        print(f"{words:36} {median(times):8.3f} {quantiles(times, n=100)[98]:8.3f}")
+
+
+if __name__ == "__main__":
+    main()

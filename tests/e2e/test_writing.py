@@ -1,0 +1,61 @@
+"""A person at a real terminal brings in large texts, undoes them, and makes them again: the screen stays up."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from e2e.conftest import Start
+from e2e.terminal import Terminal
+
+CRASH = "Something unexpected"
+
+
+def lines(count: int) -> str:
+    return "".join(f"value_{number} = {number}\n" for number in range(count))
+
+
+def bottom(terminal: Terminal, wanted: str) -> None:
+    """Go to the end of the text and see what stands there."""
+    terminal.press("ctrl+end")
+    screen = terminal.wait_for(wanted, seconds=60)
+    assert CRASH not in screen
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("task", "opened", "columns", "rows"),
+    [("seats-together", r"tool uses 16/16", 160, 48), ("gist", r"steps 50/50", 80, 24)],
+)
+def test_large_texts_are_undone_and_made_again(
+    start: Start, environment: dict[str, str], tmp_path: Path, task: str, opened: str, columns: int, rows: int
+) -> None:
+    editor = tmp_path / "editor"
+    editor.write_text("#!/bin/sh\nseq -f 'outside_%g = 0' 5000 > \"$1\"\n", encoding="utf-8")
+    editor.chmod(0o755)
+    environment["EDITOR"] = str(editor)
+    terminal = start("demo", task, columns=columns, rows=rows)
+    terminal.wait_for(opened, seconds=60)
+    terminal.press("f6")
+    terminal.wait_for(r"\[F6 Editor\]")
+    for key in ("alt+a", "delete"):
+        terminal.settle()
+        terminal.press(key)
+    terminal.settle()
+    for count in (500, 5_000):
+        terminal.paste(lines(count))
+        for _ in range(2):
+            bottom(terminal, rf"value_{count - 1} = {count - 1}\b")
+            terminal.press("ctrl+z")
+            terminal.wait_for(r"value_\d+ =", gone=True, seconds=60)
+            terminal.press("ctrl+y")
+        bottom(terminal, rf"value_{count - 1} = {count - 1}\b")
+        terminal.press("ctrl+z")
+        terminal.wait_for(r"value_\d+ =", gone=True, seconds=60)
+    terminal.type("own = 1")
+    terminal.press("ctrl+o")
+    bottom(terminal, r"outside_5000 = 0")
+    terminal.press("ctrl+z")
+    bottom(terminal, r"own = 1")
+    terminal.press("ctrl+y")
+    bottom(terminal, r"outside_5000 = 0")

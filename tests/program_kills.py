@@ -1,0 +1,284 @@
+"""Kills the real program with SIGKILL in the middle of an attempt, in a terminal or by lines, and goes on with it.
+
+What was acknowledged is what the program has shown: an answer on standard output, budgets on the screen, and what was
+typed longer ago than drafts may take to be written.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import re
+import selectors
+import signal
+import subprocess
+import sys
+import time
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import IO
+
+from e2e.terminal import Terminal
+
+from gistpoint.core.attempts.state import AttemptState, fold
+from gistpoint.core.tasks.folder import read_answer
+from gistpoint.core.tasks.model import Task
+from gistpoint.core.text import visible
+from gistpoint.sessions.journal import JOURNAL, read_journal
+
+DRAFT_S = 0.3
+"""What was typed so long ago is on the disk."""
+_LEFT = re.compile(rb"^\[\d+ tool uses? and \d+ submissions? left\]\n", re.MULTILINE)
+_BUDGETS = re.compile(r"tool uses (\d+)/\d+.*submissions (\d+)/\d+")
+_SUMMARY = r"True function.*Tests.*Notes"
+_WAIT_S = 90.0
+
+
+@dataclass
+class Killed:
+    """What a series of kills showed."""
+
+    mode: str
+    kills: int = 0
+    attempts: int = 0
+    acknowledged: int = 0
+    lost: list[str] = field(default_factory=list)
+    """Acknowledged answers and budgets that the journal does not have."""
+    pending: int = 0
+    """Kills while a call was under way."""
+    drafts: int = 0
+    drafts_lost: list[str] = field(default_factory=list)
+    """Words typed longer ago than drafts may take that the journal does not have."""
+    solved: int = 0
+
+    def __str__(self) -> str:
+        drafts = f"; {self.drafts} drafts, {len(self.drafts_lost)} lost {self.drafts_lost}" if self.drafts else ""
+        return (
+            f"{self.mode}: {self.kills} kills in {self.attempts} attempts ({self.solved} solved), {self.pending} of "
+            f"them during a call; {self.acknowledged} acknowledged, {len(self.lost)} lost {self.lost}{drafts}"
+        )
+
+
+def environment(home: Path) -> dict[str, str]:
+    """The environment of the program, with a home of its own."""
+    kept = {name: os.environ[name] for name in ("PATH", "HOME", "LANG") if name in os.environ}
+    source = str(Path(__file__).parents[1] / "src")
+    more = {"GISTPOINT_HOME": str(home), "PYTHONPATH": source, "TEXTUAL_ANIMATIONS": "none", "LANG": "C.UTF-8"}
+    return {**kept, **more}
+
+
+def script(task: Task) -> list[tuple[str, dict[str, str]]]:
+    """Calls that look around, are refused, submit something wrong and then what is right."""
+    target = read_answer(task).targets[0]
+    return [
+        ("list_directory", {}),
+        ("search_code", {"pattern": r"def \w+"}),
+        ("read_file", {"file_path": "../outside"}),
+        ("submit_attempt", {"func_code": target.corrupted}),
+        ("read_file", {"file_path": target.path}),
+        ("submit_attempt", {"func_code": target.corrupted.replace("pass", "return []")}),
+        ("list_file_functions", {"file_path": target.path}),
+        ("submit_attempt", {"func_code": target.original}),
+    ]
+
+
+def kill_programs(home: Path, task: Task, kills: int, *, mode: str, seed: int) -> Killed:
+    """Kill attempts of `task` until there were `kills`, by `lines` or in a `terminal`; each is brought to its end."""
+    chance, killed = random.Random(seed), Killed(mode)
+    run = _by_lines if mode == "lines" else _in_terminal
+    while killed.kills < kills:
+        killed.attempts += 1
+        attempt = ""
+        while not _state(home, attempt).ended:
+            attempt = run(home, task, attempt, chance if killed.kills < kills else None, killed)
+        killed.solved += _state(home, attempt).solved
+    return killed
+
+
+def _state(home: Path, attempt: str) -> AttemptState:
+    """The state of an attempt, whose journal is whole and not behind its head."""
+    if not attempt:
+        return AttemptState()
+    content = read_journal(home / "data" / "attempts" / attempt / JOURNAL)
+    if content.events:
+        assert content.fault == "", content.fault
+        assert content.kept is not None
+        assert content.kept.since == 1
+    return fold(content.events)
+
+
+def _names(home: Path) -> frozenset[str]:
+    return frozenset(path.parent.name for path in (home / "data" / "attempts").glob(f"*/{JOURNAL}"))
+
+
+def _died(home: Path, before: str, known: frozenset[str], killed: Killed, *, by_us: bool) -> tuple[str, AttemptState]:
+    """The attempt that a process leaves: the one before, else the one that it began, if it came so far."""
+    attempt = before or next((name for name in _names(home) - known if _state(home, name).events), "")
+    state = _state(home, attempt)
+    killed.kills += by_us
+    killed.pending += by_us and state.pending is not None
+    return attempt, state
+
+
+# By lines
+
+
+def _by_lines(home: Path, task: Task, attempt: str, chance: random.Random | None, killed: Killed) -> str:
+    """Run one process; returns the attempt. It is killed some time after an answer, or left to end."""
+    number, known = len(_state(home, attempt).calls), _names(home)
+    command = [
+        sys.executable,
+        "-m",
+        "gistpoint",
+        "solve",
+        attempt or task.id,
+        "--lines",
+        *([] if attempt else ["--new"]),
+    ]
+    process = subprocess.Popen(
+        command, env=environment(home), stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
+    )
+    assert process.stdin is not None
+    assert process.stdout is not None
+    doomed = chance.randint(0, 4) if chance else -1
+    answers: list[str] = []
+    for tool, arguments in script(task)[number:]:
+        with suppress(BrokenPipeError):
+            process.stdin.write(json.dumps({"tool": tool, "arguments": arguments}).encode() + b"\n")
+            process.stdin.flush()
+        last = chance is not None and len(answers) == doomed
+        seconds = chance.uniform(0, 0.5 if answers else 2.5) if chance and last else _WAIT_S
+        answer, ended = _answer(process.stdout, time.monotonic() + seconds)
+        if answer is not None:
+            answers.append(answer)
+        if last or ended:
+            break
+        assert answer is not None, "no answer in time"
+    with suppress(BrokenPipeError):
+        process.stdin.close()
+    if doomed < 0 or len(answers) < doomed:
+        process.wait(_WAIT_S)
+    process.kill()
+    by_us = process.wait() == -signal.SIGKILL
+    process.stdout.close()
+    attempt, state = _died(home, attempt, known, killed, by_us=by_us)
+    killed.acknowledged += len(answers)
+    for at, answer in enumerate(answers, start=number):
+        text = visible(state.calls[at].text or "") if at < len(state.calls) else None
+        if text is None or not answer.endswith(f"{text}\n"):
+            killed.lost.append(f"{attempt} call {at + 1}")
+    return attempt
+
+
+def _answer(stream: IO[bytes], until: float) -> tuple[str | None, bool]:
+    """Read until an answer has ended, and whether the program did; no answer if it does not come in time."""
+    found = b""
+    with selectors.DefaultSelector() as selector:
+        selector.register(stream, selectors.EVENT_READ)
+        while selector.select(max(0.0, until - time.monotonic())):
+            data = os.read(stream.fileno(), 1 << 16)
+            found += data
+            if _LEFT.search(found):
+                return found.decode("utf-8"), False
+            if not data:
+                return None, True
+    return None, False
+
+
+# In a terminal
+
+
+def _in_terminal(home: Path, task: Task, attempt: str, chance: random.Random | None, killed: Killed) -> str:
+    """Run one process on a screen; returns the attempt. It is killed amid what a person does, or at the end."""
+    known, before = _names(home), _state(home, attempt)
+    command = [sys.executable, "-m", "gistpoint", "solve", attempt or task.id]
+    person = _Person(chance)
+    with Terminal(command, environment=environment(home), columns=120, rows=40) as terminal:
+        person.work(terminal, script(task)[len(before.calls) :])
+        died = time.monotonic()
+        terminal.kill()
+    assert terminal.exit_code == -signal.SIGKILL, terminal.text
+    attempt, state = _died(home, attempt, known, killed, by_us=chance is not None)
+    left = (state.remaining.tool_uses, state.remaining.submissions)
+    killed.acknowledged += len(person.seen)
+    killed.lost += [
+        f"{attempt}: {shown} was shown, {left} is there" for shown in person.seen if not state.events or left > shown
+    ]
+    old = [word for at, word in person.typed if died - at >= DRAFT_S]
+    killed.drafts += len(old)
+    killed.drafts_lost += [word for word in old if word not in state.notes]
+    return attempt
+
+
+class _Person:
+    """Does what is left of a script at a terminal, and sees what the screen says."""
+
+    def __init__(self, chance: random.Random | None) -> None:
+        self._chance = chance
+        self.seen: list[tuple[int, int]] = []
+        """Tool uses and submissions left, as shown."""
+        self.typed: list[tuple[float, str]] = []
+        """Words in the notes, and when they stood on the screen."""
+
+    def work(self, terminal: Terminal, calls: list[tuple[str, dict[str, str]]]) -> None:
+        """Do everything, or some of it and then wait a moment for what comes."""
+        chance = self._chance
+        last = chance.randint(0, 3) if chance else -1
+        terminal.wait_for(_BUDGETS.pattern, seconds=_WAIT_S)
+        self._look(terminal)
+        for number, (tool, arguments) in enumerate(calls):
+            if chance is not None and chance.random() < 0.5:
+                self._write_note(terminal, f"word{chance.randrange(10**9)}")
+            if "func_code" in arguments:
+                _submit(terminal, arguments["func_code"])
+            else:
+                _call(terminal, " ".join([tool, *arguments.values()]))
+            if chance is not None and number == last:
+                break
+            self._await_answer(terminal)
+        if chance is not None:
+            terminal.watch(chance.uniform(0, 1.5))
+            self._look(terminal)
+
+    def _await_answer(self, terminal: Terminal) -> None:
+        """Wait until an answer is there: budgets have changed, and the line above the console says so."""
+        uses, submissions = self.seen[-1]
+        terminal.wait_for(rf"{_SUMMARY}|tool uses (?!{uses}/)|submissions (?!{submissions}/)\d", seconds=_WAIT_S)
+        self._look(terminal)
+        uses, submissions = self.seen[-1]
+        said = rf"\[{uses} tool uses? and {submissions} submissions? left\]$"
+        terminal.wait_for(rf"{_SUMMARY}|(?!.*│).*{said}", seconds=_WAIT_S)
+
+    def _look(self, terminal: Terminal) -> None:
+        if found := _BUDGETS.search(terminal.text):
+            self.seen.append((int(found[1]), int(found[2])))
+
+    def _write_note(self, terminal: Terminal, word: str) -> None:
+        terminal.press("f8")
+        terminal.wait_for(r"\[F8 Notes\]", seconds=_WAIT_S)
+        terminal.type(f"{word} ")
+        terminal.wait_for(word, seconds=_WAIT_S)
+        self.typed.append((time.monotonic(), word))
+
+
+def _call(terminal: Terminal, line: str) -> None:
+    terminal.press("f5")
+    terminal.wait_for(r"\[F5 Console\]", seconds=_WAIT_S)
+    terminal.type(line)
+    terminal.press("enter")
+
+
+def _submit(terminal: Terminal, code: str) -> None:
+    terminal.press("f6")
+    terminal.wait_for(r"\[F6 Editor\]", seconds=_WAIT_S)
+    for key in ("alt+a", "delete"):
+        terminal.press(key)
+        terminal.settle()
+    terminal.paste(code)
+    terminal.settle()
+    terminal.press("f9")
+    terminal.wait_for("Submit and run the tests", seconds=_WAIT_S)
+    terminal.press("enter")
+    terminal.wait_for("Submit and run the tests", gone=True, seconds=_WAIT_S)

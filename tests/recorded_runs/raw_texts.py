@@ -1,0 +1,310 @@
+"""Every text of a recorded run's file, read with nothing but `json` and archives: it knows no reader of gistpoint's.
+
+A text stands at a path of keys, joined by dots, within a record or within the run's own object.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import shlex
+import zipfile
+import zlib
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import zstandard
+
+from gistpoint.sessions.runs.document import RunDocument
+from gistpoint.sessions.runs.listing import list_runs
+from gistpoint.sessions.runs.model import NotShown, Step
+from gistpoint.sessions.runs.opening import open_run
+from gistpoint.sessions.runs.parts import Scope, parts_of
+from gistpoint.sessions.runs.rendering import header_lines
+
+ARRAYS = ("trajectory", "events", "steps", "log", "messages", "traj", "history")
+"""What the records of a run lie below; the first of them that a run has."""
+SAID = {
+    "atif": ("message", "reasoning_content", "tool_calls.arguments", "observation.results.content"),
+    "breakpoint": (),
+    "chat": ("content", "tool_calls.function.arguments", "reasoning_content", "refusal", "arguments", "output"),
+    "claude-code": ("message.content",),
+    "debug-gym": ("action", "obs", "content"),
+    "gistpoint": ("data.content", "data.output"),
+    "inspect": ("input", "arguments", "result", "output.choices.message.content",
+                "output.choices.message.tool_calls.arguments", "error.message"),
+    "mini-swe-agent": ("content", "tool_calls.function.arguments", "extra.traceback"),
+    "openhands": ("args.content", "args.command", "args.code", "args.thought", "args.path", "args.file_text", "content",
+                  "thought.text", "reasoning_content", "action.command", "observation.content.text",
+                  "llm_message.content"),
+    "swe-agent": ("thought", "action", "observation", "content"),
+}  # fmt: skip
+"""What was said, thought, called and answered: no list of what is not shown excuses that these are in no step."""
+SAID_OF_RUN = {
+    "inspect": ("input", "messages.content", "messages.tool_calls.arguments"),
+    "chat": ("system", "system_prompt"),
+}
+REPEATED = {"inspect": ("input",)}
+"""Said again with every call of a model, so that how often says nothing."""
+LABELS = re.compile(
+    r"(?:.*_)?(?:id|ids|uuid|hash|at|type|version|timestamp)|.*[a-z](?:Id|ID|Ids|Uuid|UUID|At|Type|Version|Timestamp)"
+    r"|role|kind|object|ts|created|completed|time|index|(?:\w+_)?signature|encrypted_(?:content|index)"
+)
+"""Keys of a record that say what it is and when it was: the first of the things that no format shows."""
+ARGUMENTS = ("tool_calls.arguments.", "content.input.", "arguments.", "args.")
+"""Below these no key is a label: what it says was an argument of a call."""
+OPAQUE = re.compile(r"data:[\w/+.-]{1,100};base64,|[\w+/=-]{160,}\Z", re.ASCII)
+REFERENCE = re.compile(r"(?:attachment|tc)://(\w{1,64})\Z")
+SHORT = 16
+
+
+@dataclass(frozen=True)
+class RawText:
+    """A text of a file; `said` if it is a message, a thought, an argument or a result."""
+
+    path: str
+    text: str
+    of_run: bool
+    said: bool
+
+
+@dataclass
+class Tally:
+    """What became of the texts of a run, or of all runs of a format."""
+
+    runs: int = 0
+    texts: int = 0
+    said: int = 0
+    found: int = 0
+    beside: int = 0
+    heading: int = 0
+    listed: int = 0
+    labels: int = 0
+    lost: list[tuple[str, str]] = field(default_factory=list)
+
+    def add(self, other: Tally) -> None:
+        """Add up."""
+        for name in ("runs", "texts", "said", "found", "beside", "heading", "listed", "labels", "lost"):
+            setattr(self, name, getattr(self, name) + getattr(other, name))
+
+
+def tally_file(path: Path) -> Iterator[tuple[str, Tally]]:
+    """Yield the format of each run in a file, and what became of its texts."""
+    listed = [found for found in list_runs([path]) if found.header is not None]
+    for found, raw in zip(listed, raw_runs(path, [item.header.format for item in listed if item.header]), strict=True):
+        document = open_run(found.name)
+        document.build()
+        yield document.header.format, tally(document, raw)
+
+
+def tally(document: RunDocument, raw: Iterable[RawText]) -> Tally:
+    """Look for each text in the steps, in the header and in the list of what is not shown."""
+    format = document.header.format
+    fields, beside = _Shown(), _Shown()
+    for step in document.steps():
+        for scope, _, text in parts_of(step):
+            (beside if scope is Scope.ALSO else fields).add("".join(document.full_text(text)))
+        fields.add(*_facts(step))
+    header = _Shown()
+    header.add(*header_lines(document.header), document.header.submission, document.header.prompt)
+    header.add(*(noted.text for noted in document.header.also))
+    told = Tally(1)
+    often = {True: Counter[tuple[str, str]](), False: Counter[tuple[str, str]]()}
+    for item in raw:
+        if not item.text.strip():
+            continue
+        told.texts += 1
+        told.said += item.said
+        if item.said and not (not item.of_run and item.path.startswith(REPEATED.get(format, ("\0",)))):
+            often[item.of_run][item.path, item.text] += 1
+        if fields.holds(item.text, often[item.of_run][item.path, item.text]) or (
+            format == "swe-agent" and item.path == "action" and fields.holds_words(item.text)
+        ):
+            told.found += 1
+        elif beside.holds(item.text):
+            told.beside += 1
+        elif not item.said and header.holds(item.text):
+            told.heading += 1
+        elif not item.said and _is_listed(item, document.header.not_shown):
+            told.listed += 1
+        elif not item.said and ((not item.of_run and _is_label(item.path)) or OPAQUE.match(item.text)):
+            told.labels += 1
+        else:
+            told.lost.append((item.path, item.text))
+    return told
+
+
+def _facts(step: Step) -> Iterator[str]:
+    """Yield what heads a step and its calls and results, and the files it changed."""
+    yield from (step.label, step.id, step.model, step.kind.value, step.actor.value, *step.links)
+    for call in step.calls:
+        yield from (call.id, call.tool)
+    for edit in step.edits:
+        yield edit.path
+
+
+def _is_listed(item: RawText, not_shown: Iterable[NotShown]) -> bool:
+    names = (name for entry in not_shown if entry.of_run == item.of_run for name in entry.names)
+    return any(f"{item.path}.".startswith(f"{name}.") for name in names)
+
+
+class _Shown:
+    """Texts as they are shown, one after the other."""
+
+    def __init__(self) -> None:
+        self._pieces: list[str] = []
+        self._whole: str | None = None
+
+    def add(self, *texts: str) -> None:
+        self._pieces += [text for text in texts if text]
+        self._whole = None
+
+    def holds(self, text: str, often: int = 1) -> bool:
+        """Whether a text stands there so often: as it is, within JSON, or as the texts of the JSON that it is."""
+        if self._whole is None:
+            self._whole = "\0".join(self._pieces)
+        for shape in dict.fromkeys((text, text.strip(), json.dumps(text, ensure_ascii=False)[1:-1])):
+            if self._stands(shape, max(1, often)):
+                return True
+        try:
+            inner = json.loads(text) if text.lstrip()[:1] in ("{", "[") else None
+        except ValueError:
+            inner = None
+        return inner is not None and all(self.holds(part.text) for part in strings(inner) if part.text.strip())
+
+    def holds_words(self, command: str) -> bool:
+        """Whether the words of a command stand there, as a shell splits it: its options without their dashes."""
+        return all(self.holds(word.removeprefix("--")) for word in shlex.split(command))
+
+    def _stands(self, text: str, often: int) -> bool:
+        """Whether a text stands there as often; a short one as a word of its own."""
+        assert self._whole is not None
+        at = -1
+        while often and (at := self._whole.find(text, at + 1)) >= 0:
+            left, right = self._whole[at - 1 : at], self._whole[at + len(text) : at + len(text) + 1]
+            inside = (left.isalnum() and text[0].isalnum()) or (text[-1].isalnum() and right.isalnum())
+            often -= len(text) >= SHORT or not inside
+        return not often
+
+
+def strings(value: Any, path: str = "", *, of_run: bool = False) -> Iterator[RawText]:
+    """Yield every string below a value that is no key."""
+    if isinstance(value, str):
+        yield RawText(path, value, of_run, False)
+    elif isinstance(value, list):
+        for item in value:
+            yield from strings(item, path, of_run=of_run)
+    elif isinstance(value, dict):
+        for key, item in value.items():
+            yield from strings(item, f"{path}.{key}" if path else key, of_run=of_run)
+
+
+def raw_runs(path: Path, formats: list[str]) -> Iterator[list[RawText]]:
+    """Yield the texts of each run of a file, in its order; each is of the format that it was taken for."""
+    for format, run in zip(formats, _runs_in(path, formats), strict=True):
+        records, rest = _apart(run)
+        said, of_run = SAID[format], SAID_OF_RUN.get(format, ())
+        yield [
+            *(_marked(text, said) for record in records for text in strings(record)),
+            *(_marked(text, of_run) for text in strings(rest, of_run=True)),
+        ]
+
+
+def _marked(text: RawText, said: tuple[str, ...]) -> RawText:
+    below = any(f"{text.path}.".startswith(f"{name}.") for name in said)
+    no_words = _is_label(text.path) or text.path.endswith("content.name") or OPAQUE.match(text.text)
+    return RawText(text.path, text.text, text.of_run, below and not no_words)
+
+
+def _is_label(path: str) -> bool:
+    inside = any(f".{name}" in f".{path}" for name in ARGUMENTS)
+    return not inside and LABELS.fullmatch(path.rpartition(".")[2]) is not None
+
+
+def _apart(run: Any) -> tuple[list[Any], dict[str, Any]]:
+    if isinstance(run, list):
+        return run, {}
+    array = next((key for key in ARRAYS if isinstance(run.get(key), list)), None)
+    if array is None:
+        return [run], {}
+    rest = {key: value for key, value in run.items() if key != array}
+    return [part for item in run[array] for part in (item if isinstance(item, list) else [item])], rest
+
+
+def _runs_in(path: Path, formats: list[str]) -> list[Any]:
+    if path.is_dir():
+        return [[json.loads(file.read_bytes()) for file in sorted(path.rglob("event-*.json"))]]
+    if zipfile.is_zipfile(path):
+        return _samples(path)
+    text = path.read_text(encoding="utf-8")
+    try:
+        whole = json.loads(text)
+    except ValueError:
+        lines = [json.loads(line) for line in text.splitlines() if line.strip()]
+        if formats[0] == "breakpoint":
+            return [line for line in lines if "problem" in line]
+        return lines if len(formats) > 1 or "history" in lines[0] or "messages" in lines[0] else [lines]
+    if isinstance(whole, list) and (len(formats) > 1 or {"traj", "messages"} & whole[0].keys()):
+        return whole
+    if formats == ["inspect"] * len(formats) and "samples" in whole:
+        return [resolved(sample) for sample in whole["samples"]]
+    inner = whole.get("attempts") or whole.get("subagent_trajectories") if isinstance(whole, dict) else None
+    if inner and len(formats) > 1:
+        alone = {key: value for key, value in whole.items() if key not in ("attempts", "subagent_trajectories")}
+        return [alone, *inner]
+    return [whole]
+
+
+def _samples(path: Path) -> list[Any]:
+    whole: dict[str, Any] = {}
+    for name, data in sorted(members(path)):
+        if not name.startswith("samples/") or not name.endswith(".json"):
+            continue
+        id, _, inner = name.removeprefix("samples/").removesuffix(".json").partition("/")
+        value = json.loads(data)
+        if not inner:
+            whole[id] = value
+            continue
+        sample = whole.setdefault(id, {})
+        sequence, _, number = inner.partition("/")
+        if inner == "sample":
+            sample.update(value)
+        elif number.isdigit() and sequence == "attachments":
+            at = int(number)
+            sample.setdefault(sequence, {}).update({str(at + place): item for place, item in enumerate(value)})
+        elif number.isdigit():
+            sample.setdefault(sequence, []).extend(value)
+    listed = [found.name.rpartition("#")[2] for found in list_runs([path])]
+    return [resolved(whole[id]) for id in listed]
+
+
+def resolved(sample: dict[str, Any]) -> dict[str, Any]:
+    """Put the attachments of an Inspect sample into the places that refer to them."""
+    attachments = sample.get("attachments") or {}
+
+    def put(value: Any) -> Any:
+        if isinstance(value, str):
+            match = REFERENCE.match(value)
+            return put(attachments[match[1]]) if match and match[1] in attachments else value
+        if isinstance(value, list):
+            return [put(item) for item in value]
+        return {key: put(item) for key, item in value.items()} if isinstance(value, dict) else value
+
+    return {key: value if key == "attachments" else put(value) for key, value in sample.items()}
+
+
+def members(path: Path) -> Iterator[tuple[str, bytes]]:
+    """Yield the members of a zip archive, those packed by zstandard too."""
+    data = path.read_bytes()
+    with zipfile.ZipFile(path) as archive:
+        for info in archive.infolist():
+            start = info.header_offset + 30
+            start += sum(int.from_bytes(data[start - n : start - n + 2], "little") for n in (4, 2))
+            packed = data[start : start + info.compress_size]
+            if info.compress_type == 93:
+                yield info.filename, zstandard.ZstdDecompressor().stream_reader(packed).read()
+            else:
+                yield info.filename, zlib.decompress(packed, -15) if info.compress_type == 8 else packed

@@ -1,0 +1,136 @@
+"""Runs of formats without a reader are refused by name, with what would help; none is taken by another reader."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from gistpoint.core.errors import NegativeVerdictError
+from gistpoint.sessions.runs.blobs import NoRunError
+from gistpoint.sessions.runs.opening import open_run
+from gistpoint.tui.cli import main
+
+SAID = {"role": "user", "content": "Fix it"}
+GEMINI = {"sessionId": "s", "projectHash": "h", "messages": [{"id": "1", "type": "user", "content": "Fix"}]}
+OPENCODE = {
+    "info": {"id": "ses_1", "title": "t"},
+    "messages": [{"info": {"role": "user"}, "parts": [{"type": "text"}]}],
+}
+NEBIUS = {"instance_id": "i", "exit_status": "submitted", "target": True, "generated_patch": "",
+          "trajectory": [{"role": "system", "system_prompt": "s", "text": None, "mask": False},
+                         {"role": "ai", "text": "I look", "mask": False}]}  # fmt: skip
+NEBIUS_OPENHANDS = {
+    "instance_id": "i",
+    "trajectory": [{"role": "user", "content": "q"}, {"role": "assistant", "content": "a"}],
+}
+VERCEL = {"messages": [{"role": "user", "parts": [{"type": "text", "text": "Fix"}]}]}
+VERCEL_RESULT = {"text": "x", "steps": [{"text": "a", "finishReason": "stop", "toolCalls": [], "toolResults": []}]}
+CODEX = {"timestamp": "2026-01-01T00:00:00Z", "type": "session_meta", "payload": {"id": "s", "cwd": "/r"}}
+STREAM = {"type": "system", "subtype": "init", "session_id": "s", "cwd": "/r", "tools": []}
+LANGCHAIN = {"messages": [{"type": "human", "data": {"content": "q"}}]}
+RESPONSE = {"object": "response", "id": "r", "output": []}
+SMITH = {"instance_id": "i", "messages": json.dumps([SAID]), "resolved": True}
+
+
+@pytest.mark.parametrize("name", ["lines", "object", "array"])
+@pytest.mark.parametrize(
+    ("record", "seems"),
+    [
+        (GEMINI, "a session of Gemini CLI"),
+        (NEBIUS, "rows of a data set of SWE-agent's runs"),
+        (NEBIUS_OPENHANDS, "rows of a data set of runs"),
+        (VERCEL, "messages in parts"),
+        (VERCEL_RESULT, "a result of the Vercel AI SDK"),
+        (CODEX, "a Codex CLI session"),
+        (STREAM, "the output of Claude Code's `--output-format stream-json`"),
+        (LANGCHAIN, "messages of LangChain"),
+        (SMITH, "rows of a data set whose messages are JSON within a text"),
+        ({"is_resolved": False, "task_id": "t"}, "results of Terminal-Bench"),
+    ],
+    ids=lambda value: value if isinstance(value, str) else "",
+)
+def test_a_run_of_another_format_is_refused_by_name(
+    tmp_path: Path, record: dict[str, Any], seems: str, name: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / name
+    lines = f"{json.dumps(record)}\n" * 3
+    path.write_text({"lines": lines, "object": json.dumps(record, indent=2), "array": json.dumps([record])}[name])
+    for command in (["show", str(path)], ["runs", str(path)], ["convert", str(path), "--to", "atif"]):
+        assert main(command) == 1
+        error = capsys.readouterr().err
+        assert seems in error
+        assert "there is no reader" in error
+    with pytest.raises(NoRunError) as caught:
+        open_run(path)
+    assert caught.value.hint
+    assert isinstance(caught.value, NegativeVerdictError)
+
+
+def test_an_export_of_opencode_is_refused_by_name(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "a.json"
+    path.write_text(json.dumps(OPENCODE, indent=2), encoding="utf-8")
+    assert main(["show", str(path)]) == 1
+    assert "an export of opencode" in capsys.readouterr().err
+
+
+def test_rows_with_messages_are_read_whatever_stands_beside_them(tmp_path: Path) -> None:
+    row = {
+        "messages": [SAID, {"role": "assistant", "content": "done"}],
+        "test_result": {"git_patch": "diff"},
+        "resolved": 1,
+    }
+    path = tmp_path / "rows.jsonl"
+    path.write_text("".join(json.dumps({"instance_id": f"i{n}", **row}) + "\n" for n in range(2)), encoding="utf-8")
+    assert main(["runs", str(path)]) == 0
+    run = open_run(f"{path}#i1")
+    run.build()
+    assert (run.header.format, run.step_count) == ("chat", 2)
+    assert (run.header.task, run.header.verdict, run.header.submission) == ("i1", "solved", "diff")
+
+
+def test_a_file_that_nobody_knows_says_what_it_looks_like(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "a.json"
+    path.write_text(json.dumps({"speaker": "x", "lines": [1]}), encoding="utf-8")
+    assert main(["show", str(path)]) == 1
+    assert "it looks like a JSON object with the keys speaker, lines" in capsys.readouterr().err
+
+
+def test_text_that_is_no_json_is_a_mistake_in_the_call(tmp_path: Path) -> None:
+    path = tmp_path / "a.txt"
+    path.write_text("just words\n", encoding="utf-8")
+    assert main(["show", str(path)]) == 2
+
+
+@pytest.mark.parametrize(
+    ("messages", "told"),
+    [
+        ([], "there is no step in it"),
+        ([{"role": "narrator", "content": "x"}] * 4, "does not know 4 of its first 4 steps"),
+    ],
+)
+def test_a_file_that_is_taken_without_known_steps_is_doubted(
+    tmp_path: Path, messages: list[Any], told: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "a.json"
+    path.write_text(json.dumps({"messages": messages}), encoding="utf-8")
+    for command in (["show", str(path)], ["runs", str(path)], ["convert", str(path), "--to", "markdown"]):
+        assert main(command) == 1
+        error = capsys.readouterr().err
+        assert told in error
+        assert "looks like a JSON object with the keys messages" in error
+
+
+def test_a_folder_tells_of_the_runs_that_it_has_no_reader_for(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "good.json").write_text(json.dumps({"messages": [SAID, SAID]}), encoding="utf-8")
+    (tmp_path / "rollout.jsonl").write_text(json.dumps(CODEX) + "\n", encoding="utf-8")
+    (tmp_path / "notes.json").write_text(json.dumps({"a": 1}), encoding="utf-8")
+    assert main(["runs", str(tmp_path)]) == 0
+    out, error = capsys.readouterr()
+    assert "good.json" in out
+    assert "a Codex CLI session" in error
+    assert "notes.json" not in error

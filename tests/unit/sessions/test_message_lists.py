@@ -1,0 +1,174 @@
+"""Lists of messages as model APIs have them: calls paired with results, nothing that was said is lost, right titles."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+from gistpoint.sessions.formats.messages import tokens_of
+from gistpoint.sessions.runs.document import RunDocument
+from gistpoint.sessions.runs.listing import list_runs
+from gistpoint.sessions.runs.model import Actor, StepKind
+from gistpoint.sessions.runs.opening import open_run
+
+
+def opened(path: Path, value: Any) -> RunDocument:
+    path.write_text(json.dumps(value), encoding="utf-8")
+    document = open_run(path)
+    document.build()
+    return document
+
+
+def use(identity: str, name: str = "bash", **arguments: Any) -> dict[str, Any]:
+    return {"type": "tool_use", "id": identity, "name": name, "input": arguments}
+
+
+def result(identity: str, content: Any, **more: Any) -> dict[str, Any]:
+    return {"type": "tool_result", "tool_use_id": identity, "content": content, **more}
+
+
+def anthropic() -> dict[str, Any]:
+    image = {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": "iVBORw0KGgo="}}
+    return {
+        "model": "claude-x",
+        "system": [{"type": "text", "text": "You repair code.", "cache_control": {"type": "ephemeral"}}],
+        "messages": [
+            {"role": "user", "content": [{"type": "text", "text": "Fix the mean"}, image]},
+            {"role": "assistant", "content": [
+                {"type": "thinking", "thinking": "two places", "signature": "s"}, {"type": "text", "text": "I look"},
+                use("t1", cmd="ls"), use("t2", cmd="cat b"),
+            ]},
+            {"role": "user", "content": [
+                result("t2", "no such file", is_error=True), result("t1", [{"type": "text", "text": "a.py"}]),
+                {"type": "text", "text": "and be quick"},
+            ]},
+            {"role": "assistant", "content": [
+                {"type": "redacted_thinking", "data": "EmwKAhgB"},
+                {"type": "server_tool_use", "id": "s1", "name": "web_search", "input": {"query": "mean of nothing"}},
+                {"type": "web_search_tool_result", "tool_use_id": "s1", "content": [
+                    {"type": "web_search_result", "title": "Means", "url": "https://means.example",
+                     "encrypted_content": "E"},
+                ]},
+                {"type": "text", "text": "Done"},
+            ]},
+        ],
+    }  # fmt: skip
+
+
+def test_results_stand_with_their_calls_and_the_system_prompt_is_a_step(tmp_path: Path) -> None:
+    document = opened(tmp_path / "body.json", anthropic())
+    assert document.step_count == 4
+    system, task, turn, last = document.steps()
+    assert (system.actor, system.kind, system.text) == (Actor.SYSTEM, StepKind.SYSTEM, "You repair code.")
+    assert task.kind is StepKind.TASK
+    assert "[image: image/png, 9 bytes]" in task.text
+    assert [call.id for call in turn.calls] == ["t1", "t2"]
+    assert turn.thought == "two places"
+    paired = {call.id: turn.result_of(call) for call in turn.calls}
+    assert (paired["t1"] and paired["t1"].text, paired["t2"] and paired["t2"].is_error) == ("a.py", True)
+    assert "error" in turn.flags
+    assert any(not one.call_id and one.text == "and be quick" for one in turn.results)
+    assert "redacted thinking: 8 characters" in last.thought
+    assert last.calls[0].parsed == {"query": "mean of nothing"}
+    assert last.results[0].text == "Means\nhttps://means.example"
+    assert document.header.task == ""
+
+
+def test_a_system_prompt_after_the_messages_is_a_step_too(tmp_path: Path) -> None:
+    body = anthropic()
+    body["system_prompt"] = body.pop("system")[0]["text"]
+    document = opened(tmp_path / "body.json", body)
+    assert document.step(0).text == "You repair code."
+    assert document.step_count == 4
+
+
+def test_a_result_of_no_known_call_says_so(tmp_path: Path) -> None:
+    step = opened(tmp_path / "body.json", {"messages": [
+        {"role": "assistant", "content": "hm"}, {"role": "user", "content": [result("lost", "x")]},
+    ]}).step(1)  # fmt: skip
+    assert (step.kind, step.flags, step.results[0].text) == (StepKind.TOOL, {"unpaired"}, "x")
+
+
+def test_refusals_and_what_was_heard_are_shown(tmp_path: Path) -> None:
+    document = opened(tmp_path / "chat.json", {"messages": [
+        {"role": "user", "content": "hello"},
+        {"role": "assistant", "content": None, "refusal": "I must decline."},
+        {"role": "assistant", "content": None, "audio": {"id": "a1", "transcript": "Spoken words", "data": "AAAA"}},
+    ]})  # fmt: skip
+    assert document.step(1).text == "I must decline."
+    assert "Spoken words" in document.step(2).text
+    assert document.header.id == ""
+
+
+def test_ids_and_titles_come_from_the_object_itself(tmp_path: Path) -> None:
+    call = {"id": "c1", "type": "function", "function": {"name": "f", "arguments": "{}"}}
+    inner = {
+        "role": "assistant",
+        "content": "x",
+        "tool_calls": [call],
+        "id": "msg_synthetic_004",
+        "instance_id": "inner",
+    }
+    messages = [{"role": "user", "content": "q"}, inner]
+    nothing = opened(tmp_path / "a.json", {"messages": messages}).header
+    assert (nothing.task, nothing.id) == ("", "")
+    named = opened(tmp_path / "b.json", {"messages": messages, "instance_id": "lib-1", "id": "run-7"}).header
+    assert (named.task, named.id) == ("lib-1", "run-7")
+
+
+def test_rewards_of_benchmarks_are_verdicts(tmp_path: Path) -> None:
+    row = {
+        "task_id": 3,
+        "reward": 0.0,
+        "traj": [{"role": "user", "content": "q"}, {"role": "assistant", "content": "a"}],
+    }
+    path = tmp_path / "results.json"
+    path.write_text(json.dumps([row, {**row, "task_id": 4, "reward": 1.0}]), encoding="utf-8")
+    headers = [found.header for found in list_runs([path])]
+    assert [(run.task, run.verdict, run.score) for run in headers if run] == [
+        ("3", "unsolved", 0.0),
+        ("4", "solved", 1.0),
+    ]
+
+
+def test_tokens_read_from_a_cache_are_part_of_the_prompt() -> None:
+    tokens = tokens_of({"input_tokens": 4, "cache_read_input_tokens": 90, "cache_creation_input_tokens": 6,
+                        "output_tokens": 5})  # fmt: skip
+    assert (tokens.prompt, tokens.cached, tokens.completion) == (100, 90, 5)
+
+
+def claude(path: Path, *records: dict[str, Any]) -> RunDocument:
+    base = {"sessionId": "s1", "version": "2", "cwd": "/r", "timestamp": "2026-06-10T18:23:50Z", "parentUuid": None}
+    path.write_text("\n".join(json.dumps({**base, **record}) for record in records) + "\n", encoding="utf-8")
+    document = open_run(path)
+    document.build()
+    return document
+
+
+def reply(identity: str, *blocks: dict[str, Any], **more: Any) -> dict[str, Any]:
+    message = {"id": identity, "role": "assistant", "model": "claude-x", "content": list(blocks)}
+    return {"type": "assistant", "uuid": identity, "message": message, **more}
+
+
+def test_all_kinds_of_parts_in_a_session_of_claude_code_leave_a_trace(tmp_path: Path) -> None:
+    blocks = anthropic()["messages"][3]["content"]
+    text = {"type": "text", "text": "API Error: 529 overloaded"}
+    document = claude(tmp_path / "s1.jsonl", reply("m1", *blocks), reply("m2", text, isApiErrorMessage=True))
+    first, failed = document.steps()
+    assert "8 characters that can't be read" in first.thought
+    assert [call.tool for call in first.calls] == ["web_search"]
+    assert first.results[0].text == "Means\nhttps://means.example"
+    assert failed.kind is StepKind.ERROR
+    assert "error" in failed.flags
+
+
+def test_a_session_with_a_side_agent_in_it_is_no_side_agent(tmp_path: Path) -> None:
+    said = {"type": "text", "text": "x"}
+    user = {"type": "user", "uuid": "u", "message": {"role": "user", "content": "q"}}
+    inside = claude(
+        tmp_path / "s.jsonl", user, reply("m1", said, isSidechain=True, agentId="ag1"), reply("m2", said)
+    ).header
+    assert (inside.id, inside.agent) == ("s1", "claude-code")
+    alone = claude(tmp_path / "agent-ag1.jsonl", reply("m1", said, isSidechain=True, agentId="ag1")).header
+    assert (alone.id, alone.agent) == ("ag1", "claude-code side agent")

@@ -1,0 +1,82 @@
+"""Labels stay with their steps although readers show more steps than those who labelled them had."""
+
+from __future__ import annotations
+
+import json
+import zipfile
+from pathlib import Path
+from typing import Any
+
+from recorded_runs import make_all
+from recorded_runs.inspect_logs import inspect_header
+
+from gistpoint.sessions.reviews.keys import StepKey, key_of, place_of
+from gistpoint.sessions.runs.document import RunDocument
+from gistpoint.sessions.runs.listing import list_runs
+from gistpoint.sessions.runs.model import Actor
+from gistpoint.sessions.runs.opening import open_run
+
+
+def built(path: Path) -> RunDocument:
+    document = open_run(path)
+    document.build()
+    return document
+
+
+def inspect_log(path: Path) -> RunDocument:
+    """Write a log whose model is told something before each of two calls; events alone were steps once."""
+    told = [{"role": "user", "content": text} for text in ("Fix it", "Wrong", "Wrong again")]
+    replies = [{"role": "assistant", "content": text} for text in ("one", "two")]
+    events: list[dict[str, Any]] = [
+        {"event": "span_begin", "uuid": "e0", "name": "init", "id": "s"},
+        {"event": "model", "uuid": "e1", "input": told[:1], "output": {"choices": [{"message": replies[0]}]}},
+        {"event": "model", "uuid": "e2", "input": [told[0], replies[0], *told[1:]],
+         "output": {"choices": [{"message": replies[1]}]}},
+    ]  # fmt: skip
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr("header.json", json.dumps(inspect_header()))
+        archive.writestr("samples/1_epoch_1.json", json.dumps({"id": 1, "epoch": 1, "events": events}))
+    return built(path)
+
+
+def test_steps_that_were_put_in_take_no_number_of_the_others(tmp_path: Path) -> None:
+    document = inspect_log(tmp_path / "a")
+    texts = [step.text for step in document.steps()]
+    assert texts[1:] == ["Fix it", "one", "Wrong", "Wrong again", "two"]
+    before = {StepKey(0, "e0"): 0, StepKey(1, "e1"): 2, StepKey(2, "e2"): 5}
+    assert {key: place_of(document, key) for key in before} == before
+    keys = [key_of(document, step) for step in document.steps()]
+    assert [key for key in keys if not key.id.startswith("+")] == list(before)
+    assert [StepKey.parse(str(key)) for key in keys] == keys
+    assert [place_of(document, key) for key in keys] == list(range(6))
+
+
+def test_a_step_that_was_joined_to_another_leads_there(tmp_path: Path) -> None:
+    path = tmp_path / "body.json"
+    use = {"type": "tool_use", "id": "t1", "name": "bash", "input": {"cmd": "ls"}}
+    messages = [
+        {"role": "user", "content": "q", "id": "m0"},
+        {"role": "assistant", "content": [use], "id": "m1"},
+        {"role": "user", "content": [{"type": "tool_result", "tool_use_id": "t1", "content": "a.py"}], "id": "m2"},
+        {"role": "assistant", "content": "done", "id": "m3"},
+    ]
+    path.write_text(json.dumps({"messages": messages, "system": "You repair code."}), encoding="utf-8")
+    document = built(path)
+    assert [step.actor for step in document.steps()] == [Actor.SYSTEM, Actor.USER, Actor.AGENT, Actor.AGENT]
+    places = [place_of(document, StepKey(index, f"m{index}")) for index in range(4)]
+    assert places == [1, 2, 2, 3]
+
+
+def test_every_key_of_every_format_leads_back_to_its_step(tmp_path: Path) -> None:
+    make_all(tmp_path)
+    for found in list_runs([tmp_path]):
+        document = open_run(found.name)
+        document.build()
+        keys = [key_of(document, step) for step in document.steps()]
+        assert len(set(keys)) == len(keys)
+        assert [place_of(document, key) for key in keys] == list(range(len(keys)))
+
+
+def test_a_key_of_no_step_leads_nowhere(tmp_path: Path) -> None:
+    document = inspect_log(tmp_path / "a")
+    assert place_of(document, StepKey(1, "+nothing")) is None

@@ -1,0 +1,120 @@
+"""What every place to write in shares: what is typed is told soon, what is pasted is told, and an undo ends well."""
+
+from __future__ import annotations
+
+from textual import events, on
+from textual.geometry import Offset
+from textual.message import Message
+from textual.timer import Timer
+from textual.widgets import Input, TextArea
+
+DELAY_SECONDS = 0.2
+"""What is typed is told at most so long after the first key."""
+
+
+class Pasted(Message):
+    """Text was pasted: from `outside`, through the terminal, or from the program's own clipboard."""
+
+    def __init__(self, text: str, *, outside: bool) -> None:
+        super().__init__()
+        self.text = text
+        self.outside = outside
+
+
+class WritingArea(TextArea):
+    """A text area that tells its text as `Edited` soon after a key, and what was pasted into it as `Pasted`.
+
+    Textual 8.2.8 adjusts the scroll bars in the middle of an undo or a redo: the document is short already, while the
+    cursor still stands where the long one had it. A scroll bar that disappears then scrolls to a line that does not
+    exist, and the exception ends the screen.
+    """
+
+    class Edited(Message):
+        """The text as it stands now."""
+
+        def __init__(self, area: WritingArea, text: str) -> None:
+            super().__init__()
+            self.area = area
+            self.text = text
+
+        @property
+        def control(self) -> WritingArea:
+            """Where it was written."""
+            return self.area
+
+    _told = ""
+    _timer: Timer | None = None
+
+    def on_mount(self) -> None:
+        """Begin with what is told already."""
+        self._told = self.code
+
+    @property
+    def code(self) -> str:
+        """The text as it is to be saved."""
+        return self.text
+
+    @property
+    def waits(self) -> bool:
+        """Whether something was typed that was not told yet."""
+        return self.code != self._told
+
+    def tell(self, text: str) -> None:
+        """Post what is to be told of a new text."""
+        self.post_message(self.Edited(self, text))
+
+    @on(TextArea.Changed)
+    def _changed(self, event: TextArea.Changed) -> None:
+        event.stop()
+        if self._timer is None and self.waits:
+            self._timer = self.set_timer(DELAY_SECONDS, self.flush)
+
+    def flush(self) -> None:
+        """Tell now what was not told yet."""
+        if self._timer is not None:
+            self._timer.stop()
+            self._timer = None
+        if self.waits:
+            self._told = self.code
+            self.tell(self._told)
+
+    def on_blur(self) -> None:
+        """Tell at once when the focus goes elsewhere."""
+        self.flush()
+
+    def scroll_cursor_visible(self, center: bool = False, animate: bool = False) -> Offset:
+        """Scroll to the cursor; an undo that has yet to place the cursor scrolls when it has."""
+        if self.cursor_location[0] >= self.document.line_count:
+            return Offset(0, 0)
+        return super().scroll_cursor_visible(center, animate)
+
+    def on_resize(self) -> None:
+        """Keep the line that is written in sight when something takes room below it."""
+        if self.has_focus:
+            self.call_after_refresh(self.scroll_cursor_visible)
+
+    def on_paste(self, event: events.Paste) -> None:
+        """Tell what the terminal pastes; the base class inserts it."""
+        if event.text and not self.read_only:
+            self.post_message(Pasted(event.text, outside=True))
+
+    def action_paste(self) -> None:
+        """Paste from the program's clipboard, and tell it."""
+        if self.app.clipboard and not self.read_only:
+            self.post_message(Pasted(self.app.clipboard, outside=False))
+        super().action_paste()
+
+
+class WritingLine(Input):
+    """One line that tells what was pasted into it."""
+
+    def on_paste(self, event: events.Paste) -> None:
+        """Tell what the terminal pastes; the base class inserts it."""
+        if event.text:
+            self.post_message(Pasted(event.text, outside=True))
+
+    def action_paste(self) -> None:
+        """Paste from the program's clipboard, and tell it."""
+        if self.app.clipboard:
+            self.post_message(Pasted(self.app.clipboard, outside=False))
+        super().action_paste()
