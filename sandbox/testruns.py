@@ -6,7 +6,7 @@ import json
 import os
 import posixpath
 import shutil
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
@@ -18,12 +18,14 @@ from gistpoint.sandbox.backends.runtime import toolchain
 from gistpoint.sandbox.limits import Limits
 from gistpoint.sandbox.metadata import write_metadata
 from gistpoint.sandbox.runfolders import remove_leftovers, run_folder
+from gistpoint.sandbox.sealing import Secret, handed_over
 from gistpoint.sandbox.verdict import Conclusion, Transcript
 from gistpoint.sandbox.workspaces import lay_out
 
 if TYPE_CHECKING:
     from gistpoint.core.cancel import CancelToken
 
+RESULTS_PLUGIN, BUILD_STEPS = "results_plugin.py", "build_steps.py"
 _INSIDE = Path(__file__).parent / "inside"
 _STOPPED = {
     Stop.TIMED_OUT: (RunStatus.TIMED_OUT, "The run was stopped at its time limit of {timeout:g} s."),
@@ -101,13 +103,13 @@ class SuiteRunner:
         tell: Callable[[RunProgress], None],
         cancel: CancelToken | None,
     ) -> SuiteReport:
-        control = base / "control"
-        write_control(control, request)
+        control, secret = base / "control", Secret.new()
+        program = fill_control(control, request.environment, {RESULTS_PLUGIN: RESULTS_PLUGIN})
 
         def invocation(places: Places) -> Invocation:
-            return invoke_pytest(places, request.environment, request.hash_seed)
+            return invoke_pytest(places, request.environment, program, RESULTS_PLUGIN, request.hash_seed)
 
-        transcript = Transcript()
+        transcript = Transcript(secret)
 
         def on_line(line: bytes) -> None:
             before = transcript.collected
@@ -116,18 +118,20 @@ class SuiteRunner:
                 tell(RunProgress("running", transcript.done, transcript.collected or 0, latest))
 
         tell(RunProgress("collecting"))
-        command = Command(
-            tree=base / "tree",
-            environment=environment,
-            invocation=invocation,
-            timeout_s=request.timeout_s,
-            folders={"control": control},
-            limits=self._limits,
-            writable=request.writable,
-            watch=request.watch,
-            shows=tools_of(request.environment, environment),
-        )
-        ended = self._backend.run(command, on_line=on_line, cancel=cancel)
+        with handed_over(_order(request, secret)) as order:
+            command = Command(
+                tree=base / "tree",
+                environment=environment,
+                invocation=invocation,
+                timeout_s=request.timeout_s,
+                folders={"control": control},
+                limits=self._limits,
+                writable=request.writable,
+                watch=request.watch,
+                shows=tools_of(request.environment, environment),
+                requests=order,
+            )
+            ended = self._backend.run(command, on_line=on_line, cancel=cancel)
         tell(RunProgress("finished", transcript.done, transcript.collected or 0))
         return self._conclude(request, transcript, ended)
 
@@ -164,48 +168,53 @@ def tools_of(pins: EnvironmentPins, environment: Environment) -> tuple[Path, ...
     return toolchain(environment) if pins.build_steps else ()
 
 
-def write_control(folder: Path, request: RunRequest) -> None:
-    """Write what the run needs of ours: the plugin, the sentinels under a random name, the selection, the metadata."""
-    sentinels = f"sentinels_{os.urandom(8).hex()}.py"
-    order = {
-        "sentinels": sentinels,
+def _order(request: RunRequest, secret: Secret) -> dict[str, object]:
+    return {
+        **secret.order(),
         "select": request.select,
         "deselect": request.deselect,
         "first": request.first,
         "backwards": request.backwards,
         "ids_in_arguments": any("::" in argument for argument in request.environment.pytest_args),
     }
-    files = {"gistpoint_results.py": "results_plugin.py", sentinels: "sentinel_tests.py"}
-    fill_control(folder, request.environment, files, order)
 
 
-def fill_control(folder: Path, pins: EnvironmentPins, files: Mapping[str, str], order: Mapping[str, object]) -> None:
-    """Make the folder that a run is shown: `files` of ours by their names there, the order, the metadata."""
+def fill_control(folder: Path, pins: EnvironmentPins, files: Mapping[str, str]) -> str:
+    """Make the folder that a run is shown: `files` of ours by their names there, and the metadata.
+
+    Returns the name of the module that starts pytest.
+    """
     folder.mkdir()
-    for name, inside in files.items():
+    program = f"run_{os.urandom(8).hex()}"
+    for name, inside in {**files, f"{program}.py": "run_pytest.py", BUILD_STEPS: BUILD_STEPS}.items():
         shutil.copyfile(_INSIDE / inside, folder / name)
-    if pins.build_steps:
-        shutil.copyfile(_INSIDE / "build_steps.py", folder / "build_steps.py")
-    (folder / "run.json").write_text(json.dumps({**order, "build": pins.build_steps}), "utf-8")
     if pins.metadata:
         write_metadata(folder / "metadata", pins.metadata)
     for path in (folder, *folder.rglob("*")):
         path.chmod(0o755 if path.is_dir() else 0o644)
+    return program
 
 
-def invoke_pytest(
-    places: Places, pins: EnvironmentPins, hash_seed: int = 0, *, plugin: str = "gistpoint_results"
-) -> Invocation:
-    """Return the command line and the whole environment of pytest for one run; `plugin` lies in the control folder."""
+def building(places: Places, pins: EnvironmentPins, arguments: Sequence[str]) -> list[str]:
+    """Return a command that runs the task's build steps first, if it has any."""
+    if not pins.build_steps:
+        return [*arguments]
+    program = f"{places.folders['control']}/{BUILD_STEPS}"
+    return [places.python, "-I", program, json.dumps(pins.build_steps), *arguments]
+
+
+def invoke_pytest(places: Places, pins: EnvironmentPins, program: str, plugin: str, hash_seed: int = 0) -> Invocation:
+    """Return the command line and the whole environment of pytest for one run.
+
+    `program` is the module that starts pytest, `plugin` the file that reports; both lie in the control folder.
+    """
     control = places.folders["control"]
     roots = [posixpath.normpath(f"{places.workspace}/{root}") for root in pins.import_roots]
-    arguments = [places.python, "-m", "pytest", "-p", plugin, "-p", "no:cacheprovider"]
-    for plugin in pins.plugins:
-        arguments += ["-p", plugin]
+    arguments = [places.python, "-m", program, f"{control}/{plugin}", "-p", "no:cacheprovider"]
+    for name in pins.plugins:
+        arguments += ["-p", name]
     arguments += ["-q", "--tb=short", "--color=no", "--no-summary", f"--rootdir={places.workspace}"]
     arguments += ["--continue-on-collection-errors", "--maxfail=0", *pins.pytest_args]
-    if pins.build_steps:
-        arguments = [places.python, "-I", f"{control}/build_steps.py", *arguments]
     environment = {
         "PATH": os.pathsep.join((posixpath.dirname(places.python), "/usr/local/bin", "/usr/bin", "/bin")),
         "HOME": places.home,
@@ -219,8 +228,7 @@ def invoke_pytest(
         "PYTHONDONTWRITEBYTECODE": "1",
         "PYTHONNOUSERSITE": "1",
         "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1",
-        "GISTPOINT_RUN": f"{control}/run.json",
         "GISTPOINT_ROOT": places.workspace,
         "GISTPOINT_RESULTS": str(places.results_fd),
     }
-    return Invocation(tuple(arguments), environment)
+    return Invocation(tuple(building(places, pins, arguments)), environment)

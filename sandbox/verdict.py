@@ -1,32 +1,29 @@
 """From the records of a run to a report that can be believed, or is refused: everything unclear counts against it.
 
 The code under test shares its process with what reports on it. So a pass needs a test that raised nothing, as seen
-before any other plugin could look, and was reported passed, once; a run counts only when its records are complete and
-in order, its sentinels came out as they must, and its last record agrees with the exit status of the process.
+before any other plugin could look, and was reported passed, once; a run counts only when its records carry the tags of
+its own reporter, are complete and in order, its sentinels came out as they must, and its last record agrees with the
+exit status of the process.
 """
 
 from __future__ import annotations
 
 import json
 from collections import Counter
-from dataclasses import dataclass, field
+from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import TypeGuard
 
 from gistpoint.core.outcomes import Outcome, RunStatus, TestResult
+from gistpoint.sandbox.sealing import Seal, SealError, Secret, Shown
 
-SENTINELS = {
-    "test_raises_assertion": (Outcome.FAILED, "AssertionError"),
-    "test_asserts": (Outcome.FAILED, "AssertionError"),
-    "test_raises_value": (Outcome.FAILED, "ValueError"),
-    "test_passes": (Outcome.PASSED, None),
-}
 _SEVERITY = (Outcome.PASSED, Outcome.XPASSED, Outcome.XFAILED, Outcome.SKIPPED, Outcome.FAILED, Outcome.ERROR)
 _TESTS_FAILED = 1
 _MAX_TEXT = 6000
 
 
 class ForgedRecordError(Exception):
-    """A record that an honest run can't have written; the message says which."""
+    """A record that an honest run can't have written; the message names it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,31 +34,34 @@ class Conclusion:
     reason: str = ""
 
 
-@dataclass
 class Transcript:
-    """The records of one run, taken as they come."""
+    """The records of one run, taken as they come; `notes` are what other files of ours told beside the tests."""
 
-    ids: list[str] = field(default_factory=list)
-    results: dict[str, TestResult] = field(default_factory=dict)
-    collection_errors: list[TestResult] = field(default_factory=list)
-    collected: int | None = None
-    in_flight: str = ""
-    finish: int | None = None
-    forged: str = ""
-    notes: list[dict[str, object]] = field(default_factory=list)
-    """What other files of ours told beside the tests, as it came."""
-    _number: int = 0
-    _awaited_sentinels: int = 0
-    _ran: Counter[str] = field(default_factory=Counter)
-    _allowed: Counter[str] = field(default_factory=Counter)
-    _sentinels_seen: set[str] = field(default_factory=set)
+    def __init__(self, secret: Secret) -> None:
+        self.ids: list[str] = []
+        self.results: dict[str, TestResult] = {}
+        self.collection_errors: list[TestResult] = []
+        self.collected: int | None = None
+        self.in_flight = ""
+        self.finish: int | None = None
+        self.forged = ""
+        self.notes: list[dict[str, object]] = []
+        self._seal = Seal(secret.key)
+        self._sentinels: Mapping[str, Shown] = secret.outcomes
+        self._awaited_sentinels = 0
+        self._sentinels_seen: set[str] = set()
+        self._number = 0
+        self._ran: Counter[str] = Counter()
+        self._allowed: Counter[str] = Counter()
 
     def feed(self, line: bytes) -> TestResult | None:
         """Take one line; return the test that it completes. After the first forged one, all others are ignored."""
         if self.forged:
             return None
         try:
-            return self._take(_object(line))
+            return self._take(_object(self._seal.opened(line)))
+        except SealError:
+            self.forged = f"Line {self._number + 1} of the result pipe is not from the reporter of this run."
         except ForgedRecordError as error:
             self.forged = str(error)
         return None
@@ -121,7 +121,7 @@ class Transcript:
             raise ForgedRecordError("The number of collected tests is not that of the announced ids.")
         self.collected = count
         self._awaited_sentinels = _number(record, "sentinels")
-        if self._awaited_sentinels != (len(SENTINELS) if count else 0):
+        if self._awaited_sentinels != (len(self._sentinels) if count else 0):
             raise ForgedRecordError("The sentinel tests were not collected.")
 
     def _take_run(self, record: dict[str, object]) -> None:
@@ -134,7 +134,7 @@ class Transcript:
         key = record.get("i")
         if isinstance(key, int) and not isinstance(key, bool) and 0 <= key < len(self.ids):
             return self.ids[key]
-        if isinstance(key, str) and key in SENTINELS:
+        if isinstance(key, str) and key in self._sentinels:
             return key
         raise ForgedRecordError(f"{str(key)[:200]!r} was reported but not collected.")
 
@@ -161,7 +161,7 @@ class Transcript:
     def _check_sentinel(self, name: str, outcome: Outcome, raised: str | None) -> None:
         if name in self._sentinels_seen:
             raise ForgedRecordError(f"The sentinel {name} was reported more than once.")
-        if SENTINELS[name] != (outcome, raised):
+        if self._sentinels[name] != (outcome, raised):
             raise ForgedRecordError(f"The sentinel {name} came out {outcome}: how tests are judged was tampered with.")
         self._sentinels_seen.add(name)
 
@@ -201,7 +201,7 @@ class Transcript:
 def fold(name: str, reports: object) -> tuple[Outcome, str | None]:
     """Fold the phases, subtests and reruns of one test into its outcome, and what its call raised.
 
-    Raises `ForgedRecordError` where the phases contradict each other: a pass reported for a call that raised, or
+    Raises `ForgedRecordError` if the phases contradict each other: a pass reported for a call that raised, or
     for one that nobody saw.
     """
     if not isinstance(reports, list) or not all(_is_report(report) for report in reports):

@@ -15,12 +15,17 @@ from gistpoint.core.attempts.events import Event
 from gistpoint.core.attempts.gist_judging import ScoresGists
 from gistpoint.core.attempts.identity import PERSON, Enrolment, new_attempt_id
 from gistpoint.core.attempts.judging import Judge
+from gistpoint.core.attempts.result import AttemptResult, attempt_result
 from gistpoint.core.attempts.state import AttemptState, advance
 from gistpoint.core.errors import AttemptError, UserError
 from gistpoint.core.ports import TimeSource
 from gistpoint.core.tasks.model import Task
 from gistpoint.sessions.heads import Head
 from gistpoint.sessions.journal import JOURNAL, JournalWriter, first_event, is_open, read_journal
+from gistpoint.sessions.reviews.keys import attempt_key
+from gistpoint.sessions.reviews.settling import accepted
+from gistpoint.sessions.reviews.state import ReviewBook
+from gistpoint.sessions.reviews.store import ReviewStore
 
 _STARTING = "starting.lock"
 
@@ -37,6 +42,8 @@ class AttemptSummary:
     state: AttemptState
     problem: str = ""
     """What is wrong with its journal, in a sentence; empty where all of it holds."""
+    accepted: bool | None = None
+    """What reviewers have said of its pass, see `reviews.settling`."""
     head: str = ""
     """The hash of the journal's last line."""
     kept: Head | None = None
@@ -59,6 +66,11 @@ class AttemptSummary:
         """Whether a head was kept from the first event on: nothing can have been taken away unseen."""
         return self.kept is not None and self.kept.since == 1
 
+    @property
+    def result(self) -> AttemptResult:
+        """What it came to so far."""
+        return attempt_result(self.state, self.accepted)
+
 
 @dataclass(frozen=True, slots=True)
 class OpenAttempt:
@@ -75,8 +87,10 @@ class OpenAttempt:
 class AttemptStore:
     """The attempts below one folder."""
 
-    def __init__(self, root: Path, clock: TimeSource, version: str) -> None:
+    def __init__(self, root: Path, clock: TimeSource, version: str, reviews: Path | None = None) -> None:
+        """`reviews` is the folder in which reviewers settle what is to be read."""
         self.root = root
+        self._reviews = reviews
         self._clock = clock
         self._version = version
 
@@ -144,13 +158,14 @@ class AttemptStore:
 
     def summary(self, attempt_id: str) -> AttemptSummary:
         """Read one attempt."""
-        return _summary(self.folder(attempt_id))
+        return _summary(self.folder(attempt_id), self._book())
 
     def summaries(self) -> Iterator[AttemptSummary]:
         """Yield all attempts, the newest first; a damaged one tells its problem instead of raising."""
+        book = self._book()
         for folder in sorted(self._folders(), reverse=True):
             try:
-                yield _summary(folder)
+                yield _summary(folder, book)
             except UserError as error:
                 yield AttemptSummary(folder.name, "", "", "", 0, AttemptState(), str(error))
 
@@ -162,6 +177,9 @@ class AttemptStore:
             if s.task_id == task_id and not s.state.ended and _same_person(s.state.header, asdict(enrolment))
         ]
 
+    def _book(self) -> ReviewBook:
+        return ReviewStore(self._reviews, self._clock).book if self._reviews is not None else ReviewBook()
+
     def _folders(self) -> list[Path]:
         if not self.root.is_dir():
             return []
@@ -172,7 +190,7 @@ def _same_person(header: Mapping[str, Any], who: Mapping[str, Any]) -> bool:
     return header.get("actor") == PERSON and (header.get("participant") or "") == (who.get("participant") or "")
 
 
-def _summary(folder: Path) -> AttemptSummary:
+def _summary(folder: Path, book: ReviewBook) -> AttemptSummary:
     content = read_journal(folder / JOURNAL)
     state, problem = _folded(content.events)
     header = state.header
@@ -185,6 +203,7 @@ def _summary(folder: Path) -> AttemptSummary:
         started_utc_ms=content.events[0].utc_ms if content.events else 0,
         state=state,
         problem=problem,
+        accepted=accepted(book, attempt_key(folder.name)),
         head=content.head,
         kept=content.kept,
         open=not state.ended and is_open(folder),

@@ -59,6 +59,9 @@ REPAIR = '''def discount(price, percent):
     """Return the price with a percentage taken off."""
     return price - price * percent // 100'''
 
+SUSPICIOUS = REPAIR.replace("    return", "    import gc\n    gc.collect()\n    return")
+"""A repair that passes and is to be read."""
+
 
 def _basket(names: Mapping[str, object], percent: int) -> int:
     basket = names["Basket"]()  # type: ignore[operator]
@@ -188,7 +191,7 @@ def build_services(
     return Services(
         locations=locations,
         tasks=TaskStore(locations.tasks),
-        attempts=AttemptStore(locations.attempts, time, "test"),
+        attempts=AttemptStore(locations.attempts, time, "test", locations.reviews),
         clock=time,
         runner_for=lambda task: running,
         entrypoints_for=lambda task: entrypoints or _no_entrypoints(),

@@ -15,6 +15,7 @@ from typing import Any
 import gistpoint.sandbox.inject
 from gistpoint.core.ports import EnvironmentPins
 from gistpoint.sandbox.gistruns.control import write_control
+from gistpoint.sandbox.sealing import NOTHING_SECRET, handed_over
 
 Records = list[Mapping[str, Any]]
 
@@ -23,11 +24,10 @@ def launch(cwd: Path, **order: Any) -> tuple[subprocess.CompletedProcess[str], R
     """Run the launcher in `cwd`; return how its process ended, and its records in their order."""
     with tempfile.TemporaryDirectory() as name:
         control = Path(name) / "control"
-        write_control(control, EnvironmentPins(), build=False)
+        write_control(control, EnvironmentPins())
         reading, writing = os.pipe()
         variables = {
             "GISTPOINT_RESULTS": str(writing),
-            "GISTPOINT_RUN": str(control / "run.json"),
             "GISTPOINT_ROOT": str(cwd),
             "PYTHONDONTWRITEBYTECODE": "1",
             "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1",
@@ -41,10 +41,12 @@ def launch(cwd: Path, **order: Any) -> tuple[subprocess.CompletedProcess[str], R
         reader = threading.Thread(target=read)
         reader.start()
         text = json.dumps({**order, "plugin": str(control / "results_plugin.py")})
-        done = subprocess.run(
-            [sys.executable, str(control / "launcher.py"), text],
-            cwd=cwd, env=variables, pass_fds=(writing,), capture_output=True, text=True, check=False,
-        )  # fmt: skip
+        with handed_over(NOTHING_SECRET.order()) as given:
+            done = subprocess.run(
+                [sys.executable, str(control / "launcher.py"), text], cwd=cwd, env=variables, pass_fds=(writing,),
+                stdin=given if order["argv"][0] == "pytest" else subprocess.DEVNULL, capture_output=True, text=True,
+                check=False,
+            )  # fmt: skip
         os.close(writing)
         reader.join()
     return done, [json.loads(line) for line in told]

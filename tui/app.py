@@ -235,28 +235,34 @@ class GistpointApp(BaseApp):
             self.call_from_thread(self._review, summary.attempt_id, summary.problem, opening)
         elif summary.state.ended:
             task = self.services.tasks.find(summary.task_id)
-            self.call_from_thread(self._show_ended, task, read_answer(task), summary.state, opening)
+            self.call_from_thread(self._show_ended, task, read_answer(task), summary, opening)
         elif summary.actor != PERSON:
             why = "A recorded attempt was played in it: nobody can go on with it."
             self.call_from_thread(self._review, summary.attempt_id, why, opening)
         else:
             self._resume(summary.attempt_id, opening)
 
-    def _show_ended(self, task: Task, answer: Answer, state: AttemptState, opening: Opening) -> None:
+    def _show_ended(self, task: Task, answer: Answer, summary: AttemptSummary, opening: Opening) -> None:
         if self._opened(opening):
-            self._show_summary(task, answer, state)
+            self._show_summary(task, answer, summary.state, accepted=summary.accepted)
 
     def _show_summary(
-        self, task: Task, answer: Answer, state: AttemptState, judgement: Judgement | None = None
+        self,
+        task: Task,
+        answer: Answer,
+        state: AttemptState,
+        judgement: Judgement | None = None,
+        *,
+        accepted: bool | None = None,
     ) -> None:
         if answer.gist is not None:
             from gistpoint.tui.screens.gist.summary import GistSummaryScreen
 
-            self.push_screen(GistSummaryScreen(task, answer.gist, state))
+            self.push_screen(GistSummaryScreen(task, answer.gist, state, accepted=accepted))
             return
         from gistpoint.tui.screens.summary import SummaryScreen
 
-        self.push_screen(SummaryScreen(task, answer, state, judgement))
+        self.push_screen(SummaryScreen(task, answer, state, judgement, accepted=accepted))
 
     def _solve(self, held: OpenAttempt, opening: Opening) -> None:
         self._opened(opening)

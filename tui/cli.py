@@ -93,7 +93,7 @@ def build_services(options: argparse.Namespace, *, role: Role | None = None) -> 
     return Services(
         locations=locations,
         tasks=TaskStore(locations.tasks, locations.demo),
-        attempts=AttemptStore(locations.attempts, clock, __version__),
+        attempts=AttemptStore(locations.attempts, clock, __version__, locations.reviews),
         clock=clock,
         runner_for=runner_for,
         entrypoints_for=entrypoints_for,
@@ -166,7 +166,7 @@ def parser() -> argparse.ArgumentParser:
         _isolation,
         _command,
     )
-    _attempt_commands(commands.add_parser("attempt", help="list, show and export attempts"))
+    _attempt_commands(commands.add_parser("attempt", help="list, show, settle and export attempts"))
     _run_commands(commands)
 
     add_review_commands(
@@ -245,6 +245,21 @@ def _attempt_commands(parser: argparse.ArgumentParser) -> None:
     show.add_argument("attempt", help="id or its beginning")
     show.add_argument("--json", action="store_true", help="as JSON")
     show.set_defaults(run=_command("attempts", "show"))
+    accept = commands.add_parser(
+        "accept",
+        help="let a pass that is to be read count as solved",
+        description="Writes a review: the attempt's pass was read and was earned.",
+    )
+    reject = commands.add_parser(
+        "reject",
+        help="say that a pass was not earned",
+        description="Writes a review: the attempt's pass was read and does not count as solved.",
+    )
+    for command, name, needed in ((accept, "accept", False), (reject, "reject", True)):
+        command.add_argument("attempt", help="id or its beginning")
+        command.add_argument("--why", required=needed, default="", metavar="TEXT", help="what was seen in it")
+        command.add_argument("--reviewer", default="", metavar="NAME", help="who read it (default: the login)")
+        command.set_defaults(run=_command("attempts", name))
 
     export = commands.add_parser(
         "export",

@@ -6,13 +6,15 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from gistpoint.core.attempts.identity import PERSON, REPLAY
+from gistpoint.core.attempts.result import AttemptResult, solved_words
 from gistpoint.core.attempts.state import Submission
 from gistpoint.core.tasks.model import Task
 from gistpoint.sessions.attempts import AttemptSummary
 from gistpoint.sessions.tasks import BrokenTask
 from gistpoint.tui.services import Services
-from gistpoint.tui.view_models import END_WORDS, duration, moment
+from gistpoint.tui.view_models import duration, end_words, moment
 
+_SIGNS = {AttemptResult.SOLVED: "✔ ", AttemptResult.TO_BE_READ: "? ", AttemptResult.NOT_SOLVED: ""}
 TASK_COLUMNS = ("Task", "Mode", "Tests", "Suite", "Budget", "Attempts", "Best", "Last")
 ATTEMPT_COLUMNS = (
     "Started", "Task", "Who", "Role", "Result", "Best", "Working", "Last", "Uses", "Mode", "Actor", "Attempt",
@@ -39,6 +41,8 @@ class HomeRows:
     """Ids of attempts that can be resumed."""
     problems: tuple[str, ...] = ()
     """What could not be read, in sentences."""
+    solved: str = ""
+    """How many attempts count as solved and how many are to be read, where there are any of these."""
 
 
 def load_rows(services: Services) -> HomeRows:
@@ -47,6 +51,7 @@ def load_rows(services: Services) -> HomeRows:
     found = list(services.tasks.tasks())
     tasks = {task.id: task for task in found if isinstance(task, Task)}
     problems = [f"{item.folder.name}: {item.problem}" for item in found if isinstance(item, BrokenTask)]
+    results = [summary.result for summary in summaries if summary.state.ended]
     problems += [f"Attempt {s.attempt_id}: {s.problem}" for s in summaries if s.problem]
     return HomeRows(
         tasks=tuple(_task_row(task, [s for s in summaries if s.task_id == task.id]) for task in tasks.values()),
@@ -55,6 +60,7 @@ def load_rows(services: Services) -> HomeRows:
             s.attempt_id for s in summaries if not s.state.ended and not s.problem and s.actor == PERSON
         ),
         problems=tuple(problems),
+        solved=solved_words(results) if AttemptResult.TO_BE_READ in results else "",
     )
 
 
@@ -75,7 +81,7 @@ def _task_row(task: Task, attempts: list[AttemptSummary]) -> Row:
     mode = "several" if task.several else task.mode.value
     tried = [summary for summary in attempts if summary.actor != REPLAY]
     last = _result(tried[0]) if tried else "never tried"
-    best = max((s.state.best for s in tried if s.state.best is not None), key=_worth, default=None)
+    best = max((s for s in tried if s.state.best is not None), key=_standing, default=None)
     return _row(
         task.id,
         [
@@ -85,7 +91,7 @@ def _task_row(task: Task, attempts: list[AttemptSummary]) -> Row:
             (f"{task.suite.seconds:.1f} s", task.suite.seconds),
             (f"{task.budgets.tool_uses}/{task.budgets.submissions}", task.budgets.tool_uses),
             (str(len(tried)), len(tried)),
-            (f"{'✔ ' if best is not None and best.solved else ''}{_score(best)}", _worth(best)),
+            (f"{_SIGNS[best.result]}{_score(best.state.best)}", _standing(best)) if best is not None else ("–", -1),
             (last, 0),
         ],
     )
@@ -113,6 +119,13 @@ def _attempt_row(summary: AttemptSummary, now_ms: int) -> Row:
     )
 
 
+def _standing(summary: AttemptSummary) -> float:
+    """Return what an attempt's best submission is worth, as far as it counts."""
+    best = summary.state.best
+    unearned = best is not None and best.solved and summary.result is not AttemptResult.SOLVED
+    return _worth(best) - (unearned * (1.5 if summary.result is AttemptResult.NOT_SOLVED else 0.5))
+
+
 def _worth(submission: Submission | None) -> float:
     return -1 if submission is None else (submission.score or 0) + submission.solved
 
@@ -126,7 +139,7 @@ def _result(summary: AttemptSummary) -> str:
         return "! damaged"
     ending = summary.state.ending
     if ending is not None:
-        return END_WORDS.get(ending.reason, ending.reason)
+        return end_words(ending, summary.result)
     if summary.open:
         return "▶ open elsewhere"
     return "‖ paused" if summary.state.pause is not None else "… unfinished"

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from gistpoint.core.attempts.result import attempt_result
 from gistpoint.core.attempts.state import NOTHING_REPLACED, AttemptState, Submission
 from gistpoint.core.code.snippet import at_left_margin
 from gistpoint.core.tasks.model import Answer, Mode, Target, Task
-from gistpoint.tui.view_models import END_WORDS, clock_rows, duration, is_gist, isolation_warning, submission_words
+from gistpoint.tui.view_models import clock_rows, duration, end_words, is_gist, isolation_warning, submission_words
 
 Rows = list[tuple[str, str]]
 
@@ -22,11 +23,11 @@ class Compared:
     legend: str
 
 
-def headline(state: AttemptState) -> str:
-    """Return the result in one line."""
+def headline(state: AttemptState, accepted: bool | None = None) -> str:
+    """Return the result in one line; `accepted` is what reviewers have said of a pass."""
     if state.ending is None:
         return "… not ended"
-    words = END_WORDS.get(state.ending.reason, state.ending.reason)
+    words = end_words(state.ending, attempt_result(state, accepted))
     score = f"   score {state.last.score or 0:.3f}" if state.last is not None else "   nothing was submitted"
     if is_gist(state) and state.last is not None:
         score = f"   fidelity {state.last.score or 0:.0f}"
@@ -57,11 +58,16 @@ def _compared_text(code: str) -> str:
     return f"{at_left_margin(code).rstrip()}\n"
 
 
-def summary_rows(task: Task, state: AttemptState) -> list[tuple[str, Rows]]:
+def summary_rows(task: Task, state: AttemptState, accepted: bool | None = None) -> list[tuple[str, Rows]]:
     """Return titled groups of named values."""
-    groups = [("Outcome", _outcome(task, state)), ("Time", clock_rows(state.clock)), ("Budgets", _budgets(state))]
+    groups = [
+        ("Outcome", _outcome(task, state, accepted)),
+        ("Time", clock_rows(state.clock)),
+        ("Budgets", _budgets(state)),
+    ]
     if state.submissions:
-        groups.append(("Submissions", [(f"{s.number}: {_what(s)}", _submitted(s)) for s in state.submissions]))
+        submitted = [(f"{s.number}: {_what(s)}", _submitted(s, accepted)) for s in state.submissions]
+        groups.append(("Submissions", submitted))
     if state.comforts:
         groups.append(
             (
@@ -76,19 +82,27 @@ def _what(submission: Submission) -> str:
     return "gist" if submission.replacement is NOTHING_REPLACED else submission.replacement.qualname
 
 
-def _submitted(submission: Submission) -> str:
-    return f"{submission_words(submission)}, at {duration(submission.at_ms)}"
+def _submitted(submission: Submission, accepted: bool | None) -> str:
+    marked = f", suspicious: {', '.join(submission.suspicious)}" if submission.suspicious else ""
+    return f"{submission_words(submission, accepted)}, at {duration(submission.at_ms)}{marked}"
 
 
-def _outcome(task: Task, state: AttemptState) -> Rows:
+def _outcome(task: Task, state: AttemptState, accepted: bool | None) -> Rows:
     rows: Rows = [("Task", f"{task.short_id}, {'several' if task.several else task.mode.value}")]
     ending = state.ending
     if ending is not None:
-        rows.append(("End", END_WORDS.get(ending.reason, ending.reason)))
+        rows.append(("End", end_words(ending, attempt_result(state, accepted))))
         if ending.code:
             rows.append(("Reason", ending.code.replace("_", " ")))
         if ending.text:
             rows.append(("In your words", ending.text))
+    if state.suspicious:
+        rows.append(("Suspicious", ", ".join(state.suspicious)))
+        if accepted is None:
+            settled = f"gistpoint attempt accept {state.attempt_id}, or reject {state.attempt_id} --why TEXT"
+            rows.append(("To be read", f"it counts as solved after {settled}"))
+        else:
+            rows.append(("Read", "accepted: it counts as solved" if accepted else "rejected: it does not count"))
     if task.mode is Mode.DISCOVERY and state.last is not None:
         rows.append(("Corrupted functions changed", str(len(state.last.changed))))
     best = state.best

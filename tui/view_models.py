@@ -9,8 +9,10 @@ from datetime import UTC, datetime
 from gistpoint.core.attempts.answers import LAST_USE, budget_line
 from gistpoint.core.attempts.bench import Price
 from gistpoint.core.attempts.clock import ACTIVE, Activity, Clock
+from gistpoint.core.attempts.events import EndReason
 from gistpoint.core.attempts.identity import SHOWS_EVIDENCE, Role
-from gistpoint.core.attempts.state import AttemptState, Call, Submission
+from gistpoint.core.attempts.result import AttemptResult, result_of
+from gistpoint.core.attempts.state import AttemptState, Call, Ending, Submission
 from gistpoint.core.tasks.model import Mode, Task
 from gistpoint.core.tools.commandline import spelled
 
@@ -27,6 +29,8 @@ END_WORDS = {
     "withdrawn": "! withdrawn",
     "disqualified": "! disqualified",
 }
+TO_BE_READ = "? solved, to be read"
+REJECTED = "✘ solved, rejected"
 LAST = " (THE LAST)"
 ACTIVITY_WORDS = {
     Activity.READING: "Reading the instructions",
@@ -213,14 +217,22 @@ def _docstring(text: str) -> str:
     return "\n".join([f'    """{first}', *body, '    """'])
 
 
-def submission_words(submission: Submission) -> str:
-    """Return a submission's result in one line."""
+def end_words(ending: Ending, result: AttemptResult) -> str:
+    """Return how an attempt ended, and whether its pass counts."""
+    if ending.reason == EndReason.SOLVED and result is not AttemptResult.SOLVED:
+        return TO_BE_READ if result.passes else REJECTED
+    return END_WORDS.get(ending.reason, ending.reason)
+
+
+def submission_words(submission: Submission, accepted: bool | None = None) -> str:
+    """Return a submission's result in one line; `accepted` is what reviewers have said of a pass."""
     if not submission.status:
         return "… running"
     if submission.status != "finished":
         cost = "" if submission.counts else ", cost nothing"
         return f"✘ {submission.status.replace('_', ' ')}{cost}"
-    mark = "✔ solved" if submission.solved else "✘ not solved"
+    result = result_of(submission.solved, submission.suspicious, accepted)
+    mark = {AttemptResult.SOLVED: "✔ solved", AttemptResult.TO_BE_READ: TO_BE_READ}.get(result, "✘ not solved")
     if submission.metrics:
         return f"{mark}: fidelity {submission.score or 0:.0f}"
     return f"{mark}: score {submission.score or 0:.3f}, {submission.passed} pass, {len(submission.failing)} fail"

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from gistpoint.core.attempts.result import AttemptResult, result_of
 from gistpoint.core.cancel import CancelToken
 from gistpoint.core.outcomes import RunStatus, SuiteReport
 from gistpoint.core.ports import Runner, RunProgress, RunRequest
@@ -28,9 +29,14 @@ class Judgement:
     score: Score
     solved: bool
     changed: tuple[str, ...]
-    """Corrupted functions whose text differs from the corrupted one."""
+    """Corrupted functions that are another program than the corrupted one."""
     suspicious: tuple[str, ...] = ()
-    """Names that the submission brought in and that reach for what judges it; such a pass was shown twice."""
+    """Why a pass is to be read before it counts as solved; such a pass was shown twice."""
+
+    @property
+    def result(self) -> AttemptResult:
+        """What it comes to before anybody has read it."""
+        return result_of(self.solved, self.suspicious)
 
     @property
     def counts(self) -> bool:
@@ -65,8 +71,8 @@ class Judge:
 
         Where the baseline allows any order, the ids in `first` run before the rest, then those of F0, then the tests
         that enter a function in `replaced`. A failure outside F0 in such a run counts only if the suite shows it in
-        its own order too. A pass of a submission with suspicious names counts only if the suite passes again
-        backwards, as the original does.
+        its own order too. A pass of a suspicious submission stands only if the suite passes again backwards, as the
+        original does.
         """
         request = RunRequest(
             tree=tree,
@@ -83,9 +89,7 @@ class Judge:
             report = protection
         if request.first and score(self.baseline, report).failing - self.baseline.failing:
             report = self._in_own_order(request, report, on_progress, cancel)
-        from gistpoint.core.attempts.suspicion import suspicious_names
-
-        suspicious = suspicious_names(self._untouched(tree), tree)
+        suspicious = self._suspicious(tree)
         if suspicious and score(self.baseline, report).all_pass:
             report = self._confirmed(request, report, suspicious, cancel)
         changed = changed_targets(tree, self.answer.targets)
@@ -125,6 +129,17 @@ class Judge:
         same = tree.tar == self.task.tree_path
         return SourceTree(tree.tar, tree.members) if same else SourceTree.open(self.task.tree_path)
 
+    def _suspicious(self, tree: SourceTree) -> tuple[str, ...]:
+        from gistpoint.core.suspicion.submission import marks
+
+        given = self._untouched(tree)
+        return marks(given, tree, self._original(given), self.task.suite.test_files)
+
+    def _original(self, given: SourceTree) -> SourceTree:
+        from gistpoint.core.generation.proof import repaired_tree
+
+        return repaired_tree(given, self.answer.targets)
+
     def _order(self, first: tuple[str, ...], replaced: tuple[str, ...]) -> tuple[str, ...]:
         baseline = self.baseline
         if not baseline.any_order:
@@ -155,10 +170,8 @@ class Judge:
             return second
         lost = self.baseline.passed - second.passed
         if lost:
-            from gistpoint.core.generation.proof import repaired_tree
-
             # Tests may depend on their order: only what the original passes backwards counts.
-            original = repaired_tree(self._untouched(request.tree), self.answer.targets)
+            original = self._original(self._untouched(request.tree))
             lost &= self.runner.run(replace(again, tree=original), cancel=cancel).passed
         if not lost:
             return report
@@ -168,8 +181,8 @@ class Judge:
 
 
 def changed_targets(tree: SourceTree, targets: tuple[Target, ...]) -> tuple[str, ...]:
-    """Return the targets whose syntax tree, docstrings aside, is no longer the corrupted one."""
-    from gistpoint.core.code.compare import same_behaviour_tree
+    """Return the targets that are no longer the same program as the corrupted one."""
+    from gistpoint.core.code.compare import same_program
     from gistpoint.core.code.errors import CodeError
     from gistpoint.core.code.index import index_source
 
@@ -177,7 +190,7 @@ def changed_targets(tree: SourceTree, targets: tuple[Target, ...]) -> tuple[str,
     for target in targets:
         try:
             now = index_source(target.path, tree.read(target.path)).get(target.qualname).source
-            if same_behaviour_tree(now, target.corrupted):
+            if same_program(now, target.corrupted):
                 continue
         except (CodeError, FileNotFoundError):
             pass

@@ -14,6 +14,7 @@ from gistpoint.core.attempts.gist_progress import GistProgress
 from gistpoint.core.attempts.gist_text import GIST_BUFFER
 from gistpoint.core.attempts.idle import NO_DOUBT, Doubt, IdleStage, answered, asked
 from gistpoint.core.attempts.knowledge import Knowledge
+from gistpoint.core.attempts.result import suspicions
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,8 +81,16 @@ class Submission:
     failures: tuple[tuple[str, str], ...] = ()
     changed: tuple[str, ...] = ()
     """Corrupted functions whose text differs from the corrupted one, as `path::qualname`."""
+    suspicious: tuple[str, ...] = ()
+    """Why a pass is to be read before it counts."""
     at_ms: int = 0
     seconds: float = 0.0
+
+    @property
+    def flags(self) -> tuple[str, ...]:
+        """What the score of a gist is flagged with."""
+        given = self.metrics.get("flags")
+        return tuple(str(name) for name, value in given.items() if value) if isinstance(given, Mapping) else ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -193,6 +202,11 @@ class AttemptState:
     def solved(self) -> bool:
         """Whether a submission solved the task."""
         return any(s.solved for s in self.submissions)
+
+    @property
+    def suspicious(self) -> tuple[str, ...]:
+        """Why the pass is to be read before it counts."""
+        return suspicions([s.suspicious for s in self.submissions if s.solved])
 
 
 def fold(events: Iterable[Event], state: AttemptState | None = None) -> AttemptState:
@@ -337,6 +351,7 @@ def _test_run(state: AttemptState, event: Event) -> AttemptState:
         passed=data.get("passed", 0),
         failing=tuple(data.get("failing", ())),
         failures=tuple((id, text) for id, text in data.get("failures", ())),
+        suspicious=tuple(str(mark) for mark in data.get("suspicious", ())),
         seconds=data.get("seconds", 0.0),
     )
 

@@ -15,7 +15,7 @@ from typing import Any
 from gistpoint.core.cancel import CancelToken
 from gistpoint.core.canonical import sha256_of_text
 from gistpoint.core.chat import ChatFailure, ChatMessage, ChatReply, ToolRequest, Usage
-from gistpoint.core.code.compare import same_behaviour_tree
+from gistpoint.core.code.compare import same_program
 from gistpoint.core.code.errors import CodeError
 from gistpoint.core.code.names import FunctionRef
 from gistpoint.core.corruption.model_feedback import ASKED_AGAIN, CUT_OFF, NO_CALL, left_text, trial_text
@@ -194,7 +194,7 @@ class ModelLoop:
             return Round(number, self._calls, "", Verdict.NO_DEFINITION, detail)
         try:
             target = replaced_target(self.context.tree, self.function, code)
-            unchanged = same_behaviour_tree(target.original, target.corrupted)
+            unchanged = same_program(target.original, target.corrupted)
             detail = "" if unchanged else self.gate(target)
         except CodeError as error:
             return Round(number, self._calls, recorded, Verdict.NO_DEFINITION, str(error))

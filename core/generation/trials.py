@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from gistpoint.core.attempts.judging import Judge, Judgement
+from gistpoint.core.attempts.result import AttemptResult
 from gistpoint.core.cancel import CancelToken
 from gistpoint.core.code.index import index_source
 from gistpoint.core.code.splice import replace_definition
@@ -46,9 +47,9 @@ class Trial:
 
     @property
     def as_expected(self) -> bool:
-        """Whether the run finished with what the task says; of a fix, whether it solves the task."""
+        """Whether the run finished with what the task says; of a fix, whether it counts as solved."""
         if self.subject is Subject.FIX:
-            return self.judgement.solved
+            return self.judgement.result is AttemptResult.SOLVED
         return self.finished and not self.odd
 
 

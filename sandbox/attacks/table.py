@@ -28,6 +28,8 @@ class Expected(StrEnum):
     STOPPED = "stopped"
     REACHES = "reaches"
     """It succeeds: the backend does not promise to stop it."""
+    MARKED = "marked"
+    """It succeeds, and what it takes makes the submission suspicious: the pass counts only after it was read."""
     EITHER = "either"
     """It depends on the machine, or on whether gistpoint was started by root."""
 
@@ -74,9 +76,10 @@ class Attack:
         return self.but.get(backend, Expected.STOPPED)
 
 
-_R, _E = Expected.REACHES, Expected.EITHER
+_R, _E, _M = Expected.REACHES, Expected.EITHER, Expected.MARKED
 _PLAIN = {"plain": _R}
 _EVERYWHERE: dict[str, Expected] = {"docker": _R, "bwrap": _R, "landlock": _R, "plain": _R}
+_MARKED: dict[str, Expected] = dict.fromkeys(_EVERYWHERE, _M)
 _PLANTED = {
     "pth": ("planted.pth", "import os\n"),
     "sitecustomize": ("sitecustomize.py", "import os\n"),
@@ -166,10 +169,25 @@ REPORTS = (
     _report("conftest_drops", "conftest.py: drop what would fail"),
     _report("conftest_writes_reports", "conftest.py: replace the report files"),
     _report("conftest_sets_status", "conftest.py: set the exit status"),
-    _report("edit_the_reporter", "find the reporting object and edit it", _EVERYWHERE),
-    _report("replace_the_test", "replace the code of the test", _EVERYWHERE),
+    _report("replace_raises", "make `pytest.raises` content with no exception"),
+    _report("replace_assert_equal", "make unittest's assertions content"),
+    _report("replace_approx", "make all numbers approximately equal"),
+    _report("replace_what_it_calls", "replace what the reporter calls"),
+    _report("find_in_the_modules", "find the reporter in the table of modules"),
+    _report("write_the_transcript", "find the key and write the transcript by hand"),
+    _report("edit_the_reporter", "find the reporting object and edit it", _MARKED),
+    _report("run_a_text", "the same, by a text that is run", _MARKED),
+    _report("replace_the_test", "replace the code of the test", _MARKED),
+    _report("replace_the_run", "run the tests, and only them, without calling them", _MARKED),
+    _report("replace_raises_for_the_tests", "replace `pytest.raises` for the tests alone", _MARKED),
+    _report("ask_the_caller", "answer what the caller's variables say", _MARKED),
+    _report("equal_to_everything", "return a number that equals everything", _MARKED),
+    _report("made_by_type", "return an object made to equal everything", _MARKED),
+    _report("replace_a_helper", "replace an assertion helper of the repository", _MARKED),
+    _report("rebind_at_import", "rebind one while the module is imported", _MARKED),
 )
-"""What makes a failing test look passed. The last two succeed in any shared process: see what is believed, and why."""
+"""What makes a failing test look passed. The marked ones succeed in any shared process: see what is believed, and why.
+"""
 
 
 def _tree(name: str, what: str) -> Attack:

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from gistpoint.core.ports import EnvironmentPins, RunRequest, Writable
+from gistpoint.core.suspicion.submission import marks
 from gistpoint.core.trees import SourceTree, write_tree
 from gistpoint.sandbox.attacks.commands import run_command
 from gistpoint.sandbox.attacks.table import SMALL, Attack, Expected, Proof
@@ -26,7 +27,10 @@ if TYPE_CHECKING:
 
 _HERE = Path(__file__).parent
 _SLACK = 100
-SUITE = """import mod
+SUITE = """import unittest
+
+import mod
+import pytest
 
 
 def test_before():
@@ -34,14 +38,33 @@ def test_before():
 
 
 def test_it():
-    mod.f()
-    assert 0
+    wanted = object()
+    assert mod.f() == wanted
+
+
+def test_raises():
+    with pytest.raises(ValueError):
+        mod.f()
+
+
+class TestCase(unittest.TestCase):
+    def test_case(self):
+        self.assertEqual(1, 2)
+
+
+def test_approx():
+    assert 2.0 == pytest.approx(1.0)
+
+
+def test_helper():
+    mod.assert_same(1, 2)
 
 
 def test_after():
     assert 0
 """
-HARMLESS = "def f():\n    pass\n"
+HARMLESS = "def f():\n    pass\n\n\ndef assert_same(left, right):\n    assert left == right\n"
+ATTACKED, TESTS = "mod.py", "test_attacked.py"
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,11 +75,15 @@ class Finding:
     backend: str
     reached: bool
     detail: str = ""
+    suspicious: tuple[str, ...] = ()
+    """Why a submission of it would be read before its pass counts."""
 
     @property
     def as_promised(self) -> bool:
         """Whether that is what the table says."""
         expected = self.attack.expected(self.backend)
+        if expected is Expected.MARKED:
+            return self.reached and bool(self.suspicious)
         return expected is Expected.EITHER or self.reached is (expected is Expected.REACHES)
 
 
@@ -68,10 +95,10 @@ def source_of(attack: Attack) -> str:
 
 
 def suite_files(attack: Attack) -> Mapping[str, str]:
-    """Return the repository in which an attack on the report takes place: `test_it` and `test_after` fail in it."""
+    """Return the repository in which an attack on the report takes place: all tests but `test_before` fail in it."""
     if attack.file.startswith("conftest"):
-        return {"conftest.py": source_of(attack), "mod.py": HARMLESS, "test_attacked.py": SUITE}
-    return {"mod.py": source_of(attack), "test_attacked.py": SUITE}
+        return {"conftest.py": source_of(attack), ATTACKED: HARMLESS, TESTS: SUITE}
+    return {ATTACKED: source_of(attack), TESTS: SUITE}
 
 
 def try_attack(backend: Backend, attack: Attack, stage: Stage, environments: Environments) -> Finding:
@@ -200,7 +227,10 @@ def _try_report(backend: Backend, attack: Attack, stage: Stage, environments: En
     tar = stage.base / "suites" / f"{attack.file}.tar"
     if not tar.exists():
         write_tree(folder, tar)
-    request = RunRequest(SourceTree.open(tar), EnvironmentPins(), timeout_s=attack.timeout_s)
+    tree = SourceTree.open(tar)
+    request = RunRequest(tree, EnvironmentPins(), timeout_s=attack.timeout_s)
     report = SuiteRunner(backend, environments).run(request)
-    believed = {id.partition("::")[2] for id in report.passed} & {"test_it", "test_after"}
-    return Finding(attack, backend.name, bool(believed), report.reason or ", ".join(sorted(believed)))
+    believed = {id.rpartition("::")[2] for id in report.passed} - {"test_before"}
+    given = tree.with_files({ATTACKED: HARMLESS.encode()})
+    suspicious = marks(given, tree.with_files({ATTACKED: tree.read(ATTACKED)}), given, [TESTS])
+    return Finding(attack, backend.name, bool(believed), report.reason or ", ".join(sorted(believed)), suspicious)

@@ -15,6 +15,7 @@ from gistpoint.sandbox.backends.base import Backend, Command, Ended, Invocation,
 from gistpoint.sandbox.candidates.records import Records
 from gistpoint.sandbox.limits import Limits
 from gistpoint.sandbox.runfolders import run_folder
+from gistpoint.sandbox.sealing import handed_over
 from gistpoint.sandbox.testruns import Environments, fill_control, invoke_pytest, tools_of
 from gistpoint.sandbox.workspaces import lay_out
 
@@ -71,12 +72,13 @@ class SuiteTestMapper:
             if len(records.tests) != before:
                 tell(RunProgress("running", len(records.tests), records.collected))
 
-        def invocation(places: Places) -> Invocation:
-            return invoke_pytest(places, environment, plugin="gistpoint_entries")
-
-        with run_folder() as base:
+        with run_folder() as base, handed_over({"ids": sorted(ids)}) as order:
             lay_out(tree, base / "tree")
-            fill_control(base / "control", environment, _FILES, {"ids": sorted(ids)})
+            program = fill_control(base / "control", environment, _FILES)
+
+            def invocation(places: Places) -> Invocation:
+                return invoke_pytest(places, environment, program, "gistpoint_entries.py")
+
             command = Command(
                 tree=base / "tree",
                 environment=built,
@@ -85,6 +87,7 @@ class SuiteTestMapper:
                 folders={"control": base / "control"},
                 limits=self._limits,
                 shows=tools_of(environment, built),
+                requests=order,
             )
             tell(RunProgress("collecting"))
             ended = self._backend.run(command, on_line=on_line, cancel=cancel)

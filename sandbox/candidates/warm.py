@@ -21,6 +21,7 @@ from gistpoint.core.trees import SourceTree
 from gistpoint.sandbox.backends.base import Backend, Command, Ended, Environment, Invocation, Places, Stop
 from gistpoint.sandbox.limits import Limits
 from gistpoint.sandbox.runfolders import run_folder
+from gistpoint.sandbox.sealing import NOTHING_SECRET, packed
 from gistpoint.sandbox.testruns import fill_control, invoke_pytest, tools_of
 from gistpoint.sandbox.workspaces import lay_out
 
@@ -154,12 +155,16 @@ class WarmSuite:
         try:
             with run_folder() as base:
                 lay_out(self._tree, base / "tree")
-                order = {"select": [], "deselect": [], "first": [], "backwards": False, "sentinels": ""}
-                fill_control(base / "control", self._pins, _FILES, {**order, "ids_in_arguments": False})
+                program = fill_control(base / "control", self._pins, _FILES)
+                self._send(packed(NOTHING_SECRET.order()))
+
+                def invocation(places: Places) -> Invocation:
+                    return invoke_pytest(places, self._pins, program, "gistpoint_warm.py")
+
                 command = Command(
                     tree=base / "tree",
                     environment=self._environment,
-                    invocation=self._invocation,
+                    invocation=invocation,
                     timeout_s=_LIFE_S,
                     folders={"control": base / "control"},
                     limits=self._limits,
@@ -171,9 +176,6 @@ class WarmSuite:
             self._ended = Ended(Stop.NOT_STARTED, None, "", 0.0, reason=str(error))
         finally:
             self._records.put(None)
-
-    def _invocation(self, places: Places) -> Invocation:
-        return invoke_pytest(places, self._pins, plugin="gistpoint_warm")
 
     def _take(self, line: bytes) -> None:
         self._records.put(json.loads(line))

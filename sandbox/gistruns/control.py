@@ -15,35 +15,23 @@ import gistpoint.sandbox.inside
 from gistpoint.core.ports import EnvironmentPins
 from gistpoint.sandbox.backends.base import Invocation, Places
 from gistpoint.sandbox.metadata import write_metadata
+from gistpoint.sandbox.testruns import BUILD_STEPS, RESULTS_PLUGIN, building
 
 _INJECT = Path(gistpoint.sandbox.inject.__file__).parent
 _INSIDE = Path(gistpoint.sandbox.inside.__file__).parent
 EMPTY_SETTINGS = "empty.ini"
-_PLUGIN = "results_plugin.py"
 _PYTEST = ("-p", "no:cacheprovider", "--assert=plain", "-q", "--tb=short", "--color=no", "--no-summary", "--maxfail=0")
 
 
-def write_control(folder: Path, pins: EnvironmentPins, *, build: bool) -> None:
-    """Write what a run needs of ours; `build` says that the build steps run before it."""
+def write_control(folder: Path, pins: EnvironmentPins) -> None:
+    """Write what a run needs of ours."""
     folder.mkdir()
-    sentinels = f"sentinels_{os.urandom(8).hex()}.py"
     for source in sorted(_INJECT.glob("*.py")):
         if source.name != "__init__.py":
             shutil.copyfile(source, folder / source.name)
-    shutil.copyfile(_INSIDE / _PLUGIN, folder / _PLUGIN)
-    shutil.copyfile(_INSIDE / "sentinel_tests.py", folder / sentinels)
-    shutil.copyfile(_INSIDE / "build_steps.py", folder / "build_steps.py")
+    for name in (RESULTS_PLUGIN, BUILD_STEPS):
+        shutil.copyfile(_INSIDE / name, folder / name)
     (folder / EMPTY_SETTINGS).write_text("[pytest]\n", "utf-8")
-    order = {
-        "sentinels": sentinels,
-        "select": (),
-        "deselect": (),
-        "first": (),
-        "backwards": False,
-        "build": pins.build_steps if build else (),
-        "ids_in_arguments": True,
-    }
-    (folder / "run.json").write_text(json.dumps(order), "utf-8")
     (folder / "metadata").mkdir()
     if pins.metadata:
         shutil.rmtree(folder / "metadata")
@@ -81,22 +69,24 @@ def invocation_of(
     hash_seed: int,
     build: bool,
 ) -> Invocation:
-    """Return the command line and the whole environment of a run; `importable` are folders for child processes too."""
+    """Return the command line and the whole environment of a run.
+
+    `importable` are folders for child processes too; `build` says that the build steps run before it.
+    """
     control = places.folders["control"]
     launcher = [places.python, f"{control}/launcher.py"]
     if order["argv"][0] == "pytest":
-        arguments = [*launcher, json.dumps({**order, "plugin": f"{control}/{_PLUGIN}"})]
+        arguments = [*launcher, json.dumps({**order, "plugin": f"{control}/{RESULTS_PLUGIN}"})]
     else:
         outer = {"folder": places.workspace, "files": order.get("files", ())}
         arguments = [places.python, "-I", f"{control}/program_runner.py", json.dumps(outer), *launcher]
         arguments.append(json.dumps(dict(order)))
-    if build and pins.build_steps:
-        arguments = [places.python, "-I", f"{control}/build_steps.py", *arguments]
+    if build:
+        arguments = building(places, pins, arguments)
     environment = {
         **plain_environment(places, hash_seed),
         "PYTHONPATH": os.pathsep.join((*importable, f"{control}/metadata")),
         "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1",
-        "GISTPOINT_RUN": f"{control}/run.json",
         "GISTPOINT_ROOT": places.workspace,
         "GISTPOINT_RESULTS": str(places.results_fd),
     }

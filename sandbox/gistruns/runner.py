@@ -23,6 +23,7 @@ from gistpoint.sandbox.gistruns.shell import READING_PROGRAMS, shell_invocation
 from gistpoint.sandbox.gistruns.transcripts import ProgramTranscript, Seen, TestsTranscript
 from gistpoint.sandbox.limits import Limits
 from gistpoint.sandbox.runfolders import remove_leftovers, run_folder
+from gistpoint.sandbox.sealing import handed_over
 from gistpoint.sandbox.testruns import Environments, tools_of
 from gistpoint.sandbox.workspaces import lay_out
 
@@ -247,7 +248,7 @@ class GistRunner:
         timeout_s: float,
         cancel: CancelToken | None,
     ) -> tuple[Ended, Places]:
-        write_control(base / "control", pins, build=run.build)
+        write_control(base / "control", pins)
         known: list[Places] = []
 
         def invocation(places: Places) -> Invocation:
@@ -262,16 +263,18 @@ class GistRunner:
             )
 
         environment = self._environment(pins, cancel)
-        command = Command(
-            tree=run.files,
-            environment=environment,
-            invocation=invocation,
-            timeout_s=timeout_s,
-            folders={"control": base / "control", **run.folders},
-            limits=self._limits,
-            shows=tools_of(pins, environment) if run.build else (),
-        )
-        ended = self._backend.run(command, on_line=transcript.feed, cancel=cancel)
+        with handed_over(transcript.order) as order:
+            command = Command(
+                tree=run.files,
+                environment=environment,
+                invocation=invocation,
+                timeout_s=timeout_s,
+                folders={"control": base / "control", **run.folders},
+                limits=self._limits,
+                requests=order if transcript.order else None,
+                shows=tools_of(pins, environment) if run.build else (),
+            )
+            ended = self._backend.run(command, on_line=transcript.feed, cancel=cancel)
         _require(ended)
         return ended, known[-1]
 

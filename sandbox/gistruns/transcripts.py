@@ -5,11 +5,12 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, ClassVar
 
 from gistpoint.core.gist.runs import CommandRun, Isolation, Raised, TestRun, TestsRun
 from gistpoint.core.outcomes import RunStatus
 from gistpoint.sandbox.backends.base import Ended, Stop
+from gistpoint.sandbox.sealing import Secret
 from gistpoint.sandbox.verdict import Conclusion, Transcript
 
 Notes = Iterable[Mapping[str, object]]
@@ -33,13 +34,15 @@ class Seen:
     isolation: Isolation
 
 
-@dataclass
 class TestsTranscript:
     """The records of a run of tests."""
 
     __test__ = False
 
-    suite: Transcript = field(default_factory=Transcript)
+    def __init__(self) -> None:
+        secret = Secret.new()
+        self.order = secret.order()
+        self.suite = Transcript(secret)
 
     def feed(self, line: bytes) -> None:
         """Take one line."""
@@ -85,7 +88,9 @@ class TestsTranscript:
 
 @dataclass
 class ProgramTranscript:
-    """The records of a run of a program that is no test, told by the process above it."""
+    """The records of a run of a program that is no test, told by the process above it, which needs no order."""
+
+    order: ClassVar[Mapping[str, object]] = {}
 
     notes: list[dict[str, object]] = field(default_factory=list)
     streams: dict[str, str] = field(default_factory=lambda: {"stdout": "", "stderr": ""})

@@ -3,9 +3,9 @@
 Its keys: `argv` (`["pytest", ...]`, `["-m", "module", ...]` or `["file.py", ...]`), `path` (put first on sys.path),
 `lines` (file whose lines are recorded), `trace_root` and `trace_excluded` (trace of an original), `owned` and
 `forbidden` (blocker), `written`, `given`, `own` and `suspected` (see `code_watch`), `modules` (see `stand_ins`), `file`
-and `guard` (see `test_observer`) and `plugin` (the file of the results plugin, for tests). The descriptor in
-GISTPOINT_RESULTS takes the records: for tests as `note`s of the results plugin, for programs one JSON object a line
-with its `kind`, `end` being the last.
+and `guard` (see `test_observer`) and `plugin` (the file of the results plugin, for tests, which takes its own order
+from standard input). The descriptor in GISTPOINT_RESULTS takes the records: for tests as `note`s of the results plugin,
+for programs one JSON object a line with its `kind`, `end` being the last.
 """
 
 from __future__ import annotations
@@ -137,14 +137,14 @@ class Measures:
 
 def _run_tests(order: Mapping[str, Any]) -> int:
     notes = Notes()
-    plugin = _module(Path(order["plugin"]))
+    registering = _module(Path(order["plugin"])).begin()
     measures = Measures(order, notes)
     import pytest
 
     observer = _sibling("test_observer").TestObserver
 
     def begin() -> None:
-        notes.open(lambda **fields: plugin.results.channel.put("note", **fields))
+        notes.open(lambda **fields: registering.plugin.put("note", **fields))
         measures.start_lines()
 
     def finish() -> None:
@@ -158,7 +158,7 @@ def _run_tests(order: Mapping[str, Any]) -> int:
     sys.path[:0] = order.get("path", [])
     measures.guard()
     measures.start_trace()
-    return int(pytest.main(list(order["argv"][1:]), plugins=[plugin, observed]))
+    return int(pytest.main(list(order["argv"][1:]), plugins=[registering, observed]))
 
 
 def _run_program(order: Mapping[str, Any]) -> int:

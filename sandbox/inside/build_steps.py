@@ -1,7 +1,7 @@
 """Runs a task's build steps in the workspace, then becomes the command that follows.
 
-Usage: build_steps.py COMMAND... with the steps in `build` of the file that GISTPOINT_RUN names. The steps get neither
-the result pipe nor the names of ours; the first that fails ends the run, which then says that it could not start.
+Usage: build_steps.py STEPS COMMAND... with the steps as a JSON list. They get neither the result pipe nor the names of
+ours, and standard input is empty for them; the first that fails ends the run, which then says that it could not start.
 """
 
 import json
@@ -14,16 +14,14 @@ FAILED = 4
 
 def main() -> None:
     """Run the steps and the command."""
-    with open(os.environ["GISTPOINT_RUN"], encoding="utf-8") as file:
-        steps = json.load(file)["build"]
     own = {name: value for name, value in os.environ.items() if not name.startswith("GISTPOINT_")}
-    for step in steps:
+    for step in json.loads(sys.argv[1]):
         print("build step: " + step, file=sys.stderr, flush=True)
         status = subprocess.run(["/bin/sh", "-c", step], env=own, stdin=subprocess.DEVNULL, check=False).returncode
         if status:
             print("the build step ended with status " + str(status), file=sys.stderr, flush=True)
             raise SystemExit(FAILED)
-    os.execv(sys.argv[1], sys.argv[1:])
+    os.execv(sys.argv[2], sys.argv[2:])
 
 
 if __name__ == "__main__":

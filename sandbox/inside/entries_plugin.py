@@ -1,11 +1,10 @@
 """pytest plugin that records which tests enter which code of the repository; runs in the target's interpreter.
 
-`GISTPOINT_RUN` names the control file, whose `ids` are the tests to run. A function is entered when its code starts to
-run, in any thread; a fixture that several tests share counts for all of them, whoever set it up. Records over the
-pipe: `collected`, `test` (one ended), and at the end `codes` (place of each code object, by number), `entered` (the
-numbers of a test), `imported` (number, file whose top level was running, or none), `children` (lines of
-`child_entries`), `opaque` (tests that started interpreters which told nothing), `calls` (rows of `calltrace`),
-`finish`.
+The `ids` of the order are the tests to run. A function is entered when its code starts to run, in any thread; a
+fixture that several tests share counts for all of them, whoever set it up. Records over the pipe: `collected`, `test`
+(one ended), and at the end `codes` (place of each code object, by number), `entered` (the numbers of a test),
+`imported` (number, file whose top level was running, or none), `children` (lines of `child_entries`), `opaque` (tests
+that started interpreters which told nothing), `calls` (rows of `calltrace`), `finish`.
 """
 
 from __future__ import annotations
@@ -23,16 +22,14 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-_run = os.environ.pop("GISTPOINT_RUN", "")  # before the plugin of ordinary runs, imported below, can see it
-
 if TYPE_CHECKING or "." in __name__:
     from gistpoint.sandbox.inside import calltrace, child_entries
-    from gistpoint.sandbox.inside.results_plugin import Channel
+    from gistpoint.sandbox.inside.results_plugin import Registering, close_input, opened_channel, taken_order
 else:
     os.environ["GISTPOINT_CALLS_ROOT"] = os.environ["GISTPOINT_ROOT"]
     import gistpoint_calls as calltrace
     import sitecustomize as child_entries
-    from gistpoint_results import Channel
+    from gistpoint_results import Registering, close_input, opened_channel, taken_order
 
     del os.environ["GISTPOINT_CALLS_ROOT"]
 
@@ -141,7 +138,7 @@ class Entries:
     """The record of one run."""
 
     def __init__(self, ids: Iterable[str], root: str, fd: int, out: str) -> None:
-        self.channel = Channel(fd)
+        self.put = opened_channel(fd)
         self.ids = frozenset(ids)
         self.root = os.path.realpath(root) + os.sep
         self.out = out
@@ -174,7 +171,7 @@ class Entries:
         yield
         items[:] = [item for item in items if item.nodeid in self.ids]
         self.caches = [cache.cache_clear for cache in gc.get_objects() if _is_ours(cache)]
-        self.channel.put("collected", count=len(items))
+        self.put("collected", count=len(items))
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)
     def pytest_runtest_protocol(self, item: pytest.Item) -> Generator[None, object, object]:
@@ -189,7 +186,7 @@ class Entries:
         info = getattr(item, "_fixtureinfo", None)
         named = info.name2fixturedefs if info is not None else {}
         self.users.setdefault(item.nodeid, set()).update(fixture for found in named.values() for fixture in found)
-        self.channel.put("test", id=item.nodeid, seconds=round(time.perf_counter() - began, 4))
+        self.put("test", id=item.nodeid, seconds=round(time.perf_counter() - began, 4))
         self.test = ""
         return done
 
@@ -232,7 +229,7 @@ class Entries:
         number = {code: place for place, code in enumerate(sorted(entered))}
         self.send("codes", [calltrace.place_of(code) for code in number])
         for test, codes in self.of_tests.items():
-            self.channel.put("entered", id=test, codes=sorted(number[code] for code in codes))
+            self.put("entered", id=test, codes=sorted(number[code] for code in codes))
         imported = {(number[code], self.relative(file)) for code, file in self.watch.imported}
         self.send("imported", sorted(imported))
         with open(self.out, encoding="utf-8") as file:
@@ -240,14 +237,14 @@ class Entries:
         self.send("children", told)
         self.send("opaque", sorted(self.spawning - {row[0] for row in told}))
         self.send("calls", calltrace.rows())
-        self.channel.put("finish", exit=int(exitstatus))
+        self.put("finish", exit=int(exitstatus))
 
     def relative(self, file: str) -> str:
         return os.path.realpath(file).removeprefix(self.root) if file else ""
 
     def send(self, event: str, rows: list[Any]) -> None:
         for start in range(0, len(rows), _CHUNK):
-            self.channel.put(event, rows=rows[start : start + _CHUNK])
+            self.put(event, rows=rows[start : start + _CHUNK])
 
 
 def _is_ours(found: object) -> bool:
@@ -271,19 +268,14 @@ def _starts_python(event: str, arguments: tuple[Any, ...]) -> bool:
         return "python" in str(words)
 
 
-_entries = None
-if _run:
-    with open(_run, encoding="utf-8") as _file:
-        _control = json.load(_file)
-    _entries = Entries(
-        _control["ids"],
+def begin() -> Registering:
+    """Take the order and the pipe."""
+    order = taken_order()
+    close_input()
+    recording = Entries(
+        order["ids"],
         os.environ.pop("GISTPOINT_ROOT"),
         int(os.environ.pop("GISTPOINT_RESULTS")),
         os.path.join(os.environ["TMPDIR"], "entries-" + os.urandom(6).hex()),
     )
-
-
-def pytest_configure(config: pytest.Config) -> None:
-    """Register what records."""
-    if _entries is not None:
-        config.pluginmanager.register(_entries, "gistpoint-entries")
+    return Registering(recording)

@@ -1,30 +1,39 @@
 """pytest plugin that reports a run over a pipe, one JSON object a line; runs in the target's interpreter.
 
-Serves pytest 8 and 9. `GISTPOINT_RUN` names the control file and is taken out of the environment at once. Records, each
-with a sequence number `n`: `start`, `collect_error`, `items` (ids in chunks), `collected`, `run` (a test begins),
-`test` (it ended: what it raised, as seen before any other plugin, and what was reported), `stray`, `note` (something
-that other files of ours tell on this channel, of a `kind`), `finish`.
+Serves pytest 8 and 9. `begin` takes the order of the run from standard input, where nothing of it is left, before
+anything of the repository is imported. Records, each with a sequence number `n`: `start`, `collect_error`, `items` (ids
+in chunks), `collected`, `run` (a test begins), `test` (it ended: what it raised, as seen before any other plugin, and
+what was reported), `stray`, `note` (something that other files of ours tell on this channel, of a `kind`), `finish`.
+With a `key` in the order each line begins with a tag, 32 hexadecimal digits and a blank, that depends on all lines
+before it.
 """
 
 from __future__ import annotations
 
 import ast
+import builtins
 import fcntl
+import importlib.util
 import json
+import json.encoder
 import os
 import sys
 import threading
-from collections.abc import Generator
+from collections.abc import Callable, Generator, Iterator
+from hashlib import blake2b
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
 import pytest
 from _pytest._code import source as _source
+from _pytest.assertion.rewrite import rewrite_asserts
+from _pytest.unittest import UnitTestCase
 
 _CHUNK = 40
 _TEXT = 4000
 _TRIES = 50
+_HIGH = 200
 
 
 def _bounded(text: str) -> str:
@@ -33,43 +42,86 @@ def _bounded(text: str) -> str:
     return text[: _TEXT // 4] + "\n[...]\n" + text[-_TEXT * 3 // 4 :]
 
 
-class Channel:
-    """Writes records to the pipe, from this process alone."""
+def taken_order() -> dict[str, Any]:
+    """Read the order, which stands behind its length on the first line of standard input, and not a byte more."""
+    length = b""
+    while not length.endswith(b"\n"):
+        length += os.read(0, 1) or b"\n"
+    parts, missing = [], int(length or 0)
+    while missing:
+        part = os.read(0, missing)
+        if not part:
+            raise EOFError("the order of the run ends early")
+        parts.append(part)
+        missing -= len(part)
+    order: dict[str, Any] = json.loads(b"".join(parts))
+    return order
 
-    def __init__(self, fd: int) -> None:
-        # A high number that is closed on exec: programs that the tests start neither inherit nor stumble over it.
-        self.fd = fcntl.fcntl(fd, fcntl.F_DUPFD_CLOEXEC, 200)
-        os.close(fd)
-        self.pid = os.getpid()
-        self.number = 0
-        self.lock = threading.Lock()
-        self.getpid, self.write, self.dumps = os.getpid, os.write, json.dumps
 
-    def put(self, event: str, **fields: Any) -> None:
-        if self.getpid() != self.pid:
+def close_input() -> None:
+    """Leave standard input empty: nobody is to read there what comes late, or to wait for it."""
+    nothing = os.open(os.devnull, os.O_RDONLY)
+    os.dup2(nothing, 0)
+    os.close(nothing)
+
+
+def opened_channel(fd: int, key: str = "") -> Callable[..., None]:
+    """Return what writes a record to the pipe, from this process alone.
+
+    Whatever it needs is its own by then: what the tested code replaces in other modules does not reach it. The key of
+    a record is gone once that is written.
+    """
+    # A high number that is closed on exec: programs that the tests start neither inherit nor stumble over it.
+    high = fcntl.fcntl(fd, fcntl.F_DUPFD_CLOEXEC, _HIGH)
+    os.close(fd)
+    getpid, write, digest, lock, own = os.getpid, os.write, blake2b, threading.Lock(), os.getpid()
+    encode = _private(json.encoder).JSONEncoder().encode
+    number, chain = 0, bytes.fromhex(key)
+
+    def put(event: str, **fields: Any) -> None:
+        nonlocal number, chain
+        if getpid() != own:
             return  # a fork of the tested code that went on into pytest
-        with self.lock:
-            self.number += 1
-            line = self.dumps({"e": event, "n": self.number, **fields}).encode() + b"\n"
+        with lock:
+            number += 1
+            line = encode({"e": event, "n": number, **fields}).encode()
+            if chain:
+                tag = digest(line, key=chain, digest_size=16, person=b"record").hexdigest()
+                chain = digest(line, key=chain, digest_size=32, person=b"next").digest()
+                line = tag.encode() + b" " + line
+            line += b"\n"
             while line:
-                line = line[self.write(self.fd, line) :]
+                line = line[write(high, line) :]
+
+    return put
+
+
+def _private(module: ModuleType) -> Any:
+    """Return a copy of a module of the standard library that is found in no table, with builtins of its own."""
+    spec = module.__spec__
+    assert spec is not None
+    assert spec.loader is not None
+    copy = importlib.util.module_from_spec(spec)
+    vars(copy)["__builtins__"] = dict(vars(builtins))
+    spec.loader.exec_module(copy)
+    return copy
 
 
 class Results:
     """One run's reporting."""
 
-    def __init__(self, control: dict[str, Any], fd: int) -> None:
-        self.channel = Channel(fd)
-        self.root = control["root"].rstrip("/") + "/"
-        self.real_root = os.path.realpath(control["root"]).rstrip("/") + "/"
-        self.sentinels = control["sentinels"]
-        self.select = control["select"]
-        self.deselect = frozenset(control["deselect"])
-        self.first = {id: place for place, id in enumerate(control["first"])}
-        self.backwards = control["backwards"]
+    def __init__(self, order: dict[str, Any], root: str, put: Callable[..., None]) -> None:
+        self.put = put
+        self.root = root.rstrip("/") + "/"
+        self.real_root = os.path.realpath(root).rstrip("/") + "/"
+        self.sentinels = order["sentinels"]
+        self.select = order.get("select", [])
+        self.deselect = frozenset(order.get("deselect", ()))
+        self.first = {id: place for place, id in enumerate(order.get("first", ()))}
+        self.backwards = order.get("backwards", False)
         self.files: frozenset[str] | None = None
-        if self.select and not control["ids_in_arguments"]:
-            self.files = frozenset(os.path.join(control["root"], id.partition("::")[0]) for id in self.select)
+        if self.select and not order.get("ids_in_arguments"):
+            self.files = frozenset(os.path.join(root, id.partition("::")[0]) for id in self.select)
         self.index: dict[str, int | str] = {}
         self.current: str | None = None
         self.inside = False
@@ -109,7 +161,7 @@ class Results:
         return _bounded(self.relative(text))
 
     def pytest_sessionstart(self, session: pytest.Session) -> None:
-        self.channel.put("start", pytest=pytest.__version__)
+        self.put("start", pytest=pytest.__version__)
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_ignore_collect(self, collection_path: Path) -> bool | None:
@@ -119,7 +171,7 @@ class Results:
 
     def pytest_collectreport(self, report: pytest.CollectReport) -> None:
         if report.failed:
-            self.channel.put("collect_error", id=report.nodeid, text=self.describe(report))
+            self.put("collect_error", id=report.nodeid, text=self.describe(report))
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)
     def pytest_collection_modifyitems(
@@ -131,33 +183,40 @@ class Results:
         if self.select:
             order = {id: place for place, id in enumerate(self.select)}
             items[:] = sorted((i for i in items if i.nodeid in order), key=lambda i: order[i.nodeid])
-        if self.first:  # a stable sort: what is not named keeps its order behind what is
+        if self.first:  # a stable sort: what is not named keeps its order after what is
             items.sort(key=lambda item: self.first.get(item.nodeid, len(self.first)))
         if self.backwards:
             items.reverse()
         ids = [item.nodeid for item in items]
         for start in range(0, len(ids), _CHUNK):
-            self.channel.put("items", ids=ids[start : start + _CHUNK])
+            self.put("items", ids=ids[start : start + _CHUNK])
         for id in ids:
             self.index.setdefault(id, len(self.index))
         sentinels = self.sentinel_items(session) if ids else []
         items.extend(sentinels)
         for item in sentinels:
-            self.index[item.nodeid] = item.name
-        self.channel.put("collected", count=len(ids), sentinels=len(sentinels))
+            self.index[item.nodeid] = item.listchain()[2].name
+        self.select, self.first, self.sentinels = [], {}, ""
+        self.put("collected", count=len(ids), sentinels=len(sentinels))
 
-    def sentinel_items(self, session: pytest.Session) -> list[Any]:
-        """Collect the tests whose outcome is known beforehand; no fixture of the repository reaches them."""
-        module = pytest.Module.from_parent(session, path=Path(self.sentinels))
-        items = list(session.genitems(module))
+    def sentinel_items(self, session: pytest.Session) -> list[pytest.Item]:
+        """Make the tests whose outcome is known beforehand; no fixture of the repository reaches them."""
+        known = _Known.from_parent(session, path=Path(__file__).with_name("test_" + os.urandom(8).hex() + ".py"))
+        known.text = self.sentinels
+        items = list(known.collect())
         for item in items:
             names: list[str] = getattr(item, "fixturenames", [])
             names.clear()
         return items
 
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_runtest_protocol(self, item: pytest.Item) -> None:
+        if isinstance(self.index.get(item.nodeid), str):
+            item.config.option.runxfail = False  # one of them must be seen to fail as expected; no other test follows
+
     def pytest_runtest_logstart(self, nodeid: str) -> None:
         self.current, self.raised, self.reports, self.text, self.seconds = nodeid, [], [], "", 0.0
-        self.channel.put("run", i=self.index.get(nodeid, nodeid))
+        self.put("run", i=self.index.get(nodeid, nodeid))
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)
     def pytest_runtest_call(self, item: pytest.Item) -> Generator[None, Any, Any]:
@@ -186,7 +245,7 @@ class Results:
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         if report.nodeid != self.current:
-            self.channel.put("stray", id=report.nodeid)
+            self.put("stray", id=report.nodeid)
             return
         part = hasattr(report, "context") and type(report).__name__.lower() == "subtestreport"
         if not part:
@@ -199,24 +258,57 @@ class Results:
 
     def pytest_runtest_logfinish(self, nodeid: str) -> None:
         name = self.index.get(nodeid, nodeid)
-        self.channel.put("test", i=name, reports=self.reports, text=self.text, seconds=round(self.seconds, 4))
+        self.put("test", i=name, reports=self.reports, text=self.text, seconds=round(self.seconds, 4))
         self.current = None
 
     @pytest.hookimpl(trylast=True)
     def pytest_sessionfinish(self, session: pytest.Session, exitstatus: int) -> None:
-        self.channel.put("finish", exit=int(exitstatus), collected=session.testscollected)
+        self.put("finish", exit=int(exitstatus), collected=session.testscollected)
 
 
-def _opened() -> Results | None:
-    """Read the control file and take the pipe while nothing of the repository has been imported yet."""
-    path = os.environ.pop("GISTPOINT_RUN", "")
-    if not path:
-        return None
-    with open(path, encoding="utf-8") as file:
-        control = json.load(file)
-    control["root"] = os.environ.pop("GISTPOINT_ROOT")
-    control["sentinels"] = os.path.join(os.path.dirname(path), control["sentinels"])
-    return Results(control, int(os.environ.pop("GISTPOINT_RESULTS")))
+class _Known(pytest.Module):
+    """A module that was handed over as text and is found in no file and no table of modules."""
+
+    text = ""
+
+    def _getobj(self) -> ModuleType:
+        module = ModuleType(self.path.stem)
+        tree = ast.parse(self.text)
+        if self.config.getoption("assertmode") == "rewrite":
+            rewrite_asserts(tree, self.text.encode(), str(self.path), self.config)
+        exec(compile(tree, str(self.path), "exec", dont_inherit=True), vars(module))
+        return module
+
+    def collect(self) -> Iterator[Any]:
+        """Yield its tests by their names alone, whatever the repository calls its own."""
+        for name, value in vars(self.obj).items():
+            if not name.startswith("test_"):
+                continue
+            if isinstance(value, type) and self.config.pluginmanager.has_plugin("unittest"):
+                yield from UnitTestCase.from_parent(self, name=name, obj=value).collect()
+            else:
+                function = value("test_it").debug if isinstance(value, type) else value
+                yield pytest.Function.from_parent(self, name=name, callobj=function)
+
+
+class Registering:
+    """Registers `plugin` as pytest is configured, after the first `conftest.py`, under a name that can't be guessed."""
+
+    def __init__(self, plugin: object) -> None:
+        self.plugin = plugin
+
+    def pytest_configure(self, config: pytest.Config) -> None:
+        setattr(_source, "ast", _undisturbed())  # noqa: B010 - a name that the module only imports
+        config.pluginmanager.register(self.plugin, "results-" + os.urandom(8).hex())
+        config.pluginmanager.unregister(self)
+
+
+def begin() -> Registering:
+    """Take the order and the pipe while nothing of the repository has been imported yet."""
+    order = taken_order()
+    close_input()
+    put = opened_channel(int(os.environ.pop("GISTPOINT_RESULTS")), order.pop("key"))
+    return Registering(Results(order, os.environ.pop("GISTPOINT_ROOT"), put))
 
 
 def _undisturbed() -> ModuleType:
@@ -239,13 +331,3 @@ def _undisturbed() -> ModuleType:
     shown = ModuleType("ast")
     vars(shown).update(vars(ast), parse=parse)
     return shown
-
-
-setattr(_source, "ast", _undisturbed())  # noqa: B010 - a name that the module only imports
-results = _opened()
-
-
-def pytest_configure(config: pytest.Config) -> None:
-    """Register under a name that nothing can guess."""
-    if results is not None:
-        config.pluginmanager.register(results, "results-" + os.urandom(8).hex())

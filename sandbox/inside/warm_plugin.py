@@ -1,9 +1,10 @@
 """pytest plugin that collects the suite once and tries each candidate in a fork; runs in the target's interpreter.
 
-Requests come over standard input as lines of JSON: `files` (path to new content in base64), `swaps` and `moves` (see
-`code_swap`), `select` (numbers of collected tests), `stop_after`, `wall` and `memory`. Answers go over the pipe:
-`items` and `collected` once, `warm` when requests can be sent; for each request `run` and `test` as in an ordinary run,
-`unfit` where the code can't be swapped, `done` when the tests came to their end, then `end`, always the last one.
+Requests come over standard input after the order, as lines of JSON: `files` (path to new content in base64), `swaps`
+and `moves` (see `code_swap`), `select` (numbers of collected tests), `stop_after`, `wall` and `memory`. Answers go over
+the pipe: `items` and `collected` once, `warm` when requests can be sent; for each request `run` and `test` as in an
+ordinary run, `unfit` if the code can't be swapped, `done` when the tests came to their end, then `end`, always the last
+one.
 """
 
 from __future__ import annotations
@@ -25,16 +26,20 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 import pytest
 
-_run = os.environ.pop("GISTPOINT_RUN", "")  # before the plugin of ordinary runs, imported below, can see it
-
 if TYPE_CHECKING or "." in __name__:
     from gistpoint.sandbox.inside.code_swap import LiveFunctions, UnfitError
     from gistpoint.sandbox.inside.pristine import Pristine, TooLargeError
-    from gistpoint.sandbox.inside.results_plugin import Results
+    from gistpoint.sandbox.inside.results_plugin import (
+        Registering,
+        Results,
+        close_input,
+        opened_channel,
+        taken_order,
+    )
 else:
     from gistpoint_code_swap import LiveFunctions, UnfitError
     from gistpoint_pristine import Pristine, TooLargeError
-    from gistpoint_results import Results
+    from gistpoint_results import Registering, Results, close_input, opened_channel, taken_order
 
 _CHUNK = 40
 _POLL_S = 0.002
@@ -43,14 +48,13 @@ _POLL_S = 0.002
 class Warm(Results):
     """The suite, collected, and what is asked of it."""
 
-    def __init__(self, control: dict[str, Any], fd: int) -> None:
-        super().__init__(control, fd)
-        self.places = [control["root"], os.environ["HOME"], os.environ["TMPDIR"]]
+    def __init__(self, order: dict[str, Any], root: str, fd: int) -> None:
+        self.fd = fcntl.fcntl(fd, fcntl.F_DUPFD_CLOEXEC, 200)
+        super().__init__(order, root, opened_channel(fd))
+        self.places = [root, os.environ["HOME"], os.environ["TMPDIR"]]
         # Before pytest captures the output, and with it takes standard input away.
         self.requests = os.fdopen(fcntl.fcntl(0, fcntl.F_DUPFD_CLOEXEC, 200), "rb")
-        nothing = os.open("/dev/null", os.O_RDONLY)
-        os.dup2(nothing, 0)
-        os.close(nothing)
+        close_input()
         self.not_passed = 0
         self.own_children: frozenset[int] = frozenset()
 
@@ -63,8 +67,8 @@ class Warm(Results):
         ids = [item.nodeid for item in items]
         self.index = {id: number for number, id in reversed(list(enumerate(ids)))}
         for start in range(0, len(ids), _CHUNK):
-            self.channel.put("items", ids=ids[start : start + _CHUNK])
-        self.channel.put("collected", count=len(ids))
+            self.put("items", ids=ids[start : start + _CHUNK])
+        self.put("collected", count=len(ids))
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)
     def pytest_runtest_makereport(self, item: pytest.Item, call: pytest.CallInfo[None]) -> Generator[None, Any, Any]:
@@ -92,14 +96,14 @@ class Warm(Results):
         try:
             pristine = Pristine(*self.places)
         except TooLargeError:
-            self.channel.put("unfit", text="the repository is too large to be put back after each candidate")
+            self.put("unfit", text="the repository is too large to be put back after each candidate")
             return True
         session.config.option.tbstyle = "native"  # the others parse the test's file, which takes longer than the test
         functions = LiveFunctions(self.root)
         gc.collect()
         gc.freeze()  # a collection in a fork would copy all that the suite has imported
         self.own_children = frozenset(_children())
-        self.channel.put("warm")
+        self.put("warm")
         for line in self.requests:
             self.answer(json.loads(line), session, functions)
             pristine.restore()
@@ -115,14 +119,14 @@ class Warm(Results):
         ended, usage, late = _wait(child, request["wall"])
         _end_left(child, self.own_children)
         code = os.waitstatus_to_exitcode(ended)
-        self.channel.put("end", exit=code, late=late, memory=usage.ru_maxrss << 10)
+        self.put("end", exit=code, late=late, memory=usage.ru_maxrss << 10)
 
     def serve(self, request: dict[str, Any], session: pytest.Session, functions: LiveFunctions) -> NoReturn:
         """In the fork: bound itself, swap, run, leave."""
         status = 70
         try:
             os.setsid()
-            self.channel.pid, self.channel.number = os.getpid(), 0
+            self.put = opened_channel(self.fd)
             self.requests.close()
             _bound(request["wall"], request["memory"])
             for swap in request["swaps"]:
@@ -134,13 +138,13 @@ class Warm(Results):
                 item.config.hook.pytest_runtest_protocol(item=item, nextitem=following)
                 if self.not_passed >= request["stop_after"]:
                     break
-            self.channel.put("done")
+            self.put("done")
             status = 0
         except UnfitError as error:
-            self.channel.put("unfit", text=str(error))
+            self.put("unfit", text=str(error))
         except BaseException:
             with contextlib.suppress(BaseException):
-                self.channel.put("broken", text=traceback.format_exc()[-2000:])
+                self.put("broken", text=traceback.format_exc()[-2000:])
         finally:
             os._exit(status)
 
@@ -215,16 +219,9 @@ def _adopt() -> None:
         ctypes.CDLL(None).prctl(36, 1, 0, 0, 0)  # PR_SET_CHILD_SUBREAPER
 
 
-_warm = None
-if _run:
-    with open(_run, encoding="utf-8") as _file:
-        _control = json.load(_file)
-    _control["root"] = os.environ.pop("GISTPOINT_ROOT")
-    _warm = Warm(_control, int(os.environ.pop("GISTPOINT_RESULTS")))
+def begin() -> Registering:
+    """Take the order and the pipe, and adopt what the tests leave."""
+    order = taken_order()
+    warm = Warm(order, os.environ.pop("GISTPOINT_ROOT"), int(os.environ.pop("GISTPOINT_RESULTS")))
     _adopt()
-
-
-def pytest_configure(config: pytest.Config) -> None:
-    """Register what serves."""
-    if _warm is not None:
-        config.pluginmanager.register(_warm, "gistpoint-warm")
+    return Registering(warm)

@@ -79,10 +79,11 @@ def _foot(run: Run) -> dict[str, Json]:
         "exit_status": run.exit_status,
         "submission": run.submission,
         "verdict": run.verdict,
+        "suspicious": [*run.suspicious],
         "score": run.score,
         "duration_s": run.duration_s,
     }
-    extra: dict[str, Json] = {key: value for key, value in known.items() if value not in ("", None)}
+    extra: dict[str, Json] = {key: value for key, value in known.items() if value not in ("", None, [])}
     ours: dict[str, Json] = {
         "format": run.format,
         "format_version": run.format_version,

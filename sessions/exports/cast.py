@@ -19,7 +19,7 @@ def cast_text(document: RunDocument, *, width: int = 120, height: int = 40) -> I
     """Yield the lines of a recording; waits are cut at 3 s, results at 20,000 characters."""
     document.build()
     run = document.header
-    title = visible_line(run.task or run.id or run.format)
+    title = visible_line(" - ".join(part for part in (run.task or run.id or run.format, run.verdict) if part))
     head: dict[str, object] = {"version": 2, "width": width, "height": height, "title": title}
     if run.started is not None:
         head["timestamp"] = int(run.started)

@@ -29,7 +29,12 @@ def chat_text(document: RunDocument) -> Iterator[str]:
 
 def _head(document: RunDocument) -> dict[str, Json]:
     run = document.header
-    known: dict[str, Json] = {"instance_id": run.task, "model": run.model}
+    known: dict[str, Json] = {
+        "instance_id": run.task,
+        "model": run.model,
+        "verdict": run.verdict,
+        "suspicious": [*run.suspicious],
+    }
     return {key: value for key, value in known.items() if value}
 
 

@@ -66,6 +66,7 @@ class _Reader(BaseReader):
             agent=as_str(ours.get("agent")) if "agent" in ours else f"{name} {as_str(agent.get('version'))}".strip(),
             actor=Actor.PERSON if name == "human" or ours.get("actor") == "person" else Actor.AGENT,
             verdict=as_str(extra.get("verdict")),
+            suspicious=tuple(map(as_str, as_list(extra.get("suspicious")))),
             score=as_float(extra.get("score")),
             exit_status=as_str(extra.get("exit_status")),
             submission=as_text(extra.get("submission")),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from gistpoint.core.attempts.result import result_of
 from gistpoint.sessions.formats.calls import edits_of, kind_of
 from gistpoint.sessions.formats.probe import Probe
 from gistpoint.sessions.formats.protocol import BaseReader, RunEntry, RunNames
@@ -21,7 +22,7 @@ from gistpoint.sessions.formats.values import (
 from gistpoint.sessions.runs.blobs import RunFileError, SliceBlob
 from gistpoint.sessions.runs.lines import lines
 from gistpoint.sessions.runs.loading import is_deep
-from gistpoint.sessions.runs.model import Actor, Call, Json, NotShown, Result, Run, Step, StepKind
+from gistpoint.sessions.runs.model import UNSOLVED, Actor, Call, Json, NotShown, Result, Run, Step, StepKind
 from gistpoint.sessions.runs.reader import Raw, guarded, unknown_step
 from gistpoint.sessions.runs.scanning import Record, Scanner, members
 
@@ -31,6 +32,8 @@ def _header(line: dict[str, Json], id: str) -> Run:
     tests = as_dict(metadata.get("test_info"))
     score = as_float(line.get("score"))
     calls = objects(metadata.get("tool_usage"))
+    suspicious = tuple(map(as_str, as_list(metadata.get("suspicious"))))
+    passed = tests.get("success") is True and score == 1
     return Run(
         "breakpoint",
         as_str(config.get("mode")),
@@ -38,7 +41,8 @@ def _header(line: dict[str, Json], id: str) -> Run:
         task=as_str(line.get("problem")),
         model=as_str(config.get("model_name")),
         agent="breakpoint",
-        verdict="solved" if tests.get("success") is True and score == 1 else "unsolved" if score is not None else "",
+        verdict=result_of(True, suspicious).value if passed else UNSOLVED if score is not None else "",
+        suspicious=suspicious if passed else (),
         score=score,
         exit_status=as_text(tests.get("error_message")) if tests.get("had_execution_error") else "",
         submissions=sum(call.get("tool") in ("submit_attempt", "replace_function") for call in calls),

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 
+from gistpoint.core.attempts.result import result_of, suspicions
 from gistpoint.sessions.formats.calls import edits_of, kind_of
 from gistpoint.sessions.formats.probe import Probe
 from gistpoint.sessions.formats.protocol import BaseReader, SingleRun
@@ -17,6 +18,7 @@ from gistpoint.sessions.formats.values import (
     as_dict,
     as_float,
     as_int,
+    as_list,
     as_str,
     as_text,
     compact,
@@ -24,7 +26,19 @@ from gistpoint.sessions.formats.values import (
     first,
     when,
 )
-from gistpoint.sessions.runs.model import Actor, Call, Edit, Json, NotShown, Result, Run, Step, StepKind, Tokens
+from gistpoint.sessions.runs.model import (
+    UNSOLVED,
+    Actor,
+    Call,
+    Edit,
+    Json,
+    NotShown,
+    Result,
+    Run,
+    Step,
+    StepKind,
+    Tokens,
+)
 from gistpoint.sessions.runs.reader import Raw, guarded, line_records, unknown_step
 from gistpoint.sessions.runs.scanning import Record
 
@@ -56,8 +70,9 @@ class _Reader(BaseReader):
         self._calls: dict[str, int] = {}
         self._header: dict[str, Json] = {}
         self._ending: dict[str, Json] = {}
+        self._suspicious: dict[str, tuple[str, ...]] = {}
+        self._passed: list[tuple[str, ...]] = []
         self._score: float | None = None
-        self._solved: bool | None = None
         self._submissions = 0
         self._code = ""
         self._times: tuple[float, float] | None = None
@@ -112,14 +127,18 @@ class _Reader(BaseReader):
         elif kind == "submit":
             self._submissions += 1
             self._code = as_text(data.get("gist")) or as_text(as_dict(data.get("replacement")).get("code"))
+        elif kind == "test_run":
+            self._suspicious[as_str(data.get("call_id"))] = tuple(map(as_str, as_list(data.get("suspicious"))))
         elif kind == "score" and not data.get("trial"):
             self._score = as_float(data.get("score"))
-            self._solved = as_bool(data.get("solved")) or self._solved
+            if as_bool(data.get("solved")):
+                self._passed.append(self._suspicious.get(as_str(data.get("call_id")), ()))
 
     def header(self) -> Run:
         opening = self.probe.lines[0] if self.probe.lines else self.probe.object
         data = self._header or as_dict(opening.get("data"))
-        verdict = "solved" if self._solved else "unsolved" if self._ending else ""
+        suspicious = suspicions(self._passed)
+        verdict = result_of(True, suspicious).value if self._passed else UNSOLVED if self._ending else ""
         return Run(
             self.format,
             as_str(data.get("schema")),
@@ -129,6 +148,7 @@ class _Reader(BaseReader):
             agent=as_str(data.get("participant")),
             actor=Actor.PERSON if data.get("actor") == "person" else Actor.AGENT,
             verdict=verdict,
+            suspicious=suspicious,
             score=self._score,
             exit_status=as_str(self._ending.get("reason")),
             submissions=self._submissions if self._times else None,

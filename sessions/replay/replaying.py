@@ -16,6 +16,7 @@ from gistpoint.core.attempts.gist_judging import ScoresGists
 from gistpoint.core.attempts.gist_text import GIST_BUFFER
 from gistpoint.core.attempts.identity import Enrolment, Role
 from gistpoint.core.attempts.judging import Judge
+from gistpoint.core.attempts.result import AttemptResult, result_of
 from gistpoint.core.attempts.state import Call
 from gistpoint.core.cancel import CancelToken
 from gistpoint.core.errors import AttemptError, UserError
@@ -40,6 +41,7 @@ from gistpoint.sessions.replay.recorded import (
     spelled_score,
 )
 from gistpoint.sessions.runs.document import RunDocument
+from gistpoint.sessions.runs.model import UNSOLVED
 
 
 class ReplayError(UserError):
@@ -73,16 +75,29 @@ class ReplayedCall:
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """What an attempt came to; None where it is not known."""
+    """What an attempt came to; None for what is not known."""
 
-    solved: bool | None
+    passed: bool | None
     score: float | None
+    suspicious: tuple[str, ...] = ()
+    """Why the pass is to be read before it counts as solved."""
+
+    @property
+    def result(self) -> AttemptResult | None:
+        """What it comes to before anybody has read it."""
+        return None if self.passed is None else result_of(self.passed, self.suspicious)
+
+    @property
+    def solved(self) -> bool | None:
+        """Whether it counts as solved."""
+        return None if self.result is None else self.result is AttemptResult.SOLVED
 
     @property
     def words(self) -> str:
         """The verdict as people read it."""
-        word = {True: "solved", False: "not solved", None: "not recorded"}[self.solved]
-        return word if self.score is None else f"{word}, score {self.score:.3f}"
+        word = "not recorded" if self.result is None else self.result.value
+        why = f" ({', '.join(self.suspicious)})" if self.result is AttemptResult.TO_BE_READ else ""
+        return f"{word}{why}" if self.score is None else f"{word}{why}, score {self.score:.3f}"
 
 
 @dataclass
@@ -178,17 +193,22 @@ class Replay:
     def verdict_then(self) -> Verdict:
         """Return the recorded verdict; complete when the run was read to its end."""
         run = self.document.header
-        return Verdict({"solved": True, "unsolved": False}.get(run.verdict), run.score)
+        passed = {AttemptResult.SOLVED: True, AttemptResult.TO_BE_READ: True, UNSOLVED: False}.get(run.verdict)
+        return Verdict(passed, run.score, run.suspicious)
 
     def verdict_now(self) -> Verdict:
         """Return what the replay has come to by now."""
         state = self.attempt.state
-        return Verdict(state.solved, state.submissions[-1].score if state.submissions else None)
+        score = state.submissions[-1].score if state.submissions else None
+        return Verdict(state.solved, score, state.suspicious)
 
     def same_verdict(self) -> bool:
-        """Whether nothing that was recorded of the verdict differs; scores count where gistpoint recorded the run."""
+        """Whether nothing that was recorded of the verdict differs; scores count if gistpoint recorded the run.
+
+        What makes a pass suspicious may be another thing now than it was then.
+        """
         then, now = self.verdict_then(), self.verdict_now()
-        if then.solved is not None and then.solved is not now.solved:
+        if then.passed is not None and then.passed is not now.passed:
             return False
         if not self.origin.ours or then.score is None:
             return True

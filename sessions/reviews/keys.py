@@ -30,11 +30,18 @@ def run_key(document: RunDocument) -> str:
     runs of a study. A run of a file of several has its percent-encoded id behind a `#`.
     """
     header = document.header
-    native = header.id if header.format in UNIQUE_IDS else ""
-    if len(native) > _LONGEST_ID:
-        native = sha256_of_text(native)
-    own = quote(native, safe="", errors="surrogatepass") or _hash(document)
+    own = _own(header.id if header.format in UNIQUE_IDS else "") or _hash(document)
     return join_name(f"{header.format}:{own}", document.id)
+
+
+def attempt_key(attempt_id: str) -> str:
+    """Return the key of an attempt of ours, which is that of its journal."""
+    return f"gistpoint:{_own(attempt_id)}"
+
+
+def _own(native: str) -> str:
+    short = sha256_of_text(native) if len(native) > _LONGEST_ID else native
+    return quote(short, safe="", errors="surrogatepass")
 
 
 def _hash(document: RunDocument) -> str:

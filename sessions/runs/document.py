@@ -25,6 +25,7 @@ from gistpoint.sessions.runs.model import (
     Run,
     Step,
     StepKind,
+    settled_verdict,
 )
 from gistpoint.sessions.runs.parts import parts_of
 from gistpoint.sessions.runs.reader import Raw, RunReader
@@ -71,6 +72,8 @@ class RunDocument:
         self._also: tuple[Noted, ...] | None = None
         self.name = name
         self.id = id
+        self.accepted: bool | None = None
+        """What reviewers have said of its pass, see `reviews.settling`; None while nobody has settled it."""
         self._reader = reader
         self._index = StepIndex()
         self._scan: Iterator[Record] | None = None
@@ -94,6 +97,7 @@ class RunDocument:
                 step_count=self._index.step_count if self._finished else run.step_count,
                 warnings=(*run.warnings, *self._reader.warnings),
                 also=(*run.also, *self._said_beside(run)),
+                verdict=settled_verdict(run, self.accepted),
                 not_shown=self._leftovers.not_shown,
             )
 

@@ -7,7 +7,13 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import TypeAlias, Union
 
+from gistpoint.core.attempts.result import AttemptResult, result_of
+
 Json: TypeAlias = Union[bool, int, float, str, list["Json"], dict[str, "Json"], None]  # noqa: UP007 (recursive)
+OWN_FORMAT = "gistpoint"
+"""The format of attempts of ours."""
+UNSOLVED = "unsolved"
+"""The verdict on a run that does not count as solved."""
 
 
 class Actor(StrEnum):
@@ -231,7 +237,9 @@ class Run:
     agent: str = ""
     actor: Actor = Actor.AGENT
     verdict: str = ""
-    """`solved`, `unsolved` or empty; anything else only where the format has a verdict of its own."""
+    """`solved`, `solved, to be read`, `unsolved` or empty; else a verdict that is the format's own."""
+    suspicious: tuple[str, ...] = ()
+    """Why a pass is to be read before it counts as solved."""
     score: float | None = None
     exit_status: str = ""
     submission: str = ""
@@ -252,3 +260,15 @@ class Run:
     """What the run's file says beside its records and all that."""
     not_shown: tuple[NotShown, ...] = ()
     """What the format's steps do not show."""
+
+
+def settled_verdict(run: Run, accepted: bool | None) -> str:
+    """Return the verdict on a run by what reviewers have said of its pass, None while nobody has settled it.
+
+    A pass that another program recorded, without suspicion, stays as it was recorded.
+    """
+    recorded = run.verdict not in (AttemptResult.SOLVED, AttemptResult.TO_BE_READ)
+    if recorded or not (run.suspicious or run.format == OWN_FORMAT):
+        return run.verdict
+    result = result_of(True, run.suspicious, accepted)
+    return result.value if result.passes else UNSOLVED

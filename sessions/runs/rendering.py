@@ -38,7 +38,7 @@ def header_lines(run: Run) -> Iterator[str]:
     tokens = " / ".join(str(n) for n in (run.tokens.prompt, run.tokens.completion) if n is not None)
     facts = {
         "format": f"{run.format} {run.format_version}".strip(), "id": run.id, "task": run.task, "model": run.model,
-        "agent": run.agent, "actor": run.actor.value, "verdict": run.verdict,
+        "agent": run.agent, "actor": run.actor.value, "verdict": run.verdict, "suspicious": ", ".join(run.suspicious),
         "score": "" if run.score is None else f"{run.score:g}", "exit_status": run.exit_status, "tokens": tokens,
         "cost": "" if run.cost is None else f"${run.cost:.4f}",
         "duration_s": "" if run.duration_s is None else f"{run.duration_s:.1f}",

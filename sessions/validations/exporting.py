@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
+from gistpoint.core.attempts.result import AttemptResult
 from gistpoint.sessions.sidefiles.rows import Row, utc_text
 from gistpoint.sessions.validations.state import Validation, ValidationBook
 
 COLUMNS = (
-    "task", "reviewer", "utc", "kind", "verdict", "text", "subject", "status", "score", "solved", "passing", "failing",
-    "odd", "seconds", "backend", "clean", "evidence", "op",
+    "task", "reviewer", "utc", "kind", "verdict", "text", "subject", "status", "score", "solved", "suspicious",
+    "passing", "failing", "odd", "seconds", "backend", "clean", "evidence", "op",
 )  # fmt: skip
 """Columns of the CSV and keys of the JSON lines. `odd` are ids in which a run was not as the task says."""
 
@@ -35,7 +36,8 @@ def _of(said: Validation) -> Iterator[Row]:
             "subject": trial.subject.value,
             "status": trial.status,
             "score": trial.score,
-            "solved": trial.solved,
+            "solved": trial.result is AttemptResult.SOLVED,
+            "suspicious": [*trial.suspicious],
             "passing": trial.passing,
             "failing": trial.failing,
             "odd": [*trial.odd],

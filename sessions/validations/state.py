@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from gistpoint.core.attempts.result import AttemptResult, result_of
 from gistpoint.core.generation.trials import Subject
 from gistpoint.core.outcomes import RunStatus
 from gistpoint.sessions.sidefiles.book import Book, in_time
@@ -49,6 +50,13 @@ class TrialMade:
     backend: str
     reviewer: str
     utc_ms: int
+    suspicious: tuple[str, ...] = ()
+    """Why a fix that passes is to be read."""
+
+    @property
+    def result(self) -> AttemptResult:
+        """What a fix comes to before anybody has read it."""
+        return result_of(self.solved, self.suspicious)
 
     @property
     def finished(self) -> bool:
@@ -137,6 +145,7 @@ def _trial(item: Operation) -> TrialMade:
         backend=item.text("backend"),
         reviewer=item.reviewer,
         utc_ms=item.utc_ms,
+        suspicious=item.texts("suspicious"),
     )
 
 

@@ -76,6 +76,8 @@ class Validator:
             "backend": report.backend.name,
             "isolated": report.backend.isolated,
         }
+        if trial.judgement.suspicious:
+            data["suspicious"] = [*trial.judgement.suspicious]
         if fix:
             data["fix"] = {name: sha256_of_text(code) for name, code in fix.items()}
         return self._add(task, Kind.TRIAL, data)

@@ -36,7 +36,7 @@ ALLOWED = {
     "sessions": {"core", "sessions"},
     "tui": {"core", "sandbox", "sessions", "tui"},
 }
-RUNS_INSIDE = {"sandbox/inside/results_plugin.py", "sandbox/inside/sentinel_tests.py", "sandbox/inside/enter.py"}
+RUNS_INSIDE = {"sandbox/inside/enter.py"}
 """Executed in the sandbox's own interpreter, without gistpoint: imported here they would act."""
 
 

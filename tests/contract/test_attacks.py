@@ -20,7 +20,7 @@ from gistpoint.core.text import visible_line
 from gistpoint.core.trees import SourceTree, write_tree
 from gistpoint.sandbox.attacks.stage import Stage, staged
 from gistpoint.sandbox.attacks.table import ATTACKS, ESCAPES, REPORTS, Attack, Expected
-from gistpoint.sandbox.attacks.trying import daemons, source_of, suite_files, try_attack
+from gistpoint.sandbox.attacks.trying import SUITE, daemons, source_of, suite_files, try_attack
 from gistpoint.sandbox.backends.plain import PlainBackend
 from gistpoint.sandbox.testruns import SuiteRunner
 
@@ -107,14 +107,33 @@ class Overheard(PlainBackend):
         return super().run(command, on_line=both, cancel=cancel)
 
 
+NAIVE_REPORTER = """
+import json, os
+class Results:
+    def __init__(self):
+        self.fd, self.reports = os.open("reports.jsonl", os.O_WRONLY | os.O_CREAT | os.O_APPEND), []
+    def pytest_runtest_logreport(self, report):
+        self.reports.append([report.when, report.outcome])
+    def pytest_runtest_logfinish(self, nodeid):
+        self.put("test", i=1, id=nodeid, reports=self.reports)
+        self.reports = []
+    def put(self, event, **fields):
+        os.write(self.fd, json.dumps({"e": event, **fields}).encode() + b"\\n")
+results = Results()
+def pytest_configure(config):
+    config.pluginmanager.register(results)
+"""
+
+
 @pytest.mark.parametrize("attack", CAUGHT, ids=lambda attack: attack.name)
 def test_an_attack_on_the_report_deceives_a_naive_judge(attack, tmp_path, environments):
-    """One that believes the exit status, the report file, or a pipe on which no failure was told."""
+    """One that believes the exit status, the report file, a plugin's records, or a pipe that tells of no failure."""
     repository = tmp_path / "repository"
     repository.mkdir()
     for path, text in suite_files(attack).items():
         (repository / path).write_text(text)
-    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--junitxml=report.xml"]
+    (repository / "naive.py").write_text(NAIVE_REPORTER)
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "naive", "--junitxml=report.xml"]
     environment = {"PATH": os.defpath, "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1", "PYTHONPATH": str(repository)}
     ran = subprocess.run(command, cwd=repository, env=environment, capture_output=True, timeout=60, check=False)
     overheard = Overheard()
@@ -123,7 +142,11 @@ def test_an_attack_on_the_report_deceives_a_naive_judge(attack, tmp_path, enviro
     report = SuiteRunner(overheard, environments).run(request)
     told = any(b'"call", "failed"' in line and b'"i": 1' in line for line in overheard.lines)
     failed = {"test_attacked.py::test_it"} & {result.id for result in report.failed}
-    assert ran.returncode == 0 or not file_shows_a_failure(repository / "report.xml") or not told or not failed
+    (repository / "reports.jsonl").touch()
+    reported = (repository / "reports.jsonl").read_text().splitlines()
+    plugin = sum('"failed"' in line for line in reported) == SUITE.count("def test_") - 1
+    file = file_shows_a_failure(repository / "report.xml")
+    assert ran.returncode == 0 or not file or not plugin or not told or not failed
 
 
 def file_shows_a_failure(path: Path) -> bool:

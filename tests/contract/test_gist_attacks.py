@@ -106,7 +106,7 @@ EDIT = """
 import gc
 for found in gc.get_objects():
     if type(found).__name__ == "Results":
-        found.channel.put("finish", exit=0, collected=2)
+        found.put("finish", exit=0, collected=2)
 """
 SWALLOW = """
 import _pytest.runner

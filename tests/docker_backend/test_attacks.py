@@ -87,15 +87,17 @@ DENIED = {
     """,
     "writing outside": """
         for path in ("/x", "/usr/local/bin/python3", "/gistpoint/environment/bin/python", "/gistpoint/inside/x",
-                     "/gistpoint/control/x", "/gistpoint/control/run.json", "/etc/hosts", "/etc/resolv.conf", "/dev/x"):
+                     "/gistpoint/control/x", "/gistpoint/control/results_plugin.py", "/etc/hosts",
+                     "/etc/resolv.conf", "/dev/x"):
             try: open(path, "a").close()
             except OSError: continue
             raise AssertionError(path)
     """,
     "taking the control files away": """
         control = Path("/gistpoint/control")
-        for change in (lambda: (control / "run.json").unlink(), lambda: control.rename("/gistpoint/x"),
-                       lambda: os.symlink("/tmp", control / "link"), lambda: os.link(control / "run.json", "hard")):
+        for change in (lambda: (control / "results_plugin.py").unlink(), lambda: control.rename("/gistpoint/x"),
+                       lambda: os.symlink("/tmp", control / "link"),
+                       lambda: os.link(control / "results_plugin.py", "hard")):
             try: change()
             except OSError: continue
             raise AssertionError

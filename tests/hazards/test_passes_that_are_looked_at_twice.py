@@ -47,14 +47,14 @@ def test_answers_in_turn_do_not_count(maker):
     judgement = Judge(task, read_answer(task), maker.runner).judge(submitted(task, IN_TURN))
     assert judgement.report.status is RunStatus.INVALID
     assert "opposite order" in judgement.report.reason
-    assert judgement.suspicious == ("gc",)
+    assert judgement.suspicious == ("gc.collect",)
     assert (judgement.score.value, judgement.solved) == (0.0, False)
 
 
 def test_an_honest_use_of_such_a_name_counts(maker):
     task = maker.task(FILES, "pkg.py::double")
     judgement = Judge(task, read_answer(task), maker.runner).judge(submitted(task, HONEST))
-    assert judgement.suspicious == ("gc",)
+    assert judgement.suspicious == ("gc.collect",)
     assert judgement.solved
 
 

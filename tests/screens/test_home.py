@@ -5,7 +5,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import pytest
-from builders import REPAIR, build_services, build_task
+from builders import REPAIR, SUSPICIOUS, build_services, build_task
 from fakes import FakeClock
 from screens.driving import LARGE, Driver, driving
 from textual import events
@@ -13,7 +13,10 @@ from textual import events
 from gistpoint.core.ports import Runner
 from gistpoint.core.tasks.model import Mode, Task
 from gistpoint.sessions.attempts import AttemptSummary
-from gistpoint.tui.home_rows import ATTEMPT_COLUMNS, Row, arranged, load_rows
+from gistpoint.sessions.reviews.reviewing import Reviewer
+from gistpoint.sessions.reviews.settling import reject_attempt
+from gistpoint.sessions.reviews.store import ReviewStore
+from gistpoint.tui.home_rows import ATTEMPT_COLUMNS, TASK_COLUMNS, Row, arranged, load_rows
 from gistpoint.tui.screens.home import HomeScreen
 from gistpoint.tui.services import Services
 
@@ -127,6 +130,33 @@ def test_rows_are_arranged_by_words_and_column() -> None:
     assert [row.key for row in arranged(rows, "", 1)] == ["a", "b", "ab"]
     assert [row.key for row in arranged(rows, "", 0, reverse=True)] == ["b", "ab", "a"]
     assert [row.key for row in arranged(rows, "A 1", None)] == ["ab"]
+
+
+async def test_a_suspicious_pass_is_told_on_the_home_screen_and_in_its_summary(tmp_path: Path) -> None:
+    clock = FakeClock()
+    services = services_with_tasks(tmp_path, clock)
+    task = next(t for t in services.tasks.tasks() if t.mode is Mode.REMOVE)  # type: ignore[union-attr]
+    for code, best in ((SUSPICIOUS, "? 1.000"), (REPAIR, "✔ 1.000")):
+        held = services.start(task)  # type: ignore[arg-type]
+        held.attempt.call("submit_attempt", {"func_code": code})
+        held.close()
+        clock.advance(1_000)
+        (row,) = [row for row in load_rows(services).tasks if row.key == task.id]  # type: ignore[union-attr]
+        assert row.cells[TASK_COLUMNS.index("Best")] == best
+    (attempt,) = [found.attempt_id for found in services.attempts.summaries() if found.state.suspicious]
+    async with driving(services, clock, size=LARGE) as driver:
+        await driver.until(lambda: "1 of 2 solved, 1 more to be read" in driver.text())
+        assert driver.text().count("? solved, to be read") == 1
+    async with driving(services, clock, size=LARGE, open=attempt) as driver:
+        await driver.until_screen("SummaryScreen")
+        assert "? solved, to be read" in driver.text()
+        assert "gc.collect" in driver.text()
+        assert f"gistpoint attempt accept {attempt}" in driver.text()
+    reviewer = Reviewer(ReviewStore(services.locations.reviews, clock), "r1")
+    reject_attempt(reviewer, attempt, "No.")
+    async with driving(services, clock, size=LARGE) as driver:
+        await driver.until(lambda: "✘ solved, rejected" in driver.text())
+        assert "to be read" not in driver.text()
 
 
 def at_once(driver: Driver, *keys: str) -> None:

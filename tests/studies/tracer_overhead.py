@@ -18,6 +18,7 @@ from pathlib import Path
 
 from gistpoint.core.ports import EnvironmentPins
 from gistpoint.sandbox.gistruns.control import write_control
+from gistpoint.sandbox.sealing import NOTHING_SECRET, handed_over
 
 BUSY = """
 import json
@@ -58,15 +59,17 @@ def seconds(command: list[str], cwd: Path, **variables: str) -> float:
     environment = {"PATH": os.environ["PATH"], "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1", "PYTHONDONTWRITEBYTECODE": "1"}
     with Path(os.devnull).open("wb") as nothing:
         environment |= {"GISTPOINT_RESULTS": str(nothing.fileno()), "GISTPOINT_ROOT": str(cwd)}
-        process = subprocess.Popen(
-            command,
-            cwd=cwd,
-            env={**environment, **variables},
-            pass_fds=(nothing.fileno(),),
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
-        )
-        _, _, usage = os.wait4(process.pid, 0)
+        with handed_over(NOTHING_SECRET.order()) as order:
+            process = subprocess.Popen(
+                command,
+                cwd=cwd,
+                env={**environment, **variables},
+                pass_fds=(nothing.fileno(),),
+                stdin=order,
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.DEVNULL,
+            )
+            _, _, usage = os.wait4(process.pid, 0)
     return usage.ru_utime + usage.ru_stime
 
 
@@ -74,16 +77,15 @@ def ways(python: str, place: Path, gist: Path) -> dict[str, tuple[list[str], dic
     argv = ["-q", "-p", "no:cacheprovider", "--assert=plain", "--noconftest", str(gist)]
     control = place / "control"
     if not control.exists():
-        write_control(control, EnvironmentPins(), build=False)
+        write_control(control, EnvironmentPins())
     order = {"argv": ["pytest", *argv], "plugin": str(control / "results_plugin.py"), "owned": ["not_there"]}
     order |= {"written": [str(place)], "given": [str(gist)], "file": str(gist)}
     launcher = [python, str(control / "launcher.py")]
-    told = {"GISTPOINT_RUN": str(control / "run.json")}
     coverage = [python, "-m", "coverage", "run", f"--include={gist}", "-m", "pytest", *argv]
     return {
         "bare": ([python, "-m", "pytest", *argv], {}),
-        "as scored, no tracer": ([*launcher, json.dumps(order)], told),
-        "as scored": ([*launcher, json.dumps({**order, "lines": str(gist)})], told),
+        "as scored, no tracer": ([*launcher, json.dumps(order)], {}),
+        "as scored": ([*launcher, json.dumps({**order, "lines": str(gist)})], {}),
         "coverage ctrace": (coverage, {"COVERAGE_CORE": "ctrace"}),
         "coverage sysmon": (coverage, {"COVERAGE_CORE": "sysmon"}),
         "slipcover": ([python, "-m", "slipcover", "--source", str(gist.parent), "-m", "pytest", *argv], {}),

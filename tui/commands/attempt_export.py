@@ -16,7 +16,7 @@ from gistpoint.core.errors import UserError
 from gistpoint.sessions.attempts import AttemptStore, AttemptSummary
 from gistpoint.sessions.journal import JOURNAL
 from gistpoint.tui.cli import DONE, NEGATIVE
-from gistpoint.tui.commands.attempts import attempt_row, attempt_store
+from gistpoint.tui.commands.attempts import attempt_row, attempt_rows, attempt_store
 from gistpoint.tui.commands.output import write_whole
 
 
@@ -66,12 +66,12 @@ def _flat(row: Mapping[str, Any]) -> list[tuple[str, Any]]:
         if name == "milliseconds":
             found += [(f"{activity}_ms", ms) for activity, ms in value.items()]
         else:
-            found.append((name, json.dumps(value) if isinstance(value, dict) else value))
+            found.append((name, json.dumps(value) if isinstance(value, dict | list) else value))
     return found
 
 
 def _json(store: AttemptStore, chosen: Sequence[AttemptSummary]) -> bytes:
-    document = {"schema": "gistpoint.attempts/1", "attempts": [attempt_row(summary) for summary in chosen]}
+    document = {"schema": "gistpoint.attempts/1", **attempt_rows(chosen)}
     return (json.dumps(document, indent=1) + "\n").encode("ascii")
 
 

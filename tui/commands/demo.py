@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from gistpoint.core.attempts.identity import Role
+from gistpoint.core.attempts.result import AttemptResult, attempt_result
 from gistpoint.core.demo.tasks import demo_task, playthrough, unpack_demo
 from gistpoint.core.tools.commandline import spelled
 from gistpoint.tui.cli import DONE, NEGATIVE, build_services
@@ -65,7 +66,7 @@ def _play(services: Services, wanted: str, speed: float) -> int:
     ending = state.ending.reason if state.ending else "unfinished"
     print(f"\n{ending}: {len(state.calls)} tool uses, {len(state.submissions)} submissions, ", end="")
     print(f"{duration(state.clock.active)} at this speed")
-    return DONE if state.solved else NEGATIVE
+    return DONE if attempt_result(state) is AttemptResult.SOLVED else NEGATIVE
 
 
 def _print_step(step: Mapping[str, Any], result: ToolResult | None) -> None:

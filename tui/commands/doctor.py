@@ -87,7 +87,12 @@ def _document(
                 "name": attack.name,
                 "what": attack.what,
                 "outcomes": {
-                    name: {"reached": f.reached, "expected": attack.expected(name).value, "as_promised": f.as_promised}
+                    name: {
+                        "reached": f.reached,
+                        "suspicious": list(f.suspicious),
+                        "expected": attack.expected(name).value,
+                        "as_promised": f.as_promised,
+                    }
                     for name, f in findings.items()
                 },
             }
@@ -141,8 +146,11 @@ def _tell_attacks(tried: list[tuple[Attack, Mapping[str, Finding]]], names: list
 
 
 def _word(finding: Finding) -> str:
+    expected = finding.attack.expected(finding.backend)
     if not finding.as_promised:
-        return "REACHED!" if finding.reached else "STOPPED?"
+        unmarked = expected is Expected.MARKED and finding.reached
+        return "UNMARKED!" if unmarked else "REACHED!" if finding.reached else "STOPPED?"
     if not finding.reached:
         return "stopped"
-    return "reached" if finding.attack.expected(finding.backend) is Expected.REACHES else "reached (may be)"
+    words = {Expected.REACHES: "reached", Expected.MARKED: "reached, marked"}
+    return words.get(expected, "reached (may be)")

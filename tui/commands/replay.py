@@ -10,7 +10,7 @@ from gistpoint.core.errors import UserError
 from gistpoint.core.text import bounded
 from gistpoint.core.tools.commandline import spelled
 from gistpoint.sessions.replay.recorded import origin_of
-from gistpoint.sessions.replay.replaying import Replay, ReplayedCall, Sameness, require_task
+from gistpoint.sessions.replay.replaying import Replay, ReplayedCall, Sameness, Verdict, require_task
 from gistpoint.sessions.runs.document import RunDocument
 from gistpoint.tui.cli import DONE, NEGATIVE, build_services
 from gistpoint.tui.commands.output import print_json, print_text
@@ -103,12 +103,17 @@ def _print_json(name: str, replay: Replay, rows: list[dict[str, Any]], good: boo
         },
         "notes": [*replay.notes, *replay.document.warnings],
         "calls": rows,
-        "then": {"solved": replay.verdict_then().solved, "score": replay.verdict_then().score},
-        "now": {"solved": replay.verdict_now().solved, "score": replay.verdict_now().score},
+        "then": _verdict(replay.verdict_then()),
+        "now": _verdict(replay.verdict_now()),
         "same_verdict": replay.same_verdict(),
         "same": good,
     }
     print_json("gistpoint.replay/1", values)
+
+
+def _verdict(verdict: Verdict) -> dict[str, Any]:
+    suspicious = [*verdict.suspicious]
+    return {"solved": verdict.solved, "result": verdict.result, "suspicious": suspicious, "score": verdict.score}
 
 
 def _row(replayed: ReplayedCall) -> dict[str, Any]:

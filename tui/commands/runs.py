@@ -21,6 +21,17 @@ from gistpoint.tui.cli import DONE, MISTAKE, NEGATIVE
 from gistpoint.tui.commands.output import print_json, print_table, print_text, write_whole
 
 
+def _settled(document: RunDocument) -> RunDocument:
+    """Have a run tell what reviewers have made of its pass."""
+    from gistpoint.core.attempts.clock import SystemTime
+    from gistpoint.core.locations import Locations
+    from gistpoint.sessions.reviews.settling import settle
+    from gistpoint.sessions.reviews.store import ReviewStore
+
+    document.build()
+    return settle(document, ReviewStore(Locations.of_user().reviews, SystemTime()).book)
+
+
 def open_named(name: str) -> RunDocument:
     """Open a run by path, `FILE#ID`, or the id of an attempt that is here. Raises `UserError`."""
     try:
@@ -69,8 +80,7 @@ def _read(paths: Iterable[str], problems: list[Listed]) -> Iterator[tuple[Listed
             problems.append(listed)
             continue
         try:
-            document = open_run(listed.name)
-            document.build()
+            document = _settled(open_run(listed.name))
         except RunFileError as error:
             problems.append(Listed(listed.name, listed.size, None, str(error)))
             continue
@@ -129,6 +139,7 @@ def _row(name: str, size: int, run: Run) -> dict[str, Any]:
         "agent": run.agent,
         "actor": run.actor.value,
         "verdict": run.verdict,
+        "suspicious": list(run.suspicious),
         "score": run.score,
         "exit_status": run.exit_status,
         "steps": run.step_count,
@@ -148,6 +159,8 @@ def _problem(listed: Listed) -> dict[str, Any]:
 def show(options: argparse.Namespace) -> int:
     """Print a run or a step of it, for people or as ATIF."""
     document = open_named(options.recorded)
+    if options.step is None:
+        _settled(document)
     if options.step is not None and not document.ensure(options.step - 1):
         count = document.step_count
         steps = "1 step" if count == 1 else f"{count} steps"
@@ -216,7 +229,7 @@ def convert(options: argparse.Namespace) -> int:
     from gistpoint.sessions.exports.registry import exporter
 
     write = exporter(options.to)
-    document = open_named(options.recorded)
+    document = _settled(open_named(options.recorded))
     if options.output is None:
         sys.stdout.writelines(write(document))
         return _doubted(document)

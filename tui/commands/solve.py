@@ -11,10 +11,12 @@ from typing import Any
 
 from gistpoint.core.attempts.engine import Attempt
 from gistpoint.core.attempts.malformed import json_object
+from gistpoint.core.attempts.result import AttemptResult, attempt_result
 from gistpoint.core.errors import AttemptError, UserError
 from gistpoint.core.tasks.brief import render_brief
 from gistpoint.core.tasks.gist_overrides import MOST_BYTES, GistOverrides, parse_overrides
 from gistpoint.core.tasks.model import Task
+from gistpoint.core.text import visible
 from gistpoint.core.tools.commandline import QuestionError, parse
 from gistpoint.core.tools.declaration import Kind
 from gistpoint.sessions.attempts import OpenAttempt
@@ -142,5 +144,8 @@ def _json_call(line: str) -> tuple[str, Mapping[str, Any]]:
 def _ended(attempt: Attempt) -> int:
     state = attempt.state
     reason = state.ending.reason if state.ending else "unfinished; the same command goes on with it"
-    print(f"attempt {state.attempt_id}: {reason}", file=sys.stderr)
-    return DONE if state.solved else NEGATIVE
+    result = attempt_result(state)
+    if result is AttemptResult.TO_BE_READ:
+        reason = f"{result.value}; suspicious: {', '.join(state.suspicious)}"
+    print(visible(f"attempt {state.attempt_id}: {reason}"), file=sys.stderr)
+    return DONE if result is AttemptResult.SOLVED else NEGATIVE

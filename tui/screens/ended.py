@@ -15,6 +15,7 @@ from textual.screen import Screen
 from textual.widget import Widget
 from textual.widgets import ContentSwitcher
 
+from gistpoint.core.attempts.result import AttemptResult, attempt_result
 from gistpoint.core.attempts.state import AttemptState
 from gistpoint.core.tasks.model import Task
 from gistpoint.tui.keys import Scope, bindings_of
@@ -57,9 +58,10 @@ class EndedScreen(Screen[None]):
 
     pages = query_one("#summary-pages", ContentSwitcher)
 
-    def __init__(self, task: Task, state: AttemptState) -> None:
+    def __init__(self, task: Task, state: AttemptState, accepted: bool | None = None) -> None:
+        """`accepted` is what reviewers have said of its pass."""
         super().__init__()
-        self._ended_task, self._state = task, state
+        self._ended_task, self._state, self._accepted = task, state, accepted
 
     def rows(self) -> list[tuple[str, Rows]]:
         """Return titled groups of named values for the first page; for subclasses."""
@@ -71,7 +73,9 @@ class EndedScreen(Screen[None]):
 
     def compose(self) -> ComposeResult:
         """Lay out headline and pages."""
-        yield Plain(headline(self._state), id="summary-headline", classes="-solved" if self._state.solved else "")
+        counts = attempt_result(self._state, self._accepted) is AttemptResult.SOLVED
+        words = headline(self._state, self._accepted)
+        yield Plain(words, id="summary-headline", classes="-solved" if counts else "")
         with Horizontal(id="page-tabs"):
             yield from (PageTab(page) for page in self.PAGES)
         with ContentSwitcher(initial="page-result", id="summary-pages"):

@@ -70,6 +70,7 @@ class HomeScreen(Screen[None]):
         super().__init__()
         self._services = services
         self._unfinished: frozenset[str] = frozenset()
+        self._solved = ""
 
     def compose(self) -> ComposeResult:
         """Lay out filter, tables and footer."""
@@ -115,7 +116,7 @@ class HomeScreen(Screen[None]):
 
     def _show(self, rows: HomeRows) -> None:
         self.query_one("#home-tables").loading = False
-        self._unfinished = rows.unfinished
+        self._unfinished, self._solved = rows.unfinished, rows.solved
         self.tasks.show_rows(rows.tasks)
         self.attempts.show_rows(rows.attempts)
         self.query_one("#no-tasks").display = not rows.tasks
@@ -135,7 +136,8 @@ class HomeScreen(Screen[None]):
         table = event.table
         name = "Tasks" if table is self.tasks else "Attempts"
         number = f"{table.in_sight} of {table.total}" if table.in_sight != table.total else str(table.total)
-        self.query_one(f"#{table.id}-title", Plain).update(f"{name} ({number})")
+        solved = f", {self._solved}" if self._solved and table is self.attempts else ""
+        self.query_one(f"#{table.id}-title", Plain).update(f"{name} ({number}{solved})")
 
     @on(Input.Changed, "#filter")
     def narrow(self, event: Input.Changed) -> None:

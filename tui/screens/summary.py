@@ -33,15 +33,23 @@ class SummaryScreen(EndedScreen):
     }
     INSIDE: ClassVar[Mapping[str, str]] = {"page-functions": "#true-diff", "page-tests": "#page-tests DataTable"}
 
-    def __init__(self, task: Task, answer: Answer, state: AttemptState, judgement: Judgement | None = None) -> None:
-        """`judgement` is the run behind the last submission, where it happened in this process."""
-        super().__init__(task, state)
+    def __init__(
+        self,
+        task: Task,
+        answer: Answer,
+        state: AttemptState,
+        judgement: Judgement | None = None,
+        *,
+        accepted: bool | None = None,
+    ) -> None:
+        """`judgement` is the run of the last submission, if it happened in this process."""
+        super().__init__(task, state, accepted)
         self._answer, self._judgement = answer, judgement
         self._compared: tuple[Compared, ...] = compared(answer, state)
 
     def rows(self) -> list[tuple[str, Rows]]:
         """Return what the first page says."""
-        return summary_rows(self._ended_task, self._state)
+        return summary_rows(self._ended_task, self._state, self._accepted)
 
     def more_pages(self) -> Iterable[Widget]:
         """Return the page of the functions and the one of the tests."""

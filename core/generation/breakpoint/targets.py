@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 
-from gistpoint.core.code.compare import same_behaviour_tree
+from gistpoint.core.code.compare import same_program
 from gistpoint.core.code.definitions import Definition, Kind
 from gistpoint.core.code.errors import CodeError
 from gistpoint.core.code.index import FileIndex, index_source
@@ -98,7 +98,7 @@ def _corrupted(record: Record, tree: SourceTree, definition: Definition) -> Reco
     try:
         target = replaced_target(tree, definition.ref, record.corruption)
         lost = bool(definition.decorators) and not read_snippet(record.corruption).definition.decorators
-        unchanged = same_behaviour_tree(target.original, target.corrupted)
+        unchanged = same_program(target.original, target.corrupted)
         comments = new_comments(target)
     except CodeError as error:
         raise RefusedRecordError(Refusal.NO_DEFINITION, f"corruption.code can't be used: {error}") from error

@@ -13,7 +13,8 @@ from gistpoint.sandbox.limits import Limits
 
 GUIDE = Path(__file__).parents[3] / "docs" / "guide" / "sandbox.md"
 FOLDER = Path(__file__).parents[3] / "sandbox" / "attacks"
-WORDS = {Expected.STOPPED: "stopped", Expected.REACHES: "**reaches**", Expected.EITHER: "*may reach*"}
+WORDS = {Expected.STOPPED: "stopped", Expected.REACHES: "**reaches**", Expected.EITHER: "*may reach*",
+         Expected.MARKED: "**reaches**, marked"}  # fmt: skip
 
 
 def test_names_are_one_each():

@@ -1,21 +1,37 @@
 from __future__ import annotations
 
+import contextlib
 import json
+import os
+from hashlib import blake2b
 
 import pytest
 
 from gistpoint.core.outcomes import Outcome, RunStatus
+from gistpoint.sandbox.inside.results_plugin import opened_channel
+from gistpoint.sandbox.sealing import Secret
 from gistpoint.sandbox.verdict import ForgedRecordError, Transcript, fold
 
 PASS = [["setup", "passed", False], ["raw", None], ["call", "passed", False], ["teardown", "passed", False]]
 FAIL = [["setup", "passed", False], ["raw", "AssertionError"], ["call", "failed", False], ["teardown", "passed", False]]
 VALUE = [["setup", "passed", False], ["raw", "ValueError"], ["call", "failed", False], ["teardown", "passed", False]]
-SENTINEL_REPORTS = {
-    "test_raises_assertion": FAIL,
-    "test_asserts": FAIL,
-    "test_raises_value": VALUE,
-    "test_passes": PASS,
-}
+SECRET = Secret(b"k" * 32, "", {
+    "test_1": (Outcome.FAILED, "AssertionError"),
+    "test_2": (Outcome.FAILED, "ValueError"),
+    "test_3": (Outcome.PASSED, None),
+})  # fmt: skip
+SENTINEL_REPORTS = {"test_1": FAIL, "test_2": VALUE, "test_3": PASS}
+
+
+def tagged(records, key=SECRET.key):
+    """The lines of a reporter, made by the one that runs in the sandbox."""
+    reading, writing = os.pipe()
+    put = opened_channel(writing, key.hex())
+    for record in records:
+        put(**{"event": record["e"], **{name: value for name, value in record.items() if name != "e"}})
+    with contextlib.suppress(BlockingIOError), os.fdopen(reading, "rb", closefd=True) as pipe:
+        os.set_blocking(reading, False)
+        return pipe.read().splitlines()
 
 
 class Script:
@@ -23,22 +39,26 @@ class Script:
 
     def __init__(self, ids=("a::x", "a::y"), outcomes=(PASS, FAIL)):
         self.records = [{"e": "start", "pytest": "8"}, {"e": "items", "ids": list(ids)}]
-        self.records.append({"e": "collected", "count": len(ids), "sentinels": 4})
+        self.records.append({"e": "collected", "count": len(ids), "sentinels": 3})
         for index, reports in enumerate(outcomes):
             self.test(index, reports)
         for name, reports in SENTINEL_REPORTS.items():
             self.test(name, reports)
-        self.records.append({"e": "finish", "exit": 1, "collected": len(ids) + 4})
+        self.records.append({"e": "finish", "exit": 1, "collected": len(ids) + 3})
 
     def test(self, index, reports, text="why"):
         self.records.append({"e": "run", "i": index})
         self.records.append({"e": "test", "i": index, "reports": reports, "text": text, "seconds": 0.5})
 
-    def read(self, *, number=True):
-        transcript = Transcript()
-        for place, record in enumerate(self.records, 1):
-            transcript.feed(json.dumps({"n": place, **record}).encode())
-        return transcript
+    def read(self):
+        return read(tagged(self.records))
+
+
+def read(lines):
+    transcript = Transcript(SECRET)
+    for line in lines:
+        transcript.feed(line)
+    return transcript
 
 
 def test_an_honest_run():
@@ -70,18 +90,55 @@ def test_agreeing_on_success_is_not_possible_either():
     assert script.read().conclude(0).status is RunStatus.INVALID
 
 
-@pytest.mark.parametrize("place", range(1, 15))
+@pytest.mark.parametrize("place", range(13))
 def test_any_record_taken_out_spoils_the_run(place):
+    lines = tagged(Script().records)
+    del lines[place]
+    assert read(lines).conclude(1).status is RunStatus.INVALID
+
+
+@pytest.mark.parametrize("place", range(13))
+def test_any_record_taken_out_before_it_is_numbered_spoils_the_run(place):
     script = Script()
-    numbered = [{"n": n, **record} for n, record in enumerate(script.records, 1)]
-    del numbered[place]
-    transcript = Transcript()
-    for record in numbered:
-        transcript.feed(json.dumps(record).encode())
-    assert transcript.conclude(1).status in (RunStatus.INVALID, RunStatus.CRASHED)
+    del script.records[place]
+    if place:  # the start says nothing that is needed
+        assert script.read().conclude(1).status in (RunStatus.INVALID, RunStatus.CRASHED)
 
 
-@pytest.mark.parametrize("place", range(15))
+@pytest.mark.parametrize("place", range(13))
+def test_any_record_that_is_changed_on_its_way_spoils_the_run(place):
+    lines = tagged(Script().records)
+    for change in (lines[place].replace(b"passed", b"failed"), lines[place][:-1], b"0" * 32 + lines[place][32:], b""):
+        if change != lines[place]:
+            assert "not from the reporter" in read([*lines[:place], change, *lines[place + 1 :]]).conclude(1).reason
+
+
+def test_two_records_in_the_other_order_spoil_the_run():
+    lines = tagged(Script().records)
+    for place in range(len(lines) - 1):
+        swapped = [*lines[:place], lines[place + 1], lines[place], *lines[place + 2 :]]
+        assert read(swapped).conclude(1).status is RunStatus.INVALID
+
+
+def test_the_records_of_another_run_are_not_those_of_this_one():
+    assert read(tagged(Script().records, b"j" * 32)).conclude(1).status is RunStatus.INVALID
+    plain = [json.dumps({"n": place, **record}).encode() for place, record in enumerate(Script().records, 1)]
+    assert read(plain).conclude(1).status is RunStatus.INVALID
+
+
+def test_no_two_runs_share_a_key_or_the_name_of_a_sentinel():
+    one, other = Secret.new(), Secret.new()
+    assert one.key != other.key
+    assert not set(one.outcomes) & set(other.outcomes)
+    assert all(f"{name}(" in one.text for name in one.outcomes)
+    outcomes = set(one.outcomes.values())
+    assert outcomes >= {
+        (Outcome.FAILED, "AssertionError"), (Outcome.FAILED, "ValueError"), (Outcome.FAILED, "Failed"),
+        (Outcome.SKIPPED, "Skipped"), (Outcome.XFAILED, "AssertionError"),
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize("place", range(13))
 def test_any_record_repeated_spoils_the_run(place):
     script = Script()
     script.records.insert(place, script.records[place])
@@ -94,9 +151,11 @@ def test_any_record_repeated_spoils_the_run(place):
      b"[" * 100_000],
 )  # fmt: skip
 def test_lines_that_are_no_records(line):
-    transcript = Transcript()
-    transcript.feed(line)
-    assert transcript.conclude(0).status is RunStatus.INVALID
+    assert read([line]).conclude(0).status is RunStatus.INVALID
+    tag = blake2b(line, key=SECRET.key, digest_size=16, person=b"record").hexdigest().encode()
+    conclusion = read([tag + b" " + line]).conclude(0)
+    assert conclusion.status is RunStatus.INVALID
+    assert "not from the reporter" not in conclusion.reason
 
 
 def test_a_test_that_was_not_collected():
@@ -116,7 +175,7 @@ def test_a_sentinel_that_came_out_wrong(name):
     script = Script()
     for record in script.records:
         if record.get("i") == name and record["e"] == "test":
-            record["reports"] = FAIL if name == "test_passes" else PASS
+            record["reports"] = FAIL if name == "test_3" else PASS
     conclusion = script.read().conclude(1)
     assert conclusion.status is RunStatus.INVALID
     assert name in conclusion.reason
@@ -163,16 +222,12 @@ def test_an_id_collected_twice_counts_its_worst():
     [(0, RunStatus.CRASHED), (1, RunStatus.CRASHED), (-11, RunStatus.CRASHED), (4, RunStatus.COULD_NOT_RUN)],
 )
 def test_no_records_at_all(exit_code, status):
-    assert Transcript().conclude(exit_code).status is status
+    assert Transcript(SECRET).conclude(exit_code).status is status
 
 
 def test_no_tests_collected():
-    transcript = Transcript()
-    for n, record in enumerate(
-        [{"e": "start"}, {"e": "collected", "count": 0, "sentinels": 0}, {"e": "finish", "exit": 5}], 1
-    ):
-        transcript.feed(json.dumps({"n": n, **record}).encode())
-    assert transcript.conclude(5).status is RunStatus.COULD_NOT_RUN
+    records = [{"e": "start"}, {"e": "collected", "count": 0, "sentinels": 0}, {"e": "finish", "exit": 5}]
+    assert read(tagged(records)).conclude(5).status is RunStatus.COULD_NOT_RUN
 
 
 def phases(*reports):

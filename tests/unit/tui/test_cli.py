@@ -119,7 +119,8 @@ def test_empty_lists_say_what_to_do(capsys: Captured) -> None:
     assert cli.main(["attempt", "list"]) == 0
     assert "There are no attempts yet" in capsys.readouterr().out
     assert cli.main(["attempt", "list", "--json"]) == 0
-    assert json.loads(capsys.readouterr().out) == {"schema": "gistpoint.attempts/1", "attempts": []}
+    nothing = {"attempts": [], "solved": 0, "solved_to_be_read": 0}
+    assert json.loads(capsys.readouterr().out) == {"schema": "gistpoint.attempts/1", **nothing}
 
 
 def test_tasks_are_listed_and_shown(task: Task, capsys: Captured) -> None:

@@ -35,8 +35,8 @@ class GistSummaryScreen(EndedScreen):
     }
     INSIDE: ClassVar[Mapping[str, str]] = {"page-reference": "#reference-text"}
 
-    def __init__(self, task: Task, answer: GistAnswer, state: AttemptState) -> None:
-        super().__init__(task, state)
+    def __init__(self, task: Task, answer: GistAnswer, state: AttemptState, *, accepted: bool | None = None) -> None:
+        super().__init__(task, state, accepted)
         self._answer = answer
 
     def rows(self) -> list[tuple[str, Rows]]:
@@ -46,7 +46,7 @@ class GistSummaryScreen(EndedScreen):
         reference = self._answer.reference
         if reference is not None:
             scores += [("Reference gist", _reference_words(self._answer))]
-        first, *rest = summary_rows(self._ended_task, self._state)
+        first, *rest = summary_rows(self._ended_task, self._state, self._accepted)
         return [first, *([("Scores", scores)] if scores else []), *rest]
 
     def more_pages(self) -> Iterable[Widget]:

@@ -13,6 +13,7 @@ from gistpoint.sessions.reviews.keys import StepKey, TextRange, key_of, place_of
 from gistpoint.sessions.reviews.labels import LabelSet, read_label_sets
 from gistpoint.sessions.reviews.operations import ExcludeReason, Verdict
 from gistpoint.sessions.reviews.reviewing import Reviewer
+from gistpoint.sessions.reviews.settling import settle
 from gistpoint.sessions.reviews.state import Review
 from gistpoint.sessions.reviews.store import ReviewStore
 from gistpoint.sessions.runs.document import RunDocument
@@ -45,6 +46,7 @@ class ReviewDesk:
             self._reviewer = Reviewer(ReviewStore(locations.reviews, SystemTime()), self._settings.reviewer)
             self._document = document
             self._key = run_key(document)
+            settle(document, self._reviewer.store.book)
             before = self._reviewer.review(self._key)
             blind = self._settings.blind or before.blind
             review = self._reviewer.open(self._key, document.name, blind=blind) if blind else before
@@ -69,6 +71,8 @@ class ReviewDesk:
             said = act(self._reviewer, self._key)
             review = self._reviewer.review(self._key)
             self._take(review)
+            if self._document is not None:
+                settle(self._document, self._reviewer.store.book)
             self._owner.post_message(ReviewChanged(review, said))
 
         self._do(lambda: self._guarded(job))

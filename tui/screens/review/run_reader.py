@@ -108,11 +108,13 @@ class RunListReader:
 
     def _filled(self, row: RunRow, book: ReviewBook) -> RunRow:
         from gistpoint.sessions.reviews.keys import run_key
+        from gistpoint.sessions.reviews.settling import settle
         from gistpoint.sessions.runs.opening import open_run
 
         try:
             document = open_run(row.name)
             document.build(cancel=self._cancel)
+            settle(document, book)
             header = document.header
             review = book.review(run_key(document), self._settings.reviewer)
         except UserError as error:

@@ -7,9 +7,11 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import PurePath
 
+from gistpoint.core.attempts.result import AttemptResult, solved_words
 from gistpoint.core.errors import UserError
 from gistpoint.sessions.runs.listing import Listed
 from gistpoint.sessions.runs.model import Run
+from gistpoint.tui.view_models import TO_BE_READ
 
 
 class QueryError(UserError):
@@ -63,7 +65,7 @@ def _verdict(row: RunRow) -> str:
     if row.hides:
         return "hidden"
     header = row.header
-    words = {"solved": "✔ solved", "unsolved": "✘ unsolved"}
+    words = {"solved": "✔ solved", AttemptResult.TO_BE_READ: TO_BE_READ, "unsolved": "✘ unsolved"}
     return words.get(header.verdict, header.verdict) or header.exit_status
 
 
@@ -196,9 +198,9 @@ def arranged(
 
 def heading(name: str, rows: Sequence[RunRow]) -> str:
     """Return the line above a group: how many runs it has, and how many were solved."""
-    told = [row for row in rows if row.header.verdict and not row.hides]
-    solved = sum(row.header.verdict == "solved" for row in told)
-    share = f", {solved} of {len(told)} solved" if told else ""
+    verdicts = [row.header.verdict for row in rows if row.header.verdict and not row.hides]
+    known = {str(result): result for result in AttemptResult}
+    share = f", {solved_words(known.get(v, AttemptResult.NOT_SOLVED) for v in verdicts)}" if verdicts else ""
     return f"{name}: {len(rows)} runs{share}"
 
 

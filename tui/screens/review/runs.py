@@ -12,6 +12,7 @@ from textual.getters import query_one
 from textual.screen import Screen
 from textual.widgets import Input
 
+from gistpoint.core.attempts.result import AttemptResult
 from gistpoint.core.errors import UserError
 from gistpoint.tui.keys import Scope, bindings_of
 from gistpoint.tui.screens.review.run_reader import ListingFailed, RunListReader, RunsFilled, RunsListed
@@ -21,6 +22,8 @@ from gistpoint.tui.screens.review.settings import ReviewSettings
 from gistpoint.tui.widgets.key_bar import KeyBar
 from gistpoint.tui.widgets.plain import Plain
 from gistpoint.tui.widgets.record_list import Piece, RecordList
+
+_STYLES = {"solved": "$text-success", AttemptResult.TO_BE_READ: "$text-warning", "unsolved": "$text-error"}
 
 
 class RunTable(RecordList):
@@ -55,7 +58,7 @@ class RunTable(RecordList):
             style = ""
             if column.name == "verdict":
                 verdict = "" if row.hides else row.header.verdict
-                style = {"solved": "$text-success", "unsolved": "$text-error"}.get(verdict, "")
+                style = _STYLES.get(verdict, "")
                 style = "$text-error" if row.listed.problem else style
             elif column.name in ("file", "format"):
                 style = "$foreground 60%"

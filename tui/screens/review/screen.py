@@ -125,6 +125,10 @@ class ReviewScreen(GistReviewScreen):
         """Draw what was said; begin where one stopped."""
         review = message.review
         hid, self.hides = self.hides, review.hides_outcome
+        document = self.reader.document
+        if document is not None and document.finished and document.header != self.header:
+            self.header = document.header
+            self.draw_title()
         self.draw_review()
         if message.said:
             self.say(message.said)

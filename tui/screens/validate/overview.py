@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from gistpoint.core.attempts.result import AttemptResult
 from gistpoint.core.diffs import FileDiff, LineKind
 from gistpoint.core.generation.dossier import Dossier
 from gistpoint.core.generation.trials import Steadiness, Subject
@@ -212,8 +213,10 @@ def trial_line(trial: TrialMade) -> Line:
         sign, style = ("✓", GOOD) if trial.solved else ("✗", BAD)
         words = "faithful" if trial.solved else f"not faithful, {trial.odd_count} differ"
     elif trial.subject is Subject.FIX:
-        sign, style = ("✓", GOOD) if trial.solved else ("✗", ODD)
-        words = "solves the task" if trial.solved else f"score {trial.score:.3f}, {trial.failing} fail"
+        sign, style = ("✓", GOOD) if trial.result is AttemptResult.SOLVED else ("✗", ODD)
+        words = f"score {trial.score:.3f}, {trial.failing} fail" if not trial.solved else "solves the task"
+        if trial.suspicious:
+            words += f", suspicious: {', '.join(trial.suspicious)}"
     else:
         sign, style = ("✗", BAD) if trial.odd_count else ("✓", GOOD)
         words = f"{trial.odd_count} tests not as the task says" if trial.odd_count else "as the task says"

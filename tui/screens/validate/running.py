@@ -190,7 +190,9 @@ def _result(ended: JobEnded) -> str:
     score = trial.judgement.score
     counts = f"{score.passing} tests pass, {len(score.failing)} fail, score {score.value:.3f}"
     if trial.subject is Subject.FIX:
-        return f"{'solves the task; ' if trial.judgement.solved else ''}{counts}"
+        suspicious = trial.judgement.suspicious
+        told = f"; suspicious, to be read: {', '.join(suspicious)}" if suspicious else ""
+        return f"{'solves the task; ' if trial.judgement.solved else ''}{counts}{told}"
     return counts + (f"; {len(trial.odd)} not as the task says" if trial.odd else ", as the task says")
 
 

@@ -1,0 +1,131 @@
+"""Which scope binds each name of a piece of code, by the rules of the language reference, section 4.2.2."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+Function = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
+_COMPREHENSIONS = ast.ListComp | ast.SetComp | ast.DictComp | ast.GeneratorExp
+
+
+@dataclass(slots=True, eq=False)
+class Scope:
+    """A module, class, function or comprehension, and the names that it binds."""
+
+    node: ast.AST
+    parent: Scope | None = None
+    bound: set[str] = field(default_factory=set)
+    parameters: set[str] = field(default_factory=set)
+    elsewhere: dict[str, Scope | None] = field(default_factory=dict)
+    """Names that `global` or `nonlocal` gives to another scope; None until that is known."""
+
+    @property
+    def is_function(self) -> bool:
+        """Whether its names are local ones: of a function, a lambda or a comprehension."""
+        return isinstance(self.node, Function | _COMPREHENSIONS)
+
+    @property
+    def module(self) -> Scope:
+        """The outermost scope."""
+        scope = self
+        while scope.parent is not None:
+            scope = scope.parent
+        return scope
+
+    def of(self, name: str) -> Scope | None:
+        """Return the scope in which a name used here is bound; None for a built-in or an unknown one."""
+        scope: Scope | None = self
+        while scope is not None:
+            if name in scope.elsewhere:
+                return scope.elsewhere[name] or (scope.parent and scope.parent.of(name))
+            if name in scope.bound and (scope is self or not isinstance(scope.node, ast.ClassDef)):
+                return scope
+            scope = scope.parent
+        return None
+
+
+def scoped(tree: ast.AST) -> list[tuple[ast.AST, Scope]]:
+    """Return the nodes below `tree`, which is the outermost scope, in source order, each with the scope it runs in.
+
+    Names are bound when this returns. Works at any depth.
+    """
+    module = Scope(tree)
+    found: list[tuple[ast.AST, Scope]] = []
+    stack: list[tuple[ast.AST, Scope]] = [(child, module) for child in ast.iter_child_nodes(tree)][::-1]
+    while stack:
+        node, scope = stack.pop()
+        found.append((node, scope))
+        _bind(node, scope)
+        stack.extend(reversed(list(_children(node, scope))))
+    return found
+
+
+def bound_names(node: ast.AST) -> tuple[str, ...]:
+    """Return the names that a node itself binds, those of its parts aside."""
+    match node:
+        case ast.Name(id=name, ctx=ast.Store() | ast.Del()):
+            return (name,)
+        case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name) | ast.ClassDef(name=name):
+            return (name,)
+        case ast.Import(names=names) | ast.ImportFrom(names=names):
+            return tuple(item.asname or item.name.partition(".")[0] for item in names if item.name != "*")
+        case ast.ExceptHandler(name=str(name)) | ast.MatchAs(name=str(name)) | ast.MatchStar(name=str(name)):
+            return (name,)
+        case ast.MatchMapping(rest=str(name)) | ast.arg(arg=name):
+            return (name,)
+        case _:
+            return ()
+
+
+def _bind(node: ast.AST, scope: Scope) -> None:
+    match node:
+        case ast.Global(names=names):
+            scope.elsewhere.update(dict.fromkeys(names, scope.module))
+            scope.module.bound.update(names)
+        case ast.Nonlocal(names=names):
+            scope.elsewhere.update(dict.fromkeys(names))
+        case ast.arg(arg=name):
+            scope.bound.add(name)
+            scope.parameters.add(name)
+        case _:
+            scope.bound.update(bound_names(node))
+
+
+def _children(node: ast.AST, scope: Scope) -> Iterator[tuple[ast.AST, Scope]]:
+    """Yield the parts of a node, each with the scope it runs in."""
+    match node:
+        case ast.FunctionDef() | ast.AsyncFunctionDef() | ast.Lambda() | ast.ClassDef():
+            inner = Scope(node, scope)
+            own = {node.body} if isinstance(node, ast.Lambda) else set(node.body)
+            for child in ast.iter_child_nodes(node):
+                if isinstance(child, ast.arguments):
+                    yield from ((item, inner) for item in _parameters(child))
+                    yield from ((item, scope) for item in (*child.defaults, *child.kw_defaults) if item is not None)
+                    yield from ((item.annotation, scope) for item in _parameters(child) if item.annotation is not None)
+                else:
+                    yield child, inner if child in own else scope
+        case ast.ListComp() | ast.SetComp() | ast.DictComp() | ast.GeneratorExp():
+            inner, first = Scope(node, scope), node.generators[0]
+            for child in ast.iter_child_nodes(node):
+                if child is first:
+                    yield first.iter, scope
+                    yield first.target, inner
+                    yield from ((test, inner) for test in first.ifs)
+                else:
+                    yield child, inner
+        case ast.arg():
+            return  # its annotation runs in another scope than the name it binds
+        case ast.NamedExpr(target=target, value=value):
+            yield value, scope
+            while isinstance(scope.node, _COMPREHENSIONS) and scope.parent is not None:
+                scope = scope.parent
+            yield target, scope
+        case _:
+            yield from ((child, scope) for child in ast.iter_child_nodes(node))
+
+
+def _parameters(arguments: ast.arguments) -> list[ast.arg]:
+    named = [*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs]
+    return [*named, *(item for item in (arguments.vararg, arguments.kwarg) if item is not None)]

@@ -1,0 +1,176 @@
+"""The marks of a submission: of what it changed, less what the true function and the corrupted one do themselves."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections import Counter
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass
+from functools import cached_property
+
+from gistpoint.core.code.compare import same_tree
+from gistpoint.core.code.parsing import parse
+from gistpoint.core.suspicion.marks import Mark, marks_of
+from gistpoint.core.suspicion.meaning import Meaning
+from gistpoint.core.suspicion.names import COMPARISONS, OPERATORS
+from gistpoint.core.trees import SourceTree
+
+_JUDGING = frozenset({"_pytest", "pluggy", "pytest", "unittest"})
+_HOOK = "pytest_"
+_Function = ast.FunctionDef | ast.AsyncFunctionDef
+
+
+def marks(
+    given: SourceTree, submitted: SourceTree, original: SourceTree, test_files: Collection[str] = ()
+) -> tuple[str, ...]:
+    """Return why a submission is to be read before its pass counts, sorted; nothing where there is no reason.
+
+    `given` is the corrupted tree, `original` the one that is right: what a definition does in either of them is no
+    reason in the submission's own. A file that is new counts whole; one that is no Python, or does not parse, is
+    passed over, since nothing of it runs.
+    """
+    found: set[Mark] = set()
+    tests = _Tests(given, test_files)
+    for path in submitted.overlay:
+        if path.endswith(".py"):
+            now, *before = (_File.read(tree, path) for tree in (submitted, given, original))
+            found |= _new_marks(path, now, before[0], before[1], tests)
+    texts = {mark.text for mark in found}
+    return tuple(sorted(text for text in texts if not any(other.startswith(f"{text}.") for other in texts)))
+
+
+class _File:
+    """A module as definitions, and what stands between them under an empty name or that of a class."""
+
+    def __init__(self, source: bytes) -> None:
+        try:
+            self.tree = parse(source)
+        except (SyntaxError, ValueError, RecursionError, MemoryError):
+            self.tree = ast.Module([], [])
+        self.pieces: dict[str, list[ast.AST]] = {}
+        seen: Counter[str] = Counter()
+        for name, node in _pieces(self.tree.body, ""):
+            if isinstance(node, _Function):
+                seen[name] += 1
+                name = name if seen[name] == 1 else f"{name}#{seen[name]}"
+            self.pieces.setdefault(name, []).append(node)
+
+    @classmethod
+    def read(cls, tree: SourceTree, path: str) -> _File:
+        """Read a file of a tree; an empty one where there is none."""
+        try:
+            return cls(tree.read(path))
+        except FileNotFoundError:
+            return cls(b"")
+
+    @cached_property
+    def meaning(self) -> Meaning:
+        return Meaning(self.tree)
+
+    def marks(self, name: str) -> set[Mark]:
+        try:
+            return marks_of(self.meaning, self.pieces.get(name, ()), at_import=True)
+        except RecursionError:
+            return {Mark("code that is nested too deeply to be followed")}
+
+    def same(self, name: str, other: _File) -> bool:
+        """Whether a piece stands in both alike."""
+        ours, theirs = (file.pieces.get(name, []) for file in (self, other))
+        return len(ours) == len(theirs) and all(map(same_tree, ours, theirs))
+
+    @cached_property
+    def judges(self) -> bool:
+        """Whether the module imports what tests are judged by."""
+        return any(
+            (name or "").partition(".")[0] in _JUDGING
+            for node in ast.walk(self.tree)
+            for name in (
+                [item.name for item in node.names]
+                if isinstance(node, ast.Import)
+                else [node.module if not node.level else ""]
+                if isinstance(node, ast.ImportFrom)
+                else []
+            )
+        )
+
+
+@dataclass(frozen=True)
+class _Tests:
+    """The words of the test files."""
+
+    tree: SourceTree
+    files: Collection[str]
+
+    @cached_property
+    def words(self) -> frozenset[str]:
+        found: set[str] = set()
+        for path in self.files:
+            if self.tree.is_file(path):
+                found.update(re.findall(r"\w+", self.tree.read(path).decode("utf-8", "replace")))
+        return frozenset(found)
+
+
+def _new_marks(path: str, now: _File, given: _File, original: _File, tests: _Tests) -> set[Mark]:
+    found: set[Mark] = set()
+    for name in now.pieces:
+        if now.same(name, given):
+            continue
+        reasons = now.marks(name)
+        known = {mark.key for file in (given, original) for mark in file.marks(name)} if reasons else set()
+        found |= {mark for mark in reasons if mark.key not in known}
+        method = name.rpartition(".")[2].partition("#")[0]
+        if method in OPERATORS and "." in name and name not in given.pieces and name not in original.pieces:
+            found.add(Mark(f"{method} of a class that had none"))
+        if name in given.pieces and given.same(name, original):
+            found |= set(_for_the_tests(path, name, given, tests))
+    return found
+
+
+def _for_the_tests(path: str, name: str, given: _File, tests: _Tests) -> Iterator[Mark]:
+    """Mark the replacement of a definition that was right and by which tests judge."""
+    for node in given.pieces[name]:
+        if not isinstance(node, _Function):
+            continue
+        asserts = any(isinstance(item, ast.Assert) or _raises_assertion(item) for item in ast.walk(node))
+        if given.judges or node.name.startswith(_HOOK) or (asserts and node.name in tests.words):
+            yield Mark(f"{path}::{name} serves the tests")
+        elif node.name in COMPARISONS:
+            yield Mark(f"{path}::{name} decides comparisons")
+
+
+def _raises_assertion(node: ast.AST) -> bool:
+    match node:
+        case ast.Raise(exc=ast.Name(id=name) | ast.Call(func=ast.Name(id=name))):
+            return name == "AssertionError"
+        case _:
+            return False
+
+
+def _pieces(body: list[ast.stmt], prefix: str) -> Iterator[tuple[str, ast.AST]]:
+    """Yield the definitions of a module or class by name, and its other code under the name of what encloses it."""
+    outer = prefix.removesuffix(".")
+    for statement in body:
+        match statement:
+            case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name):
+                yield f"{prefix}{name}", statement
+            case ast.ClassDef(name=name):
+                for node in (*statement.decorator_list, *statement.bases, *(item.value for item in statement.keywords)):
+                    yield f"{prefix}{name}", node
+                yield from _pieces(statement.body, f"{prefix}{name}.")
+            case _:
+                blocks = _blocks(statement)
+                if not blocks:
+                    yield outer, statement
+                    continue
+                for part in ast.iter_child_nodes(statement):
+                    if isinstance(part, ast.expr | ast.withitem):
+                        yield outer, part.context_expr if isinstance(part, ast.withitem) else part
+                for block in blocks:
+                    yield from _pieces(block, prefix)
+
+
+def _blocks(statement: ast.stmt) -> list[list[ast.stmt]]:
+    parts: list[ast.AST] = [statement, *getattr(statement, "handlers", ()), *getattr(statement, "cases", ())]
+    found = [getattr(part, name, None) for part in parts for name in ("body", "orelse", "finalbody")]
+    return [block for block in found if isinstance(block, list) and block]

@@ -1,0 +1,111 @@
+"""`attempt list`, `show`, `accept` and `reject`: a suspicious pass is seen by everybody, and settled by a review."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from builders import CHECKS, REPAIR, SUSPICIOUS, build_task
+from fakes import FakeRunner
+
+from gistpoint.core.tasks.model import Task
+from gistpoint.tui import cli
+
+Captured = pytest.CaptureFixture[str]
+
+
+@pytest.fixture
+def task(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Task:
+    monkeypatch.setenv("GISTPOINT_HOME", str(tmp_path / "home"))
+    monkeypatch.setattr(cli, "build_runner", lambda options, demo=False, **more: FakeRunner(CHECKS))
+    return build_task(tmp_path / "home" / "data" / "tasks")
+
+
+def solve(task: Task, code: str, monkeypatch: pytest.MonkeyPatch, capsys: Captured) -> tuple[int, str, str]:
+    """Submit code; return the exit code, what was said at the end, and the id of the attempt."""
+    call = {"tool": "submit_attempt", "arguments": {"func_code": code}}
+    monkeypatch.setattr("sys.stdin", io.StringIO(json.dumps(call) + "\n"))
+    code_of_exit = cli.main(["solve", task.short_id, "--new"])
+    said = capsys.readouterr().err
+    return code_of_exit, said, said.split()[1]
+
+
+def shown(attempt: str, capsys: Captured) -> tuple[str, dict[str, Any]]:
+    assert cli.main(["attempt", "show", attempt]) == 0
+    text = capsys.readouterr().out
+    assert cli.main(["attempt", "show", attempt, "--json"]) == 0
+    return text, json.loads(capsys.readouterr().out)
+
+
+def test_a_suspicious_pass_is_told_everywhere(task: Task, monkeypatch: pytest.MonkeyPatch, capsys: Captured) -> None:
+    status, said, attempt = solve(task, SUSPICIOUS, monkeypatch, capsys)
+    assert (status, said.rstrip().rsplit(": ", 2)[1:]) == (1, ["solved, to be read; suspicious", "gc.collect"])
+    _, _, clean = solve(task, REPAIR, monkeypatch, capsys)
+    text, values = shown(attempt, capsys)
+    assert "outcome\tsolved, to be read" in text
+    assert "suspicious\tgc.collect" in text
+    assert (values["solved"], values["result"], values["suspicious"]) == (False, "solved, to be read", ["gc.collect"])
+    assert (values["ended"], values["submitted"][0]["suspicious"]) == ("solved", ["gc.collect"])
+    assert cli.main(["attempt", "list"]) == 0
+    listed = capsys.readouterr().out
+    assert "solved, to be read" in listed
+    assert "1 of 2 solved, 1 more to be read." in listed
+    assert cli.main(["attempt", "list", "--json"]) == 0
+    figures = json.loads(capsys.readouterr().out)
+    assert (figures["solved"], figures["solved_to_be_read"]) == (1, 1)
+    assert {row["attempt_id"]: row["solved"] for row in figures["attempts"]} == {attempt: False, clean: True}
+    assert cli.main(["attempt", "export", "--to", "json"]) == 0
+    assert json.loads(capsys.readouterr().out) == figures
+    assert cli.main(["attempt", "export", attempt, "--to", "csv"]) == 0
+    (row,) = csv.DictReader(io.StringIO(capsys.readouterr().out))
+    assert (row["solved"], row["result"], row["suspicious"]) == ("False", "solved, to be read", '["gc.collect"]')
+    assert cli.main(["attempt", "export", attempt, "--to", "markdown"]) == 0
+    assert "solved, to be read" in capsys.readouterr().out
+    assert cli.main(["runs", attempt_folder(attempt), "--json"]) == 0
+    (run,) = json.loads(capsys.readouterr().out)["runs"]
+    assert (run["verdict"], run["suspicious"]) == ("solved, to be read", ["gc.collect"])
+    assert cli.main(["show", attempt]) == 0
+    assert "solved, to be read" in capsys.readouterr().out
+
+
+def attempt_folder(attempt: str) -> str:
+    from gistpoint.core.locations import Locations
+
+    return str(Locations.of_user().attempts / attempt)
+
+
+def test_reviews_settle_it(task: Task, monkeypatch: pytest.MonkeyPatch, capsys: Captured) -> None:
+    _, _, attempt = solve(task, SUSPICIOUS, monkeypatch, capsys)
+    assert cli.main(["attempt", "accept", attempt, "--reviewer", "r1", "--why", "It only tidies up."]) == 0
+    assert capsys.readouterr().out == f"{attempt}: solved.\n"
+    text, values = shown(attempt, capsys)
+    assert "reviewed\tr1: accept: It only tidies up." in text
+    assert (values["solved"], values["result"]) == (True, "solved")
+    assert values["reviews"] == [{"reviewer": "r1", "verdict": "accept", "reasons": [], "why": "It only tidies up."}]
+    assert cli.main(["attempt", "reject", attempt, "--reviewer", "r2", "--why", "No."]) == 0
+    assert capsys.readouterr().out == f"{attempt}: solved, to be read. Reviewers do not agree.\n"
+    assert cli.main(["attempt", "reject", attempt[:20], "--reviewer", "r1", "--why", "No, indeed."]) == 0
+    assert capsys.readouterr().out == f"{attempt}: solved, rejected.\n"
+    _, values = shown(attempt, capsys)
+    assert (values["solved"], values["result"], values["ended"]) == (False, "not solved", "solved")
+    assert cli.main(["reviews", "export", "--format", "jsonl"]) == 0
+    rows = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    assert [(row["reviewer"], row["verdict"], row["reasons"]) for row in rows] == [
+        ("r1", "exclude", ["shortcut"]), ("r2", "exclude", ["shortcut"]),
+    ]  # fmt: skip
+
+
+def test_what_can_not_be_settled_is_refused(task: Task, monkeypatch: pytest.MonkeyPatch, capsys: Captured) -> None:
+    wrong = REPAIR.replace("100", "99")
+    _, _, attempt = solve(task, wrong, monkeypatch, capsys)
+    for command in (["accept", attempt], ["reject", attempt, "--why", "No."]):
+        assert cli.main(["attempt", *command]) == 2
+        assert "has no pass to settle" in capsys.readouterr().err
+    assert cli.main(["attempt", "reject", attempt, "--why", " "]) == 2
+    with pytest.raises(SystemExit):
+        cli.main(["attempt", "reject", attempt])
+    assert cli.main(["attempt", "accept", "nothing"]) == 2
