@@ -71,6 +71,11 @@ class Locations:
         return self.cache / "environments"
 
     @property
+    def runtimes(self) -> Path:
+        """What runs are shown of this machine, laid out."""
+        return self.cache / "runtimes"
+
+    @property
     def campaigns(self) -> Path:
         """What campaigns found out about their candidates, a file each."""
         return self.data / "campaigns"

@@ -5,6 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from gistpoint.core.ports import Writable
 
 
 class Outcome(StrEnum):
@@ -72,6 +76,8 @@ class SuiteReport:
     backend: BackendRecord = field(default_factory=lambda: BackendRecord("none", isolated=False))
     output: str = ""
     """The bounded tail of standard output and error: information for people, never parsed."""
+    writes: Writable | None = None
+    """What the run changed in its tree, if that was asked for; bytecode aside, which Python does without."""
 
     @property
     def passed(self) -> frozenset[str]:

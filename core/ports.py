@@ -67,6 +67,16 @@ class EnvironmentPins:
 
 
 @dataclass(frozen=True, slots=True)
+class Writable:
+    """What of its tree a run may change; whatever else lies there is kept as it is. Paths are relative to the tree."""
+
+    folders: tuple[str, ...] = ()
+    """Folders, `.` for the tree itself, in which the run makes and removes entries of its own."""
+    paths: tuple[str, ...] = ()
+    """Files and folders that are the run's to change or remove, with all that lies in them."""
+
+
+@dataclass(frozen=True, slots=True)
 class RunRequest:
     """One run of a suite on a tree."""
 
@@ -84,6 +94,10 @@ class RunRequest:
     """Run in the opposite order."""
     hash_seed: int = 0
     """How the interpreter orders what has no order (`PYTHONHASHSEED`)."""
+    writable: Writable | None = None
+    """What of the tree the run may change; None for everything, in a copy of its own."""
+    watch: bool = False
+    """Whether to report what the run changes in its tree."""
 
 
 @dataclass(frozen=True, slots=True)

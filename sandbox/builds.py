@@ -26,6 +26,7 @@ from gistpoint.core.errors import CancelledError, EnvironmentBuildError, SourceE
 from gistpoint.core.text import visible_line
 from gistpoint.sandbox.archives import unpack
 from gistpoint.sandbox.backends.base import Backend, Command, Ended, Environment, Invocation, Places, Stop
+from gistpoint.sandbox.backends.runtime import toolchain
 from gistpoint.sandbox.envcache import build_once
 from gistpoint.sandbox.interpreters import find_interpreter
 from gistpoint.sandbox.limits import Limits
@@ -195,6 +196,7 @@ class Builds:
                 timeout_s=_TIMEOUT_S,
                 folders={"control": base / "control"},
                 limits=_LIMITS,
+                shows=toolchain(environment),
             )
             with handed:
                 return self.backend.run(command, on_line=handed.feed, cancel=self.cancel)

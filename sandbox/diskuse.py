@@ -8,6 +8,7 @@ import time
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from gistpoint.sandbox.backends.base import Stop
 from gistpoint.sandbox.memory import descendants
 
 _BLOCK = 512  # the unit of st_blocks, whatever the file system's own is
@@ -24,7 +25,7 @@ class DiskWatch:
     pid: int
     limit: int
     """Bytes."""
-    most_files: int
+    most_files: int = 200_000
     _next: float = 0.0
     _free_before: int = field(default=0)
 
@@ -43,6 +44,10 @@ class DiskWatch:
         now = time.monotonic()
         self._next = now + max(_LEAST_PAUSE_S, _SHARE * (now - began))
         return used > self.limit or files > self.most_files
+
+    def reason(self) -> Stop | None:
+        """Return why the run is to be stopped, if it is."""
+        return Stop.TOO_MUCH_DISK if self.exceeded() else None
 
 
 def _held(folder: Path) -> tuple[int, int, bool]:

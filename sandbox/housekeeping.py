@@ -1,4 +1,4 @@
-"""What gistpoint keeps that can be made again: environments, wheels, container images, folders of runs that died."""
+"""What gistpoint keeps that can be made again: environments, wheels, runtimes, images, folders of runs that died."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from gistpoint.sandbox.backends.docker.engine import Engine
 
 _OURS = tuple(f"gistpoint-{of}-" for of in ("attacks", "build", "generate", "new", "probe", "uv", "wheels"))
-_FROZEN = {"environment": "environments", "wheel": FOLDER}
+_FROZEN = {"environment": "environments", "wheel": FOLDER, "runtime": "runtimes"}
 _OLD_S = 24 * 3600.0
 
 
@@ -28,7 +28,7 @@ class Kept:
     """One thing that is kept."""
 
     kind: str
-    """`environment`, `wheel` (built here), `library`, `image` or `leftover`."""
+    """`environment`, `wheel` (built here), `runtime`, `library`, `image` or `leftover`."""
     name: str
     size: int
     """Bytes on the disk; of an image as the engine tells it."""
@@ -62,7 +62,7 @@ def clean(cache: Path) -> tuple[Kept, ...]:
         if folder.is_dir():
             remove_frozen(folder)
         else:
-            folder.unlink(missing_ok=True)  # its lock
+            folder.unlink(missing_ok=True)  # its lock, or a list
     for folder in (cache / "libraries").glob("*"):
         shutil.rmtree(folder, ignore_errors=True)
     remove_leftovers()

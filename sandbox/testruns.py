@@ -14,6 +14,7 @@ from gistpoint.core.errors import CancelledError, EnvironmentBuildError, TaskErr
 from gistpoint.core.outcomes import BackendRecord, RunStatus, SuiteReport
 from gistpoint.core.ports import EnvironmentPins, RunProgress, RunRequest
 from gistpoint.sandbox.backends.base import Backend, Command, Ended, Environment, Invocation, Places, Stop
+from gistpoint.sandbox.backends.runtime import toolchain
 from gistpoint.sandbox.limits import Limits
 from gistpoint.sandbox.metadata import write_metadata
 from gistpoint.sandbox.runfolders import remove_leftovers, run_folder
@@ -125,6 +126,9 @@ class SuiteRunner:
                 timeout_s=request.timeout_s,
                 folders={"control": control},
                 limits=self._limits,
+                writable=request.writable,
+                watch=request.watch,
+                shows=tools_of(request.environment, environment),
                 requests=order,
             )
             ended = self._backend.run(command, on_line=on_line, cancel=cancel)
@@ -132,7 +136,13 @@ class SuiteRunner:
         return self._conclude(request, transcript, ended)
 
     def _conclude(self, request: RunRequest, transcript: Transcript, ended: Ended) -> SuiteReport:
-        if ended.stop is Stop.EXITED:
+        altered = list(ended.altered)
+        if ended.stop is Stop.EXITED and altered:
+            more = f" and {len(altered) - 1} more" if len(altered) > 1 else ""
+            first = "the top folder of its tree" if altered[0] == "." else altered[0]
+            reason = f"The run changed {first}{more}, which was to stay as it is."
+            conclusion = Conclusion(RunStatus.INVALID, reason)
+        elif ended.stop is Stop.EXITED:
             conclusion = transcript.conclude(ended.exit_code, request.expected)
         else:
             status, reason = _STOPPED[ended.stop]
@@ -149,7 +159,13 @@ class SuiteRunner:
             seconds=ended.seconds,
             backend=self._record,
             output=ended.output,
+            writes=ended.writes,
         )
+
+
+def tools_of(pins: EnvironmentPins, environment: Environment) -> tuple[Path, ...]:
+    """Return what a run is shown beyond the usual: something to compile with, for build steps."""
+    return toolchain(environment) if pins.build_steps else ()
 
 
 def _order(request: RunRequest, secret: Secret) -> dict[str, object]:

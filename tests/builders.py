@@ -12,11 +12,12 @@ from gistpoint.core.attempts.budgets import Budgets
 from gistpoint.core.attempts.identity import Enrolment, Role
 from gistpoint.core.code.index import index_source
 from gistpoint.core.locations import Locations
-from gistpoint.core.ports import EntrypointRunner, EnvironmentPins, RunRequest, Source
+from gistpoint.core.ports import EntrypointRunner, EnvironmentPins, RunRequest, Source, Writable
 from gistpoint.core.tasks.brief import template_for, template_sha256
 from gistpoint.core.tasks.folder import read_task, write_task
 from gistpoint.core.tasks.identity import hash_of_ids, task_id
 from gistpoint.core.tasks.model import Answer, Baseline, Brief, Failure, Mode, Suite, Target, Task
+from gistpoint.core.tasks.protection import Protection
 from gistpoint.core.trees import SourceTree, write_tree
 from gistpoint.sessions.attempts import AttemptStore
 from gistpoint.sessions.tasks import TaskStore
@@ -156,6 +157,7 @@ def build_task(
         passed=passed,
         passed_corrupted=report.passed,
         seconds=0.1,
+        protections={"fake": Protection(Writable())},
     )
     write_task(task, Answer(targets, (baseline,)))
     return read_task(folder)

@@ -106,6 +106,6 @@ def loaded(tree: SourceTree) -> dict[str, object]:
     """The names that all modules of the tree define, tests left out, run in one namespace."""
     names: dict[str, object] = {}
     for path in tree.files(".py"):
-        if not path.startswith("tests/"):
+        if not path.startswith(("tests/", "test_")):
             exec(compile(tree.read(path), path, "exec"), names)
     return names

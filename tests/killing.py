@@ -110,7 +110,7 @@ def _check(
     attempt: Path, before: AttemptState, acknowledged: list[str], killed_ms: int | None, figures: Figures
 ) -> None:
     content = read_journal(attempt / JOURNAL)
-    assert content.broken_at is None
+    assert content.fault == ""
     by_seq = {event.seq: event for event in content.events}
     assert list(by_seq) == list(range(1, len(by_seq) + 1))
     for line in acknowledged:

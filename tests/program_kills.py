@@ -194,7 +194,7 @@ def _in_terminal(home: Path, task: Task, attempt: str, chance: random.Random | N
     """Run one process on a screen; returns the attempt. It is killed amid what a person does, or at the end."""
     known, before = _names(home), _state(home, attempt)
     command = [sys.executable, "-m", "gistpoint", "solve", attempt or task.id]
-    person = _Person(chance)
+    person = _Person(chance, resumes=before.pending is not None)
     with Terminal(command, environment=environment(home), columns=120, rows=40) as terminal:
         person.work(terminal, script(task)[len(before.calls) :])
         died = time.monotonic()
@@ -215,8 +215,9 @@ def _in_terminal(home: Path, task: Task, attempt: str, chance: random.Random | N
 class _Person:
     """Does what is left of a script at a terminal, and sees what the screen says."""
 
-    def __init__(self, chance: random.Random | None) -> None:
-        self._chance = chance
+    def __init__(self, chance: random.Random | None, *, resumes: bool) -> None:
+        """`resumes` is for an attempt that was left during a call: the program answers it first."""
+        self._chance, self._resumes = chance, resumes
         self.seen: list[tuple[int, int]] = []
         """Tool uses and submissions left, as shown."""
         self.typed: list[tuple[float, str]] = []
@@ -227,6 +228,8 @@ class _Person:
         chance = self._chance
         last = chance.randint(0, 3) if chance else -1
         terminal.wait_for(_BUDGETS.pattern, seconds=_WAIT_S)
+        if self._resumes:
+            terminal.wait_for(rf"{_SUMMARY}|tool uses? and \d+ submissions? left\]", seconds=_WAIT_S)
         self._look(terminal)
         for number, (tool, arguments) in enumerate(calls):
             if chance is not None and chance.random() < 0.5:
@@ -243,13 +246,11 @@ class _Person:
             self._look(terminal)
 
     def _await_answer(self, terminal: Terminal) -> None:
-        """Wait until an answer is there: budgets have changed, and the line above the console says so."""
-        uses, submissions = self.seen[-1]
-        terminal.wait_for(rf"{_SUMMARY}|tool uses (?!{uses}/)|submissions (?!{submissions}/)\d", seconds=_WAIT_S)
+        """Wait until an answer is there, which says that less is left than was seen before."""
+        uses, submissions = ("|".join(map(str, range(left))) for left in self.seen[-1])
+        said = rf"\[(?:{uses}) tool uses? and \d+ subm|\[\d+ tool uses? and (?:{submissions}) subm"
+        terminal.wait_for(rf"{_SUMMARY}|{said}", seconds=_WAIT_S)
         self._look(terminal)
-        uses, submissions = self.seen[-1]
-        said = rf"\[{uses} tool uses? and {submissions} submissions? left\]$"
-        terminal.wait_for(rf"{_SUMMARY}|(?!.*│).*{said}", seconds=_WAIT_S)
 
     def _look(self, terminal: Terminal) -> None:
         if found := _BUDGETS.search(terminal.text):

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from gistpoint.core.attempts.result import AttemptResult, result_of
@@ -13,6 +14,7 @@ from gistpoint.core.ports import Runner, RunProgress, RunRequest
 from gistpoint.core.scoring import Score, score, solved
 from gistpoint.core.tasks.entered import entering_tests
 from gistpoint.core.tasks.model import Answer, Baseline, Target, Task
+from gistpoint.core.tasks.protection import Protection
 from gistpoint.core.trees import SourceTree
 
 FREE = frozenset({RunStatus.INFRASTRUCTURE})
@@ -49,6 +51,7 @@ class Judge:
     task: Task
     answer: Answer
     runner: Runner
+    _found: list[Protection] = field(default_factory=list, init=False, compare=False, repr=False)
 
     @property
     def baseline(self) -> Baseline:
@@ -77,9 +80,13 @@ class Judge:
             timeout_s=self.task.suite.timeout_s,
             deselect=self.task.suite.deselected,
             expected=self.baseline.collected,
-            first=self._order(first, replaced),
         )
-        report = self.runner.run(request, on_progress=on_progress, cancel=cancel)
+        protection = self.protection(on_progress=on_progress, cancel=cancel)
+        if isinstance(protection, Protection):
+            request = replace(request, writable=protection.writable, first=self._order(first, replaced))
+            report = self.runner.run(request, on_progress=on_progress, cancel=cancel)
+        else:
+            report = protection
         if request.first and score(self.baseline, report).failing - self.baseline.failing:
             report = self._in_own_order(request, report, on_progress, cancel)
         suspicious = self._suspicious(tree)
@@ -89,6 +96,34 @@ class Judge:
         result = score(self.baseline, report)
         names = [target.name for target in self.answer.targets]
         return Judgement(report, result, solved(result, names, changed), changed, suspicious)
+
+    def protection(
+        self, *, on_progress: Callable[[RunProgress], None] | None = None, cancel: CancelToken | None = None
+    ) -> Protection | SuiteReport:
+        """Return what of the tree a submission may change, or the report of a run that failed to find it out.
+
+        A task that was made before this was known is completed: its original runs, once for most.
+        """
+        backend = self.runner.backend.name
+        known = self.baseline.protections.get(backend) or next(iter(self._found), None)
+        if known is not None:
+            return known
+        from gistpoint.core.attempts.protection import find_protection
+        from gistpoint.core.generation.proof import repaired_tree
+        from gistpoint.core.tasks.folder import write_baseline
+
+        task, baseline = self.task, self.baseline
+        original = repaired_tree(SourceTree.open(task.tree_path), self.answer.targets)
+        request = RunRequest(original, task.environment, task.suite.timeout_s, deselect=task.suite.deselected)
+        found = find_protection(
+            request, baseline.passed, lambda asked, _: self.runner.run(asked, on_progress=on_progress, cancel=cancel)
+        )
+        if isinstance(found, Protection):
+            self._found.append(found)
+            with contextlib.suppress(OSError):  # the task lies where it can't be written
+                protections = {**baseline.protections, backend: found}
+                write_baseline(task.folder, replace(baseline, protections=protections))
+        return found
 
     def _untouched(self, tree: SourceTree) -> SourceTree:
         same = tree.tar == self.task.tree_path

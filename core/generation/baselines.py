@@ -66,6 +66,7 @@ def record_baseline(
         passed_corrupted=proof.passed_corrupted & intake.passed,
         seconds=round(intake.seconds, 2),
         any_order=proof.any_order,
+        protections={runner.backend.name: intake.protection} if intake.protection else {},
     )
 
 

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import json
+import posixpath
 import secrets
 from collections.abc import Iterator
 from dataclasses import replace
+from pathlib import Path
 
 from gistpoint.core.attempts.judging import Judge
 from gistpoint.core.cancel import CancelToken
@@ -17,9 +20,12 @@ from gistpoint.core.outcomes import Outcome, RunStatus
 from gistpoint.core.ports import RunRequest
 from gistpoint.core.tasks.brief import render_brief
 from gistpoint.core.tasks.folder import verify_identity
+from gistpoint.core.tasks.model import Target
+from gistpoint.core.tasks.protection import Protection
 from gistpoint.core.trees import SourceTree
 
-PROBE_TIMEOUT_S = 60.0
+PROBE_TIMEOUT_S = 120.0
+_LOOK = Path(__file__).with_name("inside_look.py")
 
 
 def check_task(
@@ -39,6 +45,9 @@ def check_task(
     yield _looks_inside(judge, tree, on_progress, cancel)
     yield _scores(judge, tree, "corrupted scores 0", 0.0, on_progress, cancel)
     yield _scores(judge, repaired_tree(tree, answer.targets), "original scores 1", 1.0, on_progress, cancel)
+    protection = judge.protection(cancel=cancel)
+    if isinstance(protection, Protection):
+        yield Finding("protection", True, protection.words, reduced=protection.writable is None)
 
 
 def _scores(
@@ -76,17 +85,19 @@ def _looks_inside(judge: Judge, tree: SourceTree, on_progress: OnMaking | None, 
     ids = frozenset(
         {
             f"{name}::test_packages_come_from_the_workspace",
-            f"{name}::test_no_copy_of_the_original_is_installed",
+            f"{name}::test_no_copy_of_the_original_can_be_seen",
             out_of_reach,
         }
     )
-    probe = PROBE.format(
-        packages=packages_of(tree, task.environment.import_roots),
-        answer=str(task.folder.absolute() / "answer" / "answer.json"),
-        originals=[lines for target in judge.answer.targets if (lines := telling_lines(target))],
-    )
+    order = {
+        "packages": packages_of(tree, task.environment.import_roots),
+        "answer": str(task.folder.absolute() / "answer" / "answer.json"),
+        "name": task.environment.metadata.get("name", ""),
+        "everywhere": backend.isolated,
+        "targets": [_wanted(target, task.environment.import_roots) for target in judge.answer.targets],
+    }
     request = RunRequest(
-        tree.with_files({name: probe.encode()}),
+        tree.with_files({name: _LOOK.read_bytes(), f"{name}.json": json.dumps(order).encode()}),
         replace(task.environment, pytest_args=(*settings_of(task.environment.pytest_args), name)),
         PROBE_TIMEOUT_S,
         select=tuple(sorted(ids)),
@@ -107,6 +118,14 @@ def _looks_inside(judge: Judge, tree: SourceTree, on_progress: OnMaking | None, 
     return Finding("sandbox", False, "; ".join(messages) or f"{report.status}: {report.reason}")
 
 
+def _wanted(target: Target, import_roots: tuple[str, ...]) -> dict[str, object]:
+    """Return by what a copy of a target's module is known."""
+    roots = sorted((posixpath.normpath(root) for root in import_roots), key=len, reverse=True)
+    file = next((target.path.removeprefix(f"{root}/") for root in roots if target.path.startswith(f"{root}/")), "")
+    names = [part.partition("#")[0] for part in target.qualname.split(".") if part != "<locals>"]
+    return {"file": file or target.path, "names": names, "lines": telling_lines(target)}
+
+
 _SETTINGS = ("-o", "--override-ini", "-c", "--config-file", "-p", "--rootdir", "--import-mode")
 _JOINED = tuple(name if len(name) == 2 else f"{name}=" for name in _SETTINGS)
 
@@ -123,59 +142,3 @@ def settings_of(pytest_args: tuple[str, ...]) -> Iterator[str]:
 def _first_error(message: str) -> str:
     lines = [line[1:].strip() for line in message.splitlines() if line.startswith("E ")]
     return (lines or message.splitlines() or [""])[0]
-
-
-PROBE = """\
-import importlib, os, sys
-
-PACKAGES = {packages!r}
-ANSWER = {answer!r}
-ORIGINALS = {originals!r}
-
-
-def _inside(path):
-    root = os.path.realpath(os.path.dirname(os.path.abspath(__file__)))
-    return (os.path.realpath(path) + os.sep).startswith(root + os.sep)
-
-
-def test_packages_come_from_the_workspace():
-    for name in PACKAGES:
-        try:
-            module = importlib.import_module(name)
-        except BaseException:
-            continue
-        place = getattr(module, "__file__", None) or next(iter(getattr(module, "__path__", [])), None)
-        assert place is None or _inside(place), f"{{name}} is imported from outside the workspace"
-    for folder in sys.path:
-        if not folder or not os.path.isdir(folder) or _inside(folder):
-            continue
-        for name in PACKAGES:
-            for copy in (name, name + ".py"):
-                assert not os.path.exists(os.path.join(folder, copy)), f"another copy of {{name}} can be imported"
-
-
-def test_no_copy_of_the_original_is_installed():
-    for folder in sys.path:
-        if not folder or _inside(folder):
-            continue
-        for place, _, files in os.walk(folder):
-            for name in files:
-                path = os.path.join(place, name)
-                if not name.endswith(".py"):
-                    continue
-                try:
-                    with open(path, encoding="utf-8", errors="replace") as file:
-                        text = " ".join(file.read(4_000_000).split())
-                except OSError:
-                    continue
-                assert not any(lines in text for lines in ORIGINALS), f"{{path}} holds the original"
-
-
-def test_answer_is_out_of_reach():
-    try:
-        with open(ANSWER, "rb") as file:
-            file.read(1)
-    except OSError:
-        return
-    assert False, "the answer can be read from inside"
-"""

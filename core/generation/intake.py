@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 
+from gistpoint.core.attempts.protection import NOTHING, hold_to_writes
 from gistpoint.core.cancel import CancelToken
-from gistpoint.core.errors import NegativeVerdictError
+from gistpoint.core.errors import InfrastructureError, NegativeVerdictError
 from gistpoint.core.generation.testmap import TestMap
 from gistpoint.core.outcomes import Outcome, RunStatus, SuiteReport
-from gistpoint.core.ports import EnvironmentPins, Runner, RunProgress, RunRequest, Source
+from gistpoint.core.ports import EnvironmentPins, Runner, RunProgress, RunRequest, Source, Writable
+from gistpoint.core.tasks.protection import Protection
 from gistpoint.core.trees import SourceTree
 
 RUNS = 3
@@ -66,6 +68,8 @@ class Intake:
     runs: int
     test_map: TestMap | None = None
     """Which tests enter which functions, where it was recorded."""
+    protection: Protection | None = None
+    """What of its tree the suite may change; None if that is not known."""
 
     @property
     def test_files(self) -> tuple[str, ...]:
@@ -76,6 +80,11 @@ class Intake:
     def timeout_s(self) -> float:
         """Seconds after which a run of the suite is stopped: five times what it took, and enough for a busy machine."""
         return float(max(LEAST_TIMEOUT_S, round(5 * self.seconds)))
+
+    @property
+    def writable(self) -> Writable | None:
+        """What a run of the suite may change in its tree; None for everything."""
+        return self.protection.writable if self.protection is not None else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,15 +110,25 @@ def take_in(
 ) -> Intake:
     """Run the suite of the original `runs` times. Raises `NoTaskError` where it is not green, too slow or empty.
 
-    A test whose outcome differs between two runs is flaky: deselected, and named.
+    A test whose outcome differs between two runs is flaky: deselected, and named. In the last run the tree is
+    read-only. If the suite does not bear that, there is another one, and one in which it may change what it changes.
     """
+    limit = MAX_SUITE_SECONDS + _GRACE_SECONDS
+    request = RunRequest(repository.tree, repository.environment, limit, deselect=deselect)
+
+    def run(request: RunRequest, step: str) -> SuiteReport:
+        return run_step(runner, request, step, on_progress, cancel)
+
     reports: list[SuiteReport] = []
-    for number in range(1, runs + 1):
-        limit = MAX_SUITE_SECONDS + _GRACE_SECONDS
-        request = RunRequest(repository.tree, repository.environment, limit, deselect=deselect)
-        report = run_step(runner, request, f"suite of the original, run {number} of {runs}", on_progress, cancel)
-        _require_usable(report)
-        reports.append(report)
+    for number in range(1, runs):
+        reports.append(run(request, f"suite of the original, run {number} of {runs}"))
+        _require_usable(reports[-1])
+    last = run(replace(request, writable=NOTHING), f"suite of the original, run {runs} of {runs}, its tree read-only")
+    read_only = _agrees(last, reports)
+    if not read_only:
+        last = run(replace(request, watch=True), f"suite of the original, run {runs} of {runs} again, its tree watched")
+        _require_usable(last)
+    reports.append(last)
     outcomes = [{id: result.outcome for id, result in report.results.items()} for report in reports]
     everything = set().union(*outcomes)
     flaky = sorted(id for id in everything if len({outcome.get(id) for outcome in outcomes}) > 1)
@@ -125,8 +144,24 @@ def take_in(
     passed = frozenset(id for id in stable if outcomes[0][id] is Outcome.PASSED)
     if not passed:
         raise NoTaskError(NoGood.NO_TESTS, "No test of the suite passes on the original.")
+    protection = Protection(NOTHING) if read_only else hold_to_writes(request, passed, last, run)
+    if isinstance(protection, SuiteReport):
+        raise InfrastructureError(f"The suite could not be run. {protection.reason}", hint=LOOK)
     seconds = max(report.seconds for report in reports)
-    return Intake(repository, frozenset(stable), passed, tuple(flaky), seconds, runs)
+    return Intake(repository, frozenset(stable), passed, tuple(flaky), seconds, runs, protection=protection)
+
+
+def _agrees(report: SuiteReport, others: list[SuiteReport]) -> bool:
+    """Whether a run shows what all others do, or a green suite where there are none."""
+    if report.status is not RunStatus.FINISHED or report.collection_errors or report.seconds > MAX_SUITE_SECONDS:
+        return False
+    if not others:
+        return bool(report.passed) and not report.failed
+    ids = {id for other in others for id in other.results}
+    known = {id: {other.results[id].outcome if id in other.results else None for other in others} for id in ids}
+    return all(
+        report.results[id].outcome in seen if id in report.results else None in seen for id, seen in known.items()
+    )
 
 
 def run_step(

@@ -91,6 +91,7 @@ def write_proven(
             passed_corrupted=proof.passed_corrupted & intake.passed,
             seconds=round(intake.seconds, 2),
             any_order=proof.any_order,
+            protections={backend: intake.protection} if intake.protection else {},
         )
         entered = intake.test_map.entered if intake.test_map else {}
         write_task(task, Answer(proof.targets, (baseline,), metrics or {}, provenance or {}, entered=entered))

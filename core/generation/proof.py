@@ -81,6 +81,7 @@ def prove(
         intake.timeout_s,
         deselect=intake.flaky,
         expected=intake.collected,
+        writable=intake.writable,
     )
     names = ", ".join(target.name for target in targets)
     report = run_step(runner, request, f"suite with {names} corrupted", on_progress, cancel)

@@ -1,6 +1,7 @@
 """Which shell commands run where nothing may be executed: those that read, alone, in pipes and in lists.
 
-A command is refused for what it is, never for what it might print: the reason goes back to the solver.
+A command is refused for what it is, never for what it might print: the reason goes back to the solver. What keeps
+anything from being executed is the sandbox, in which these programs are all that such a command finds.
 """
 
 from __future__ import annotations
@@ -13,10 +14,10 @@ READING = frozenset({
     "sha256sum", "sort", "stat", "tac", "tail", "tr", "tree", "true", "uniq", "wc",
 })  # fmt: skip
 PRELUDE = 'sed() { command sed --sandbox "$@"; }\n'
-"""Run before an allowed command: an editing script of sed could start programs otherwise."""
+"""Run before an allowed command: sed then says itself which of its commands would start a program."""
 _FORBIDDEN_WORDS = {
     "find": ("-exec", "-execdir", "-ok", "-okdir"),
-    "sort": ("--comp",),
+    "sort": ("--co",),
 }
 _PUNCTUATION = "();<>|&"
 _SEPARATORS = {";", "|", "||", "&&", "&", "|&", "(", ")"}

@@ -7,6 +7,7 @@ open the second.
 from __future__ import annotations
 
 import json
+import os
 import re
 import tomllib
 from collections.abc import Mapping
@@ -39,6 +40,7 @@ from gistpoint.core.tasks.model import (
     Target,
     Task,
 )
+from gistpoint.core.tasks.protection import protection_document, read_protections
 from gistpoint.core.tasks.upgrades import upgraded
 from gistpoint.core.trees import sha256_of
 
@@ -145,14 +147,13 @@ def write_task(task: Task, answer: Answer) -> None:
 
 def write_baseline(folder: Path, baseline: Baseline) -> None:
     """Write one baseline beside the others; one of the same backend and environment is replaced."""
-    document = {
-        "format": "gistpoint.baseline",
-        "version": VERSION,
-        "canary": CANARY,
-        **{key: sorted(value) if isinstance(value, frozenset) else value for key, value in asdict(baseline).items()},
-    }
-    name = f"{baseline.backend}-{baseline.environment[:12]}.json"
-    (folder / "answer" / "baselines" / name).write_text(_json(document), encoding="utf-8")
+    told = {key: sorted(value) if isinstance(value, frozenset) else value for key, value in asdict(baseline).items()}
+    told["protections"] = {name: protection_document(found) for name, found in baseline.protections.items()}
+    document = {"format": "gistpoint.baseline", "version": VERSION, "canary": CANARY, **told}
+    path = folder / "answer" / "baselines" / f"{baseline.backend}-{baseline.environment[:12]}.json"
+    beside = path.with_name(f".{path.name}.{os.getpid()}")  # others may be reading it
+    beside.write_text(_json(document), encoding="utf-8")
+    beside.replace(path)
 
 
 def _json(document: Mapping[str, Any]) -> str:
@@ -284,6 +285,7 @@ def _baseline(path: Path) -> Baseline:
         passed_corrupted=frozenset(fields.strings("passed_corrupted")),
         seconds=fields.get("seconds", float),
         any_order=fields.get("any_order", bool, False),
+        protections=read_protections(fields.table("protections")) if "protections" in fields.values else {},
     )
 
 

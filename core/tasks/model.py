@@ -13,6 +13,7 @@ from gistpoint.core.errors import TaskError
 from gistpoint.core.gist.answer import GistAnswer
 from gistpoint.core.ports import EnvironmentPins, Source
 from gistpoint.core.tasks.gists import GistSettings
+from gistpoint.core.tasks.protection import Protection
 
 FORMAT = "gistpoint.task"
 VERSION = 1
@@ -169,6 +170,8 @@ class Baseline:
     seconds: float = 0.0
     any_order: bool = False
     """Whether the original also passes with F0 before all other tests: only then may a run begin with them."""
+    protections: Mapping[str, Protection] = field(default_factory=dict)
+    """What of the tree a run may change, by the name of the backend that it was found out on."""
 
     @property
     def failing(self) -> frozenset[str]:

@@ -13,10 +13,14 @@ import tempfile
 import threading
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from itertools import islice
 from pathlib import Path
 
 from gistpoint.sandbox.backends.base import Environment
 from gistpoint.sandbox.interpreters import find_interpreter, own_version
+
+_ELSEWHERE = ("/usr/lib/python3", "/usr/local/lib", "/usr/lib", "/opt")
+_LOOKED_AT = 1000
 
 
 @dataclass
@@ -26,6 +30,8 @@ class Stage:
     base: Path
     token: str
     environment: Environment
+    system: Path
+    """A file of the system that no run needs; one of the stage's own where there is none."""
     addresses: dict[str, tuple[int, int, object]] = field(default_factory=dict)
     victim: subprocess.Popen[bytes] | None = None
 
@@ -36,7 +42,19 @@ class Stage:
             "secret": self.base / "home" / "secret",
             "answer": self.base / "tasks" / "other" / "answer" / "targets.json",
             "original": self.base / "original" / "package.py",
+            "system": self.system,
         }
+
+    @property
+    def vendors(self) -> Path:
+        """A folder of installed packages, one of which carries a copy of another."""
+        return self.base / "python" / "lib" / "python3" / "site-packages"
+
+    def secret_of(self, target: str) -> bytes:
+        """Return what tells that the file of this name was read; of none, the stage's token."""
+        if target != "system" or self.system.is_relative_to(self.base):
+            return self.token.encode()
+        return max(self.system.read_bytes()[:_LOOKED_AT].split(b"\n"), key=len)
 
     def fresh_victim(self) -> subprocess.Popen[bytes]:
         """Return the process to attack, a new one where the last was killed."""
@@ -71,6 +89,15 @@ class Stage:
             shutil.rmtree(Path(place, "planted-1.dist-info"), ignore_errors=True)
 
 
+def _unneeded(base: Path) -> Path:
+    """Return a module that the system has installed for a Python of its own, or the path of one to be made."""
+    for folder in _ELSEWHERE:
+        for path in islice(Path(folder).rglob("*.py"), _LOOKED_AT):
+            if path.is_file() and len(path.read_bytes()[:_LOOKED_AT]) == _LOOKED_AT:
+                return path
+    return base / "opt" / "package.py"
+
+
 def _site(environment: Environment) -> Path:
     return environment.folder / "lib" / f"python{environment.version}" / "site-packages"
 
@@ -81,18 +108,19 @@ def staged() -> Iterator[Stage]:
     base = Path(tempfile.mkdtemp(prefix="gistpoint-attacks-")).resolve()
     interpreter = find_interpreter(own_version())
     folder = base / "environment"
-    stage = Stage(
-        base, os.urandom(12).hex(), Environment(folder, interpreter.path, interpreter.prefix, interpreter.version)
-    )
+    environment = Environment(folder, interpreter.path, interpreter.prefix, interpreter.version)
+    stage = Stage(base, os.urandom(12).hex(), environment, _unneeded(base))
     with contextlib.ExitStack() as stack:
         stack.callback(shutil.rmtree, base, ignore_errors=True)
         base.chmod(0o755)
         (folder / "bin").mkdir(parents=True)
         (folder / "bin" / "python").symlink_to(interpreter.path)
         (folder / "pyvenv.cfg").write_text(f"home = {interpreter.path.parent}\n")
-        for path in stage.files.values():
-            path.parent.mkdir(parents=True)
-            path.write_text(stage.token)
+        carried = stage.vendors / "carrier" / "_vendor" / "package.py"
+        for path in (*stage.files.values(), carried):
+            if path.is_relative_to(base):
+                path.parent.mkdir(parents=True)
+                path.write_text(f"TOKEN = '{stage.token}'\n" if path == carried else stage.token)
         stack.callback(_end, stage)
         _serve(stage, stack)
         stage.reset()

@@ -50,11 +50,15 @@ class Proof(StrEnum):
     """More of its output was kept than the limit allows."""
     PASSED = "passed"
     """A test that fails was believed to pass."""
+    CHANGED = "changed"
+    """The same, for what pytest read was not what the task holds."""
+    EXECUTED = "executed"
+    """Code ran where nothing may be executed."""
 
 
 @dataclass(frozen=True, slots=True)
 class Attack:
-    """One attack: its file below `escapes` or `reports`, and what it is given."""
+    """One attack: its file below `escapes`, `reports`, `trees` or `commands`, and what it is given."""
 
     name: str
     what: str
@@ -88,6 +92,8 @@ ESCAPES = (
     Attack("home", "read a file in the host's home", "read_file", given={"target": "secret"}, but=_PLAIN),
     Attack("answer", "read another task's answer", "read_file", given={"target": "answer"}, but=_PLAIN),
     Attack("original", "read the original of the package", "read_file", given={"target": "original"}, but=_PLAIN),
+    Attack("system", "read what else lies below /usr or /opt", "read_file", given={"target": "system"}, but=_PLAIN),
+    Attack("vendored", "import a copy that another package carries", "import_vendored", but=_PLAIN),
     Attack("link-in", "read through a link that the tree carries in", "read_link", but=_PLAIN),
     Attack("environment", "read the environment of a process of the host", "read_environment", but=_PLAIN),
     Attack("processes", "see the host's processes", "read_processes", but=_PLAIN),
@@ -183,4 +189,41 @@ REPORTS = (
 """What makes a failing test look passed. The marked ones succeed in any shared process: see what is believed, and why.
 """
 
-ATTACKS = (*ESCAPES, *REPORTS)
+
+def _tree(name: str, what: str) -> Attack:
+    return Attack(name.replace("_", "-"), what, name, Proof.CHANGED, timeout_s=60.0)
+
+
+TREES = (
+    _tree("rewrite_tests", "rewrite the tests at import, by a default value"),
+    _tree("overwrite_golden", "overwrite the file with what a test expects"),
+    _tree("change_conftest", "write a conftest.py"),
+    _tree("change_package", "change `tests/__init__.py`"),
+    _tree("change_settings", "change settings that the tests read"),
+    _tree("shadow_helper", "add a package that hides the tests' helper"),
+    _tree("compiled_tests", "leave compiled tests for pytest to load"),
+    _tree("put_back", "rewrite the tests and put them back before the end"),
+    _tree("add_and_remove", "add a conftest.py and remove it before the end"),
+    _tree("replace_folder", "put another folder in the place of the tests, or of all"),
+    _tree("write_otherwise", "write by links, modes, maps, descriptors, mounts"),
+    _tree("rewrite_itself", "replace the file that was handed in"),
+)
+"""What changes what pytest reads."""
+
+
+def _command(name: str, what: str, plain: Expected) -> Attack:
+    return Attack(name.replace("_", "-"), what, name, Proof.EXECUTED, but={"plain": plain})
+
+
+COMMANDS = (
+    _command("sort_compress", "execution off: Python by `sort --co=python3`", _E),
+    _command("find_exec", "execution off: Python by `find -exec`", _R),
+    _command("sed_execute", "execution off: Python by a script of `sed`", _E),
+    _command("by_path", "execution off: Python by its full path", _R),
+    _command("by_loader", "execution off: Python by the system's loader", _E),
+    _command("other_interpreters", "execution off: perl, awk and others", _E),
+    _command("made_program", "execution off: a program made on the spot", _R),
+)
+"""What executes something in a command that may only read."""
+
+ATTACKS = (*ESCAPES, *REPORTS, *TREES, *COMMANDS)

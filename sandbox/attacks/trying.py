@@ -13,10 +13,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from gistpoint.core.ports import EnvironmentPins, RunRequest
+from gistpoint.core.ports import EnvironmentPins, RunRequest, Writable
 from gistpoint.core.suspicion.submission import marks
 from gistpoint.core.trees import SourceTree, write_tree
+from gistpoint.sandbox.attacks.commands import run_command
 from gistpoint.sandbox.attacks.table import SMALL, Attack, Expected, Proof
+from gistpoint.sandbox.attacks.trees import run_attacked
 from gistpoint.sandbox.backends.base import Backend, Command, Ended, Invocation, Places, Stop
 from gistpoint.sandbox.testruns import Environments, SuiteRunner
 
@@ -87,8 +89,9 @@ class Finding:
 
 def source_of(attack: Attack) -> str:
     """Return the text of an attack's file."""
-    folder = "reports" if attack.proof is Proof.PASSED else "escapes"
-    return (_HERE / folder / f"{attack.file}.py").read_text("utf-8")
+    folder = {Proof.PASSED: "reports", Proof.CHANGED: "trees", Proof.EXECUTED: "commands"}.get(attack.proof, "escapes")
+    suffix = "sh" if attack.proof is Proof.EXECUTED else "py"
+    return (_HERE / folder / f"{attack.file}.{suffix}").read_text("utf-8")
 
 
 def suite_files(attack: Attack) -> Mapping[str, str]:
@@ -102,6 +105,12 @@ def try_attack(backend: Backend, attack: Attack, stage: Stage, environments: Env
     """Run `attack` on `backend` under small limits and return what it reached."""
     if attack.proof is Proof.PASSED:
         return _try_report(backend, attack, stage, environments)
+    if attack.proof is Proof.CHANGED:
+        report = run_attacked(backend, attack, stage.base, environments, Writable())
+        return Finding(attack, backend.name, bool(report.passed), report.reason)
+    if attack.proof is Proof.EXECUTED:
+        told = run_command(backend, attack, stage)
+        return Finding(attack, backend.name, stage.token[::-1] in told.output, told.stop.value)
     stage.reset()
     given = _given(attack, stage)
     tree = stage.base / "tree"
@@ -138,9 +147,10 @@ def _given(attack: Attack, stage: Stage) -> dict[str, object]:
         "private": str(stage.base / "home" / "private"),
         "key": int(stage.token[:7], 16),
         "site": str(stage.environment.folder / "lib" / f"python{version}" / "site-packages"),
+        "vendors": str(stage.vendors),
         **attack.given,
     }
-    if attack.file not in ("read_file", "read_link", "read_environment", "connect"):
+    if attack.file not in ("read_file", "read_link", "read_environment", "connect", "import_vendored"):
         given["token"] = stage.token
     if attack.file == "read_file":
         given["target"] = str(stage.files[str(attack.given["target"])])
@@ -165,7 +175,8 @@ def _run(
 def _reached(attack: Attack, stage: Stage, lines: list[bytes], ended: Ended, took: float) -> bool:
     match attack.proof:
         case Proof.TOLD:
-            return any(stage.token.encode() in line for line in lines)
+            secret = stage.secret_of(str(attack.given.get("target", "")))
+            return any(secret in line for line in lines)
         case Proof.KILLED:
             time.sleep(0.1)
             return stage.victim is not None and stage.victim.poll() is not None
@@ -179,8 +190,8 @@ def _reached(attack: Attack, stage: Stage, lines: list[bytes], ended: Ended, too
             return ended.stop is Stop.EXITED or took > 2 * attack.timeout_s + 10
         case Proof.FLOODED:
             return len(ended.output) > SMALL.output + _SLACK
-        case Proof.PASSED:
-            raise AssertionError("attacks on the report are tried on a suite")
+        case Proof.PASSED | Proof.CHANGED | Proof.EXECUTED:
+            raise AssertionError("these are tried in another way")
 
 
 def _end_daemons(mark: str) -> bool:

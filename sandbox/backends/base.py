@@ -17,6 +17,7 @@ from gistpoint.sandbox.limits import Limits
 if TYPE_CHECKING:
     from gistpoint.core.cancel import CancelToken
     from gistpoint.core.outcomes import BackendRecord
+    from gistpoint.core.ports import Writable
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +68,16 @@ class Command:
     requests: int | None = None
     """A descriptor, such as a pipe's reading end, whose bytes come to the command as its standard input while it runs;
     without it, standard input is empty. It stays the caller's to close."""
+    writable: Writable | None = None
+    """What of the tree the command may change; None for everything, in a copy of its own."""
+    watch: bool = False
+    """Whether to report, in `Ended.writes`, what the command changes in its tree, all of which must be writable."""
+    shows: tuple[Path, ...] = ()
+    """Programs and folders of this machine that the command sees, read-only, beyond those that every run does; a
+    program comes with the libraries that it loads, a folder as it is."""
+    programs: tuple[str, ...] = ()
+    """If there are any, the command finds these programs alone, no interpreter and no environment, and writes nothing.
+    The plain backend can't hold that."""
 
 
 class Stop(StrEnum):
@@ -92,6 +103,11 @@ class Ended:
     seconds: float
     reason: str = ""
     """What the isolation says of a failure of its own, in a sentence or two; empty for the usual words."""
+    altered: tuple[str, ...] = ()
+    """Paths of the tree that the command changed although they were not writable; a backend that does not let it has
+    nothing to report."""
+    writes: Writable | None = None
+    """What the command changed in its tree, if that was asked for."""
 
 
 @dataclass(frozen=True, slots=True)

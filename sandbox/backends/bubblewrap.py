@@ -1,8 +1,8 @@
 """bubblewrap: namespaces without a daemon, the default on Linux.
 
-The command sees `/usr`, its interpreter, its environment and the named folders, all read-only, and may write to two
-size-limited file systems in memory. It has no network, no other process, no capability, no new user namespace and a
-filter on system calls. What the host has installed for its own Pythons is hidden: it may hold the answer.
+The command sees what `runtime.py` lists of the machine, its environment and the named folders, all read-only, and may
+write to size-limited file systems in memory. It has no network, no other process, no capability, no new user namespace
+and a filter on system calls.
 """
 
 from __future__ import annotations
@@ -22,14 +22,20 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from gistpoint.core.outcomes import BackendRecord
+from gistpoint.core.ports import Writable
 from gistpoint.sandbox.backends.base import Command, Ended, Invocation, Places, Probe, Stop
 from gistpoint.sandbox.backends.bwrapending import namespace_end
-from gistpoint.sandbox.backends.bwrapmounts import INSIDE, SHOWN, WORK, Plan, plan_mounts, stage
+from gistpoint.sandbox.backends.bwrapmounts import HOME, INSIDE, REPOSITORY, SHOWN, Plan, plan_mounts, stage
 from gistpoint.sandbox.backends.probing import probe_command
+from gistpoint.sandbox.backends.runtimecache import RuntimeCache
 from gistpoint.sandbox.backends.seccomp import filter_program
+from gistpoint.sandbox.backends.treeparts import TreeParts, give_away
+from gistpoint.sandbox.backends.treestates import TreeStates
 from gistpoint.sandbox.cgroups import Bound, Delegation, bounded, find_delegation
+from gistpoint.sandbox.diskuse import DiskWatch
 from gistpoint.sandbox.limits import Limits
 from gistpoint.sandbox.process import follow, result_pipe
+from gistpoint.sandbox.runfolders import run_folder
 
 if TYPE_CHECKING:
     from gistpoint.core.cancel import CancelToken
@@ -42,8 +48,9 @@ class BubblewrapBackend:
 
     name = "bwrap"
 
-    def __init__(self, program: str | None = None) -> None:
+    def __init__(self, program: str | None = None, cache: RuntimeCache | None = None) -> None:
         self._program = program or shutil.which("bwrap") or ""
+        self._cache = cache or RuntimeCache()
         self._probe: Probe | None = None
         self._delegated: Delegation | None = None
 
@@ -60,11 +67,28 @@ class BubblewrapBackend:
 
     def run(self, command: Command, *, on_line: Callable[[bytes], None], cancel: CancelToken | None = None) -> Ended:
         """Run `command` in fresh namespaces, which end with it."""
+        if command.watch:
+            return self._watched(command, on_line, cancel)
+        return self._run(command, None, on_line, cancel)
+
+    def _watched(self, command: Command, on_line: Callable[[bytes], None], cancel: CancelToken | None) -> Ended:
+        """Run `command` on a copy that lies on the disk, where it can be looked at before and afterwards."""
+        with run_folder() as base:
+            copy = base / "repo"
+            shutil.copytree(command.tree, copy, symlinks=True, copy_function=shutil.copy)
+            if os.geteuid() == 0:
+                give_away([copy], _NOBODY)
+            states = TreeStates.of(TreeParts.of(copy, Writable(paths=(".",))))
+            return states.completed(self._run(command, copy, on_line, cancel), command)
+
+    def _run(
+        self, command: Command, copy: Path | None, on_line: Callable[[bytes], None], cancel: CancelToken | None
+    ) -> Ended:
         with result_pipe() as pipe, bounded(self._delegation(), command.limits) as bound:
             plan = Plan(stage() if os.geteuid() == 0 else None)
             with namespace_end(plan):
                 try:
-                    process = self._start(command, plan, pipe.writing, bound)
+                    process = self._start(command, copy, plan, pipe.writing, bound)
                 finally:
                     plan.close()
                 pipe.close_writing()
@@ -77,6 +101,7 @@ class BubblewrapBackend:
                         on_line=on_line,
                         cancel=cancel,
                         kill=lambda: _kill(process),
+                        watch=None if copy is None else DiskWatch(copy, process.pid, command.limits.disk).reason,
                     )
             if bound.was_hit():
                 return replace(ended, stop=Stop.OUT_OF_MEMORY, exit_code=None)
@@ -87,18 +112,24 @@ class BubblewrapBackend:
             self._delegated = find_delegation()
         return self._delegated
 
-    def _start(self, command: Command, plan: Plan, results: int, bound: Bound) -> subprocess.Popen[bytes]:
+    def _start(
+        self, command: Command, copy: Path | None, plan: Plan, results: int, bound: Bound
+    ) -> subprocess.Popen[bytes]:
         places = Places(
-            workspace=f"{WORK}/repo",
+            workspace=REPOSITORY,
             python=f"{SHOWN}/environment/bin/python",
-            home=f"{WORK}/home",
+            home=HOME,
             temporary="/tmp",
             folders={name: f"{SHOWN}/{name}" for name in command.folders},
             results_fd=results,
         )
-        plan_mounts(plan, command)
-        order = _order(command.limits, places, command.invocation(places))
-        enter = [str(command.environment.interpreter), "-I", "-S", f"{SHOWN}/inside/enter.py", json.dumps(order)]
+        plan_mounts(plan, command, copy, self._cache)
+        invocation = command.invocation(places)
+        if command.programs:
+            enter = _enter_by_shell(plan, command.limits, places, invocation)
+        else:
+            order = _order(command, places, invocation, copies=copy is None and command.writable is None)
+            enter = [str(command.environment.interpreter), "-I", "-S", f"{SHOWN}/inside/enter.py", json.dumps(order)]
         packed = plan.memory(b"".join(argument.encode() + b"\0" for argument in plan.arguments))
         arguments = [self._program, "--args", packed, "--", *enter]
         if plan.staged_at is not None:
@@ -147,15 +178,39 @@ class BubblewrapBackend:
                 mend="Install it: `apt-get install bubblewrap`, or the package `bubblewrap` of your distribution.",
             )
         version, token, lines = self._version(), os.urandom(8).hex().encode(), list[bytes]()
-        with tempfile.TemporaryDirectory(prefix="gistpoint-probe-") as name:
-            ended = self.run(probe_command(Path(name), token), on_line=lines.append)
+        try:
+            with tempfile.TemporaryDirectory(prefix="gistpoint-probe-") as name:
+                ended = self.run(probe_command(Path(name), token), on_line=lines.append)
+        except OSError as error:
+            return Probe(works=False, version=version, why_not=f"what a run sees can't be laid out: {error}")
         if ended.stop is Stop.EXITED and ended.exit_code == 0 and lines == [token]:
             return Probe(works=True, version=version)
         complaint = (ended.output.strip().splitlines() or [f"it left with status {ended.exit_code}"])[-1]
         return Probe(works=False, version=version, why_not=complaint, mend=_mend(complaint))
 
 
-def _order(limits: Limits, places: Places, invocation: Invocation) -> dict[str, object]:
+_BY_SHELL = """
+ulimit -c 0 -n {limits.open_files} -u {limits.processes} -v {address_space} -f {file_size} || exit 70
+printf '{{"e":"ready"}}\\n' >&{results} && exec {results}>&- && exec "$@"
+"""
+
+
+def _enter_by_shell(plan: Plan, limits: Limits, places: Places, invocation: Invocation) -> list[str]:
+    """Return how a command is started where no interpreter is: bash sets the limits, and becomes the command."""
+    for name, value in invocation.environment.items():
+        plan.arguments += ["--setenv", name, value]
+    plan.arguments += ["--chdir", places.workspace]
+    script = _BY_SHELL.format(
+        limits=limits,
+        address_space=limits.address_space >> 10,
+        file_size=limits.file_size >> 10,
+        results=places.results_fd,
+    )
+    return ["/bin/bash", "-c", script, "bash", *invocation.arguments]
+
+
+def _order(command: Command, places: Places, invocation: Invocation, *, copies: bool) -> dict[str, object]:
+    limits = command.limits
     return {
         "limits": {
             "RLIMIT_CORE": 0,
@@ -165,7 +220,7 @@ def _order(limits: Limits, places: Places, invocation: Invocation) -> dict[str, 
             "RLIMIT_FSIZE": limits.file_size,
         },
         "make": [places.home],
-        "copy": [f"{SHOWN}/tree", places.workspace],
+        "copy": [f"{SHOWN}/tree", places.workspace] if copies else None,
         "folder": places.workspace,
         "arguments": invocation.arguments,
         "environment": dict(invocation.environment),

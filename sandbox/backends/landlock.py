@@ -1,9 +1,9 @@
 """Landlock and seccomp: isolation by system calls alone, for machines where user namespaces are closed.
 
-The command reads `/usr`, its interpreter, its environment and the named folders, and writes to one temporary folder.
-It has no socket of any kind, sends no signal out, and runs under the filter on system calls. Its promises are less than
-bubblewrap's: `REDUCED` says how. Started by root it runs as a user that nobody is, another one for each run, so that
-its processes can be counted; folders that only root may enter are covered.
+The command reads what `runtime.py` lists of the machine, its environment and the named folders, and writes to one
+temporary folder. It has no socket of any kind, sends no signal out, and runs under the filter on system calls. Its
+promises are less than bubblewrap's: `REDUCED` says how. Started by root it runs as a user that nobody is, another one
+for each run, so that its processes can be counted; folders that only root may enter are covered.
 """
 
 from __future__ import annotations
@@ -16,17 +16,19 @@ import random
 import shutil
 import sys
 import tempfile
-from collections.abc import Callable
-from functools import cache
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from gistpoint.core.outcomes import BackendRecord
+from gistpoint.core.ports import Writable
 from gistpoint.sandbox.backends.base import Command, Ended, Places, Probe, Stop
-from gistpoint.sandbox.backends.hostprefixes import installed_below
 from gistpoint.sandbox.backends.probing import probe_command
+from gistpoint.sandbox.backends.runtimecache import RuntimeCache
 from gistpoint.sandbox.backends.seccomp import filter_program
 from gistpoint.sandbox.backends.supervised import MARK, new_mark, resource_limits, run_supervised
+from gistpoint.sandbox.backends.treeparts import TreeParts, give_away, reserve
+from gistpoint.sandbox.backends.treestates import TreeStates
 from gistpoint.sandbox.diskuse import DiskWatch
 from gistpoint.sandbox.inside.confinement import landlock_version
 from gistpoint.sandbox.process import result_pipe
@@ -46,10 +48,8 @@ _INSIDE = Path(__file__).parent.parent / "inside"
 _USERS = range(61184, 65520)  # handed out for one run each; what systemd uses for its dynamic users
 _LEAST_VERSION = 3  # before it, a file outside could be emptied
 _SCOPES_SIGNALS = 6
-_SYSTEM = ("/usr", "/bin", "/lib", "/lib32", "/lib64", "/libx32", "/sbin")
-_ETC = ("ld.so.cache", "nsswitch.conf", "localtime", "mime.types", "alternatives", "hosts")
+_ETC = ("/etc/hosts",)
 _DEVICES = ("/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom")
-_MOST_FILES = 200_000
 
 
 class LandlockBackend:
@@ -57,7 +57,8 @@ class LandlockBackend:
 
     name = "landlock"
 
-    def __init__(self, version: int | None = None) -> None:
+    def __init__(self, version: int | None = None, cache: RuntimeCache | None = None) -> None:
+        self._cache = cache or RuntimeCache()
         self._interface = landlock_version() if version is None else min(version, landlock_version())
         self._probe: Probe | None = None
 
@@ -78,16 +79,29 @@ class LandlockBackend:
             work = base / "work"
             work.mkdir()
             shutil.copytree(command.tree, work / "repo", symlinks=True, copy_function=shutil.copy)
-            for folder in ("home", "tmp"):
-                (work / folder).mkdir()
+            for folder in (work, work / "home", work / "tmp"):
+                folder.mkdir(exist_ok=True)
+                folder.chmod(0o755)
+            parts = TreeParts.of(work / "repo", command.writable or Writable(paths=(".",)))
+            reserve(parts)
             user = os.getuid()
             if os.geteuid() == 0:
                 user = _unused_user()
-                _give_away(work, user)
-            return self._run(command, work, user, on_line, cancel)
+                _share(parts)
+                give_away(_own(work, parts), user)
+            # Landlock knows no exception within a folder, and lets everybody change modes and times of his own files.
+            states = TreeStates.of(parts)
+            ended = self._run(command, work, parts, user, on_line, cancel)
+            return states.completed(ended, command)
 
     def _run(
-        self, command: Command, work: Path, user: int, on_line: Callable[[bytes], None], cancel: CancelToken | None
+        self,
+        command: Command,
+        work: Path,
+        parts: TreeParts,
+        user: int,
+        on_line: Callable[[bytes], None],
+        cancel: CancelToken | None,
     ) -> Ended:
         mark = new_mark()
         with result_pipe() as pipe:
@@ -99,17 +113,17 @@ class LandlockBackend:
                 folders={name: str(path.resolve()) for name, path in command.folders.items()},
                 results_fd=pipe.writing,
             )
-            arguments = self._arguments(command, places, user, mark)
+            arguments = self._arguments(command, places, self._confinement(command, work, parts), user, mark)
 
             def watch(pid: int) -> Callable[[], Stop | None]:
-                disk = DiskWatch(work, pid, command.limits.disk, _MOST_FILES)
-                return lambda: Stop.TOO_MUCH_DISK if disk.exceeded() else None
+                return DiskWatch(work, pid, command.limits.disk).reason
 
             return run_supervised(arguments, command, pipe, mark, on_line=on_line, cancel=cancel, watch=watch)
 
-    def _arguments(self, command: Command, places: Places, user: int, mark: str) -> list[str]:
+    def _arguments(
+        self, command: Command, places: Places, confinement: dict[str, object], user: int, mark: str
+    ) -> list[str]:
         invocation, work = command.invocation(places), Path(places.workspace).parent
-        shown = [command.environment.folder.resolve(), *(Path(path) for path in places.folders.values())]
         order: dict[str, object] = {
             "limits": resource_limits(command.limits, user),
             "make": [],
@@ -120,16 +134,16 @@ class LandlockBackend:
             "results_fd": places.results_fd,
             "supervise": True,
             "parent": os.getpid(),
-            "confine": {**self._confinement(command.environment.prefix), "write": [str(work), *_DEVICES]},
+            "confine": confinement,
         }
-        confine = order["confine"]
-        assert isinstance(confine, dict)
-        confine["read"] = [*confine["read"], *map(str, shown)]
         arguments = [str(command.environment.interpreter), "-I", "-S", str(_INSIDE / "enter.py"), json.dumps(order)]
         if os.geteuid() != 0:
             return arguments
+        shown = [command.environment.folder.resolve(), *(Path(path) for path in places.folders.values())]
         staging = {
-            "sources": [str(path) for path in (*shown, command.environment.prefix, _INSIDE.resolve(), work)],
+            "sources": [
+                str(path) for path in (*shown, *command.shows, command.environment.prefix, _INSIDE.resolve(), work)
+            ],
             "place": "",
             "user": user,
             "arguments": arguments,
@@ -137,11 +151,27 @@ class LandlockBackend:
         }
         return [sys.executable, "-I", "-S", str(_INSIDE / "private_mounts.py"), json.dumps(staging)]
 
-    def _confinement(self, prefix: Path) -> dict[str, object]:
+    def _confinement(self, command: Command, work: Path, parts: TreeParts) -> dict[str, object]:
+        """Return which files the command may use, and the filter on its system calls.
+
+        A rule holds for everything below its folder, and nothing can be taken out of it again.
+        """
         program = filter_program(namespaces=False, signals=self._interface >= _SCOPES_SIGNALS)
         assert program is not None, "the probe refuses machines without a table of system calls"
-        read, names = _readable(prefix)
-        return {"version": self._interface, "filter": program.hex(), "read": list(read), "list": list(names)}
+        if command.programs:
+            runtime = self._cache.of_programs(command.programs)
+            shown, look, write = [], [work / "repo"], []
+        else:
+            runtime = self._cache.of(command.environment, command.shows)
+            shown = [command.environment.folder.resolve(), *(path.resolve() for path in command.folders.values())]
+            shown.append(work / "repo")
+            look, write = [], [*_own(work, parts), *_folders(parts)]
+        read = [*(Path(part.path) for part in runtime.parts if not part.link), *map(Path, _ETC), *shown]
+        # Python finds modules by the names in a folder, the top of its own library among them.
+        listed = {Path(part.path).parent for part in runtime.interpreter if part.path.endswith(".py")}
+        allowed = {"read": read, "look": look, "list": listed, "write": [*write, *map(Path, _DEVICES)]}
+        rules = {kind: _by_folder(paths) for kind, paths in allowed.items()}
+        return {"version": self._interface, "filter": program.hex(), **rules}
 
     def _version(self) -> str:
         return f"{self._interface} (Linux {platform.release()})" if self._interface else ""
@@ -184,33 +214,6 @@ def _mend(complaint: str) -> str:
     return "Run `gistpoint doctor` as an ordinary user to see whether it is root that makes the difference."
 
 
-@cache
-def _readable(prefix: Path) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Return what may be read of the system and of `prefix`, and which folders may only be listed.
-
-    A rule holds for everything below its folder and nothing can be taken out of it again. So a folder above one that
-    stays closed gets no rule for its files; its other entries get theirs one by one.
-    """
-    roots = [Path(root) for root in _SYSTEM if Path(root).is_dir() and not Path(root).is_symlink()]
-    if not any(prefix.is_relative_to(root) for root in roots):
-        roots.append(prefix)
-    read = [f"/etc/{name}" for name in _ETC]
-    names: list[str] = []
-    for root in roots:
-        closed = set(installed_below(root)) | set(installed_below(prefix))
-        waiting = [root]
-        while waiting:
-            here = waiting.pop()
-            if here in closed:
-                continue
-            if any(path.is_relative_to(here) for path in closed):
-                names.append(str(here))
-                waiting.extend(path for path in here.iterdir() if not path.is_symlink())
-            else:
-                read.append(str(here))
-    return tuple(read), tuple(names)
-
-
 def _unused_user() -> int:
     """Return a user under which no process runs here."""
     busy = set[int]()
@@ -221,9 +224,24 @@ def _unused_user() -> int:
     return random.SystemRandom().choice([user for user in _USERS if user not in busy])
 
 
-def _give_away(folder: Path, user: int) -> None:
-    """Make `user` the owner of a folder and of all that lies below it."""
-    os.chown(folder, user, user)
-    for place, folders, files in os.walk(folder):
-        for name in (*folders, *files):
-            os.chown(Path(place, name), user, user, follow_symlinks=False)
+def _by_folder(paths: Iterable[Path]) -> dict[str, list[str]]:
+    """Return the names of `paths` by the folder that they stand in: they are many, and a command line is short."""
+    found: dict[str, list[str]] = {}
+    for path in paths:
+        found.setdefault(str(path.parent), []).append(path.name)
+    return found
+
+
+def _folders(parts: TreeParts) -> list[Path]:
+    return [parts.tree / folder for folder in parts.folders]
+
+
+def _own(work: Path, parts: TreeParts) -> list[Path]:
+    """Return what is the run's own in a work folder whose tree is not."""
+    return [work / "home", work / "tmp", *(parts.tree / path for path in parts.paths)]
+
+
+def _share(parts: TreeParts) -> None:
+    """Let everybody add to the writable folders, where nobody can remove or rename what is not his own."""
+    for folder in _folders(parts):
+        folder.chmod(0o1777)

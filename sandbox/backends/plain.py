@@ -1,6 +1,7 @@
 """No isolation: a subprocess with resource limits, a scrubbed environment and a fresh home. Only with consent.
 
-What the code under test may read, write and reach is what the user may. Its processes are ended with the run.
+What the code under test may read, write and reach is what the user may. Its processes are ended with the run. What it
+changed in its tree is seen afterwards, as far as it lets that be seen.
 """
 
 from __future__ import annotations
@@ -15,8 +16,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from gistpoint.core.outcomes import BackendRecord
+from gistpoint.core.ports import Writable
 from gistpoint.sandbox.backends.base import Command, Ended, Places, Probe
 from gistpoint.sandbox.backends.supervised import MARK, new_mark, resource_limits, run_supervised
+from gistpoint.sandbox.backends.treeparts import TreeParts, reserve
+from gistpoint.sandbox.backends.treestates import TreeStates
 from gistpoint.sandbox.process import result_pipe
 from gistpoint.sandbox.runfolders import run_folder
 
@@ -51,7 +55,11 @@ class PlainBackend:
             shutil.copytree(command.tree, base / "repo", symlinks=True, copy_function=shutil.copy)
             for folder in ("home", "tmp"):
                 (base / folder).mkdir()
-            return self._run(command, base, on_line, cancel)
+            parts = TreeParts.of(base / "repo", command.writable or Writable(paths=(".",)))
+            reserve(parts)
+            states = TreeStates.of(parts)
+            ended = self._run(command, base, on_line, cancel)
+            return states.completed(ended, command)
 
     def _run(self, command: Command, base: Path, on_line: Callable[[bytes], None], cancel: CancelToken | None) -> Ended:
         mark = new_mark()

@@ -16,7 +16,7 @@ from gistpoint.sandbox.candidates.records import Records
 from gistpoint.sandbox.limits import Limits
 from gistpoint.sandbox.runfolders import run_folder
 from gistpoint.sandbox.sealing import handed_over
-from gistpoint.sandbox.testruns import Environments, fill_control, invoke_pytest
+from gistpoint.sandbox.testruns import Environments, fill_control, invoke_pytest, tools_of
 from gistpoint.sandbox.workspaces import lay_out
 
 if TYPE_CHECKING:
@@ -86,6 +86,7 @@ class SuiteTestMapper:
                 timeout_s=self._timeout_s,
                 folders={"control": base / "control"},
                 limits=self._limits,
+                shows=tools_of(environment, built),
                 requests=order,
             )
             tell(RunProgress("collecting"))

@@ -22,7 +22,7 @@ from gistpoint.sandbox.backends.base import Backend, Command, Ended, Environment
 from gistpoint.sandbox.limits import Limits
 from gistpoint.sandbox.runfolders import run_folder
 from gistpoint.sandbox.sealing import NOTHING_SECRET, packed
-from gistpoint.sandbox.testruns import fill_control, invoke_pytest
+from gistpoint.sandbox.testruns import fill_control, invoke_pytest, tools_of
 from gistpoint.sandbox.workspaces import lay_out
 
 if TYPE_CHECKING:
@@ -169,6 +169,7 @@ class WarmSuite:
                     folders={"control": base / "control"},
                     limits=self._limits,
                     requests=self._reading,
+                    shows=tools_of(self._pins, self._environment),
                 )
                 self._ended = self._backend.run(command, on_line=self._take, cancel=self._cancel)
         except Exception as error:  # whoever waits for an answer is told, in the other thread

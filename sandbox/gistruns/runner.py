@@ -19,12 +19,12 @@ from gistpoint.core.ports import EnvironmentPins
 from gistpoint.sandbox.backends.base import Backend, Command, Ended, Environment, Invocation, Places, Stop
 from gistpoint.sandbox.gistruns.control import invocation_of, pytest_words, roots_in, write_control
 from gistpoint.sandbox.gistruns.moved import moved_files
-from gistpoint.sandbox.gistruns.shell import shell_invocation
+from gistpoint.sandbox.gistruns.shell import READING_PROGRAMS, shell_invocation
 from gistpoint.sandbox.gistruns.transcripts import ProgramTranscript, Seen, TestsTranscript
 from gistpoint.sandbox.limits import Limits
 from gistpoint.sandbox.runfolders import remove_leftovers, run_folder
 from gistpoint.sandbox.sealing import handed_over
-from gistpoint.sandbox.testruns import Environments
+from gistpoint.sandbox.testruns import Environments, tools_of
 from gistpoint.sandbox.workspaces import lay_out
 
 if TYPE_CHECKING:
@@ -217,6 +217,7 @@ class GistRunner:
                     invocation=invocation,
                     timeout_s=timeout_s,
                     limits=self._limits,
+                    programs=() if execution else READING_PROGRAMS,
                 ),
                 on_line=lambda line: None,
                 cancel=cancel,
@@ -261,15 +262,17 @@ class GistRunner:
                 build=run.build,
             )
 
+        environment = self._environment(pins, cancel)
         with handed_over(transcript.order) as order:
             command = Command(
                 tree=run.files,
-                environment=self._environment(pins, cancel),
+                environment=environment,
                 invocation=invocation,
                 timeout_s=timeout_s,
                 folders={"control": base / "control", **run.folders},
                 limits=self._limits,
                 requests=order if transcript.order else None,
+                shows=tools_of(pins, environment) if run.build else (),
             )
             ended = self._backend.run(command, on_line=transcript.feed, cancel=cancel)
         _require(ended)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ctypes
 import os
+import stat
 import struct
 import sys
 
@@ -23,9 +24,11 @@ _BIND_TCP, _CONNECT_TCP = 1, 2
 _ABSTRACT_SOCKETS, _SIGNALS = 1, 2
 
 
+_libc = ctypes.CDLL(None, use_errno=True)
+
+
 def _call(number: int, *arguments: object) -> int:
-    libc = ctypes.CDLL(None, use_errno=True)
-    result: int = libc.syscall(ctypes.c_long(number), *arguments)
+    result: int = _libc.syscall(ctypes.c_long(number), *arguments)
     return result
 
 
@@ -41,30 +44,31 @@ def rights_of(version: int) -> int:
     return sum(rights for since, rights in _BY_VERSION.items() if since <= version)
 
 
-def confine(order: dict[str, list[str]], version: int, program: bytes) -> None:
+def confine(order: dict[str, dict[str, list[str]]], version: int, program: bytes) -> None:
     """Give up every file but those of `order`, the network, signals to others, and the system calls of `program`.
 
-    `order` names paths under `read` (files and folders to read and execute), `list` (folders whose names may be
-    listed) and `write` (everything is allowed). A path that is not there is passed over. Raises `OSError`.
+    `order` names paths under `read` (files and folders to read and execute), `look` (to read alone), `list` (folders
+    whose names may be listed) and `write` (everything is allowed), each as names by the folder that they stand in. A
+    path that is not there is passed over. Raises `OSError`.
     """
-    libc = ctypes.CDLL(None, use_errno=True)
     handled = rights_of(version)
     network = _BIND_TCP | _CONNECT_TCP if version >= 4 else 0
     scoped = _ABSTRACT_SOCKETS | _SIGNALS if version >= 6 else 0
     attributes = struct.pack("=QQQ", handled, network, scoped)
     size = 24 if version >= 6 else 16 if version >= 4 else 8
     ruleset = _checked(_call(_CREATE_RULESET, attributes, ctypes.c_size_t(size), ctypes.c_uint32(0)), "landlock")
-    reading = EXECUTE | READ_FILE | READ_DIR
-    for name, rights in (("read", reading), ("list", READ_DIR), ("write", handled)):
-        for path in order[name]:
-            _allow(ruleset, path, rights & handled)
-    _checked(libc.prctl(_PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0), "no_new_privs")
+    looking = READ_FILE | READ_DIR
+    for kind, rights in (("read", EXECUTE | looking), ("look", looking), ("list", READ_DIR), ("write", handled)):
+        for folder, names in order[kind].items():
+            for name in names:
+                _allow(ruleset, os.path.join(folder, name), rights & handled)
+    _checked(_libc.prctl(_PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0), "no_new_privs")
     _checked(_call(_RESTRICT_SELF, ctypes.c_int(ruleset), ctypes.c_uint32(0)), "landlock_restrict_self")
     os.close(ruleset)
     instructions = ctypes.create_string_buffer(program, len(program))
     # struct sock_fprog: a count, padding up to the pointer, the pointer
     filter_address = struct.pack("@HP", len(program) // 8, ctypes.addressof(instructions))
-    _checked(libc.prctl(_PR_SET_SECCOMP, _SECCOMP_FILTER, filter_address, 0, 0), "seccomp")
+    _checked(_libc.prctl(_PR_SET_SECCOMP, _SECCOMP_FILTER, filter_address, 0, 0), "seccomp")
 
 
 def _allow(ruleset: int, path: str, rights: int) -> None:
@@ -73,7 +77,7 @@ def _allow(ruleset: int, path: str, rights: int) -> None:
     except OSError:
         return
     try:
-        if not os.path.isdir(path):
+        if not stat.S_ISDIR(os.fstat(handle).st_mode):
             rights &= _OF_FILES
         rule = struct.pack("=Qi", rights, handle)
         kind, flags = ctypes.c_int(_PATH_BENEATH), ctypes.c_uint32(0)

@@ -2,11 +2,14 @@
 
 Standard input brings four bytes (big-endian: the length of a JSON order), the order, a tar for each of its `folders`
 (name and length), and the tar of the tree. On standard output each frame is a kind, four bytes of length, a payload:
-`R` result lines, `O` output, `E` how the command ended, `M` the kernel killed something for want of memory. Where the
-order says `requests`, what comes behind the tree is handed to the command as its own standard input.
+`R` result lines, `O` output, `E` how the command ended, `M` the kernel killed something for want of memory. If the
+order says `requests`, what follows the tree is handed to the command as its own standard input; if it says `watch`, `E`
+says too which `folders` of the tree changed and which `paths`.
 
-It stays root, without a right but that to change its user: the command, which is somebody else, can neither signal nor
-trace it, and never holds what the frames are written to. When it ends, by itself or because whoever attached is gone,
+It stays root, without a right but those to change its user and to give files away: the command, which is somebody else,
+can neither signal nor trace it, never holds what the frames are written to, and changes of the tree only what the order
+says: `own` are paths that become its own, `shared` folders to which it may add, each with the names that are kept from
+it there (`reserved`). When it ends, by itself or because whoever attached is gone,
 the kernel ends everything else in the container. It ends after `ends_after` seconds, or an hour without work, too.
 """
 
@@ -27,6 +30,7 @@ import traceback
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from typing import Any, NoReturn
 
 _SHOWN = "/gistpoint"
@@ -81,6 +85,24 @@ def _unpack(size: int, folder: str) -> None:
     source.read()
 
 
+def _lay_out(order: dict[str, Any]) -> None:
+    """Make the command's home and its tree, as root, and give away what is to be the command's."""
+    user, tree = int(order["user"]), str(order["folder"])
+    for folder in (str(order["home"]), tree):
+        os.mkdir(folder, 0o755)
+    _unpack(int(order["tree"]), tree)
+    for folder in order["shared"]:
+        for name in order["reserved"]:
+            with contextlib.suppress(FileExistsError):
+                os.mkdir(os.path.join(folder, name), 0o755)
+        os.chmod(folder, 0o1777)
+    for own in order["own"]:
+        os.chown(own, user, user, follow_symlinks=False)
+        for place, folders, files in os.walk(own):
+            for name in (*folders, *files):
+                os.chown(os.path.join(place, name), user, user, follow_symlinks=False)
+
+
 def _frame(kind: bytes, payload: bytes) -> None:
     data = kind + len(payload).to_bytes(4, "big") + payload
     while data:
@@ -100,7 +122,7 @@ def _filter_calls(program: bytes) -> None:
 
 
 def _become(order: dict[str, object], results: int, output: int, requests: int | None) -> NoReturn:
-    """In the child: change the user, lay out the tree, set the limits, and become the command."""
+    """In the child: change the user, set the limits, and become the command."""
     os.setsid()
     os.dup2(output, 2)
     try:
@@ -108,10 +130,6 @@ def _become(order: dict[str, object], results: int, output: int, requests: int |
         os.setgroups([])
         os.setresgid(user, user, user)
         os.setresuid(user, user, user)
-        os.umask(0o022)
-        for folder in (str(order["home"]), str(order["folder"])):
-            os.mkdir(folder, 0o755)
-        _unpack(int(str(order["tree"])), str(order["folder"]))
         limits = order["limits"]
         assert isinstance(limits, dict)
         for name, value in limits.items():
@@ -202,7 +220,9 @@ def _reap(child: int) -> int | None:
             return None
 
 
-def _follow(child: int, results: int, output: int, ended: int, requests: int | None) -> NoReturn:
+def _follow(
+    child: int, results: int, output: int, ended: int, requests: int | None, changes: Callable[[], dict[str, Any]]
+) -> NoReturn:
     kinds = {results: b"R", output: b"O"}
     poll = select.poll()
     forwarding = Forwarding(poll, requests)
@@ -231,8 +251,22 @@ def _follow(child: int, results: int, output: int, ended: int, requests: int | N
         if status is not None:
             for fd, kind in kinds.items():
                 _drain(fd, kind)
-            _frame(b"E", json.dumps({"exit": os.waitstatus_to_exitcode(status)}).encode())
+            _frame(b"E", json.dumps({"exit": os.waitstatus_to_exitcode(status), **changes()}).encode())
             os._exit(0)
+
+
+def _watched(tree: str) -> Callable[[], dict[str, Any]]:
+    """Look at the tree, and return what tells how it has changed since."""
+    sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+    tree_states: Any = __import__("tree_states")
+    before = tree_states.states_of(tree)
+
+    def changes() -> dict[str, Any]:
+        after = tree_states.states_of(tree)
+        folders, paths = tree_states.changed_folders(before, after), tree_states.changed_entries(before, after)
+        return {"writes": {"folders": folders, "paths": paths}}
+
+    return changes
 
 
 def main() -> None:
@@ -245,8 +279,16 @@ def main() -> None:
     except EOFError:
         os._exit(3)
     signal.alarm(order["ends_after"])
+    os.umask(0o022)
     for name, size in order["folders"]:
         _unpack(size, os.path.join(_SHOWN, name))
+    try:
+        _lay_out(order)
+        changes = _watched(order["folder"]) if order["watch"] else dict
+    except OSError:
+        _frame(b"O", traceback.format_exc().encode("utf-8", "backslashreplace"))
+        _frame(b"E", json.dumps({"exit": 70}).encode())
+        os._exit(0)
     waking, woken = os.pipe()
     os.set_blocking(woken, False)
     signal.set_wakeup_fd(woken, warn_on_full_buffer=False)
@@ -265,7 +307,7 @@ def main() -> None:
         os.close(requests_inside)
         os.set_blocking(requests, False)
     try:
-        _follow(child, results, output, waking, requests)
+        _follow(child, results, output, waking, requests, changes)
     except BrokenPipeError:
         os._exit(3)
 

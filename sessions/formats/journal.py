@@ -103,6 +103,12 @@ class _Reader(BaseReader):
         self._group = _GROUPS.get(kind, "")
         return step_count
 
+    def had_a_step(self, fields: Json) -> bool:
+        """Whatever is no part of a call was a step of its own once."""
+        event = as_dict(fields)
+        of_call = as_str(event.get("type")) in _OF_CALL and bool(as_dict(event.get("data")).get("call_id"))
+        return not of_call
+
     def _accompanies(self, kind: str, data: dict[str, Json]) -> bool:
         """Whether an event belongs to the step before it."""
         if _is_folded(kind, data):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import os
 import shutil
 import socket
 import threading
@@ -157,10 +158,10 @@ subprocess.run(["cc", "-shared", "-fPIC", INCLUDE, "compiled.c", "-o", "compiled
 
 
 def test_a_dependency_in_c_is_compiled_or_named(backend, store, shelf, tmp_path):
-    """A container has no compiler; what a machine has of one is seen by builds, and by nothing else."""
+    """What a machine has of a compiler is seen by builds; a base image from a registry may have none."""
     shelf.sdist("compiled", "1.0", built_by_itself("compiled", before=COMPILED))
     builds = Builds(store, backend, own_version())
-    if backend.name != "docker" and shutil.which("cc"):
+    if shutil.which("cc") and os.environ.get("GISTPOINT_DOCKER_BASE") != "registry":
         assert builds.wheel("compiled", "1.0").path.is_file()
     else:
         with pytest.raises(EnvironmentBuildError, match=r"compiled 1\.0 has to be built"):

@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import tarfile
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from gistpoint.core.ports import EnvironmentPins
-from gistpoint.sandbox.backends.base import Environment
+from gistpoint.sandbox.backends.base import Environment, Invocation, Stop
 from gistpoint.sandbox.backends.docker import images, rootfs
 from gistpoint.sandbox.backends.docker.backend import DockerBackend
 from gistpoint.sandbox.backends.docker.engine import Engine, EngineError, connect
 from gistpoint.sandbox.backends.plain import PlainBackend
+from gistpoint.sandbox.backends.probing import probe_command
+from gistpoint.sandbox.backends.runtime import Runtime, programs_alone
+from gistpoint.sandbox.backends.runtimecache import RuntimeCache
 
 pytestmark = pytest.mark.docker
 
@@ -28,6 +32,11 @@ def environment(environments) -> Environment:
 
 
 @pytest.fixture
+def runtime(environment: Environment) -> Runtime:
+    return RuntimeCache().of(environment)
+
+
+@pytest.fixture
 def no_pull(monkeypatch):
     import docker
 
@@ -37,20 +46,20 @@ def no_pull(monkeypatch):
     monkeypatch.setattr(docker.api.client.APIClient, "pull", pull)
 
 
-def test_the_same_content_has_the_same_image(engine, environment, no_pull):
-    first = images.environment_image(engine, environment)
-    assert images.environment_image(engine, environment) == first
+def test_the_same_content_has_the_same_image(engine, environment, runtime, no_pull):
+    first = images.environment_image(engine, environment, runtime)
+    assert images.environment_image(engine, environment, runtime) == first
     assert engine.client.images.get(first).labels["io.gistpoint.kind"] == "environment"
 
 
-def test_other_content_has_another_image(engine, environment, tmp_path, no_pull):
+def test_other_content_has_another_image(engine, environment, runtime, tmp_path, no_pull):
     found = set()
     for text in ("a = 1\n", "a = 2\n"):
         folder = tmp_path / "environment" / "lib"
         folder.mkdir(parents=True, exist_ok=True)
         (folder / "a.py").write_text(text)
         changed = Environment(folder.parent, environment.interpreter, environment.prefix, environment.version)
-        found.add(images.environment_image(engine, changed))
+        found.add(images.environment_image(engine, changed, runtime))
     assert len(found) == 2
     for image in found:
         engine.client.images.remove(image, force=True)
@@ -66,24 +75,26 @@ def test_an_unknown_image_is_an_error(engine, no_pull):
         start(engine, Settings("localhost/gistpoint-nowhere:1", Limits(), ()))
 
 
-def test_without_a_python_of_its_own_kind_it_asks_for_the_official_image(engine, environment, monkeypatch, no_pull):
+def test_without_a_python_of_its_own_kind_it_asks_for_the_official_image(
+    engine, environment, runtime, monkeypatch, no_pull
+):
     monkeypatch.setattr(rootfs, "can_be_made", lambda machine: False)
     nowhere = Environment(environment.folder, environment.interpreter, environment.prefix, "3.99")
     with pytest.raises(EngineError) as caught:
-        images.base_image(engine, nowhere)
+        images.base_image(engine, nowhere, runtime)
     assert "python:3.99-slim is not on the engine" in caught.value.message
     assert "docker pull python:3.99-slim" in caught.value.mend
 
 
-def test_the_shipped_dockerfile_builds_on_what_the_engine_has(engine, environment, monkeypatch, no_pull):
-    base = images.base_image(engine, environment)
+def test_the_shipped_dockerfile_builds_on_what_the_engine_has(engine, environment, runtime, monkeypatch, no_pull):
+    base = images.base_image(engine, environment, runtime)
     name = f"python:{environment.version}-slim"
     if images._known(engine, name) is None:
         engine.client.images.get(base).tag(*name.split(":"))
     monkeypatch.setattr(rootfs, "can_be_made", lambda machine: False)
-    built = images.base_image(engine, environment)
+    built = images.base_image(engine, environment, runtime)
     assert built != base
-    assert images.base_image(engine, environment) == built
+    assert images.base_image(engine, environment, runtime) == built
     backend = DockerBackend()
     probe = backend.probe()
     backend.close()
@@ -101,10 +112,10 @@ def apart(monkeypatch):
     monkeypatch.setattr(images, "_ENVIRONMENT", "localhost/gistpoint-test-environment")
 
 
-def test_removing_the_images_leaves_those_of_others(engine, environment, tmp_path, apart):
+def test_removing_the_images_leaves_those_of_others(engine, environment, runtime, tmp_path, apart):
     (tmp_path / "lib").mkdir()
     small = Environment(tmp_path, environment.interpreter, environment.prefix, environment.version)
-    base, made = images.base_image(engine, small), images.environment_image(engine, small)
+    base, made = images.base_image(engine, small, runtime), images.environment_image(engine, small, runtime)
     with tarfile.open(tmp_path / "empty.tar", "w"):
         pass
     others = "localhost/somebody-elses:1"
@@ -113,14 +124,45 @@ def test_removing_the_images_leaves_those_of_others(engine, environment, tmp_pat
     assert [images._known(engine, image) for image in (base, made)] == [None, None]
     assert images._known(engine, others) is not None
     engine.client.images.remove(others)
-    assert images.environment_image(engine, small)
+    assert images.environment_image(engine, small, runtime)
     assert images.remove_images(engine) == 2
 
 
-def test_the_base_holds_nothing_that_was_installed_for_this_python(environment):
-    entries = rootfs.root_entries(environment)
+def test_the_base_holds_nothing_that_was_installed_for_this_python(environment, runtime):
+    entries = rootfs.root_entries(environment, runtime)
     assert not [entry.path for entry in entries if "-packages/" in entry.path or "/_bundled" in entry.path]
     paths = [entry.path for entry in entries]
     assert len(set(paths)) == len(paths)
     folders = {entry.path for entry in entries if entry.is_folder}
     assert {Path(path).parent.as_posix() for path in paths} <= folders | {"."}
+
+
+def test_an_interpreter_is_closed_to_all_but_root_where_a_command_may_only_read(environment, runtime):
+    programs = programs_alone(("bash", "cat"))
+    entries = {entry.path: entry for entry in rootfs.closed_entries(environment, runtime, programs)}
+    assert entries["usr/local"].mode == 0o700
+    python = f"usr/local/bin/python{environment.version}"
+    assert entries[python].mode == 0o700
+    open_to_all = {path for path, entry in entries.items() if entry.source is not None and entry.mode & 0o077}
+    assert open_to_all == {
+        path for path in open_to_all if any(f"/{path}".startswith(part.path) for part in programs.system)
+    }
+    binaries = {Path(path).name for path in entries if "/bin/" in path and not path.startswith("usr/local")}
+    assert binaries == {"bash", "cat"}
+
+
+def test_a_base_from_a_registry_serves_such_a_command_too(engine, environment, runtime, monkeypatch, tmp_path):
+    """Though it holds whatever it holds: nothing keeps the command from its programs."""
+    name = f"python:{environment.version}-slim"
+    if images._known(engine, name) is None:
+        engine.client.images.get(images.base_image(engine, environment, runtime)).tag(*name.split(":"))
+    monkeypatch.setattr(rootfs, "can_be_made", lambda machine: False)
+    asked = probe_command(tmp_path, b"")
+    command = replace(
+        asked, programs=("bash",), invocation=lambda places: Invocation(("/bin/bash", "-c", "echo done"), {})
+    )
+    backend = DockerBackend()
+    ended = backend.run(command, on_line=lambda line: None)
+    backend.close()
+    assert (ended.stop, ended.output) == (Stop.EXITED, "done\n")
+    engine.client.images.remove(name)

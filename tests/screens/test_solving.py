@@ -15,6 +15,7 @@ from gistpoint.core.tasks.brief import render_brief
 from gistpoint.core.tasks.model import Mode
 from gistpoint.sessions.journal import JOURNAL, read_journal
 from gistpoint.tui.widgets.text_view import TextView
+from gistpoint.tui.widgets.writing_area import DELAY_SECONDS
 
 BODY = "return price - price * percent // 100"
 
@@ -147,6 +148,25 @@ async def test_half_written_code_is_compared_with_its_start(tmp_path: Path) -> N
         assert driver.solve.focused is driver.solve.editor.editor
         driver.solve._recording.flush()
         await driver.until(lambda: driver.state.comforts.get("diff"))
+
+
+async def test_what_is_typed_is_written_soon_and_waits_for_no_tick_or_key(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert DELAY_SECONDS < 0.3
+    monkeypatch.setattr("gistpoint.tui.screens.solve.screen.FLUSH_SECONDS", 3_600)
+    async with solving(tmp_path) as driver:
+        await driver.press("f8")
+        await driver.type("half")
+        await driver.until(lambda: driver.state.notes == "half")
+        await driver.press("f6", "end")
+        await driver.type("  # half")
+        editor = driver.solve.editor.editor
+        await driver.until(lambda: driver.state.buffered(editor.buffer) == editor.code)
+        assert driver.solve.focused is editor
+        assert "# half" in editor.code
+        journal = driver.services.attempts.folder(driver.state.attempt_id) / JOURNAL
+        assert [event.type for event in read_journal(journal).events].count("edit_buffer") >= 1
 
 
 async def test_pastes_are_recorded_with_whether_they_had_been_shown(tmp_path: Path) -> None:

@@ -36,6 +36,7 @@ def compare(desk: Desk, specimen: Specimen) -> dict[str, Any]:
         intake.timeout_s,
         deselect=intake.flaky,
         expected=intake.collected,
+        writable=intake.writable,
     )
     report = desk.runner.run(request, cancel=desk.cancel)
     desk.cancel.check()

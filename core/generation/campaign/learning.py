@@ -23,6 +23,8 @@ from gistpoint.core.metrics.centrality import Centrality
 from gistpoint.core.metrics.complexity import Complexity
 from gistpoint.core.metrics.table import FunctionMetrics, measure_functions
 from gistpoint.core.ports import EnvironmentPins, RunProgress, Source
+from gistpoint.core.tasks.fields import Fields
+from gistpoint.core.tasks.protection import Protection, protection_document, read_protection
 from gistpoint.core.trees import SourceTree, write_tar
 
 VERSION = 1
@@ -58,7 +60,7 @@ class LibraryFolder:
         if known is not None:
             return Intake(
                 repository, frozenset(known["collected"]), frozenset(known["passed"]), tuple(known["flaky"]),
-                known["seconds"], known["runs"],
+                known["seconds"], known["runs"], protection=_protection(known),
             )  # fmt: skip
         made = make()
         self._write(
@@ -69,6 +71,7 @@ class LibraryFolder:
                 "flaky": made.flaky,
                 "seconds": made.seconds,
                 "runs": made.runs,
+                "protection": None if made.protection is None else protection_document(made.protection),
             },
         )
         return made
@@ -187,6 +190,13 @@ def _row(value: Mapping[str, Any]) -> FunctionMetrics:
         None if complexity is None else Complexity(**complexity),
         Centrality(**value["centrality"]),
     )
+
+
+def _protection(value: Mapping[str, Any]) -> Protection | None:
+    """Return what of its tree the suite may change; None where that is not known, as it was not always kept."""
+    if value.get("protection") is None:
+        return None
+    return read_protection(Fields(value, "intake.json").table("protection"))
 
 
 def _environment(value: Mapping[str, Any]) -> EnvironmentPins:

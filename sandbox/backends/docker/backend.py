@@ -20,7 +20,8 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING
 
 from gistpoint.core.outcomes import BackendRecord
-from gistpoint.sandbox.backends.base import Command, Ended, Environment, Places, Probe, Stop
+from gistpoint.core.ports import Writable
+from gistpoint.sandbox.backends.base import Command, Ended, Places, Probe, Stop
 from gistpoint.sandbox.backends.docker import containers
 from gistpoint.sandbox.backends.docker.containers import SHOWN, USER, WORK, Container, Settings
 from gistpoint.sandbox.backends.docker.conversation import Conversation
@@ -29,7 +30,9 @@ from gistpoint.sandbox.backends.docker.following import Course, follow
 from gistpoint.sandbox.backends.docker.layers import folder_entries, write_layer
 from gistpoint.sandbox.backends.docker.waiting import WaitingContainer
 from gistpoint.sandbox.backends.probing import probe_command
+from gistpoint.sandbox.backends.runtimecache import RuntimeCache
 from gistpoint.sandbox.backends.seccomp import filter_program
+from gistpoint.sandbox.backends.treeparts import RESERVED, TreeParts
 from gistpoint.sandbox.limits import Limits
 from gistpoint.sandbox.process import Lines, Tail
 
@@ -51,7 +54,8 @@ class DockerBackend:
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._engine: Engine | None = None
-        self._images: dict[Path, str] = {}
+        self._cache = RuntimeCache()
+        self._images: dict[tuple[Path, tuple[Path, ...], tuple[str, ...]], str] = {}
         self._waiting = WaitingContainer()
         self._probe: Probe | None = None
         weakref.finalize(self, self._waiting.close)
@@ -97,25 +101,34 @@ class DockerBackend:
                 self._engine = engine
             return self._engine
 
-    def _image(self, engine: Engine, environment: Environment) -> str:
-        from gistpoint.sandbox.backends.docker.images import environment_image
+    def _image(self, engine: Engine, command: Command) -> str:
+        from gistpoint.sandbox.backends.docker.images import environment_image, made_here, programs_image
 
+        environment, key = command.environment, _key(command)
         with self._lock:
-            if environment.folder not in self._images:
-                self._images[environment.folder] = environment_image(engine, environment)
-            return self._images[environment.folder]
+            if key not in self._images:
+                runtime = self._cache.of(environment, command.shows)
+                if command.programs and made_here(engine):
+                    programs = self._cache.of_programs(command.programs)
+                    self._images[key] = programs_image(engine, environment, runtime, programs)
+                else:
+                    self._images[key] = environment_image(engine, environment, runtime)
+            return self._images[key]
+
+    def _settings(self, engine: Engine, command: Command) -> Settings:
+        image = self._image(engine, command)
+        return Settings(image, command.limits, tuple(sorted(command.folders)), closed=bool(command.programs))
 
     def _start(self, engine: Engine, command: Command) -> tuple[Settings, Container]:
         """Start a container for `command`; an image that somebody removed meanwhile is built again."""
         import docker.errors
 
         for last in (False, True):
-            image = self._image(engine, command.environment)
-            settings = Settings(image, command.limits, tuple(sorted(command.folders)))
+            settings = self._settings(engine, command)
             try:
                 return settings, containers.start(engine, settings)
             except docker.errors.ImageNotFound:
-                self._images.pop(command.environment.folder, None)
+                self._images.pop(_key(command), None)
                 if last:
                     raise
         raise AssertionError
@@ -123,8 +136,7 @@ class DockerBackend:
     def _run(self, command: Command, on_line: Callable[[bytes], None], cancel: CancelToken | None) -> Ended:
         engine = self._connected()
         with engine_errors(engine.address):
-            image = self._image(engine, command.environment)
-            settings = Settings(image, command.limits, tuple(sorted(command.folders)))
+            settings = self._settings(engine, command)
             container = self._waiting.take(engine, settings)
             if container is not None:
                 ended = self._converse(container, settings, command, on_line, cancel)
@@ -177,10 +189,15 @@ class DockerBackend:
         return Probe(works=False, version=engine.version, why_not=complaint, mend="`docker info` says more.")
 
 
+def _key(command: Command) -> tuple[Path, tuple[Path, ...], tuple[str, ...]]:
+    return command.environment.folder, command.shows, command.programs
+
+
 def _ended(container: Container, course: Course, state: dict[str, object], seconds: float) -> Ended | None:
     if course.stop is not None:
         exit_code = course.exit_code if course.stop is Stop.EXITED else None
-        return Ended(course.stop, exit_code, course.output.text() + course.complaint, seconds)
+        said = course.output.text() + course.complaint
+        return Ended(course.stop, exit_code, said, seconds, writes=course.writes)
     if state.get("OOMKilled"):
         return Ended(Stop.OUT_OF_MEMORY, None, course.output.text(), seconds)
     if not course.heard:
@@ -204,6 +221,8 @@ def _work(command: Command, engine: Engine, stack: ExitStack) -> list[bytes | IO
     folders = {name: _packed(command.folders[name], stack) for name in sorted(command.folders)}
     tree = _packed(command.tree, stack)
     invocation, limits = command.invocation(places), command.limits
+    parts = TreeParts.of(command.tree, Writable() if command.programs else command.writable or Writable(paths=(".",)))
+    own = [] if command.programs else [places.home]
     rlimits = {
         "RLIMIT_CORE": 0,
         "RLIMIT_NOFILE": limits.open_files,
@@ -219,10 +238,14 @@ def _work(command: Command, engine: Engine, stack: ExitStack) -> list[bytes | IO
         "user": USER,
         "home": places.home,
         "folder": places.workspace,
+        "own": [*own, *(f"{places.workspace}/{path}" for path in parts.paths)],
+        "shared": [f"{places.workspace}/{folder}" for folder in parts.folders],
+        "reserved": RESERVED,
         "limits": rlimits,
         "seccomp": base64.b64encode(filter_program(engine.machine) or b"").decode(),
         "results_fd": _RESULTS_FD,
         "requests": command.requests is not None,
+        "watch": command.watch,
         "arguments": invocation.arguments,
         "environment": dict(invocation.environment),
     }

@@ -2,4 +2,4 @@
 ARG BASE
 FROM ${BASE}
 RUN rm -rf /usr/local/lib/python3*/site-packages/* /usr/local/lib/python3*/ensurepip/_bundled \
-    && mkdir -p /gistpoint && mkdir -p -m 1777 /sandbox && chmod 1777 /sandbox
+    && mkdir -p /gistpoint && mkdir -p -m 0755 /sandbox && chmod 0755 /sandbox

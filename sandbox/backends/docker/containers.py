@@ -25,7 +25,7 @@ _FOLDER = 64 << 20
 _PODMAN_PROCESSES, _PODMAN_END_S = 4096, 10
 _REMOVALS, _REMOVAL_PAUSE_S = 5, 0.3
 _ENTRY = ["/usr/local/bin/python3", "-I", "-S", f"{SHOWN}/inside/container_entry.py"]
-_COMMON = "rw,exec,nosuid,nodev"
+_COMMON = "rw,nosuid,nodev"
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +35,8 @@ class Settings:
     image: str
     limits: Limits
     folders: tuple[str, ...]
+    closed: bool = False
+    """Whether the command may write nowhere."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,23 +105,26 @@ def start(engine: Engine, settings: Settings) -> Container:
 def host_settings(engine: Engine, settings: Settings) -> dict[str, Any]:
     """Return the settings that isolate and bound a container.
 
-    Its first process is root with the right to change its user and no other; the command is run as somebody else and
-    has none. Every place that can be written is memory, which counts towards the limit.
+    Its first process is root with the rights to change its user and to give files away, and no other; the command is
+    run as somebody else and has none. Every place that can be written is memory, which counts towards the limit.
     """
     from docker.types import LogConfig, Ulimit
 
     limits = settings.limits
     places = {
-        "/tmp": f"{_COMMON},size={limits.temporary},mode=1777",
-        WORK: f"{_COMMON},size={limits.workspace},mode=1777",
+        "/tmp": f"{_COMMON},exec,size={limits.temporary},mode=1777",
+        WORK: f"{_COMMON},exec,size={limits.workspace},mode=0755",
     }
+    if settings.closed:
+        sizes = {"/tmp": limits.temporary, "/dev/shm": limits.temporary, WORK: limits.workspace}
+        places = {place: f"{_COMMON},noexec,size={size},mode=0755" for place, size in sizes.items()}
     for name in settings.folders:
-        places[f"{SHOWN}/{name}"] = f"{_COMMON},size={_FOLDER},mode=0755"
+        places[f"{SHOWN}/{name}"] = f"{_COMMON},exec,size={_FOLDER},mode=0755"
     options: dict[str, Any] = {
         "network_mode": "none",
         "read_only": True,
         "cap_drop": ["ALL"],
-        "cap_add": ["SETUID", "SETGID"],
+        "cap_add": ["SETUID", "SETGID", "CHOWN"],
         "security_opt": ["no-new-privileges:true"],
         "ipc_mode": "private",
         "shm_size": limits.temporary,

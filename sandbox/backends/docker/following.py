@@ -8,6 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from gistpoint.core.ports import Writable
 from gistpoint.sandbox.backends.base import Stop
 from gistpoint.sandbox.backends.docker.conversation import Conversation, Frame
 from gistpoint.sandbox.process import Lines, Tail
@@ -28,6 +29,7 @@ class Course:
     """Whether the container has said anything at all."""
     stop: Stop | None = None
     exit_code: int | None = None
+    writes: Writable | None = None
     complaint: str = ""
 
 
@@ -63,6 +65,9 @@ def _over(frame: Frame, course: Course) -> bool:
     if frame.kind == "M":
         course.stop = Stop.OUT_OF_MEMORY
     elif frame.kind == "E":
-        course.exit_code = int(json.loads(frame.payload)["exit"])
+        told = json.loads(frame.payload)
+        course.exit_code = int(told["exit"])
+        if "writes" in told:
+            course.writes = Writable(tuple(told["writes"]["folders"]), tuple(told["writes"]["paths"]))
         course.stop = Stop.EXITED if course.lines.ready else Stop.NOT_STARTED
     return True

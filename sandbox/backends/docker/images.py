@@ -10,7 +10,7 @@ import os
 import sys
 import tarfile
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import IO
 
@@ -18,6 +18,7 @@ from gistpoint.sandbox.backends.base import Environment
 from gistpoint.sandbox.backends.docker import rootfs
 from gistpoint.sandbox.backends.docker.engine import Engine, EngineError
 from gistpoint.sandbox.backends.docker.layers import Entry, digest_of, folder_entries, with_parents, write_layer
+from gistpoint.sandbox.backends.runtime import Runtime
 
 KIND, STAMP = "io.gistpoint.kind", "io.gistpoint.stamp"
 _BASE, _ENVIRONMENT = "localhost/gistpoint-base", "localhost/gistpoint-environment"
@@ -28,12 +29,12 @@ _SETTING = "GISTPOINT_DOCKER_BASE"
 _FOREIGN = "the environment holds code compiled for another system than the engine's: {name}"
 
 
-def environment_image(engine: Engine, environment: Environment) -> str:
+def environment_image(engine: Engine, environment: Environment, runtime: Runtime) -> str:
     """Return the id of the image that holds `environment`, built on the engine if it is not there yet.
 
-    Raises `EngineError`.
+    `runtime` is what it needs of this machine. Raises `EngineError`.
     """
-    base = base_image(engine, environment)
+    base = base_image(engine, environment, runtime)
     entries = environment_entries(environment)
     if sys.platform != "linux":
         for entry in entries:
@@ -62,27 +63,54 @@ def environment_entries(environment: Environment) -> list[Entry]:
         Entry(f"{below}/bin/{name}", 0o777, link=python)
         for name in ("python", "python3", f"python{environment.version}")
     ]
-    entries.append(Entry(f"{_SHOWN}/inside/container_entry.py", data=(_INSIDE / "container_entry.py").read_bytes()))
+    entries += _first_process()
     entries += folder_entries(environment.folder, below)
     return with_parents(entries)
 
 
-def base_image(engine: Engine, environment: Environment) -> str:
+def base_image(engine: Engine, environment: Environment, runtime: Runtime) -> str:
     """Return the id of the base image with the interpreter of `environment`; raises `EngineError`."""
-    if os.environ.get(_SETTING, "") == "registry":
-        return _from_registry(engine, environment.version, may_pull=True)
-    if not rootfs.can_be_made(engine.machine):
-        return _from_registry(engine, environment.version, may_pull=False)
-    stamp = rootfs.stamp_of(environment)
+    if not made_here(engine):
+        return _from_registry(engine, environment.version, may_pull=os.environ.get(_SETTING, "") == "registry")
+    stamp = f"{rootfs.RECIPE}-{runtime.key}"
+    return _imported(engine, stamp, lambda: rootfs.root_entries(environment, runtime))
+
+
+def programs_image(engine: Engine, environment: Environment, runtime: Runtime, programs: Runtime) -> str:
+    """Return the id of an image in which only root finds an interpreter, and everybody the parts of `programs`.
+
+    Its base must be made here: one from a registry holds whatever it holds. Raises `EngineError`.
+    """
+    first = _first_process()
+
+    def entries() -> list[Entry]:
+        return with_parents([*rootfs.closed_entries(environment, runtime, programs), *first])
+
+    return _imported(engine, f"{rootfs.RECIPE}-{runtime.key}-{programs.key}-{digest_of(first)[:16]}", entries)
+
+
+def _first_process() -> list[Entry]:
+    """Return what is started in a container, and what that imports."""
+    names = ("container_entry.py", "tree_states.py")
+    return [Entry(f"{_SHOWN}/inside/{name}", data=(_INSIDE / name).read_bytes()) for name in names]
+
+
+def made_here(engine: Engine) -> bool:
+    """Whether the base of an engine's images is made of this machine's parts."""
+    return os.environ.get(_SETTING, "") != "registry" and rootfs.can_be_made(engine.machine)
+
+
+def _imported(engine: Engine, stamp: str, entries: Callable[[], list[Entry]]) -> str:
+    """Return the id of the base with this stamp, sent to the engine if it is not there yet."""
     known = _stamped(engine, stamp)
     if known is not None:
         return known
-    entries = rootfs.root_entries(environment)
+    made = entries()
     with tempfile.TemporaryFile() as file:
-        write_layer(entries, file)
+        write_layer(made, file)
         file.seek(0)
         labels = [f'LABEL {KIND}="base" {STAMP}="{stamp}"']
-        tag = digest_of(entries)[:32]
+        tag = digest_of(made)[:32]
         # Within the name: Podman's service does not look at the tag beside it.
         engine.client.api.import_image_from_data(file, repository=f"{_BASE}:{tag}", changes=labels)
     found = _known(engine, f"{_BASE}:{tag}")

@@ -88,7 +88,7 @@ def test_a_container_gets_every_limit_that_the_engine_keeps():
     settings = Settings("image", Limits(memory=100 << 20, processes=50), ("control",))
     asked = host_settings(engine(), settings)
     assert (asked["network_mode"], asked["read_only"], asked["cap_drop"]) == ("none", True, ["ALL"])
-    assert asked["cap_add"] == ["SETUID", "SETGID"]
+    assert asked["cap_add"] == ["SETUID", "SETGID", "CHOWN"]
     assert asked["security_opt"] == ["no-new-privileges:true"]
     assert (asked["mem_limit"], asked["memswap_limit"], asked["pids_limit"]) == (100 << 20, 100 << 20, 51)
     assert not {"volumes", "binds", "mounts", "devices", "privileged"} & set(asked)

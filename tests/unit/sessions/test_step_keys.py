@@ -67,6 +67,24 @@ def test_a_step_that_was_joined_to_another_leads_there(tmp_path: Path) -> None:
     assert places == [1, 2, 2, 3]
 
 
+def test_records_of_a_journal_that_were_joined_keep_their_numbers(tmp_path: Path) -> None:
+    path = next(one.path for one in make_all(tmp_path) if one.format == "gistpoint")
+    document = built(path)
+    once: list[int] = []
+    known: dict[str, int] = {}
+    for number, line in enumerate(path.read_text(encoding="utf-8").splitlines()):
+        event = json.loads(line)
+        call = event["data"].get("call_id") if isinstance(event["data"], dict) else None
+        if call and event["type"] in ("tool_call", "tool_result", "submit", "test_run", "score"):
+            if call in known:
+                continue
+            known[call] = number
+        once.append(sum(len(one.encode()) + 1 for one in path.read_text(encoding="utf-8").splitlines()[:number]))
+    assert len(once) == 8
+    for number, offset in enumerate(once):
+        assert place_of(document, StepKey(number)) == document.step_covering(0, offset)
+
+
 def test_every_key_of_every_format_leads_back_to_its_step(tmp_path: Path) -> None:
     make_all(tmp_path)
     for found in list_runs([tmp_path]):

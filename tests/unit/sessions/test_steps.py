@@ -172,11 +172,11 @@ def test_a_journal_of_our_own(runs: Path) -> None:
         1,
     )
     assert run.duration_s == 12.0
-    read, submit = steps[3], steps[5]
+    read, submit = steps[1], steps[2]
     assert (read.actor, read.thought, read.results[0].text) == (Actor.PERSON, "look", "x = 1")
     assert (read.results[0].duration_s, read.ended) == (0.012, 1_790_000_006.0)
     assert (submit.kind, len(submit.records)) == (StepKind.SUBMIT, 5)
-    assert steps[6].kind is StepKind.UNKNOWN
+    assert steps[3].kind is StepKind.UNKNOWN
 
 
 def test_every_raw_record_is_in_exactly_one_step(runs: Path) -> None:

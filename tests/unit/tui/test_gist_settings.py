@@ -33,7 +33,7 @@ def gist(home: Path) -> Task:
 def solved(monkeypatch: pytest.MonkeyPatch, capsys: Captured, *arguments: str, lines: str = "") -> tuple[int, str, str]:
     """Return exit code, what was printed, and the id of the attempt or the error."""
     monkeypatch.setattr("sys.stdin", io.StringIO(lines))
-    code = cli.main(["solve", *arguments])
+    code = cli.main(["solve", "--lines", *arguments])
     captured = capsys.readouterr()
     return code, captured.out, captured.err.split()[1] if code < 2 else captured.err
 

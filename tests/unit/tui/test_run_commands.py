@@ -99,7 +99,7 @@ def test_a_run_is_shown_as_atif(chat: str, capsys: Captured) -> None:
 def test_an_attempt_is_shown_by_its_id(attempt: str, capsys: Captured) -> None:
     assert cli.main(["show", attempt]) == 0
     assert attempt in capsys.readouterr().out
-    assert cli.main(["show", attempt[:12], "--step", "3"]) == 0
+    assert cli.main(["show", attempt[:12], "--step", "2"]) == 0
     assert "where are the Prices" in capsys.readouterr().out
 
 
@@ -169,7 +169,7 @@ def test_search_prints_matches_and_is_negative_without_one(
     chat: str, attempt: str, home: Path, capsys: Captured
 ) -> None:
     folder = str(home / "data" / "attempts")
-    assert cli.main(["search", "red", chat, folder]) == 0
+    assert cli.main(["search", "[31mred", chat, folder]) == 0
     assert capsys.readouterr().out == "chat.json:2:result: ␛[31mred␛[0m [bold]list[int][/bold] ⇄abc\n"
     assert cli.main(["search", "nowhere to be found", chat]) == 1
     assert capsys.readouterr().out == ""
@@ -202,7 +202,7 @@ def test_runs_lists_what_is_known_at_the_end_of_each(
     assert printed["schema"] == "gistpoint.runs/1"
     ours, first, second, zipped = printed["runs"]
     assert (ours["format"], ours["task"], ours["verdict"], ours["score"]) == ("gistpoint", task.id, "solved", 1.0)
-    assert (ours["submissions"], ours["actor"], ours["steps"]) == (1, "person", 5)
+    assert (ours["submissions"], ours["actor"], ours["steps"]) == (1, "person", 4)
     assert [run["verdict"] for run in (first, second)] == ["unsolved", "unsolved"]
     assert (zipped["run"], zipped["steps"]) == ("runs.zip#chat.json", 2)
     assert cli.main(["runs", several]) == 0
@@ -250,8 +250,8 @@ def test_a_run_is_converted(format: str, beginning: str, chat: str, capsys: Capt
 def test_an_attempt_is_replayed(attempt: str, task: Task, runner: FakeRunner, capsys: Captured) -> None:
     assert cli.main(["replay", attempt, "--task", task.short_id]) == 0
     first, second, _, count, verdict = capsys.readouterr().out.splitlines()
-    assert first.split() == ["3", "same", "read_file", "shop/prices.py"]
-    assert second.split() == ["4", "same", "submit_attempt"]
+    assert first.split() == ["2", "same", "read_file", "shop/prices.py"]
+    assert second.split() == ["3", "same", "submit_attempt"]
     assert count == "2 calls: 2 same"
     assert verdict == "verdict then: solved, score 1.000; now, in fake: solved, score 1.000; the same"
     assert runner.runs == 1
@@ -270,7 +270,7 @@ def test_a_replay_that_differs_is_negative_and_names_the_step(
     Path("edited").write_text(journal.read_text().replace("Prices in cents", "Prices in \\u001b[31m euros"))
     assert cli.main(["replay", "edited", "--task", task.id]) == 1
     printed = capsys.readouterr().out
-    assert "     3  differs        read_file shop/prices.py" in printed
+    assert "     2  differs        read_file shop/prices.py" in printed
     assert "Prices in ␛[31m euros" in printed
     assert "2 calls: 1 same, 1 differs" in printed
     other = build_task(home / "data" / "tasks", Mode.DISCOVERY)

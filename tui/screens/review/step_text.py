@@ -64,7 +64,7 @@ class StepText:
 def compose(step: Step, whole: Mapping[tuple[Scope, int], str] | None = None, *, hides: bool = False) -> StepText:
     """Return the text of a step; `whole` has the parts that are to be shown unfolded, in full.
 
-    With `hides`, a step that tells the outcome is left empty.
+    With `hides`, a step that reveals the outcome is left empty, and what is of no known field is left out.
     """
     builder = _Builder(whole)
     builder.heading("  ".join(step_facts(step)))
@@ -90,7 +90,7 @@ def compose(step: Step, whole: Mapping[tuple[Scope, int], str] | None = None, *,
     for at, result in enumerate(step.results):
         if at not in answered:
             builder.part(_answered(result), Scope.RESULT, at, result.text, always=True)
-    builder.part("also recorded", Scope.ALSO, 0, also_text(step))
+    builder.part("also recorded", Scope.ALSO, 0, "" if hides else also_text(step))
     return builder.done()
 
 

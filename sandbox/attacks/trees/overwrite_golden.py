@@ -1,0 +1,11 @@
+"""Overwrites the file that holds what the test expects."""
+
+import os
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+
+
+def f() -> str:
+    with open(os.path.join(HERE, "tests", "data", "golden.txt"), "w") as file:
+        file.write("wrong")
+    return "wrong"

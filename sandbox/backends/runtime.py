@@ -1,0 +1,222 @@
+"""What of this machine a run is shown: the one list of all backends.
+
+A run sees an interpreter with its standard library, the shared libraries that these and the environment load, a shell
+and the programs that suites call, time zones, locales and terminal descriptions. Whatever else the machine holds,
+below `/usr` or elsewhere, may be a copy of the package under repair.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from gistpoint.sandbox.backends.base import Environment
+from gistpoint.sandbox.backends.sharedlibraries import libraries_named, libraries_of, read_binary
+
+RECIPE = "1"
+"""Changes with what is shown, so that what was made by another list is not taken for it."""
+PROGRAMS = (
+    "sh", "bash", "awk", "base64", "basename", "bunzip2", "bzip2", "cat", "chmod", "chown", "clear", "cmp", "comm",
+    "cp", "cut", "date", "dd", "df", "diff", "dirname", "du", "echo", "egrep", "env", "envsubst", "expand", "expr",
+    "false", "fgrep", "file", "find", "fmt", "fold", "getent", "gettext", "git", "grep", "gunzip", "gzip", "head",
+    "hostname", "iconv", "id", "install", "join", "kill", "ldconfig", "less", "ln", "locale", "ls", "md5sum", "mkdir",
+    "mkfifo", "mktemp", "more", "msgcat", "msgfmt", "msginit", "msgmerge", "mv", "ngettext", "nice", "nl", "nohup",
+    "nproc", "od", "paste", "patch", "printenv", "printf", "ps", "pwd", "readlink", "realpath", "rev", "rm", "rmdir",
+    "sed", "seq", "setsid", "sha1sum", "sha256sum", "shuf", "sleep", "sort", "split", "stat", "stty", "sync", "tac",
+    "tail", "tar", "tee", "test", "timeout", "touch", "tput", "tr", "tree", "true", "truncate", "tty", "uname",
+    "unexpand", "uniq", "unlink", "unxz", "unzip", "wc", "which", "whoami", "xargs", "xgettext", "xz", "yes", "zip",
+)  # fmt: skip
+"""Programs that suites call."""
+_COMPILERS = (
+    "cc", "c99", "gcc", "g++", "c++", "cpp", "as", "ld", "ld.bfd", "ar", "ranlib", "nm", "strip", "objdump", "make",
+    "pkg-config",
+)  # fmt: skip
+_COMPILER_FOLDERS = ("/usr/lib/gcc", "/usr/libexec/gcc", "/usr/include", "/usr/local/include", "/usr/share/pkgconfig")
+_COMPILER_PARTS = ("cc1", "cc1plus", "collect2", "lto1", "lto-wrapper")
+_LINKED = ("*crt1.o", "crti.o", "crtn.o", "lib*.so", "lib*_nonshared.a")
+PLACES = ("/usr/local/bin", "/usr/bin", "/bin", "/usr/sbin", "/sbin", "/run/current-system/sw/bin")
+_EXPECTED = (
+    "gcc_s", "stdc++", "z", "gomp", "atomic", "pthread", "dl", "rt", "m", "util", "resolv", "nss_files", "nss_dns",
+    "crypt", "ffi",
+)  # fmt: skip
+"""Libraries that binary wheels expect of any system, and those that the C library loads by name."""
+_MERGED = ("/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32")
+"""Links to what is of the same name below `/usr`, on most systems."""
+_DATA = ("/usr/share/zoneinfo", "/usr/lib/locale", "/usr/share/terminfo", "/lib/terminfo", "/etc/terminfo")
+_DATA_OF_PREFIX = ("share/zoneinfo", "share/terminfo")
+_ETC = ("/etc/ld.so.cache", "/etc/nsswitch.conf", "/etc/localtime", "/etc/mime.types")
+_ASK = """
+import json, sys, sysconfig
+folders = [sysconfig.get_path("stdlib"), sysconfig.get_path("platstdlib")]
+print(json.dumps({"folders": folders, "names": sorted(getattr(sys, "stdlib_module_names", ()))}))
+"""
+_NO_LONGER = (
+    "_bootlocale", "_bootsubprocess", "_crypt", "_sha256", "_sha512", "aifc", "asynchat", "asyncore", "audioop",
+    "binhex", "cgi", "cgitb", "chunk", "crypt", "distutils", "formatter", "imghdr", "imp", "lib2to3", "mailcap", "nis",
+    "nntplib", "ossaudiodev", "parser", "pipes", "smtpd", "sndhdr", "spwd", "sunau", "symbol", "telnetlib", "uu",
+    "xdrlib",
+)  # fmt: skip
+"""What the standard library has lost since 3.9, which does not itself say what belongs to it."""
+_PARTLY = {
+    "test": ("__init__.py", "support"), "ensurepip": ("__init__.py", "__main__.py", "_uninstall.py"), "idlelib": (),
+    "turtledemo": (),
+}  # fmt: skip
+"""Packages of which not everything is shown: tests, wheels that hold copies of many packages, programs with windows."""
+_SCRIPTS = (b"#!/bin/sh", b"#! /bin/sh", b"#!/bin/bash", b"#!/usr/bin/sh", b"#!/usr/bin/bash", b"#!/usr/bin/env bash")
+_MOST_LINKS = 40
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Part:
+    """One path that a run is shown, as it is on this machine."""
+
+    path: str
+    link: str = ""
+    """Of a symbolic link, what it says."""
+    folder: bool = False
+    """Whether everything below it is shown as well."""
+
+
+@dataclass(frozen=True, slots=True)
+class Runtime:
+    """What a run is shown of this machine."""
+
+    key: str
+    """Names what the parts are and hold, and changes with it."""
+    interpreter: tuple[Part, ...]
+    """The interpreter, the links to it, and its library; empty for a view of programs alone."""
+    system: tuple[Part, ...]
+    """Programs, shared libraries, and the rest of the system's; whole folders among it hold data alone."""
+
+    @property
+    def parts(self) -> tuple[Part, ...]:
+        """Everything, sorted by path, no path twice."""
+        return tuple(sorted({*self.interpreter, *self.system}))
+
+
+def runtime_of(environment: Environment, shows: Iterable[Path] = ()) -> Runtime:
+    """Return what a run in `environment` is shown; `shows` are programs and folders beyond the usual ones."""
+    interpreter = set(_interpreter(environment))
+    modules = [Path(part.path) for part in interpreter if part.path.endswith(".so")]
+    further = list(shows)
+    programs = [*_programs(PROGRAMS), *(path for path in further if path.is_file())]
+    files = [environment.interpreter, *modules, *(path.resolve() for path in programs)]
+    libraries = libraries_of(files) | libraries_of(modules_in(environment), of=environment.folder)
+    libraries |= libraries_named(_EXPECTED, beside=libraries)
+    folders = [Path(path) for path in _DATA] + [environment.prefix / path for path in _DATA_OF_PREFIX]
+    folders += [path for path in further if path.is_dir()]
+    system = _parts((*programs, *libraries), folders)
+    return _runtime(interpreter, system - interpreter)
+
+
+def toolchain(environment: Environment) -> tuple[Path, ...]:
+    """Return what compiles C for an interpreter, to be shown beyond the usual: programs, headers, start-up files."""
+    programs = tuple(_programs(_COMPILERS))
+    beside = {path.parent for path in libraries_named(("c",), ()) if path.name.startswith("libc.so")}
+    objects = [path for folder in sorted(beside) for kind in _LINKED for path in sorted(folder.glob(kind))]
+    folders = [*(Path(path) for path in _COMPILER_FOLDERS), environment.prefix / "include"]
+    parts = [path for folder in folders for name in _COMPILER_PARTS for path in folder.glob(f"*/*/{name}")]
+    return (*programs, *objects, *parts, *(folder for folder in folders if folder.is_dir()))
+
+
+def programs_alone(names: Iterable[str]) -> Runtime:
+    """Return what a run is shown that finds the programs `names` and their libraries, and nothing that runs Python."""
+    programs = list(_programs(names))
+    libraries = libraries_of(path.resolve() for path in programs)
+    return _runtime(set(), _parts((*programs, *libraries), [Path(path) for path in _DATA]))
+
+
+def _runtime(interpreter: set[Part], system: set[Part]) -> Runtime:
+    told = RECIPE
+    for part in sorted(interpreter | system):
+        stat = Path(part.path).lstat()
+        told += f"\0{part}\0{stat.st_size}\0{stat.st_mtime_ns}"
+    key = hashlib.sha256(told.encode("utf-8", "surrogateescape")).hexdigest()[:32]
+    return Runtime(key, tuple(sorted(interpreter)), tuple(sorted(system)))
+
+
+def _parts(files: Iterable[Path], folders: Iterable[Path]) -> set[Part]:
+    """Return the parts of the system that `files` and those of `folders` that there are come to."""
+    paths = [*files, *(Path(path) for path in _ETC), *(path for path in folders if path.is_dir())]
+    links = {Part(path, link=str(Path(path).readlink())) for path in _MERGED if Path(path).is_symlink()}
+    parts = links | {part for path in paths for part in _shown(path)}
+    whole = {part.path for part in parts if part.folder}
+    return {part for part in parts if whole.isdisjoint(map(str, Path(part.path).parents))}
+
+
+def _interpreter(environment: Environment) -> Iterator[Part]:
+    yield from _shown(environment.interpreter)
+    for path in environment.interpreter.parent.iterdir():
+        if path.is_symlink() and path.resolve() == environment.interpreter:
+            yield from _shown(path)
+    asked = subprocess.run(
+        [environment.interpreter, "-I", "-S", "-c", _ASK], capture_output=True, text=True, timeout=60, check=True
+    )
+    told = json.loads(asked.stdout)
+    names = set(told["names"] or (*sys.stdlib_module_names, *_NO_LONGER))
+    for folder in {Path(path).resolve() for path in told["folders"]}:
+        yield from _library(folder, names)
+
+
+def _library(folder: Path, names: set[str]) -> Iterator[Part]:
+    """Yield what belongs to the standard library: other code may lie in its folder."""
+    for path in (*folder.iterdir(), *_inside(folder / "__pycache__"), *_inside(folder / "lib-dynload")):
+        name = path.name.partition(".")[0]
+        built = path.parent.name == "lib-dynload"
+        wanted = path.suffix == ".so" if built else name in names or name.startswith("_sysconfigdata")
+        if path.name in _PARTLY:
+            for inner in _PARTLY[path.name]:
+                if (path / inner).exists():
+                    yield from _shown(path / inner)
+        elif path.is_dir() and name in names:
+            yield Part(str(path), folder=True)
+        elif wanted and path.suffix in (".py", ".pyc", ".so"):
+            yield from _shown(path)
+
+
+def _inside(folder: Path) -> list[Path]:
+    return list(folder.iterdir()) if folder.is_dir() else []
+
+
+def _programs(names: Iterable[str]) -> Iterator[Path]:
+    """Yield where the system's programs are: machine code, or a script for the shell."""
+    for name in names:
+        for place in PLACES:
+            path = Path(place, name)
+            if path.is_file() and (read_binary(path.resolve()) is not None or _is_script(path)):
+                yield path
+                break
+
+
+def _is_script(path: Path) -> bool:
+    with path.open("rb") as file:
+        return file.readline(200).rstrip().startswith(_SCRIPTS)
+
+
+def modules_in(environment: Environment) -> Iterator[Path]:
+    """Yield the files of an environment that are named like shared libraries."""
+    for place, _, files in os.walk(environment.folder):
+        yield from (Path(place, name) for name in files if ".so" in name)
+
+
+def _shown(path: Path) -> Iterator[Part]:
+    """Yield a path as the kernel follows it: every link on the way, and what stands at its end."""
+    waiting, here, links = list(path.parts[1:]), Path("/"), 0
+    while waiting:
+        name = waiting.pop(0)
+        here = here.parent if name == ".." else here / name
+        if here.is_symlink():
+            links += 1
+            if links > _MOST_LINKS:
+                return
+            said = here.readlink()
+            yield Part(str(here), link=str(said))
+            here, waiting = (Path("/") if said.is_absolute() else here.parent), [*said.parts, *waiting]
+    if here.is_dir() or here.is_file():
+        yield Part(str(here), folder=here.is_dir())
