@@ -10,7 +10,7 @@ from typing import Any
 
 ROOT = Path(__file__).parents[1]
 TOPS = ("core", "sandbox", "sessions", "tui")
-DATA = ("core/demo/library/", "sandbox/attacks/escapes/", "sandbox/attacks/reports/")
+DATA = ("core/demo/library/", *(f"sandbox/attacks/{kind}/" for kind in ("commands", "escapes", "reports", "trees")))
 """The demo's library and the attacks are data: their files are no modules of ours."""
 
 
