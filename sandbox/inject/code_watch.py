@@ -6,6 +6,7 @@ refused: what a gist does so and the original does not is for the score to weigh
 Two things are watched. Whatever is handed to `exec` passes an audit hook, which can't be taken off: it must be the
 code of the file that it names. Whatever function begins passes `see`, called by the tracers up to Python 3.11 and by a
 monitoring tool after that: its code must be part of something that passed the hook, or have been there before.
+What the environment executes before any watched code has begun is not the watched code's doing.
 """
 
 from __future__ import annotations
@@ -73,6 +74,7 @@ class CodeWatch:
         self._own = tuple(os.path.realpath(path).rstrip(os.sep) + os.sep for path in own)
         self._given = {os.path.realpath(path): _compiled(path) for path in given}
         self._roots: tuple[str, ...] = ()
+        self._begun = False
         self._suspected, self._probe = frozenset(suspected), probe
         self._tool = -1
         self._busy: set[int] = set()
@@ -215,13 +217,14 @@ class CodeWatch:
             _add(self.made, names)
             self._keep(code, environment=False, suspect=True)
             return
-        asked = self._asked(caller)
+        asked = self._asked(caller) if self._begun else None
         if asked is not None:
             _add(self.functions, (name for name in names if name[:1] != "<"))
             _add(self.made_elsewhere, (f"{name} by {asked}" for name in names))
         self._keep(code, environment=True)
 
     def _keep(self, code: CodeType, *, environment: bool, suspect: bool = False) -> None:
+        self._begun = self._begun or not environment
         for found in _with_inner(code):
             if id(found) in self.settled or id(found) in self._waiting:
                 continue

@@ -162,6 +162,8 @@ class Results:
 
     def pytest_sessionstart(self, session: pytest.Session) -> None:
         self.put("start", pytest=pytest.__version__)
+        self.known = _Known.from_parent(session, path=Path(__file__).with_name("test_" + os.urandom(8).hex() + ".py"))
+        self.known.execute(self.sentinels)
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_ignore_collect(self, collection_path: Path) -> bool | None:
@@ -192,18 +194,16 @@ class Results:
             self.put("items", ids=ids[start : start + _CHUNK])
         for id in ids:
             self.index.setdefault(id, len(self.index))
-        sentinels = self.sentinel_items(session) if ids else []
+        sentinels = self.sentinel_items() if ids else []
         items.extend(sentinels)
         for item in sentinels:
             self.index[item.nodeid] = item.listchain()[2].name
         self.select, self.first, self.sentinels = [], {}, ""
         self.put("collected", count=len(ids), sentinels=len(sentinels))
 
-    def sentinel_items(self, session: pytest.Session) -> list[pytest.Item]:
+    def sentinel_items(self) -> list[pytest.Item]:
         """Make the tests whose outcome is known beforehand; no fixture of the repository reaches them."""
-        known = _Known.from_parent(session, path=Path(__file__).with_name("test_" + os.urandom(8).hex() + ".py"))
-        known.text = self.sentinels
-        items = list(known.collect())
+        items = list(self.known.collect())
         for item in items:
             names: list[str] = getattr(item, "fixturenames", [])
             names.clear()
@@ -269,15 +269,13 @@ class Results:
 class _Known(pytest.Module):
     """A module that was handed over as text and is found in no file and no table of modules."""
 
-    text = ""
-
-    def _getobj(self) -> ModuleType:
-        module = ModuleType(self.path.stem)
-        tree = ast.parse(self.text)
+    def execute(self, text: str) -> None:
+        """Make the module, before what is tested is imported: until then no code can be its doing."""
+        self.obj = ModuleType(self.path.stem)
+        tree = ast.parse(text)
         if self.config.getoption("assertmode") == "rewrite":
-            rewrite_asserts(tree, self.text.encode(), str(self.path), self.config)
-        exec(compile(tree, str(self.path), "exec", dont_inherit=True), vars(module))
-        return module
+            rewrite_asserts(tree, text.encode(), str(self.path), self.config)
+        exec(compile(tree, str(self.path), "exec", dont_inherit=True), vars(self.obj))
 
     def collect(self) -> Iterator[Any]:
         """Yield its tests by their names alone, whatever the repository calls its own."""
