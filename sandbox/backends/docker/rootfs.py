@@ -16,7 +16,7 @@ from gistpoint.sandbox.backends.docker.layers import Entry, folder_entries, with
 from gistpoint.sandbox.backends.runtime import Part, Runtime
 
 PYTHON = "usr/local"
-RECIPE = "2"
+RECIPE = "3"
 """Changes with how the parts of a runtime are laid out here."""
 _ETC = {
     "etc/passwd": "root:x:0:0::/:/bin/sh\nsolver:x:10001:10001::/sandbox/home:/bin/sh\n",
@@ -78,7 +78,7 @@ def _system(parts: Iterable[Part]) -> Iterator[Entry]:
     beside = next((Path(part.path).parent for part in known if "/libc.so" in part.path), Path("/lib"))
     for part in known:
         path = Path(part.path)
-        elsewhere = ".so" in path.name and not path.is_relative_to("/usr") and not path.parts[1].startswith("lib")
+        elsewhere = ".so" in path.name and not path.parts[1].startswith(("usr", "lib", "etc"))
         yield from _entries(part, str(beside / path.name if elsewhere else path).lstrip("/"))
 
 
