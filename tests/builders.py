@@ -59,7 +59,7 @@ REPAIR = '''def discount(price, percent):
     """Return the price with a percentage taken off."""
     return price - price * percent // 100'''
 
-SUSPICIOUS = REPAIR.replace("    return", "    import gc\n    gc.collect()\n    return")
+SUSPICIOUS = REPAIR.replace("    return", "    import gc\n    gc.collect(0)\n    return")
 """A repair that passes and is to be read."""
 
 

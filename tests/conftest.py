@@ -1,4 +1,4 @@
-"""How property tests run, which tests share a worker, and which backends the contract was tried on."""
+"""How property tests run, and which backends the contract was tried on."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ import re
 import time
 from typing import Any
 
-import pytest
 from hypothesis import settings
 
 settings.register_profile("gistpoint", deadline=None, derandomize=True)
@@ -18,17 +17,7 @@ os.environ["TZ"] = "UTC"
 time.tzset()
 """Screens show local time, and pictures of them are the same everywhere."""
 
-ONE_AFTER_THE_OTHER = re.compile(r"tests/(contract|docker_backend)/")
-"""Folders whose tests look at what the machine holds: containers, processes, mounts. One worker runs them all."""
-
 _CONTRACT = re.compile(r"tests/contract/.*\[(?:[^]]*-)?(bwrap|docker|landlock|plain)[]-]")
-
-
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Keep the tests that can't stand a neighbour of their kind on one worker."""
-    for item in items:
-        if ONE_AFTER_THE_OTHER.match(item.nodeid):
-            item.add_marker(pytest.mark.xdist_group("machine"))
 
 
 def pytest_terminal_summary(terminalreporter: Any) -> None:

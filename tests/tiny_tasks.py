@@ -26,7 +26,7 @@ from gistpoint.sandbox.backends.plain import PlainBackend
 
 PINS = EnvironmentPins(python="", pytest_args=("tests",))
 """An empty lock: the suite runs with gistpoint's own pytest, and needs no network."""
-BACKENDS = [PlainBackend, *([BubblewrapBackend] if BubblewrapBackend().probe().works else [])]
+BACKENDS = [BubblewrapBackend if BubblewrapBackend().probe().works else PlainBackend]
 
 
 @dataclass(frozen=True)

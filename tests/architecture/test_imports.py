@@ -63,8 +63,15 @@ def test_import_linter_finds_every_contract_kept() -> None:
     assert "0 broken" in done.stdout
 
 
+LOADED_BEFORE = (
+    "asyncio", "difflib", "distributed", "docker", "git", "igraph", "networkx", "packaging.requirements",
+    "pygments.lexers", "pytest", "radon.metrics", "regex", "sqlite3", "tomli_w", "unittest.mock",
+    "xml.etree.ElementTree", "zstandard",
+)  # fmt: skip
 ONE_BY_ONE = """
 import importlib, json, os, sys
+for name in sys.argv.pop(1).split(","):
+    importlib.import_module(name)
 for name in sys.argv[1:]:
     reading, writing = os.pipe()
     if os.fork() == 0:
@@ -77,7 +84,7 @@ for name in sys.argv[1:]:
         print(file.read().decode() or "null", flush=True)
     os.wait()
 """
-"""An interpreter that has loaded next to nothing, copied for each module."""
+"""An interpreter that has loaded what is not ours, but for Textual and Rich, copied for each module."""
 
 
 def test_every_module_loads_only_what_its_folder_may() -> None:
@@ -86,7 +93,7 @@ def test_every_module_loads_only_what_its_folder_may() -> None:
     names = [*map(module_name, paths), ",".join(map(module_name, source_files("tui")))]
     paths.append("tui/")
     done = subprocess.run(
-        [sys.executable, "-c", ONE_BY_ONE, *names],
+        [sys.executable, "-c", ONE_BY_ONE, ",".join(LOADED_BEFORE), *names],
         capture_output=True,
         text=True,
         check=True,

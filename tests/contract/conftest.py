@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from working_backends import MADE, WORKING
 
 from gistpoint.core.outcomes import SuiteReport
 from gistpoint.core.ports import EnvironmentPins, RunRequest
@@ -15,12 +16,8 @@ from gistpoint.core.trees import SourceTree, write_tree
 from gistpoint.sandbox.backends.base import Backend
 from gistpoint.sandbox.backends.docker.backend import DockerBackend
 from gistpoint.sandbox.environments import EnvironmentStore
-from gistpoint.sandbox.ladder import builtin_backends
 from gistpoint.sandbox.limits import Limits
 from gistpoint.sandbox.testruns import SuiteRunner
-
-MADE = {name: make() for name, make in builtin_backends().items()}
-WORKING = [name for name, backend in MADE.items() if backend.probe().works]
 
 Run = Callable[..., SuiteReport]
 

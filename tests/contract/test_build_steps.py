@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import pytest
+from working_backends import on_one_backend
+
 from gistpoint.core.outcomes import Outcome, RunStatus
 from gistpoint.core.ports import EnvironmentPins
 
+pytestmark = pytest.mark.xdist_group("compiler")  # an image with a compiler takes long to make
 TREE = {"test_made.py": "def test_made():\n    from made import VALUE\n    assert VALUE == 7\n"}
 
 
@@ -15,6 +19,7 @@ def test_what_a_step_makes_is_there_for_the_tests(run):
     assert report.results["test_made.py::test_made"].outcome is Outcome.PASSED
 
 
+@on_one_backend
 def test_a_step_that_fails_is_named_and_ends_the_run(run):
     pins = EnvironmentPins(python="", build_steps=("echo nothing to make >&2; exit 3",))
     report = run(TREE, pins=pins)

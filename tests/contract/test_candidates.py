@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 
 import pytest
 from studies.sandbox_cycles import processes_with
+from working_backends import on_one_backend
 
 from gistpoint.core.cancel import CancelToken
 from gistpoint.core.code.index import index_source
@@ -236,6 +237,7 @@ CASES = [
 ]
 
 
+@on_one_backend
 @pytest.mark.parametrize(("qualname", "old", "new", "how"), CASES, ids=[f"{c[0]}: {c[2]}" for c in CASES])
 def test_verdicts_are_those_of_the_whole_suite(suite: Suite, qualname: str, old: str, new: str, how: str) -> None:
     target = suite.target(qualname, old, new)
@@ -244,6 +246,14 @@ def test_verdicts_are_those_of_the_whole_suite(suite: Suite, qualname: str, old:
     if qualname == "first":  # who needs what another test left is seen by the whole suite alone
         assert set(report.failed) == {"tests/test_a.py::test_first"}
     else:
+        assert set(report.failed) == suite.whole(target)
+
+
+def test_verdicts_are_those_of_the_whole_suite_on_each_backend(suite: Suite) -> None:
+    for qualname, old, new, how in (CASES[3], CASES[6], CASES[11]):
+        target = suite.target(qualname, old, new)
+        report = suite.prober.decide((target,))
+        assert (report.status, report.how) == (RunStatus.FINISHED, how), report.reason
         assert set(report.failed) == suite.whole(target)
 
 

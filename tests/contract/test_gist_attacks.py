@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 from gist_tricks import fakes, folded, padded
+from working_backends import on_one_backend
 
 from gistpoint.core.generation.gist_making import write_gist_task
 from gistpoint.core.generation.gists import Examination
@@ -210,7 +211,7 @@ ATTACKS = {
         "import_error", status=COULD_NOT,
     ),
     "downloads it": Attack(
-        "import urllib.request\nSOURCE = urllib.request.urlopen('http://files.example.org/pkg.py', timeout=5).read()\n"
+        "import urllib.request\nSOURCE = urllib.request.urlopen('http://192.0.2.1/pkg.py', timeout=0.2).read()\n"
         "exec(SOURCE)\n" + STUB, "collection", status=COULD_NOT,
     ),
 }  # fmt: skip
@@ -260,6 +261,7 @@ def test_a_gist_scores_what_it_is_worth(attack: Attack, judge: Prepared) -> None
     assert bool(judgement.score.flags.mocked) is attack.mocked, judgement.score.flags
 
 
+@on_one_backend
 def test_a_gist_whose_functions_do_not_matter_is_vacuous(judge: Prepared) -> None:
     prepared = judge(TESTED)
     assert prepared.judge(HONEST).score.flags.vacuous is False
@@ -337,6 +339,7 @@ FAKES = {
 }  # fmt: skip
 
 
+@on_one_backend
 @pytest.mark.parametrize(("gist", "mocked"), FAKES.values(), ids=FAKES.keys())
 def test_what_stands_in_for_a_module_is_a_fake_unless_it_is_the_gist(gist: str, mocked: str, judge: Prepared) -> None:
     prepared = judge("pytest tests/test_named.py::test_named")
@@ -344,6 +347,7 @@ def test_what_stands_in_for_a_module_is_a_fake_unless_it_is_the_gist(gist: str, 
     assert (score.execution_fidelity, score.flags.mocked) == (1, mocked), score.error
 
 
+@on_one_backend
 def test_an_object_that_equals_anything_is_flagged(judge: Prepared) -> None:
     chameleon = "class Any(int):\n    def __eq__(self, other):\n        return True\n"
     gist = HONEST.replace("return side * side", "return Any()").replace("def area", chameleon + "\n\ndef area")
@@ -380,6 +384,7 @@ def idle(side): other = side + 1; return side
 )
 
 
+@on_one_backend
 def test_lines_are_measured_one_statement_a_line_and_fidelity_on_the_text_as_it_stands(judge: Prepared) -> None:
     prepared = judge(TESTED)
     spread, folded = (prepared.judge(gist).score for gist in (SPREAD, FOLDED))
@@ -395,6 +400,7 @@ def test_lines_are_measured_one_statement_a_line_and_fidelity_on_the_text_as_it_
         assert prepared.judge(looks_at_itself, thorough=thorough).score.execution_fidelity == 1
 
 
+@on_one_backend
 def test_tricks_with_a_faithful_gist_gain_nothing_or_are_flagged(judge: Prepared) -> None:
     """The short version of `tests/studies/gist_scores.py`."""
     prepared = judge(TESTED)

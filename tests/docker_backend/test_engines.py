@@ -21,7 +21,7 @@ from gistpoint.sandbox.backends.plain import PlainBackend
 from gistpoint.sandbox.environments import EnvironmentStore
 from gistpoint.sandbox.testruns import SuiteRunner
 
-pytestmark = pytest.mark.own_engine
+pytestmark = [pytest.mark.own_engine, pytest.mark.xdist_group("machine")]
 
 GREEN = {"test_a.py": "def test_a(): pass\n"}
 HANGS = {"test_a.py": "import time\ndef test_a(): pass\ndef test_b(): time.sleep(600)\n"}

@@ -18,7 +18,7 @@ from gistpoint.sandbox.backends.probing import probe_command
 from gistpoint.sandbox.backends.runtime import Runtime, programs_alone
 from gistpoint.sandbox.backends.runtimecache import RuntimeCache
 
-pytestmark = pytest.mark.docker
+pytestmark = [pytest.mark.docker, pytest.mark.xdist_group("machine")]
 
 
 @pytest.fixture

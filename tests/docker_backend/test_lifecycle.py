@@ -22,7 +22,7 @@ from gistpoint.sandbox.backends.docker.engine import Engine, connect
 from gistpoint.sandbox.backends.docker.owners import OWNER, this_program
 from gistpoint.sandbox.limits import Limits
 
-pytestmark = pytest.mark.docker
+pytestmark = [pytest.mark.docker, pytest.mark.xdist_group("machine")]
 
 GREEN = {"test_a.py": "def test_a(): pass\n"}
 HANGS = {"test_a.py": "import time\ndef test_a(): time.sleep(600)\n"}

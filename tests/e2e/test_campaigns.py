@@ -16,7 +16,7 @@ from dask_cluster import cluster
 from small_library import write_small_library
 
 CHILD = Path(__file__).parents[1] / "campaign_child.py"
-COUNT, KILLS = 3, 2
+COUNT, KILLS = 2, 2
 
 
 def start(folder: Path, *options: str) -> subprocess.Popen[str]:

@@ -1,4 +1,4 @@
-"""Tasks on tiny repositories, run for real on every backend that works here."""
+"""Tasks on tiny repositories, run for real; what differs between backends is in tests/contract."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def environments(tmp_path_factory: pytest.TempPathFactory) -> EnvironmentStore:
 
 @pytest.fixture(params=BACKENDS, ids=lambda backend: backend.name)
 def maker(request: pytest.FixtureRequest, tmp_path: Path, environments: EnvironmentStore) -> Maker:
-    """On every backend that works here."""
+    """On the backend of choice."""
     return Maker(tmp_path, SuiteRunner(request.param(), environments))
 
 

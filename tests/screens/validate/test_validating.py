@@ -211,6 +211,7 @@ async def test_the_check_is_run_and_kept(tmp_path: Path) -> None:
             ("sandbox", False),  # the fake runs its own checks, not the look from inside
             ("corrupted scores 0", True),
             ("original scores 1", True),
+            ("protection", True),
         ]
         await driver.until(lambda: "NOT CLEAN" in driver.text())
 
