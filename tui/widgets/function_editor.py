@@ -7,9 +7,10 @@ from typing import ClassVar
 
 from rich.style import Style as RichStyle
 from rich.text import Text
+from textual import events
 from textual.binding import Binding, BindingType
 from textual.style import Style
-from textual.widgets.text_area import TextAreaTheme
+from textual.widgets.text_area import Selection, TextAreaTheme
 
 from gistpoint.tui.external_editor import edited_externally
 from gistpoint.tui.widgets.plain import plain_line
@@ -52,7 +53,10 @@ class FunctionEditor(WritingArea):
     FunctionEditor:focus { border: none; }
     FunctionEditor { scrollbar-size-vertical: 1; scrollbar-size-horizontal: 1; }
     """
-    HELP = "Tab indents by four spaces, ctrl+z undoes, ctrl+y redoes, escape and then tab leaves the editor."
+    HELP = (
+        "Tab indents by four spaces, or all selected lines; ctrl+z undoes, ctrl+y redoes, "
+        "escape and then tab leaves the editor."
+    )
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("shift+tab", "outdent", "Outdent", show=False, id="editor.outdent"),
         Binding("escape", "leave", "Leave the editor", show=False, id="editor.leave"),
@@ -141,10 +145,24 @@ class FunctionEditor(WritingArea):
         """Give the focus back, so that tab moves on."""
         self.screen.focus_next()
 
+    def on_key(self, event: events.Key) -> None:
+        """Indent the selected lines at tab; the base class would put blanks in their place."""
+        if event.key == "tab" and not self.selection.is_empty:
+            event.stop()
+            event.prevent_default()
+            rows = self._selected_rows()
+            lines = [self.document.get_line(row) for row in rows]
+            self.replace("\n".join(line and f"    {line}" for line in lines), (rows[0], 0), (rows[-1], len(lines[-1])))
+            self.selection = Selection((rows[0], 0), (rows[-1], len(self.document.get_line(rows[-1]))))
+
+    def _selected_rows(self) -> range:
+        """Return the lines that are selected; not the last one if nothing of it is."""
+        start, end = sorted((self.selection.start, self.selection.end))
+        return range(start[0], end[0] + (end[1] > 0 or start[0] == end[0]))
+
     def action_outdent(self) -> None:
         """Take up to four blanks from the start of each selected line."""
-        start, end = sorted((self.selection.start, self.selection.end))
-        for row in range(start[0], end[0] + 1):
+        for row in self._selected_rows():
             line = self.document.get_line(row)
             blanks = min(4, len(line) - len(line.lstrip(" ")))
             if blanks:

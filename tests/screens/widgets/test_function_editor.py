@@ -69,6 +69,23 @@ async def test_tab_indents_shift_tab_outdents_and_undo_undoes() -> None:
         assert editor.is_syntax_aware
 
 
+@pytest.mark.parametrize("keys", [["shift+down", "shift+down"], ["shift+down", "shift+down", "shift+end"]])
+async def test_tab_moves_the_selected_lines_and_loses_none(keys: list[str]) -> None:
+    editor = FunctionEditor()
+    app = Heard(editor)
+    text = "if x:\n\n    y\nz\n"
+    async with app.run_test() as pilot:
+        editor.load_buffer("a", text)
+        editor.focus()
+        await pilot.press(*keys, "tab")
+        moved = "    if x:\n\n" + ("        y\n" if "shift+end" in keys else "    y\n") + "z\n"
+        assert editor.code == moved
+        await pilot.press("ctrl+z")
+        assert editor.code == text
+        await pilot.press("ctrl+y", "shift+tab")
+        assert editor.code == text
+
+
 def an_editor(folder: Path, body: str) -> str:
     script = folder / "my editor"
     script.write_text(f"#!/bin/sh\n{body}\n")
