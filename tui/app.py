@@ -283,6 +283,8 @@ class GistpointApp(BaseApp):
     def _solved(self, held: OpenAttempt, how: Literal["ended", "left"] | None) -> None:
         held.close()
         self._held = None
+        if isinstance(self.screen, HomeScreen):
+            self.screen.action_reload()  # it may have read while the attempt was open
         if how == "ended":
             attempt, last = held.attempt, held.attempt.state.last
             judgement = attempt.judgements.get(last.call_id) if last is not None else None

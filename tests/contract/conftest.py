@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from working_backends import MADE, WORKING
+from working_backends import MADE, PARAMETERS
 
 from gistpoint.core.outcomes import SuiteReport
 from gistpoint.core.ports import EnvironmentPins, RunRequest
@@ -22,7 +22,7 @@ from gistpoint.sandbox.testruns import SuiteRunner
 Run = Callable[..., SuiteReport]
 
 
-@pytest.fixture(params=[pytest.param(name, marks=pytest.mark.docker if name == "docker" else ()) for name in WORKING])
+@pytest.fixture(params=PARAMETERS)
 def backend(request: pytest.FixtureRequest) -> Backend:
     return MADE[request.param]
 

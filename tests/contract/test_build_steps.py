@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import pytest
 from working_backends import on_one_backend
 
 from gistpoint.core.outcomes import Outcome, RunStatus
 from gistpoint.core.ports import EnvironmentPins
 
-pytestmark = pytest.mark.xdist_group("compiler")  # an image with a compiler takes long to make
 TREE = {"test_made.py": "def test_made():\n    from made import VALUE\n    assert VALUE == 7\n"}
 
 

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import pytest
 from studies.sandbox_cycles import main
-
-pytestmark = pytest.mark.xdist_group("machine")  # it looks at what the machine holds
 
 
 def test_ten_runs_in_a_row_leave_nothing(backend, capsys, monkeypatch):

@@ -51,7 +51,7 @@ def test_flips():
 
 def test_network():
     assert double(1) == 2
-    socket.create_connection(("192.0.2.1", 80), timeout=0.2)
+    socket.create_connection(("example.org", 80), timeout=2)
 
 def test_reads_beside_itself():
     assert double(2) == int((Path(__file__).parent / "data.txt").read_text())

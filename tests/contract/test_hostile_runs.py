@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from working_backends import on_one_backend
 
 from gistpoint.core.outcomes import Outcome, RunStatus
 from gistpoint.sandbox.limits import Limits
@@ -29,6 +30,7 @@ def test_leaving_at_import(run, statement):
     assert not report.passed
 
 
+@on_one_backend
 @pytest.mark.parametrize(
     "statement", ["raise SystemExit(0)", "raise KeyboardInterrupt", "pytest.exit('x', returncode=0)"]
 )
@@ -37,6 +39,7 @@ def test_exits_by_exception_at_import(run, statement):
     assert not report.passed
 
 
+@on_one_backend
 @pytest.mark.parametrize("code", [0, 1])
 def test_ending_the_session_from_a_test(run, code):
     report = run(
@@ -106,6 +109,7 @@ _pytest.main.Session.testsfailed = property(lambda self: 0, lambda self, value: 
 }
 
 
+@on_one_backend
 @pytest.mark.parametrize("patch", PATCHES)
 def test_code_that_patches_pytest(run, patch):
     body = "def f(): pass\n" + PATCHES[patch]
@@ -114,6 +118,7 @@ def test_code_that_patches_pytest(run, patch):
     assert_b_did_not_pass(report)
 
 
+@on_one_backend
 def test_patching_in_the_middle_of_a_test(run):
     body = "def f():\n" + "\n".join("    " + line for line in PATCHES["report class"].splitlines()) + "\n"
     report = run({"mod.py": body, "test_a.py": GOOD_AND_BAD})
@@ -143,6 +148,7 @@ def test_forged_records_on_every_descriptor(run, ending):
     assert not report.passed
 
 
+@on_one_backend
 def test_a_faked_summary_on_standard_output(run):
     body = "import os\ndef f(): os.write(1, b'3 passed in 0.01s\\n')\n"
     report = run({"mod.py": body, "test_a.py": GOOD_AND_BAD})
@@ -150,6 +156,7 @@ def test_a_faked_summary_on_standard_output(run):
     assert report.passed == {"test_a.py::test_a", "test_a.py::test_c"}
 
 
+@on_one_backend
 def test_report_files_written_at_the_end(run):
     conftest = """
 from pathlib import Path
@@ -161,6 +168,7 @@ def pytest_unconfigure(config):
     assert report.passed == {"test_a.py::test_a", "test_a.py::test_c"}
 
 
+@on_one_backend
 def test_a_conftest_that_drops_the_failing_test(run):
     conftest = (
         "def pytest_collection_modifyitems(items):\n    items[:] = [i for i in items if 'test_b' not in i.nodeid]\n"
@@ -170,6 +178,7 @@ def test_a_conftest_that_drops_the_failing_test(run):
     assert report.passed == {"test_a.py::test_a", "test_a.py::test_c"}
 
 
+@on_one_backend
 def test_a_conftest_that_takes_the_sentinels_out(run):
     conftest = """
 def pytest_collection_finish(session):
@@ -179,6 +188,7 @@ def pytest_collection_finish(session):
     assert report.status is RunStatus.INVALID
 
 
+@on_one_backend
 def test_the_exit_status_alone_convinces_nobody(run):
     body = "import atexit, os\ndef f(): pass\natexit.register(os._exit, 0)\n"
     report = run({"mod.py": body, "test_a.py": GOOD_AND_BAD})
@@ -191,6 +201,7 @@ def test_a_fork_that_goes_on_into_pytest(run):
     assert report.passed == {"test_a.py::test_a", "test_a.py::test_c"}
 
 
+@on_one_backend
 def test_a_skip_from_the_code_under_test_is_no_pass(run):
     report = run({"mod.py": "import pytest\ndef f(): pytest.skip('x')\n", "test_a.py": GOOD_AND_BAD})
     assert report.results["test_a.py::test_b"].outcome is Outcome.SKIPPED

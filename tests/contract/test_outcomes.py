@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 from studies.sandbox_cycles import processes_with
+from working_backends import on_one_backend
 
 from gistpoint.core.cancel import CancelToken
 from gistpoint.core.outcomes import Outcome, RunStatus
@@ -82,6 +83,7 @@ def test_every_outcome_by_id(run):
     assert report.passed == {id for id, result in report.results.items() if result.outcome is Outcome.PASSED}
 
 
+@on_one_backend
 def test_a_failure_says_what_and_where_in_the_repository(run):
     text = "def test_a(tmp_path):\n    import os\n    assert os.getcwd() + '/x' == 1\n"
     report = run({"tests/test_a.py": text})
@@ -97,6 +99,7 @@ def test_all_green(run):
     assert report.passed == {"test_a.py::test_a"}
 
 
+@on_one_backend
 def test_selection_keeps_its_order_and_imports_nothing_else(run):
     files = {f"test_{n}.py": "def test_x(): pass\ndef test_y(): pass\n" for n in "abc"}
     files["test_b.py"] = "raise RuntimeError('not to be imported')\n"
@@ -105,11 +108,13 @@ def test_selection_keeps_its_order_and_imports_nothing_else(run):
     assert not report.collection_errors
 
 
+@on_one_backend
 def test_deselected_ids_do_not_run(run):
     report = run({"test_a.py": "def test_x(): pass\ndef test_y(): pass\n"}, deselect=("test_a.py::test_x",))
     assert list(report.results) == ["test_a.py::test_y"]
 
 
+@on_one_backend
 def test_a_file_that_does_not_import_leaves_the_others(run):
     report = run({"test_a.py": "def test_a(): pass\n", "test_b.py": "import nowhere_to_be_found\n"})
     assert report.status is RunStatus.FINISHED
@@ -118,6 +123,7 @@ def test_a_file_that_does_not_import_leaves_the_others(run):
     assert "nowhere_to_be_found" in report.collection_errors[0].message
 
 
+@on_one_backend
 def test_noise_on_standard_error_means_nothing(run):
     noisy = "import sys, atexit, warnings\natexit.register(lambda: print('Error: Traceback', file=sys.stderr))\n"
     report = run({"test_a.py": noisy + "def test_a(): warnings.warn('x')\n"})
@@ -125,34 +131,40 @@ def test_noise_on_standard_error_means_nothing(run):
     assert report.passed == {"test_a.py::test_a"}
 
 
+@on_one_backend
 def test_missing_ids_fail_by_their_absence(run):
     report = run({"test_a.py": "def test_a(): pass\n"}, expected=frozenset({"test_a.py::test_a", "test_a.py::test_b"}))
     assert report.status is RunStatus.FINISHED
     assert report.passed == {"test_a.py::test_a"}
 
 
+@on_one_backend
 def test_unexpected_ids_spoil_the_run(run):
     report = run({"test_a.py": "def test_a(): pass\ndef test_b(): pass\n"}, expected=frozenset({"test_a.py::test_a"}))
     assert report.status is RunStatus.INVALID
     assert "test_a.py::test_b" in report.reason
 
 
+@on_one_backend
 def test_no_tests(run):
     report = run({"mod.py": ""})
     assert report.status is RunStatus.COULD_NOT_RUN
 
 
+@on_one_backend
 def test_unknown_option(run):
     report = run({"test_a.py": "def test_a(): pass\n"}, pins=EnvironmentPins(pytest_args=("--no-such-option",)))
     assert report.status is RunStatus.COULD_NOT_RUN
     assert "--no-such-option" in report.output
 
 
+@on_one_backend
 def test_stop_at_the_first_failure_is_overruled(run):
     files = {"test_a.py": "def test_a(): assert 0\ndef test_b(): pass\n", "pytest.ini": "[pytest]\naddopts = -x\n"}
     assert run(files).passed == {"test_a.py::test_b"}
 
 
+@on_one_backend
 def test_imports_from_the_named_roots_and_finds_synthetic_metadata(run):
     test = (
         "from importlib.metadata import version\nimport thing\ndef test_a(): assert version('the-thing') == '1.2.3'\n"
@@ -161,6 +173,7 @@ def test_imports_from_the_named_roots_and_finds_synthetic_metadata(run):
     assert run({"src/thing.py": "", "tests/test_a.py": test}, pins=pins).passed == {"tests/test_a.py::test_a"}
 
 
+@on_one_backend
 def test_progress_is_told_test_by_test(run):
     seen: list[RunProgress] = []
     run({"test_a.py": "def test_a(): pass\ndef test_b(): assert 0\n"}, on_progress=seen.append)
@@ -234,6 +247,7 @@ def test_passes():
 """
 
 
+@on_one_backend
 def test_code_that_disturbs_pytests_parser_does_not_end_the_run(run):
     """Python 3.11 loses count where a tree is built within another; threads that die do it by chance."""
     report = run({"test_a.py": DISTURBED + "\nx = 1" * 300})

@@ -25,8 +25,9 @@ def _failing_with(text: str) -> Check:
     return check
 
 
-@pytest.mark.parametrize("size", [SMALL, LARGE], ids=["small", "large"])
-@pytest.mark.parametrize("kind", list(CORPUS))
+@pytest.mark.parametrize(
+    ("kind", "size"), [("markup", SMALL), ("markup", LARGE), ("controls", SMALL), ("unicode", LARGE)], ids=str
+)
 async def test_hostile_strings_are_shown_literally(tmp_path: Path, kind: str, size: tuple[int, int]) -> None:
     corpus = [text.encode("utf-8", "replace").decode() for text in CORPUS[kind]]
     clock = FakeClock()

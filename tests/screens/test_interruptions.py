@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
+import time
 from pathlib import Path
 
 import pytest
@@ -13,6 +14,7 @@ from textual import events
 from gistpoint.core.attempts.budgets import Budgets
 from gistpoint.core.attempts.events import Pane
 from gistpoint.core.tasks.model import Mode
+from gistpoint.sessions.attempts import OpenAttempt
 from gistpoint.tui.screens.dialogs.cover import ON_THEIR_WAY_S
 
 
@@ -66,6 +68,22 @@ async def test_an_attempt_left_in_a_pause_is_covered_when_it_is_resumed(tmp_path
         await driver.until_screen("SolveScreen")
         await driver.until(lambda: driver.state.pause is None)
         assert driver.state.attempt_id == attempt_id
+
+
+async def test_an_attempt_that_was_left_is_not_open_elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    close = OpenAttempt.close
+
+    def close_slowly(held: OpenAttempt) -> None:
+        time.sleep(0.5)  # the home screen reads meanwhile
+        close(held)
+
+    monkeypatch.setattr(OpenAttempt, "close", close_slowly)
+    async with solving(tmp_path) as driver:
+        await driver.press("f10", "tab", "enter")
+        await driver.until_screen("PauseCover")
+        await driver.press("tab", "enter")
+        await driver.until_screen("HomeScreen")
+        await driver.until(lambda: "paused" in driver.text())
 
 
 async def thinking(driver: Driver, ms: int = 121_000) -> None:

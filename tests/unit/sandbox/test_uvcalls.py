@@ -131,4 +131,6 @@ def test_the_environment_of_uv_is_chosen(monkeypatch):
     for key in (*VARIABLES_THAT_BUILD, "UV_CONFIG_FILE", "UV_PROJECT", "UV_CONSTRAINT", "PYTHONPATH", "LD_PRELOAD"):
         monkeypatch.setenv(key, "1")
         assert key not in uv_environment()
+    for key in ("UV_PYTHON_DOWNLOADS", "NO_COLOR", "UV_NO_PROGRESS"):
+        monkeypatch.delenv(key, raising=False)
     assert set(uv_environment()) - set(os.environ) == {"UV_PYTHON_DOWNLOADS", "NO_COLOR", "UV_NO_PROGRESS"}

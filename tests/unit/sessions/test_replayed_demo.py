@@ -26,6 +26,7 @@ from gistpoint.sessions.journal import JournalWriter
 from gistpoint.sessions.replay.replaying import Replay, Sameness
 from gistpoint.sessions.runs.opening import open_run
 
+pytestmark = pytest.mark.xdist_group("replayed demo")  # an attempt of each task is made once
 RAISING = """
 import tempfile, time
 started = time.time()
