@@ -283,7 +283,7 @@ class GistpointApp(BaseApp):
     def _solved(self, held: OpenAttempt, how: Literal["ended", "left"] | None) -> None:
         held.close()
         self._held = None
-        if isinstance(self.screen, HomeScreen):
+        if isinstance(self.screen, HomeScreen) and self.screen.is_mounted:
             self.screen.action_reload()  # it may have read while the attempt was open
         if how == "ended":
             attempt, last = held.attempt, held.attempt.state.last
