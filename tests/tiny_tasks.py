@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Hashable, Mapping
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from recorders import Memory
@@ -35,6 +35,8 @@ class Maker:
 
     folder: Path
     runner: Runner
+    made: dict[Hashable, Task] = field(default_factory=dict)
+    """Tasks that are there already, by what they were made of; makers may share it."""
 
     def repository(self, files: Mapping[str, str]) -> Repository:
         place = self.folder / f"repository-{len(list(self.folder.iterdir()))}"
@@ -55,8 +57,23 @@ class Maker:
         min_failing: int = 1,
         runner: Runner | None = None,
     ) -> Task:
-        """A remove task, or a discovery task where the corrupted text is given, proven by runs of the suite."""
-        runner = runner or self.runner
+        """A remove task, or a discovery task if the corrupted text is given, proven by runs of the suite."""
+        if runner is not None:
+            return self._task(files, target, corrupted, runs, min_failing, runner)
+        parts = (self.runner.backend.name, *sorted(files.items()), target, corrupted, runs, min_failing)
+        if parts not in self.made:
+            self.made[parts] = self._task(files, target, corrupted, runs, min_failing, self.runner)
+        return self.made[parts]
+
+    def _task(
+        self,
+        files: Mapping[str, str],
+        target: str,
+        corrupted: str | None,
+        runs: int,
+        min_failing: int,
+        runner: Runner,
+    ) -> Task:
         repository = self.repository(files)
         intake = take_in(repository, runner, runs=runs)
         if corrupted is None:

@@ -15,6 +15,7 @@ import pytest
 from dask_cluster import cluster
 from small_library import write_small_library
 
+pytestmark = pytest.mark.xdist_group("campaigns")  # what two workers make is made once
 CHILD = Path(__file__).parents[1] / "campaign_child.py"
 COUNT, KILLS = 2, 2
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Hashable
 from pathlib import Path
 
 import pytest
 from tiny_tasks import BACKENDS, Maker, Submit
 
+from gistpoint.core.tasks.model import Task
 from gistpoint.sandbox.backends.plain import PlainBackend
 from gistpoint.sandbox.environments import EnvironmentStore
 from gistpoint.sandbox.testruns import SuiteRunner
@@ -20,15 +22,23 @@ def environments(tmp_path_factory: pytest.TempPathFactory) -> EnvironmentStore:
     return EnvironmentStore(folder)
 
 
+@pytest.fixture(scope="session")
+def made() -> dict[Hashable, Task]:
+    """The tasks of these tests, each made once."""
+    return {}
+
+
 @pytest.fixture(params=BACKENDS, ids=lambda backend: backend.name)
-def maker(request: pytest.FixtureRequest, tmp_path: Path, environments: EnvironmentStore) -> Maker:
+def maker(
+    request: pytest.FixtureRequest, tmp_path: Path, environments: EnvironmentStore, made: dict[Hashable, Task]
+) -> Maker:
     """On the backend of choice."""
-    return Maker(tmp_path, SuiteRunner(request.param(), environments))
+    return Maker(tmp_path, SuiteRunner(request.param(), environments), made)
 
 
 @pytest.fixture
-def plain(tmp_path: Path, environments: EnvironmentStore) -> Maker:
-    return Maker(tmp_path, SuiteRunner(PlainBackend(), environments))
+def plain(tmp_path: Path, environments: EnvironmentStore, made: dict[Hashable, Task]) -> Maker:
+    return Maker(tmp_path, SuiteRunner(PlainBackend(), environments), made)
 
 
 @pytest.fixture

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from tiny_tasks import Maker
 
 from gistpoint.core.attempts.judging import Judge
 from gistpoint.core.code.index import index_source
@@ -13,9 +12,6 @@ from gistpoint.core.code.splice import replace_definition
 from gistpoint.core.tasks.folder import read_answer
 from gistpoint.core.tasks.model import Task
 from gistpoint.core.trees import SourceTree
-from gistpoint.sandbox.backends.plain import PlainBackend
-from gistpoint.sandbox.environments import EnvironmentStore
-from gistpoint.sandbox.testruns import SuiteRunner
 
 FILES = {
     "pkg.py": "def double(n):\n    return 2 * n\n\n\ndef half(n):\n    return n // 2\n",
@@ -38,9 +34,8 @@ def test_half():
 
 
 @pytest.fixture
-def maker(tmp_path):
-    (tmp_path / "place").mkdir()
-    return Maker(tmp_path / "place", SuiteRunner(PlainBackend(), EnvironmentStore(tmp_path / "cache")))
+def maker(plain):
+    return plain
 
 
 def submitted(task: Task, text: str) -> SourceTree:

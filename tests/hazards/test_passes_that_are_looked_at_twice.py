@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import pytest
-from tiny_tasks import Maker
 
 from gistpoint.core.attempts.judging import Judge
 from gistpoint.core.code.index import index_source
@@ -12,9 +11,6 @@ from gistpoint.core.outcomes import RunStatus
 from gistpoint.core.tasks.folder import read_answer
 from gistpoint.core.tasks.model import Task
 from gistpoint.core.trees import SourceTree
-from gistpoint.sandbox.backends.plain import PlainBackend
-from gistpoint.sandbox.environments import EnvironmentStore
-from gistpoint.sandbox.testruns import SuiteRunner
 
 FILES = {
     "pkg.py": "def double(n):\n    return 2 * n\n",
@@ -31,9 +27,8 @@ HONEST = "def double(n):\n    import gc\n    gc.collect()\n    return n + n\n"
 
 
 @pytest.fixture
-def maker(tmp_path):
-    (tmp_path / "place").mkdir()
-    return Maker(tmp_path / "place", SuiteRunner(PlainBackend(), EnvironmentStore(tmp_path / "cache")))
+def maker(plain):
+    return plain
 
 
 def submitted(task: Task, text: str) -> SourceTree:
