@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
+import sys
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
@@ -18,6 +19,8 @@ _LOOKS = frozenset({"builtins.getattr", "builtins.hasattr", "builtins.setattr", 
 _VALUES = _LOOKS - {"builtins.hasattr"} | {"builtins.str.format", "builtins.str.format_map"}
 _NAMED = frozenset({"operator.attrgetter", "operator.methodcaller"})
 _GUARDED = frozenset({*names.ALLOWED, "builtins", names.TRACEBACK})
+_STANDARD = sys.stdlib_module_names
+_PACKAGES = frozenset({"http", "urllib", "xml"})
 _CALLING = frozenset({"builtins.map", "functools.partial", "functools.reduce", "itertools.starmap"})
 _SETS = frozenset({"__setattr__", "__delattr__"})
 _RUN_AT_IMPORT = (ast.Call, ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp, ast.NamedExpr, ast.Await)
@@ -238,8 +241,9 @@ class _Piece:
                 yield from self._assigned(owner, text)
         for path in (canonical(f"{owner}.{text}") for owner in owners for text in texts or ()):
             yield from _reached(path)
-        if texts is None and owners & _GUARDED:
-            yield Mark(f"{way} of {min(owners & _GUARDED)} by a name that is made up")
+        guarded = owners & (_GUARDED | names.PARTLY_VOUCHED)
+        if texts is None and guarded:
+            yield Mark(f"{way} of {min(guarded)} by a name that is made up")
         yield from self._name(name, way)
 
     def _name(self, node: ast.expr, way: str) -> Iterator[Mark]:
@@ -348,6 +352,18 @@ def _reached(path: str) -> Iterator[Mark]:
         (root in names.ALLOWED and first not in names.ALLOWED[root]) or first in names.DENIED.get(root, ())
     ):
         yield Mark(short.removeprefix("builtins."))
+    elif root in _STANDARD and not _vouched(path):
+        yield Mark(short, short if root in _PACKAGES else root)
+
+
+def _vouched(path: str) -> bool:
+    """Whether a thing of the standard library, or a module that holds such things, is known to be harmless."""
+    root, *parts = path.split(".")
+    if root in names.ALLOWED or root in names.DENIED or path in names.PARTLY_VOUCHED:
+        return True
+    if any(part.startswith("_") and not part.endswith("__") for part in parts):
+        return False
+    return any(".".join([root, *parts[:count]]) in names.VOUCHED for count in range(len(parts) + 1))
 
 
 def _imported(node: ast.Import | ast.ImportFrom) -> Iterator[Mark]:

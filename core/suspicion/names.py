@@ -54,7 +54,8 @@ DENIED = {
     "string": frozenset({"Formatter"}),
     "threading": frozenset({"excepthook", "setprofile", "setprofile_all_threads", "settrace", "settrace_all_threads"}),
     "traceback": frozenset({
-        "StackSummary", "extract_stack", "format_stack", "print_stack", "walk_stack", "walk_tb",
+        "FrameSummary", "StackSummary", "extract_stack", "format_list", "format_stack", "print_list", "print_stack",
+        "walk_stack", "walk_tb",
     }),
     "types": frozenset({"new_class", "prepare_class"}),
     "typing": frozenset({"ForwardRef", "_eval_type", "get_type_hints"}),
@@ -79,6 +80,41 @@ KINDS = {
     "ending": frozenset({"builtins.exit", "builtins.quit", "builtins.SystemExit", "sys.exit"}),
 }  # fmt: skip
 """What is a reason only where the original does nothing of the kind."""
+VOUCHED = frozenset({
+    "__future__", "abc", "argparse.ArgumentError", "argparse.ArgumentTypeError", "argparse.Namespace", "array", "ast",
+    "asyncio", "base64", "binascii", "bisect", "bz2", "calendar", "cmath", "codecs", "collections", "colorsys",
+    "configparser.DuplicateOptionError", "configparser.DuplicateSectionError", "configparser.Error",
+    "configparser.InterpolationError", "configparser.MissingSectionHeaderError", "configparser.NoOptionError",
+    "configparser.NoSectionError", "configparser.ParsingError", "contextlib", "contextvars", "copy", "csv",
+    "dataclasses", "datetime", "decimal", "difflib", "email", "enum", "errno", "fnmatch", "fractions", "functools",
+    "getopt", "gettext.gettext", "gettext.ngettext", "glob", "graphlib", "grp", "gzip", "hashlib", "heapq", "hmac",
+    "html", "http.HTTPMethod", "http.HTTPStatus", "http.cookies", "ipaddress", "itertools", "json", "keyword", "locale",
+    "lzma", "math", "mimetypes.guess_all_extensions", "mimetypes.guess_extension", "mimetypes.guess_type", "ntpath",
+    "numbers", "opcode", "operator", "optparse", "os", "pathlib", "platform.machine", "platform.node",
+    "platform.platform", "platform.python_implementation", "platform.python_version",
+    "platform.python_version_tuple", "platform.release", "platform.system", "platform.uname", "platform.version",
+    "plistlib", "posixpath", "pprint", "pwd", "queue", "quopri", "random", "re", "reprlib", "sched", "secrets",
+    "select", "selectors", "shlex.join", "shlex.quote", "shlex.split", "socket", "sre_compile", "sre_constants",
+    "sre_parse", "ssl.SSLError", "stat", "statistics", "stringprep", "struct", "sysconfig.get_path",
+    "sysconfig.get_platform", "textwrap", "time", "token", "tokenize", "tomllib", "unicodedata", "urllib.error",
+    "urllib.parse", "uuid", "xml.dom.minidom.parseString", "xml.etree.ElementTree.Comment",
+    "xml.etree.ElementTree.Element", "xml.etree.ElementTree.ParseError",
+    "xml.etree.ElementTree.ProcessingInstruction", "xml.etree.ElementTree.QName",
+    "xml.etree.ElementTree.SubElement", "xml.etree.ElementTree.XML", "xml.etree.ElementTree.XMLID",
+    "xml.etree.ElementTree.fromstring", "xml.etree.ElementTree.fromstringlist", "xml.etree.ElementTree.indent",
+    "xml.etree.ElementTree.iselement", "xml.etree.ElementTree.register_namespace",
+    "xml.etree.ElementTree.tostring", "xml.etree.ElementTree.tostringlist", "xml.sax.SAXException",
+    "xml.sax.SAXParseException", "xml.sax.saxutils.escape", "xml.sax.saxutils.quoteattr",
+    "xml.sax.saxutils.unescape", "zlib", "zoneinfo.ZoneInfo", "zoneinfo.ZoneInfoNotFoundError",
+})  # fmt: skip
+"""What of the standard library opens no file by its path and runs no code; any other new use of it is a reason.
+
+A list of what is harmless, since there is no end to the ways in which a library opens a file.
+"""
+PARTLY_VOUCHED = (
+    frozenset(path.rsplit(".", count)[0] for path in VOUCHED for count in range(1, path.count(".") + 1)) - VOUCHED
+)
+"""Modules that hold something vouched for: to import one is no reason yet."""
 FILE_METHODS = frozenset({
     "chmod", "hardlink_to", "read_bytes", "read_text", "rmdir", "symlink_to", "touch", "unlink", "write_bytes",
     "write_text",

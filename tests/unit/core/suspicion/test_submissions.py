@@ -239,6 +239,22 @@ REACHING = {
     "import logging\nlogging.FileHandler('x')": "logging.FileHandler",
     "import zipfile\nzipfile.ZipFile('x', 'w')": "zipfile.ZipFile",
     "values.open('w')": ".open",
+    "import urllib.request as r\nr.urlopen('file:///x')": "urllib.request",
+    "from urllib.request import FileHandler": "urllib.request",
+    "import urllib.robotparser\nclass R(urllib.robotparser.RobotFileParser): pass": "urllib.robotparser",
+    "import xml.sax\nxml.sax.parse(values, n)": "xml.sax",
+    "from xml.sax.saxutils import prepare_input_source": "xml.sax",
+    "from xml.etree import ElementInclude": "xml.etree",
+    "import xml.etree.ElementTree as E\nE.parse('x')": "xml.etree",
+    "import argparse as a\ngetattr(a, values + n)": "getattr of argparse by a name that is made up",
+    "import configparser as c\nc.RawConfigParser().read('x')": "configparser.RawConfigParser",
+    "import argparse\nargparse.ArgumentParser(fromfile_prefix_chars='@')": "argparse.ArgumentParser",
+    "import shlex\nshlex.shlex('source x')": "shlex.shlex",
+    "import filecmp": "filecmp",
+    "import netrc": "netrc",
+    "import uu": "uu",
+    "import traceback\ntraceback.format_list([('x', 1, 'f', None)])": "traceback.format_list",
+    "import dataclasses\ndataclasses._create_fn('f', (), ['1'])": "dataclasses._create_fn",
     "os.environ['A']": "os.environ",
     "x = 'PYTEST_CURRENT_TEST'": "PYTEST_CURRENT_TEST",
 }  # fmt: skip
@@ -324,6 +340,12 @@ HONEST = [
     "import dataclasses\nreturn dataclasses.replace(values, n=1)",
     "import asyncio\nreturn asyncio.get_event_loop()",
     "super().__setattr__(values, n)",
+    "from urllib.parse import quote, urlsplit\nreturn quote(urlsplit(values).path)",
+    "import xml.etree.ElementTree as ET\nreturn ET.tostring(ET.fromstring(values))",
+    "import argparse\nraise argparse.ArgumentTypeError(values)",
+    "from configparser import NoOptionError\ntry: return values[n]\nexcept NoOptionError: return None",
+    "import http\nreturn http.HTTPStatus(n).phrase",
+    "import shlex, textwrap, unicodedata\nreturn shlex.join(shlex.split(values))",
 ]
 
 
@@ -339,6 +361,12 @@ def test_what_the_original_or_the_corrupted_one_does_is_no_reason(marked: Marked
         assert marked(f"if n: pass\n{body}", right=body) == (), body
     assert marked("os.makedirs(values)", right="os.remove(values)") == ()  # of one kind
     assert marked("os.fork()", right="os.remove(values)") == ("os.fork",)
+
+
+def test_a_module_that_the_original_uses_is_no_reason(marked: Marked) -> None:
+    right = "import argparse\nreturn argparse.ArgumentParser()"
+    assert marked("import argparse\nreturn argparse.ArgumentParser(n)", right=right) == ()
+    assert marked("import urllib.request\nurllib.request.urlopen(n)", right=right)
 
 
 def test_what_one_definition_does_excuses_no_other(tree: SourceTree) -> None:
