@@ -68,8 +68,8 @@ class AttemptSummary:
 
     @property
     def result(self) -> AttemptResult:
-        """What it came to so far."""
-        return attempt_result(self.state, self.accepted)
+        """What it came to so far; a damaged journal proves nothing."""
+        return AttemptResult.NOT_SOLVED if self.problem else attempt_result(self.state, self.accepted)
 
 
 @dataclass(frozen=True, slots=True)

@@ -26,6 +26,8 @@ from gistpoint.sessions.formats.values import (
     first,
     when,
 )
+from gistpoint.sessions.journal import JOURNAL, read_journal
+from gistpoint.sessions.runs.blobs import Blob, FileBlob
 from gistpoint.sessions.runs.model import (
     UNSOLVED,
     Actor,
@@ -58,6 +60,13 @@ _GROUPS = {"note": "note", "pause": "pause", "resume": "pause", "idle_prompt": "
 """Events of one group that follow each other make one step."""
 
 
+def _fault_of(blob: Blob) -> str:
+    """Return what is wrong with the journal of an attempt, in a sentence; empty if all of it holds."""
+    if isinstance(blob, FileBlob) and blob.path.name == JOURNAL:
+        return read_journal(blob.path).fault
+    return ""
+
+
 def _is_folded(kind: str, data: Mapping[str, Json]) -> bool:
     return kind in _FOLDED and data.get("kind") != "paste"
 
@@ -79,6 +88,9 @@ class _Reader(BaseReader):
         self._processes = 0
         self._group = ""
         """The group that the last step belongs to; empty if nothing can join it."""
+        self._fault = _fault_of(probe.blob)
+        if self._fault:
+            self.warnings.append(f"This journal is damaged, and what it came to does not count: {self._fault}")
 
     def records(self) -> Iterator[Record]:
         return guarded(line_records(self.probe.blob, self.probe.start), self.probe.blob, self.warnings)
@@ -138,7 +150,8 @@ class _Reader(BaseReader):
         opening = self.probe.lines[0] if self.probe.lines else self.probe.object
         data = self._header or as_dict(opening.get("data"))
         suspicious = suspicions(self._passed)
-        verdict = result_of(True, suspicious).value if self._passed else UNSOLVED if self._ending else ""
+        passed = bool(self._passed) and not self._fault
+        verdict = result_of(True, suspicious).value if passed else UNSOLVED if self._ending else ""
         return Run(
             self.format,
             as_str(data.get("schema")),

@@ -75,7 +75,7 @@ def listing(options: argparse.Namespace) -> int:
             for summary in summaries
         ],
     )
-    print(f"{solved_words(summary.result for summary in summaries)}.")
+    print(f"{solved_words(summary.result for summary in summaries if summary.state.ended)}.")
     return DONE
 
 
@@ -96,7 +96,8 @@ def show(options: argparse.Namespace) -> int:
         submitted = [
             {
                 "number": s.number,
-                "solved": s.solved,
+                "passed": s.solved,
+                "solved": s.solved and not s.suspicious and not summary.problem,
                 "score": s.score,
                 "suspicious": [*s.suspicious],
                 "flags": [*s.flags],
@@ -166,8 +167,8 @@ def reject(options: argparse.Namespace) -> int:
 
 def _passed(attempt_id: str) -> AttemptSummary:
     summary = attempt_store().summary(attempt_id)
-    if not summary.state.solved:
-        raise UserError(f"{summary.attempt_id} has no pass to settle: it came to {outcome(summary)}.")
+    if summary.problem or not summary.state.solved:
+        raise UserError(f"{summary.attempt_id} has no pass to settle: it came to: {outcome(summary)}.")
     return summary
 
 
@@ -194,11 +195,19 @@ def _said(given: VerdictGiven) -> str:
 def outcome(summary: AttemptSummary) -> str:
     """Return how an attempt ended, or that it has not; a pass that does not count says so."""
     ending = summary.state.ending
+    if summary.problem:
+        return "damaged"
     if ending is None:
         return "open in another window or process" if summary.open else "unfinished"
     if summary.state.solved and summary.result is not AttemptResult.SOLVED:
         return summary.result.value if summary.result.passes else "solved, rejected"
     return f"{ending.reason} ({ending.code})" if ending.code else ending.reason
+
+
+def _ended(summary: AttemptSummary, reason: str) -> str:
+    """Return why an attempt ended, so that nobody takes a pass for solved that does not count."""
+    unearned = summary.state.solved and summary.result is not AttemptResult.SOLVED
+    return outcome(summary) if unearned else reason
 
 
 def _started(summary: AttemptSummary) -> str:
@@ -227,7 +236,7 @@ def attempt_row(summary: AttemptSummary) -> dict[str, Any]:
         "role": summary.role,
         "participant": summary.participant,
         "started": _started(summary),
-        "ended": None if state.ending is None else state.ending.reason,
+        "ended": None if state.ending is None else _ended(summary, state.ending.reason),
         "solved": summary.result is AttemptResult.SOLVED,
         "result": summary.result.value,
         "suspicious": list(state.suspicious),

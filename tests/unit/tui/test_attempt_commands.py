@@ -49,7 +49,9 @@ def test_a_suspicious_pass_is_told_everywhere(task: Task, monkeypatch: pytest.Mo
     assert "outcome\tsolved, to be read" in text
     assert "suspicious\tgc.collect" in text
     assert (values["solved"], values["result"], values["suspicious"]) == (False, "solved, to be read", ["gc.collect"])
-    assert (values["ended"], values["submitted"][0]["suspicious"]) == ("solved", ["gc.collect"])
+    assert values["ended"] == "solved, to be read"
+    (submitted,) = values["submitted"]
+    assert (submitted["passed"], submitted["solved"], submitted["suspicious"]) == (True, False, ["gc.collect"])
     assert cli.main(["attempt", "list"]) == 0
     listed = capsys.readouterr().out
     assert "solved, to be read" in listed
@@ -72,6 +74,30 @@ def test_a_suspicious_pass_is_told_everywhere(task: Task, monkeypatch: pytest.Mo
     assert "solved, to be read" in capsys.readouterr().out
 
 
+def test_a_damaged_attempt_counts_as_solved_nowhere(
+    task: Task, monkeypatch: pytest.MonkeyPatch, capsys: Captured
+) -> None:
+    _, _, attempt = solve(task, SUSPICIOUS, monkeypatch, capsys)
+    journal = Path(attempt_folder(attempt)) / "journal.jsonl"
+    journal.write_bytes(journal.read_bytes().replace(b'"suspicious":["gc.collect"]', b'"suspicious":[]'))
+    assert cli.main(["attempt", "list"]) == 0
+    listed = capsys.readouterr().out
+    assert "0 of 1 solved." in listed
+    assert "breaks at line" in listed
+    assert cli.main(["attempt", "list", "--json"]) == 0
+    figures = json.loads(capsys.readouterr().out)
+    (row,) = figures["attempts"]
+    assert (figures["solved"], figures["solved_to_be_read"]) == (0, 0)
+    assert (row["solved"], row["result"], row["ended"]) == (False, "not solved", "damaged")
+    assert cli.main(["attempt", "accept", attempt]) == 2
+    assert "it came to: damaged" in capsys.readouterr().err
+    assert cli.main(["runs", attempt_folder(attempt), "--json"]) == 0
+    (run,) = json.loads(capsys.readouterr().out)["runs"]
+    assert run["verdict"] == "unsolved"
+    assert cli.main(["show", attempt]) == 0
+    assert "This journal is damaged" in capsys.readouterr().out
+
+
 def attempt_folder(attempt: str) -> str:
     from gistpoint.core.locations import Locations
 
@@ -91,7 +117,7 @@ def test_reviews_settle_it(task: Task, monkeypatch: pytest.MonkeyPatch, capsys: 
     assert cli.main(["attempt", "reject", attempt[:20], "--reviewer", "r1", "--why", "No, indeed."]) == 0
     assert capsys.readouterr().out == f"{attempt}: solved, rejected.\n"
     _, values = shown(attempt, capsys)
-    assert (values["solved"], values["result"], values["ended"]) == (False, "not solved", "solved")
+    assert (values["solved"], values["result"], values["ended"]) == (False, "not solved", "solved, rejected")
     assert cli.main(["reviews", "export", "--format", "jsonl"]) == 0
     rows = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
     assert [(row["reviewer"], row["verdict"], row["reasons"]) for row in rows] == [
