@@ -7,6 +7,7 @@ import getpass
 import json
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import asdict
 from datetime import UTC, datetime
 from typing import Any
 
@@ -245,6 +246,7 @@ def attempt_row(summary: AttemptSummary) -> dict[str, Any]:
         "milliseconds": {activity.value: state.clock.of(activity) for activity in Activity},
         "active_ms": state.clock.active,
         "asleep_ms": state.clock.asleep,
+        "budgets": asdict(state.budgets),
         "tool_uses_left": state.remaining.tool_uses,
         "submissions_left": state.remaining.submissions,
         "calls": len(state.calls),

@@ -60,6 +60,7 @@ def test_a_suspicious_pass_is_told_everywhere(task: Task, monkeypatch: pytest.Mo
     figures = json.loads(capsys.readouterr().out)
     assert (figures["solved"], figures["solved_to_be_read"]) == (1, 1)
     assert {row["attempt_id"]: row["solved"] for row in figures["attempts"]} == {attempt: False, clean: True}
+    assert {row["budgets"]["submissions"] for row in figures["attempts"]} == {task.budgets.submissions}
     assert cli.main(["attempt", "export", "--to", "json"]) == 0
     assert json.loads(capsys.readouterr().out) == figures
     assert cli.main(["attempt", "export", attempt, "--to", "csv"]) == 0
