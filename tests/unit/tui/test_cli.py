@@ -4,17 +4,22 @@ from __future__ import annotations
 
 import io
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from builders import CHECKS, REPAIR, build_task
 from fakes import FakeRunner
+from small_trees import Link, write_tar
 
 from gistpoint.core.errors import SandboxUnavailableError
 from gistpoint.core.locations import Locations
 from gistpoint.core.tasks.archive import pack_task
 from gistpoint.core.tasks.brief import render_brief
+from gistpoint.core.tasks.folder import read_answer, write_task
+from gistpoint.core.tasks.identity import task_id
 from gistpoint.core.tasks.model import Mode, Task
+from gistpoint.core.trees import sha256_of
 from gistpoint.tui import cli
 
 Captured = pytest.CaptureFixture[str]
@@ -305,6 +310,24 @@ def test_task_that_only_says_it_is_the_demo_gets_no_exception_from_consent(
     ours = build_task(home / "cache" / "demo", Mode.REMOVE, demo=True)
     assert cli.main(["task", "check", str(ours.folder)]) == 2
     assert asked == [False, False, True]
+
+
+def test_a_tree_with_an_entry_below_a_link_is_refused_wherever_it_is_opened(
+    task: Task, runner: FakeRunner, monkeypatch: pytest.MonkeyPatch, capsys: Captured
+) -> None:
+    monkeypatch.setattr("gistpoint.tui.commands.tasks.build_runner", cli.build_runner)
+    write_tar({"lnk": Link("/root/.config"), "lnk/canary": "x"}, task.tree_path)
+    answer = read_answer(task)
+    digest = sha256_of(task.tree_path)
+    identity = task_id(
+        mode=task.mode, source_name=task.source.name, source_revision=task.source.revision, tree_sha256=digest,
+        targets=answer.targets, lock=(), ids_sha256=task.suite.ids_sha256,
+    )  # fmt: skip
+    write_task(replace(task, id=identity, tree_sha256=digest), answer)
+    typed(monkeypatch)
+    for command in (["solve", "--lines"], ["task", "check"]):
+        assert cli.main([*command, str(task.folder)]) == 2
+        assert "tree.tar holds 'lnk/canary' below 'lnk', which is no folder" in capsys.readouterr().err
 
 
 def test_check_prints_findings_and_is_negative_where_one_failed(
