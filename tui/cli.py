@@ -206,7 +206,10 @@ def _solving_commands(commands: argparse._SubParsersAction[argparse.ArgumentPars
 
     review = commands.add_parser("review", help="read recorded runs step by step")
     review.add_argument(
-        "paths", nargs="+", metavar="PATH", help="files, folders, archives, or FILE#ID for one of several"
+        "paths",
+        nargs="+",
+        metavar="PATH",
+        help="files, folders, archives, FILE#ID for one of several, attempts' ids",
     )
     review.add_argument("--reviewer", default="", metavar="NAME", help="who reviews: a pseudonym (default: the login)")
     review.add_argument("--blind", action="store_true", help="hide model and outcome until the verdict")

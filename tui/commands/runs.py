@@ -37,16 +37,17 @@ def open_named(name: str) -> RunDocument:
     try:
         return open_run(name)
     except RunFileError:
-        path, id = split_name(name)
-        if id or path.exists() or "/" in name:
-            raise
-        folder = _attempt_folder(name)
+        folder = attempt_folder(name)
         if folder is None:
             raise
     return open_run(folder)
 
 
-def _attempt_folder(name: str) -> Path | None:
+def attempt_folder(name: str) -> Path | None:
+    """Return the folder of an attempt that is here, by its id or a beginning of it; None for all that may be a path."""
+    path, id = split_name(name)
+    if id or "/" in name or path.exists():
+        return None
     from gistpoint.core.attempts.clock import SystemTime
     from gistpoint.core.locations import Locations
     from gistpoint.sessions.attempts import AttemptStore

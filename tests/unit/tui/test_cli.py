@@ -222,7 +222,9 @@ def test_a_damaged_attempt_is_shown_with_exit_code_1_and_not_gone_on_with(
         assert cli.main(["attempt", "show", attempt_id, "--json"]) == 1
         assert said in json.loads(capsys.readouterr().out)["problem"]
         assert cli.main(["solve", attempt_id, "--lines"]) == 2
-        assert "can be read, but not gone on with" in capsys.readouterr().err
+        told = capsys.readouterr().err
+        assert "can be read, but not gone on with" in told
+        assert f"`gistpoint review {attempt_id}`" in told
         assert journal.read_bytes() == b"".join(damaged)
     typed(monkeypatch)
     assert cli.main(["solve", task.id, "--lines"]) == 1
