@@ -277,6 +277,23 @@ def test_lines_are_read_as_the_console_reads_them(
     assert printed["comforts"] == {"question": 8}
 
 
+def test_lines_that_are_not_understood_are_numbered_and_help_is_free(
+    task: Task, runner: FakeRunner, monkeypatch: pytest.MonkeyPatch, capsys: Captured
+) -> None:
+    typed(monkeypatch, "help", "", " ? ", "nonsense", "list_directory", '{"tool"')
+    assert cli.main(["solve", task.id, "--lines"]) == 1
+    captured = capsys.readouterr()
+    lines = captured.out.splitlines()
+    assert [line.partition(" Not understood: ")[0] for line in lines if " Not understood: " in line] == [
+        "Line 4:", "Line 6:",
+    ]  # fmt: skip
+    for beginning in ("read_function function_name file_path: ", "submit_attempt func_code: "):
+        assert len([line for line in lines if line.startswith(beginning)]) == 2
+    assert cli.main(["attempt", "show", captured.err.split()[1], "--json"]) == 0
+    printed = json.loads(capsys.readouterr().out)
+    assert ([call["tool"] for call in printed["calls"]], printed["tool_uses_left"]) == (["list_directory"], 15)
+
+
 def test_unfinished_attempt_is_gone_on_with_unless_another_is_asked_for(
     task: Task, runner: FakeRunner, monkeypatch: pytest.MonkeyPatch, capsys: Captured
 ) -> None:
