@@ -18,6 +18,7 @@ from threading import Lock
 from gistpoint.core.errors import TaskError
 
 _MAX_LINKS = 16
+_GET_AGAIN = "Get the task again from where it was made."
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,20 +45,29 @@ class SourceTree:
 
     @classmethod
     def open(cls, tar: Path) -> SourceTree:
-        """Index `tar` (uncompressed). Raises `TaskError` for one that is damaged or holds a path that climbs out."""
+        """Index `tar` (uncompressed).
+
+        Raises `TaskError` for one that is damaged, or holds a path that climbs out or lies below what is no folder.
+        """
         members: dict[str, Member] = {}
         try:
             with tarfile.open(tar, "r:") as archive:
                 for info in archive:
                     path = _inside(info.name)
                     if path is None:
-                        raise TaskError(f"{tar.name} holds the path {info.name!r}, which leads out of the tree.")
+                        raise TaskError(
+                            f"{tar.name} holds the path {info.name!r}, which leads out of the tree.", hint=_GET_AGAIN
+                        )
                     if info.isfile():
                         members[path] = Member(path, info.offset_data, info.size, bool(info.mode & 0o100))
                     elif info.issym():
                         members[path] = Member(path, link=info.linkname)
         except (tarfile.TarError, OSError, ValueError) as error:
             raise TaskError(f"{tar.name} can't be read as a tar archive: {error}.") from error
+        below = min((path for path in members if not members.keys().isdisjoint(_above(path))), default=None)
+        if below is not None:
+            above = next(path for path in _above(below) if path in members)
+            raise TaskError(f"{tar.name} holds {below!r} below {above!r}, which is no folder.", hint=_GET_AGAIN)
         return cls(tar, members)
 
     def with_files(self, files: Mapping[str, bytes]) -> SourceTree:
@@ -173,6 +183,12 @@ def _folders_of(paths: Iterable[str]) -> dict[str, dict[str, str]]:
                 break
             name, parent, kind = posixpath.basename(parent), posixpath.dirname(parent), "dir"
     return folders
+
+
+def _above(path: str) -> Iterator[str]:
+    """Yield the paths of the folders that `path` lies in, the innermost first."""
+    while path := posixpath.dirname(path):
+        yield path
 
 
 def _inside(path: str) -> str | None:

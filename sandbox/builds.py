@@ -56,6 +56,8 @@ _STOPPED = {
 }
 _FILE = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._+!-]{0,250}")
 _DRIVER = Path(__file__).parent / "inside" / "build_backend.py"
+_HINT_OWN = "Mend the build, or list `dependencies` below [project] in pyproject.toml: then nothing is built."
+"""For a source itself, which is never taken from a wheel."""
 _HINT = "Choose a version that has a wheel (`--with 'NAME<VERSION'`), or another sandbox."
 
 
@@ -162,7 +164,7 @@ class Builds:
             if not handed.requirements:
                 break
             requirements = (*requirements, *handed.requirements)
-        raise self._failure(what, ended)
+        raise self._failure(what, ended, _HINT_OWN if want == "metadata" else _HINT)
 
     def _environment(self, requirements: tuple[str, ...], what: str) -> Environment:
         try:
@@ -201,7 +203,7 @@ class Builds:
             with handed:
                 return self.backend.run(command, on_line=handed.feed, cancel=self.cancel)
 
-    def _failure(self, what: str, ended: Ended) -> EnvironmentBuildError:
+    def _failure(self, what: str, ended: Ended, advice: str) -> EnvironmentBuildError:
         log = self.environments.cache / "logs" / f"build-{hashlib.sha256(what.encode()).hexdigest()[:24]}.log"
         log.parent.mkdir(parents=True, exist_ok=True)
         log.write_text(ended.output, "utf-8", errors="replace")
@@ -209,7 +211,7 @@ class Builds:
         told = ended.reason or _STOPPED.get(ended.stop) or visible_line(last.strip())[:300]
         return EnvironmentBuildError(
             f"{what} has to be built, and its build in {self.backend.name} failed: {told}",
-            hint=f"A build has no network. Look at the log in {log}. {_HINT}",
+            hint=f"A build has no network. Look at the log in {log}. {advice}",
             log=ended.output,
         )
 

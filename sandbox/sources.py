@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 
 _COMMIT = re.compile(r"[0-9A-Za-z][0-9A-Za-z._/+^~-]*")
 _FORMS = "Give `name==version` of a package, a folder, or `PATH_OR_URL@COMMIT` of a git repository."
+_CLONED = "Look whether `git clone` can read it and whether it has that commit. The form is PATH_OR_URL@COMMIT."
 
 
 class Fetcher:
@@ -50,9 +51,7 @@ class Fetcher:
             return self._sdist(specification, into)
         place, at, commit = specification.removeprefix("git+").rpartition("@")
         if not at or not place or not _COMMIT.fullmatch(commit):
-            looks_like_path = "/" in specification or specification.startswith((".", "~"))
-            what = "There is no such folder" if looks_like_path else "It is no source"
-            raise SourceError(f"{what}: {specification!r}.", hint=_FORMS)
+            raise SourceError(f"{_why_not(specification)}: {specification!r}.", hint=_FORMS)
         return self._git(place, commit, into, specification)
 
     def _folder(self, folder: Path, into: Path, given: str) -> tuple[Source, Path]:
@@ -89,13 +88,32 @@ class Fetcher:
             finally:
                 repository.close()
         except (git.GitError, ValueError, OSError) as error:
-            detail = str(getattr(error, "stderr", "") or error).strip().splitlines()
-            told = detail[-1].strip(" '") if detail else "git gave no reason"
-            raise SourceError(f"{given} can't be had: {told[:300]}", hint=_FORMS) from error
+            raise SourceError(f"{given} can't be had: {_cause(error)}", hint=_CLONED) from error
         _, target = _laid_out(checkout, into, given)
         shutil.rmtree(checkout)
         name = Path(urllib.parse.urlparse(place).path).name.removesuffix(".git") or "repository"
         return Source("git", _named(target, name), revision, given), target
+
+
+def _why_not(specification: str) -> str:
+    """Return why nothing can be fetched by what was given."""
+    if "://" in specification:
+        return "An address is that of a git repository, and needs a commit behind an @"
+    if specification and Path(specification).expanduser().is_file():
+        return "It is a file, and a source is a folder (unpack an archive before)"
+    looks_like_path = "/" in specification or specification.startswith((".", "~"))
+    return "There is no such folder" if looks_like_path else "It is no source"
+
+
+def _cause(error: Exception) -> str:
+    """Return in git's own words why it failed: its first fatal line, and the one before, which may say more."""
+    told = getattr(error, "stderr", None)
+    if told is None:
+        return str(error) or "git said nothing."
+    said = str(told).strip().removeprefix("stderr: '").removesuffix("'")
+    lines = [line.strip() for line in said.splitlines() if line.strip() and not line.startswith("Cloning into ")]
+    last = next((n for n, line in enumerate(lines) if line.startswith("fatal: ")), len(lines) - 1)
+    return "; ".join(lines[max(last - 1, 0) : last + 1])[:300] or "git said nothing."
 
 
 def _laid_out(folder: Path, into: Path, given: str) -> tuple[str, Path]:

@@ -30,8 +30,6 @@ def lay_out(tree: SourceTree, folder: Path) -> None:
             _folders(folder, posixpath.dirname(path), made)
             with contextlib.suppress(FileExistsError):
                 (folder / path).symlink_to(links[path])
-    except FileNotFoundError as error:
-        raise TaskError(f"{tree.tar.name} holds {error}, which lies below a link.") from error
     except (NotADirectoryError, IsADirectoryError, FileExistsError) as error:
         raise TaskError(f"{tree.tar.name} holds {error.filename} as a file and as a folder.") from error
     _cut_links_out(folder, links)

@@ -223,7 +223,7 @@ class JournalWriter:
         if content.fault:
             raise AttemptError(
                 f"The attempt {folder.name} can be read, but not gone on with. {content.fault}",
-                hint=f"`gistpoint attempt show {folder.name}` and `gistpoint review` show what there is.",
+                hint=f"`gistpoint attempt show {folder.name}` and `gistpoint review {folder.name}` show what there is.",
             )
         if content.torn:
             with self.path.open("rb") as file:

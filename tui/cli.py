@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from gistpoint import __version__
 from gistpoint.core.errors import CancelledError, NegativeVerdictError, UserError
-from gistpoint.tui.argument_types import counted, positive
+from gistpoint.tui.argument_types import positive, step_number
 from gistpoint.tui.gist_options import add_gist_commands
 from gistpoint.tui.machine_options import add_machine_commands
 from gistpoint.tui.review_options import add_review_commands
@@ -206,7 +206,10 @@ def _solving_commands(commands: argparse._SubParsersAction[argparse.ArgumentPars
 
     review = commands.add_parser("review", help="read recorded runs step by step")
     review.add_argument(
-        "paths", nargs="+", metavar="PATH", help="files, folders, archives, or FILE#ID for one of several"
+        "paths",
+        nargs="+",
+        metavar="PATH",
+        help="files, folders, archives, FILE#ID for one of several, attempts' ids",
     )
     review.add_argument("--reviewer", default="", metavar="NAME", help="who reviews: a pseudonym (default: the login)")
     review.add_argument("--blind", action="store_true", help="hide model and outcome until the verdict")
@@ -283,14 +286,15 @@ def _run_commands(commands: argparse._SubParsersAction[argparse.ArgumentParser])
 
     show = commands.add_parser("show", help="print a recorded run, or one step of it")
     show.add_argument("recorded", metavar="RUN", help=_RUN)
-    show.add_argument("--step", type=counted, metavar="N", help="all of the step N, counted from 1")
+    show.add_argument("--step", type=step_number, metavar="N", help="all of the step N, counted from 1")
     show.add_argument("--json", action="store_true", help="the run, or the step, as ATIF")
     show.set_defaults(run=_command("runs", "show"))
 
     search = commands.add_parser(
         "search",
         help="search recorded runs",
-        description="Prints every match with its run and step. Case counts where the pattern has an upper-case letter.",
+        description="Prints every line with a match, with its run and step; as JSON every match. Case counts where the "
+        "pattern has an upper-case letter.",
     )
     search.add_argument("pattern", metavar="PATTERN", help="a text, or with --regex a regular expression")
     search.add_argument("paths", metavar="PATH", nargs="+", help="a file, a folder, an archive or FILE#ID")

@@ -102,7 +102,7 @@ class Services:
         if summary.actor == REPLAY:
             raise AttemptError(
                 f"Attempt {summary.attempt_id} is a recorded one that was played: nobody can go on with it.",
-                hint="`gistpoint review` shows it.",
+                hint=f"`gistpoint review {summary.attempt_id}` shows it.",
             )
         task = self.tasks.find(summary.task_id)
         opening.step("preparing the isolation that code runs in")

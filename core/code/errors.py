@@ -9,3 +9,7 @@ class CodeError(UserError):
     def __init__(self, message: str, *, hint: str = "", line: int | None = None) -> None:
         super().__init__(message, hint=hint)
         self.line = line
+
+
+class NotDefinedError(CodeError):
+    """A file defines nothing of the name that was asked for."""

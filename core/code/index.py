@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 
 from gistpoint.core.code.definitions import Definition, Kind
 from gistpoint.core.code.document import SourceText, read_document
-from gistpoint.core.code.errors import CodeError
+from gistpoint.core.code.errors import CodeError, NotDefinedError
 from gistpoint.core.code.layout import end_line, is_protocol, layout_of
 from gistpoint.core.code.names import LOCALS, FunctionRef, normalised, numbered, split_number
 from gistpoint.core.code.syntax import DefinitionNode, Found, parse_module, walk_definitions
@@ -82,14 +82,14 @@ class FileIndex:
             hint="Name one of them in full.",
         )
 
-    def _unknown(self, name: str) -> CodeError:
+    def _unknown(self, name: str) -> NotDefinedError:
         if not self.definitions:
-            return CodeError(f"{self.path} defines no function or class, so no {name!r} either.")
+            return NotDefinedError(f"{self.path} defines no function or class, so no {name!r} either.")
         bare = normalised(name).rpartition(".")[2]
         close = set(difflib.get_close_matches(bare, {item.name for item in self.definitions}, n=5))
         near = [item for item in self.definitions if item.name in close]
         hint = f"Did you mean {_listed(near)}?" if near else "list_file_functions shows what it defines."
-        return CodeError(f"{self.path} defines no {name!r}.", hint=hint)
+        return NotDefinedError(f"{self.path} defines no {name!r}.", hint=hint)
 
 
 def index_source(path: str, source: bytes) -> FileIndex:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import random
 from collections.abc import Iterator
+from difflib import get_close_matches
 
 from gistpoint.core.code.definitions import Definition, Kind
-from gistpoint.core.code.errors import CodeError
-from gistpoint.core.code.index import index_source
+from gistpoint.core.code.errors import CodeError, NotDefinedError
+from gistpoint.core.code.index import FileIndex, index_source
 from gistpoint.core.code.names import FunctionRef
 from gistpoint.core.code.removal import remove_body
 from gistpoint.core.code.splice import replace_definition
@@ -66,7 +67,11 @@ def _resolved(tree: SourceTree, name: str, test_files: frozenset[str]) -> Functi
         path, _, qualname = name.partition("::")
         if not tree.is_file(path):
             raise SourceError(f"There is no file {path} in the source.", hint="Name a function as path::qualname.")
-        return index_source(path, tree.read(path)).find(qualname).ref
+        index = index_source(path, tree.read(path))
+        try:
+            return index.find(qualname).ref
+        except NotDefinedError as error:
+            raise CodeError(error.message, hint=_nearest(index, qualname)) from error
     found = [d.ref for d in definitions(tree, test_files) if name in (d.ref.qualname, d.ref.name)]
     if len(found) == 1:
         return found[0]
@@ -75,6 +80,14 @@ def _resolved(tree: SourceTree, name: str, test_files: frozenset[str]) -> Functi
         f"{name} names {len(found)} functions{': ' + listed if found else ''}.",
         hint="Name one as path::qualname.",
     )
+
+
+def _nearest(index: FileIndex, name: str) -> str:
+    """Return what to do about a name that a file does not define: its functions with names most like it."""
+    functions = [item.ref.qualname for item in index.definitions if item.kind is not Kind.CLASS]
+    near = get_close_matches(name, functions, n=5, cutoff=0.0)
+    told = f"Its functions that come nearest: {', '.join(near)}." if near else "Name a function of another file."
+    return f"{told} `gistpoint code SOURCE` lists all of a library."
 
 
 def definitions(tree: SourceTree, test_files: frozenset[str]) -> Iterator[Definition]:

@@ -108,7 +108,10 @@ def verify_identity(task: Task, answer: Answer) -> None:
         entrypoint=task.entrypoint,
     )
     if expected != task.id:
-        raise TaskError(f"{TASK_FILE}: the key 'id' does not match the task's content, whose id is {expected[:12]}.")
+        raise TaskError(
+            f"{TASK_FILE}: the key 'id' does not match the task's content, whose id is {expected[:12]}.",
+            hint="The task was changed after it was made: get it again, or make one as you want it with `task new`.",
+        )
     if answer.gist is not None:
         _verify_originals(task, answer.gist)
         return

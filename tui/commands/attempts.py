@@ -151,8 +151,13 @@ def _score(submission: Submission | None) -> str:
 
 
 def accept(options: argparse.Namespace) -> int:
-    """Let a pass count."""
+    """Let a pass count that does not by itself, or that a reviewer has said not to count."""
     summary = _passed(options.attempt)
+    if not summary.state.suspicious and not verdicts(_reviews().book, attempt_key(summary.attempt_id)):
+        raise UserError(
+            f"There is nothing to settle: {summary.attempt_id} is solved, and its pass is not suspicious.",
+            hint="`gistpoint attempt reject` says that it was not earned; nothing was written.",
+        )
     accept_attempt(_reviewer(options), summary.attempt_id, options.why)
     return _settled(summary.attempt_id)
 

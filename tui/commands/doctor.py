@@ -121,7 +121,12 @@ def _tell(found: tuple[Diagnosis, ...], chosen: str | None, wished: str | None) 
             print(visible(f"To mend {d.name}: {d.probe.mend}"))
     for group, name, of in plugins():
         print(visible(f"Plugin {name} ({group}) from {of}"))
-    if wished is not None and not any(d.name == wished and d.probe.works for d in found):
+    if wished is not None and not any(d.name == wished for d in found):
+        known = ", ".join(d.name for d in found)
+        print(
+            visible(f"\nThere is no sandbox {wished!r}: nothing runs until it is one of {known}, or none is asked for.")
+        )
+    elif wished is not None and not any(d.name == wished and d.probe.works for d in found):
         print(
             visible(f"\n{wished} is asked for and does not work here: nothing runs until it does, or is not asked for.")
         )

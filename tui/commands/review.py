@@ -69,10 +69,12 @@ def first_screen(
     replaying: Callable[[RunDocument], Replay] | None = None,
     judging: Judging | None = None,
 ) -> Screen[None]:
-    """Return the screen of a run where a file alone was named, else the list."""
+    """Return the screen of a run where a file or an attempt alone was named, else the list."""
+    from gistpoint.tui.commands.runs import attempt_folder
     from gistpoint.tui.screens.review.settings import ReviewSettings
 
     settings = ReviewSettings(locations, reviewer, blind, replaying, judging)
+    paths = [str(attempt_folder(path) or path) for path in paths]
     if len(paths) == 1 and _is_one_run(paths[0]):
         from gistpoint.tui.screens.review.screen import ReviewScreen
 

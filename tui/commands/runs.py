@@ -7,7 +7,7 @@ import json
 import sys
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from gistpoint.core.errors import AttemptError, UserError
 from gistpoint.core.text import visible_line
@@ -19,6 +19,9 @@ from gistpoint.sessions.runs.model import Run
 from gistpoint.sessions.runs.opening import open_run, split_name
 from gistpoint.tui.cli import DONE, MISTAKE, NEGATIVE
 from gistpoint.tui.commands.output import print_json, print_table, print_text, write_whole
+
+if TYPE_CHECKING:
+    from gistpoint.sessions.runs.searching import Hit
 
 
 def _settled(document: RunDocument) -> RunDocument:
@@ -37,16 +40,17 @@ def open_named(name: str) -> RunDocument:
     try:
         return open_run(name)
     except RunFileError:
-        path, id = split_name(name)
-        if id or path.exists() or "/" in name:
-            raise
-        folder = _attempt_folder(name)
+        folder = attempt_folder(name)
         if folder is None:
             raise
     return open_run(folder)
 
 
-def _attempt_folder(name: str) -> Path | None:
+def attempt_folder(name: str) -> Path | None:
+    """Return the folder of an attempt that is here, by its id or a beginning of it; None for all that may be a path."""
+    path, id = split_name(name)
+    if id or "/" in name or path.exists():
+        return None
     from gistpoint.core.attempts.clock import SystemTime
     from gistpoint.core.locations import Locations
     from gistpoint.sessions.attempts import AttemptStore
@@ -191,7 +195,7 @@ def _doubted(document: RunDocument) -> int:
 
 
 def search(options: argparse.Namespace) -> int:
-    """Print the matches; the exit code is 1 where there is none."""
+    """Print the lines with matches, each once, or every match as JSON; the exit code is 1 where there is none."""
     from gistpoint.sessions.runs.parts import Scope
     from gistpoint.sessions.runs.searching import Query, search_document
 
@@ -201,16 +205,24 @@ def search(options: argparse.Namespace) -> int:
     rows: list[dict[str, Any]] = []
     count = 0
     for document in _documents(options.paths, problems):
+        shown: Hit | None = None
         for hit in search_document(document, query):
             count += 1
             if options.json:
                 place = {"part": hit.part + 1, "start": hit.start, "end": hit.end, "line": hit.line}
                 rows.append({"run": hit.run, "step": hit.step + 1, "scope": hit.scope.value, **place})
-            else:
+            elif shown is None or not _same_line(shown, hit):
+                shown = hit
                 print(visible_line(f"{hit.run}:{hit.step + 1}:{hit.scope.value}: {hit.line}"))
     if options.json:
         print_json("gistpoint.search/1", {"hits": rows, "problems": [_problem(item) for item in problems]})
     return _told(problems, options.paths, DONE if count else NEGATIVE)
+
+
+def _same_line(first: Hit, hit: Hit) -> bool:
+    """Whether two matches stand in one line, `first` being the first of it."""
+    same = (first.step, first.scope, first.part, first.line) == (hit.step, hit.scope, hit.part, hit.line)
+    return same and hit.start - first.start < len(hit.line)
 
 
 def _documents(paths: Iterable[str], problems: list[Listed]) -> Iterator[RunDocument]:

@@ -25,6 +25,9 @@ from gistpoint.tui.commands.output import interactive, print_text
 from gistpoint.tui.services import Services
 from gistpoint.tui.starting import go_on_collecting
 
+_HELP = frozenset({"help", "?"})
+"""Lines that ask for the tools."""
+
 
 def solve(options: argparse.Namespace) -> int:
     """Open a task or an attempt by id."""
@@ -90,16 +93,21 @@ def _by_lines(opened: OpenAttempt) -> int:
     """Answer one tool call per line of standard input: as typed in the console, or `{"tool":…, "arguments":…}`.
 
     What is typed is understood, or asked about at no cost, as in the console; a line of JSON is a call as it stands.
+    `help` and `?` print the tools, at no cost.
     """
     attempt = opened.attempt
     print(f"attempt {attempt.state.attempt_id}", file=sys.stderr)
     print_text(render_brief(attempt.task))
     attempt.finish_pending()
-    for line in sys.stdin:
+    for number, line in enumerate(sys.stdin, 1):
         if not line.strip():
             continue
         if attempt.state.ended:
             break
+        if line.strip() in _HELP:
+            print_text(_tools(attempt))
+            sys.stdout.flush()
+            continue
         try:
             name, arguments = _call(line, attempt)
             print_text(attempt.call(name, arguments).text)
@@ -109,9 +117,15 @@ def _by_lines(opened: OpenAttempt) -> int:
         except QuestionError as question:
             attempt.comfort("question")
             meant = f" Did you mean this? {question.suggested}" if question.suggested else ""
-            print_text(f"Not understood: {question}{meant}\nNothing was called, nothing spent.")
+            print_text(f"Line {number}: Not understood: {question}{meant}\nNothing was called, nothing spent.")
         sys.stdout.flush()
     return _ended(attempt)
+
+
+def _tools(attempt: Attempt) -> str:
+    """Return what the tools are called with, and what they do, one a line."""
+    told = [f"{tool.usage()}: {tool.description}" for tool in attempt.offered()]
+    return "\n".join([*told, "Code may be the name of a file behind an @. Nothing was called, nothing spent."])
 
 
 def _call(line: str, attempt: Attempt) -> tuple[str, Mapping[str, Any]]:

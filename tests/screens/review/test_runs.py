@@ -5,9 +5,16 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from builders import CHECKS, build_task
+from fakes import FakeClock, FakeRunner
 from screens.review.reviewing import TURNS, command, mini_run, reviewing
 
+from gistpoint.core.attempts.identity import Enrolment
+from gistpoint.core.attempts.judging import Judge
 from gistpoint.core.errors import UserError
+from gistpoint.core.locations import Locations
+from gistpoint.core.tasks.folder import read_answer
+from gistpoint.sessions.attempts import AttemptStore
 from gistpoint.sessions.runs.listing import Listed
 from gistpoint.sessions.runs.model import Run, Tokens
 from gistpoint.tui.screens.review.compare import CompareScreen
@@ -113,3 +120,16 @@ async def test_two_runs_are_aligned_by_their_milestones(tmp_path: Path) -> None:
         await driver.until(lambda: driver.text().count("return sum(values) / len(values)") == 2)
         await driver.press("escape")
         await driver.until_on(RunsScreen)
+
+
+async def test_an_attempt_opens_by_its_id_or_a_beginning_of_it(tmp_path: Path) -> None:
+    task = build_task(tmp_path / "tasks")
+    store = AttemptStore(Locations.of_user().attempts, FakeClock(), "test")
+    opened = store.start(task, Judge(task, read_answer(task), FakeRunner(CHECKS)), Enrolment())
+    opened.attempt.call("read_file", {"file_path": "shop/prices.py"})
+    opened.close()
+    attempt = opened.attempt.state.attempt_id
+    for name in (attempt, attempt[:12]):
+        async with reviewing(name) as driver:
+            await driver.until(lambda driver=driver: "shop/prices.py" in driver.text())  # type: ignore[misc]
+            driver.on(ReviewScreen)

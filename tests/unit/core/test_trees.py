@@ -88,3 +88,11 @@ def test_damaged_tar_is_a_task_error(tmp_path: Path) -> None:
         tree.read("a.py")
     with pytest.raises(TaskError):
         SourceTree.open(tmp_path / "missing")
+
+
+@pytest.mark.parametrize("above", [Link("/root/.config"), Link("pkg"), "a file"])
+@pytest.mark.parametrize("deep", ["lnk/canary", "lnk/deep/er/canary"])
+def test_an_entry_below_what_is_no_folder_is_refused(tmp_path: Path, above: str | Link, deep: str) -> None:
+    for order in ({"pkg/a.py": "", "lnk": above, deep: "x"}, {deep: Link("x"), "lnk": above}):
+        with pytest.raises(TaskError, match=f"holds '{deep}' below 'lnk', which is no folder. Get the task again"):
+            tree_of(order, tmp_path)

@@ -138,8 +138,17 @@ def test_a_build_that_fails_names_the_package_and_keeps_its_log(shelf, builds, w
     assert caught.value.message.endswith("RuntimeError: no ␛[31mcompiler")
     log = next((builds.environments.cache / "logs").iterdir())
     assert str(log) in caught.value.hint
+    assert "Choose a version that has a wheel" in caught.value.hint
     assert "RuntimeError" in log.read_text()
     assert not [path for path in (builds.environments.cache / "wheels").glob("*") if path.is_dir()]
+
+
+def test_a_source_whose_build_fails_is_told_to_mend_it(shelf, builds, write):
+    folder = write(built_by_itself("thing", before="raise RuntimeError('no compiler')"))
+    with pytest.raises(EnvironmentBuildError, match="thing has to be built") as caught:
+        builds.repository_metadata(folder, "thing")
+    assert "Mend the build, or list `dependencies`" in caught.value.hint
+    assert "has a wheel" not in caught.value.hint
 
 
 def test_a_build_is_cancelled(shelf, builds, write):

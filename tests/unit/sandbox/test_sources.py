@@ -115,6 +115,61 @@ def test_a_commit_that_is_not_there(repository, tmp_path, commit):
 
 
 @pytest.mark.parametrize(
+    ("place", "told"),
+    [
+        ("git+{folder}@nosuchrev", "fatal: Needed a single revision"),
+        ("git+{folder}/nowhere@HEAD", "fatal: repository '{folder}/nowhere' does not exist"),
+        ("git+ssh://-oProxyCommand=touch/y@HEAD", "fatal: strange hostname '-oProxyCommand=touch' blocked"),
+    ],
+)
+def test_why_git_fails_is_told_in_its_own_words(repository, tmp_path, place, told):
+    given = place.format(folder=repository[0])
+    with pytest.raises(SourceError) as caught:
+        Fetcher().fetch(given, tmp_path / "one")
+    assert caught.value.message == f"{given} can't be had: {told.format(folder=repository[0])}"
+    assert "`git clone`" in caught.value.hint
+
+
+@pytest.mark.parametrize(
+    ("said", "told"),
+    [
+        ("", "git said nothing."),
+        ("Cloning into '/x'...\n", "git said nothing."),
+        ("Cloning into '/x'...\nPermission denied (publickey).\nfatal: Could not read from remote.\n\nPlease look\n",
+         "Permission denied (publickey).; fatal: Could not read from remote."),
+        ("fatal: detected dubious ownership\nTo add an exception, call:\n\n\tgit config\nfatal: Could not read\n",
+         "fatal: detected dubious ownership"),
+        ("it is\nbroken\n", "it is; broken"),
+    ],
+)  # fmt: skip
+def test_of_what_git_says_the_first_cause_is_told(monkeypatch, tmp_path, said, told):
+    def refuse(*_, **__):
+        raise git.GitCommandError(["git", "clone"], 128, said.encode())
+
+    monkeypatch.setattr(git.Repo, "clone_from", refuse)
+    with pytest.raises(SourceError) as caught:
+        Fetcher().fetch("git+/somewhere@HEAD", tmp_path / "one")
+    assert caught.value.message == f"git+/somewhere@HEAD can't be had: {told}"
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("http://host/y.tar.gz", "An address is that of a git repository, and needs a commit"),
+        ("{file}", "It is a file, and a source is a folder"),
+        ("./nowhere", "There is no such folder"),
+        ("name", "It is no source"),
+    ],
+)
+def test_what_is_no_source_is_told_what_it_lacks(tmp_path, text, said):
+    (tmp_path / "y.tar.gz").write_bytes(b"")
+    with pytest.raises(SourceError) as caught:
+        Fetcher().fetch(text.format(file=tmp_path / "y.tar.gz"), tmp_path / "into")
+    assert caught.value.message.startswith(said)
+    assert caught.value.hint.startswith("Give `name==version` of a package, a folder, or")
+
+
+@pytest.mark.parametrize(
     "text", ["", "name", "./nowhere", "@x", "git+@x", "thing==", "a b==1", "ext::sh -c touch% x@y"]
 )
 def test_what_is_no_source(tmp_path, text):

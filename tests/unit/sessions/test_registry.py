@@ -9,6 +9,7 @@ from importlib.metadata import EntryPoint
 from pathlib import Path
 
 import pytest
+from project_files import ROOT
 
 import gistpoint.sessions.formats as folder
 from gistpoint.sessions.formats import registry
@@ -31,6 +32,12 @@ class Turtle(Chat):
 
 
 TURTLE = Turtle()
+
+
+def test_readme_names_the_formats_that_have_a_reader() -> None:
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    told = text.partition("It reads ")[2].partition(";")[0].lower().replace(" ", "-")
+    assert [known.name for known in registry.formats() if known.name not in told] == []
 
 
 @pytest.fixture

@@ -126,6 +126,22 @@ def test_reviews_settle_it(task: Task, monkeypatch: pytest.MonkeyPatch, capsys: 
     ]  # fmt: skip
 
 
+def test_a_pass_that_is_not_suspicious_is_accepted_only_against_a_rejection(
+    task: Task, monkeypatch: pytest.MonkeyPatch, capsys: Captured
+) -> None:
+    _, _, attempt = solve(task, REPAIR, monkeypatch, capsys)
+    assert cli.main(["attempt", "accept", attempt, "--reviewer", "r1"]) == 2
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    assert f"There is nothing to settle: {attempt} is solved" in captured.err
+    _, values = shown(attempt, capsys)
+    assert (values["result"], values["reviews"]) == ("solved", [])
+    assert cli.main(["attempt", "reject", attempt, "--reviewer", "r1", "--why", "Looked up."]) == 0
+    assert capsys.readouterr().out == f"{attempt}: solved, rejected.\n"
+    assert cli.main(["attempt", "accept", attempt, "--reviewer", "r1"]) == 0
+    assert capsys.readouterr().out == f"{attempt}: solved.\n"
+
+
 def test_what_can_not_be_settled_is_refused(task: Task, monkeypatch: pytest.MonkeyPatch, capsys: Captured) -> None:
     wrong = REPAIR.replace("100", "99")
     _, _, attempt = solve(task, wrong, monkeypatch, capsys)

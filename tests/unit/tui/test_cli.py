@@ -4,17 +4,22 @@ from __future__ import annotations
 
 import io
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from builders import CHECKS, REPAIR, build_task
 from fakes import FakeRunner
+from small_trees import Link, write_tar
 
 from gistpoint.core.errors import SandboxUnavailableError
 from gistpoint.core.locations import Locations
 from gistpoint.core.tasks.archive import pack_task
 from gistpoint.core.tasks.brief import render_brief
+from gistpoint.core.tasks.folder import read_answer, write_task
+from gistpoint.core.tasks.identity import task_id
 from gistpoint.core.tasks.model import Mode, Task
+from gistpoint.core.trees import sha256_of
 from gistpoint.tui import cli
 
 Captured = pytest.CaptureFixture[str]
@@ -217,7 +222,9 @@ def test_a_damaged_attempt_is_shown_with_exit_code_1_and_not_gone_on_with(
         assert cli.main(["attempt", "show", attempt_id, "--json"]) == 1
         assert said in json.loads(capsys.readouterr().out)["problem"]
         assert cli.main(["solve", attempt_id, "--lines"]) == 2
-        assert "can be read, but not gone on with" in capsys.readouterr().err
+        told = capsys.readouterr().err
+        assert "can be read, but not gone on with" in told
+        assert f"`gistpoint review {attempt_id}`" in told
         assert journal.read_bytes() == b"".join(damaged)
     typed(monkeypatch)
     assert cli.main(["solve", task.id, "--lines"]) == 1
@@ -270,6 +277,23 @@ def test_lines_are_read_as_the_console_reads_them(
     assert printed["comforts"] == {"question": 8}
 
 
+def test_lines_that_are_not_understood_are_numbered_and_help_is_free(
+    task: Task, runner: FakeRunner, monkeypatch: pytest.MonkeyPatch, capsys: Captured
+) -> None:
+    typed(monkeypatch, "help", "", " ? ", "nonsense", "list_directory", '{"tool"')
+    assert cli.main(["solve", task.id, "--lines"]) == 1
+    captured = capsys.readouterr()
+    lines = captured.out.splitlines()
+    assert [line.partition(" Not understood: ")[0] for line in lines if " Not understood: " in line] == [
+        "Line 4:", "Line 6:",
+    ]  # fmt: skip
+    for beginning in ("read_function function_name file_path: ", "submit_attempt func_code: "):
+        assert len([line for line in lines if line.startswith(beginning)]) == 2
+    assert cli.main(["attempt", "show", captured.err.split()[1], "--json"]) == 0
+    printed = json.loads(capsys.readouterr().out)
+    assert ([call["tool"] for call in printed["calls"]], printed["tool_uses_left"]) == (["list_directory"], 15)
+
+
 def test_unfinished_attempt_is_gone_on_with_unless_another_is_asked_for(
     task: Task, runner: FakeRunner, monkeypatch: pytest.MonkeyPatch, capsys: Captured
 ) -> None:
@@ -305,6 +329,24 @@ def test_task_that_only_says_it_is_the_demo_gets_no_exception_from_consent(
     ours = build_task(home / "cache" / "demo", Mode.REMOVE, demo=True)
     assert cli.main(["task", "check", str(ours.folder)]) == 2
     assert asked == [False, False, True]
+
+
+def test_a_tree_with_an_entry_below_a_link_is_refused_wherever_it_is_opened(
+    task: Task, runner: FakeRunner, monkeypatch: pytest.MonkeyPatch, capsys: Captured
+) -> None:
+    monkeypatch.setattr("gistpoint.tui.commands.tasks.build_runner", cli.build_runner)
+    write_tar({"lnk": Link("/root/.config"), "lnk/canary": "x"}, task.tree_path)
+    answer = read_answer(task)
+    digest = sha256_of(task.tree_path)
+    identity = task_id(
+        mode=task.mode, source_name=task.source.name, source_revision=task.source.revision, tree_sha256=digest,
+        targets=answer.targets, lock=(), ids_sha256=task.suite.ids_sha256,
+    )  # fmt: skip
+    write_task(replace(task, id=identity, tree_sha256=digest), answer)
+    typed(monkeypatch)
+    for command in (["solve", "--lines"], ["task", "check"]):
+        assert cli.main([*command, str(task.folder)]) == 2
+        assert "tree.tar holds 'lnk/canary' below 'lnk', which is no folder" in capsys.readouterr().err
 
 
 def test_check_prints_findings_and_is_negative_where_one_failed(

@@ -91,6 +91,14 @@ def test_what_is_asked_for_and_does_not_work(home, only, capsys):
     assert "closed is asked for and does not work here" in capsys.readouterr().out
 
 
+def test_a_sandbox_that_there_is_none_of_names_those_that_there_are(home, only, capsys):
+    only(Closed, Isolating)
+    assert cli.main(["doctor", "--sandbox", "nope"]) == 1
+    told = capsys.readouterr().out
+    assert "There is no sandbox 'nope': nothing runs until it is one of closed, strong, or none is asked for." in told
+    assert "does not work here" not in told
+
+
 def test_a_plugin_that_breaks_is_told_and_breaks_nothing(home, only, monkeypatch, capsys):
     def broken():
         raise RuntimeError("no wheels")

@@ -24,6 +24,17 @@ from gistpoint.tui.commands import task_generate
 PLAIN = ["--sandbox", "plain", "--allow-unsandboxed"]
 
 
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [(["--count", "x"], "'x' is no whole number"), (["--count", "0"], "must be 1 or more")],
+)
+def test_what_is_no_number_is_told_so(arguments: list[str], said: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as ended:
+        main(["task", "generate", "x==1", *arguments])
+    assert ended.value.code == 2
+    assert said in capsys.readouterr().err
+
+
 @pytest.fixture(autouse=True)
 def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("GISTPOINT_HOME", str(tmp_path / "home"))

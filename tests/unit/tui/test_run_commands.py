@@ -165,6 +165,13 @@ def test_mistakes_in_the_call_are_exit_code_2(arguments: list[str]) -> None:
     assert ended.value.code == 2
 
 
+@pytest.mark.parametrize("step", ["x", "0", "1.5", ""])
+def test_what_is_no_step_is_told_what_one_is(step: str, capsys: Captured) -> None:
+    with pytest.raises(SystemExit):
+        cli.main(["show", "x", "--step", step])
+    assert f"{step!r} is no step: a step is given by its number, counted from 1" in capsys.readouterr().err
+
+
 def test_search_prints_matches_and_is_negative_without_one(
     chat: str, attempt: str, home: Path, capsys: Captured
 ) -> None:
@@ -179,6 +186,20 @@ def test_search_prints_matches_and_is_negative_without_one(
     assert ":thought: where are the Prices" in capsys.readouterr().out
     assert cli.main(["search", "LIST[int]", chat]) == 1
     assert cli.main(["search", "red", chat, "nope"]) == 2, "what was found is printed, and the mistake told"
+
+
+def test_a_line_with_several_matches_is_printed_once(chat: str, tmp_path: Path, capsys: Captured) -> None:
+    text = "a [b] [c]\na [b] [c]\n[\n[\nother ["
+    (tmp_path / "lines.json").write_text(json.dumps([{"role": "user", "content": text}] * 2))
+    assert cli.main(["search", "[", "lines.json"]) == 0
+    told = [f"lines.json:{step}:text: {line}" for step in (1, 2) for line in text.splitlines()]
+    assert capsys.readouterr().out.splitlines() == told
+    assert cli.main(["search", "[", "lines.json", "--json"]) == 0
+    assert len(json.loads(capsys.readouterr().out)["hits"]) == 14
+    assert cli.main(["search", "[", "nope", "lines.json", "--regex"]) == 2
+    told = capsys.readouterr().err.splitlines()
+    assert told[0].startswith("gistpoint: The pattern is no regular expression")
+    assert "nope" not in "".join(told)
 
 
 def test_search_as_json(chat: str, capsys: Captured) -> None:

@@ -16,7 +16,12 @@ from gistpoint.tui.commands import task_new
     ("function", "said"),
     [
         ("schema.py::Or.validate", "There is no file schema.py in the source."),
-        ("shop/prices.py::nothing", "nothing"),
+        (
+            "shop/prices.py::nothing",
+            "shop/prices.py defines no 'nothing'.\nIts functions that come nearest: ",
+        ),
+        ("shop/prices.py::Basket.ad", "nearest: Basket.add, "),
+        ("shop/__init__.py::nothing", "Name a function of another file. `gistpoint code SOURCE` lists all"),
         ("nothing", "nothing names 0 functions."),
         ("tests/test_prices.py::test_total", "belongs to the tests"),
     ],
@@ -40,6 +45,7 @@ def test_a_function_that_is_not_there_is_told_before_anything_is_pinned_or_run(
     assert cli.main(["task", "new", str(tmp_path / "source"), "--function", function, *mode]) in (1, 2)
     told = capsys.readouterr().err
     assert said in told
+    assert "list_file_functions" not in told
     assert "fetching" in told
     assert "pinning" not in told
     assert runner.runs == 0

@@ -216,6 +216,14 @@ def test_changed_tree_is_found(folder: Path) -> None:
     assert "workspace/tree.tar is missing" in problem(folder)
 
 
+def test_an_edited_task_is_told_what_to_do(folder: Path) -> None:
+    value = document(folder / "task.toml")
+    value["source"]["revision"] = "2.0"
+    store(folder / "task.toml", value)
+    with pytest.raises(TaskError, match=r"'id' does not match.* The task was changed after it was made: get it again"):
+        read_task(folder)
+
+
 @pytest.mark.parametrize("file", FILES)
 @pytest.mark.parametrize("content", [b"", b"\xff\xfe", b"[" * 100_000, b"null", b"[]", b"{", b"1" * 5000, b"\0"])
 def test_file_that_is_no_document_is_named(folder: Path, file: str, content: bytes) -> None:
