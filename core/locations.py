@@ -7,6 +7,15 @@ from dataclasses import dataclass
 from pathlib import Path
 
 
+def path_of(name: str) -> Path:
+    """Return the path that somebody has typed, with `~` as a shell reads it: as it stands if there is no such user."""
+    path = Path(name)
+    try:
+        return path.expanduser()
+    except RuntimeError:
+        return path
+
+
 @dataclass(frozen=True, slots=True)
 class Locations:
     """The folders of one user; none is made before it is needed."""
@@ -20,7 +29,7 @@ class Locations:
         """Return the folders of the user who runs the program."""
         home = os.environ.get("GISTPOINT_HOME")
         if home:
-            root = Path(home).expanduser().absolute()
+            root = path_of(home).absolute()
             return cls(root / "data", root / "config", root / "cache")
         import platformdirs
 

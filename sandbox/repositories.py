@@ -10,6 +10,7 @@ from pathlib import Path
 from gistpoint.core.canonical import sha256_of_json
 from gistpoint.core.generation.campaign.batch import SourceSpec
 from gistpoint.core.generation.intake import Repository
+from gistpoint.core.locations import path_of
 from gistpoint.core.outcomes import BackendRecord
 from gistpoint.core.trees import SourceTree, write_tree
 from gistpoint.sandbox.environments import EnvironmentStore
@@ -68,6 +69,6 @@ def key_of(spec: SourceSpec, scratch: Path) -> str:
 
 
 def _unchanging(specification: str) -> bool:
-    if Path(specification).expanduser().is_dir():
+    if path_of(specification).is_dir():
         return False
     return bool(_COMMIT.fullmatch(specification)) or ("==" in specification and "://" not in specification)

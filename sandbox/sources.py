@@ -16,6 +16,7 @@ from packaging.requirements import InvalidRequirement
 from packaging.utils import canonicalize_name
 
 from gistpoint.core.errors import SourceError
+from gistpoint.core.locations import path_of
 from gistpoint.core.ports import Source
 from gistpoint.core.trees import SourceTree, write_tree
 from gistpoint.sandbox.archives import unpack
@@ -45,8 +46,8 @@ class Fetcher:
         Raises `SourceError` for what can't be had, and `CancelledError`.
         """
         into.mkdir(parents=True, exist_ok=True)
-        if specification and Path(specification).expanduser().is_dir():
-            return self._folder(Path(specification).expanduser(), into, specification)
+        if specification and path_of(specification).is_dir():
+            return self._folder(path_of(specification), into, specification)
         if "==" in specification and "://" not in specification and "@" not in specification:
             return self._sdist(specification, into)
         place, at, commit = specification.removeprefix("git+").rpartition("@")
@@ -74,7 +75,7 @@ class Fetcher:
         import git
 
         checkout = into / "checkout"
-        where = str(Path(place).expanduser().resolve()) if Path(place).expanduser().is_dir() else place
+        where = str(path_of(place).resolve()) if path_of(place).is_dir() else place
         self._on_line(f"Cloning {place}")
         try:
             settings = ["core.hooksPath=/dev/null", "core.symlinks=true", "core.autocrlf=false"]
@@ -99,7 +100,7 @@ def _why_not(specification: str) -> str:
     """Return why nothing can be fetched by what was given."""
     if "://" in specification:
         return "An address is that of a git repository, and needs a commit behind an @"
-    if specification and Path(specification).expanduser().is_file():
+    if specification and path_of(specification).is_file():
         return "It is a file, and a source is a folder (unpack an archive before)"
     looks_like_path = "/" in specification or specification.startswith((".", "~"))
     return "There is no such folder" if looks_like_path else "It is no source"

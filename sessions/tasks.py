@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from gistpoint.core.errors import TaskError, UserError
+from gistpoint.core.locations import path_of
 from gistpoint.core.tasks.archive import unpack_task
 from gistpoint.core.tasks.folder import TASK_FILE, read_task
 from gistpoint.core.tasks.model import Task
@@ -40,7 +41,7 @@ class TaskStore:
 
     def find(self, name: str) -> Task:
         """Return a task by id, an unambiguous beginning of it, or the path of its folder or `.tar.zst` archive."""
-        path = Path(name).expanduser()
+        path = path_of(name)
         if path.name.endswith(".tar.zst") and path.is_file():
             return self.add(path)
         if (path / TASK_FILE).is_file():

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from gistpoint.core.errors import TaskError, UserError
+from gistpoint.core.locations import path_of
 from gistpoint.core.tasks.folder import TASK_FILE, read_task
 from gistpoint.core.tasks.model import Task
 from gistpoint.sessions.tasks import BrokenTask, TaskStore
@@ -42,7 +43,7 @@ def read_set(names: Iterable[str], store: TaskStore) -> TaskSet:
 
 
 def _named(name: str, store: TaskStore) -> list[Task | str]:
-    path = Path(name).expanduser()
+    path = path_of(name)
     if path.is_dir() and not (path / TASK_FILE).is_file():
         entries = [_read(entry) for entry in TaskStore(path).tasks()]
         if not entries:

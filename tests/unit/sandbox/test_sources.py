@@ -158,6 +158,7 @@ def test_of_what_git_says_the_first_cause_is_told(monkeypatch, tmp_path, said, t
         ("http://host/y.tar.gz", "An address is that of a git repository, and needs a commit"),
         ("{file}", "It is a file, and a source is a folder"),
         ("./nowhere", "There is no such folder"),
+        ("~nobody-of-this-name/x", "There is no such folder"),
         ("name", "It is no source"),
     ],
 )
