@@ -335,7 +335,7 @@ def test_a_tree_with_an_entry_below_a_link_is_refused_wherever_it_is_opened(
     task: Task, runner: FakeRunner, monkeypatch: pytest.MonkeyPatch, capsys: Captured
 ) -> None:
     monkeypatch.setattr("gistpoint.tui.commands.tasks.build_runner", cli.build_runner)
-    write_tar({"lnk": Link("/root/.config"), "lnk/canary": "x"}, task.tree_path)
+    write_tar({"lnk": Link("/etc"), "lnk/canary": "x"}, task.tree_path)
     answer = read_answer(task)
     digest = sha256_of(task.tree_path)
     identity = task_id(
