@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import ast
 import json
 import os
 import subprocess
 import sys
 from pathlib import Path
 
+import networkx
 import pytest
 from project_files import ROOT, module_name, source_files
 
@@ -51,6 +53,19 @@ def loaded_by(what: str) -> set[str]:
     )
     assert done.returncode == 0, done.stderr
     return set(json.loads(done.stdout.splitlines()[-1]))
+
+
+def test_no_module_imports_itself_by_way_of_others() -> None:
+    """Imports at the top of modules make no circle, so any module can be the first one that is loaded."""
+    modules = {module_name(path) for path in source_files()}
+    graph: networkx.DiGraph[str] = networkx.DiGraph()
+    for path in source_files():
+        for statement in ast.parse((ROOT / path).read_text(encoding="utf-8")).body:
+            if isinstance(statement, ast.ImportFrom):
+                base = statement.module or ""
+                named = {f"{base}.{item.name}" for item in statement.names} & modules
+                graph.add_edges_from((module_name(path), target) for target in named or {base} & modules)
+    assert [sorted(circle) for circle in networkx.strongly_connected_components(graph) if len(circle) > 1] == []
 
 
 def test_import_linter_finds_every_contract_kept() -> None:
