@@ -103,12 +103,11 @@ for name in sys.argv[1:]:
 
 
 def test_every_module_loads_only_what_its_folder_may() -> None:
-    """Those of a package are loaded together, and those of tui, which may load all."""
-    found: dict[str, list[str]] = {}
-    for path in source_files("core", "sandbox", "sessions"):
-        if path not in RUNS_INSIDE:
-            found.setdefault(path.rpartition("/")[0], []).append(module_name(path))
-    found["tui"] = [module_name(path) for path in source_files("tui")]
+    """Those of a folder are loaded together: what one loads that it may not is loaded then."""
+    found = {
+        top: [module_name(path) for path in source_files(top) if path not in RUNS_INSIDE]
+        for top in ("core", "sandbox", "sessions", "tui")
+    }
     paths, names = [f"{package}/" for package in found], [",".join(modules) for modules in found.values()]
     done = subprocess.run(
         [sys.executable, "-c", ONE_BY_ONE, ",".join(LOADED_BEFORE), *names],

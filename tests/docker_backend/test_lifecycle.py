@@ -136,25 +136,25 @@ def test_only_what_dead_programs_of_ours_left_is_removed(run, engine):
         backend.close()
 
 
-def test_twenty_runs_a_tenth_of_them_killed_leave_nothing(run, engine, tmp_path, monkeypatch):
+def test_ten_runs_a_fifth_of_them_killed_leave_nothing(run, engine, tmp_path, monkeypatch):
     (tmp_path / "temporary").mkdir()
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "temporary"))
     mark = f"mark-{os.urandom(6).hex()}"
     before = ours(engine).keys()
     backend = DockerBackend()
     statuses = []
-    for number in range(20):
+    for number in range(10):
         cancel = CancelToken()
 
         def kill(progress, cancel=cancel) -> None:
             if progress.phase == "running":
                 cancel.cancel()
 
-        killed = number % 10 == 5
+        killed = number % 5 == 2
         files = {"test_a.py": f"import time\ndef test_a(): time.sleep({600 if killed else 0})  # {mark}\n"}
         statuses.append(run(files, backend=backend, cancel=cancel, on_progress=kill if killed else None).status)
     backend.close()
-    assert statuses.count(RunStatus.FINISHED) == 18
+    assert statuses.count(RunStatus.FINISHED) == 8
     assert statuses.count(RunStatus.CANCELLED) == 2
     assert ours(engine).keys() <= before
     assert list((tmp_path / "temporary").iterdir()) == []

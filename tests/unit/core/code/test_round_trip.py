@@ -38,11 +38,11 @@ def read(path: Path) -> FileIndex | None:
 
 @pytest.fixture(scope="module")
 def files() -> list[FileIndex]:
-    return [index for path in sample(150) if (index := read(path)) is not None]
+    return [index for path in sample(75) if (index := read(path)) is not None]
 
 
 def test_each_definition_replaced_by_itself_leaves_its_file_as_it_was(files: list[FileIndex]) -> None:
-    assert len(files) > 100
+    assert len(files) > 50
     drawn = random.Random(1)
     for index in files:
         for definition in drawn.sample(index.definitions, min(15, len(index.definitions))):
