@@ -6,13 +6,13 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
 
-from gistpoint.core.gist.ports import EntrypointRunner as EntrypointRunner
+from gistpoint.core.kinds.gist.runs import EntrypointRunner as EntrypointRunner
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from gistpoint.core.attempts.events import Event
-    from gistpoint.core.callgraph.observed import ObservedCall
+    from gistpoint.core.callgraph.graph import ObservedCall
     from gistpoint.core.cancel import CancelToken
     from gistpoint.core.chat import ChatFailure, ChatMessage, ChatReply
     from gistpoint.core.generation.testmap import TestMap

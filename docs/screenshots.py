@@ -22,7 +22,7 @@ from gistpoint.core.code.index import index_source
 from gistpoint.core.demo.building import PACKAGE
 from gistpoint.core.demo.tasks import demo_task, playthrough, unpack_demo
 from gistpoint.core.locations import Locations
-from gistpoint.sessions.tasksets import read_set
+from gistpoint.sessions.tasks import read_set
 from gistpoint.tui.app import GistpointApp
 from gistpoint.tui.cli import build_services
 from gistpoint.tui.commands.review import first_screen

@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from gistpoint.sandbox.builds import FOLDER
-from gistpoint.sandbox.envcache import remove_frozen
-from gistpoint.sandbox.runfolders import leftovers, remove_leftovers
+from gistpoint.sandbox.environments.builds import FOLDER
+from gistpoint.sandbox.environments.cache import remove_frozen
+from gistpoint.sandbox.workspaces import leftovers, remove_leftovers
 
 if TYPE_CHECKING:
     from gistpoint.sandbox.backends.docker.engine import Engine

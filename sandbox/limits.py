@@ -1,9 +1,12 @@
-"""What one run may use. A run that wants more is stopped, and its report says so."""
+"""What one run may use, and what holds each limit on this machine."""
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
+
+from gistpoint.core.outcomes import BackendRecord
 
 _MIB = 1 << 20
 
@@ -42,3 +45,34 @@ class Limits:
 def suite_timeout(baseline_seconds: float) -> float:
     """Return the seconds that a run of a suite may take: five times its baseline, ten at least."""
     return max(10.0, 5.0 * baseline_seconds)
+
+
+KERNEL, WATCHED, NOT = "kernel", "watched", "no"
+LIMITS = ("memory", "processes", "disk", "files", "network", "time", "output")
+_ALWAYS = {"time": WATCHED, "output": WATCHED}
+_KNOWN: Mapping[str, Mapping[str, str]] = {
+    "docker": {"memory": KERNEL, "processes": KERNEL, "disk": KERNEL, "files": NOT, "network": KERNEL},
+    "bwrap": {"memory": WATCHED, "processes": KERNEL, "disk": KERNEL, "files": NOT, "network": KERNEL},
+    "landlock": {"memory": WATCHED, "processes": KERNEL, "disk": WATCHED, "files": WATCHED, "network": KERNEL},
+    "plain": {"memory": WATCHED, "processes": KERNEL, "disk": NOT, "files": NOT, "network": NOT},
+}
+_OF_DOCKER = {"memory": "memory", "pids": "processes", "processes": "processes"}
+
+
+def enforcement(record: BackendRecord) -> Mapping[str, str]:
+    """Return, for each of `LIMITS`, whether the kernel holds it, gistpoint watches it, or nobody does.
+
+    What is watched is looked at ten times a second and the run is ended; an unknown backend is asked nothing, `?`.
+    """
+    known = _KNOWN.get(record.name)
+    if known is None:
+        return dict.fromkeys(LIMITS, "?")
+    held = {**known, **_ALWAYS}
+    if record.limits.get("memory_bound") == "cgroup":
+        held["memory"] = KERNEL
+    if record.name == "plain" and os.geteuid() == 0:
+        held["processes"] = NOT  # the kernel lets root start as many as it likes
+    for name in str(record.limits.get("not_enforced", "")).split(", "):
+        if name in _OF_DOCKER:
+            held[_OF_DOCKER[name]] = NOT
+    return {name: held[name] for name in LIMITS}

@@ -9,17 +9,71 @@ import threading
 from collections.abc import Iterator
 from concurrent.futures import Future, ProcessPoolExecutor
 from contextlib import contextmanager
+from dataclasses import dataclass
 from importlib import import_module
 from multiprocessing.connection import Connection, wait
 from multiprocessing.util import Finalize
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from gistpoint.core.errors import InfrastructureError, UserError
 from gistpoint.core.generation.campaign.campaign import Crew
-from gistpoint.core.generation.campaign.desks import close_desks
+from gistpoint.core.generation.campaign.jobs import close_desks
+from gistpoint.core.generation.campaign.library import Library
+from gistpoint.core.locations import Locations
+from gistpoint.core.ports import ChatModel
+from gistpoint.sandbox.candidates.prober import SuiteProber
+from gistpoint.sandbox.candidates.recording import SuiteTestMapper
+from gistpoint.sandbox.environments.store import EnvironmentStore
+from gistpoint.sandbox.ladder import choose
+from gistpoint.sandbox.testruns import SuiteRunner
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+
+
+@dataclass(frozen=True, slots=True)
+class SandboxBench:
+    """Implements `gistpoint.core.generation.campaign.bench.Bench`."""
+
+    backend: str
+    """Name of the backend, as `choose` takes it."""
+    consented: bool
+    """Whether the user agreed to run without isolation."""
+    cache: Path
+
+    def runner(self) -> SuiteRunner:
+        """Return what runs whole suites. Raises `SandboxUnavailableError`."""
+        return SuiteRunner(choose(self.backend, consented=self.consented), EnvironmentStore(self.cache))
+
+    def mapper(self) -> SuiteTestMapper:
+        """Return what records which tests enter which functions."""
+        return SuiteTestMapper(choose(self.backend, consented=self.consented), EnvironmentStore(self.cache))
+
+    def model(self, name: str) -> ChatModel:
+        """Return the chat model of that name; each process reads the key of its own environment or config file."""
+        import os
+
+        from gistpoint.sandbox.endpoints.openai_compatible import OpenAICompatibleModel
+        from gistpoint.sandbox.endpoints.retrying import RetryingModel
+        from gistpoint.sandbox.endpoints.settings import endpoint_settings
+
+        settings = endpoint_settings(Locations.of_user().config, os.environ, name)
+        return RetryingModel(OpenAICompatibleModel(settings))
+
+    def prober(self, library: Library) -> SuiteProber:
+        """Return what decides candidates of this library; it is warm from the first one on."""
+        intake = library.intake
+        return SuiteProber(
+            choose(self.backend, consented=self.consented),
+            EnvironmentStore(self.cache),
+            intake.repository.tree,
+            intake.repository.environment,
+            library.test_map,
+            intake.passed,
+            seconds=intake.seconds,
+        )
+
 
 _CONNECT_S = 20
 _POLL_S = 0.2

@@ -15,12 +15,11 @@ from gistpoint.core.outcomes import BackendRecord, RunStatus, SuiteReport
 from gistpoint.core.ports import EnvironmentPins, RunProgress, RunRequest
 from gistpoint.sandbox.backends.base import Backend, Command, Ended, Environment, Invocation, Places, Stop
 from gistpoint.sandbox.backends.runtime import toolchain
+from gistpoint.sandbox.environments.projects import write_metadata
 from gistpoint.sandbox.limits import Limits
-from gistpoint.sandbox.metadata import write_metadata
-from gistpoint.sandbox.runfolders import remove_leftovers, run_folder
 from gistpoint.sandbox.sealing import Secret, handed_over
 from gistpoint.sandbox.verdict import Conclusion, Transcript
-from gistpoint.sandbox.workspaces import lay_out
+from gistpoint.sandbox.workspaces import lay_out, remove_leftovers, run_folder
 
 if TYPE_CHECKING:
     from gistpoint.core.cancel import CancelToken

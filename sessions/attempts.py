@@ -12,20 +12,19 @@ from typing import Any
 from gistpoint.core.attempts.budgets import Budgets
 from gistpoint.core.attempts.engine import Attempt
 from gistpoint.core.attempts.events import Event
-from gistpoint.core.attempts.gist_judging import ScoresGists
 from gistpoint.core.attempts.identity import PERSON, Enrolment, new_attempt_id
-from gistpoint.core.attempts.judging import Judge
-from gistpoint.core.attempts.result import AttemptResult, attempt_result
-from gistpoint.core.attempts.state import AttemptState, advance
+from gistpoint.core.attempts.state import AttemptResult, AttemptState, advance, attempt_result
 from gistpoint.core.errors import AttemptError, UserError
+from gistpoint.core.kinds.gist.verdict import ScoresGists
+from gistpoint.core.kinds.repair.judge import Judge
 from gistpoint.core.ports import TimeSource
 from gistpoint.core.tasks.model import Task
 from gistpoint.sessions.heads import Head
 from gistpoint.sessions.journal import JOURNAL, JournalWriter, first_event, is_open, read_journal
 from gistpoint.sessions.reviews.keys import attempt_key
+from gistpoint.sessions.reviews.reviewing import ReviewStore
 from gistpoint.sessions.reviews.settling import accepted
 from gistpoint.sessions.reviews.state import ReviewBook
-from gistpoint.sessions.reviews.store import ReviewStore
 
 _STARTING = "starting.lock"
 

@@ -8,17 +8,15 @@ from pathlib import Path
 
 from gistpoint.core.generation.campaign.campaign import Crew, run_campaign
 from gistpoint.core.generation.campaign.candidates import plan
-from gistpoint.core.generation.campaign.desks import Place
+from gistpoint.core.generation.campaign.jobs import Place
 from gistpoint.core.generation.campaign.learning import LibraryFolder, learn_library
 from gistpoint.core.generation.campaign.making import write_kept
 from gistpoint.core.generation.campaign.settings import CampaignMode, Settings
-from gistpoint.core.generation.campaign.statefile import StateFile
-from gistpoint.core.generation.campaign.verdicts import Verdict
+from gistpoint.core.generation.campaign.verdicts import StateFile, Verdict
 from gistpoint.core.generation.intake import Repository
 from gistpoint.core.ports import EnvironmentPins, Source
 from gistpoint.core.trees import SourceTree, write_tree
-from gistpoint.sandbox.benches import SandboxBench
-from gistpoint.sandbox.pools import cluster_crew, local_crew
+from gistpoint.sandbox.pools import SandboxBench, cluster_crew, local_crew
 
 PINS = EnvironmentPins(python="", pytest_args=("tests",))
 

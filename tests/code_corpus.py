@@ -7,12 +7,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from gistpoint.core.code.compare import same_tree
-from gistpoint.core.code.definitions import Definition
-from gistpoint.core.code.errors import CodeError
-from gistpoint.core.code.index import FileIndex, index_source
-from gistpoint.core.code.removal import remove_body
+from gistpoint.core.code.index import Definition, FileIndex, index_source
+from gistpoint.core.code.parsing import CodeError
 from gistpoint.core.code.snippet import read_snippet
-from gistpoint.core.code.splice import spliced_text
+from gistpoint.core.code.splice import remove_body, spliced_text
 
 STANDARD_LIBRARY = Path(sysconfig.get_path("stdlib"))
 

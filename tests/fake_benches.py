@@ -10,17 +10,16 @@ from pathlib import Path
 from fakes import Check, FakeRunner
 from small_trees import tree_of
 
-from gistpoint.core.callgraph.observed import ObservedCall
+from gistpoint.core.callgraph.graph import ObservedCall
 from gistpoint.core.cancel import CancelToken
 from gistpoint.core.generation.campaign.campaign import Crew, run_campaign
 from gistpoint.core.generation.campaign.candidates import plan
 from gistpoint.core.generation.campaign.counts import Counts
-from gistpoint.core.generation.campaign.desks import Place, close_desks
+from gistpoint.core.generation.campaign.jobs import Place, close_desks
 from gistpoint.core.generation.campaign.learning import LibraryFolder, learn_library
 from gistpoint.core.generation.campaign.library import Library
 from gistpoint.core.generation.campaign.settings import CampaignMode, Settings
-from gistpoint.core.generation.campaign.statefile import StateFile
-from gistpoint.core.generation.campaign.verdicts import Verdict
+from gistpoint.core.generation.campaign.verdicts import StateFile, Verdict
 from gistpoint.core.generation.intake import Intake, Repository
 from gistpoint.core.generation.proof import corrupted_tree
 from gistpoint.core.generation.testmap import TestMap

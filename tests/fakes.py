@@ -6,7 +6,7 @@ import threading
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 
-from gistpoint.core.callgraph.observed import ObservedCall
+from gistpoint.core.callgraph.graph import ObservedCall
 from gistpoint.core.cancel import CancelToken
 from gistpoint.core.errors import RecordingError
 from gistpoint.core.generation.testmap import TestMap

@@ -19,19 +19,18 @@ from gistpoint.core.attempts.engine import Attempt
 from gistpoint.core.attempts.identity import Enrolment, Role
 from gistpoint.core.cancel import CancelToken
 from gistpoint.core.errors import CancelledError, InfrastructureError
-from gistpoint.core.gist.answer import GistAnswer, ReferenceGist
-from gistpoint.core.gist.entrypoints import Entrypoint
-from gistpoint.core.gist.existence import Originals
-from gistpoint.core.gist.judging import GistJudgement, GistProgress
-from gistpoint.core.gist.reference.trace import Difficulty
-from gistpoint.core.gist.runs import CommandOutput, GistTrial, Isolation, OriginalRun, Raised, TestRun, TestsRun
-from gistpoint.core.gist.score import GistRun, GistTest, score_gist
-from gistpoint.core.gist.splicing import splice_test
+from gistpoint.core.kinds.gist.entrypoints import Entrypoint
+from gistpoint.core.kinds.gist.existence import Originals
+from gistpoint.core.kinds.gist.judge import GistJudgement, GistProgress
+from gistpoint.core.kinds.gist.model import GistAnswer, GistSettings, ReferenceGist
+from gistpoint.core.kinds.gist.reference.trace import Difficulty
+from gistpoint.core.kinds.gist.runs import CommandOutput, GistTrial, Isolation, OriginalRun, Raised, TestRun, TestsRun
+from gistpoint.core.kinds.gist.score import GistRun, GistTest, score_gist
+from gistpoint.core.kinds.gist.splicing import splice_test
 from gistpoint.core.outcomes import BackendRecord, Outcome, RunStatus
 from gistpoint.core.ports import EnvironmentPins, Source
 from gistpoint.core.tasks.brief import gist_template, template_sha256
 from gistpoint.core.tasks.folder import read_answer, read_task, write_task
-from gistpoint.core.tasks.gists import GistSettings
 from gistpoint.core.tasks.identity import hash_of_ids, task_id
 from gistpoint.core.tasks.model import Answer, Brief, Mode, Suite, Task
 from gistpoint.core.trees import SourceTree

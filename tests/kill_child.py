@@ -17,9 +17,9 @@ from gistpoint.core.attempts.clock import SystemTime
 from gistpoint.core.attempts.engine import Attempt
 from gistpoint.core.attempts.events import Event, Pane, PauseReason
 from gistpoint.core.attempts.identity import Enrolment, Role, new_attempt_id
-from gistpoint.core.attempts.judging import Judge, changed_targets
 from gistpoint.core.cancel import CancelToken
 from gistpoint.core.canonical import sha256_of_json
+from gistpoint.core.kinds.repair.judge import Judge, changed_targets
 from gistpoint.core.outcomes import BackendRecord, Outcome, RunStatus, SuiteReport, TestResult
 from gistpoint.core.ports import Runner, RunProgress, RunRequest
 from gistpoint.core.tasks.folder import read_answer, read_task
@@ -132,7 +132,7 @@ def runner_of(kind: str, answer: Answer, folder: Path) -> Runner:
     if kind == "recorded":
         return RecordedRunner(answer)
     from gistpoint.sandbox.backends.plain import PlainBackend
-    from gistpoint.sandbox.environments import EnvironmentStore
+    from gistpoint.sandbox.environments.store import EnvironmentStore
     from gistpoint.sandbox.testruns import SuiteRunner
 
     return SuiteRunner(PlainBackend(), EnvironmentStore(folder.parent / "cache"))

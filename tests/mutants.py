@@ -10,8 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from gistpoint.core.errors import UserError
-from gistpoint.sessions.runs.listing import list_runs
-from gistpoint.sessions.runs.opening import open_run
+from gistpoint.sessions.runs.opening import list_runs, open_run
 from gistpoint.sessions.runs.rendering import header_lines, step_lines, summary
 from gistpoint.sessions.runs.searching import Query, search_document
 

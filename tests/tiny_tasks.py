@@ -11,12 +11,12 @@ from recorders import Memory
 from gistpoint.core.attempts.clock import SystemTime
 from gistpoint.core.attempts.engine import Attempt
 from gistpoint.core.attempts.identity import Enrolment
-from gistpoint.core.attempts.judging import Judge
 from gistpoint.core.code.index import index_source
 from gistpoint.core.generation.intake import Repository, take_in
 from gistpoint.core.generation.making import write_proven
 from gistpoint.core.generation.proof import prove
 from gistpoint.core.generation.removal import removal_target
+from gistpoint.core.kinds.repair.judge import Judge
 from gistpoint.core.ports import EnvironmentPins, Runner, Source
 from gistpoint.core.tasks.folder import read_answer
 from gistpoint.core.tasks.model import Mode, Target, Task

@@ -12,17 +12,15 @@ from textual.screen import Screen
 
 from gistpoint.core.attempts.events import EventType
 from gistpoint.core.attempts.identity import PERSON
-from gistpoint.core.attempts.judging import Judgement
 from gistpoint.core.attempts.state import AttemptState
 from gistpoint.core.errors import AttemptError, CancelledError
+from gistpoint.core.kinds.repair.judge import Judgement
 from gistpoint.core.tasks.folder import read_answer
 from gistpoint.core.tasks.model import Answer, Mode, Task
 from gistpoint.sessions.attempts import AttemptSummary, OpenAttempt
 from gistpoint.tui.base_app import BaseApp
 from gistpoint.tui.opening import Opening
-from gistpoint.tui.screens.dialogs.ask import PickDialog
-from gistpoint.tui.screens.dialogs.confirm import ConfirmDialog, MessageDialog
-from gistpoint.tui.screens.dialogs.consent import ConsentDesk
+from gistpoint.tui.screens.dialogs.ask import ConfirmDialog, ConsentDesk, MessageDialog, PickDialog
 from gistpoint.tui.screens.home import HomeScreen
 from gistpoint.tui.screens.opening import OpeningDialog, OpeningScreen
 from gistpoint.tui.services import Services

@@ -136,7 +136,7 @@ class BaseApp(App[object]):
             self.call_from_thread(self._crashed, error)
 
     def _failed(self, error: UserError) -> None:
-        from gistpoint.tui.screens.dialogs.confirm import show_error
+        from gistpoint.tui.screens.dialogs.ask import show_error
 
         show_error(self, error)
 
@@ -198,7 +198,7 @@ class BaseApp(App[object]):
 
     async def _recover(self, text: str) -> None:
         """Begin anew with the first screen and tell what happened."""
-        from gistpoint.tui.screens.dialogs.confirm import MessageDialog
+        from gistpoint.tui.screens.dialogs.ask import MessageDialog
 
         closing = [App.pop_screen(self) for _ in self.screen_stack[1:]]
         for closed in closing:

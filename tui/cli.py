@@ -108,7 +108,7 @@ def build_runner(
 ) -> Runner:
     """Choose the isolation and return a runner on it; `ask` asks for consent. Raises `SandboxUnavailableError`."""
     from gistpoint.core.locations import Locations
-    from gistpoint.sandbox.environments import EnvironmentStore
+    from gistpoint.sandbox.environments.store import EnvironmentStore
     from gistpoint.sandbox.testruns import SuiteRunner
 
     return SuiteRunner(_chosen_backend(options, demo, ask), EnvironmentStore(Locations.of_user().cache))
@@ -119,7 +119,7 @@ def build_entrypoint_runner(
 ) -> EntrypointRunner:
     """Choose the isolation as `build_runner` does, and return what runs gists on it."""
     from gistpoint.core.locations import Locations
-    from gistpoint.sandbox.environments import EnvironmentStore
+    from gistpoint.sandbox.environments.store import EnvironmentStore
     from gistpoint.sandbox.gistruns.runner import GistRunner
 
     return GistRunner(_chosen_backend(options, demo, ask), EnvironmentStore(Locations.of_user().cache))

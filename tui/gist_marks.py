@@ -7,9 +7,9 @@ from dataclasses import dataclass, replace
 from difflib import SequenceMatcher
 from typing import Any
 
-from gistpoint.core.gist.evidence import LineEvidence
-from gistpoint.core.gist.existence import ExistenceReason
-from gistpoint.core.gist.failures import ErrorKind
+from gistpoint.core.kinds.gist.evidence import LineEvidence
+from gistpoint.core.kinds.gist.existence import ExistenceReason
+from gistpoint.core.kinds.gist.failures import ErrorKind
 
 Marks = Mapping[int, LineEvidence]
 """The evidence of a line, by its number from 1; blank lines, comments and lines of the test have none."""
@@ -93,7 +93,7 @@ def lacks(lines: Iterable[LineEvidence], undefined: Iterable[tuple[int, str]]) -
 
 
 def figures(score: Mapping[str, Any]) -> str:
-    """Return the figures of a score, as `core.gist.record` spells it, in one line."""
+    """Return the figures of a score, as `core.kinds.gist.score` spells it, in one line."""
     if not score:
         return "not scored yet"
     error = score.get("error")

@@ -6,8 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from gistpoint.core.attempts.identity import PERSON, REPLAY
-from gistpoint.core.attempts.result import AttemptResult, solved_words
-from gistpoint.core.attempts.state import Submission
+from gistpoint.core.attempts.state import AttemptResult, Submission, solved_words
 from gistpoint.core.tasks.model import Task
 from gistpoint.sessions.attempts import AttemptSummary
 from gistpoint.sessions.tasks import BrokenTask

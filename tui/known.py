@@ -6,8 +6,8 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from gistpoint.core.attempts.state import AttemptState, Call
-from gistpoint.core.code.errors import CodeError
 from gistpoint.core.code.index import index_source
+from gistpoint.core.code.parsing import CodeError
 from gistpoint.tui.view_models import Shown, shown_sources
 
 Functions = list[tuple[str, int, int]]

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from gistpoint.core.corruption.model_rounds import LoopSettings
+    from gistpoint.core.corruption.model.loop import LoopSettings
     from gistpoint.core.ports import ChatModel
     from gistpoint.sandbox.endpoints.settings import EndpointSettings
 
@@ -42,7 +42,7 @@ def model_of(
 
     Raises `EndpointError` where the endpoint is not configured, and `UserError` for a limit that makes no sense.
     """
-    from gistpoint.core.corruption.model_rounds import Keep, LoopSettings
+    from gistpoint.core.corruption.model.loop import Keep, LoopSettings
     from gistpoint.core.errors import UserError
     from gistpoint.core.locations import Locations
     from gistpoint.sandbox.endpoints.settings import endpoint_settings

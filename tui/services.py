@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING
 
 from gistpoint.core.attempts.budgets import Budgets
 from gistpoint.core.attempts.identity import REPLAY, Enrolment, Role
-from gistpoint.core.attempts.judging import Judge
 from gistpoint.core.errors import AttemptError
-from gistpoint.core.gist.splicing import given_test
+from gistpoint.core.kinds.gist.overrides import GistOverrides, settings_data
+from gistpoint.core.kinds.gist.splicing import given_test
+from gistpoint.core.kinds.repair.judge import Judge
 from gistpoint.core.locations import Locations
 from gistpoint.core.ports import EntrypointRunner, Runner, TimeSource
 from gistpoint.core.tasks.folder import read_answer
-from gistpoint.core.tasks.gist_overrides import GistOverrides, settings_data
 from gistpoint.core.tasks.model import Task
 from gistpoint.sessions.attempts import AttemptStore, AttemptSummary, OpenAttempt
 from gistpoint.sessions.tasks import TaskStore
@@ -22,7 +22,7 @@ from gistpoint.tui.commands.consent import Consent
 from gistpoint.tui.opening import Opening
 
 if TYPE_CHECKING:
-    from gistpoint.core.gist.judging import GistJudge
+    from gistpoint.core.kinds.gist.judge import GistJudge
 
 
 def is_our_demo(task: Task, locations: Locations) -> bool:
@@ -119,6 +119,6 @@ class Services:
 
     def gist_judge_for(self, task: Task) -> GistJudge:
         """Return what judges gists of a task. Raises `TaskError` for a task that is none."""
-        from gistpoint.core.gist.judging import GistJudge
+        from gistpoint.core.kinds.gist.judge import GistJudge
 
         return GistJudge(task, read_answer(task).gist_answer, self.entrypoints_for(task))

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from gistpoint.core.attempts.result import attempt_result
-from gistpoint.core.attempts.state import NOTHING_REPLACED, AttemptState, Submission
+from gistpoint.core.attempts.state import NOTHING_REPLACED, AttemptState, Submission, attempt_result
 from gistpoint.core.code.snippet import at_left_margin
 from gistpoint.core.tasks.model import Answer, Mode, Target, Task
 from gistpoint.tui.view_models import clock_rows, duration, end_words, is_gist, isolation_warning, submission_words

@@ -8,7 +8,7 @@ from pathlib import Path
 from textual.css.query import NoMatches
 
 from gistpoint.tui.base_app import BaseApp
-from gistpoint.tui.screens.dialogs.consent import ConsentDesk
+from gistpoint.tui.screens.dialogs.ask import ConsentDesk
 from gistpoint.tui.screens.validate.desk import Desk
 from gistpoint.tui.screens.validate.screen import ValidateScreen
 

@@ -6,13 +6,12 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
-from gistpoint.core.attempts.answers import LAST_USE, budget_line
 from gistpoint.core.attempts.bench import Price
 from gistpoint.core.attempts.clock import ACTIVE, Activity, Clock
 from gistpoint.core.attempts.events import EndReason
 from gistpoint.core.attempts.identity import SHOWS_EVIDENCE, Role
-from gistpoint.core.attempts.result import AttemptResult, result_of
-from gistpoint.core.attempts.state import AttemptState, Call, Ending, Submission
+from gistpoint.core.attempts.state import AttemptResult, AttemptState, Call, Ending, Submission, result_of
+from gistpoint.core.kinds.repair.bench import LAST_USE, budget_line
 from gistpoint.core.tasks.model import Mode, Task
 from gistpoint.core.tools.commandline import spelled
 

@@ -8,11 +8,11 @@ from typing import Any, Protocol
 
 from gistpoint.core.attempts.budgets import Budgets, Remaining
 from gistpoint.core.attempts.events import EndReason, EventType
-from gistpoint.core.attempts.gist_judging import GistVerdict
 from gistpoint.core.attempts.identity import Role
-from gistpoint.core.attempts.judging import Judgement
 from gistpoint.core.attempts.state import AttemptState, Call
 from gistpoint.core.cancel import CancelToken
+from gistpoint.core.kinds.gist.verdict import GistVerdict
+from gistpoint.core.kinds.repair.judge import Judgement
 from gistpoint.core.outcomes import BackendRecord
 from gistpoint.core.ports import RunProgress
 from gistpoint.core.tools.declaration import Tool, ToolOutput

@@ -13,23 +13,22 @@ from typing import Any
 
 from gistpoint.core.attempts.bench import Bench, OnProgress, Outcome, Price
 from gistpoint.core.attempts.budgets import Budgets, Remaining
-from gistpoint.core.attempts.clock import Clock
+from gistpoint.core.attempts.clock import Clock, IdleStage
 from gistpoint.core.attempts.drafts import draft_data, paste_data
 from gistpoint.core.attempts.events import EndReason, Event, EventType, GiveUpCode, Pane, PauseReason
-from gistpoint.core.attempts.gist_bench import GistBench
-from gistpoint.core.attempts.gist_judging import GistVerdict, ScoresGists
 from gistpoint.core.attempts.identity import TOOL_SEMANTICS, Enrolment, new_attempt_id, start_data
-from gistpoint.core.attempts.idle import IdleStage
-from gistpoint.core.attempts.judging import Judge, Judgement
 from gistpoint.core.attempts.malformed import call_data, fitting
-from gistpoint.core.attempts.repair_bench import RepairBench
 from gistpoint.core.attempts.state import AttemptState, Call, advance, fold
 from gistpoint.core.cancel import CancelToken
 from gistpoint.core.errors import AttemptError
+from gistpoint.core.kinds.gist.bench import GistBench
+from gistpoint.core.kinds.gist.overrides import as_attempted, with_budgets
+from gistpoint.core.kinds.gist.verdict import GistVerdict, ScoresGists
+from gistpoint.core.kinds.repair.bench import RepairBench
+from gistpoint.core.kinds.repair.judge import Judge, Judgement
 from gistpoint.core.outcomes import BackendRecord
 from gistpoint.core.ports import Recorder, TimeSource
 from gistpoint.core.tasks.brief import render_brief
-from gistpoint.core.tasks.gist_overrides import as_attempted, with_budgets
 from gistpoint.core.tasks.model import Task
 from gistpoint.core.tools.declaration import RefusalError, Tool, ToolOutput
 from gistpoint.core.tools.registry import named

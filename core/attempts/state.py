@@ -2,19 +2,112 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from enum import StrEnum
 from typing import Any
 
 from gistpoint.core.attempts.budgets import NOTHING_LEFT, Budgets, Remaining
-from gistpoint.core.attempts.clock import ACTIVITY_OF_PANE, Activity, Clock
+from gistpoint.core.attempts.clock import ACTIVITY_OF_PANE, NO_DOUBT, Activity, Clock, Doubt, IdleStage, answered, asked
 from gistpoint.core.attempts.drafts import drafted
 from gistpoint.core.attempts.events import Event, EventType, Pane
-from gistpoint.core.attempts.gist_progress import GistProgress
-from gistpoint.core.attempts.gist_text import GIST_BUFFER
-from gistpoint.core.attempts.idle import NO_DOUBT, Doubt, IdleStage, answered, asked
 from gistpoint.core.attempts.knowledge import Knowledge
-from gistpoint.core.attempts.result import suspicions
+from gistpoint.core.kinds.gist.text import GIST_BUFFER, EditError, written
+
+
+class AttemptResult(StrEnum):
+    """The three things that an attempt can come to; the outcome in its journal stays what it is."""
+
+    SOLVED = "solved"
+    TO_BE_READ = "solved, to be read"
+    """The tests pass, the submission is suspicious, and nobody has settled it: it does not count as solved."""
+    NOT_SOLVED = "not solved"
+
+    @property
+    def passes(self) -> bool:
+        """Whether the tests passed and nobody has said that this was not earned."""
+        return self is not AttemptResult.NOT_SOLVED
+
+
+def result_of(solved: bool, suspicious: Collection[str], accepted: bool | None = None) -> AttemptResult:
+    """Return what a run came to whose tests passed or did not.
+
+    `suspicious` says why the pass is to be read, `accepted` what reviewers have made of it: None while they have not,
+    or do not agree.
+    """
+    if not solved or accepted is False:
+        return AttemptResult.NOT_SOLVED
+    return AttemptResult.TO_BE_READ if suspicious and accepted is None else AttemptResult.SOLVED
+
+
+def suspicions(passes: Sequence[Collection[str]]) -> tuple[str, ...]:
+    """Return why an attempt's pass is to be read, from each submission that passed: not at all if one is clean."""
+    return tuple(sorted({reason for reasons in passes for reason in reasons})) if all(passes) else ()
+
+
+def solved_words(results: Iterable[AttemptResult]) -> str:
+    """Return how many of some runs count as solved, and how many more would if they were read, in a few words."""
+    counts = Counter(results)
+    more = counts[AttemptResult.TO_BE_READ]
+    words = f"{counts[AttemptResult.SOLVED]} of {counts.total()} solved"
+    return f"{words}, {more} more to be read" if more else words
+
+
+def attempt_result(state: AttemptState, accepted: bool | None = None) -> AttemptResult:
+    """Return what an attempt came to so far."""
+    return result_of(state.solved, state.suspicious, accepted)
+
+
+@dataclass(frozen=True, slots=True)
+class Trial:
+    """A score that was asked for before the hand-in."""
+
+    call_id: str
+    text: str
+    """What was scored."""
+    score: Mapping[str, Any] = field(default_factory=dict)
+    """As `core.kinds.gist.score` spells it, with the evidence by line under `lines`."""
+
+
+@dataclass(frozen=True, slots=True)
+class GistProgress:
+    """The gist as it was last saved by a step, and what was typed since."""
+
+    text: str = ""
+    typed: str | None = None
+    """What a person has typed and no step has saved yet; None where it is the text."""
+    typed_since_call: bool = False
+    trials: tuple[Trial, ...] = ()
+
+    @property
+    def now(self) -> str:
+        """What an editor shows."""
+        return self.text if self.typed is None else self.typed
+
+    def typing(self, text: str) -> GistProgress:
+        """Return it after something was typed."""
+        return replace(self, typed=None if text == self.text else text, typed_since_call=True)
+
+    def called(self) -> GistProgress:
+        """Return it at the beginning of a call."""
+        return replace(self, typed_since_call=False)
+
+    def answered(self, tool: str, arguments: Mapping[str, Any], *, refused: bool) -> GistProgress:
+        """Return it after a call was answered; what was typed while a call ran is kept."""
+        try:
+            text = None if refused else written(self.text, tool, arguments)
+        except EditError:
+            text = None
+        if text is None:
+            return self
+        typed = self.typed if self.typed_since_call and self.typed != text else None
+        return replace(self, text=text, typed=typed)
+
+    def tried(self, data: Mapping[str, Any]) -> GistProgress:
+        """Return it after a `score` event of a trial."""
+        trial = Trial(str(data.get("call_id", "")), str(data.get("text", "")), data.get("gist", {}))
+        return replace(self, trials=(*self.trials, trial))
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +161,7 @@ class Submission:
     gist: str = ""
     """What a gist's hand-in holds."""
     metrics: Mapping[str, Any] = field(default_factory=dict)
-    """A gist's score as `core.gist.record` spells it, with the evidence by line under `lines`."""
+    """A gist's score as `core.kinds.gist.score` spells it, with the evidence by line under `lines`."""
     counts: bool = True
     """False where the infrastructure failed: it cost nothing."""
     status: str = ""

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import sys
+import threading
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
+from typing import TypeVar
 
-from gistpoint.core.callgraph.deep import run_deep
 from gistpoint.core.callgraph.graph import CallEdge, CallGraph, Found, FunctionNode
 from gistpoint.core.callgraph.guesses import Guesses
 from gistpoint.core.callgraph.hierarchy import Hierarchy
@@ -14,6 +17,49 @@ from gistpoint.core.callgraph.program import Program
 from gistpoint.core.callgraph.scopes import TOO_DEEP, Definitions, define_all
 from gistpoint.core.callgraph.sources import parse_all
 from gistpoint.core.callgraph.statements import Statements
+from gistpoint.core.collector import uncollected
+
+_STACK_BYTES = 512 * 1024 * 1024
+_DEEPEST = 30_000
+_ONE_AT_A_TIME = threading.Lock()  # the recursion limit is the interpreter's, not a thread's
+
+Result = TypeVar("Result")
+
+
+def run_deep(work: Callable[[], Result]) -> Result:
+    """Return `work()`, run in a thread with a large stack and a high recursion limit; what it raises is raised here.
+
+    Trees of real code (sympy) nest deeper than Python's default limit. The garbage collector rests meanwhile: it would
+    look, again and again, through a growing graph of objects that all stay alive. `work` must not call this again.
+    """
+    results: list[Result] = []
+    errors: list[BaseException] = []
+
+    def run() -> None:
+        try:
+            results.append(work())
+        except BaseException as error:
+            errors.append(error)
+
+    with _ONE_AT_A_TIME, _deep(), uncollected():
+        thread = threading.Thread(target=run, name="syntax trees")
+        thread.start()
+        thread.join()
+    if errors:
+        raise errors[0]
+    return results[0]
+
+
+@contextmanager
+def _deep() -> Iterator[None]:
+    limit, size = sys.getrecursionlimit(), threading.stack_size()
+    sys.setrecursionlimit(max(limit, _DEEPEST))
+    threading.stack_size(_STACK_BYTES)
+    try:
+        yield
+    finally:
+        threading.stack_size(size)
+        sys.setrecursionlimit(limit)
 
 
 def build_call_graph(files: Mapping[str, bytes], *, keep_lambdas: bool = False) -> CallGraph:

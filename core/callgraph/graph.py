@@ -1,15 +1,20 @@
-"""The call graph as a value: functions, the calls between them, and how each call was found."""
+"""The call graph: functions, the calls between them, how each call was found, and a drawing of a neighbourhood."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+import json
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from functools import cached_property
 from typing import TYPE_CHECKING
 
+from gistpoint.core.errors import UserError
+from gistpoint.core.text import visible_line
+
 if TYPE_CHECKING:
     import networkx
+
 
 MODULE = "<module>"
 
@@ -159,3 +164,156 @@ def _grouped(pairs: Iterable[tuple[str, CallEdge]]) -> dict[str, tuple[CallEdge,
     for key, edge in pairs:
         groups.setdefault(key, []).append(edge)
     return {key: tuple(edges) for key, edges in groups.items()}
+
+
+FORMAT = "gistpoint-calls"
+VERSION = 1
+
+
+class CallRecordError(UserError):
+    """A record of calls can't be read."""
+
+
+@dataclass(frozen=True, slots=True)
+class CodePlace:
+    """A code object: its file, the line that it starts on (from 1) and its qualified name."""
+
+    path: str
+    line: int
+    qualname: str
+
+
+@dataclass(frozen=True, slots=True)
+class ObservedCall:
+    """A call that a run made `count` times."""
+
+    caller: CodePlace
+    callee: CodePlace
+    count: int
+
+
+def read_calls(lines: Iterable[str]) -> Iterator[ObservedCall]:
+    """Yield the calls of a record; raises `CallRecordError` where it is not one, naming the line."""
+    for number, line in enumerate(lines, 1):
+        if not line.strip():
+            continue
+        try:
+            item = json.loads(line)
+        except ValueError as error:
+            raise CallRecordError(f"Line {number} of the record of calls is not JSON: {error}.") from error
+        if number == 1:
+            if not isinstance(item, dict) or item.get("format") != FORMAT or item.get("version") != VERSION:
+                raise CallRecordError(
+                    f"The record of calls does not begin as {FORMAT} version {VERSION}.",
+                    hint="Record it again with this version of gistpoint.",
+                )
+            continue
+        match item:
+            case [str(path), int(first), str(name), str(to), int(begin), str(called), int(count)]:
+                yield ObservedCall(CodePlace(path, first, name), CodePlace(to, begin, called), count)
+            case _:
+                raise CallRecordError(f"Line {number} of the record of calls is not a call.")
+
+
+def write_calls(calls: Iterable[ObservedCall]) -> Iterator[str]:
+    """Yield the lines of a record of `calls`."""
+    yield json.dumps({"format": FORMAT, "version": VERSION})
+    for call in calls:
+        ends = [end for place in (call.caller, call.callee) for end in (place.path, place.line, place.qualname)]
+        yield json.dumps([*ends, call.count])
+
+
+def resolve_calls(graph: CallGraph, calls: Iterable[ObservedCall]) -> Iterator[tuple[str, str, int]]:
+    """Yield (caller id, callee id, count) for calls between functions of `graph`.
+
+    Code of lambdas, comprehensions and class bodies counts as that of the function around it; a call that stays within
+    one function only for that reason is left out, and so is code that the graph does not know.
+    """
+    places = _Places(graph)
+    for call in calls:
+        caller, exact = places.find(call.caller)
+        callee, callee_exact = places.find(call.callee)
+        if caller is None or callee is None or (caller == callee and not (exact and callee_exact)):
+            continue
+        yield caller, callee, call.count
+
+
+class _Places:
+    """Functions by file and line; among several of one name, the one whose lines hold the place."""
+
+    def __init__(self, graph: CallGraph) -> None:
+        self._named: dict[tuple[str, str], list[FunctionNode]] = {}
+        for node in graph.nodes.values():
+            self._named.setdefault((node.path, node.qualname.partition("#")[0]), []).append(node)
+
+    def find(self, place: CodePlace) -> tuple[str | None, bool]:
+        """Return the id of the function that the code at `place` belongs to, and whether it is that function's own."""
+        parts = place.qualname.split(".")
+        exact = True
+        while parts:
+            name = ".".join(parts)
+            for node in self._named.get((place.path, name), ()):
+                if node.first_line <= place.line <= node.last_line:
+                    return node.id, exact
+            parts.pop()
+            exact = False
+        module = f"{place.path}::{MODULE}"
+        return (module if (place.path, MODULE) in self._named else None), place.qualname == MODULE
+
+
+__all__ = ["CallRecordError", "CodePlace", "ObservedCall", "read_calls", "resolve_calls", "write_calls"]
+
+
+_MOST_SHOWN = 30
+
+
+def draw_neighbourhood(graph: CallGraph, function: str, *, depth: int = 1, most: int = _MOST_SHOWN) -> str:
+    """Return the callers of a function (by id), the function, and its callees, as indented lines.
+
+    Each call says how it was found and how sure it is; a function that was drawn before ends in `↑` and is not followed
+    again. At most `most` neighbours of one function are drawn, the surest first. Raises KeyError for an unknown id.
+    """
+    node = graph.nodes[function]
+    lines = [f"callers of {_line(node.id)}"]
+    lines += _tree(graph, function, depth, most, lambda name: graph.callers.get(name, ()), lambda edge: edge.caller)
+    lines += ["", f"● {_line(node.id)}  ({node.kind}, lines {node.def_line}-{node.last_line})", ""]
+    lines.append(f"callees of {_line(node.id)}")
+    lines += _tree(graph, function, depth, most, lambda name: graph.callees.get(name, ()), lambda edge: edge.callee)
+    return "\n".join(lines) + "\n"
+
+
+def _tree(
+    graph: CallGraph,
+    root: str,
+    depth: int,
+    most: int,
+    neighbours: Callable[[str], tuple[CallEdge, ...]],
+    other: Callable[[CallEdge], str],
+) -> list[str]:
+    drawn = {root}
+
+    def below(name: str, indent: str, left: int) -> list[str]:
+        edges = sorted(neighbours(name), key=lambda edge: (-edge.sureness, other(edge)))
+        lines: list[str] = []
+        for place, edge in enumerate(edges[:most]):
+            last = place == len(edges) - 1
+            again = other(edge) in drawn
+            drawn.add(other(edge))
+            mark = " ↑" if again else ""
+            lines.append(f"{indent}{'└─' if last else '├─'} {_line(other(edge))}{mark}  {_how(edge)}")
+            if not again and left > 1:
+                lines += below(other(edge), indent + ("   " if last else "│  "), left - 1)
+        if len(edges) > most:
+            lines.append(f"{indent}└─ and {len(edges) - most} more")
+        return lines
+
+    return below(root, "", depth) or ["   none"]
+
+
+def _how(edge: CallEdge) -> str:
+    times = f" ×{edge.count}" if edge.count else ""
+    return f"[{', '.join(edge.found)}{times}, {edge.sureness:.2f}]"
+
+
+def _line(text: str) -> str:
+    return visible_line(text)

@@ -6,8 +6,7 @@ import builtins
 from collections.abc import Callable
 from functools import partial
 
-from gistpoint.core.callgraph.attributes import Attributes
-from gistpoint.core.callgraph.calls import Calls
+from gistpoint.core.callgraph.calls import Attributes, Calls
 from gistpoint.core.callgraph.containers import Containers, Key
 from gistpoint.core.callgraph.graph import Found
 from gistpoint.core.callgraph.program import MOST_SUBCLASSES, Call, Program, as_class, class_of

@@ -5,15 +5,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from gistpoint.core.callgraph.annotations import Annotations
-from gistpoint.core.callgraph.attributes import Attributes
-from gistpoint.core.callgraph.calls import Calls
+from gistpoint.core.callgraph.calls import Attributes, Calls
 from gistpoint.core.callgraph.containers import Containers
 from gistpoint.core.callgraph.library import Library
 from gistpoint.core.callgraph.operators import Operators
 from gistpoint.core.callgraph.program import Program
 
 if TYPE_CHECKING:
-    from gistpoint.core.callgraph.targets import Targets
+    from gistpoint.core.callgraph.expressions import Targets
 
 
 class Parts:

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from gistpoint.core.callgraph.graph import Found
 from gistpoint.core.callgraph.hierarchy import Hierarchy
 from gistpoint.core.callgraph.scopes import Definitions
-from gistpoint.core.callgraph.solver import Solver
 from gistpoint.core.callgraph.values import (
     NOTHING,
     Arguments,
@@ -22,6 +21,7 @@ from gistpoint.core.callgraph.values import (
     OpenClass,
     Outside,
     Scope,
+    Solver,
     Text,
     Value,
     Variable,

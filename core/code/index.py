@@ -1,19 +1,277 @@
-"""The index of a Python file: its functions, methods and classes by qualified name."""
+"""The functions, methods and classes of a Python file by qualified name, and where their parts lie."""
 
 from __future__ import annotations
 
 import ast
 import difflib
+import inspect
+import re
+import tokenize
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from enum import StrEnum
 
-from gistpoint.core.code.definitions import Definition, Kind
-from gistpoint.core.code.document import SourceText, read_document
-from gistpoint.core.code.errors import CodeError, NotDefinedError
-from gistpoint.core.code.layout import end_line, is_protocol, layout_of
 from gistpoint.core.code.names import LOCALS, FunctionRef, normalised, numbered, split_number
-from gistpoint.core.code.syntax import DefinitionNode, Found, parse_module, walk_definitions
+from gistpoint.core.code.parsing import (
+    CodeError,
+    DefinitionNode,
+    Found,
+    NotDefinedError,
+    parse_module,
+    walk_definitions,
+)
+from gistpoint.core.code.source_text import SourceText, code_lines, leading_space, read_document
+
+_TO_COLON = re.compile(r"(?:[^:#]|#[^\r\n]*)*+:")
+
+
+class Kind(StrEnum):
+    """What a definition is. A method stands directly in a class; a function anywhere else."""
+
+    FUNCTION = "function"
+    ASYNC_FUNCTION = "async function"
+    METHOD = "method"
+    ASYNC_METHOD = "async method"
+    CLASS = "class"
+
+    @property
+    def sort(self) -> str:
+        """`class` or `function`: what a replacement has to share."""
+        return "class" if self is Kind.CLASS else "function"
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """Places as the syntax tree counts them: lines from 1, columns in bytes of UTF-8 from 0."""
+
+    start: tuple[int, int]
+    """The `@` of the first decorator, else the keyword."""
+    keyword: tuple[int, int]
+    """`def`, `async` or `class`."""
+    header: tuple[int, int]
+    """A place in the header behind its last expression, before its colon."""
+    body_line: int
+    decorators: tuple[tuple[int, int, int, int], ...] = ()
+    docstring: tuple[int, int, int, int] | None = None
+    """The statement that is the docstring, parentheses included."""
+
+
+@dataclass(frozen=True, slots=True)
+class Definition:
+    """A function, method or class. Lines are counted from 1, both ends included.
+
+    It reaches from its first decorator to the end of its last line, with the comments below that line that stand
+    deeper than its header: they belong to its body.
+    """
+
+    ref: FunctionRef
+    kind: Kind
+    start_line: int
+    end_line: int
+    parent: str | None
+    """The qualname of the definition around it."""
+    is_conditional: bool
+    """Whether it stands in an `if`, `try`, `with`, `match` or loop of what is around it."""
+    duplicates: int
+    """How many definitions of the file share its qualified name, itself included."""
+    is_protocol: bool
+    """Whether it is a class that names `Protocol` among its bases."""
+    docstring_text: str | None = field(repr=False)
+    """The docstring as Python evaluates it."""
+    layout: Layout = field(repr=False)
+    document: SourceText = field(repr=False, compare=False)
+
+    @property
+    def qualname(self) -> str:
+        """The qualified name, numbered where it is repeated."""
+        return self.ref.qualname
+
+    @property
+    def name(self) -> str:
+        """The bare name."""
+        return self.ref.name
+
+    @property
+    def label(self) -> str:
+        """The qualname, with `#1` on the first of several: what a person can type to mean this one alone."""
+        repeated = self.duplicates > 1 and split_number(self.qualname)[1] is None
+        return f"{self.qualname}#1" if repeated else self.qualname
+
+    @property
+    def def_line(self) -> int:
+        """The line of `def`, `async` or `class`."""
+        return self.layout.keyword[0]
+
+    @property
+    def start(self) -> int:
+        """Offset in the text of the start of its first line."""
+        return self.document.line_starts[self.start_line - 1]
+
+    @property
+    def end(self) -> int:
+        """Offset in the text of the end of its last line, before the line end."""
+        return self.document.line_range(self.end_line)[1]
+
+    @property
+    def start_byte(self) -> int:
+        """Offset of `start` in the bytes of the file."""
+        return self.document.byte_offset(self.start)
+
+    @property
+    def end_byte(self) -> int:
+        """Offset of `end` in the bytes of the file."""
+        return self.document.byte_offset(self.end)
+
+    @property
+    def source(self) -> str:
+        """Its lines exactly as in the file, decorators and indentation included, without the last line end."""
+        return self.document.text[self.start : self.end]
+
+    @property
+    def dedented(self) -> str:
+        """Its source as it is shown: moved to the left margin, strings untouched, lines ended by a line feed."""
+        return "\n".join(line.shown for line in code_lines(self.document, self.start_line, self.end_line))
+
+    @property
+    def indentation(self) -> str:
+        """The white space that its header is indented by, behind any form feed."""
+        document, (line, column) = self.document, self.layout.start
+        return document.text[document.line_starts[line - 1] : document.offset(line, column)].rpartition("\f")[2]
+
+    @property
+    def decorators(self) -> tuple[str, ...]:
+        """The source texts of the decorators' expressions, without `@`."""
+        document = self.document
+        return tuple(
+            document.text[document.offset(line, column) : document.offset(end_line, end_column)]
+            for line, column, end_line, end_column in self.layout.decorators
+        )
+
+    @property
+    def docstring(self) -> str | None:
+        """The docstring, its indentation cleaned as `inspect.cleandoc` does; None where there is none."""
+        return None if self.docstring_text is None else inspect.cleandoc(self.docstring_text)
+
+    @property
+    def header_range(self) -> tuple[int, int]:
+        """Offsets of the header: from `def`, `async` or `class` to behind its colon."""
+        document = self.document
+        match = _TO_COLON.match(document.text, document.offset(*self.layout.header))
+        start = document.offset(*self.layout.keyword)
+        return start, match.end() if match else start
+
+    @property
+    def signature(self) -> str:
+        """The source text of the header, from `def`, `async` or `class` to its colon, which is left out."""
+        start, end = self.header_range
+        return self.document.text[start : end - 1]
+
+
+_SPACE = " \t\f"
+
+
+def layout_of(document: SourceText, node: DefinitionNode, docstring: ast.stmt | None) -> Layout:
+    """Return the places of a definition's parts; `docstring` is the statement that is one."""
+    keyword = (node.lineno, node.col_offset)
+    decorators = tuple(_range(item) for item in node.decorator_list)
+    return Layout(
+        start=_first_at(document, decorators[0]) if decorators else keyword,
+        keyword=keyword,
+        header=max(_header_ends(node), default=keyword),
+        body_line=node.body[0].lineno,
+        decorators=decorators,
+        docstring=None if docstring is None else _range(docstring),
+    )
+
+
+def end_line(document: SourceText, node: DefinitionNode) -> int:
+    """Return the last line of a definition, continued lines and the comments that belong to its body included."""
+    last = node.end_lineno or node.lineno
+    rest = document.text[document.offset(last, node.end_col_offset or 0) : document.line_range(last)[1]]
+    while rest and rest.lstrip(" \t\f;").startswith("\\") and last < len(document.line_starts):
+        last += 1
+        rest = document.line(last)
+    margin = _column(document.line(node.lineno))
+    for number in range(last + 1, len(document.line_starts) + 1):
+        line = document.line(number)
+        text = line.lstrip(_SPACE)
+        if text and (text[0] != "#" or _column(line) <= margin):
+            break
+        if text:
+            last = number
+    return last
+
+
+def is_protocol(node: DefinitionNode) -> bool:
+    """Whether a class names `Protocol` among its bases, subscripted or not."""
+    if not isinstance(node, ast.ClassDef):
+        return False
+    for base in node.bases:
+        named = base.value if isinstance(base, ast.Subscript) else base
+        if (isinstance(named, ast.Name) and named.id == "Protocol") or (
+            isinstance(named, ast.Attribute) and named.attr == "Protocol"
+        ):
+            return True
+    return False
+
+
+def _column(line: str) -> int:
+    return len(leading_space(line).expandtabs(8))
+
+
+def _range(node: ast.expr | ast.stmt) -> tuple[int, int, int, int]:
+    return node.lineno, node.col_offset, node.end_lineno or node.lineno, node.end_col_offset or node.col_offset
+
+
+def _header_ends(node: DefinitionNode) -> Iterator[tuple[int, int]]:
+    """Yield the ends of the expressions of a header."""
+    parts: list[ast.AST | None] = list(getattr(node, "type_params", ()))
+    if isinstance(node, ast.ClassDef):
+        parts += [*node.bases, *node.keywords]
+    else:
+        given = node.args
+        parts += [*given.posonlyargs, *given.args, given.vararg, *given.kwonlyargs, given.kwarg]
+        parts += [*given.defaults, *given.kw_defaults, node.returns]
+    for part in parts:
+        if part is not None:
+            yield part.end_lineno, part.end_col_offset  # type: ignore[attr-defined]  # every part has a place
+
+
+def _first_at(document: SourceText, decorator: tuple[int, int, int, int]) -> tuple[int, int]:
+    """Return the place of the `@` before a decorator's expression, which parentheses can push to a later line."""
+    line, column = decorator[:2]
+    text = document.line(line)
+    before = text[: document.offset(line, column) - document.line_starts[line - 1]]
+    stripped = before.rstrip(_SPACE + "(")
+    if stripped.endswith("@") and not stripped[:-1].strip(_SPACE):
+        return line, len(stripped) - 1
+    return _scan_for_at(document, line, column)
+
+
+def _scan_for_at(document: SourceText, line: int, column: int) -> tuple[int, int]:
+    """Find the `@` among the tokens before a place: the last one that starts a logical line."""
+    numbers = iter(range(1, line + 1))
+
+    def readline() -> str:
+        number = next(numbers, 0)
+        return f"{document.line(number)}\n" if number else ""
+
+    found, fresh = (line, column), True
+    try:
+        for item in tokenize.generate_tokens(readline):
+            if item.type in (tokenize.NL, tokenize.COMMENT, tokenize.INDENT, tokenize.DEDENT):
+                continue
+            if fresh and item.string == "@":
+                found = item.start
+            fresh = item.type == tokenize.NEWLINE
+    except (tokenize.TokenError, SyntaxError):
+        # The text is cut off at the decorator's line, so its brackets may stay open: all before it has been seen.
+        pass
+    if found == (line, column):
+        raise CodeError(f"The decorator on line {line} of {document.path} has no `@` that can be found.", line=line)
+    return found
+
 
 _MOST_CANDIDATES = 20
 

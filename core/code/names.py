@@ -6,7 +6,7 @@ import re
 import unicodedata
 from dataclasses import dataclass
 
-from gistpoint.core.code.errors import CodeError
+from gistpoint.core.code.parsing import CodeError
 
 LOCALS = "<locals>"
 _NUMBER = re.compile(r"(?P<plain>[^#]+)#(?P<number>[1-9][0-9]{0,5})")

@@ -7,12 +7,9 @@ import re
 import textwrap
 from dataclasses import dataclass
 
-from gistpoint.core.code.definitions import Definition
-from gistpoint.core.code.document import SourceText
-from gistpoint.core.code.errors import CodeError
-from gistpoint.core.code.index import index_module
-from gistpoint.core.code.lines import leading_space
-from gistpoint.core.code.syntax import DefinitionNode, parse_module
+from gistpoint.core.code.index import Definition, index_module
+from gistpoint.core.code.parsing import CodeError, DefinitionNode, parse_module
+from gistpoint.core.code.source_text import SourceText, leading_space
 
 _WHAT = "The code"
 _ALONE = "Send the whole definition and nothing else: no imports, no calls, no second definition."

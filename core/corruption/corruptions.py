@@ -1,21 +1,153 @@
-"""The corruptions of a function, best guesses first, and how many were dropped for which reason."""
+"""Corruptions of a function: by operators or by a given replacement, and the record to make one again."""
 
 from __future__ import annotations
 
+import ast
+import io
+import tokenize
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import combinations
+from typing import Any
 
-from gistpoint.core.code.definitions import Definition
-from gistpoint.core.code.index import FileIndex
+from gistpoint.core.canonical import sha256_of_text
+from gistpoint.core.code.compare import same_tree
+from gistpoint.core.code.index import Definition, FileIndex, index_source
+from gistpoint.core.code.names import FunctionRef
+from gistpoint.core.code.parsing import CodeError
+from gistpoint.core.code.snippet import read_snippet
+from gistpoint.core.code.splice import replace_definition
 from gistpoint.core.corruption.edits import Edit, apply
 from gistpoint.core.corruption.gates import Dropped, Gate
 from gistpoint.core.corruption.operators.operator import Operator
 from gistpoint.core.corruption.registry import all_operators
-from gistpoint.core.corruption.subject import Subject, read_subject
-from gistpoint.core.corruption.vocabulary import Scope, Vocabulary
+from gistpoint.core.corruption.subject import Scope, Subject, Vocabulary, read_subject
+from gistpoint.core.errors import UserError
 from gistpoint.core.tasks.model import Target
+from gistpoint.core.trees import SourceTree
+
+SCHEMA = 1
+
+
+class ReplayError(UserError):
+    """A record of a corruption can't be replayed on a tree."""
+
+
+def record_of(corruption: Corruption) -> dict[str, Any]:
+    """Return a corruption as a JSON object; `edits` are `[start, end, text]` on the function at the left margin."""
+    target = corruption.target
+    return {
+        "schema": SCHEMA,
+        "function": target.name,
+        "families": list(corruption.families),
+        "edits": [[edit.start, edit.end, edit.text] for edit in corruption.edits],
+        "original_sha256": sha256_of_text(target.original),
+        "corrupted_sha256": sha256_of_text(target.corrupted),
+    }
+
+
+def replay(record: Mapping[str, Any], tree: SourceTree) -> Target:
+    """Return the target that a record describes, made again from `tree`.
+
+    Raises `ReplayError` where the record is damaged or was made in a tree whose function is another one.
+    """
+    try:
+        ref = FunctionRef.parse(record["function"])
+        edits = tuple(Edit(int(start), int(end), str(text)) for start, end, text in record["edits"])
+        hashes = record["original_sha256"], record["corrupted_sha256"]
+        known = record["schema"] == SCHEMA
+    except (CodeError, KeyError, TypeError, ValueError) as error:
+        raise ReplayError(f"The record of the corruption is damaged: {error!r}.") from error
+    if not known:
+        raise ReplayError(f"The record has the schema {record['schema']!r}; {SCHEMA} is the one that is known.")
+    try:
+        original = index_source(ref.path, tree.read(ref.path)).get(ref.qualname).dedented
+    except (CodeError, FileNotFoundError) as error:
+        raise ReplayError(f"The tree does not hold {ref}.", hint="Replay the record on its own source.") from error
+    if sha256_of_text(original) != hashes[0]:
+        raise ReplayError(f"{ref} is not the function of the record.", hint="Replay the record on its own source.")
+    try:
+        corrupted = apply(edits, original)
+    except ValueError as error:
+        raise ReplayError(f"The edits of {ref} do not fit: {error}.") from error
+    if sha256_of_text(corrupted) != hashes[1]:
+        raise ReplayError(f"The edits of {ref} do not give the text of the record.")
+    return Target(ref.path, ref.qualname, original, corrupted)
+
+
+def replaced_target(tree: SourceTree, ref: FunctionRef, code: str) -> Target:
+    """Return the target whose corrupted text is `code` as it stands in the file, decorators of the file included.
+
+    Raises `CodeError` for code that is not one definition of that name.
+    """
+    index = index_source(ref.path, tree.read(ref.path))
+    definition = index.get(ref.qualname)
+    data = replace_definition(index, definition, code)
+    corrupted = index_source(ref.path, data).get(ref.qualname).dedented
+    return Target(ref.path, ref.qualname, definition.dedented, corrupted)
+
+
+def same_signature(target: Target) -> bool:
+    """Whether name, parameters, annotations and defaults are those of the original."""
+    headers = []
+    for text in (target.original, target.corrupted):
+        node = read_snippet(text).node
+        node.body, node.decorator_list = [ast.Pass()], []
+        headers.append(node)
+    return same_tree(headers[0], headers[1])
+
+
+def new_comments(target: Target) -> tuple[str, ...]:
+    """Return the comments of the corrupted text that the original lacks."""
+    added = Counter(_comments(target.corrupted)) - Counter(_comments(target.original))
+    return tuple(added.elements())
+
+
+def new_strings(target: Target) -> tuple[str, ...]:
+    """Return the string literals of the corrupted text that the original lacks, docstrings aside."""
+    known = set(_strings(target.original))
+    return tuple(dict.fromkeys(text for text in _strings(target.corrupted) if text not in known))
+
+
+def same_docstring(target: Target) -> bool:
+    """Whether the docstring is the original's."""
+    texts = [read_snippet(text).definition.docstring_text for text in (target.original, target.corrupted)]
+    return texts[0] == texts[1]
+
+
+def clue_of(target: Target) -> str:
+    """Return in a sentence what in the corrupted text points to the change; empty where nothing does."""
+    if not same_signature(target):
+        return "The function definition was changed: copy its name, parameters and annotations over as they are."
+    if not same_docstring(target):
+        return "The docstring was changed: copy it over as it is."
+    if comments := new_comments(target):
+        return f"The comment {comments[0][:100]!r} is new: no comment may be added or reworded."
+    if strings := new_strings(target):
+        return f"The string {strings[0][:100]!r} is new: it can be found by searching the code."
+    return ""
+
+
+def _comments(text: str) -> Iterator[str]:
+    try:
+        for token in tokenize.generate_tokens(io.StringIO(text + "\n").readline):
+            if token.type == tokenize.COMMENT:
+                yield " ".join(token.string.split())
+    except (tokenize.TokenError, IndentationError) as error:
+        raise CodeError(f"The code can't be read: {error}.") from error
+
+
+def _strings(text: str) -> Iterator[str]:
+    node = read_snippet(text).node
+    if ast.get_docstring(node, clean=False) is not None:
+        node.body = node.body[1:]
+    for item in ast.walk(node):
+        if isinstance(item, ast.Constant) and isinstance(item.value, str):
+            yield item.value
+        elif isinstance(item, ast.Constant) and isinstance(item.value, bytes):
+            yield repr(item.value)
+
 
 MOST_PAIRS = 20
 

@@ -5,13 +5,12 @@ from __future__ import annotations
 from enum import StrEnum
 
 from gistpoint.core.code.compare import same_tree
-from gistpoint.core.code.errors import CodeError
-from gistpoint.core.corruption.bytecode import same_code
+from gistpoint.core.code.parsing import CodeError
 from gistpoint.core.corruption.conditions import turned
 from gistpoint.core.corruption.edits import changed_lines
-from gistpoint.core.corruption.facts import Facts, facts_of
+from gistpoint.core.corruption.facts import Facts, facts_of, same_code
 from gistpoint.core.corruption.named import comparison_alone, denied, told_by_docstring, told_by_name, told_by_variable
-from gistpoint.core.corruption.vocabulary import BUILTINS, Scope
+from gistpoint.core.corruption.subject import BUILTINS, Scope
 from gistpoint.core.tasks.model import Target
 
 MOST_CHANGED_LINES = 3

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 from itertools import combinations, pairwise
 
 from gistpoint.core.code.compare import same_tree
-from gistpoint.core.corruption.guards import turned_guards, turned_returns
+from gistpoint.core.corruption.dataflow import turned_guards, turned_returns
 from gistpoint.core.corruption.idle import is_empty_collection
 
 _SAME_IS_FINE = (ast.Constant, ast.UnaryOp)

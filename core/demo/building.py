@@ -12,20 +12,18 @@ from pathlib import Path
 from gistpoint.core.code.index import index_source
 from gistpoint.core.code.names import FunctionRef
 from gistpoint.core.demo.tasks import PACKAGE, DemoTask, demo_tasks
-from gistpoint.core.generation.gist_making import write_gist_task
-from gistpoint.core.generation.gist_references import ReferenceMaker
-from gistpoint.core.generation.gists import Examination
-from gistpoint.core.generation.intake import Intake, OnMaking, Repository, take_in
+from gistpoint.core.generation.intake import Intake, OnMaking, Repository, take_in, with_test_map
 from gistpoint.core.generation.making import write_proven
-from gistpoint.core.generation.mapping import with_test_map
 from gistpoint.core.generation.proof import prove
 from gistpoint.core.generation.removal import removal_target
-from gistpoint.core.gist.entrypoints import parse_entrypoint
-from gistpoint.core.gist.judging import GistJudge
+from gistpoint.core.kinds.gist.entrypoints import parse_entrypoint
+from gistpoint.core.kinds.gist.intake import Examination, write_gist_task
+from gistpoint.core.kinds.gist.judge import GistJudge
+from gistpoint.core.kinds.gist.model import GistSettings
+from gistpoint.core.kinds.gist.references import ReferenceMaker
 from gistpoint.core.ports import EntrypointRunner, EnvironmentPins, Runner, Source, TestMapper
 from gistpoint.core.tasks.archive import pack_task
 from gistpoint.core.tasks.folder import read_answer, write_task
-from gistpoint.core.tasks.gists import GistSettings
 from gistpoint.core.tasks.model import Mode, Rules, Target, Task
 from gistpoint.core.trees import SourceTree, write_tree
 

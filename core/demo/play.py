@@ -7,8 +7,8 @@ from typing import Any
 
 from gistpoint.core.attempts.engine import Attempt, ToolResult
 from gistpoint.core.attempts.events import Pane, PauseReason
-from gistpoint.core.attempts.gist_text import GIST_BUFFER
 from gistpoint.core.cancel import CancelToken
+from gistpoint.core.kinds.gist.text import GIST_BUFFER
 
 LONGEST_WAIT_S = 30.0
 """Recorded thinking longer than this, after the speed is applied, is cut."""

@@ -2,18 +2,40 @@
 
 from __future__ import annotations
 
+import posixpath
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
 from gistpoint.core.attempts.protection import NOTHING, hold_to_writes
 from gistpoint.core.cancel import CancelToken
+from gistpoint.core.code.testfiles import is_test_path
 from gistpoint.core.errors import InfrastructureError, NegativeVerdictError
 from gistpoint.core.generation.testmap import TestMap
 from gistpoint.core.outcomes import Outcome, RunStatus, SuiteReport
-from gistpoint.core.ports import EnvironmentPins, Runner, RunProgress, RunRequest, Source, Writable
+from gistpoint.core.ports import EnvironmentPins, Runner, RunProgress, RunRequest, Source, TestMapper, Writable
 from gistpoint.core.tasks.protection import Protection
 from gistpoint.core.trees import SourceTree
+
+_SCRIPTS = {"setup.py", "noxfile.py", "conftest.py", "fabfile.py", "tasks.py"}
+
+
+def packages_of(tree: SourceTree, import_roots: tuple[str, ...]) -> list[str]:
+    """Return the names that can be imported from a tree's import roots, tests left out."""
+    names: set[str] = set()
+    for root in import_roots or (".",):
+        folder = "" if root in (".", "") else posixpath.normpath(root)
+        if not tree.is_directory(folder):
+            continue
+        prefix = f"{folder}/" if folder else ""
+        for entry, kind in tree.entries(folder):
+            path = prefix + entry
+            if kind == "dir" and tree.is_file(f"{path}/__init__.py") and not is_test_path(f"{path}/__init__.py"):
+                names.add(entry)
+            elif kind == "file" and entry.endswith(".py") and not is_test_path(path) and entry not in _SCRIPTS:
+                names.add(entry.removesuffix(".py"))
+    return sorted(name for name in names if name.isidentifier())
+
 
 RUNS = 3
 MAX_SUITE_SECONDS = 60.0
@@ -206,3 +228,27 @@ def _require_usable(report: SuiteReport) -> None:
         raise NoTaskError(
             NoGood.COULD_NOT_RUN, f"The suite did not run to its end: {report.status}. {report.reason}", hint=tail
         )
+
+
+STEP = "tests recorded with the functions that they enter"
+
+
+def with_test_map(
+    intake: Intake, mapper: TestMapper, *, on_progress: OnMaking | None = None, cancel: CancelToken | None = None
+) -> Intake:
+    """Return the intake with which tests enter which functions; one that has a map is returned as it is.
+
+    Raises `RecordingError` where the watched run, four to fifteen times slower than the suite, did not come to its end,
+    and `CancelledError`.
+    """
+    if intake.test_map is not None:
+        return intake
+
+    def tell(progress: RunProgress | None) -> None:
+        if on_progress is not None:
+            on_progress(MakingProgress(STEP, progress))
+
+    tell(None)
+    repository = intake.repository
+    test_map, _ = mapper.record(repository.tree, repository.environment, intake.passed, on_progress=tell, cancel=cancel)
+    return replace(intake, test_map=test_map)

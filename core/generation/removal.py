@@ -6,12 +6,10 @@ import random
 from collections.abc import Iterator
 from difflib import get_close_matches
 
-from gistpoint.core.code.definitions import Definition, Kind
-from gistpoint.core.code.errors import CodeError, NotDefinedError
-from gistpoint.core.code.index import FileIndex, index_source
+from gistpoint.core.code.index import Definition, FileIndex, Kind, index_source
 from gistpoint.core.code.names import FunctionRef
-from gistpoint.core.code.removal import remove_body
-from gistpoint.core.code.splice import replace_definition
+from gistpoint.core.code.parsing import CodeError, NotDefinedError
+from gistpoint.core.code.splice import remove_body, replace_definition
 from gistpoint.core.code.testfiles import is_protected
 from gistpoint.core.errors import SourceError
 from gistpoint.core.generation.intake import Intake, NoGood, NoTaskError

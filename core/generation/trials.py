@@ -10,12 +10,12 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 
-from gistpoint.core.attempts.judging import Judge, Judgement
-from gistpoint.core.attempts.result import AttemptResult
+from gistpoint.core.attempts.state import AttemptResult
 from gistpoint.core.cancel import CancelToken
 from gistpoint.core.code.index import index_source
 from gistpoint.core.code.splice import replace_definition
 from gistpoint.core.generation.proof import repaired_tree
+from gistpoint.core.kinds.repair.judge import Judge, Judgement
 from gistpoint.core.outcomes import RunStatus
 from gistpoint.core.ports import RunProgress
 from gistpoint.core.tasks.model import Baseline

@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from gistpoint.core.callgraph.deep import run_deep
+from gistpoint.core.callgraph.builder import run_deep
 from gistpoint.core.code.parsing import parse
 
 Definition = ast.FunctionDef | ast.AsyncFunctionDef

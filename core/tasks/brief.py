@@ -7,7 +7,7 @@ from importlib.resources import files
 
 from gistpoint.core.canonical import sha256_of_text
 from gistpoint.core.errors import TaskError
-from gistpoint.core.tasks.gists import GistSettings
+from gistpoint.core.kinds.gist.model import GistSettings
 from gistpoint.core.tasks.model import Mode, Task
 from gistpoint.core.tools.registry import tools_of
 

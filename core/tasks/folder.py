@@ -10,20 +10,20 @@ import json
 import os
 import re
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 from gistpoint.core.attempts.budgets import Budgets
 from gistpoint.core.errors import TaskError
-from gistpoint.core.gist.answer import GistAnswer
-from gistpoint.core.gist.runs import TestsRun
+from gistpoint.core.kinds.gist.documents import gist_answer_document, read_gist_answer, read_settings, settings_table
+from gistpoint.core.kinds.gist.model import GistAnswer
+from gistpoint.core.kinds.gist.runs import TestsRun
 from gistpoint.core.pins import fault_in
 from gistpoint.core.ports import EnvironmentPins, Source
 from gistpoint.core.tasks.entered import read_entered, write_entered
 from gistpoint.core.tasks.fields import Fields
-from gistpoint.core.tasks.gist_documents import gist_answer_document, read_gist_answer, read_settings, settings_table
 from gistpoint.core.tasks.identity import hash_of_ids, task_id
 from gistpoint.core.tasks.model import (
     CANARY,
@@ -41,8 +41,32 @@ from gistpoint.core.tasks.model import (
     Task,
 )
 from gistpoint.core.tasks.protection import protection_document, read_protections
-from gistpoint.core.tasks.upgrades import upgraded
 from gistpoint.core.trees import sha256_of
+
+FORMATS = frozenset({FORMAT, "gistpoint.answer", "gistpoint.baseline"})
+
+UPGRADES: dict[int, Callable[[dict[str, Any]], dict[str, Any]]] = {}
+"""From version N to N + 1; each one that is added has a golden file among the tests' data."""
+
+
+def upgraded(document: dict[str, Any], file: str) -> dict[str, Any]:
+    """Return `document` in the present version; raises `TaskError` for another format or a newer version."""
+    for key in ("format", "version"):
+        if key not in document:
+            raise TaskError(f"{file}: the key {key!r} is missing.")
+    if not isinstance(document["format"], str) or document["format"] not in FORMATS:
+        raise TaskError(f"{file}: the key 'format' is {document['format']!r}, not one of gistpoint's.")
+    version = document["version"]
+    if not isinstance(version, int) or isinstance(version, bool) or version < 1 or version > VERSION:
+        raise TaskError(
+            f"{file}: the key 'version' is {version!r}; this gistpoint reads 1 to {VERSION}.",
+            hint="Install a newer gistpoint." if isinstance(version, int) and version > VERSION else "",
+        )
+    while version < VERSION:
+        document = UPGRADES[version](document)
+        version += 1
+    return document
+
 
 TASK_FILE = "task.toml"
 ANSWER_FILE = "answer/answer.json"

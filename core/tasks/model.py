@@ -10,9 +10,8 @@ from typing import Any
 
 from gistpoint.core.attempts.budgets import Budgets
 from gistpoint.core.errors import TaskError
-from gistpoint.core.gist.answer import GistAnswer
+from gistpoint.core.kinds.gist.model import GistAnswer, GistSettings
 from gistpoint.core.ports import EnvironmentPins, Source
-from gistpoint.core.tasks.gists import GistSettings
 from gistpoint.core.tasks.protection import Protection
 
 FORMAT = "gistpoint.task"

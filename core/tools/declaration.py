@@ -12,9 +12,9 @@ from gistpoint.core.tasks.model import Limits, Mode
 from gistpoint.core.trees import SourceTree
 
 if TYPE_CHECKING:
-    from gistpoint.core.gist.reference.trace import Trace
-    from gistpoint.core.gist.runs import CommandOutput
-    from gistpoint.core.tasks.gists import GistSettings
+    from gistpoint.core.kinds.gist.model import GistSettings
+    from gistpoint.core.kinds.gist.reference.trace import Trace
+    from gistpoint.core.kinds.gist.runs import CommandOutput
 
 
 _ECHO = 80

@@ -6,20 +6,22 @@ from collections.abc import Mapping
 from typing import Any
 
 from gistpoint.core.canonical import sha256_of_json
-from gistpoint.core.tasks.gists import GistSettings
+from gistpoint.core.kinds.gist.model import GistSettings
+from gistpoint.core.kinds.gist.tools import (
+    BASH,
+    EDIT_AND_EXECUTE,
+    EDIT_GIST,
+    REPO_GRAPH,
+    SCORE_GIST,
+    SUBMIT_GIST,
+    TRACE,
+    WRITE_GIST,
+)
+from gistpoint.core.kinds.repair.tools import REPLACE_FUNCTION, SUBMIT_ATTEMPT
 from gistpoint.core.tasks.model import Mode
+from gistpoint.core.tools.browsing import LIST_DIRECTORY, LIST_FILE_FUNCTIONS, READ_FILE, READ_FUNCTION
 from gistpoint.core.tools.declaration import RefusalError, Tool, ToolContext, ToolOutput
-from gistpoint.core.tools.edit_gist import EDIT_GIST, WRITE_GIST
-from gistpoint.core.tools.list_directory import LIST_DIRECTORY
-from gistpoint.core.tools.list_file_functions import LIST_FILE_FUNCTIONS
-from gistpoint.core.tools.read_file import READ_FILE
-from gistpoint.core.tools.read_function import READ_FUNCTION
-from gistpoint.core.tools.replacement import REPLACE_FUNCTION, SUBMIT_ATTEMPT
-from gistpoint.core.tools.repo_graph import REPO_GRAPH
-from gistpoint.core.tools.running import BASH, EDIT_AND_EXECUTE
-from gistpoint.core.tools.scoring import SCORE_GIST, SUBMIT_GIST
 from gistpoint.core.tools.search_code import SEARCH_CODE
-from gistpoint.core.tools.trace import TRACE
 
 BROWSING = (LIST_DIRECTORY, SEARCH_CODE, READ_FILE, LIST_FILE_FUNCTIONS, READ_FUNCTION)
 SUBMITTING = (SUBMIT_ATTEMPT, REPLACE_FUNCTION, SUBMIT_GIST)

@@ -1,10 +1,17 @@
-"""`search_code`: the lines of all Python files that match a regular expression."""
+"""`search_code`: the lines of Python files that match a regular expression, found as grep does, in bounded time."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import io
+import re
+import time
+import tokenize
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from threading import Lock
+from typing import TYPE_CHECKING
+from weakref import WeakKeyDictionary
 
-from gistpoint.core.tools.corpus import corpus_of
 from gistpoint.core.tools.declaration import (
     Activity,
     Argument,
@@ -16,7 +23,218 @@ from gistpoint.core.tools.declaration import (
     ToolContext,
     ToolOutput,
 )
-from gistpoint.core.tools.search import LinePattern
+from gistpoint.core.trees import SourceTree
+
+if TYPE_CHECKING:
+    from regex import Pattern
+
+
+@dataclass(frozen=True, slots=True)
+class Corpus:
+    """Texts with newlines made one, sorted by path, and the files that could not be decoded."""
+
+    texts: tuple[tuple[str, str], ...]
+    undecodable: tuple[str, ...]
+
+
+_known: WeakKeyDictionary[SourceTree, Corpus] = WeakKeyDictionary()
+_lock = Lock()
+
+
+def corpus_of(tree: SourceTree) -> Corpus:
+    """Return the corpus of a tree, from the last search where there was one."""
+    with _lock:
+        corpus = _known.get(tree)
+    if corpus is None:
+        corpus = _made(tree)
+        with _lock:
+            _known[tree] = corpus
+    return corpus
+
+
+def _made(tree: SourceTree) -> Corpus:
+    texts, undecodable = [], []
+    for path, data in tree.read_all(".py"):
+        text = _decoded(data)
+        if text is None:
+            undecodable.append(path)
+        else:
+            texts.append((path, text.replace("\r\n", "\n").replace("\r", "\n") if "\r" in text else text))
+    return Corpus(tuple(texts), tuple(undecodable))
+
+
+def _decoded(data: bytes) -> str | None:
+    if b"\0" in data:
+        return None
+    encoding = "utf-8-sig"
+    try:
+        if b"coding" in b"".join(data[:1024].split(b"\n", 2)[:2]):
+            encoding = tokenize.detect_encoding(io.BytesIO(data).readline)[0]
+        return data.decode(encoding)
+    except (SyntaxError, UnicodeError, LookupError):
+        return None
+
+
+_COUNT = re.compile(r"\{\d*,?\d*\}")
+_GROUP = re.compile(r"\((?:\?:|\?P<\w+>|(?!\?))")
+_CLASS = re.compile(r"\[\^?\]?(?:\\.|[^\[\]\\])*\]", re.DOTALL)
+_SIMPLE_ESCAPES = frozenset("sSwWdDbBAZtnrfv")
+
+
+def required_literals(pattern: str) -> tuple[str, ...]:
+    """Return the texts that every match of `pattern` holds, the longest first; none where the pattern is unusual.
+
+    Only what stands outside of groups is looked at, and nothing at all where alternatives or flags do.
+    """
+    runs, run, depth, at = [""], "", 0, 0
+    while at < len(pattern):
+        kept, text, size, step = _next(pattern, at)
+        if size == 0 or (text == "|" and depth == 0):
+            return ()
+        depth += step
+        if kept and depth == 0:
+            run += text
+        else:
+            if text in ("*", "?", "{") and depth == 0:
+                run = run[:-1]
+            runs.append(run)
+            run = ""
+        at += size
+    return tuple(sorted({text for text in (*runs, run) if len(text) > 1}, key=lambda text: (-len(text), text)))
+
+
+def _next(pattern: str, at: int) -> tuple[bool, str, int, int]:
+    """Return whether the token at `at` is literal text, the text, its size (0: not understood) and its nesting."""
+    char = pattern[at]
+    if char == "\\":
+        following = pattern[at + 1 : at + 2]
+        if following and not following.isalnum() and following.isascii() and following != "_":
+            return True, following, 2, 0
+        return False, "", 2 if following in _SIMPLE_ESCAPES and following else 0, 0
+    if char == "[":
+        found = _CLASS.match(pattern, at)
+        return False, "", len(found.group()) if found else 0, 0
+    if char == "(":
+        found = _GROUP.match(pattern, at)
+        return False, "", len(found.group()) if found else 0, 1
+    if char == ")":
+        return False, "", 1, -1
+    if char == "{":
+        found = _COUNT.match(pattern, at)
+        return False, char, len(found.group()) if found else 0, 0
+    return char not in "|*?+.^$}", char, 1, 0
+
+
+MAX_PATTERN_CHARACTERS = 1_000
+MAX_REPEATED_CHARACTERS = 100_000
+"""Length of a pattern times all counts in braces: `regex` writes repetitions out when it compiles, without a limit."""
+_LITERAL = re.compile(r"[^\\.^$*+?{}\[\]|()\n]+")
+_LEAST_REQUIRED = 3
+_LONG_LINE = 1_000
+"""Shorter lines are searched without letting other threads in between, which costs more than the search."""
+_COUNTS = re.compile(r"\{(\d*)(?:,(\d*))?\}")
+_ONLY_BY_LINE = re.compile(r"\\[AZzGKXRN]|\(\?(?!:|P<|i\))|[*+?}]\+|\{[a-zA-Z]|\\n|\\r")
+
+
+class LinePattern:
+    """A pattern in the dialect of the `regex` package that is looked for within single lines."""
+
+    def __init__(self, pattern: str, seconds: float) -> None:
+        self.seconds = seconds
+        self.literal = pattern if _LITERAL.fullmatch(pattern) else None
+        self.required = required_literals(pattern)
+        self.by_line = bool(_ONLY_BY_LINE.search(pattern))
+        self.compiled: Pattern[str] = _compiled(pattern)
+        self._deadline = 0.0
+
+    def start(self) -> None:
+        """Start the time that all searches together may take."""
+        self._deadline = time.monotonic() + self.seconds
+
+    def lines(self, text: str) -> Iterator[int]:
+        """Yield offsets of the starts of the lines of `text` that match. Raises `TimeoutError` past the time."""
+        if self.literal is not None:
+            return self._literal_lines(text, self.literal)
+        if self.required and len(self.required[0]) >= _LEAST_REQUIRED:
+            return self._lines_with(text, *self.required)
+        return self._lines_one_by_one(text, 0, len(text)) if self.by_line else self._lines_of_whole(text)
+
+    def _literal_lines(self, text: str, literal: str) -> Iterator[int]:
+        at = text.find(literal)
+        while at >= 0:
+            yield text.rfind("\n", 0, at) + 1
+            end = text.find("\n", at)
+            at = text.find(literal, end) if end >= 0 else -1
+
+    def _lines_with(self, text: str, first: str, *others: str) -> Iterator[int]:
+        for start in self._literal_lines(text, first):
+            line = text[start : _line_end(text, start)]
+            if others and not all(other in line for other in others):
+                continue
+            if self.compiled.search(line, timeout=self._left(), concurrent=len(line) > _LONG_LINE):
+                yield start
+
+    def _lines_of_whole(self, text: str) -> Iterator[int]:
+        at, size = 0, len(text)
+        while at <= size:
+            match = self.compiled.search(text, at, timeout=self._left(), concurrent=True)
+            if match is None:
+                return
+            start = text.rfind("\n", 0, match.start()) + 1
+            end = _line_end(text, match.start())
+            if match.end() <= end:
+                if start < size:
+                    yield start
+                at = end + 1
+            else:
+                last = _line_end(text, match.end() - 1)
+                yield from self._lines_one_by_one(text, start, last + 1)
+                at = last + 1
+
+    def _lines_one_by_one(self, text: str, start: int, stop: int) -> Iterator[int]:
+        while start < stop:
+            end = _line_end(text, start)
+            if self.compiled.search(text[start:end], timeout=self._left(), concurrent=True):
+                yield start
+            start = end + 1
+
+    def _left(self) -> float:
+        left = self._deadline - time.monotonic()
+        if left <= 0:
+            raise TimeoutError
+        return left
+
+
+def _line_end(text: str, at: int) -> int:
+    end = text.find("\n", at)
+    return len(text) if end < 0 else end
+
+
+def _repeated(pattern: str) -> int:
+    size = len(pattern)
+    for low, high in _COUNTS.findall(pattern):
+        if len(low) > 9 or len(high) > 9:
+            return MAX_REPEATED_CHARACTERS + 1
+        size *= max(int(low or 1), int(high or 1), 1)
+    return size
+
+
+def _compiled(pattern: str) -> Pattern[str]:
+    import regex
+
+    if not pattern:
+        raise RefusalError("The pattern is empty.")
+    if len(pattern) > MAX_PATTERN_CHARACTERS:
+        raise RefusalError(f"The pattern has {len(pattern)} characters; at most {MAX_PATTERN_CHARACTERS} are taken.")
+    if _repeated(pattern) > MAX_REPEATED_CHARACTERS:
+        raise RefusalError("The pattern repeats too much in braces; smaller counts, or fewer of them, will do.")
+    try:
+        return regex.compile(pattern, regex.MULTILINE)
+    except (regex.error, ValueError, OverflowError, RecursionError, MemoryError) as error:
+        escaped = regex.escape(pattern)
+        raise RefusalError(
+            f"The pattern is not a valid regular expression ({error}). To search for it as text: {escaped}"
+        ) from error
 
 
 def _run(context: ToolContext, arguments: Mapping[str, str]) -> ToolOutput:

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from gistpoint.sandbox.backends.base import Backend, Command, Ended, Invocation, Places
-from gistpoint.sandbox.gistruns.shell import READING_PROGRAMS, shell_invocation
+from gistpoint.sandbox.gistruns.control import READING_PROGRAMS, shell_invocation
 
 if TYPE_CHECKING:
     from gistpoint.sandbox.attacks.stage import Stage

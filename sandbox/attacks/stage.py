@@ -17,7 +17,7 @@ from itertools import islice
 from pathlib import Path
 
 from gistpoint.sandbox.backends.base import Environment
-from gistpoint.sandbox.interpreters import find_interpreter, own_version
+from gistpoint.sandbox.environments.interpreters import find_interpreter, own_version
 
 _ELSEWHERE = ("/usr/lib/python3", "/usr/local/lib", "/usr/lib", "/opt")
 _LOOKED_AT = 1000

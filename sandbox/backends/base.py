@@ -12,6 +12,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
+from gistpoint.sandbox.environments.interpreters import find_interpreter, own_version
 from gistpoint.sandbox.limits import Limits
 
 if TYPE_CHECKING:
@@ -142,3 +143,24 @@ class Backend(Protocol):
     def run(self, command: Command, *, on_line: Callable[[bytes], None], cancel: CancelToken | None = None) -> Ended:
         """Run to the end, the time limit or the cancel; no process, mount or file of it is left afterwards."""
         ...
+
+
+_CODE = "import os, sys, ctypes, ssl; os.write(int(sys.argv[1]), sys.argv[2].encode() + b'\\n')"
+
+
+def probe_command(base: Path, token: bytes) -> Command:
+    """Return a command that writes `token` to its result pipe; its tree and environment are made below `base`."""
+    base.chmod(0o755)
+    interpreter = find_interpreter(own_version())
+    tree, environment = base / "tree", base / "environment"
+    for folder in (tree, environment / "bin"):
+        folder.mkdir(parents=True)
+    (environment / "bin" / "python").symlink_to(interpreter.path)
+    (environment / "pyvenv.cfg").write_text(f"home = {interpreter.path.parent}\n")
+
+    def invocation(places: Places) -> Invocation:
+        arguments = (places.python, "-I", "-c", _CODE, str(places.results_fd), token.decode())
+        return Invocation(arguments, {"PATH": "/usr/bin:/bin"})
+
+    described = Environment(environment, interpreter.path, interpreter.prefix, interpreter.version)
+    return Command(tree, described, invocation, timeout_s=30.0)

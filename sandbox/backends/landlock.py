@@ -22,17 +22,15 @@ from typing import TYPE_CHECKING
 
 from gistpoint.core.outcomes import BackendRecord
 from gistpoint.core.ports import Writable
-from gistpoint.sandbox.backends.base import Command, Ended, Places, Probe, Stop
-from gistpoint.sandbox.backends.probing import probe_command
-from gistpoint.sandbox.backends.runtimecache import RuntimeCache
+from gistpoint.sandbox.backends.base import Command, Ended, Places, Probe, Stop, probe_command
+from gistpoint.sandbox.backends.process import result_pipe
+from gistpoint.sandbox.backends.resources import DiskWatch
+from gistpoint.sandbox.backends.runtime import RuntimeCache
 from gistpoint.sandbox.backends.seccomp import filter_program
 from gistpoint.sandbox.backends.supervised import MARK, new_mark, resource_limits, run_supervised
-from gistpoint.sandbox.backends.treeparts import TreeParts, give_away, reserve
-from gistpoint.sandbox.backends.treestates import TreeStates
-from gistpoint.sandbox.diskuse import DiskWatch
+from gistpoint.sandbox.backends.trees import TreeParts, TreeStates, give_away, reserve
 from gistpoint.sandbox.inside.confinement import landlock_version
-from gistpoint.sandbox.process import result_pipe
-from gistpoint.sandbox.runfolders import run_folder
+from gistpoint.sandbox.workspaces import run_folder
 
 if TYPE_CHECKING:
     from gistpoint.core.cancel import CancelToken

@@ -18,11 +18,10 @@ from typing import TYPE_CHECKING
 from gistpoint.core.outcomes import BackendRecord
 from gistpoint.core.ports import Writable
 from gistpoint.sandbox.backends.base import Command, Ended, Places, Probe
+from gistpoint.sandbox.backends.process import result_pipe
 from gistpoint.sandbox.backends.supervised import MARK, new_mark, resource_limits, run_supervised
-from gistpoint.sandbox.backends.treeparts import TreeParts, reserve
-from gistpoint.sandbox.backends.treestates import TreeStates
-from gistpoint.sandbox.process import result_pipe
-from gistpoint.sandbox.runfolders import run_folder
+from gistpoint.sandbox.backends.trees import TreeParts, TreeStates, reserve
+from gistpoint.sandbox.workspaces import run_folder
 
 if TYPE_CHECKING:
     from gistpoint.core.cancel import CancelToken

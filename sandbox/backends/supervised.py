@@ -16,13 +16,13 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from gistpoint.sandbox.process import follow
+from gistpoint.sandbox.backends.process import follow
 
 if TYPE_CHECKING:
     from gistpoint.core.cancel import CancelToken
     from gistpoint.sandbox.backends.base import Command, Ended, Stop
+    from gistpoint.sandbox.backends.process import ResultPipe
     from gistpoint.sandbox.limits import Limits
-    from gistpoint.sandbox.process import ResultPipe
 
 MARK = "GISTPOINT_PROCESS"
 _GRACE_S = 5.0

@@ -2,31 +2,264 @@
 
 from __future__ import annotations
 
+import ast
 import base64
 import contextlib
 import json
 import os
 import queue
 import select
+import signal
 import threading
 import time
-from collections.abc import Collection, Iterator
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
 
 from gistpoint.core.cancel import CancelToken
+from gistpoint.core.code.index import Definition, FileIndex, Kind, index_source
+from gistpoint.core.code.parsing import CodeError
+from gistpoint.core.code.snippet import Snippet, read_snippet
+from gistpoint.core.code.source_text import SourceText
+from gistpoint.core.code.splice import replace_definition, spliced_text
 from gistpoint.core.errors import CancelledError
-from gistpoint.core.ports import EnvironmentPins
+from gistpoint.core.generation.failures import Lines, read_failure
+from gistpoint.core.outcomes import Outcome, RunStatus
+from gistpoint.core.ports import EnvironmentPins, ProbeFailure, ProbeReport
+from gistpoint.core.tasks.model import Target
 from gistpoint.core.trees import SourceTree
 from gistpoint.sandbox.backends.base import Backend, Command, Ended, Environment, Invocation, Places, Stop
 from gistpoint.sandbox.limits import Limits
-from gistpoint.sandbox.runfolders import run_folder
 from gistpoint.sandbox.sealing import NOTHING_SECRET, packed
 from gistpoint.sandbox.testruns import fill_control, invoke_pytest, tools_of
-from gistpoint.sandbox.workspaces import lay_out
+from gistpoint.sandbox.verdict import ForgedRecordError, fold
+from gistpoint.sandbox.workspaces import lay_out, run_folder
 
-if TYPE_CHECKING:
-    from gistpoint.sandbox.candidates.orders import Order
+_NEAR = 0.8
+"""The part of its memory from which a process that died is taken to have died of that."""
+
+
+@dataclass
+class Tally:
+    """The tests of one probe as they end; `unfit` says why the probe shows nothing."""
+
+    ids: list[str]
+    lines: Sequence[Lines] = ()
+    failed: dict[str, ProbeFailure] = field(default_factory=dict)
+    passed: set[str] = field(default_factory=set)
+    ran: int = 0
+    unfit: str = ""
+    in_flight: str = ""
+    done: bool = False
+    end: Mapping[str, Any] = field(default_factory=dict)
+
+    def take(self, records: Iterable[Mapping[str, Any]]) -> Tally:
+        """Take all records of a probe, and return itself."""
+        for record in records:
+            match record["e"]:
+                case "run":
+                    self.in_flight = self.ids[record["i"]]
+                case "test":
+                    self._take_test(record)
+                case "unfit" | "broken":
+                    self.unfit = record["text"]
+                case "done":
+                    self.done = True
+                case "end":
+                    self.end = record
+        return self
+
+    def _take_test(self, record: Mapping[str, Any]) -> None:
+        id = self.ids[record["i"]]
+        self.in_flight = ""
+        self.ran += 1
+        try:
+            outcome, raised = fold(id, record["reports"])
+        except ForgedRecordError as error:
+            self.unfit = str(error)
+            return
+        if outcome is Outcome.FAILED:
+            self.failed[id] = read_failure(record["text"], self.lines, raised=raised or "")
+        elif outcome is not Outcome.PASSED:
+            self.failed.setdefault(id, read_failure(record["text"], self.lines))
+        elif id not in self.failed:
+            self.passed.add(id)
+
+    def report(self, bounds: Bounds) -> ProbeReport:
+        """Return the report of a probe that was not unfit."""
+        status, reason = self._status(bounds)
+        return ProbeReport(status, self.failed, self.ran, reason=reason)
+
+    def _status(self, bounds: Bounds) -> tuple[RunStatus, str]:
+        exit_code, during = int(self.end["exit"]), f" during {self.in_flight}" if self.in_flight else ""
+        if self.end["late"] or exit_code == -signal.SIGXCPU:
+            return RunStatus.TIMED_OUT, f"The tests were stopped at their limit of {bounds.wall:g} s{during}."
+        hungry = next((id for id, failure in self.failed.items() if failure.error_type == "MemoryError"), "")
+        if self.done and exit_code == 0 and not hungry:
+            return RunStatus.FINISHED, ""
+        if hungry or exit_code == -signal.SIGKILL or self.end["memory"] > _NEAR * bounds.memory:
+            during = f" during {hungry}" if hungry else during
+            return RunStatus.OUT_OF_MEMORY, f"The tests wanted more than {bounds.memory >> 20} MiB{during}."
+        return RunStatus.CRASHED, f"The process left with status {exit_code}{during}."
+
+
+@dataclass(frozen=True, slots=True)
+class Swap:
+    """A function that gets new code. A nested one gets it with the outermost function around it."""
+
+    path: str
+    line: int
+    """The line of the original file on which its code starts: that of its first decorator."""
+    name: str
+    source: str
+    """A module that defines it alone, on the lines that it has in the corrupted file."""
+
+
+@dataclass(frozen=True, slots=True)
+class Move:
+    """The code behind a function that has got longer or shorter."""
+
+    path: str
+    below: int
+    """The function's last line in the original file."""
+    lines: int
+    """By how many lines it is longer, less than 0 where it is shorter."""
+
+
+@dataclass(frozen=True, slots=True)
+class Order:
+    """Corrupted functions, made out for one tree."""
+
+    files: Mapping[str, bytes]
+    swaps: tuple[Swap, ...]
+    moves: tuple[Move, ...]
+    lines: tuple[Lines, ...]
+    """Where the corrupted functions stand in the new files."""
+    unfit: str = ""
+    """Why other code in the same functions is not all of the difference; empty where it is."""
+
+
+Made = tuple[bytes, list[Swap], list[Move], list[Lines]]
+"""What comes of the targets of one file: its new content, and their shares of an order."""
+
+
+class Orders:
+    """Makes orders for one tree, whose files it reads once."""
+
+    def __init__(self, tree: SourceTree) -> None:
+        self._tree = tree
+        self._indices: dict[str, FileIndex] = {}
+
+    def make(self, targets: Iterable[Target]) -> Order:
+        """Return the order for `targets`. Raises `CodeError` where one does not fit its file."""
+        of_files: dict[str, list[Target]] = {}
+        for target in targets:
+            of_files.setdefault(target.path, []).append(target)
+        files: dict[str, bytes] = {}
+        swaps: list[Swap] = []
+        moves: list[Move] = []
+        lines: list[Lines] = []
+        unfit = ""
+        for path, found in of_files.items():
+            index = self._index(path)
+            snippets = [_snippet(index.get(target.qualname), target) for target in found]
+            for target, snippet in zip(found, snippets, strict=True):
+                unfit = unfit or _beyond_code(index.get(target.qualname), snippet)
+            make = _one if len(found) == 1 else _several
+            files[path], own_swaps, own_moves, own_lines = make(index, found, snippets)
+            swaps += own_swaps
+            moves += own_moves
+            lines += own_lines
+        return Order(files, tuple(dict.fromkeys(swaps)), tuple(dict.fromkeys(moves)), tuple(lines), unfit)
+
+    def _index(self, path: str) -> FileIndex:
+        if path not in self._indices:
+            if not self._tree.is_file(path):
+                raise CodeError(f"There is no file {path} in the source.")
+            self._indices[path] = index_source(path, self._tree.read(path))
+        return self._indices[path]
+
+
+def _snippet(definition: Definition, target: Target) -> Snippet:
+    snippet = read_snippet(target.corrupted)
+    if (snippet.definition.name, snippet.definition.kind.sort) != (definition.name, definition.kind.sort):
+        raise CodeError(f"The corrupted code of {target.name} defines {snippet.definition.name}.")
+    return snippet
+
+
+def _beyond_code(definition: Definition, new: Snippet) -> str:
+    """Return what else than the code of a function differs: what Python evaluates when it defines the function."""
+    old = read_snippet(definition.dedented).node
+    if isinstance(old, ast.ClassDef) or isinstance(new.node, ast.ClassDef):
+        return f"{definition.ref} is a class"
+    if ast.dump(old.args) != ast.dump(new.node.args):
+        return f"the parameters of {definition.ref} differ"
+    decorators = new.node.decorator_list
+    if decorators and [ast.dump(node) for node in decorators] != [ast.dump(node) for node in old.decorator_list]:
+        return f"the decorators of {definition.ref} differ"
+    return ""
+
+
+def _one(index: FileIndex, targets: list[Target], snippets: list[Snippet]) -> Made:
+    """Splice one function, whose file is not parsed again: that takes longer than the tests."""
+    definition = index.get(targets[0].qualname)
+    keep = not snippets[0].node.decorator_list or len(snippets[0].node.decorator_list) == len(definition.decorators)
+    text = spliced_text(index, definition, snippets[0], keep_decorators=keep)
+    document = SourceText.of(index.path, text)
+    more = len(document.line_starts) - len(index.document.line_starts)
+    unit = _unit(index, definition)
+    source = _source(document, unit, _classes(index, unit), unit.start_line, unit.end_line + more)
+    swap = Swap(index.path, unit.start_line, unit.ref.plain, source)
+    lines = Lines(index.path, definition.start_line, definition.end_line + more)
+    moves = [Move(index.path, unit.end_line, more)] if more else []
+    return index.document.encode(text), [swap], moves, [lines]
+
+
+def _several(index: FileIndex, targets: list[Target], snippets: list[Snippet]) -> Made:
+    after, data = index, b""
+    for target in targets:
+        data = replace_definition(after, after.get(target.qualname), target.corrupted)
+        after = index_source(index.path, data)
+    swaps, moves, lines = [], [], []
+    for target in targets:
+        unit = _unit(index, index.get(target.qualname))
+        there = after.get(unit.qualname)
+        source = _source(after.document, there, _classes(index, unit), there.start_line, there.end_line)
+        swaps.append(Swap(index.path, unit.start_line, unit.ref.plain, source))
+        more = (there.end_line - there.start_line) - (unit.end_line - unit.start_line)
+        moves += [Move(index.path, unit.end_line, more)] if more else []
+        own = after.get(target.qualname)
+        lines.append(Lines(index.path, own.start_line, own.end_line))
+    return data, swaps, moves, lines
+
+
+def _around(index: FileIndex, definition: Definition) -> list[Definition]:
+    """Return what is around a definition, outermost first."""
+    around: list[Definition] = []
+    while definition.parent is not None:
+        definition = index.get(definition.parent)
+        around.insert(0, definition)
+    return around
+
+
+def _unit(index: FileIndex, definition: Definition) -> Definition:
+    """Return the outermost function around a definition, or itself: what can be compiled apart from all else."""
+    return next((d for d in [*_around(index, definition), definition] if d.kind is not Kind.CLASS), definition)
+
+
+def _classes(index: FileIndex, unit: Definition) -> list[str]:
+    return [definition.name for definition in _around(index, unit)]
+
+
+def _source(document: SourceText, unit: Definition, classes: list[str], first: int, last: int) -> str:
+    """Return a module with the lines of a function where they stand in the file, and headers of its classes above."""
+    indentation = unit.indentation
+    headers = [f"{indentation[:depth]}class {name}:\n" for depth, name in enumerate(classes)]
+    if indentation and not headers:
+        headers = ["if 1:\n"]
+    body = document.text[document.line_starts[first - 1] : document.line_range(last)[1]]
+    return "\n" * (first - 1 - len(headers)) + "".join(headers) + body + "\n"
+
 
 _FILES = {
     "gistpoint_warm.py": "warm_plugin.py",

@@ -1,4 +1,4 @@
-"""The folder of ours that a run of an entrypoint is shown, and the command line that it is started with."""
+"""What a run of an entrypoint is shown, and the command line that it is started with."""
 
 from __future__ import annotations
 
@@ -6,15 +6,20 @@ import json
 import os
 import posixpath
 import shutil
-from collections.abc import Mapping
-from pathlib import Path
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from pathlib import Path, PurePosixPath
 from typing import Any
 
 import gistpoint.sandbox.inject
 import gistpoint.sandbox.inside
+from gistpoint.core.code.testfiles import is_test_path
+from gistpoint.core.kinds.gist.entrypoints import Entrypoint, EntrypointKind
+from gistpoint.core.kinds.gist.shell_rules import PRELUDE, READING
 from gistpoint.core.ports import EnvironmentPins
+from gistpoint.core.trees import SourceTree
 from gistpoint.sandbox.backends.base import Invocation, Places
-from gistpoint.sandbox.metadata import write_metadata
+from gistpoint.sandbox.environments.projects import write_metadata
 from gistpoint.sandbox.testruns import BUILD_STEPS, RESULTS_PLUGIN, building
 
 _INJECT = Path(gistpoint.sandbox.inject.__file__).parent
@@ -107,3 +112,64 @@ def plain_environment(places: Places, hash_seed: int) -> dict[str, str]:
         "PYTHONDONTWRITEBYTECODE": "1",
         "PYTHONNOUSERSITE": "1",
     }
+
+
+_PYTEST_IN_SHELL = 'pytest() { python -m pytest "$@"; }\n'
+READING_PROGRAMS = ("bash", "sh", *sorted(READING))
+"""All that a command finds which may only read; some of them are scripts for `sh`."""
+_READING_PATH = "/usr/bin:/bin"
+
+
+def shell_invocation(command: str, places: Places, importable: list[str], *, execution: bool) -> Invocation:
+    """Return how bash is started: with the repository's Python at hand, or for commands that read alone.
+
+    Without execution brace expansion is off too: it could spell words that the rules never saw, and the refusal would
+    not be the one that explains.
+    """
+    environment = plain_environment(places, 0)
+    if execution:
+        environment |= {"PYTHONPATH": os.pathsep.join(importable), "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
+        return Invocation(("/bin/bash", "-c", _PYTEST_IN_SHELL + command), environment)
+    environment["PATH"] = _READING_PATH
+    return Invocation(("/bin/bash", "+B", "-c", PRELUDE + command), environment)
+
+
+def moved_files(tree: SourceTree, entrypoint: Entrypoint) -> tuple[dict[str, bytes], Entrypoint]:
+    """Return the files of the other place by path, and the entrypoint as it is called there.
+
+    A test takes along the `conftest.py` of each folder above it, and the modules of folders of tests that are no tests
+    themselves, those of their inner packages too. A script goes alone; a module has no file of its own to move.
+    """
+    if entrypoint.kind is EntrypointKind.MODULE:
+        return {}, entrypoint
+    source = tree.read(entrypoint.target)
+    if entrypoint.kind is EntrypointKind.SCRIPT:
+        return {"moved.py": source}, replace(entrypoint, target="moved.py")
+    files: dict[str, bytes] = {}
+    parts = PurePosixPath(entrypoint.target).parent.parts
+    place = ""
+    for depth in range(len(parts) + 1):
+        folder = "/".join(parts[:depth])
+        place = "/".join(f"moved_{level}" for level in range(1, depth + 1))
+        for name in _taken_along(tree, folder):
+            files[posixpath.join(place, name)] = tree.read(posixpath.join(folder, name))
+    target = posixpath.join(place, "test_moved.py")
+    files[target] = source
+    return files, replace(entrypoint, target=target)
+
+
+def _taken_along(tree: SourceTree, folder: str) -> Iterator[str]:
+    """Yield, relative to `folder`, its `conftest.py`; of a folder of tests also what its tests may import."""
+    of_tests = bool(folder) and is_test_path(f"{folder}/module.py")
+    for name, kind in tree.entries(folder):
+        if kind == "file" and (name == "conftest.py" or (of_tests and _may_be_imported(name))):
+            yield name
+    for path in tree.files(".py") if of_tests else ():
+        below = path.removeprefix(f"{folder}/")
+        if below != path and "/" in below and _may_be_imported(posixpath.basename(path)):
+            yield below
+
+
+def _may_be_imported(name: str) -> bool:
+    stem, dot, suffix = name.rpartition(".")
+    return dot + suffix == ".py" and stem != "conftest" and not (stem.startswith("test_") or stem.endswith("_test"))

@@ -9,23 +9,28 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from gistpoint.core.errors import CancelledError, InfrastructureError
-from gistpoint.core.gist.entrypoint_tests import TestGuard
-from gistpoint.core.gist.entrypoints import Entrypoint, EntrypointKind
-from gistpoint.core.gist.fakes import Watched
-from gistpoint.core.gist.runs import CommandOutput, GistTrial, OriginalRun
-from gistpoint.core.gist.shell_rules import refusal
+from gistpoint.core.kinds.gist.entrypoints import Entrypoint, EntrypointKind
+from gistpoint.core.kinds.gist.fakes import Watched
+from gistpoint.core.kinds.gist.original_test import TestGuard
+from gistpoint.core.kinds.gist.runs import CommandOutput, GistTrial, OriginalRun
+from gistpoint.core.kinds.gist.shell_rules import refusal
 from gistpoint.core.outcomes import BackendRecord, RunStatus
 from gistpoint.core.ports import EnvironmentPins
 from gistpoint.sandbox.backends.base import Backend, Command, Ended, Environment, Invocation, Places, Stop
-from gistpoint.sandbox.gistruns.control import invocation_of, pytest_words, roots_in, write_control
-from gistpoint.sandbox.gistruns.moved import moved_files
-from gistpoint.sandbox.gistruns.shell import READING_PROGRAMS, shell_invocation
+from gistpoint.sandbox.gistruns.control import (
+    READING_PROGRAMS,
+    invocation_of,
+    moved_files,
+    pytest_words,
+    roots_in,
+    shell_invocation,
+    write_control,
+)
 from gistpoint.sandbox.gistruns.transcripts import ProgramTranscript, Seen, TestsTranscript
 from gistpoint.sandbox.limits import Limits
-from gistpoint.sandbox.runfolders import remove_leftovers, run_folder
 from gistpoint.sandbox.sealing import handed_over
 from gistpoint.sandbox.testruns import Environments, tools_of
-from gistpoint.sandbox.workspaces import lay_out
+from gistpoint.sandbox.workspaces import lay_out, remove_leftovers, run_folder
 
 if TYPE_CHECKING:
     from gistpoint.core.cancel import CancelToken

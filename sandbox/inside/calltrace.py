@@ -1,7 +1,7 @@
 """Record which functions call which while a test suite runs. Runs inside the target's interpreter, as a pytest plugin.
 
 Reads the environment: `GISTPOINT_CALLS_ROOT`, the folder whose files are recorded, and `GISTPOINT_CALLS_OUT`, the file
-that the record is written to (the format is described in `gistpoint.core.callgraph.observed`). A call is recorded
+that the record is written to (the format is described in `gistpoint.core.callgraph.graph`). A call is recorded
 where both ends are files below the root and nothing but C code lies between them. Starting a generator counts, going
 on with it does not. Child processes are not recorded. Without the second variable nothing starts by itself, and another
 tracer calls `note`.

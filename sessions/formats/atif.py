@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from gistpoint.sessions.formats.calls import edits_of, kind_of
 from gistpoint.sessions.formats.probe import Probe
-from gistpoint.sessions.formats.protocol import BaseReader, RunEntry, RunNames, actor_of
+from gistpoint.sessions.formats.registry import BaseReader, RunEntry, RunNames, actor_of
 from gistpoint.sessions.formats.values import (
     as_bool,
     as_dict,
@@ -21,7 +21,7 @@ from gistpoint.sessions.formats.values import (
     objects,
     when,
 )
-from gistpoint.sessions.runs.blobs import RunFileError, SliceBlob
+from gistpoint.sessions.runs.archives import RunFileError, SliceBlob
 from gistpoint.sessions.runs.model import Actor, Call, Edit, Json, Noted, NotShown, Result, Run, Step, StepKind, Tokens
 from gistpoint.sessions.runs.reader import Raw, guarded, object_records, unknown_step
 from gistpoint.sessions.runs.scanning import (

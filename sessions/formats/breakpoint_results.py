@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from gistpoint.core.attempts.result import result_of
+from gistpoint.core.attempts.state import result_of
 from gistpoint.sessions.formats.calls import edits_of, kind_of
 from gistpoint.sessions.formats.probe import Probe
-from gistpoint.sessions.formats.protocol import BaseReader, RunEntry, RunNames
+from gistpoint.sessions.formats.registry import BaseReader, RunEntry, RunNames
 from gistpoint.sessions.formats.values import (
     as_dict,
     as_float,
@@ -19,7 +19,7 @@ from gistpoint.sessions.formats.values import (
     dumped,
     objects,
 )
-from gistpoint.sessions.runs.blobs import RunFileError, SliceBlob
+from gistpoint.sessions.runs.archives import RunFileError, SliceBlob
 from gistpoint.sessions.runs.lines import lines
 from gistpoint.sessions.runs.loading import is_deep
 from gistpoint.sessions.runs.model import UNSOLVED, Actor, Call, Json, NotShown, Result, Run, Step, StepKind

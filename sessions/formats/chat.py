@@ -17,9 +17,9 @@ from gistpoint.sessions.formats.messages import (
     usage_of,
 )
 from gistpoint.sessions.formats.probe import Probe
-from gistpoint.sessions.formats.protocol import BaseReader, RunEntry, RunNames
+from gistpoint.sessions.formats.registry import BaseReader, RunEntry, RunNames
 from gistpoint.sessions.formats.values import as_dict, as_float, as_list, as_str, first, objects, recoded
-from gistpoint.sessions.runs.blobs import RunFileError, SliceBlob
+from gistpoint.sessions.runs.archives import RunFileError, SliceBlob
 from gistpoint.sessions.runs.lines import lines
 from gistpoint.sessions.runs.model import Json, NotShown, Run, Step
 from gistpoint.sessions.runs.reader import Raw, array_records, guarded, line_records, object_records

@@ -8,7 +8,7 @@ from dataclasses import replace
 from gistpoint.sessions.formats.blocks import parts_of_message
 from gistpoint.sessions.formats.calls import edits_of, kind_of
 from gistpoint.sessions.formats.probe import Probe
-from gistpoint.sessions.formats.protocol import BaseReader, SingleRun
+from gistpoint.sessions.formats.registry import BaseReader, SingleRun
 from gistpoint.sessions.formats.values import (
     as_dict,
     as_float,

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from gistpoint.sessions.formats.calls import call_of_function, edits_of, kind_of
 from gistpoint.sessions.formats.probe import Probe
-from gistpoint.sessions.formats.protocol import BaseReader, SingleRun
+from gistpoint.sessions.formats.registry import BaseReader, SingleRun
 from gistpoint.sessions.formats.values import as_bool, as_dict, as_int, as_list, as_str, as_text, objects, total
 from gistpoint.sessions.runs.model import Actor, Json, NotShown, Result, Run, Step, StepKind, Tokens
 from gistpoint.sessions.runs.reader import Raw, guarded, object_records, unknown_step

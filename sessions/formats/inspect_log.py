@@ -7,11 +7,10 @@ from collections.abc import Iterator, Sequence
 
 from gistpoint.sessions.formats.inspect_samples import ChunkedSample, MonolithSample, header_of
 from gistpoint.sessions.formats.probe import Probe
-from gistpoint.sessions.formats.protocol import RunEntry, RunNames
+from gistpoint.sessions.formats.registry import RunEntry, RunNames
 from gistpoint.sessions.formats.values import as_dict, as_str, objects
 from gistpoint.sessions.runs import limits
-from gistpoint.sessions.runs.archives import Archive
-from gistpoint.sessions.runs.blobs import RunFileError, SliceBlob
+from gistpoint.sessions.runs.archives import Archive, RunFileError, SliceBlob
 from gistpoint.sessions.runs.loading import is_deep, load_record
 from gistpoint.sessions.runs.model import Json, NotShown
 from gistpoint.sessions.runs.scanning import CutOffError, DamagedError, Record, Scanner, TooLongError, members

@@ -12,10 +12,9 @@ from itertools import chain
 from gistpoint.sessions.formats.inspect_events import InspectTurns, answer, event_step
 from gistpoint.sessions.formats.inspect_inputs import Inputs
 from gistpoint.sessions.formats.probe import Probe
-from gistpoint.sessions.formats.protocol import BaseReader
+from gistpoint.sessions.formats.registry import BaseReader
 from gistpoint.sessions.formats.values import as_dict, as_float, as_int, as_list, as_str, as_text, first, total, when
-from gistpoint.sessions.runs.archives import Archive
-from gistpoint.sessions.runs.blobs import Blob, RunFileError
+from gistpoint.sessions.runs.archives import Archive, Blob, RunFileError
 from gistpoint.sessions.runs.loading import load_record
 from gistpoint.sessions.runs.model import Json, Result, Run, Step, Tokens
 from gistpoint.sessions.runs.reader import Raw, array_records, guarded, object_records

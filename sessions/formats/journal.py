@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 
-from gistpoint.core.attempts.result import result_of, suspicions
+from gistpoint.core.attempts.state import result_of, suspicions
 from gistpoint.sessions.formats.calls import edits_of, kind_of
 from gistpoint.sessions.formats.probe import Probe
-from gistpoint.sessions.formats.protocol import BaseReader, SingleRun
+from gistpoint.sessions.formats.registry import BaseReader, SingleRun
 from gistpoint.sessions.formats.values import (
     as_bool,
     as_dict,
@@ -27,7 +27,7 @@ from gistpoint.sessions.formats.values import (
     when,
 )
 from gistpoint.sessions.journal import JOURNAL, read_journal
-from gistpoint.sessions.runs.blobs import Blob, FileBlob
+from gistpoint.sessions.runs.archives import Blob, FileBlob
 from gistpoint.sessions.runs.model import (
     UNSOLVED,
     Actor,

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from gistpoint.sessions.formats.blocks import Parts, is_result, parts_of_message, thought_text
 from gistpoint.sessions.formats.calls import call_of_function, edits_of, kind_of, shell_call
-from gistpoint.sessions.formats.protocol import actor_of
+from gistpoint.sessions.formats.registry import actor_of
 from gistpoint.sessions.formats.values import (
     as_dict,
     as_float,

@@ -8,10 +8,10 @@ from collections.abc import Iterator, Sequence
 from gistpoint.sessions.formats.calls import shell_call
 from gistpoint.sessions.formats.messages import Shell, Totals, Turns, message_step, role_of, tokens_of, usage_of
 from gistpoint.sessions.formats.probe import Probe
-from gistpoint.sessions.formats.protocol import BaseReader, SingleRun
+from gistpoint.sessions.formats.registry import BaseReader, SingleRun
 from gistpoint.sessions.formats.values import as_dict, as_float, as_int, as_list, as_str, as_text, objects, total
 from gistpoint.sessions.runs import limits
-from gistpoint.sessions.runs.blobs import Blob
+from gistpoint.sessions.runs.archives import Blob
 from gistpoint.sessions.runs.model import Actor, Call, Json, NotShown, Run, Step, Tokens
 from gistpoint.sessions.runs.reader import Raw, array_records, guarded, object_records
 from gistpoint.sessions.runs.scanning import LightKeys, Record

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Literal
 
-from gistpoint.sessions.formats.openhands_events import EventTurns, event_step
+from gistpoint.sessions.formats.calls import call_of_function, edits_of, kind_of
 from gistpoint.sessions.formats.probe import Probe
-from gistpoint.sessions.formats.protocol import BaseReader, RunEntry, RunNames
+from gistpoint.sessions.formats.registry import BaseReader, RunEntry, RunNames, actor_of
 from gistpoint.sessions.formats.values import (
     as_bool,
     as_dict,
@@ -16,16 +16,273 @@ from gistpoint.sessions.formats.values import (
     as_list,
     as_str,
     as_text,
+    compact,
+    dumped,
     first,
+    is_naive,
+    joined,
     objects,
     recoded,
+    when,
 )
-from gistpoint.sessions.runs.blobs import RunFileError, SliceBlob
+from gistpoint.sessions.runs.archives import RunFileError, SliceBlob
 from gistpoint.sessions.runs.lines import lines
 from gistpoint.sessions.runs.loading import is_deep, load_record
-from gistpoint.sessions.runs.model import Json, NotShown, Run, Step, Tokens
+from gistpoint.sessions.runs.model import Actor, Call, Edit, Json, NotShown, Result, Run, Step, StepKind, Tokens
 from gistpoint.sessions.runs.reader import Raw, array_records, guarded, line_records, object_records
 from gistpoint.sessions.runs.scanning import LightKeys, Record
+
+_STATE = frozenset({"null", "change_agent_state", "agent_state_changed", "user_rejected"})
+_TOOLS = {"run": "execute_bash", "run_ipython": "execute_ipython_cell", "call_tool_mcp": "mcp"}
+_TALK = frozenset({"message", "system", "think", "finish", "reject", "recall", "condensation", "delegate"})
+_V1_STATE = ("ConversationStateUpdateEvent", "TokenEvent", "LLMCompletionLogEvent", "StreamingDeltaEvent")
+_V1_RESULTS = ("ObservationEvent", "UserRejectObservation", "AgentErrorEvent")
+
+
+class EventTurns:
+    """Pairs by `cause`, `action_id` or `tool_call_id`; where an event names none, by what came before."""
+
+    def __init__(self) -> None:
+        self._by_id: dict[str, int] = {}
+        self._reply = ("", -1)
+        self._open: int | None = None
+
+    def place(self, fields: Json, step_count: int) -> int:
+        """Return the step of the next event, or of the next pair of events."""
+        event = as_dict(fields)
+        step = self._v1(event, step_count) if "kind" in event else self._v0(event, step_count)
+        if isinstance(fields, list):
+            self._open = None
+        return step
+
+    def _v0(self, event: dict[str, Json], step_count: int) -> int:
+        identity = as_str(event.get("id"))
+        if "observation" in event:
+            cause = as_str(event.get("cause"))
+            paired = self._by_id.get(cause) if cause else None if "id" in event else self._open
+            self._open = None
+            return step_count if paired is None else paired
+        self._open = step_count if "action" in event else None
+        if identity:
+            self._by_id[identity] = step_count
+        return step_count
+
+    def _v1(self, event: dict[str, Json], step_count: int) -> int:
+        kind = as_str(event.get("kind"))
+        if kind in _V1_RESULTS:
+            for key in ("action_id", "tool_call_id"):
+                known = self._by_id.get(as_str(event.get(key)))
+                if known is not None:
+                    return known
+            return step_count
+        if kind != "ActionEvent":
+            return step_count
+        reply = as_str(event.get("llm_response_id"))
+        step = self._reply[1] if reply and reply == self._reply[0] else step_count
+        self._reply = (reply, step)
+        for key in ("id", "tool_call_id"):
+            if event.get(key):
+                self._by_id[as_str(event[key])] = step
+        return step
+
+
+def event_step(index: int, raws: Sequence[Raw]) -> Step:
+    """Return the step of a turn."""
+    events: list[dict[str, Json]] = []
+    for raw in raws:
+        events += objects(raw.value) if isinstance(raw.value, list) else [as_dict(raw.value)]
+    if not events or not any(events):
+        return _unknown(index, raws, "event", as_text(raws[0].value))
+    if any("kind" in event for event in events):
+        return _v1_step(index, raws, events)
+    return _v0_step(index, raws, events)
+
+
+def _unknown(index: int, raws: Sequence[Raw], label: str, text: str) -> Step:
+    return Step(
+        index, Actor.ENVIRONMENT, StepKind.UNKNOWN, raws[0].range, tuple(raw.range for raw in raws), label=label,
+        text=text, flags=frozenset({"unknown"}),
+    )  # fmt: skip
+
+
+def _v0_step(index: int, raws: Sequence[Raw], events: list[dict[str, Json]]) -> Step:
+    head = events[0]
+    name = as_str(first(head, "action", "observation"))
+    if not name:
+        return _unknown(index, raws, "event", dumped(raws[0].value))
+    answers = [event for event in events if "observation" in event and event is not head]
+    arguments = as_dict(head.get("args")) or {
+        key: value for key, value in head.items() if key in ("command", "code", "path", "content", "thought", "outputs")
+    }
+    calls = _v0_calls(head, name, arguments) if "action" in head else ()
+    pairs = [_v0_result(event, calls) for event in answers if as_str(event.get("observation")) not in _STATE]
+    results = tuple(result for result, _ in pairs)
+    if "observation" in head and not _is_state(head):
+        results = (_v0_result(head, ())[0],)
+    diffs = [diff for _, diff in pairs if diff]
+    metadata = as_dict(head.get("tool_call_metadata"))
+    usage = as_dict(as_dict(metadata.get("model_response")).get("usage"))
+    ended = max((at for at in (when(event.get("timestamp")) for event in answers) if at is not None), default=None)
+    derived = {"kind"} | ({"started", "ended"} if is_naive(head.get("timestamp")) else set())
+    failed = any(result.is_error or result.returncode for result in results)
+    kind = _v0_kind(name, head, calls, index)
+    actor = actor_of(as_str(head.get("source"))) if "source" in head else Actor.USER if index == 0 else Actor.AGENT
+    return Step(
+        index, actor, kind, raws[0].range, tuple(raw.range for raw in raws), label=name,
+        thought=as_text(arguments.get("thought")), text=_v0_text(head, name, arguments, kind), calls=calls,
+        results=results, started=when(head.get("timestamp")), ended=ended,
+        tokens=Tokens(
+            as_int(usage.get("prompt_tokens")), as_int(usage.get("completion_tokens")),
+            as_int(as_dict(usage.get("prompt_tokens_details")).get("cached_tokens")),
+        ),
+        model=as_str(as_dict(metadata.get("model_response")).get("model")), diff="\n".join(diffs) or None,
+        edits=_v0_edits(head, arguments, answers) or edits_of(calls), flags=frozenset({"error"} if failed else ()),
+        derived=frozenset(derived), id=as_str(head.get("id")), naive=is_naive(head.get("timestamp")),
+    )  # fmt: skip
+
+
+def _is_state(event: dict[str, Json]) -> bool:
+    return as_str(first(event, "action", "observation")) in _STATE
+
+
+def _v0_text(head: dict[str, Json], name: str, arguments: dict[str, Json], kind: StepKind) -> str:
+    if name in ("message", "system"):
+        return as_text(first(arguments, "content") or head.get("content"))
+    if name in ("finish", "reject"):
+        shown = [
+            as_text(first(arguments, "final_thought", "reason")),
+            compact(arguments["outputs"]) if arguments.get("outputs") else "",
+        ]
+        return joined(shown) or as_text(head.get("message"))
+    if kind is StepKind.STATE or "observation" in head:
+        return as_text(first(head, "message")) or dumped(first(head, "extras", "args"))
+    return ""
+
+
+def _v0_calls(head: dict[str, Json], name: str, arguments: dict[str, Json]) -> tuple[Call, ...]:
+    metadata = as_dict(head.get("tool_call_metadata"))
+    choice = as_dict((as_list(as_dict(metadata.get("model_response")).get("choices")) or [None])[0])
+    wanted = as_str(metadata.get("tool_call_id"))
+    for item in objects(as_dict(choice.get("message")).get("tool_calls")):
+        call = call_of_function(item)
+        if call.id == wanted and wanted:
+            return (call,)
+    if name in _TALK or name in _STATE:
+        return ()
+    shown = {key: value for key, value in arguments.items() if key not in ("thought", "translated_ipython_code")}
+    return (Call(wanted, _TOOLS.get(name, as_str(metadata.get("function_name")) or name), compact(shown), shown),)
+
+
+def _v0_kind(name: str, head: dict[str, Json], calls: tuple[Call, ...], index: int) -> StepKind:
+    if name in _STATE:
+        return StepKind.STATE
+    named = {
+        "system": StepKind.SYSTEM, "finish": StepKind.SUBMIT, "reject": StepKind.END, "condensation": StepKind.CONTEXT,
+        "recall": StepKind.STATE, "delegate": StepKind.DELEGATE, "think": StepKind.MESSAGE, "error": StepKind.ERROR,
+    }.get(name)  # fmt: skip
+    if named is not None:
+        return named
+    if name == "message":
+        by_user = head.get("source") == "user" or "source" not in head
+        return StepKind.TASK if by_user and index < 6 else StepKind.MESSAGE
+    if calls:
+        return kind_of(calls)
+    return StepKind.TOOL if "observation" in head else StepKind.UNKNOWN
+
+
+def _v0_result(event: dict[str, Json], calls: tuple[Call, ...]) -> tuple[Result, str]:
+    extras = as_dict(event.get("extras"))
+    code = as_int(as_dict(extras.get("metadata")).get("exit_code"))
+    code = as_int(first(event, "exit_code")) if code is None else code
+    content = as_text(event.get("content"))
+    shown = extras.get("formatted_output_and_error")
+    diff = content if event.get("observation") == "edit" and content.startswith("--- ") else ""
+    identity = as_str(as_dict(event.get("tool_call_metadata")).get("tool_call_id")) or (calls[0].id if calls else "")
+    success = as_bool(event.get("success"))
+    is_error = True if event.get("observation") == "error" else None if success is None else not success
+    return Result(identity, as_text(shown) if diff and isinstance(shown, str) else content, is_error, code), diff
+
+
+def _v0_edits(head: dict[str, Json], arguments: dict[str, Json], answers: list[dict[str, Json]]) -> tuple[Edit, ...]:
+    for event in answers:
+        extras = as_dict(event.get("extras"))
+        if event.get("observation") in ("edit", "write") and isinstance(extras.get("new_content"), str):
+            return (Edit(as_str(extras.get("path")), None, as_text(extras["new_content"])),)
+    if head.get("action") == "write" and arguments.get("path"):
+        return (Edit(as_str(arguments["path"]), None, as_text(arguments.get("content"))),)
+    return ()
+
+
+def _v1_step(index: int, raws: Sequence[Raw], events: list[dict[str, Json]]) -> Step:
+    head = events[0]
+    name = as_str(head.get("kind"))
+    ranges = tuple(raw.range for raw in raws)
+    if name == "ActionEvent":
+        return _v1_action(index, raws, events)
+    source = actor_of(as_str(head.get("source")))
+    started = when(head.get("timestamp"))
+    derived = frozenset({"started"} if is_naive(head.get("timestamp")) else ())
+    kind, text, flags, results = StepKind.UNKNOWN, dumped(raws[0].value), {"unknown"}, tuple[Result, ...]()
+    if name == "MessageEvent":
+        message = as_dict(head.get("llm_message"))
+        kind = StepKind.TASK if source is Actor.USER and index < 4 else StepKind.MESSAGE
+        text, flags = as_text(message.get("content")), set()
+    elif name == "SystemPromptEvent":
+        kind, flags = StepKind.SYSTEM, set()
+        text = joined([as_text(head.get("system_prompt")), as_text(head.get("dynamic_context"))])
+    elif name in _V1_STATE:
+        kind, text, flags = StepKind.STATE, f"{as_str(head.get('key'))}: {dumped(head.get('value'))}", set()
+    elif name in _V1_RESULTS:
+        kind, text, flags, results = StepKind.TOOL, "", {"unpaired"}, (_v1_result(head),)
+    elif name.startswith("Condensation"):
+        kind, text, flags = StepKind.CONTEXT, as_text(head.get("summary")) or text, set()
+    elif name == "ConversationErrorEvent":
+        kind, flags = StepKind.ERROR, {"error"}
+    elif name == "PauseEvent":
+        kind, flags = StepKind.PAUSE, set()
+    return Step(
+        index, source, kind, raws[0].range, ranges, label=name or "event", text=text, results=results, started=started,
+        flags=frozenset(flags), derived=derived, id=as_str(head.get("id")), naive=is_naive(head.get("timestamp")),
+    )  # fmt: skip
+
+
+def _v1_action(index: int, raws: Sequence[Raw], events: list[dict[str, Json]]) -> Step:
+    actions = [event for event in events if event.get("kind") == "ActionEvent"]
+    answers = [event for event in events if event.get("kind") != "ActionEvent"]
+    calls = tuple(_v1_call(event) for event in actions)
+    results = tuple(_v1_result(event) for event in answers)
+    ended = max((at for at in (when(event.get("timestamp")) for event in answers) if at is not None), default=None)
+    naive = {"started", "ended"} if is_naive(actions[0].get("timestamp")) else set()
+    failed = any(result.is_error or result.returncode for result in results)
+    return Step(
+        index, actor_of(as_str(actions[0].get("source"))), kind_of(calls), raws[0].range,
+        tuple(raw.range for raw in raws), label="ActionEvent",
+        thought=joined(as_text(event.get("reasoning_content")) for event in actions),
+        text=joined(as_text(event.get("thought")) for event in actions), calls=calls, results=results,
+        started=when(actions[0].get("timestamp")), ended=ended, edits=edits_of(calls),
+        state={"summary": actions[0]["summary"]} if actions[0].get("summary") else {},
+        flags=frozenset({"error"} if failed else ()), derived=frozenset({"kind"} | naive),
+        id=as_str(first(actions[0], "llm_response_id", "id")), naive=is_naive(actions[0].get("timestamp")),
+    )  # fmt: skip
+
+
+def _v1_call(event: dict[str, Json]) -> Call:
+    if isinstance(event.get("tool_call"), dict):
+        call = call_of_function(event["tool_call"])
+        if call.tool:
+            return call
+    action = as_dict(event.get("action"))
+    shown = {key: value for key, value in action.items() if key != "kind"}
+    return Call(as_str(event.get("tool_call_id")), as_str(event.get("tool_name")), compact(shown), shown)
+
+
+def _v1_result(event: dict[str, Json]) -> Result:
+    observation = as_dict(event.get("observation"))
+    text = as_text(first(observation, "content", "output")) or as_text(first(event, "error", "rejection_reason"))
+    is_error = True if event.get("kind") != "ObservationEvent" else as_bool(observation.get("is_error"))
+    code = as_int(observation.get("exit_code"))
+    return Result(as_str(event.get("tool_call_id")), text or dumped(event.get("observation")), is_error, code)
+
 
 Shape = Literal["array", "lines", "runs", "object", "folder"]
 

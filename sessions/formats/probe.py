@@ -13,8 +13,7 @@ from gistpoint.sessions.runs import limits
 from gistpoint.sessions.runs.model import Json
 
 if TYPE_CHECKING:
-    from gistpoint.sessions.runs.archives import Archive
-    from gistpoint.sessions.runs.blobs import Blob
+    from gistpoint.sessions.runs.archives import Archive, Blob
     from gistpoint.sessions.runs.scanning import Record
 
 _DECODER = json.JSONDecoder(strict=False)

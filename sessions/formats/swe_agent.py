@@ -9,7 +9,7 @@ from dataclasses import replace
 from gistpoint.sessions.formats.calls import edits_of, kind_of_command, words
 from gistpoint.sessions.formats.messages import Shell, Turns, message_step
 from gistpoint.sessions.formats.probe import Probe
-from gistpoint.sessions.formats.protocol import BaseReader, RunEntry, SingleRun
+from gistpoint.sessions.formats.registry import BaseReader, RunEntry, SingleRun
 from gistpoint.sessions.formats.values import (
     as_dict,
     as_float,
@@ -22,7 +22,7 @@ from gistpoint.sessions.formats.values import (
     objects,
     parsed_object,
 )
-from gistpoint.sessions.runs.blobs import RunFileError, SliceBlob
+from gistpoint.sessions.runs.archives import RunFileError, SliceBlob
 from gistpoint.sessions.runs.model import Actor, Call, Json, NotShown, Result, Run, Step, StepKind, Tokens
 from gistpoint.sessions.runs.reader import Raw, guarded, object_records, unknown_step
 from gistpoint.sessions.runs.scanning import (

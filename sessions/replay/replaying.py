@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Any
@@ -12,24 +12,24 @@ from gistpoint.core.attempts.bench import OnProgress
 from gistpoint.core.attempts.clock import SystemTime
 from gistpoint.core.attempts.engine import Attempt, ToolResult
 from gistpoint.core.attempts.events import EndReason, Event
-from gistpoint.core.attempts.gist_judging import ScoresGists
-from gistpoint.core.attempts.gist_text import GIST_BUFFER
 from gistpoint.core.attempts.identity import Enrolment, Role
-from gistpoint.core.attempts.judging import Judge
-from gistpoint.core.attempts.result import AttemptResult, result_of
-from gistpoint.core.attempts.state import Call
+from gistpoint.core.attempts.state import AttemptResult, Call, result_of
 from gistpoint.core.cancel import CancelToken
-from gistpoint.core.errors import AttemptError, UserError
-from gistpoint.core.gist.entrypoints import parse_entrypoint
-from gistpoint.core.outcomes import RunStatus
-from gistpoint.core.ports import TimeSource
-from gistpoint.core.tasks.gist_overrides import as_attempted
+from gistpoint.core.errors import AttemptError, CancelledError, InfrastructureError, UserError
+from gistpoint.core.kinds.gist.entrypoints import parse_entrypoint
+from gistpoint.core.kinds.gist.judge import GistJudgement, GistProgress
+from gistpoint.core.kinds.gist.model import GistAnswer
+from gistpoint.core.kinds.gist.overrides import as_attempted
+from gistpoint.core.kinds.gist.text import GIST_BUFFER
+from gistpoint.core.kinds.gist.verdict import ScoresGists
+from gistpoint.core.kinds.repair.judge import FREE, Judge
+from gistpoint.core.kinds.repair.tools import with_replacement
+from gistpoint.core.outcomes import BackendRecord, RunStatus, SuiteReport
+from gistpoint.core.ports import EntrypointRunner, Runner, RunProgress, RunRequest, TimeSource
 from gistpoint.core.tasks.model import Mode, Task
 from gistpoint.core.tools.declaration import RefusalError
 from gistpoint.core.tools.registry import named
-from gistpoint.core.tools.replacement import with_replacement
 from gistpoint.sessions.replay.comparing import compare
-from gistpoint.sessions.replay.instead import NOT_REPEATED, Instead, judging_instead
 from gistpoint.sessions.replay.recorded import (
     Origin,
     RecordedCall,
@@ -42,6 +42,80 @@ from gistpoint.sessions.replay.recorded import (
 )
 from gistpoint.sessions.runs.document import RunDocument
 from gistpoint.sessions.runs.model import UNSOLVED
+
+NOT_REPEATED = frozenset({RunStatus.CANCELLED, *FREE})
+
+
+@dataclass
+class Instead:
+    """How the next run ends without being run; None where it is run."""
+
+    status: RunStatus | None = None
+    reason: str = ""
+
+
+@dataclass
+class _Runner:
+    """Runs as the runner it is given, but for a run that ends as it is told to."""
+
+    inner: Runner
+    instead: Instead
+
+    @property
+    def backend(self) -> BackendRecord:
+        return self.inner.backend
+
+    def run(
+        self,
+        request: RunRequest,
+        *,
+        on_progress: Callable[[RunProgress], None] | None = None,
+        cancel: CancelToken | None = None,
+    ) -> SuiteReport:
+        if self.instead.status is not None:
+            return SuiteReport(self.instead.status, reason=self.instead.reason, backend=self.backend)
+        return self.inner.run(request, on_progress=on_progress, cancel=cancel)
+
+
+@dataclass
+class _Gists:
+    """Scores as the judge it is given, but for a gist whose scoring ends as it is told to."""
+
+    inner: ScoresGists
+    instead: Instead
+
+    @property
+    def task(self) -> Task:
+        return self.inner.task
+
+    @property
+    def answer(self) -> GistAnswer:
+        return self.inner.answer
+
+    @property
+    def runner(self) -> EntrypointRunner:
+        return self.inner.runner
+
+    def judge(
+        self,
+        gist: str,
+        *,
+        on_progress: Callable[[GistProgress], None] | None = None,
+        cancel: CancelToken | None = None,
+        thorough: bool = True,
+    ) -> GistJudgement:
+        if self.instead.status is RunStatus.CANCELLED:
+            raise CancelledError(self.instead.reason)
+        if self.instead.status is not None:
+            raise InfrastructureError(self.instead.reason)
+        return self.inner.judge(gist, on_progress=on_progress, cancel=cancel, thorough=thorough)
+
+
+def judging_instead(judge: Judge | ScoresGists, instead: Instead) -> Judge | ScoresGists:
+    """Return a judge that asks `instead` before every run."""
+    if isinstance(judge, Judge):
+        return replace(judge, runner=_Runner(judge.runner, instead))
+    return _Gists(judge, instead)
 
 
 class ReplayError(UserError):

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from urllib.parse import quote
 
 from gistpoint.core.canonical import sha256_of_text
-from gistpoint.sessions.runs.blobs import SliceBlob
+from gistpoint.sessions.runs.archives import SliceBlob
 from gistpoint.sessions.runs.document import RunDocument
 from gistpoint.sessions.runs.model import Actor, Json, Step, StepKind
 from gistpoint.sessions.runs.opening import join_name

@@ -5,13 +5,51 @@ from __future__ import annotations
 import uuid
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 
+from gistpoint.core.errors import UserError
+from gistpoint.core.ports import TimeSource
 from gistpoint.sessions.reviews.keys import StepKey, TextRange
-from gistpoint.sessions.reviews.operations import ExcludeReason, Kind, Operation, Verdict
-from gistpoint.sessions.reviews.state import Review
-from gistpoint.sessions.reviews.store import ReviewError, ReviewStore
+from gistpoint.sessions.reviews.state import (
+    FORMAT,
+    ExcludeReason,
+    Kind,
+    Operation,
+    Review,
+    ReviewBook,
+    Verdict,
+    decode,
+    encode,
+)
 from gistpoint.sessions.runs.model import Json
-from gistpoint.sessions.sidefiles.lines import LONGEST_NAME, is_reviewer
+from gistpoint.sessions.sidefiles.store import (
+    LONGEST_NAME,
+    Codec,
+    ReadOperations,
+    SideFileStore,
+    is_reviewer,
+    read_side_file,
+)
+
+
+class ReviewError(UserError):
+    """A review can't be read or written as asked."""
+
+
+CODEC = Codec(FORMAT.header, encode, decode, "review", ReviewError)
+
+
+def read_operations(path: Path) -> ReadOperations[Operation]:
+    """Read a file of operations. Raises `ReviewError` where the file can't be read."""
+    return read_side_file(path, CODEC)
+
+
+class ReviewStore(SideFileStore[Operation, ReviewBook]):
+    """Those of every reviewer are read, each operation is added to its reviewer's file."""
+
+    def __init__(self, folder: Path, clock: TimeSource) -> None:
+        """Read what is there; the folder is made when something is written."""
+        super().__init__(folder, clock, CODEC, ReviewBook)
 
 
 @dataclass(slots=True)

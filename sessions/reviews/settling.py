@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from gistpoint.sessions.reviews.keys import attempt_key, run_key
-from gistpoint.sessions.reviews.operations import ExcludeReason, Operation, Verdict
 from gistpoint.sessions.reviews.reviewing import Reviewer
-from gistpoint.sessions.reviews.state import ReviewBook, VerdictGiven
+from gistpoint.sessions.reviews.state import ExcludeReason, Operation, ReviewBook, Verdict, VerdictGiven
 from gistpoint.sessions.runs.document import RunDocument
 
 

@@ -5,12 +5,18 @@ from __future__ import annotations
 import re
 import shlex
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import TypeAlias
 
+from gistpoint.core.attempts.state import Replacement
+from gistpoint.core.code.index import index_source
 from gistpoint.core.code.names import FunctionRef
-from gistpoint.core.diffs import DiffError, FileDiff
-from gistpoint.core.unified import parse
+from gistpoint.core.code.parsing import CodeError
+from gistpoint.core.diffs import DiffError, FileDiff, apply, parse
+from gistpoint.core.errors import TaskError
+from gistpoint.core.kinds.repair.tools import with_replacement
+from gistpoint.core.trees import SourceTree
 from gistpoint.sessions.runs.commands import (
     edited_paths,
     path_of,
@@ -221,14 +227,14 @@ def _by_editor(path: str, parsed: object, tool: str) -> Iterator[Change]:
     elif isinstance(arguments.get("edits"), list):
         for item in arguments["edits"]:
             if isinstance(item, dict):
-                yield from _replaced(path, item)
+                yield from _replaced_by(path, item)
     else:
-        yield from _replaced(path, arguments)
+        yield from _replaced_by(path, arguments)
         if command == "create" and isinstance(arguments.get("file_text"), str):
             yield Written(path, arguments["file_text"])
 
 
-def _replaced(path: str, arguments: dict[str, Json]) -> Iterator[Change]:
+def _replaced_by(path: str, arguments: dict[str, Json]) -> Iterator[Change]:
     for old, new in (("old_str", "new_str"), ("old_string", "new_string"), ("oldString", "newString")):
         before, after = arguments.get(old), arguments.get(new, "")
         if isinstance(before, str) and isinstance(after, str):
@@ -259,3 +265,231 @@ def _recorded(step: Step, known: list[str]) -> Iterator[Change]:
 
 def _text(value: Json) -> str:
     return value if isinstance(value, str) else ""
+
+
+_SYSTEM = frozenset({"usr", "lib", "etc", "proc", "dev", "sys", "opt", "var", "tmp"})
+"""Folders below which a file is none of the repository's, although one of its may have the same name."""
+
+
+class NotAppliedError(Exception):
+    """A change could not be applied; `is_wrong` tells that the files are not what the record says they were."""
+
+    def __init__(self, message: str, *, is_wrong: bool) -> None:
+        super().__init__(message)
+        self.is_wrong = is_wrong
+
+
+@dataclass(frozen=True, slots=True)
+class FileState:
+    """A file at a step: whether it differs from the start, and then its bytes, None where it is gone."""
+
+    differs: bool
+    data: bytes | None = None
+
+
+class EditedTree:
+    """Files by their path from the root of the repository; what is not known of them is not made up."""
+
+    def __init__(self, tree: SourceTree | None) -> None:
+        self._tree = tree
+        self._files: dict[str, bytes | None] = {}
+        self._before: dict[str, list[bytes | None]] = {}
+        self._roots: list[str] = []
+        self._touched: set[str] = set()
+
+    def take_touched(self) -> dict[str, FileState]:
+        """Return the files that changed since this was last asked."""
+        touched, self._touched = self._touched, set()
+        return {path: self._state(path) for path in touched}
+
+    def _state(self, path: str) -> FileState:
+        known = path in self._files and self._files[path] != self.original(path)
+        return FileState(known, self._files.get(path))
+
+    def original(self, path: str) -> bytes | None:
+        """Return a file as it was at the start; None where there was none, or nobody knows."""
+        if self._tree is None or not self._tree.is_file(path):
+            return None
+        try:
+            return self._tree.read(path)
+        except (OSError, TaskError):
+            return None
+
+    def reset(self) -> None:
+        """Go back to the start."""
+        self._touched.update(self._files)
+        self._files.clear()
+        self._before.clear()
+
+    def look(self, path: str) -> None:
+        """Learn from a file that was read where the repository lies."""
+        if path.startswith("/"):
+            with suppress(NotAppliedError):
+                self._path(path)
+
+    def apply(self, change: Change) -> None:
+        """Apply a change. Raises `NotAppliedError`, the files as they were, where that can't be done."""
+        if isinstance(change, Untold):
+            where = change.path or "Something"
+            raise NotAppliedError(f"{where} was edited in a way that the record does not tell.", is_wrong=True)
+        if isinstance(change, Restored) and not change.path:
+            self.reset()
+            return
+        path = self._path(change.path)
+        if isinstance(change, Undone):
+            self._undo(path)
+            return
+        after = self.original(path) if isinstance(change, Restored) else self._after(path, change)
+        self._before.setdefault(path, []).append(self._content(path))
+        self._set(path, after)
+
+    def patch_from_start(self, diff: FileDiff) -> None:
+        """Apply a diff against the file at the start. Raises `NotAppliedError` where it does not fit."""
+        path = self._path(diff.path)
+        old = self._path(diff.old_path) if diff.old_path else ""
+        before = self.original(old) if old else b""
+        if before is None:
+            raise NotAppliedError(f"{old} is not in the tree.", is_wrong=True)
+        self._set(path, None if diff.new_path is None else _patched(path, before, diff))
+        if old and old != path:
+            self._set(old, None)
+
+    def _set(self, path: str, data: bytes | None) -> None:
+        self._files[path] = data
+        self._touched.add(path)
+
+    def _content(self, path: str) -> bytes | None:
+        return self._files[path] if path in self._files else self.original(path)
+
+    def _after(self, path: str, change: Change) -> bytes | None:
+        if isinstance(change, Written):
+            return _bytes(change.text)
+        before = self._content(path)
+        if isinstance(change, Patched):
+            if change.diff.new_path is None:
+                return None
+            if change.diff.old_path is None and before is None:
+                before = b""
+        if before is None:
+            raise NotAppliedError(f"The text of {path} is not known.", is_wrong=self._tree is not None)
+        if isinstance(change, Patched):
+            return _patched(path, before, change.diff)
+        if isinstance(change, Redefined):
+            return self._redefined(path, before, change)
+        if isinstance(change, Replaced):
+            return _replaced(path, before, change)
+        if isinstance(change, Inserted):
+            return _inserted(path, before, change)
+        if isinstance(change, Relined):
+            return _relined(path, before, change)
+        raise AssertionError(change)
+
+    def _redefined(self, path: str, before: bytes, change: Redefined) -> bytes:
+        if self._tree is None:
+            raise NotAppliedError(f"The text of {path} is not known.", is_wrong=False)
+        try:
+            definition = index_source(path, before).find(change.name)
+            tree = self._tree.with_files({path: before})
+            changed = with_replacement(tree, Replacement(path, definition.ref.qualname, change.code))
+        except CodeError as error:
+            raise NotAppliedError(str(error), is_wrong=True) from error
+        return changed.read(path)
+
+    def _undo(self, path: str) -> None:
+        states = self._before.get(path)
+        if not states:
+            raise NotAppliedError(f"An edit of {path} was undone that is not known.", is_wrong=True)
+        self._set(path, states.pop())
+
+    def place(self, recorded: str) -> str:
+        """Return where in the repository a recorded path leads, itself where that can't be told."""
+        try:
+            return self._path(recorded)
+        except NotAppliedError:
+            return recorded
+
+    def _path(self, recorded: str) -> str:
+        """Return where in the repository a recorded path leads: known files first, then known roots."""
+        plain = recorded.replace("\\", "/").removeprefix("./")
+        parts = [part for part in plain.split("/") if part not in ("", ".")]
+        if ".." in parts or "\0" in plain or not parts:
+            raise NotAppliedError(f"The path {recorded!r} does not stay in the repository.", is_wrong=True)
+        joined = "/".join(parts)
+        if not plain.startswith("/"):
+            return joined
+        for root in self._roots:
+            if plain.startswith(root + "/"):
+                return plain[len(root) + 1 :].lstrip("/")
+        if parts[0] not in _SYSTEM:
+            for found in (self._is_known, self._is_new_in_folder):
+                for start in range(len(parts)):
+                    rest = "/".join(parts[start:])
+                    if found(rest):
+                        self._learn("/" + "/".join(parts[:start]))
+                        return rest
+        return joined
+
+    def is_outside(self, change: Change) -> bool:
+        """Whether a file is none of the repository's: in a folder of the system, and below no known root."""
+        path = change.path
+        if not path.startswith("/") or path.split("/")[1] not in _SYSTEM:
+            return False
+        if any(path.startswith(root + "/") for root in self._roots):
+            return False
+        return self._tree is not None or isinstance(change, Untold)
+
+    def _learn(self, root: str) -> None:
+        if root != "/" and root not in self._roots:
+            self._roots.append(root)
+
+    def _is_known(self, path: str) -> bool:
+        return path in self._files or (self._tree is not None and self._tree.is_file(path))
+
+    def _is_new_in_folder(self, path: str) -> bool:
+        folder = path.rpartition("/")[0]
+        return bool(folder) and self._tree is not None and self._tree.is_directory(folder)
+
+
+def _patched(path: str, before: bytes, diff: FileDiff) -> bytes:
+    if diff.binary:
+        raise NotAppliedError(f"{path} is binary; its new bytes are not recorded.", is_wrong=True)
+    try:
+        return _bytes(apply(before.decode("utf-8", "surrogateescape"), diff))
+    except DiffError as error:
+        raise NotAppliedError(f"{path}: {error}", is_wrong=True) from error
+
+
+def _replaced(path: str, before: bytes, change: Replaced) -> bytes:
+    text = before.decode("utf-8", "surrogateescape")
+    count = text.count(change.old) if change.old else 0
+    if not count or (count > 1 and not change.every):
+        how = "is not in the file" if not count else f"is there {count} times"
+        raise NotAppliedError(f"The text that was replaced in {path} {how}.", is_wrong=True)
+    return _bytes(text.replace(change.old, change.new))
+
+
+def _inserted(path: str, before: bytes, change: Inserted) -> bytes:
+    lines = before.decode("utf-8", "surrogateescape").split("\n")
+    after = len(lines) - (not lines[-1]) if change.after is None else change.after
+    if not 0 <= after <= len(lines):
+        raise NotAppliedError(f"{path} has no line {after} to insert behind.", is_wrong=True)
+    lines[after:after] = change.text.removesuffix("\n").split("\n")
+    return _bytes("\n".join(lines))
+
+
+def _relined(path: str, before: bytes, change: Relined) -> bytes:
+    lines = before.decode("utf-8", "surrogateescape").split("\n")
+    if not 1 <= change.first <= change.last + 1 <= len(lines) + 1:
+        raise NotAppliedError(f"{path} has no lines {change.first} to {change.last}.", is_wrong=True)
+    lines[change.first - 1 : change.last] = change.text.split("\n") if change.text else []
+    total = len(lines) - (not lines[-1])
+    if total != change.total:
+        raise NotAppliedError(f"{path} has {change.total} lines in the record, but {total} here.", is_wrong=True)
+    return _bytes("\n".join(lines))
+
+
+def _bytes(text: str) -> bytes:
+    try:
+        return text.encode("utf-8", "surrogateescape")
+    except UnicodeEncodeError:
+        return text.encode("utf-8", "surrogatepass")

@@ -10,11 +10,9 @@ from itertools import zip_longest
 from gistpoint.core.code.names import FunctionRef
 from gistpoint.core.trees import SourceTree
 from gistpoint.sessions.runs.document import RunDocument
-from gistpoint.sessions.runs.goals import Goal
-from gistpoint.sessions.runs.marks import FIRSTS, Mark, MarkTracker, StepMarks
+from gistpoint.sessions.runs.facts import FIRSTS, Goal, Mark, MarkTracker, Spent, StepMarks
 from gistpoint.sessions.runs.model import Actor
 from gistpoint.sessions.runs.repository import RepositoryHistory, RepositoryState
-from gistpoint.sessions.runs.spending import Spent
 
 
 class Event(StrEnum):

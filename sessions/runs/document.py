@@ -10,7 +10,7 @@ from threading import Lock, RLock
 
 from gistpoint.core.cancel import CancelToken
 from gistpoint.sessions.runs import limits
-from gistpoint.sessions.runs.blobs import Blob, SliceBlob
+from gistpoint.sessions.runs.archives import Blob, SliceBlob
 from gistpoint.sessions.runs.index import StepIndex
 from gistpoint.sessions.runs.leftovers import Leftovers
 from gistpoint.sessions.runs.loading import load_record, text_pieces

@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterator
 
 from gistpoint.sessions.runs import limits
-from gistpoint.sessions.runs.blobs import Blob
+from gistpoint.sessions.runs.archives import Blob
 from gistpoint.sessions.runs.loading import load_record
 from gistpoint.sessions.runs.scanning import Record
 

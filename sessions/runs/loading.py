@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterator
 
 from gistpoint.sessions.runs import limits
-from gistpoint.sessions.runs.blobs import Blob
+from gistpoint.sessions.runs.archives import Blob
 from gistpoint.sessions.runs.model import ByteRange, CutText, Json
 from gistpoint.sessions.runs.quotes import IN_BYTES
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import TypeAlias, Union
 
-from gistpoint.core.attempts.result import AttemptResult, result_of
+from gistpoint.core.attempts.state import AttemptResult, result_of
 
 Json: TypeAlias = Union[bool, int, float, str, list["Json"], dict[str, "Json"], None]  # noqa: UP007 (recursive)
 OWN_FORMAT = "gistpoint"

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from gistpoint.sessions.runs import limits
-from gistpoint.sessions.runs.blobs import Blob
+from gistpoint.sessions.runs.archives import Blob
 from gistpoint.sessions.runs.lines import lines
 from gistpoint.sessions.runs.model import Actor, ByteRange, Json, Run, Step, StepKind
 from gistpoint.sessions.runs.scanning import (

@@ -8,12 +8,14 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from gistpoint.core.code.names import FunctionRef
-from gistpoint.core.diffs import DiffError, FileDiff, compute
+from gistpoint.core.diffs import DiffError, FileDiff, compute, parse
 from gistpoint.core.trees import SourceTree
-from gistpoint.core.unified import parse
 from gistpoint.sessions.runs.changes import (
     Change,
+    EditedTree,
+    FileState,
     Inserted,
+    NotAppliedError,
     Patched,
     Redefined,
     Relined,
@@ -23,9 +25,8 @@ from gistpoint.sessions.runs.changes import (
     window_path,
 )
 from gistpoint.sessions.runs.commands import looks_of
-from gistpoint.sessions.runs.edited import EditedTree, FileState, NotAppliedError
+from gistpoint.sessions.runs.index import between
 from gistpoint.sessions.runs.model import CutText, Step
-from gistpoint.sessions.runs.successive import between
 
 
 class Badge(StrEnum):

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from gistpoint.sessions.runs import limits
-from gistpoint.sessions.runs.blobs import Blob
+from gistpoint.sessions.runs.archives import Blob
 from gistpoint.sessions.runs.loading import load_record
 from gistpoint.sessions.runs.model import Json
 from gistpoint.sessions.runs.quotes import IN_TEXT

@@ -10,9 +10,9 @@ from pathlib import Path
 
 from gistpoint.core.cancel import CancelToken
 from gistpoint.core.errors import UserError
-from gistpoint.core.tools.literals import required_literals
+from gistpoint.core.tools.search_code import required_literals
 from gistpoint.sessions.runs import limits
-from gistpoint.sessions.runs.blobs import Blob, RunFileError
+from gistpoint.sessions.runs.archives import Blob, RunFileError
 from gistpoint.sessions.runs.document import RunDocument
 from gistpoint.sessions.runs.model import CutText, Step, concatenated
 from gistpoint.sessions.runs.parts import Scope, parts_of
@@ -186,8 +186,7 @@ _PLAIN = frozenset(
 
 def search(pattern: str | Query, paths: Iterable[str | Path], *, cancel: CancelToken | None = None) -> Iterator[Hit]:
     """Yield the matches in every run of files, folders and archives; files that can't be read are passed over."""
-    from gistpoint.sessions.runs.listing import list_runs
-    from gistpoint.sessions.runs.opening import open_run
+    from gistpoint.sessions.runs.opening import list_runs, open_run
 
     query = Query(pattern) if isinstance(pattern, str) else pattern
     for listed in list_runs(paths, cancel=cancel):

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 
-from gistpoint.sessions.runs.blobs import Blob
+from gistpoint.sessions.runs.archives import Blob
 from gistpoint.sessions.runs.loading import load_record
 from gistpoint.sessions.runs.scanning import Record
 

@@ -6,18 +6,103 @@ A line that can't be read, such as a last one torn by a crash, is passed over an
 from __future__ import annotations
 
 import fcntl
+import json
 import os
 import sys
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from threading import Lock
-from typing import Generic, Protocol, TypeVar
+from typing import Generic, Protocol, TypeVar, cast
 from urllib.parse import quote
 
 from gistpoint.core.errors import UserError
 from gistpoint.core.ports import TimeSource
-from gistpoint.sessions.sidefiles.lines import Said
+from gistpoint.sessions.runs.model import Json
+
+LONGEST_NAME = 60
+_YEAR_9999 = 253_000_000_000_000
+
+
+class Said(Protocol):
+    """One act of a person about a subject; acts are never changed, only followed."""
+
+    @property
+    def op(self) -> str:
+        """Its uuid."""
+        ...
+
+    @property
+    def reviewer(self) -> str:
+        """Who acted."""
+        ...
+
+    @property
+    def utc_ms(self) -> int:
+        """When, in milliseconds since the epoch."""
+        ...
+
+    @property
+    def subject(self) -> str:
+        """What it is about: the key of a run, the id of a task."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Format:
+    """The name and version of a side file."""
+
+    name: str
+    version: int
+
+    @property
+    def header(self) -> bytes:
+        """The first line of a file."""
+        return json.dumps({"format": self.name, "version": self.version}).encode() + b"\n"
+
+    def read(self, line: bytes) -> dict[str, Json] | None:
+        """Return the object on a line; None for a header. Raises ValueError, with a sentence, for anything else."""
+        try:
+            value: Json = json.loads(line)
+        except RecursionError as error:
+            raise ValueError("It is nested too deep.") from error
+        if not isinstance(value, dict):
+            raise ValueError("It is no object.")
+        if "format" not in value or "op" in value:
+            return value
+        version = value.get("version")
+        if value["format"] != self.name or type(version) is not int or version > self.version:
+            raise ValueError(f"It is not version {self.version} of {self.name}.")
+        return None
+
+
+def is_reviewer(name: str) -> bool:
+    """Whether a name can be a reviewer's: printable, without blanks at its ends, at most 60 characters."""
+    return 0 < len(name) <= LONGEST_NAME and name.isprintable() and name == name.strip()
+
+
+def required(value: Mapping[str, Json], subject: str) -> tuple[str, str, int, str, str]:
+    """Return op, reviewer, utc_ms, subject and kind. Raises ValueError where one is missing or can't be used."""
+    texts = [value.get(name) for name in ("op", "reviewer", subject, "kind")]
+    at = value.get("utc_ms")
+    if not all(isinstance(text, str) and text for text in texts) or type(at) is not int or not 0 <= at < _YEAR_9999:
+        raise ValueError(f"It lacks op, reviewer, {subject}, kind or utc_ms.")
+    op, reviewer, about, kind = cast("list[str]", texts)
+    if not is_reviewer(reviewer):
+        raise ValueError("Its reviewer has no name that can be used.")
+    return op, reviewer, at, about, kind
+
+
+def others(value: Mapping[str, Json], known: Iterable[str]) -> dict[str, Json]:
+    """Return the members that nobody here knows."""
+    names = frozenset(known)
+    return {name: item for name, item in value.items() if name not in names}
+
+
+def write(value: Mapping[str, Json]) -> bytes:
+    """Return the line of an object, with its newline."""
+    return json.dumps(value, ensure_ascii=True, separators=(",", ":")).encode("ascii") + b"\n"
+
 
 _SUFFIX = ".jsonl"
 _sync = os.fsync if sys.platform == "darwin" else os.fdatasync
@@ -216,3 +301,71 @@ def _files(paths: Iterable[Path]) -> Iterator[Path]:
             yield from sorted(path.glob(f"*{_SUFFIX}"))
         else:
             yield path
+
+
+State = TypeVar("State")
+
+
+class Book(Generic[Op, State]):
+    """A set of operations. What they amount to depends on the set, not on its order."""
+
+    def __init__(self, fold: Callable[[str, str, Iterable[Op]], State], operations: Iterable[Op] = ()) -> None:
+        """`fold` takes a subject, a person and that person's operations on it."""
+        self._fold = fold
+        self._operations: dict[str, Op] = {}
+        self._places: dict[tuple[str, str], dict[str, Op]] = {}
+        self._folded: dict[tuple[str, str], State] = {}
+        self._latest: dict[str, int] = {}
+        for operation in operations:
+            self.add(operation)
+
+    def add(self, operation: Op) -> bool:
+        """Take in one more; False where one with its uuid is known already."""
+        if operation.op in self._operations:
+            return False
+        self._operations[operation.op] = operation
+        place = (operation.subject, operation.reviewer)
+        self._places.setdefault(place, {})[operation.op] = operation
+        self._folded.pop(place, None)
+        self._latest[operation.reviewer] = max(self.latest_ms(operation.reviewer), operation.utc_ms)
+        return True
+
+    def latest_ms(self, reviewer: str) -> int:
+        """Return the time of a person's last operation, 0 where there is none."""
+        return self._latest.get(reviewer, 0)
+
+    def get(self, op: str) -> Op | None:
+        """Return the operation with a uuid."""
+        return self._operations.get(op)
+
+    @property
+    def operations(self) -> tuple[Op, ...]:
+        """Every operation, in the order of their times."""
+        return tuple(sorted(self._operations.values(), key=in_time))
+
+    @property
+    def reviewers(self) -> tuple[str, ...]:
+        """Everybody who has said something."""
+        return tuple(sorted({reviewer for _, reviewer in self._places}))
+
+    @property
+    def subjects(self) -> tuple[str, ...]:
+        """Everything that something was said about."""
+        return tuple(sorted({subject for subject, _ in self._places}))
+
+    def state(self, subject: str, reviewer: str) -> State:
+        """Return what a person has said about a subject, which may be nothing."""
+        place = (subject, reviewer)
+        if place not in self._folded:
+            self._folded[place] = self._fold(subject, reviewer, self._places.get(place, {}).values())
+        return self._folded[place]
+
+    def states(self) -> Iterator[State]:
+        """Yield what was said, by subject and person."""
+        for subject, reviewer in sorted(self._places):
+            yield self.state(subject, reviewer)
+
+
+def in_time(operation: Said) -> tuple[int, str]:
+    """Return what operations are ordered by."""
+    return operation.utc_ms, operation.op

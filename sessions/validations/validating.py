@@ -2,19 +2,92 @@
 
 from __future__ import annotations
 
+import json
+import os
 import uuid
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from pathlib import Path
+from urllib.parse import quote
 
 from gistpoint.core.canonical import sha256_of_text
-from gistpoint.core.generation.findings import Finding
-from gistpoint.core.generation.gist_trials import ScoreTrial
+from gistpoint.core.errors import UserError
+from gistpoint.core.generation.check import Finding
 from gistpoint.core.generation.trials import Subject, Trial
+from gistpoint.core.kinds.gist.check import ScoreTrial
+from gistpoint.core.ports import TimeSource
 from gistpoint.sessions.runs.model import Json
-from gistpoint.sessions.sidefiles.lines import LONGEST_NAME, is_reviewer
-from gistpoint.sessions.validations.operations import Kind, Operation, TaskVerdict
-from gistpoint.sessions.validations.state import Validation
-from gistpoint.sessions.validations.store import ValidationError, ValidationStore
+from gistpoint.sessions.sidefiles.store import LONGEST_NAME, Codec, SideFileStore, is_reviewer
+from gistpoint.sessions.validations.state import (
+    FORMAT,
+    Kind,
+    Operation,
+    TaskVerdict,
+    Validation,
+    ValidationBook,
+    decode,
+    encode,
+)
+
+
+class ValidationError(UserError):
+    """A validation can't be read or written as asked."""
+
+
+CODEC = Codec(FORMAT.header, encode, decode, "validation", ValidationError)
+
+
+class ValidationStore(SideFileStore[Operation, ValidationBook]):
+    """Those of every validator are read, each operation is added to its validator's file."""
+
+    def __init__(self, folder: Path, clock: TimeSource) -> None:
+        """Read what is there; the folder is made when something is written."""
+        super().__init__(folder, clock, CODEC, ValidationBook)
+
+
+@dataclass(frozen=True, slots=True)
+class Draft:
+    """A comment, and code by `path::qualname`."""
+
+    comment: str = ""
+    fixes: Mapping[str, str] = field(default_factory=dict)
+
+
+class Drafts:
+    """The drafts of one validator below a folder. One that can't be read counts as none, and is kept aside."""
+
+    def __init__(self, folder: Path, reviewer: str) -> None:
+        self.folder = folder / quote(reviewer, safe=" @+-_").replace(".", "%2E")
+
+    def read(self, task: str) -> Draft:
+        """Return the draft of a task."""
+        path = self._path(task)
+        try:
+            value = json.loads(path.read_text(encoding="utf-8"))
+            comment, fixes = value["comment"], value["fixes"]
+            if isinstance(comment, str) and all(isinstance(code, str) for code in fixes.values()):
+                return Draft(comment, fixes)
+        except FileNotFoundError:
+            return Draft()
+        except (OSError, ValueError, KeyError, TypeError, AttributeError):
+            pass
+        path.replace(path.with_suffix(".damaged"))
+        return Draft()
+
+    def write(self, task: str, draft: Draft) -> None:
+        """Keep a draft in place of the one before; an empty one is removed. Raises OSError."""
+        path = self._path(task)
+        if not draft.comment and not draft.fixes:
+            path.unlink(missing_ok=True)
+            return
+        self.folder.mkdir(parents=True, exist_ok=True)
+        fresh = path.with_suffix(f".{os.getpid()}")
+        fresh.write_text(json.dumps({"comment": draft.comment, "fixes": dict(draft.fixes)}), encoding="utf-8")
+        fresh.replace(path)
+
+    def _path(self, task: str) -> Path:
+        return self.folder / f"{task}.json"
+
 
 MOST_IDS = 200
 """Ids that one trial names; their number is written besides."""

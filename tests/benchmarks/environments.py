@@ -14,10 +14,10 @@ from pathlib import Path
 from typing import TypeVar
 
 from gistpoint.core.ports import EnvironmentPins
-from gistpoint.sandbox.environments import EnvironmentStore
+from gistpoint.sandbox.environments.resolver import UvResolver
+from gistpoint.sandbox.environments.sources import Fetcher
+from gistpoint.sandbox.environments.store import EnvironmentStore
 from gistpoint.sandbox.ladder import choose
-from gistpoint.sandbox.resolver import UvResolver
-from gistpoint.sandbox.sources import Fetcher
 
 LIBRARIES = ("toolz==1.2.0", "boltons==26.2.0", "jinja2==3.1.6,trio", "click==8.5.1", "tabulate==0.10.0,wcwidth")
 T = TypeVar("T")

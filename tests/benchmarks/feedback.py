@@ -19,9 +19,9 @@ from gistpoint.core.code.splice import replace_definition
 from gistpoint.core.outcomes import Outcome
 from gistpoint.core.ports import EnvironmentPins, RunProgress, RunRequest
 from gistpoint.core.trees import SourceTree, write_tree
-from gistpoint.sandbox.environments import EnvironmentStore
+from gistpoint.sandbox.environments.sources import Fetcher
+from gistpoint.sandbox.environments.store import EnvironmentStore
 from gistpoint.sandbox.ladder import choose
-from gistpoint.sandbox.sources import Fetcher
 from gistpoint.sandbox.testruns import SuiteRunner
 
 

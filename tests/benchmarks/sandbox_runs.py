@@ -18,13 +18,12 @@ from pathlib import Path
 
 from gistpoint.core.ports import EnvironmentPins, RunRequest
 from gistpoint.core.trees import SourceTree, write_tree
-from gistpoint.sandbox.backends.base import Backend
+from gistpoint.sandbox.backends.base import Backend, probe_command
 from gistpoint.sandbox.backends.docker.backend import DockerBackend
-from gistpoint.sandbox.backends.probing import probe_command
-from gistpoint.sandbox.environments import EnvironmentStore
+from gistpoint.sandbox.environments.projects import read_project
+from gistpoint.sandbox.environments.resolver import UvResolver
+from gistpoint.sandbox.environments.store import EnvironmentStore
 from gistpoint.sandbox.ladder import builtin_backends, choose
-from gistpoint.sandbox.projects import read_project
-from gistpoint.sandbox.resolver import UvResolver
 from gistpoint.sandbox.testruns import SuiteRunner
 
 RUNS = 5

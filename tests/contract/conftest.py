@@ -15,7 +15,7 @@ from gistpoint.core.ports import EnvironmentPins, RunRequest
 from gistpoint.core.trees import SourceTree, write_tree
 from gistpoint.sandbox.backends.base import Backend
 from gistpoint.sandbox.backends.docker.backend import DockerBackend
-from gistpoint.sandbox.environments import EnvironmentStore
+from gistpoint.sandbox.environments.store import EnvironmentStore
 from gistpoint.sandbox.limits import Limits
 from gistpoint.sandbox.testruns import SuiteRunner
 

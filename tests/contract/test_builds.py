@@ -16,12 +16,11 @@ from shelves import Shelf, built_by_itself
 from gistpoint.core.errors import EnvironmentBuildError
 from gistpoint.core.ports import EnvironmentPins
 from gistpoint.sandbox.backends.base import Backend
-from gistpoint.sandbox.builds import Builds
-from gistpoint.sandbox.environments import EnvironmentStore
-from gistpoint.sandbox.installed import installed_in
-from gistpoint.sandbox.interpreters import own_version
+from gistpoint.sandbox.environments.builds import Builds
+from gistpoint.sandbox.environments.interpreters import installed_in, own_version
+from gistpoint.sandbox.environments.resolver import UvResolver
+from gistpoint.sandbox.environments.store import EnvironmentStore
 from gistpoint.sandbox.limits import Limits
-from gistpoint.sandbox.resolver import UvResolver
 
 SECRET = "the-password-of-the-index"
 # What a build reached is told by what it says that it needs.

@@ -13,17 +13,16 @@ import pytest
 from gist_tricks import fakes, folded, padded
 from working_backends import on_one_backend
 
-from gistpoint.core.generation.gist_making import write_gist_task
-from gistpoint.core.generation.gists import Examination
 from gistpoint.core.generation.intake import Repository
-from gistpoint.core.gist.entrypoints import parse_entrypoint
-from gistpoint.core.gist.judging import GistJudge, GistJudgement
-from gistpoint.core.gist.unfolded import unfolded
+from gistpoint.core.kinds.gist.entrypoints import parse_entrypoint
+from gistpoint.core.kinds.gist.execution import unfolded
+from gistpoint.core.kinds.gist.intake import Examination, write_gist_task
+from gistpoint.core.kinds.gist.judge import GistJudge, GistJudgement
 from gistpoint.core.outcomes import RunStatus
 from gistpoint.core.ports import EnvironmentPins, Source
 from gistpoint.core.trees import SourceTree, write_tree
 from gistpoint.sandbox.backends.base import Backend
-from gistpoint.sandbox.environments import EnvironmentStore
+from gistpoint.sandbox.environments.store import EnvironmentStore
 from gistpoint.sandbox.gistruns.runner import GistRunner
 
 SHAPES = '''class BadShape(ValueError):

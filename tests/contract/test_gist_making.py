@@ -10,16 +10,15 @@ from working_backends import on_one_backend
 
 from gistpoint.core.cancel import CancelToken
 from gistpoint.core.errors import CancelledError
-from gistpoint.core.generation.gist_sampling import candidates, entrypoints_of
-from gistpoint.core.generation.gists import Examination, NoGist, NoGistError
 from gistpoint.core.generation.intake import Repository
-from gistpoint.core.gist.entrypoints import parse_entrypoint
-from gistpoint.core.gist.runs import CommandRun, TestsRun
+from gistpoint.core.kinds.gist.entrypoints import parse_entrypoint
+from gistpoint.core.kinds.gist.intake import Examination, NoGist, NoGistError, candidates, entrypoints_of
+from gistpoint.core.kinds.gist.runs import CommandRun, TestsRun
 from gistpoint.core.outcomes import RunStatus
 from gistpoint.core.ports import EnvironmentPins, Source
 from gistpoint.core.trees import SourceTree
 from gistpoint.sandbox.backends.base import Backend
-from gistpoint.sandbox.environments import EnvironmentStore
+from gistpoint.sandbox.environments.store import EnvironmentStore
 from gistpoint.sandbox.gistruns.runner import GistRunner
 
 FILES = {

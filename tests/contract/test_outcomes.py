@@ -16,7 +16,7 @@ from working_backends import on_one_backend
 from gistpoint.core.cancel import CancelToken
 from gistpoint.core.outcomes import Outcome, RunStatus
 from gistpoint.core.ports import EnvironmentPins, RunProgress
-from gistpoint.sandbox.runfolders import remove_leftovers, run_folder
+from gistpoint.sandbox.workspaces import remove_leftovers, run_folder
 
 MIXED = """
 import unittest
@@ -319,7 +319,7 @@ import sys
 from pathlib import Path
 from gistpoint.core.ports import EnvironmentPins, RunRequest
 from gistpoint.core.trees import SourceTree
-from gistpoint.sandbox.environments import EnvironmentStore
+from gistpoint.sandbox.environments.store import EnvironmentStore
 from gistpoint.sandbox.ladder import builtin_backends
 from gistpoint.sandbox.testruns import SuiteRunner
 tree, cache, name = sys.argv[1:]

@@ -14,11 +14,9 @@ import pytest
 
 from gistpoint.core.outcomes import RunStatus
 from gistpoint.core.ports import EnvironmentPins
-from gistpoint.sandbox.backends.base import Backend, Environment, Invocation, Places
+from gistpoint.sandbox.backends.base import Backend, Environment, Invocation, Places, probe_command
 from gistpoint.sandbox.backends.plain import PlainBackend
-from gistpoint.sandbox.backends.probing import probe_command
-from gistpoint.sandbox.backends.runtime import toolchain
-from gistpoint.sandbox.backends.runtimecache import RuntimeCache
+from gistpoint.sandbox.backends.runtime import RuntimeCache, toolchain
 from gistpoint.sandbox.gistruns.runner import GistRunner
 from gistpoint.sandbox.limits import Limits
 

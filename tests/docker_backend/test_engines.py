@@ -18,7 +18,7 @@ from gistpoint.core.ports import EnvironmentPins, RunRequest
 from gistpoint.core.trees import SourceTree, write_tree
 from gistpoint.sandbox.backends.docker.backend import DockerBackend
 from gistpoint.sandbox.backends.plain import PlainBackend
-from gistpoint.sandbox.environments import EnvironmentStore
+from gistpoint.sandbox.environments.store import EnvironmentStore
 from gistpoint.sandbox.testruns import SuiteRunner
 
 pytestmark = [pytest.mark.own_engine, pytest.mark.xdist_group("machine")]

@@ -9,14 +9,12 @@ from pathlib import Path
 import pytest
 
 from gistpoint.core.ports import EnvironmentPins
-from gistpoint.sandbox.backends.base import Environment, Invocation, Stop
+from gistpoint.sandbox.backends.base import Environment, Invocation, Stop, probe_command
 from gistpoint.sandbox.backends.docker import images, rootfs
 from gistpoint.sandbox.backends.docker.backend import DockerBackend
 from gistpoint.sandbox.backends.docker.engine import Engine, EngineError, connect
 from gistpoint.sandbox.backends.plain import PlainBackend
-from gistpoint.sandbox.backends.probing import probe_command
-from gistpoint.sandbox.backends.runtime import Runtime, programs_alone
-from gistpoint.sandbox.backends.runtimecache import RuntimeCache
+from gistpoint.sandbox.backends.runtime import Runtime, RuntimeCache, programs_alone
 
 pytestmark = [pytest.mark.docker, pytest.mark.xdist_group("machine")]
 

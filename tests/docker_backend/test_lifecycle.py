@@ -18,8 +18,8 @@ from gistpoint.core.outcomes import RunStatus
 from gistpoint.sandbox.backends.docker import backend as docker_backend
 from gistpoint.sandbox.backends.docker import containers
 from gistpoint.sandbox.backends.docker.backend import DockerBackend
+from gistpoint.sandbox.backends.docker.containers import OWNER, this_program
 from gistpoint.sandbox.backends.docker.engine import Engine, connect
-from gistpoint.sandbox.backends.docker.owners import OWNER, this_program
 from gistpoint.sandbox.limits import Limits
 
 pytestmark = [pytest.mark.docker, pytest.mark.xdist_group("machine")]

@@ -19,7 +19,7 @@ from gistpoint.core.generation.making import write_proven
 from gistpoint.core.generation.proof import prove
 from gistpoint.core.tasks.model import Mode, Target, Task
 from gistpoint.sandbox.backends.plain import PlainBackend
-from gistpoint.sandbox.environments import EnvironmentStore
+from gistpoint.sandbox.environments.store import EnvironmentStore
 from gistpoint.sandbox.testruns import SuiteRunner
 
 PLAIN = ("--sandbox", "plain", "--allow-unsandboxed")

@@ -10,7 +10,7 @@ from tiny_tasks import BACKENDS, Maker, Submit
 
 from gistpoint.core.tasks.model import Task
 from gistpoint.sandbox.backends.plain import PlainBackend
-from gistpoint.sandbox.environments import EnvironmentStore
+from gistpoint.sandbox.environments.store import EnvironmentStore
 from gistpoint.sandbox.testruns import SuiteRunner
 
 

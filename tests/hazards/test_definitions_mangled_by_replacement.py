@@ -8,10 +8,9 @@ import pytest
 from small_trees import ask, context_of
 
 from gistpoint.core.code.index import index_source
-from gistpoint.core.code.removal import remove_body
-from gistpoint.core.code.splice import replace_definition
+from gistpoint.core.code.splice import remove_body, replace_definition
+from gistpoint.core.kinds.repair.tools import with_replacement
 from gistpoint.core.tools.declaration import ToolContext
-from gistpoint.core.tools.replacement import with_replacement
 
 
 def replaced(context: ToolContext, name: str, code: str, path: str = "m.py") -> str:

@@ -76,7 +76,7 @@ def test_attempt_survives_every_refusal(tmp_path: Path) -> None:
     from fakes import FakeClock, FakeRunner
     from recorders import Memory
 
-    from gistpoint.core.attempts.judging import Judge
+    from gistpoint.core.kinds.repair.judge import Judge
     from gistpoint.core.tasks.folder import read_answer
 
     task = build_task(tmp_path, Mode.DISCOVERY, extra_files={"tests/bad.py": "x = '\0'\n"})

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from gistpoint.core.attempts.judging import Judge
 from gistpoint.core.code.index import index_source
 from gistpoint.core.code.splice import replace_definition
+from gistpoint.core.kinds.repair.judge import Judge
 from gistpoint.core.outcomes import RunStatus
 from gistpoint.core.tasks.folder import read_answer
 from gistpoint.core.tasks.model import Task

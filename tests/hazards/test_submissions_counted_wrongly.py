@@ -11,7 +11,7 @@ from recorders import Memory
 
 from gistpoint.core.attempts.engine import Attempt
 from gistpoint.core.attempts.identity import Enrolment
-from gistpoint.core.attempts.judging import Judge
+from gistpoint.core.kinds.repair.judge import Judge
 from gistpoint.core.tasks.folder import read_answer
 from gistpoint.core.tasks.model import Mode, Task
 

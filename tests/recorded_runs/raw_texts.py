@@ -19,9 +19,8 @@ from typing import Any
 import zstandard
 
 from gistpoint.sessions.runs.document import RunDocument
-from gistpoint.sessions.runs.listing import list_runs
 from gistpoint.sessions.runs.model import NotShown, Step
-from gistpoint.sessions.runs.opening import open_run
+from gistpoint.sessions.runs.opening import list_runs, open_run
 from gistpoint.sessions.runs.parts import Scope, parts_of
 from gistpoint.sessions.runs.rendering import header_lines
 

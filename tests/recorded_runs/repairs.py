@@ -6,8 +6,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from gistpoint.core.diffs import compute
-from gistpoint.core.unified import unified
+from gistpoint.core.diffs import compute, unified
 
 BROKEN = '''"""Numbers."""
 

@@ -11,7 +11,7 @@ from fakes import FakeClock
 from gist_tasks import FakeEntrypoints, build_gist_task
 from screens.driving import driving
 
-from gistpoint.core.tasks.gist_overrides import GistOverrides
+from gistpoint.core.kinds.gist.overrides import GistOverrides
 
 GIVEN, OTHERS = GistOverrides(steps=7, strategy="reading"), GistOverrides(steps=9)
 

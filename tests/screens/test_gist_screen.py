@@ -16,15 +16,15 @@ from textual.screen import Screen
 from textual.widgets import Button, Input
 
 from gistpoint.core.attempts.identity import Role
+from gistpoint.core.kinds.gist.model import GistSettings
 from gistpoint.core.locations import Locations
 from gistpoint.core.tasks.folder import read_answer
-from gistpoint.core.tasks.gists import GistSettings
 from gistpoint.tui.review_app import ReviewApp
-from gistpoint.tui.screens.dialogs.confirm import ConfirmDialog
+from gistpoint.tui.screens.dialogs.ask import ConfirmDialog
 from gistpoint.tui.screens.gist.screen import GistScreen
 from gistpoint.tui.screens.gist.summary import GistSummaryScreen
 from gistpoint.tui.screens.gist.trace_pane import TracePane, traced
-from gistpoint.tui.widgets.scored_gist import ScoredGist
+from gistpoint.tui.widgets.gist_view import ScoredGist
 
 INVENTED = FAITHFUL.replace("class Basket", "def extra():\n    return 1\n\n\nclass Basket")
 

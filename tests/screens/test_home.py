@@ -13,9 +13,8 @@ from textual import events
 from gistpoint.core.ports import Runner
 from gistpoint.core.tasks.model import Mode, Task
 from gistpoint.sessions.attempts import AttemptSummary
-from gistpoint.sessions.reviews.reviewing import Reviewer
+from gistpoint.sessions.reviews.reviewing import Reviewer, ReviewStore
 from gistpoint.sessions.reviews.settling import reject_attempt
-from gistpoint.sessions.reviews.store import ReviewStore
 from gistpoint.tui.home_rows import ATTEMPT_COLUMNS, TASK_COLUMNS, Row, arranged, load_rows
 from gistpoint.tui.screens.home import HomeScreen
 from gistpoint.tui.services import Services

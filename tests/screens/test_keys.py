@@ -10,7 +10,7 @@ from screens.driving import driving, solving
 from gistpoint.core.errors import SettingsError
 from gistpoint.tui.app import GistpointApp
 from gistpoint.tui.keys import KEYS, Scope, key_named, keys_page, shown_keys
-from gistpoint.tui.screens.dialogs.base import Dialog
+from gistpoint.tui.screens.dialogs.ask import Dialog
 from gistpoint.tui.screens.help import help_text
 from gistpoint.tui.screens.home import HomeScreen
 from gistpoint.tui.screens.review.compare import CompareScreen
@@ -31,14 +31,13 @@ from gistpoint.tui.screens.validate.gist_page import GistPage
 from gistpoint.tui.screens.validate.screen import ValidateScreen
 from gistpoint.tui.settings import read_settings
 from gistpoint.tui.widgets.code_view import CodeView
-from gistpoint.tui.widgets.diff_pane import DiffPane
+from gistpoint.tui.widgets.diff_view import DiffPane
 from gistpoint.tui.widgets.function_editor import FunctionEditor
-from gistpoint.tui.widgets.gist_view import GistView
+from gistpoint.tui.widgets.gist_view import GistView, ScoredGist
 from gistpoint.tui.widgets.knowledge_tree import KnowledgeTree
 from gistpoint.tui.widgets.line_view import LineView
 from gistpoint.tui.widgets.outcome_table import OutcomeTable
 from gistpoint.tui.widgets.record_list import RecordList
-from gistpoint.tui.widgets.scored_gist import ScoredGist
 from gistpoint.tui.widgets.text_view import TextView
 
 OWNERS: dict[Scope, type] = {

@@ -25,8 +25,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from gistpoint.sandbox.projects import read_build_system, read_project
-from gistpoint.sandbox.sources import Fetcher
+from gistpoint.sandbox.environments.projects import read_build_system, read_project
+from gistpoint.sandbox.environments.sources import Fetcher
 
 LIBRARIES = (
     "toolz==1.2.0|toolz||toolz/itertoolz.py::groupby",

@@ -26,8 +26,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from gistpoint.core.callgraph.builder import build_call_graph, read_folder
-from gistpoint.core.callgraph.graph import CallGraph
-from gistpoint.core.callgraph.observed import read_calls, resolve_calls
+from gistpoint.core.callgraph.graph import CallGraph, read_calls, resolve_calls
 
 Edges = set[tuple[str, str]]
 

@@ -15,7 +15,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from code_corpus import STANDARD_LIBRARY, indexed, removal_problem, round_trip_problem
 
-from gistpoint.core.code.errors import CodeError
+from gistpoint.core.code.parsing import CodeError
 from gistpoint.core.code.splice import replace_definition
 
 

@@ -14,17 +14,14 @@ from collections import Counter
 from pathlib import Path
 
 from gistpoint.core.code.compare import same_tree
-from gistpoint.core.code.definitions import Kind
-from gistpoint.core.code.errors import CodeError
-from gistpoint.core.code.index import FileIndex, index_source
+from gistpoint.core.code.index import FileIndex, Kind, index_source
+from gistpoint.core.code.parsing import CodeError, parse_module
 from gistpoint.core.code.snippet import read_snippet
 from gistpoint.core.code.splice import spliced_text
-from gistpoint.core.code.syntax import parse_module
 from gistpoint.core.code.testfiles import is_test_path
-from gistpoint.core.corruption.corruptions import Corruption, enumerate_corruptions
+from gistpoint.core.corruption.corruptions import Corruption, enumerate_corruptions, record_of, replay
 from gistpoint.core.corruption.edits import apply
-from gistpoint.core.corruption.record import record_of, replay
-from gistpoint.core.corruption.vocabulary import vocabulary_of
+from gistpoint.core.corruption.subject import vocabulary_of
 from gistpoint.core.trees import SourceTree, write_tree
 
 

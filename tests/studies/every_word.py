@@ -18,7 +18,7 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from recorded_runs.raw_texts import Tally, tally_file
 
-from gistpoint.sessions.runs.listing import list_runs
+from gistpoint.sessions.runs.opening import list_runs
 
 COLUMNS = ("runs", "texts", "said", "found", "beside", "heading", "listed", "labels")
 

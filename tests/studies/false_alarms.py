@@ -26,17 +26,15 @@ from pathlib import Path
 
 from gistpoint.core.attempts.state import Replacement
 from gistpoint.core.code.compare import same_program
-from gistpoint.core.code.definitions import Definition, Kind
-from gistpoint.core.code.errors import CodeError
-from gistpoint.core.code.index import FileIndex, index_source
-from gistpoint.core.code.removal import remove_body
-from gistpoint.core.code.splice import replace_definition
+from gistpoint.core.code.index import Definition, FileIndex, Kind, index_source
+from gistpoint.core.code.parsing import CodeError
+from gistpoint.core.code.splice import remove_body, replace_definition
 from gistpoint.core.corruption.corruptions import enumerate_corruptions
-from gistpoint.core.corruption.vocabulary import vocabulary_of
+from gistpoint.core.corruption.subject import vocabulary_of
 from gistpoint.core.generation.proof import repaired_tree
+from gistpoint.core.kinds.repair.tools import with_replacement
 from gistpoint.core.suspicion.submission import marks
 from gistpoint.core.tasks.folder import read_answer, read_task
-from gistpoint.core.tools.replacement import with_replacement
 from gistpoint.core.trees import SourceTree, write_tree
 
 Found = Iterator[tuple[str, tuple[str, ...]]]

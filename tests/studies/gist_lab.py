@@ -8,20 +8,18 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from gistpoint.core.generation.gist_making import write_gist_task
-from gistpoint.core.generation.gist_references import ReferenceMaker
-from gistpoint.core.generation.gist_sampling import candidates
-from gistpoint.core.generation.gists import Examination, NoGistError
 from gistpoint.core.generation.intake import Repository
-from gistpoint.core.gist.answer import ReferenceGist
-from gistpoint.core.gist.judging import GistJudge
+from gistpoint.core.kinds.gist.intake import Examination, NoGistError, candidates, write_gist_task
+from gistpoint.core.kinds.gist.judge import GistJudge
+from gistpoint.core.kinds.gist.model import ReferenceGist
+from gistpoint.core.kinds.gist.references import ReferenceMaker
 from gistpoint.core.ports import EntrypointRunner
 from gistpoint.core.trees import SourceTree, write_tree
-from gistpoint.sandbox.environments import EnvironmentStore
+from gistpoint.sandbox.environments.resolver import UvResolver
+from gistpoint.sandbox.environments.sources import Fetcher
+from gistpoint.sandbox.environments.store import EnvironmentStore
 from gistpoint.sandbox.gistruns.runner import GistRunner
 from gistpoint.sandbox.ladder import choose
-from gistpoint.sandbox.resolver import UvResolver
-from gistpoint.sandbox.sources import Fetcher
 
 
 @dataclass(frozen=True)

@@ -25,15 +25,15 @@ from typing import Any
 from gist_lab import LIBRARIES, Lab, made_reference
 from gist_tricks import fakes, folded, padded
 
-from gistpoint.core.generation.gists import NoGistError
-from gistpoint.core.gist.entrypoint_tests import imports_owned
-from gistpoint.core.gist.existence import ExistenceReport
-from gistpoint.core.gist.fakes import module_names
-from gistpoint.core.gist.judging import GistJudge, sources_of
-from gistpoint.core.gist.lines import import_texts
-from gistpoint.core.gist.pasted import pasted
-from gistpoint.core.gist.reference.trace import read_trace
-from gistpoint.core.gist.splicing import original_test
+from gistpoint.core.kinds.gist.existence import ExistenceReport
+from gistpoint.core.kinds.gist.fakes import module_names
+from gistpoint.core.kinds.gist.intake import NoGistError
+from gistpoint.core.kinds.gist.judge import GistJudge, sources_of
+from gistpoint.core.kinds.gist.lines import import_texts
+from gistpoint.core.kinds.gist.original_test import imports_owned
+from gistpoint.core.kinds.gist.reference.making import pasted
+from gistpoint.core.kinds.gist.reference.trace import read_trace
+from gistpoint.core.kinds.gist.splicing import original_test
 from gistpoint.core.trees import SourceTree
 
 KINDS = ("pasted", "empty", "test alone", "importing", "mocking", "reference")

@@ -28,12 +28,12 @@ from recorders import Memory
 from gistpoint.core.attempts.clock import SystemTime
 from gistpoint.core.attempts.engine import Attempt
 from gistpoint.core.attempts.identity import Enrolment
-from gistpoint.core.attempts.judging import Judge
+from gistpoint.core.kinds.repair.judge import Judge
 from gistpoint.core.tasks.folder import read_answer, read_task
 from gistpoint.core.tasks.model import Mode, Task
-from gistpoint.sandbox.environments import EnvironmentStore
+from gistpoint.sandbox.environments.sources import Fetcher
+from gistpoint.sandbox.environments.store import EnvironmentStore
 from gistpoint.sandbox.ladder import choose
-from gistpoint.sandbox.sources import Fetcher
 from gistpoint.sandbox.testruns import SuiteRunner
 
 

@@ -19,7 +19,7 @@ from screens.review.reviewing import reviewing
 from screens.review.shown_steps import check_steps
 from screens.review.test_messages_as_they_are import run_of
 
-from gistpoint.sessions.runs.listing import list_runs
+from gistpoint.sessions.runs.opening import list_runs
 
 
 async def check(name: str) -> int:

@@ -24,7 +24,7 @@ from scripted_endpoint import Answer, Step, completion, endpoint
 
 from gistpoint.core.code.index import index_source
 from gistpoint.core.tasks.folder import read_answer, read_task
-from gistpoint.sandbox.sources import Fetcher
+from gistpoint.sandbox.environments.sources import Fetcher
 
 SOURCE, PATH, FUNCTION = "toolz==1.2.0", "toolz/itertoolz.py", "groupby"
 CHANGES = (

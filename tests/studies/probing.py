@@ -20,8 +20,8 @@ from collections import Counter
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from gistpoint.core.code.errors import CodeError
 from gistpoint.core.code.index import index_source
+from gistpoint.core.code.parsing import CodeError
 from gistpoint.core.errors import UserError
 from gistpoint.core.generation.intake import Intake, Repository, take_in
 from gistpoint.core.generation.proof import corrupted_tree
@@ -33,10 +33,10 @@ from gistpoint.core.trees import SourceTree, write_tree
 from gistpoint.sandbox.backends.base import Backend
 from gistpoint.sandbox.candidates.prober import SuiteProber
 from gistpoint.sandbox.candidates.recording import SuiteTestMapper
-from gistpoint.sandbox.environments import EnvironmentStore
+from gistpoint.sandbox.environments.resolver import UvResolver
+from gistpoint.sandbox.environments.sources import Fetcher
+from gistpoint.sandbox.environments.store import EnvironmentStore
 from gistpoint.sandbox.ladder import builtin_backends
-from gistpoint.sandbox.resolver import UvResolver
-from gistpoint.sandbox.sources import Fetcher
 from gistpoint.sandbox.testruns import SuiteRunner
 
 LIBRARIES = ("boltons==26.2.0|tests|", "toolz==1.2.0|toolz|", "click==8.5.1|tests|")

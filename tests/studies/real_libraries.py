@@ -13,9 +13,8 @@ import tempfile
 import time
 from pathlib import Path
 
-from gistpoint.core.code.definitions import Kind
-from gistpoint.core.code.errors import CodeError
-from gistpoint.core.code.index import index_source
+from gistpoint.core.code.index import Kind, index_source
+from gistpoint.core.code.parsing import CodeError
 from gistpoint.core.code.testfiles import is_protected
 from gistpoint.core.tasks.folder import read_task
 from gistpoint.core.trees import SourceTree

@@ -13,8 +13,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from gistpoint.sessions.runs.listing import list_runs
-from gistpoint.sessions.runs.opening import open_run
+from gistpoint.sessions.runs.opening import list_runs, open_run
 
 ARRAYS = ("trajectory", "events", "messages", "steps", "log", "history")
 

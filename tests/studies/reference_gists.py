@@ -18,7 +18,7 @@ from typing import Any
 
 from gist_lab import LIBRARIES, Lab, made_reference
 
-from gistpoint.core.gist.judging import GistJudge
+from gistpoint.core.kinds.gist.judge import GistJudge
 
 
 def table(paths: Iterable[Path]) -> None:

@@ -17,8 +17,8 @@ from gistpoint.core.cancel import CancelToken
 from gistpoint.core.ports import EnvironmentPins, RunProgress, RunRequest
 from gistpoint.core.trees import SourceTree, write_tree
 from gistpoint.sandbox.backends.docker.backend import DockerBackend
-from gistpoint.sandbox.backends.docker.owners import OWNER, this_program
-from gistpoint.sandbox.environments import EnvironmentStore
+from gistpoint.sandbox.backends.docker.containers import OWNER, this_program
+from gistpoint.sandbox.environments.store import EnvironmentStore
 from gistpoint.sandbox.ladder import builtin_backends
 from gistpoint.sandbox.testruns import SuiteRunner
 

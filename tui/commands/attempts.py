@@ -13,16 +13,14 @@ from typing import Any
 
 from gistpoint import __version__
 from gistpoint.core.attempts.clock import Activity, SystemTime
-from gistpoint.core.attempts.result import AttemptResult, solved_words
-from gistpoint.core.attempts.state import Submission
+from gistpoint.core.attempts.state import AttemptResult, Submission, solved_words
 from gistpoint.core.errors import UserError
 from gistpoint.core.locations import Locations
 from gistpoint.sessions.attempts import AttemptStore, AttemptSummary
 from gistpoint.sessions.reviews.keys import attempt_key
-from gistpoint.sessions.reviews.reviewing import Reviewer
+from gistpoint.sessions.reviews.reviewing import Reviewer, ReviewStore
 from gistpoint.sessions.reviews.settling import accept_attempt, reject_attempt, verdicts
 from gistpoint.sessions.reviews.state import VerdictGiven
-from gistpoint.sessions.reviews.store import ReviewStore
 from gistpoint.tui.cli import DONE, NEGATIVE
 from gistpoint.tui.commands.output import duration, print_json, print_table
 from gistpoint.tui.view_models import moment

@@ -12,8 +12,7 @@ from gistpoint.core.tasks.folder import read_answer, write_baseline
 from gistpoint.core.text import visible_line
 from gistpoint.sessions.tasks import TaskStore
 from gistpoint.tui.cli import DONE, build_runner
-from gistpoint.tui.commands.output import print_json
-from gistpoint.tui.commands.progress import ProgressLine
+from gistpoint.tui.commands.output import ProgressLine, print_json
 from gistpoint.tui.services import is_our_demo
 
 _SHOWN = 20

@@ -8,14 +8,12 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from gistpoint.core.callgraph.builder import build_call_graph, read_folder
-from gistpoint.core.callgraph.drawing import draw_neighbourhood
-from gistpoint.core.callgraph.graph import CallGraph
+from gistpoint.core.callgraph.graph import CallGraph, draw_neighbourhood
 from gistpoint.core.code.testfiles import is_test_path
 from gistpoint.core.errors import UserError
 from gistpoint.core.metrics.table import Cell, filter_rows, measure_functions, rows_to_csv, sort_rows
 from gistpoint.tui.cli import DONE
-from gistpoint.tui.commands.output import print_json, print_table, print_text
-from gistpoint.tui.commands.progress import ProgressLine
+from gistpoint.tui.commands.output import ProgressLine, print_json, print_table, print_text
 
 SHOWN = ("function", "line", "code_lines", "cyclomatic", "degree", "harmonic_out", "pagerank", "betweenness")
 
@@ -45,7 +43,7 @@ def code(options: argparse.Namespace) -> int:
 
 
 def _files(options: argparse.Namespace, scratch: Path, progress: ProgressLine) -> Mapping[str, bytes]:
-    from gistpoint.sandbox.sources import Fetcher
+    from gistpoint.sandbox.environments.sources import Fetcher
 
     progress.line(f"reading {options.source}")
     _, folder = Fetcher().fetch(options.source, scratch)

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from gistpoint.core.attempts.identity import Role
-from gistpoint.core.attempts.result import AttemptResult, attempt_result
+from gistpoint.core.attempts.state import AttemptResult, attempt_result
 from gistpoint.core.demo.tasks import demo_task, playthrough, unpack_demo
 from gistpoint.core.tools.commandline import spelled
 from gistpoint.tui.cli import DONE, NEGATIVE, build_services

@@ -13,12 +13,10 @@ from gistpoint.core.text import visible
 from gistpoint.core.user_settings import read_user_settings
 from gistpoint.sandbox.attacks.table import Attack, Expected
 from gistpoint.sandbox.attacks.trying import Finding
-from gistpoint.sandbox.diagnosis import Diagnosis, diagnose, plugins, self_test, versions
-from gistpoint.sandbox.enforcement import LIMITS
-from gistpoint.sandbox.ladder import has_consented, withdraw_consent
+from gistpoint.sandbox.ladder import Diagnosis, diagnose, has_consented, plugins, self_test, versions, withdraw_consent
+from gistpoint.sandbox.limits import LIMITS
 from gistpoint.tui.cli import DONE, NEGATIVE
-from gistpoint.tui.commands.output import print_json, print_table
-from gistpoint.tui.commands.progress import ProgressLine
+from gistpoint.tui.commands.output import ProgressLine, print_json, print_table
 
 _CONSENTED = (
     "You agreed to run code without isolation on this machine; `gistpoint doctor --withdraw-consent` takes it back."

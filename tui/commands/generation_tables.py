@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from gistpoint.core.generation.campaign.batch import Batch
 from gistpoint.core.generation.campaign.counts import SourceResult
-from gistpoint.core.generation.campaign.settings import Settings
+from gistpoint.core.generation.campaign.settings import Batch, Settings
 from gistpoint.tui.commands.output import print_table, print_text
 
 COLUMNS = (

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from gistpoint.core.gist.evidence import LineEvidence
-from gistpoint.core.gist.execution import ExecutionReport
-from gistpoint.core.gist.existence import ExistenceReport
-from gistpoint.core.gist.judging import GistJudgement
-from gistpoint.core.gist.score import GistScore
-from gistpoint.core.gist.source_text import physical_lines
+from gistpoint.core.kinds.gist.evidence import LineEvidence
+from gistpoint.core.kinds.gist.execution import ExecutionReport
+from gistpoint.core.kinds.gist.existence import ExistenceReport
+from gistpoint.core.kinds.gist.judge import GistJudgement
+from gistpoint.core.kinds.gist.lines import physical_lines
+from gistpoint.core.kinds.gist.score import GistScore
 from gistpoint.tui.commands.output import print_table
 
 _MOST = 20

@@ -16,25 +16,22 @@ from gistpoint import __version__
 from gistpoint.core.attempts.budgets import Budgets
 from gistpoint.core.cancel import CancelToken
 from gistpoint.core.errors import UserError
-from gistpoint.core.generation.gist_making import write_gist_task
-from gistpoint.core.generation.gist_references import ReferenceMaker
-from gistpoint.core.generation.gist_sampling import candidates
-from gistpoint.core.generation.gists import Examination, NoGistError
 from gistpoint.core.generation.intake import MakingProgress
-from gistpoint.core.gist.entrypoints import Entrypoint, parse_entrypoint
-from gistpoint.core.gist.evidence import evidence_rows, line_evidence
-from gistpoint.core.gist.judging import GistJudge
-from gistpoint.core.gist.record import score_record
+from gistpoint.core.kinds.gist.entrypoints import Entrypoint, parse_entrypoint
+from gistpoint.core.kinds.gist.evidence import evidence_rows, line_evidence
+from gistpoint.core.kinds.gist.intake import Examination, NoGistError, candidates, write_gist_task
+from gistpoint.core.kinds.gist.judge import GistJudge
+from gistpoint.core.kinds.gist.model import UNLIMITED, GistSettings, require_consistent
+from gistpoint.core.kinds.gist.overrides import differing, toml_lines
+from gistpoint.core.kinds.gist.references import ReferenceMaker
+from gistpoint.core.kinds.gist.score import score_record
 from gistpoint.core.locations import Locations
 from gistpoint.core.tasks.folder import read_answer, write_task
-from gistpoint.core.tasks.gist_overrides import differing, toml_lines
-from gistpoint.core.tasks.gists import UNLIMITED, GistSettings, require_consistent
 from gistpoint.core.tasks.model import Answer, Mode, Task
 from gistpoint.sessions.tasks import TaskStore
 from gistpoint.tui.cli import DONE, NEGATIVE, build_entrypoint_runner
 from gistpoint.tui.commands.gist_scores import print_evidence, print_score
-from gistpoint.tui.commands.output import print_json, print_text
-from gistpoint.tui.commands.progress import ProgressLine
+from gistpoint.tui.commands.output import ProgressLine, print_json, print_text
 from gistpoint.tui.commands.sources import spec_of
 from gistpoint.tui.services import is_our_demo
 
@@ -51,7 +48,7 @@ def new(options: argparse.Namespace) -> int:
         raise UserError("There is nothing to make.", hint="Name an --entrypoint, or draw some with --sample N.")
     settings = _settings(options)
     require_consistent(settings, is_test=all(entrypoint.is_test for entrypoint in named))
-    from gistpoint.sandbox.repositories import fetch_repository
+    from gistpoint.sandbox.environments.sources import fetch_repository
 
     spec = spec_of(options, options.source)
     runner = build_entrypoint_runner(options)

@@ -13,8 +13,7 @@ from gistpoint.sessions.replay.recorded import origin_of
 from gistpoint.sessions.replay.replaying import Replay, ReplayedCall, Sameness, Verdict, require_task
 from gistpoint.sessions.runs.document import RunDocument
 from gistpoint.tui.cli import DONE, NEGATIVE, build_services
-from gistpoint.tui.commands.output import print_json, print_text
-from gistpoint.tui.commands.progress import ProgressLine
+from gistpoint.tui.commands.output import ProgressLine, print_json, print_text
 from gistpoint.tui.commands.runs import open_named
 from gistpoint.tui.services import Services
 

@@ -16,7 +16,7 @@ from gistpoint.tui.commands.output import interactive
 if TYPE_CHECKING:
     from textual.screen import Screen
 
-    from gistpoint.core.gist.judging import GistJudge
+    from gistpoint.core.kinds.gist.judge import GistJudge
     from gistpoint.core.tasks.model import Task
     from gistpoint.sessions.replay.replaying import Replay
     from gistpoint.sessions.runs.document import RunDocument

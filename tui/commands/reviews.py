@@ -11,9 +11,8 @@ from gistpoint.core.attempts.clock import SystemTime
 from gistpoint.core.errors import UserError
 from gistpoint.core.locations import Locations
 from gistpoint.core.text import visible_line
-from gistpoint.sessions.reviews.agreement import Agreement, Agreements, agreement
-from gistpoint.sessions.reviews.exporting import csv_lines, jsonl_lines, rows
-from gistpoint.sessions.reviews.store import ReviewStore
+from gistpoint.sessions.reviews.agreement import Agreement, Agreements, agreement, csv_lines, jsonl_lines, rows
+from gistpoint.sessions.reviews.reviewing import ReviewStore
 from gistpoint.tui.cli import DONE
 from gistpoint.tui.commands.output import for_output, print_json, print_table
 

@@ -11,12 +11,11 @@ from typing import TYPE_CHECKING, Any
 
 from gistpoint.core.errors import AttemptError, UserError
 from gistpoint.core.text import visible_line
-from gistpoint.sessions.runs.blobs import RunFileError
+from gistpoint.sessions.runs.archives import RunFileError
 from gistpoint.sessions.runs.document import RunDocument
 from gistpoint.sessions.runs.doubts import doubt_of
-from gistpoint.sessions.runs.listing import Listed, list_runs
 from gistpoint.sessions.runs.model import Run
-from gistpoint.sessions.runs.opening import open_run, split_name
+from gistpoint.sessions.runs.opening import Listed, list_runs, open_run, split_name
 from gistpoint.tui.cli import DONE, MISTAKE, NEGATIVE
 from gistpoint.tui.commands.output import print_json, print_table, print_text, write_whole
 
@@ -28,8 +27,8 @@ def _settled(document: RunDocument) -> RunDocument:
     """Have a run tell what reviewers have made of its pass."""
     from gistpoint.core.attempts.clock import SystemTime
     from gistpoint.core.locations import Locations
+    from gistpoint.sessions.reviews.reviewing import ReviewStore
     from gistpoint.sessions.reviews.settling import settle
-    from gistpoint.sessions.reviews.store import ReviewStore
 
     document.build()
     return settle(document, ReviewStore(Locations.of_user().reviews, SystemTime()).book)

@@ -11,10 +11,10 @@ from typing import Any
 
 from gistpoint.core.attempts.engine import Attempt
 from gistpoint.core.attempts.malformed import json_object
-from gistpoint.core.attempts.result import AttemptResult, attempt_result
+from gistpoint.core.attempts.state import AttemptResult, attempt_result
 from gistpoint.core.errors import AttemptError, UserError
+from gistpoint.core.kinds.gist.overrides import MOST_BYTES, GistOverrides, parse_overrides
 from gistpoint.core.tasks.brief import render_brief
-from gistpoint.core.tasks.gist_overrides import MOST_BYTES, GistOverrides, parse_overrides
 from gistpoint.core.tasks.model import Task
 from gistpoint.core.text import visible
 from gistpoint.core.tools.commandline import QuestionError, parse

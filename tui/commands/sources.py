@@ -6,7 +6,7 @@ import argparse
 import shlex
 
 from gistpoint.core.errors import UserError
-from gistpoint.core.generation.campaign.batch import SourceSpec
+from gistpoint.core.generation.campaign.settings import SourceSpec
 
 
 def spec_of(options: argparse.Namespace, source: str) -> SourceSpec:

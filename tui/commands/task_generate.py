@@ -14,24 +14,21 @@ from pathlib import Path
 
 from gistpoint.core.canonical import sha256_of_json
 from gistpoint.core.errors import EnvironmentBuildError, InfrastructureError, RecordingError, SourceError, UserError
-from gistpoint.core.generation.campaign.batch import Batch, SourceSpec, read_batch
 from gistpoint.core.generation.campaign.bench import Bench
 from gistpoint.core.generation.campaign.campaign import Crew, run_campaign, run_controls
 from gistpoint.core.generation.campaign.candidates import Plan, plan
 from gistpoint.core.generation.campaign.counts import Counts, SourceResult
-from gistpoint.core.generation.campaign.desks import Place
+from gistpoint.core.generation.campaign.jobs import Place
 from gistpoint.core.generation.campaign.learning import LibraryFolder, learn_library
 from gistpoint.core.generation.campaign.library import Library
 from gistpoint.core.generation.campaign.making import write_kept
-from gistpoint.core.generation.campaign.settings import CampaignMode, Settings
-from gistpoint.core.generation.campaign.statefile import StateFile
-from gistpoint.core.generation.campaign.verdicts import Verdict
+from gistpoint.core.generation.campaign.settings import Batch, CampaignMode, Settings, SourceSpec, read_batch
+from gistpoint.core.generation.campaign.verdicts import StateFile, Verdict
 from gistpoint.core.generation.intake import NoTaskError, Repository
 from gistpoint.core.locations import Locations
 from gistpoint.tui.cli import DONE, NEGATIVE, build_runner
 from gistpoint.tui.commands.generation_tables import print_results, results_json
-from gistpoint.tui.commands.output import print_json
-from gistpoint.tui.commands.progress import ProgressLine
+from gistpoint.tui.commands.output import ProgressLine, print_json
 from gistpoint.tui.commands.sources import spec_of
 from gistpoint.tui.model_options import model_of
 
@@ -44,7 +41,7 @@ _REFUSED = {
 
 def generate(options: argparse.Namespace) -> int:
     """Make tasks of every source; prints their ids and the tables. Negative where a source gave fewer than wanted."""
-    from gistpoint.sandbox.benches import SandboxBench
+    from gistpoint.sandbox.pools import SandboxBench
 
     batch = _batch(options)
     settings = _settings(options)
@@ -148,7 +145,7 @@ class Factory:
         return result
 
     def _learned(self, spec: SourceSpec) -> tuple[Place, Library]:
-        from gistpoint.sandbox.repositories import fetch_repository, key_of
+        from gistpoint.sandbox.environments.sources import fetch_repository, key_of
 
         locations, progress = Locations.of_user(), self.progress
         with tempfile.TemporaryDirectory(prefix="gistpoint-generate-") as name:

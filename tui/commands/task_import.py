@@ -11,20 +11,22 @@ from pathlib import Path
 
 from gistpoint import __version__
 from gistpoint.core.errors import EnvironmentBuildError, SourceError, UserError
-from gistpoint.core.generation.breakpoint.importing import DATA_SET, import_record
-from gistpoint.core.generation.breakpoint.reading import Damage, read_records
-from gistpoint.core.generation.breakpoint.records import Record
-from gistpoint.core.generation.breakpoint.sources import RecordSources, read_sources
-from gistpoint.core.generation.breakpoint.targets import RefusedRecordError
-from gistpoint.core.generation.campaign.batch import SourceSpec
+from gistpoint.core.generation.breakpoint.importing import (
+    DATA_SET,
+    RecordSources,
+    RefusedRecordError,
+    import_record,
+    read_sources,
+)
+from gistpoint.core.generation.breakpoint.records import Damage, Record, read_records
+from gistpoint.core.generation.campaign.settings import SourceSpec
 from gistpoint.core.generation.intake import Intake, NoTaskError, take_in
 from gistpoint.core.locations import Locations
 from gistpoint.core.ports import Runner
 from gistpoint.core.tasks.folder import TASK_FILE
 from gistpoint.sessions.imports import ImportLedger, PendingRecord
 from gistpoint.tui.cli import DONE, NEGATIVE, build_runner
-from gistpoint.tui.commands.output import print_json, print_table
-from gistpoint.tui.commands.progress import ProgressLine
+from gistpoint.tui.commands.output import ProgressLine, print_json, print_table
 from gistpoint.tui.commands.test_maps import recorded
 
 MOST_BYTES = 512 << 20
@@ -99,7 +101,7 @@ class Importer:
                 self._record(record, intake)
 
     def _taken_in(self, spec: SourceSpec, scratch: Path) -> Intake:
-        from gistpoint.sandbox.repositories import fetch_repository
+        from gistpoint.sandbox.environments.sources import fetch_repository
 
         progress, cache, runner = self.progress, Locations.of_user().cache, self._running()
         repository = fetch_repository(

@@ -11,9 +11,9 @@ from typing import Any
 
 from gistpoint import __version__
 from gistpoint.core.canonical import sha256_of_text
-from gistpoint.core.code.removal import remove_body
-from gistpoint.core.corruption.model_corruption import ModelCorruption, corrupt_by_model
-from gistpoint.core.corruption.model_rounds import LoopSettings, Round
+from gistpoint.core.code.splice import remove_body
+from gistpoint.core.corruption.model.corruption import ModelCorruption, corrupt_by_model
+from gistpoint.core.corruption.model.loop import LoopSettings, Round
 from gistpoint.core.errors import UserError
 from gistpoint.core.generation.intake import Intake, NoGood, NoTaskError, take_in
 from gistpoint.core.generation.making import write_proven
@@ -23,7 +23,7 @@ from gistpoint.core.locations import Locations
 from gistpoint.core.ports import ChatModel, Runner
 from gistpoint.core.tasks.model import Mode, Rules, Task
 from gistpoint.tui.cli import DONE, build_runner
-from gistpoint.tui.commands.progress import ProgressLine
+from gistpoint.tui.commands.output import ProgressLine
 from gistpoint.tui.commands.sources import spec_of
 from gistpoint.tui.commands.test_maps import recorded
 from gistpoint.tui.model_options import model_of
@@ -37,7 +37,7 @@ def new(options: argparse.Namespace) -> int:
     if options.min_failing < 1:
         raise UserError("--min-failing must be 1 or more.")
     corrupting = _corrupting(options)
-    from gistpoint.sandbox.repositories import fetch_repository
+    from gistpoint.sandbox.environments.sources import fetch_repository
 
     spec = spec_of(options, options.source)
     runner = build_runner(options)

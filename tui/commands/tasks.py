@@ -10,13 +10,12 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from gistpoint.core.attempts.judging import Judge
 from gistpoint.core.errors import AttemptError, UserError
-from gistpoint.core.generation.check import check_task
-from gistpoint.core.generation.findings import Finding
-from gistpoint.core.generation.gist_check import check_gist_task
+from gistpoint.core.generation.check import Finding, check_task
 from gistpoint.core.generation.intake import OnMaking
-from gistpoint.core.gist.judging import GistJudge
+from gistpoint.core.kinds.gist.check import check_gist_task
+from gistpoint.core.kinds.gist.judge import GistJudge
+from gistpoint.core.kinds.repair.judge import Judge
 from gistpoint.core.locations import Locations
 from gistpoint.core.ports import EntrypointRunner, Runner
 from gistpoint.core.tasks.archive import pack_task
@@ -26,8 +25,7 @@ from gistpoint.core.tasks.model import Mode, Task
 from gistpoint.sessions.tasks import BrokenTask, TaskStore
 from gistpoint.tui.cli import DONE, NEGATIVE, build_entrypoint_runner, build_runner
 from gistpoint.tui.commands.attempts import attempt_store
-from gistpoint.tui.commands.output import print_json, print_table, print_text, write_whole
-from gistpoint.tui.commands.progress import ProgressLine
+from gistpoint.tui.commands.output import ProgressLine, print_json, print_table, print_text, write_whole
 from gistpoint.tui.services import is_our_demo
 
 

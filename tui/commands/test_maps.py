@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 from gistpoint.core.errors import RecordingError
-from gistpoint.core.generation.intake import Intake
-from gistpoint.core.generation.mapping import with_test_map
+from gistpoint.core.generation.intake import Intake, with_test_map
 from gistpoint.core.locations import Locations
 from gistpoint.core.ports import Runner
-from gistpoint.tui.commands.progress import ProgressLine
+from gistpoint.tui.commands.output import ProgressLine
 
 
 def recorded(intake: Intake, runner: Runner, progress: ProgressLine) -> Intake:
     """Return the intake with its test map; without one, told in a line, where the watched run did not end."""
-    from gistpoint.sandbox.benches import SandboxBench
+    from gistpoint.sandbox.pools import SandboxBench
 
     bench = SandboxBench(runner.backend.name, not runner.backend.isolated, Locations.of_user().cache)
     try:

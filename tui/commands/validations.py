@@ -12,13 +12,11 @@ from gistpoint.core.attempts.clock import SystemTime
 from gistpoint.core.errors import UserError
 from gistpoint.core.locations import Locations
 from gistpoint.core.text import visible_line
-from gistpoint.sessions.sidefiles.rows import csv_lines, jsonl_lines
-from gistpoint.sessions.tasks import TaskStore
-from gistpoint.sessions.tasksets import TaskSet, read_set
-from gistpoint.sessions.validations.agreement import VerdictAgreement, verdict_agreement
-from gistpoint.sessions.validations.exporting import COLUMNS, rows
-from gistpoint.sessions.validations.progress import TaskProgress, progress, totals
-from gistpoint.sessions.validations.store import ValidationStore
+from gistpoint.sessions.sidefiles.agreement import csv_lines, jsonl_lines
+from gistpoint.sessions.tasks import TaskSet, TaskStore, read_set
+from gistpoint.sessions.validations.agreement import COLUMNS, VerdictAgreement, rows, verdict_agreement
+from gistpoint.sessions.validations.state import TaskProgress, progress, totals
+from gistpoint.sessions.validations.validating import ValidationStore
 from gistpoint.tui.cli import DONE, build_services
 from gistpoint.tui.commands.output import for_output, interactive, print_json, print_table
 

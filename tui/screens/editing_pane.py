@@ -14,8 +14,7 @@ from textual.widgets import ContentSwitcher
 
 from gistpoint.core.errors import UserError
 from gistpoint.tui.keys import Scope, bindings_of
-from gistpoint.tui.screens.dialogs.ask import PickDialog
-from gistpoint.tui.screens.dialogs.confirm import show_error
+from gistpoint.tui.screens.dialogs.ask import PickDialog, show_error
 from gistpoint.tui.widgets.diff_view import DiffView
 from gistpoint.tui.widgets.function_editor import FunctionEditor
 from gistpoint.tui.widgets.plain import Plain

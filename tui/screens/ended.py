@@ -15,8 +15,7 @@ from textual.screen import Screen
 from textual.widget import Widget
 from textual.widgets import ContentSwitcher
 
-from gistpoint.core.attempts.result import AttemptResult, attempt_result
-from gistpoint.core.attempts.state import AttemptState
+from gistpoint.core.attempts.state import AttemptResult, AttemptState, attempt_result
 from gistpoint.core.tasks.model import Task
 from gistpoint.tui.keys import Scope, bindings_of
 from gistpoint.tui.summary_model import Rows, headline

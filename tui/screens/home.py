@@ -17,7 +17,7 @@ from textual.worker import Worker, WorkerState
 from gistpoint.core.errors import UserError
 from gistpoint.tui.home_rows import ATTEMPT_COLUMNS, TASK_COLUMNS, HomeRows, load_rows
 from gistpoint.tui.keys import Scope, bindings_of
-from gistpoint.tui.screens.dialogs.confirm import show_error
+from gistpoint.tui.screens.dialogs.ask import show_error
 from gistpoint.tui.screens.home_table import HomeTable
 from gistpoint.tui.services import Services
 from gistpoint.tui.widgets.key_bar import KeyBar

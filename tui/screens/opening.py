@@ -12,7 +12,7 @@ from textual.widget import Widget
 from textual.widgets import Button
 
 from gistpoint.tui.keys import Scope, bindings_of
-from gistpoint.tui.screens.dialogs.base import Dialog
+from gistpoint.tui.screens.dialogs.ask import Dialog
 from gistpoint.tui.widgets.plain import Plain
 
 _FIRST = "Opening …"

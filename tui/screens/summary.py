@@ -10,8 +10,8 @@ from textual.widget import Widget
 from textual.widgets import OptionList
 from textual.widgets.option_list import Option
 
-from gistpoint.core.attempts.judging import Judgement
 from gistpoint.core.attempts.state import AttemptState
+from gistpoint.core.kinds.repair.judge import Judgement
 from gistpoint.core.outcomes import Outcome, TestResult
 from gistpoint.core.tasks.model import Answer, Task
 from gistpoint.tui.screens.ended import EndedScreen

@@ -1,19 +1,209 @@
-"""A record made into a task: found in the source, corrupted, proven by the suite, and written with where it is from."""
+"""A record made into a task: its repository found, the function corrupted as it says, proven by the suite."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import tomllib
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from enum import StrEnum
 from pathlib import Path
 from typing import Any
 
 from gistpoint.core.cancel import CancelToken
-from gistpoint.core.generation.breakpoint.records import Record
-from gistpoint.core.generation.breakpoint.targets import target_of
-from gistpoint.core.generation.intake import Intake, OnMaking
+from gistpoint.core.code.compare import same_program
+from gistpoint.core.code.index import Definition, FileIndex, Kind, index_source
+from gistpoint.core.code.names import LOCALS, normalised
+from gistpoint.core.code.parsing import CodeError
+from gistpoint.core.code.snippet import read_snippet
+from gistpoint.core.code.testfiles import is_protected
+from gistpoint.core.corruption.corruptions import new_comments, replaced_target, same_signature
+from gistpoint.core.errors import SourceError, TaskError, UserError
+from gistpoint.core.generation.breakpoint.records import Record, normal_url
+from gistpoint.core.generation.campaign.settings import SourceSpec
+from gistpoint.core.generation.intake import Intake, NoTaskError, OnMaking
 from gistpoint.core.generation.making import write_proven
 from gistpoint.core.generation.proof import DEFAULT_MIN_FAILING, prove
+from gistpoint.core.generation.removal import removal_target
 from gistpoint.core.ports import Runner
-from gistpoint.core.tasks.model import Rules, Task
+from gistpoint.core.tasks.fields import Fields
+from gistpoint.core.tasks.model import Mode, Rules, Target, Task
+from gistpoint.core.trees import SourceTree
+
+_KEYS = frozenset(
+    {"repository", "commit", "source", "pytest_args", "extra_requirements", "exclude_newer", "build_steps"}
+)
+_HINT = (
+    "Each source is a table [[source]] with the keys 'repository' (its address or name, as the records have it) and "
+    "'source' (name==version, a folder, or PATH@COMMIT), and may have "
+    "commit, pytest_args, extra_requirements, exclude_newer and build_steps."
+)
+
+
+@dataclass(frozen=True, slots=True)
+class MappedSource:
+    """What the user says of a repository."""
+
+    repository: str
+    commit: str
+    spec: SourceSpec
+
+
+@dataclass(frozen=True, slots=True)
+class RecordSources:
+    """Answers where a record's repository is to be had."""
+
+    mapped: tuple[MappedSource, ...] = ()
+
+    def spec_of(self, record: Record) -> SourceSpec:
+        """Return the source of a record's repository: of several that fit, one that names the commit.
+
+        Raises `SourceError` where none is named and the record's own address is none that is fetched unasked.
+        """
+        fitting = [
+            item
+            for item in self.mapped
+            if item.repository in (normal_url(record.url), record.repository) and record.commit.startswith(item.commit)
+        ]
+        if fitting:
+            return max(fitting, key=lambda item: len(item.commit)).spec
+        if not record.url.startswith("https://"):
+            raise SourceError(
+                f"{record.url[:200]} is no address that is fetched unasked.", hint="Say where it is with --sources."
+            )
+        return SourceSpec(f"{record.url}@{record.commit}")
+
+
+def read_sources(text: str, file: str) -> RecordSources:
+    """Return the sources in a TOML text; raises `SourceError` naming `file` and the key that is wrong."""
+    try:
+        fields = Fields(tomllib.loads(text), file)
+        _only(fields, {"source"})
+        return RecordSources(tuple(_source(table) for table in fields.tables("source")))
+    except tomllib.TOMLDecodeError as error:
+        raise SourceError(f"{file} is no TOML: {error}.", hint=_HINT) from error
+    except TaskError as error:
+        raise SourceError(error.message, hint=_HINT) from error
+
+
+def _source(fields: Fields) -> MappedSource:
+    _only(fields, _KEYS)
+    for key in ("repository", "source"):
+        if not fields.get(key, str).strip():
+            raise TaskError(f"{fields.file}: the key {fields.name(key)!r} is empty.")
+    spec = SourceSpec(
+        fields.get("source", str),
+        _strings(fields, "pytest_args"),
+        _strings(fields, "extra_requirements"),
+        fields.get("exclude_newer", str, "") or None,
+        _strings(fields, "build_steps"),
+    )
+    repository = fields.get("repository", str)
+    known = normal_url(repository) if "/" in repository else repository
+    return MappedSource(known, fields.get("commit", str, "").lower(), spec)
+
+
+def _strings(fields: Fields, key: str) -> tuple[str, ...]:
+    return fields.strings(key) if key in fields.values else ()
+
+
+def _only(fields: Fields, known: Iterable[str]) -> None:
+    strange = sorted(set(fields.values) - set(known))
+    if strange:
+        raise TaskError(f"{fields.file}: the key {fields.name(strange[0])!r} is not known.")
+
+
+class Refusal(StrEnum):
+    """Why a sound record makes no task here, before any test ran."""
+
+    NO_SUCH_FILE = "no_such_file"
+    UNREADABLE_FILE = "unreadable_file"
+    NO_SUCH_FUNCTION = "no_such_function"
+    AMBIGUOUS = "ambiguous_name"
+    CLASS = "names_a_class"
+    TEST_FILE = "belongs_to_the_tests"
+    NOT_REMOVABLE = "body_not_removable"
+    NO_DEFINITION = "corruption_is_no_single_definition"
+    UNCHANGED = "corruption_changes_nothing"
+    SIGNATURE = "corruption_changes_the_signature"
+    COMMENT = "corruption_brings_a_comment"
+
+
+class RefusedRecordError(UserError):
+    """A record makes no task here, and why."""
+
+    def __init__(self, reason: Refusal, message: str) -> None:
+        super().__init__(message)
+        self.reason = reason
+
+
+@dataclass(frozen=True, slots=True)
+class RecordTarget:
+    """The target of a record, and what was odd about it."""
+
+    target: Target
+    marks: tuple[str, ...] = ()
+
+
+def target_of(record: Record, tree: SourceTree, test_files: frozenset[str] = frozenset()) -> RecordTarget:
+    """Return the target that a record means. Raises `RefusedRecordError` where it means none, or more than one."""
+    if not tree.is_file(record.path):
+        raise RefusedRecordError(Refusal.NO_SUCH_FILE, f"There is no file {record.path} in the source.")
+    if is_protected(record.path, test_files):
+        raise RefusedRecordError(Refusal.TEST_FILE, f"{record.path} belongs to the tests.")
+    try:
+        index = index_source(record.path, tree.read(record.path))
+    except CodeError as error:
+        raise RefusedRecordError(Refusal.UNREADABLE_FILE, str(error)) from error
+    definition = _meant(index, record.function)
+    if definition.kind is Kind.CLASS:
+        raise RefusedRecordError(Refusal.CLASS, f"{definition.ref} is a class; functions and methods are corrupted.")
+    if record.mode is Mode.REMOVE:
+        return RecordTarget(_removed(tree, definition, test_files))
+    return _corrupted(record, tree, definition)
+
+
+def _meant(index: FileIndex, name: str) -> Definition:
+    """Return the one definition of that name; the data's own rule, the first that is found, is not followed."""
+    asked = normalised(name)
+    found = [item for item in index.definitions if item.ref.plain == asked]
+    found = found or [
+        item for item in index.definitions if item.ref.plain.replace(f"{LOCALS}.", "").endswith(f".{asked}")
+    ]
+    if not found:
+        raise RefusedRecordError(Refusal.NO_SUCH_FUNCTION, f"{index.path} defines no {name}.")
+    if len(found) > 1:
+        listed = ", ".join(f"{item.label} (line {item.def_line})" for item in found[:10])
+        raise RefusedRecordError(Refusal.AMBIGUOUS, f"{name} names {len(found)} definitions in {index.path}: {listed}.")
+    return found[0]
+
+
+def _removed(tree: SourceTree, definition: Definition, test_files: frozenset[str]) -> Target:
+    try:
+        return removal_target(tree, str(definition.ref), test_files)
+    except (NoTaskError, CodeError) as error:
+        raise RefusedRecordError(Refusal.NOT_REMOVABLE, error.message) from error
+
+
+def _corrupted(record: Record, tree: SourceTree, definition: Definition) -> RecordTarget:
+    """Return the target with the file's own decorators: those that the data lost are kept, and the loss is marked."""
+    try:
+        target = replaced_target(tree, definition.ref, record.corruption)
+        lost = bool(definition.decorators) and not read_snippet(record.corruption).definition.decorators
+        unchanged = same_program(target.original, target.corrupted)
+        comments = new_comments(target)
+    except CodeError as error:
+        raise RefusedRecordError(Refusal.NO_DEFINITION, f"corruption.code can't be used: {error}") from error
+    if unchanged:
+        without = ", its lost decorators aside" if lost else ""
+        raise RefusedRecordError(Refusal.UNCHANGED, f"corruption.code does what the original does{without}.")
+    if not same_signature(target):
+        raise RefusedRecordError(Refusal.SIGNATURE, "corruption.code changes the signature of the function.")
+    if comments:
+        raise RefusedRecordError(
+            Refusal.COMMENT, f"corruption.code brings a comment that the original lacks: {comments[0][:100]!r}."
+        )
+    return RecordTarget(target, ("decorators_lost_in_data",) if lost else ())
+
 
 DATA_SET = "breakpoint"
 

@@ -1,4 +1,4 @@
-"""Candidates of a campaign, in an order that the seed alone decides."""
+"""Candidates of a campaign in an order that the seed alone decides, and how many corruptions of each are tried."""
 
 from __future__ import annotations
 
@@ -9,11 +9,46 @@ from dataclasses import dataclass
 from gistpoint import __version__
 from gistpoint.core.callgraph.graph import MODULE
 from gistpoint.core.canonical import sha256_of_json
-from gistpoint.core.code.definitions import Definition
+from gistpoint.core.code.index import Definition
 from gistpoint.core.generation.campaign.library import Library
 from gistpoint.core.generation.campaign.settings import CampaignMode, Settings
 from gistpoint.core.generation.removal import MIN_LINES, definitions
 from gistpoint.core.metrics.table import hard_set
+
+LOCATED = 5
+"""Places in a spectrum-based localisation that are looked at first."""
+
+
+@dataclass(frozen=True, slots=True)
+class Effort:
+    """The tries that a function is worth."""
+
+    singles: int
+    give_up: int
+    """Tries without a good one, behind which no more single ones are tried: it is no good place to hide in."""
+
+
+HIDEABLE, USUAL, DEAR = Effort(32, 16), Effort(16, 9), Effort(4, 3)
+
+
+def effort_for(library: Library, name: str, least: int) -> Effort:
+    """Return what a function is worth of which at least `least` tests have to fail.
+
+    Each try of a function that runs while modules are imported is a run of the tests in a process of its own.
+    """
+    if name in library.test_map.at_import:
+        return DEAR
+    return HIDEABLE if hiding_places(library, name, least) >= LOCATED else USUAL
+
+
+def hiding_places(library: Library, name: str, least: int) -> int:
+    """Return how many other functions are entered by tests, at least `least`, that all enter this one too.
+
+    Where the tests of one of those fail and no others, a localisation by Ochiai puts it first, and this one behind.
+    """
+    own = library.entering(name)
+    return sum(len(tests) >= least and tests <= own for other, tests in library.entered.items() if other != name)
+
 
 REACH = 4
 """Calls, in either direction, between every two functions of a group at most."""

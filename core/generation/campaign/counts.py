@@ -8,10 +8,10 @@ from dataclasses import dataclass, field
 from statistics import median
 from typing import Any
 
-from gistpoint.core.generation.campaign.batch import SourceSpec
 from gistpoint.core.generation.campaign.candidates import Plan
 from gistpoint.core.generation.campaign.controls import agreement
 from gistpoint.core.generation.campaign.library import Library
+from gistpoint.core.generation.campaign.settings import SourceSpec
 from gistpoint.core.generation.campaign.verdicts import Verdict
 
 

@@ -2,19 +2,91 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import threading
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
-from gistpoint.core.generation.campaign.by_model import decide_by_model
+from gistpoint.core.cancel import CancelToken
+from gistpoint.core.errors import InfrastructureError
+from gistpoint.core.generation.campaign.bench import Bench
 from gistpoint.core.generation.campaign.candidates import Candidate
 from gistpoint.core.generation.campaign.controls import compare
-from gistpoint.core.generation.campaign.corrupting import decide_discovery
-from gistpoint.core.generation.campaign.desks import Place, desk_at
-from gistpoint.core.generation.campaign.grouping import decide_group
-from gistpoint.core.generation.campaign.removing import decide_removal
-from gistpoint.core.generation.campaign.settings import CampaignMode
-from gistpoint.core.generation.campaign.trial import Dropped, Trial
+from gistpoint.core.generation.campaign.deciding import decide_by_model, decide_discovery, decide_group, decide_removal
+from gistpoint.core.generation.campaign.learning import LibraryFolder, read_library
+from gistpoint.core.generation.campaign.settings import CampaignMode, Settings
+from gistpoint.core.generation.campaign.trial import Desk, Dropped, Trial
 from gistpoint.core.generation.campaign.verdicts import Specimen, Verdict
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where a job works: the folder of a library that is known, and what runs its tests. It can be pickled."""
+
+    folder: Path
+    bench: Bench
+    settings: Settings
+
+
+@dataclass
+class _Open:
+    place: Place
+    desk: Desk
+    busy: threading.Lock = field(default_factory=threading.Lock)
+
+    def close(self) -> None:
+        """Stop what is being decided, and end what is kept running."""
+        self.desk.cancel.cancel()
+        with self.busy:
+            self.desk.prober.close()
+
+
+_open: dict[int, _Open] = {}
+_guard = threading.Lock()
+
+
+@contextmanager
+def desk_at(place: Place) -> Iterator[Desk]:
+    """Yield this thread's desk for a library; that of another library is closed.
+
+    Raises `InfrastructureError` where this machine does not have the library.
+    """
+    thread = threading.get_ident()
+    with _guard:
+        mine = _open.get(thread)
+    if mine is None or mine.place != place or mine.desk.cancel.cancelled:
+        if mine is not None:
+            mine.close()
+        mine = _Open(place, _new_desk(place))
+        with _guard:
+            _open[thread] = mine
+    with mine.busy:
+        yield mine.desk
+
+
+def _new_desk(place: Place) -> Desk:
+    runner = place.bench.runner()
+    try:
+        library = read_library(LibraryFolder(place.folder), runner.backend.name)
+    except FileNotFoundError as error:
+        raise InfrastructureError(
+            f"A worker does not find {place.folder}.",
+            hint="Workers of a cluster need the cache folder of this machine under the same path.",
+        ) from error
+    model = place.bench.model(place.settings.model) if place.settings.model else None
+    return Desk(library, place.settings, runner, place.bench.prober(library), CancelToken(), model)
+
+
+def close_desks() -> None:
+    """Stop what any thread of this process is deciding, and end what is kept running for it."""
+    with _guard:
+        desks = list(_open.values())
+        _open.clear()
+    for desk in desks:
+        desk.close()
+
 
 DECIDE: Mapping[CampaignMode, Callable[[Trial], Verdict]] = {
     CampaignMode.REMOVE: decide_removal,

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from gistpoint.core.callgraph.builder import build_call_graph
-from gistpoint.core.callgraph.observed import ObservedCall, resolve_calls
+from gistpoint.core.callgraph.graph import ObservedCall, resolve_calls
 from gistpoint.core.cancel import CancelToken
 from gistpoint.core.code.testfiles import is_protected
 from gistpoint.core.generation.campaign.bench import Bench

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import re
 import time
 from collections import Counter
 from collections.abc import Mapping
@@ -10,18 +11,46 @@ from dataclasses import dataclass
 from typing import Any
 
 from gistpoint.core.cancel import CancelToken
-from gistpoint.core.code.errors import CodeError
+from gistpoint.core.code.parsing import CodeError
+from gistpoint.core.corruption.edits import changed_lines
+from gistpoint.core.corruption.evidence import Evidence, is_own_test, ochiai_rank
 from gistpoint.core.errors import InfrastructureError
 from gistpoint.core.generation.campaign.candidates import Candidate
 from gistpoint.core.generation.campaign.library import Library
 from gistpoint.core.generation.campaign.settings import Settings
 from gistpoint.core.generation.campaign.verdicts import Cost, Kept, Reason, Specimen, Verdict
+from gistpoint.core.generation.check import leaks_of
 from gistpoint.core.generation.intake import LOOK, NoGood, NoTaskError
-from gistpoint.core.generation.leaks import leaks_of
 from gistpoint.core.generation.proof import Proof, prove
 from gistpoint.core.outcomes import RunStatus
 from gistpoint.core.ports import ChatModel, Prober, ProbeReport, Runner
 from gistpoint.core.tasks.model import Limits, Target
+
+_PARAMETERS = re.compile(r"\[.*\]$", re.DOTALL)
+
+
+def evidence_of(report: ProbeReport, target: Target, library: Library) -> Evidence:
+    """Return the evidence of a probe that ran to its end."""
+    name, failed = target.name, report.failed
+    steps = library.reach_from_tests.steps(name)
+    return Evidence(
+        failing=len(failed),
+        by_assertion=sum(failure.assertion for failure in failed.values()),
+        through_target=sum(failure.through_target for failure in failed.values()),
+        entering=len(library.entering(name)),
+        distances=tuple(steps.get(function_of_test(id)) for id in sorted(failed)),
+        own_tests=sum(is_own_test(name, id) for id in failed),
+        rank=ochiai_rank(name, frozenset(failed), library.test_map),
+        messages=len({failure.message for failure in failed.values()}),
+        changed_lines=changed_lines(target.original, target.corrupted),
+    )
+
+
+def function_of_test(id: str) -> str:
+    """Return the function of a test id as the call graph names it: `path::Class.test_it`."""
+    path, _, rest = _PARAMETERS.sub("", id).partition("::")
+    return f"{path}::{rest.replace('::', '.')}"
+
 
 REFUSALS: Mapping[NoGood, Reason] = {
     NoGood.TOO_FEW_FAILING: Reason.TOO_FEW_FAILING,

@@ -21,20 +21,17 @@ from typing import IO, TYPE_CHECKING
 
 from gistpoint.core.outcomes import BackendRecord
 from gistpoint.core.ports import Writable
-from gistpoint.sandbox.backends.base import Command, Ended, Places, Probe, Stop
+from gistpoint.sandbox.backends.base import Command, Ended, Places, Probe, Stop, probe_command
 from gistpoint.sandbox.backends.docker import containers
-from gistpoint.sandbox.backends.docker.containers import SHOWN, USER, WORK, Container, Settings
-from gistpoint.sandbox.backends.docker.conversation import Conversation
+from gistpoint.sandbox.backends.docker.containers import SHOWN, USER, WORK, Container, Settings, WaitingContainer
+from gistpoint.sandbox.backends.docker.conversation import Conversation, Course, follow
 from gistpoint.sandbox.backends.docker.engine import Engine, EngineError, EngineLostError, connect, engine_errors
-from gistpoint.sandbox.backends.docker.following import Course, follow
 from gistpoint.sandbox.backends.docker.layers import folder_entries, write_layer
-from gistpoint.sandbox.backends.docker.waiting import WaitingContainer
-from gistpoint.sandbox.backends.probing import probe_command
-from gistpoint.sandbox.backends.runtimecache import RuntimeCache
+from gistpoint.sandbox.backends.process import Lines, Tail
+from gistpoint.sandbox.backends.runtime import RuntimeCache
 from gistpoint.sandbox.backends.seccomp import filter_program
-from gistpoint.sandbox.backends.treeparts import RESERVED, TreeParts
+from gistpoint.sandbox.backends.trees import RESERVED, TreeParts
 from gistpoint.sandbox.limits import Limits
-from gistpoint.sandbox.process import Lines, Tail
 
 if TYPE_CHECKING:
     from gistpoint.core.cancel import CancelToken

@@ -1,21 +1,84 @@
-"""Containers of one run each: made with every limit, started empty, given their work over standard input, removed."""
+"""Containers of one run each: made with every limit, one kept ready, each owned by a program that can be looked up."""
 
 from __future__ import annotations
 
 import contextlib
+import hashlib
+import os
+import platform
 import socket
+import threading
 import time
+import uuid
 from dataclasses import dataclass
-from functools import partial
+from functools import cache, partial
+from pathlib import Path
 from typing import TYPE_CHECKING
 
-from gistpoint.sandbox.backends.docker.engine import Engine
+from gistpoint.sandbox.backends.docker.engine import Engine, EngineError, engine_errors
 from gistpoint.sandbox.backends.docker.images import KIND
-from gistpoint.sandbox.backends.docker.owners import OWNER, is_gone, this_program
 from gistpoint.sandbox.limits import Limits
 
 if TYPE_CHECKING:
     from typing import Any
+
+
+OWNER = "io.gistpoint.owner"
+_PARTS = 5
+
+
+@cache
+def _place() -> str:
+    """Name this machine and this user, and where there is one the process namespace; tells nothing about them."""
+    try:
+        machine = Path("/etc/machine-id").read_text("ascii").strip()
+    except (OSError, ValueError):
+        machine = ""
+    try:
+        namespace = str(Path("/proc/self/ns/pid").readlink())
+    except OSError:
+        namespace = ""
+    text = f"{machine or uuid.getnode()} {platform.node()} {os.getuid()} {namespace}"
+    return hashlib.sha256(text.encode()).hexdigest()[:24]
+
+
+@cache
+def _boot() -> str:
+    try:
+        return Path("/proc/sys/kernel/random/boot_id").read_text("ascii").strip()
+    except (OSError, ValueError):
+        return "unknown"
+
+
+def _began(pid: int) -> str:
+    """Return when a process began, as the kernel counts; `0` where that can't be told, empty for no process."""
+    try:
+        return (Path("/proc") / str(pid) / "stat").read_text("ascii", "replace").rsplit(")", 1)[1].split()[19]
+    except (OSError, IndexError):
+        pass
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return ""
+    except OSError:
+        return "0"
+    return "0"
+
+
+def this_program() -> str:
+    """Return the name of the running program, which no other one has had or will have."""
+    return f"v1/{_place()}/{_boot()}/{os.getpid()}/{_began(os.getpid())}"
+
+
+def is_gone(owner: str) -> bool:
+    """Whether `owner` was a program of this user on this machine that no longer runs; False for anybody else's."""
+    parts = owner.split("/")
+    if len(parts) != _PARTS or parts[:2] != ["v1", _place()] or not parts[3].isdigit():
+        return False
+    if parts[2] != _boot():
+        return True
+    return _began(int(parts[3])) != parts[4]
+
 
 USER = 10001
 SHOWN = "/gistpoint"
@@ -178,3 +241,65 @@ def remove_leftovers(engine: Engine) -> int:
             remove(engine, str(found["Id"]))
             removed += 1
     return removed
+
+
+class WaitingContainer:
+    """Holds at most one started container; what is removed or prepared in the background is waited for by `close`."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._ready: tuple[Settings, Container] | None = None
+        self._preparing = False
+        self._closed = False
+        self._workers: set[threading.Thread] = set()
+
+    def take(self, engine: Engine, settings: Settings) -> Container | None:
+        """Return the container that waits, if it was made for `settings` on `engine`."""
+        with self._lock:
+            held, self._ready = self._ready, None
+        if held is None:
+            return None
+        if held[0] == settings and held[1].engine is engine:
+            return held[1]
+        held[1].discard()
+        return None
+
+    def replace(self, used: Container, settings: Settings, *, next_one: bool) -> None:
+        """Remove a used container and prepare the next one, in the background."""
+        worker = threading.Thread(target=self._replace, args=(used, settings, next_one), name="container-next")
+        with self._lock:
+            self._workers = {known for known in self._workers if known.is_alive()} | {worker}
+        worker.start()
+
+    def close(self) -> None:
+        """Remove what waits, and wait until everything is removed. More can be taken and replaced afterwards."""
+        with self._lock:
+            self._closed = True
+            workers = set(self._workers)
+        for worker in workers:
+            if worker is not threading.current_thread() and worker.ident is not None:
+                worker.join()
+        with self._lock:
+            held, self._ready, self._closed = self._ready, None, False
+        if held is not None:
+            held[1].discard()
+
+    def _replace(self, used: Container, settings: Settings, next_one: bool) -> None:
+        used.discard()
+        with self._lock:
+            if not next_one or self._ready is not None or self._preparing or self._closed:
+                return
+            self._preparing = True
+        made: Container | None = None
+        try:
+            with engine_errors(used.engine.address):
+                made = start(used.engine, settings)
+        except EngineError:
+            return  # the next run says so, if it is still true by then
+        finally:
+            with self._lock:
+                self._preparing = False
+                if made is not None and self._ready is None and not self._closed:
+                    self._ready, made = (settings, made), None
+            if made is not None:
+                made.discard()

@@ -16,8 +16,8 @@ from gistpoint.core.locations import Locations
 from gistpoint.core.tasks.folder import read_answer
 from gistpoint.core.tasks.model import Task
 from gistpoint.sessions.attempts import AttemptStore
-from gistpoint.tui.screens.dialogs.confirm import MessageDialog
-from gistpoint.tui.widgets.scored_gist import ScoredGist
+from gistpoint.tui.screens.dialogs.ask import MessageDialog
+from gistpoint.tui.widgets.gist_view import ScoredGist
 
 INVENTED = FAITHFUL.replace("class Basket", "def extra():\n    return 1\n\n\nclass Basket")
 

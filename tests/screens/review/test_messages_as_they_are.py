@@ -10,7 +10,7 @@ from recorded_runs import make_all
 from screens.review.reviewing import Reviewing, command, mini_run, reviewing
 from screens.review.shown_steps import check_steps
 
-from gistpoint.sessions.runs.listing import list_runs
+from gistpoint.sessions.runs.opening import list_runs
 
 SAMPLES = Path(__file__).parents[4] / "shared" / "samples"
 STEPS = 12

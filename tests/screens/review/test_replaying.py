@@ -12,13 +12,13 @@ from fakes import FakeClock, FakeRunner
 from screens.review.reviewing import reviewing
 
 from gistpoint.core.attempts.identity import Enrolment
-from gistpoint.core.attempts.judging import Judge
 from gistpoint.core.errors import UserError
+from gistpoint.core.kinds.repair.judge import Judge
 from gistpoint.core.tasks.folder import read_answer
 from gistpoint.core.tasks.model import Task
 from gistpoint.sessions.attempts import AttemptStore
 from gistpoint.sessions.replay.replaying import Replay
-from gistpoint.tui.screens.dialogs.confirm import MessageDialog
+from gistpoint.tui.screens.dialogs.ask import MessageDialog
 
 WRONG = "def discount(price, percent):\n    return -1\n"
 

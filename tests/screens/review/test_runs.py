@@ -10,13 +10,13 @@ from fakes import FakeClock, FakeRunner
 from screens.review.reviewing import TURNS, command, mini_run, reviewing
 
 from gistpoint.core.attempts.identity import Enrolment
-from gistpoint.core.attempts.judging import Judge
 from gistpoint.core.errors import UserError
+from gistpoint.core.kinds.repair.judge import Judge
 from gistpoint.core.locations import Locations
 from gistpoint.core.tasks.folder import read_answer
 from gistpoint.sessions.attempts import AttemptStore
-from gistpoint.sessions.runs.listing import Listed
 from gistpoint.sessions.runs.model import Run, Tokens
+from gistpoint.sessions.runs.opening import Listed
 from gistpoint.tui.screens.review.compare import CompareScreen
 from gistpoint.tui.screens.review.run_rows import COLUMNS, RunQuery, RunRow, arranged, parse_query
 from gistpoint.tui.screens.review.runs import RunsScreen

@@ -11,7 +11,7 @@ from textual.geometry import Offset
 from textual.selection import Selection
 from textual.widgets import Button
 
-from gistpoint.sessions.reviews.operations import Verdict
+from gistpoint.sessions.reviews.state import Verdict
 from gistpoint.sessions.runs.parts import Scope
 from gistpoint.tui.screens.dialogs.verdict import VerdictDialog
 from gistpoint.tui.screens.review.screen import ReviewScreen

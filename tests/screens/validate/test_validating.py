@@ -19,8 +19,8 @@ from gistpoint.core.generation.trials import Subject
 from gistpoint.core.outcomes import RunStatus
 from gistpoint.core.tasks.brief import render_brief
 from gistpoint.core.text import visible_line
-from gistpoint.sessions.validations.operations import TaskVerdict
-from gistpoint.tui.screens.dialogs.confirm import MessageDialog
+from gistpoint.sessions.validations.state import TaskVerdict
+from gistpoint.tui.screens.dialogs.ask import MessageDialog
 from gistpoint.tui.screens.validate.code_page import CodePage
 from gistpoint.tui.screens.validate.fix_page import FixPage
 from gistpoint.tui.screens.validate.tests_page import TestsPage

@@ -16,9 +16,9 @@ from gistpoint.core.generation.trials import Subject
 from gistpoint.core.tasks.brief import render_brief
 from gistpoint.core.tasks.folder import read_answer, write_task
 from gistpoint.core.tasks.model import Task
-from gistpoint.sessions.validations.operations import TaskVerdict
+from gistpoint.sessions.validations.state import TaskVerdict
 from gistpoint.tui.screens.validate.gist_page import OWN, GistPage
-from gistpoint.tui.widgets.scored_gist import ScoredGist
+from gistpoint.tui.widgets.gist_view import ScoredGist
 from gistpoint.tui.widgets.text_view import TextView
 
 MARKS = ("●=", "○=")

@@ -15,7 +15,7 @@ from screens.review.reviewing import Reviewing
 
 from gistpoint.core.tasks.folder import read_answer, write_task
 from gistpoint.core.tasks.model import Mode, Task
-from gistpoint.sessions.tasksets import read_set
+from gistpoint.sessions.tasks import read_set
 from gistpoint.sessions.validations.state import Validation
 from gistpoint.tui.screens.validate.desk import Desk
 from gistpoint.tui.screens.validate.screen import ValidateScreen

@@ -1,6 +1,6 @@
 from shown_screen import Stage, rows
 
-from gistpoint.core.unified import parse
+from gistpoint.core.diffs import parse
 from gistpoint.tui.widgets.diff_view import DiffView
 
 BEFORE = "".join(f"line {i}\n" for i in range(60))

@@ -5,8 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gistpoint.core.diffs import DiffError, LineKind, apply, changes_within, compute, side_by_side
-from gistpoint.core.unified import parse, unified
+from gistpoint.core.diffs import DiffError, LineKind, apply, changes_within, compute, parse, side_by_side, unified
 
 LINES = st.lists(
     st.sampled_from(["a", "b", "c", "", "--- x", "+++ y", "@@ -1 +1 @@", "\\ No", "d\r", "漢"]), max_size=25

@@ -11,10 +11,10 @@ import pytest
 from builders import CHECKS, build_task
 from fakes import FakeRunner
 
-from gistpoint.core.attempts.judging import Judge
 from gistpoint.core.attempts.protection import NOTHING, find_protection
 from gistpoint.core.errors import TaskError
 from gistpoint.core.generation.intake import Repository, take_in
+from gistpoint.core.kinds.repair.judge import Judge
 from gistpoint.core.outcomes import Outcome, RunStatus, SuiteReport, TestResult
 from gistpoint.core.ports import EnvironmentPins, RunRequest, Source, Writable
 from gistpoint.core.tasks.folder import read_answer, read_task, write_baseline

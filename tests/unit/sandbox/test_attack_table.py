@@ -7,9 +7,8 @@ import pytest
 from gistpoint.sandbox.attacks.table import ATTACKS, COMMANDS, ESCAPES, REPORTS, TREES, Expected
 from gistpoint.sandbox.attacks.trying import source_of
 from gistpoint.sandbox.backends.base import Probe
-from gistpoint.sandbox.enforcement import LIMITS, enforcement
 from gistpoint.sandbox.ladder import builtin_backends
-from gistpoint.sandbox.limits import Limits
+from gistpoint.sandbox.limits import LIMITS, Limits, enforcement
 
 GUIDE = Path(__file__).parents[3] / "docs" / "guide" / "sandbox.md"
 FOLDER = Path(__file__).parents[3] / "sandbox" / "attacks"

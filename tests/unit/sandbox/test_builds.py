@@ -20,12 +20,11 @@ from gistpoint.core.cancel import CancelToken
 from gistpoint.core.errors import CancelledError, EnvironmentBuildError
 from gistpoint.core.ports import EnvironmentPins
 from gistpoint.sandbox.backends.plain import PlainBackend
-from gistpoint.sandbox.builds import MOST_NESTED, Builds, Handed
-from gistpoint.sandbox.environments import EnvironmentStore
-from gistpoint.sandbox.installed import installed_in
-from gistpoint.sandbox.interpreters import own_version
-from gistpoint.sandbox.resolver import UvResolver
-from gistpoint.sandbox.wheels import check_wheel
+from gistpoint.sandbox.environments.builds import MOST_NESTED, Builds, Handed
+from gistpoint.sandbox.environments.interpreters import installed_in, own_version
+from gistpoint.sandbox.environments.resolver import UvResolver
+from gistpoint.sandbox.environments.store import EnvironmentStore
+from gistpoint.sandbox.environments.wheels import check_wheel
 
 
 @pytest.fixture

@@ -10,8 +10,7 @@ import threading
 
 import pytest
 
-from gistpoint.sandbox.backends.bwrapending import namespace_end
-from gistpoint.sandbox.backends.bwrapmounts import Plan
+from gistpoint.sandbox.backends.bubblewrap import Plan, namespace_end
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="bubblewrap serves Linux alone")
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import gistpoint.sandbox
 from gistpoint.core.callgraph.builder import build_call_graph
-from gistpoint.core.callgraph.observed import read_calls, resolve_calls
+from gistpoint.core.callgraph.graph import read_calls, resolve_calls
 
 LIBRARY = """\
 import threading

@@ -6,8 +6,8 @@ import subprocess
 
 import pytest
 
-from gistpoint.sandbox import cgroups
-from gistpoint.sandbox.cgroups import Delegation, bounded, find_delegation
+from gistpoint.sandbox.backends import resources as cgroups
+from gistpoint.sandbox.backends.resources import Delegation, bounded, find_delegation
 from gistpoint.sandbox.limits import Limits
 
 

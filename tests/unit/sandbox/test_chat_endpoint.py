@@ -21,11 +21,9 @@ from gistpoint.core.cancel import CancelToken
 from gistpoint.core.chat import ChatFailure, ChatMessage, ChatProblem, ChatReply, ToolRequest, Usage
 from gistpoint.core.errors import CancelledError, EndpointError, SettingsError
 from gistpoint.sandbox.endpoints import openai_compatible
-from gistpoint.sandbox.endpoints.openai_compatible import OpenAICompatibleModel
-from gistpoint.sandbox.endpoints.replies import retry_after
+from gistpoint.sandbox.endpoints.openai_compatible import OpenAICompatibleModel, retry_after
 from gistpoint.sandbox.endpoints.retrying import Backoff, RetryingModel
-from gistpoint.sandbox.endpoints.secrets import Secret
-from gistpoint.sandbox.endpoints.settings import EndpointSettings, Prices, endpoint_settings
+from gistpoint.sandbox.endpoints.settings import EndpointSettings, Prices, Secret, endpoint_settings
 
 KEY = "sk-secret-0123456789/abc"
 HELLO = [ChatMessage("user", "Hello.")]

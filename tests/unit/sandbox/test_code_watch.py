@@ -12,7 +12,7 @@ import pytest
 from launching import launch_programs, whole
 
 from gistpoint.core.errors import EnvironmentBuildError
-from gistpoint.sandbox.interpreters import find_interpreter
+from gistpoint.sandbox.environments.interpreters import find_interpreter
 
 
 def _interpreters() -> list[str]:

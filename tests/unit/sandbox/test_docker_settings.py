@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from gistpoint.sandbox.backends.docker import owners
+from gistpoint.sandbox.backends.docker import containers as owners
 from gistpoint.sandbox.backends.docker.backend import DockerBackend
 from gistpoint.sandbox.backends.docker.containers import Settings, host_settings
 from gistpoint.sandbox.backends.docker.conversation import BrokenFramesError, Frame, read_frames

@@ -10,12 +10,10 @@ from gistpoint.core.cancel import CancelToken
 from gistpoint.core.errors import CancelledError, EnvironmentBuildError
 from gistpoint.core.ports import EnvironmentPins
 from gistpoint.sandbox.backends.plain import PlainBackend
-from gistpoint.sandbox.envcache import build_once
-from gistpoint.sandbox.environments import EnvironmentStore
-from gistpoint.sandbox.hostenvironment import runner_distributions
-from gistpoint.sandbox.installed import installed_in
-from gistpoint.sandbox.interpreters import find_interpreter, own_version
-from gistpoint.sandbox.resolver import UvResolver
+from gistpoint.sandbox.environments.cache import build_once
+from gistpoint.sandbox.environments.interpreters import find_interpreter, installed_in, own_version
+from gistpoint.sandbox.environments.resolver import UvResolver
+from gistpoint.sandbox.environments.store import EnvironmentStore, runner_distributions
 
 
 @pytest.fixture

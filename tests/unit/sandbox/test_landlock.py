@@ -8,11 +8,10 @@ import sys
 from pathlib import Path
 
 from gistpoint.sandbox.backends import landlock
-from gistpoint.sandbox.backends.base import Command, Invocation, Places, Stop
+from gistpoint.sandbox.backends.base import Command, Invocation, Places, Stop, probe_command
 from gistpoint.sandbox.backends.landlock import LandlockBackend
-from gistpoint.sandbox.backends.probing import probe_command
+from gistpoint.sandbox.backends.resources import DiskWatch
 from gistpoint.sandbox.backends.seccomp import filter_program
-from gistpoint.sandbox.diskuse import DiskWatch
 from gistpoint.sandbox.inside.confinement import landlock_version, rights_of
 from gistpoint.sandbox.limits import Limits
 

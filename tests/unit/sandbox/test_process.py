@@ -4,9 +4,9 @@ import subprocess
 import sys
 import time
 
+from gistpoint.sandbox.backends.process import Lines, Tail
+from gistpoint.sandbox.backends.resources import descendants, memory_of_tree
 from gistpoint.sandbox.limits import Limits, suite_timeout
-from gistpoint.sandbox.memory import descendants, memory_of_tree
-from gistpoint.sandbox.process import Lines, Tail
 
 
 def test_tail_keeps_the_end_and_says_what_is_lost():

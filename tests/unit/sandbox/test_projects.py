@@ -3,10 +3,9 @@ from __future__ import annotations
 import pytest
 
 from gistpoint.core.errors import EnvironmentBuildError
-from gistpoint.sandbox.installed import entry_points_of
-from gistpoint.sandbox.locking import read_lock
-from gistpoint.sandbox.metadata import write_metadata
-from gistpoint.sandbox.projects import read_project
+from gistpoint.sandbox.environments.interpreters import entry_points_of
+from gistpoint.sandbox.environments.locking import read_lock
+from gistpoint.sandbox.environments.projects import read_project, write_metadata
 
 
 @pytest.mark.parametrize(

@@ -12,9 +12,8 @@ import pytest
 
 from gistpoint.sandbox.backends import runtime
 from gistpoint.sandbox.backends.base import Environment
-from gistpoint.sandbox.backends.runtime import Part, programs_alone, runtime_of, toolchain
-from gistpoint.sandbox.backends.runtimecache import RuntimeCache
-from gistpoint.sandbox.interpreters import find_interpreter, own_version
+from gistpoint.sandbox.backends.runtime import Part, RuntimeCache, programs_alone, runtime_of, toolchain
+from gistpoint.sandbox.environments.interpreters import find_interpreter, own_version
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="other systems show everything")
 
@@ -110,7 +109,7 @@ class TestCache:
     ) -> None:
         cache = tmp_path / "runtimes"
         first = RuntimeCache(cache).of(environment)
-        monkeypatch.setattr("gistpoint.sandbox.backends.runtimecache.runtime_of", None)
+        monkeypatch.setattr("gistpoint.sandbox.backends.runtime.runtime_of", None)
         assert RuntimeCache(cache).of(environment) == first
         another = replace(environment, folder=tmp_path / "another")
         another.folder.mkdir()

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from gistpoint.core.errors import SourceError
-from gistpoint.sandbox.sdists import Sdist, download
+from gistpoint.sandbox.environments.sdists import Sdist, download
 
 
 @dataclass

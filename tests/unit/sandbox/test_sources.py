@@ -10,8 +10,8 @@ import git
 import pytest
 
 from gistpoint.core.errors import SourceError
-from gistpoint.sandbox.archives import unpack
-from gistpoint.sandbox.sources import Fetcher
+from gistpoint.sandbox.environments.archives import unpack
+from gistpoint.sandbox.environments.sources import Fetcher
 
 
 def files_below(folder: Path) -> set[str]:

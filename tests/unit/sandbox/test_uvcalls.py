@@ -11,11 +11,11 @@ from shelves import built_by_itself
 
 from gistpoint.core.errors import EnvironmentBuildError, SourceError
 from gistpoint.sandbox.backends.plain import PlainBackend
-from gistpoint.sandbox.builds import Builds
-from gistpoint.sandbox.environments import EnvironmentStore
-from gistpoint.sandbox.interpreters import own_version
-from gistpoint.sandbox.sources import Fetcher
-from gistpoint.sandbox.uvcalls import WHEELS_ALONE, call_uv, uv_environment
+from gistpoint.sandbox.environments.builds import Builds
+from gistpoint.sandbox.environments.interpreters import own_version
+from gistpoint.sandbox.environments.sources import Fetcher
+from gistpoint.sandbox.environments.store import EnvironmentStore
+from gistpoint.sandbox.environments.uv import WHEELS_ALONE, call_uv, uv_environment
 
 SETTINGS_THAT_BUILD = (
     'no-binary-package = ["trap"]\n',

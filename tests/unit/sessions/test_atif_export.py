@@ -11,9 +11,8 @@ from atif import Trajectory
 from recorded_runs import make_all
 
 from gistpoint.sessions.exports.atif import atif_text, to_atif
-from gistpoint.sessions.runs.listing import list_runs
 from gistpoint.sessions.runs.model import ByteRange, Step
-from gistpoint.sessions.runs.opening import open_run
+from gistpoint.sessions.runs.opening import list_runs, open_run
 
 NOWHERE = ByteRange("", 0, 0)
 

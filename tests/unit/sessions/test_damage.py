@@ -14,11 +14,10 @@ import zstandard
 from mutants import mutants, read_all
 from recorded_runs import make_all
 
-from gistpoint.sessions.runs.blobs import RunFileError
+from gistpoint.sessions.runs.archives import RunFileError
 from gistpoint.sessions.runs.document import RunDocument
-from gistpoint.sessions.runs.listing import list_runs
 from gistpoint.sessions.runs.model import StepKind
-from gistpoint.sessions.runs.opening import open_run
+from gistpoint.sessions.runs.opening import list_runs, open_run
 
 
 @pytest.fixture(scope="module")

@@ -12,7 +12,7 @@ import pytest
 from gistpoint.core.cancel import CancelToken
 from gistpoint.core.errors import CancelledError
 from gistpoint.sessions.runs import limits
-from gistpoint.sessions.runs.blobs import BytesBlob
+from gistpoint.sessions.runs.archives import BytesBlob
 from gistpoint.sessions.runs.loading import text_pieces
 from gistpoint.sessions.runs.model import ByteRange, CutText
 from gistpoint.sessions.runs.opening import join_name, open_run, split_name

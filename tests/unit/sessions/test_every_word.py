@@ -16,8 +16,7 @@ from recorded_runs import Made, make_all
 from recorded_runs.raw_texts import Tally, tally_file
 
 from gistpoint.sessions.formats.registry import formats
-from gistpoint.sessions.runs.listing import list_runs
-from gistpoint.sessions.runs.opening import open_run
+from gistpoint.sessions.runs.opening import list_runs, open_run
 from gistpoint.sessions.runs.parts import parts_of
 from gistpoint.tui.cli import main
 

@@ -10,8 +10,7 @@ from recorded_runs import make_all
 
 from gistpoint.core.errors import UserError
 from gistpoint.sessions.exports.registry import NAMES, exporter
-from gistpoint.sessions.runs.listing import list_runs
-from gistpoint.sessions.runs.opening import open_run
+from gistpoint.sessions.runs.opening import list_runs, open_run
 
 HOSTILE = "<script>alert(1)</script> ```` \x1b[2J [red] \u202e & <b>"
 

@@ -10,9 +10,8 @@ from pathlib import Path
 import pytest
 from recorded_runs import make_all
 
-from gistpoint.sessions.runs.listing import list_runs
 from gistpoint.sessions.runs.model import StepKind
-from gistpoint.sessions.runs.opening import join_name, open_run
+from gistpoint.sessions.runs.opening import join_name, list_runs, open_run
 
 ROOT = Path(tempfile.mkdtemp(prefix="gistpoint-runs-"))
 atexit.register(shutil.rmtree, ROOT, ignore_errors=True)

@@ -12,12 +12,9 @@ from small_trees import tree_of
 
 from gistpoint.sessions.runs.commands import edited_paths, looks_of, restored_paths, same_path, written_files
 from gistpoint.sessions.runs.comparing import Event, Milestone, Reached, align, compare, read_side
-from gistpoint.sessions.runs.goals import Goal
-from gistpoint.sessions.runs.listing import list_runs
-from gistpoint.sessions.runs.marks import Mark, MarkTracker, StepMarks, marks_of
+from gistpoint.sessions.runs.facts import Goal, Mark, MarkTracker, Spent, StepMarks, marks_of
 from gistpoint.sessions.runs.model import Call
-from gistpoint.sessions.runs.opening import open_run
-from gistpoint.sessions.runs.spending import Spent
+from gistpoint.sessions.runs.opening import list_runs, open_run
 
 GOAL = Goal("src/stats.py", "mean", MEAN)
 Calls = list[tuple[str, dict[str, Any], str]]

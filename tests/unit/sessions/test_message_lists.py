@@ -8,9 +8,8 @@ from typing import Any
 
 from gistpoint.sessions.formats.messages import tokens_of
 from gistpoint.sessions.runs.document import RunDocument
-from gistpoint.sessions.runs.listing import list_runs
 from gistpoint.sessions.runs.model import Actor, StepKind
-from gistpoint.sessions.runs.opening import open_run
+from gistpoint.sessions.runs.opening import list_runs, open_run
 
 
 def opened(path: Path, value: Any) -> RunDocument:

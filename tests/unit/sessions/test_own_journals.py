@@ -11,12 +11,11 @@ from fakes import FakeClock, FakeRunner
 from gistpoint.core.attempts.engine import Attempt
 from gistpoint.core.attempts.events import Pane, PauseReason
 from gistpoint.core.attempts.identity import Enrolment
-from gistpoint.core.attempts.judging import Judge
+from gistpoint.core.kinds.repair.judge import Judge
 from gistpoint.core.tasks.folder import read_answer
 from gistpoint.sessions.attempts import AttemptStore
-from gistpoint.sessions.runs.listing import list_runs
 from gistpoint.sessions.runs.model import Actor, StepKind
-from gistpoint.sessions.runs.opening import open_run
+from gistpoint.sessions.runs.opening import list_runs, open_run
 
 CODE = "def discount(price, percent):\n    return price - price * percent // 100\n"
 

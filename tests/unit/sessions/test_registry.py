@@ -15,8 +15,8 @@ import gistpoint.sessions.formats as folder
 from gistpoint.sessions.formats import registry
 from gistpoint.sessions.formats.chat import Chat
 from gistpoint.sessions.formats.probe import Probe
-from gistpoint.sessions.formats.protocol import RunEntry
-from gistpoint.sessions.runs.blobs import BytesBlob
+from gistpoint.sessions.formats.registry import RunEntry
+from gistpoint.sessions.runs.archives import BytesBlob
 from gistpoint.sessions.runs.model import Run
 from gistpoint.sessions.runs.opening import open_run
 

@@ -16,9 +16,9 @@ from mutants import mutants
 from gistpoint.core.attempts.budgets import Budgets
 from gistpoint.core.attempts.engine import Attempt
 from gistpoint.core.attempts.identity import Enrolment
-from gistpoint.core.attempts.judging import Judge
 from gistpoint.core.cancel import CancelToken
 from gistpoint.core.errors import CancelledError, UserError
+from gistpoint.core.kinds.repair.judge import Judge
 from gistpoint.core.outcomes import RunStatus
 from gistpoint.core.tasks.folder import read_answer
 from gistpoint.core.tasks.model import Mode, Task

@@ -12,14 +12,14 @@ from gistpoint.core.attempts.budgets import Budgets
 from gistpoint.core.attempts.clock import SystemTime
 from gistpoint.core.attempts.engine import Attempt
 from gistpoint.core.attempts.identity import Enrolment, Role
-from gistpoint.core.attempts.judging import Judge
 from gistpoint.core.demo.play import play
 from gistpoint.core.demo.tasks import demo_task, demo_tasks, playthrough
-from gistpoint.core.gist.judging import GistJudge
+from gistpoint.core.kinds.gist.judge import GistJudge
+from gistpoint.core.kinds.repair.judge import Judge
 from gistpoint.core.tasks.folder import read_answer
 from gistpoint.core.tasks.model import Mode, Target
 from gistpoint.sandbox.backends.plain import PlainBackend
-from gistpoint.sandbox.environments import EnvironmentStore
+from gistpoint.sandbox.environments.store import EnvironmentStore
 from gistpoint.sandbox.gistruns.runner import GistRunner
 from gistpoint.sandbox.testruns import SuiteRunner
 from gistpoint.sessions.journal import JournalWriter

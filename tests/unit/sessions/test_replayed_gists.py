@@ -12,10 +12,10 @@ from gist_tasks import FAITHFUL, OWNED, WRONG, FakeEntrypoints, FakeGistJudge, b
 
 from gistpoint.core.attempts.budgets import Budgets
 from gistpoint.core.attempts.engine import Attempt
-from gistpoint.core.attempts.gist_text import GIST_BUFFER
 from gistpoint.core.attempts.identity import Enrolment, Role
+from gistpoint.core.kinds.gist.model import GistSettings
+from gistpoint.core.kinds.gist.text import GIST_BUFFER
 from gistpoint.core.tasks.folder import read_answer
-from gistpoint.core.tasks.gists import GistSettings
 from gistpoint.sessions.exports.atif import to_atif
 from gistpoint.sessions.journal import JournalWriter
 from gistpoint.sessions.replay.replaying import Replay, Sameness

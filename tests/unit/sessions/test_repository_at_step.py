@@ -11,13 +11,11 @@ from recorded_runs.repairs import BROKEN, FILES, RIGHT, ROOT, WRONG, chat_run, d
 from small_trees import tree_of
 
 from gistpoint.core.code.names import FunctionRef
-from gistpoint.core.diffs import LineKind, compute
+from gistpoint.core.diffs import LineKind, compute, parse, unified
 from gistpoint.core.trees import SourceTree
-from gistpoint.core.unified import parse, unified
-from gistpoint.sessions.runs.listing import list_runs
-from gistpoint.sessions.runs.opening import open_run
+from gistpoint.sessions.runs.index import between
+from gistpoint.sessions.runs.opening import list_runs, open_run
 from gistpoint.sessions.runs.repository import Badge, RepositoryHistory, RepositoryState
-from gistpoint.sessions.runs.successive import between
 
 Calls = list[tuple[str, dict[str, Any], str]]
 EDITOR = "str_replace_editor"

@@ -14,18 +14,24 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from recorded_runs import Made, make_all
 
-from gistpoint.sessions.reviews.agreement import agreement
-from gistpoint.sessions.reviews.exporting import COLUMNS, csv_lines, jsonl_lines, rows
+from gistpoint.sessions.reviews.agreement import COLUMNS, agreement, csv_lines, jsonl_lines, rows
 from gistpoint.sessions.reviews.keys import StepKey, TextRange, run_key
-from gistpoint.sessions.reviews.labels import DEFAULT, LabelsError, read_label_sets
-from gistpoint.sessions.reviews.operations import ExcludeReason, Kind, Operation, Verdict, decode, encode
-from gistpoint.sessions.reviews.reviewing import Reviewer
-from gistpoint.sessions.reviews.state import ReviewBook
-from gistpoint.sessions.reviews.store import ReviewError, ReviewStore, read_operations
-from gistpoint.sessions.runs.listing import list_runs
-from gistpoint.sessions.runs.opening import join_name, open_run
+from gistpoint.sessions.reviews.reviewing import Reviewer, ReviewError, ReviewStore, read_operations
+from gistpoint.sessions.reviews.state import (
+    DEFAULT,
+    ExcludeReason,
+    Kind,
+    LabelsError,
+    Operation,
+    ReviewBook,
+    Verdict,
+    decode,
+    encode,
+    read_label_sets,
+)
+from gistpoint.sessions.runs.opening import join_name, list_runs, open_run
 from gistpoint.sessions.runs.parts import Scope
-from gistpoint.sessions.sidefiles.kappa import cohen_kappa
+from gistpoint.sessions.sidefiles.agreement import cohen_kappa
 
 RUN = "swe-agent:0123"
 PLACE = TextRange(Scope.RESULT, 1, 3, 9)

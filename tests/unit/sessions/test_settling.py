@@ -10,17 +10,16 @@ from builders import CHECKS, SUSPICIOUS, build_task
 from fakes import FakeClock, FakeRunner
 
 from gistpoint.core.attempts.identity import Enrolment
-from gistpoint.core.attempts.judging import Judge
-from gistpoint.core.attempts.result import AttemptResult
+from gistpoint.core.attempts.state import AttemptResult
+from gistpoint.core.kinds.repair.judge import Judge
 from gistpoint.core.tasks.folder import read_answer
 from gistpoint.sessions.attempts import AttemptStore
 from gistpoint.sessions.exports.registry import NAMES, exporter
 from gistpoint.sessions.journal import JOURNAL
 from gistpoint.sessions.reviews.keys import attempt_key, run_key
-from gistpoint.sessions.reviews.operations import ExcludeReason, Verdict
-from gistpoint.sessions.reviews.reviewing import Reviewer
+from gistpoint.sessions.reviews.reviewing import Reviewer, ReviewStore
 from gistpoint.sessions.reviews.settling import accept_attempt, accepted, reject_attempt, settle
-from gistpoint.sessions.reviews.store import ReviewStore
+from gistpoint.sessions.reviews.state import ExcludeReason, Verdict
 from gistpoint.sessions.runs.document import RunDocument
 from gistpoint.sessions.runs.opening import open_run
 

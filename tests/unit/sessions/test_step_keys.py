@@ -12,9 +12,8 @@ from recorded_runs.inspect_logs import inspect_header
 
 from gistpoint.sessions.reviews.keys import StepKey, key_of, place_of
 from gistpoint.sessions.runs.document import RunDocument
-from gistpoint.sessions.runs.listing import list_runs
 from gistpoint.sessions.runs.model import Actor
-from gistpoint.sessions.runs.opening import open_run
+from gistpoint.sessions.runs.opening import list_runs, open_run
 
 
 def built(path: Path) -> RunDocument:

@@ -15,22 +15,27 @@ from fakes import FakeClock, FakeRunner
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gistpoint.core.attempts.judging import Judge
 from gistpoint.core.errors import TaskError
-from gistpoint.core.generation.findings import Finding
+from gistpoint.core.generation.check import Finding
 from gistpoint.core.generation.trials import Subject, run_trial
+from gistpoint.core.kinds.repair.judge import Judge
 from gistpoint.core.tasks.folder import read_answer
-from gistpoint.sessions.sidefiles.rows import csv_lines, jsonl_lines
-from gistpoint.sessions.tasks import TaskStore
-from gistpoint.sessions.tasksets import read_set
-from gistpoint.sessions.validations.agreement import verdict_agreement
-from gistpoint.sessions.validations.drafts import Draft, Drafts
-from gistpoint.sessions.validations.exporting import COLUMNS, rows
-from gistpoint.sessions.validations.operations import Kind, Operation, TaskVerdict, decode, encode
-from gistpoint.sessions.validations.progress import Standing, progress, totals
-from gistpoint.sessions.validations.state import ValidationBook, fold
-from gistpoint.sessions.validations.store import ValidationError, ValidationStore
-from gistpoint.sessions.validations.validating import Validator
+from gistpoint.sessions.sidefiles.agreement import csv_lines, jsonl_lines
+from gistpoint.sessions.tasks import TaskStore, read_set
+from gistpoint.sessions.validations.agreement import COLUMNS, rows, verdict_agreement
+from gistpoint.sessions.validations.state import (
+    Kind,
+    Operation,
+    Standing,
+    TaskVerdict,
+    ValidationBook,
+    decode,
+    encode,
+    fold,
+    progress,
+    totals,
+)
+from gistpoint.sessions.validations.validating import Draft, Drafts, ValidationError, ValidationStore, Validator
 
 ONE, TWO, THREE = "1" * 64, "2" * 64, "3" * 64
 NASTY = "why \x1b[31m\ud800 [b]"

@@ -7,7 +7,8 @@ import pytest
 from shelves import built_by_itself
 
 from gistpoint.core.errors import SandboxUnavailableError, SettingsError
-from gistpoint.sandbox import diagnosis, ladder
+from gistpoint.sandbox import ladder
+from gistpoint.sandbox import ladder as diagnosis
 from gistpoint.sandbox.attacks.table import ATTACKS
 from gistpoint.sandbox.backends.base import Probe
 from gistpoint.sandbox.backends.bubblewrap import BubblewrapBackend

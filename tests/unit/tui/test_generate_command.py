@@ -11,10 +11,9 @@ from fake_benches import Shop
 from small_library import write_small_library
 
 from gistpoint.core.errors import SourceError
-from gistpoint.core.generation.campaign.batch import SourceSpec
 from gistpoint.core.generation.campaign.candidates import plan
 from gistpoint.core.generation.campaign.counts import SourceResult
-from gistpoint.core.generation.campaign.settings import CampaignMode, Settings
+from gistpoint.core.generation.campaign.settings import CampaignMode, Settings, SourceSpec
 from gistpoint.core.generation.intake import NoGood, NoTaskError, Repository
 from gistpoint.core.ports import EnvironmentPins, Source
 from gistpoint.core.trees import SourceTree, write_tree
@@ -139,7 +138,7 @@ def test_tables_tell_what_was_tried_kept_dropped_and_saved(
 @pytest.fixture
 def offline(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """Folders with gistpoint's own pytest in place of what is fetched; the sources that were asked for."""
-    from gistpoint.sandbox import repositories
+    from gistpoint.sandbox.environments.store import sources as repositories
 
     fetched: list[str] = []
 

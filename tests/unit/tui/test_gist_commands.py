@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from tiny_tasks import BACKENDS
 
-from gistpoint.core.generation.campaign.batch import SourceSpec
+from gistpoint.core.generation.campaign.settings import SourceSpec
 from gistpoint.core.generation.intake import Repository
 from gistpoint.core.ports import EnvironmentPins, Source
 from gistpoint.core.tasks.folder import read_answer, read_task, verify_identity
@@ -96,7 +96,7 @@ def world(home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[S
         return Repository(Source("folder", "shop", "1"), SourceTree.open(scratch / "tree.tar"), EnvironmentPins())
 
     monkeypatch.setenv("GISTPOINT_HOME", str(home))
-    monkeypatch.setattr("gistpoint.sandbox.repositories.fetch_repository", fetch)
+    monkeypatch.setattr("gistpoint.sandbox.environments.sources.fetch_repository", fetch)
     return asked
 
 

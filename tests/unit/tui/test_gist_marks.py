@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from gistpoint.core.gist.evidence import LineEvidence
-from gistpoint.core.gist.existence import ExistenceReason
+from gistpoint.core.kinds.gist.evidence import LineEvidence
+from gistpoint.core.kinds.gist.existence import ExistenceReason
 from gistpoint.tui.gist_marks import INVENTED, NO_RUN, NOT_RUN, RAN, STANDS, figures, glyphs, lacks, marks_of
 
 THERE, INVENTION = ExistenceReason.IN_BLOCK, ExistenceReason.NOT_IN_BLOCK

@@ -12,9 +12,8 @@ from fakes import FakeClock
 
 from gistpoint.core.locations import Locations
 from gistpoint.sessions.reviews.keys import StepKey
-from gistpoint.sessions.reviews.operations import Verdict
-from gistpoint.sessions.reviews.reviewing import Reviewer
-from gistpoint.sessions.reviews.store import ReviewStore
+from gistpoint.sessions.reviews.reviewing import Reviewer, ReviewStore
+from gistpoint.sessions.reviews.state import Verdict
 from gistpoint.tui import cli
 
 Captured = pytest.CaptureFixture[str]

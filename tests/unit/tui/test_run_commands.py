@@ -12,7 +12,7 @@ from builders import CHECKS, REPAIR, build_task
 from fakes import FakeClock, FakeRunner
 
 from gistpoint.core.attempts.identity import Enrolment
-from gistpoint.core.attempts.judging import Judge
+from gistpoint.core.kinds.repair.judge import Judge
 from gistpoint.core.tasks.folder import read_answer
 from gistpoint.core.tasks.model import Mode, Task
 from gistpoint.sessions.attempts import AttemptStore

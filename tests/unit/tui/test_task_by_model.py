@@ -11,7 +11,7 @@ from builders import CHECKS, GOOD
 from fakes import FakeMapper, FakeRunner
 from scripted_endpoint import Answer, Step, completion, endpoint
 
-from gistpoint.core.corruption.model_corruption import replay_model_record
+from gistpoint.core.corruption.model.corruption import replay_model_record
 from gistpoint.core.errors import TaskError
 from gistpoint.core.generation.intake import NoGood, NoTaskError, Repository
 from gistpoint.core.generation.proof import Proof, repaired_tree
@@ -49,9 +49,9 @@ def world(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("GISTPOINT_HOME", str(tmp_path / "home"))
     monkeypatch.setenv("OPENAI_API_KEY", KEY)
     monkeypatch.setattr(task_new, "build_runner", lambda options: FakeRunner(CHECKS))
-    monkeypatch.setattr("gistpoint.sandbox.repositories.fetch_repository", fetch)
+    monkeypatch.setattr("gistpoint.sandbox.environments.sources.fetch_repository", fetch)
     mapper = FakeMapper(("shop/prices.py::discount",))
-    monkeypatch.setattr("gistpoint.sandbox.benches.SandboxBench.mapper", lambda bench: mapper)
+    monkeypatch.setattr("gistpoint.sandbox.pools.SandboxBench.mapper", lambda bench: mapper)
     monkeypatch.setattr("gistpoint.tui.model_options.chat_model", impatient)
 
 
@@ -183,7 +183,7 @@ def test_a_cap_on_the_cost_needs_a_price(monkeypatch: pytest.MonkeyPatch, capsys
 def test_mistakes_are_told_before_anything_is_fetched(
     monkeypatch: pytest.MonkeyPatch, capsys: Captured, arguments: list[str], said: str
 ) -> None:
-    monkeypatch.setattr("gistpoint.sandbox.repositories.fetch_repository", None)
+    monkeypatch.setattr("gistpoint.sandbox.environments.sources.fetch_repository", None)
     assert cli.main(arguments) == 2
     assert said in capsys.readouterr().err
 

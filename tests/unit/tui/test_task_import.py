@@ -12,11 +12,11 @@ from breakpoint_records import record_of
 from builders import CHECKS, GOOD
 from fakes import FakeMapper, FakeRunner
 
-from gistpoint.core.attempts.judging import Judge
 from gistpoint.core.errors import EnvironmentBuildError, SourceError
-from gistpoint.core.generation.campaign.batch import SourceSpec
+from gistpoint.core.generation.campaign.settings import SourceSpec
 from gistpoint.core.generation.intake import Repository
 from gistpoint.core.generation.proof import repaired_tree
+from gistpoint.core.kinds.repair.judge import Judge
 from gistpoint.core.outcomes import RunStatus
 from gistpoint.core.ports import EnvironmentPins, Source
 from gistpoint.core.tasks.brief import REFUSALS_COST, TEMPLATES, render_brief, template_text
@@ -56,8 +56,8 @@ def world(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> World:
     made = World(tmp_path / "shop")
     monkeypatch.setenv("GISTPOINT_HOME", str(tmp_path / "home"))
     monkeypatch.setattr(task_import, "build_runner", lambda options: made.runner)
-    monkeypatch.setattr("gistpoint.sandbox.repositories.fetch_repository", made.fetch)
-    monkeypatch.setattr("gistpoint.sandbox.benches.SandboxBench.mapper", lambda bench: made.mapper)
+    monkeypatch.setattr("gistpoint.sandbox.environments.sources.fetch_repository", made.fetch)
+    monkeypatch.setattr("gistpoint.sandbox.pools.SandboxBench.mapper", lambda bench: made.mapper)
     return made
 
 

@@ -13,9 +13,8 @@ from fakes import FakeClock
 
 from gistpoint.core.locations import Locations
 from gistpoint.core.tasks.model import Mode, Task
-from gistpoint.sessions.validations.operations import TaskVerdict
-from gistpoint.sessions.validations.store import ValidationStore
-from gistpoint.sessions.validations.validating import Validator
+from gistpoint.sessions.validations.state import TaskVerdict
+from gistpoint.sessions.validations.validating import ValidationStore, Validator
 from gistpoint.tui import cli
 
 Captured = pytest.CaptureFixture[str]

@@ -2,16 +2,113 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import threading
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import ClassVar, TypeVar
 
 from textual import on
+from textual.app import App, ComposeResult
+from textual.binding import BindingType
+from textual.containers import Horizontal, Vertical, VerticalScroll
+from textual.screen import ModalScreen
 from textual.widget import Widget
 from textual.widgets import Button, Input, OptionList
 from textual.widgets.option_list import Option
 
-from gistpoint.tui.screens.dialogs.base import Dialog
+from gistpoint.core.errors import UserError
+from gistpoint.tui.commands.consent import WHAT_IT_MEANS
+from gistpoint.tui.keys import Scope, bindings_of
 from gistpoint.tui.widgets.plain import Plain, plain_line
+
+Answer = TypeVar("Answer")
+
+
+class Dialog(ModalScreen[Answer | None]):
+    """A box over the screen; None is the answer of Escape."""
+
+    CSS_PATH = "dialogs.tcss"
+    BINDINGS: ClassVar[list[BindingType]] = [*bindings_of(Scope.DIALOG)]
+
+    def __init__(self, title: str) -> None:
+        super().__init__()
+        self._title = title
+
+    def compose(self) -> ComposeResult:
+        """Lay out title, body and buttons."""
+        with Vertical(classes="dialog-box"):
+            yield Plain(self._title, classes="dialog-title")
+            with VerticalScroll(classes="dialog-body", can_focus=False):
+                yield from self.body()
+            with Horizontal(classes="dialog-buttons"):
+                yield from self.buttons()
+
+    def body(self) -> list[Widget]:
+        """Return what stands between title and buttons."""
+        return []
+
+    def buttons(self) -> list[Button]:
+        """Return the buttons, the usual answer first."""
+        return [Button("OK", id="yes", variant="primary")]
+
+    def action_cancel(self) -> None:
+        """Answer nothing."""
+        self.dismiss(None)
+
+
+class ConfirmDialog(Dialog[bool]):
+    """Asks; answers True, or False where it is refused or left."""
+
+    def __init__(self, title: str, text: str, *, yes: str, no: str = "Cancel", careful: bool = False) -> None:
+        """`careful` puts the focus on the refusal."""
+        super().__init__(title)
+        self._text, self._yes, self._no, self._careful = text, yes, no, careful
+
+    def body(self) -> list[Widget]:
+        """Return the question's text."""
+        return [Plain(self._text)]
+
+    def buttons(self) -> list[Button]:
+        """Return both answers."""
+        yes = Button(self._yes, id="yes", variant="warning" if self._careful else "primary")
+        return [yes, Button(self._no, id="no")]
+
+    def on_mount(self) -> None:
+        """Put the focus on the answer that does less harm."""
+        self.query_one("#no" if self._careful else "#yes", Button).focus()
+
+    @on(Button.Pressed)
+    def answer(self, event: Button.Pressed) -> None:
+        """Give the answer of the button."""
+        event.stop()
+        self.dismiss(event.button.id == "yes")
+
+
+class MessageDialog(Dialog[bool]):
+    """Tells something, with a hint where there is one."""
+
+    def __init__(self, title: str, text: str, *, hint: str = "") -> None:
+        super().__init__(title)
+        self._text, self._hint = text, hint
+
+    def body(self) -> list[Widget]:
+        """Return text and hint."""
+        hint = [Plain(self._hint, classes="dialog-hint")] if self._hint else []
+        return [Plain(self._text), *hint]
+
+    @on(Button.Pressed)
+    def close(self, event: Button.Pressed) -> None:
+        """Close."""
+        event.stop()
+        self.dismiss(True)
+
+
+Result = TypeVar("Result")
+
+
+def show_error(app: App[Result], error: UserError) -> None:
+    """Show a problem that the user can do something about."""
+    app.push_screen(MessageDialog("That did not work", error.message, hint=error.hint))
 
 
 class TextDialog(Dialog[str]):
@@ -161,3 +258,46 @@ class PickDialog(Dialog[str]):
         options.add_options([Option(plain_line(label)) for _, label in found])
         if found:
             options.highlighted = 0
+
+
+class CommentDialog(TextDialog):
+    """A comment; Escape leaves it as a draft."""
+
+    def __init__(self, title: str, draft: str, keep: Callable[[str], None]) -> None:
+        """`keep` is called with the text as it is typed."""
+        super().__init__(title, value=draft, placeholder="Why? Enter says it, Esc keeps it as a draft")
+        self._keep = keep
+
+    @on(Input.Changed)
+    def changed(self, event: Input.Changed) -> None:
+        """Keep what is typed."""
+        self._keep(event.value)
+
+
+_TEXT = f"{{why}}\n\n{WHAT_IT_MEANS} Your answer holds for this machine from now on."
+_WAIT_SECONDS = 0.2
+
+
+class ConsentDesk:
+    """Asks in an app; a thread may call `ask`, the event loop must not."""
+
+    def __init__(self, app: App[object]) -> None:
+        self._app = app
+
+    def ask(self, why_not: str) -> bool:
+        """Show the question and wait; an app that closes has not consented."""
+        answered = threading.Event()
+        answers: list[bool | None] = []
+
+        def done(yes: bool | None) -> None:
+            answers.append(yes)
+            answered.set()
+
+        dialog = ConfirmDialog(
+            "Run without isolation?", _TEXT.format(why=why_not), yes="Run it all the same", no="Don't", careful=True
+        )
+        self._app.call_from_thread(self._app.push_screen, dialog, done)
+        while not answered.wait(_WAIT_SECONDS):
+            if not self._app.is_running:
+                return False
+        return bool(answers and answers[0])

@@ -8,8 +8,8 @@ from textual import on
 from textual.widget import Widget
 from textual.widgets import Button, Checkbox, Input, RadioButton, RadioSet
 
-from gistpoint.sessions.reviews.operations import ExcludeReason, Verdict
-from gistpoint.tui.screens.dialogs.base import Dialog
+from gistpoint.sessions.reviews.state import ExcludeReason, Verdict
+from gistpoint.tui.screens.dialogs.ask import Dialog
 from gistpoint.tui.widgets.plain import Plain, plain_line
 
 _WORDS = {

@@ -12,11 +12,11 @@ from textual.containers import Horizontal
 from textual.getters import query_one
 from textual.widgets import ContentSwitcher
 
-from gistpoint.core.attempts.gist_text import GIST_BUFFER
 from gistpoint.core.attempts.state import AttemptState
 from gistpoint.core.code.parsing import fault_in
-from gistpoint.core.gist.evidence import read_evidence
-from gistpoint.core.gist.undefined import undefined_names
+from gistpoint.core.kinds.gist.evidence import read_evidence
+from gistpoint.core.kinds.gist.reference.making import undefined_names
+from gistpoint.core.kinds.gist.text import GIST_BUFFER
 from gistpoint.core.trees import SourceTree
 from gistpoint.tui.gist_marks import LEGEND, Lack, Marks, carried, does_not_parse, figures, lacks, marks_of, words_of
 from gistpoint.tui.keys import Scope, bindings_of
@@ -26,7 +26,7 @@ from gistpoint.tui.view_models import shows_evidence
 from gistpoint.tui.widgets.code_view import CodeView
 from gistpoint.tui.widgets.diff_view import DiffView
 from gistpoint.tui.widgets.function_editor import FunctionEditor
-from gistpoint.tui.widgets.gist_gutter import GistGutter
+from gistpoint.tui.widgets.gist_view import GistGutter
 from gistpoint.tui.widgets.plain import Plain
 
 WRITING = ("write_gist", "edit_gist", "edit_and_execute")

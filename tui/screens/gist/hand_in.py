@@ -6,8 +6,8 @@ from functools import partial
 
 from gistpoint.core.attempts.bench import Price
 from gistpoint.core.attempts.engine import Attempt
+from gistpoint.core.kinds.gist.tools import SCORE_GIST, SUBMIT_GIST
 from gistpoint.core.tools.declaration import Tool
-from gistpoint.core.tools.scoring import SCORE_GIST, SUBMIT_GIST
 from gistpoint.tui.screens.solve.call_desk import CallDesk
 from gistpoint.tui.view_models import LAST, price_words
 

@@ -10,11 +10,10 @@ from textual import on
 from textual.binding import BindingType
 from textual.widget import Widget
 
-from gistpoint.core.attempts.gist_text import GIST_BUFFER
 from gistpoint.core.attempts.state import Submission
+from gistpoint.core.kinds.gist.text import GIST_BUFFER
+from gistpoint.core.kinds.gist.tools import SCORE_GIST, TRACE
 from gistpoint.core.tools.declaration import Tool
-from gistpoint.core.tools.scoring import SCORE_GIST
-from gistpoint.core.tools.trace import TRACE
 from gistpoint.tui.gist_marks import does_not_parse
 from gistpoint.tui.keys import Scope, bindings_of
 from gistpoint.tui.known import shown_function

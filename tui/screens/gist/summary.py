@@ -9,16 +9,16 @@ from textual.containers import Vertical
 from textual.widget import Widget
 
 from gistpoint.core.attempts.state import AttemptState
-from gistpoint.core.gist.answer import GistAnswer
-from gistpoint.core.gist.evidence import read_evidence
+from gistpoint.core.kinds.gist.evidence import read_evidence
+from gistpoint.core.kinds.gist.model import GistAnswer
 from gistpoint.core.tasks.model import Task
 from gistpoint.core.trees import SourceTree
 from gistpoint.tui.gist_marks import lacks, marks_of, rate
 from gistpoint.tui.screens.ended import EndedScreen
 from gistpoint.tui.summary_model import Rows, summary_rows
 from gistpoint.tui.widgets.code_view import CodeView
+from gistpoint.tui.widgets.gist_view import ScoredGist
 from gistpoint.tui.widgets.plain import Plain
-from gistpoint.tui.widgets.scored_gist import ScoredGist
 from gistpoint.tui.widgets.text_view import TextView
 
 
@@ -83,7 +83,7 @@ def _reference_words(answer: GistAnswer) -> str:
 
 
 def score_rows(score: Mapping[str, Any]) -> Rows:
-    """Return the figures of a score, as `core.gist.record` spells it, by name."""
+    """Return the figures of a score, as `core.kinds.gist.score` spells it, by name."""
     rows: Rows = [("Execution fidelity", str(score.get("execution_fidelity", 0)))]
     rows.append(("Self-contained", "yes" if score.get("self_contained") else "no"))
     if score.get("instances"):

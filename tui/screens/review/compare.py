@@ -17,9 +17,9 @@ from gistpoint.core.errors import UserError
 from gistpoint.core.text import visible_line
 from gistpoint.sessions.runs.comparing import Comparison, Side, compare, read_side
 from gistpoint.sessions.runs.document import RunDocument
+from gistpoint.sessions.runs.facts import Spent
 from gistpoint.sessions.runs.model import Step
 from gistpoint.sessions.runs.rendering import GLYPHS
-from gistpoint.sessions.runs.spending import Spent
 from gistpoint.tui.keys import Scope, bindings_of
 from gistpoint.tui.screens.review.reader import row_words
 from gistpoint.tui.screens.review.settings import ReviewSettings
@@ -168,7 +168,7 @@ class CompareScreen(Screen[None]):
         """Say why the runs can't be compared."""
         if not isinstance(message.error, UserError):
             raise message.error
-        from gistpoint.tui.screens.dialogs.confirm import show_error
+        from gistpoint.tui.screens.dialogs.ask import show_error
 
         show_error(self.app, message.error)
 

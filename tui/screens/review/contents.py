@@ -65,7 +65,7 @@ def step_diff(step: Step, before: str | None) -> DiffContent:
 
 
 def _difference(before: str, after: str) -> tuple[FileDiff, ...]:
-    from gistpoint.sessions.runs.successive import between
+    from gistpoint.sessions.runs.index import between
 
     old, new = ({file.path: file for file in parsed(text) or ()} for text in (before, after))
     changes = (between(old.get(path), new.get(path)) for path in sorted(old.keys() | new.keys()))
@@ -74,7 +74,7 @@ def _difference(before: str, after: str) -> tuple[FileDiff, ...]:
 
 def parsed(diff: str) -> tuple[FileDiff, ...] | None:
     """Return a recorded diff; None where it is none."""
-    from gistpoint.core.unified import parse
+    from gistpoint.core.diffs import parse
 
     try:
         return parse(diff)

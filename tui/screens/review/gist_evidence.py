@@ -6,8 +6,8 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from gistpoint.core.gist.entrypoints import EntrypointError, parse_entrypoint
-from gistpoint.core.gist.evidence import read_evidence
+from gistpoint.core.kinds.gist.entrypoints import EntrypointError, parse_entrypoint
+from gistpoint.core.kinds.gist.evidence import read_evidence
 from gistpoint.core.tasks.model import Task
 from gistpoint.core.trees import SourceTree
 from gistpoint.sessions.runs.model import Step

@@ -15,7 +15,7 @@ from gistpoint.core.errors import UserError
 from gistpoint.core.tasks.model import Task
 
 if TYPE_CHECKING:
-    from gistpoint.core.attempts.gist_judging import ScoresGists
+    from gistpoint.core.kinds.gist.verdict import ScoresGists
     from gistpoint.core.ports import RunProgress
 
 Judging = Callable[[Task], "ScoresGists"]
@@ -23,7 +23,7 @@ Judging = Callable[[Task], "ScoresGists"]
 
 
 class GistScored(Message):
-    """A gist was scored; `score` is as `core.gist.record` spells it, with its lines."""
+    """A gist was scored; `score` is as `core.kinds.gist.score` spells it, with its lines."""
 
     def __init__(self, text: str, score: Mapping[str, Any], backend: str) -> None:
         super().__init__()
@@ -74,7 +74,7 @@ class GistScoring:
         self._cancel.cancel()
 
     def _work(self) -> None:
-        from gistpoint.core.attempts.gist_judging import gist_score_data, judged
+        from gistpoint.core.kinds.gist.verdict import gist_score_data, judged
 
         try:
             judge = self.judging(self.task)

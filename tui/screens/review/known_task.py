@@ -9,7 +9,7 @@ from gistpoint.core.locations import Locations
 from gistpoint.core.tasks.folder import read_answer
 from gistpoint.core.tasks.model import Task
 from gistpoint.core.trees import SourceTree
-from gistpoint.sessions.runs.goals import Goal, goals_of
+from gistpoint.sessions.runs.facts import Goal, goals_of
 from gistpoint.sessions.runs.model import Run
 from gistpoint.sessions.tasks import TaskStore
 

@@ -80,7 +80,7 @@ def _files_page() -> Widget:
 
 
 def _gist_page() -> Widget:
-    from gistpoint.tui.widgets.scored_gist import ScoredGist
+    from gistpoint.tui.widgets.gist_view import ScoredGist
 
     return ScoredGist(id="gist")
 
@@ -209,7 +209,7 @@ def _fill_replay(screen: PagedScreen, document: RunDocument, index: int, tell: T
 
 
 def _fill_gist(screen: PagedScreen, document: RunDocument, index: int, tell: Tell) -> None:
-    from gistpoint.tui.widgets.scored_gist import ScoredGist
+    from gistpoint.tui.widgets.gist_view import ScoredGist
 
     def then(state: RepositoryState) -> None:
         content = screen.gist_content(document, state)

@@ -18,7 +18,7 @@ from gistpoint.sessions.runs.model import Run, Step, StepKind
 from gistpoint.sessions.runs.rendering import summary
 
 if TYPE_CHECKING:
-    from gistpoint.sessions.runs.goals import Goal
+    from gistpoint.sessions.runs.facts import Goal
     from gistpoint.tui.screens.review.survey import Survey
 
 _QUIET_S = 0.8

@@ -241,7 +241,7 @@ class ReadingScreen(Screen[None]):
 
     def tell_error(self, error: UserError) -> None:
         """Show a problem that the user can do something about."""
-        from gistpoint.tui.screens.dialogs.confirm import show_error
+        from gistpoint.tui.screens.dialogs.ask import show_error
 
         show_error(self.app, error)
 

@@ -69,7 +69,7 @@ class ReplayingScreen(WalkingScreen):
         if message.error is not None and not isinstance(message.error, UserError):
             raise message.error
         if isinstance(message.error, UserError):
-            from gistpoint.tui.screens.dialogs.confirm import show_error
+            from gistpoint.tui.screens.dialogs.ask import show_error
 
             show_error(self.app, message.error)
             self.say("")

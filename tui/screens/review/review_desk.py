@@ -10,12 +10,9 @@ from textual.message_pump import MessagePump
 from gistpoint.core.attempts.clock import SystemTime
 from gistpoint.core.errors import UserError
 from gistpoint.sessions.reviews.keys import StepKey, TextRange, key_of, place_of, run_key
-from gistpoint.sessions.reviews.labels import LabelSet, read_label_sets
-from gistpoint.sessions.reviews.operations import ExcludeReason, Verdict
-from gistpoint.sessions.reviews.reviewing import Reviewer
+from gistpoint.sessions.reviews.reviewing import Reviewer, ReviewStore
 from gistpoint.sessions.reviews.settling import settle
-from gistpoint.sessions.reviews.state import Review
-from gistpoint.sessions.reviews.store import ReviewStore
+from gistpoint.sessions.reviews.state import ExcludeReason, LabelSet, Review, Verdict, read_label_sets
 from gistpoint.sessions.runs.document import RunDocument
 from gistpoint.sessions.runs.model import Step
 from gistpoint.tui.screens.review.reader import ReadingFailed

@@ -13,7 +13,7 @@ from textual.message_pump import MessagePump
 
 from gistpoint.core.cancel import CancelToken
 from gistpoint.core.errors import CancelledError, UserError
-from gistpoint.sessions.runs.listing import Listed, list_runs
+from gistpoint.sessions.runs.opening import Listed, list_runs
 from gistpoint.tui.screens.review.run_rows import RunRow
 from gistpoint.tui.screens.review.settings import ReviewSettings
 
@@ -91,7 +91,7 @@ class RunListReader:
     def _fill(self, rows: list[RunRow]) -> None:
         """Read each run to its end, small ones first, for what its header does not tell."""
         from gistpoint.core.attempts.clock import SystemTime
-        from gistpoint.sessions.reviews.store import ReviewStore
+        from gistpoint.sessions.reviews.reviewing import ReviewStore
 
         book = ReviewStore(self._settings.locations.reviews, SystemTime()).book
         batch: list[RunRow] = []

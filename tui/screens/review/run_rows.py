@@ -7,10 +7,10 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import PurePath
 
-from gistpoint.core.attempts.result import AttemptResult, solved_words
+from gistpoint.core.attempts.state import AttemptResult, solved_words
 from gistpoint.core.errors import UserError
-from gistpoint.sessions.runs.listing import Listed
 from gistpoint.sessions.runs.model import Run
+from gistpoint.sessions.runs.opening import Listed
 from gistpoint.tui.view_models import TO_BE_READ
 
 

@@ -12,7 +12,7 @@ from textual.getters import query_one
 from textual.screen import Screen
 from textual.widgets import Input
 
-from gistpoint.core.attempts.result import AttemptResult
+from gistpoint.core.attempts.state import AttemptResult
 from gistpoint.core.errors import UserError
 from gistpoint.tui.keys import Scope, bindings_of
 from gistpoint.tui.screens.review.run_reader import ListingFailed, RunListReader, RunsFilled, RunsListed
@@ -143,7 +143,7 @@ class RunsScreen(Screen[None]):
         """Say why there is no list."""
         if not isinstance(message.error, UserError):
             raise message.error
-        from gistpoint.tui.screens.dialogs.confirm import show_error
+        from gistpoint.tui.screens.dialogs.ask import show_error
 
         show_error(self.app, message.error)
 

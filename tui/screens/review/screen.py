@@ -34,7 +34,7 @@ class SeveralRunsError(UserError):
 def _holds_several(name: str) -> bool:
     from itertools import islice
 
-    from gistpoint.sessions.runs.listing import list_runs
+    from gistpoint.sessions.runs.opening import list_runs
 
     return len(list(islice((found for found in list_runs([name]) if found.header is not None), 2))) > 1
 
@@ -43,7 +43,7 @@ def opener(name: str) -> Callable[[], RunDocument]:
     """Return what opens a run by name, with what that needs imported only then."""
 
     def opening() -> RunDocument:
-        from gistpoint.sessions.runs.blobs import RunFileError
+        from gistpoint.sessions.runs.archives import RunFileError
         from gistpoint.sessions.runs.opening import open_run
 
         try:
@@ -99,7 +99,7 @@ class ReviewScreen(GistReviewScreen):
 
     def _look_for_doubts(self) -> None:
         """Say if the run is hardly of the format that it was read as."""
-        from gistpoint.sessions.runs.blobs import NoRunError
+        from gistpoint.sessions.runs.archives import NoRunError
         from gistpoint.sessions.runs.doubts import doubt_of
 
         if self.reader.document is not None and (doubt := doubt_of(self.reader.document)):

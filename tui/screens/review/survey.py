@@ -5,8 +5,7 @@ from __future__ import annotations
 from array import array
 from math import isnan, nan
 
-from gistpoint.sessions.runs.goals import Goal
-from gistpoint.sessions.runs.marks import Mark, MarkTracker
+from gistpoint.sessions.runs.facts import Goal, Mark, MarkTracker
 from gistpoint.sessions.runs.model import Run, Step, StepKind
 
 KINDS = tuple(StepKind)

@@ -13,7 +13,7 @@ from gistpoint.core.tasks.model import Mode
 from gistpoint.core.tools.commandline import spelled
 from gistpoint.core.tools.declaration import RefusalError, Tool
 from gistpoint.core.tools.registry import named
-from gistpoint.tui.screens.dialogs.confirm import ConfirmDialog
+from gistpoint.tui.screens.dialogs.ask import ConfirmDialog
 from gistpoint.tui.screens.solve.calls import CallBridge
 from gistpoint.tui.view_models import price_words
 

@@ -8,8 +8,7 @@ from textual.containers import Horizontal
 from textual.getters import query_one
 from textual.message import Message
 
-from gistpoint.core.attempts.clock import Clock
-from gistpoint.core.attempts.idle import Doubt
+from gistpoint.core.attempts.clock import Clock, Doubt
 from gistpoint.tui.keys import key_named, shown_key
 from gistpoint.tui.view_models import duration
 from gistpoint.tui.widgets.plain import Plain

@@ -10,13 +10,12 @@ from textual._time import get_time  # the clock of the events' own times
 from textual.screen import Screen
 from textual.widget import Widget
 
+from gistpoint.core.attempts.clock import ASK_MS, COVER_MS
 from gistpoint.core.attempts.engine import Attempt
 from gistpoint.core.attempts.events import SOLVER_PAUSE_REASONS, GiveUpCode, PauseReason
-from gistpoint.core.attempts.idle import ASK_MS, COVER_MS
 from gistpoint.core.errors import UserError
 from gistpoint.core.ports import TimeSource
-from gistpoint.tui.screens.dialogs.ask import ReasonDialog, Reasoned
-from gistpoint.tui.screens.dialogs.confirm import show_error
+from gistpoint.tui.screens.dialogs.ask import ReasonDialog, Reasoned, show_error
 from gistpoint.tui.screens.dialogs.cover import ON_THEIR_WAY_S, IdleCover, PauseCover
 from gistpoint.tui.screens.solve.recorded import How
 from gistpoint.tui.screens.solve.recording import Recording

@@ -13,9 +13,9 @@ from textual.getters import query_one
 from textual.widgets import ContentSwitcher, OptionList
 from textual.widgets.option_list import Option
 
-from gistpoint.core.attempts.judging import Judgement
 from gistpoint.core.attempts.state import NOTHING_REPLACED, AttemptState, Call, Submission
 from gistpoint.core.code.snippet import at_left_margin
+from gistpoint.core.kinds.repair.judge import Judgement
 from gistpoint.core.outcomes import Outcome, TestResult
 from gistpoint.tui.keys import Scope, bindings_of
 from gistpoint.tui.view_models import call_words, shows_evidence, submission_words

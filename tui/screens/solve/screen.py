@@ -18,7 +18,7 @@ from gistpoint.core.ports import TimeSource
 from gistpoint.core.tools.declaration import Tool
 from gistpoint.tui.keys import Scope, bindings_of
 from gistpoint.tui.known import call_of, shown_function
-from gistpoint.tui.screens.dialogs.confirm import ConfirmDialog, show_error
+from gistpoint.tui.screens.dialogs.ask import ConfirmDialog, show_error
 from gistpoint.tui.screens.solve.call_desk import CallDesk
 from gistpoint.tui.screens.solve.calls import CallBridge, CallFailed, CallFinished, CallProgressed, StateChanged
 from gistpoint.tui.screens.solve.code_pane import CodePane

@@ -15,12 +15,12 @@ from textual.widget import Widget
 from textual.widgets import Input
 from textual.worker import Worker, WorkerState
 
-from gistpoint.core.code.errors import CodeError
+from gistpoint.core.code.parsing import CodeError
 from gistpoint.core.errors import TaskError, UserError
 from gistpoint.core.generation.dossier import Dossier
 from gistpoint.core.tasks.model import Task
 from gistpoint.core.text import visible_line
-from gistpoint.tui.screens.dialogs.confirm import show_error
+from gistpoint.tui.screens.dialogs.ask import show_error
 from gistpoint.tui.screens.validate.code_page import CodePage
 from gistpoint.tui.screens.validate.desk import Desk
 from gistpoint.tui.screens.validate.fix_page import FixPage

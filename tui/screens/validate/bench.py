@@ -11,20 +11,19 @@ from typing import TYPE_CHECKING
 from textual.message import Message
 from textual.widget import Widget
 
-from gistpoint.core.attempts.judging import Judge
 from gistpoint.core.cancel import CancelToken
-from gistpoint.core.code.errors import CodeError
+from gistpoint.core.code.parsing import CodeError
 from gistpoint.core.errors import CancelledError, UserError
-from gistpoint.core.generation.check import check_task
-from gistpoint.core.generation.findings import Finding
+from gistpoint.core.generation.check import Finding, check_task
 from gistpoint.core.generation.intake import MakingProgress
 from gistpoint.core.generation.trials import Subject, Trial, run_trial
+from gistpoint.core.kinds.repair.judge import Judge
 from gistpoint.core.ports import Runner, RunProgress
 from gistpoint.core.tasks.model import Answer, Mode, Task
 
 if TYPE_CHECKING:
-    from gistpoint.core.generation.gist_trials import ScoreTrial
-    from gistpoint.core.gist.judging import GistJudge
+    from gistpoint.core.kinds.gist.check import ScoreTrial
+    from gistpoint.core.kinds.gist.judge import GistJudge
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,8 +162,7 @@ class Bench:
         return JobEnded(job, trial=trial, backend=backend)
 
     def _run_gist(self, job: Job, cancel: CancelToken) -> JobEnded:
-        from gistpoint.core.generation.gist_check import check_gist_task
-        from gistpoint.core.generation.gist_trials import original_trial, score_trial
+        from gistpoint.core.kinds.gist.check import check_gist_task, original_trial, score_trial
 
         judge = self._gist_judge_for(job.task)
         cancel.check()

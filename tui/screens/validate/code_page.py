@@ -13,8 +13,8 @@ from textual.getters import query_one
 from textual.message import Message
 
 from gistpoint.core.callgraph.graph import CallGraph, FunctionNode
-from gistpoint.core.code.errors import CodeError
 from gistpoint.core.code.index import index_source
+from gistpoint.core.code.parsing import CodeError
 from gistpoint.core.generation.dossier import Dossier
 from gistpoint.tui.keys import Scope, bindings_of
 from gistpoint.tui.screens.dialogs.ask import PickDialog

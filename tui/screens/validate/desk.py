@@ -7,17 +7,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from threading import Lock
 
-from gistpoint.core.attempts.gist_judging import GistVerdict
 from gistpoint.core.callgraph.graph import CallGraph
 from gistpoint.core.generation.dossier import Dossier, open_dossier
 from gistpoint.core.generation.trials import Steadiness, Subject, Trial, steadiness
-from gistpoint.core.metrics.standing import Standing, standings, standings_from_json
-from gistpoint.core.metrics.table import FunctionMetrics
+from gistpoint.core.kinds.gist.verdict import GistVerdict
+from gistpoint.core.metrics.table import FunctionMetrics, Standing, standings, standings_from_json
 from gistpoint.core.tasks.model import Task
-from gistpoint.sessions.tasksets import TaskSet
-from gistpoint.sessions.validations.drafts import Draft, Drafts
-from gistpoint.sessions.validations.store import ValidationStore
-from gistpoint.sessions.validations.validating import Validator
+from gistpoint.sessions.tasks import TaskSet
+from gistpoint.sessions.validations.validating import Draft, Drafts, ValidationStore, Validator
 from gistpoint.tui.screens.validate.bench import JobEnded
 from gistpoint.tui.screens.validate.gist_page import OWN
 from gistpoint.tui.screens.validate.queue import QueueRow

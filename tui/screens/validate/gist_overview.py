@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from gistpoint.core.gist.answer import GistAnswer
-from gistpoint.core.gist.runs import TestsRun
+from gistpoint.core.kinds.gist.model import GistAnswer
+from gistpoint.core.kinds.gist.runs import TestsRun
 from gistpoint.tui.screens.validate.gist_page import reference_words
 from gistpoint.tui.screens.validate.lines import BAD, GOOD, HEADING, MUTED, ODD, Line, folded, line
 from gistpoint.tui.screens.validate.overview import Known, about_check, about_provenance, about_runs, about_verdict

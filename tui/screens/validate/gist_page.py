@@ -9,18 +9,18 @@ from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.widgets import ContentSwitcher
 
-from gistpoint.core.attempts.gist_judging import GistVerdict
 from gistpoint.core.generation.dossier import Dossier
-from gistpoint.core.gist.answer import GistAnswer
-from gistpoint.core.gist.record import score_record
-from gistpoint.core.gist.splicing import original_test
+from gistpoint.core.kinds.gist.model import GistAnswer
+from gistpoint.core.kinds.gist.score import score_record
+from gistpoint.core.kinds.gist.splicing import original_test
+from gistpoint.core.kinds.gist.verdict import GistVerdict
 from gistpoint.tui.gist_marks import figures, marks_of
 from gistpoint.tui.keys import Scope, bindings_of
 from gistpoint.tui.screens.editing_pane import EditingPane
 from gistpoint.tui.widgets.diff_view import DiffView
 from gistpoint.tui.widgets.function_editor import FunctionEditor
+from gistpoint.tui.widgets.gist_view import ScoredGist
 from gistpoint.tui.widgets.plain import Plain
-from gistpoint.tui.widgets.scored_gist import ScoredGist
 
 OWN = "gist"
 """Under which name the draft of an own gist is kept."""

@@ -6,11 +6,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from gistpoint.core.attempts.result import AttemptResult
+from gistpoint.core.attempts.state import AttemptResult
 from gistpoint.core.diffs import FileDiff, LineKind
 from gistpoint.core.generation.dossier import Dossier
 from gistpoint.core.generation.trials import Steadiness, Subject
-from gistpoint.core.metrics.standing import Standing
+from gistpoint.core.metrics.table import Standing
 from gistpoint.sessions.validations.state import CheckMade, TrialMade, Validation
 from gistpoint.tui.screens.validate.bars import bar
 from gistpoint.tui.screens.validate.lines import BAD, GOOD, HEADING, MUTED, ODD, Line, folded, line

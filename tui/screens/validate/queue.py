@@ -6,8 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from gistpoint.core.tasks.model import Task
-from gistpoint.sessions.validations.operations import TaskVerdict
-from gistpoint.sessions.validations.state import Validation
+from gistpoint.sessions.validations.state import TaskVerdict, Validation
 from gistpoint.tui.screens.validate.lines import BAD, GOOD, MUTED, ODD
 from gistpoint.tui.widgets.record_list import Piece, RecordList
 

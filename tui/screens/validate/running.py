@@ -8,11 +8,11 @@ from textual import on
 from textual.message import Message
 
 from gistpoint.core.errors import UserError
-from gistpoint.core.generation.gist_trials import ScoreTrial
 from gistpoint.core.generation.trials import Subject
-from gistpoint.core.gist.record import score_record
+from gistpoint.core.kinds.gist.check import ScoreTrial
+from gistpoint.core.kinds.gist.score import score_record
 from gistpoint.tui.gist_marks import figures
-from gistpoint.tui.screens.dialogs.confirm import show_error
+from gistpoint.tui.screens.dialogs.ask import show_error
 from gistpoint.tui.screens.validate.about import AboutScreen
 from gistpoint.tui.screens.validate.bench import Bench, Job, JobEnded, JobMoved, stopped
 from gistpoint.tui.screens.validate.code_page import CodePage

@@ -9,9 +9,9 @@ from textual.binding import BindingType
 from textual.content import Content
 from textual.widgets import Input
 
-from gistpoint.sessions.validations.operations import Operation, TaskVerdict
+from gistpoint.sessions.validations.state import Operation, TaskVerdict
 from gistpoint.tui.keys import Scope, bindings_of
-from gistpoint.tui.screens.dialogs.comment import CommentDialog
+from gistpoint.tui.screens.dialogs.ask import CommentDialog
 from gistpoint.tui.screens.validate.lines import LineList
 from gistpoint.tui.screens.validate.queue import QueueList, QueueRow
 from gistpoint.tui.screens.validate.running import RunningScreen

@@ -19,12 +19,10 @@ from recorders import Memory
 from gistpoint.core.attempts.budgets import Budgets
 from gistpoint.core.attempts.engine import Attempt
 from gistpoint.core.attempts.identity import Enrolment, Role
-from gistpoint.core.attempts.judging import Judge
 from gistpoint.core.canonical import sha256_of_text
 from gistpoint.core.errors import AttemptError, UserError
-from gistpoint.core.tasks.brief import TEMPLATES, gist_template, render_brief
-from gistpoint.core.tasks.folder import read_answer
-from gistpoint.core.tasks.gist_overrides import (
+from gistpoint.core.kinds.gist.model import OPTIONAL_TOOLS, STRATEGIES, GistSettings
+from gistpoint.core.kinds.gist.overrides import (
     KEYS,
     GistOverrides,
     GistSettingsError,
@@ -34,7 +32,9 @@ from gistpoint.core.tasks.gist_overrides import (
     settings_data,
     toml_lines,
 )
-from gistpoint.core.tasks.gists import OPTIONAL_TOOLS, STRATEGIES, GistSettings
+from gistpoint.core.kinds.repair.judge import Judge
+from gistpoint.core.tasks.brief import TEMPLATES, gist_template, render_brief
+from gistpoint.core.tasks.folder import read_answer
 from gistpoint.core.tasks.model import Mode, Task
 
 OTHERS = GistOverrides(True, ("bash", "edit_and_execute"), "tracing", True, 7, 2)

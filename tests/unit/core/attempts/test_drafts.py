@@ -7,9 +7,9 @@ from hypothesis import strategies as st
 
 from gistpoint.core.attempts.drafts import draft_data, drafted, paste_data
 from gistpoint.core.attempts.events import Event
-from gistpoint.core.attempts.gist_text import GIST_BUFFER
 from gistpoint.core.attempts.state import fold
 from gistpoint.core.canonical import sha256_of_text
+from gistpoint.core.kinds.gist.text import GIST_BUFFER
 
 TEXT = st.text(st.sampled_from("ab\n é\U0001f600\ud800"), max_size=40)
 LONG = "".join(f"value_{number} = {number}\n" for number in range(500))

@@ -13,14 +13,14 @@ from builders import CHECKS, REPAIR, build_task
 from fakes import FakeClock, FakeRunner
 from recorders import Memory
 
-from gistpoint.core.attempts.answers import LAST_USE
 from gistpoint.core.attempts.budgets import Budgets, Remaining
 from gistpoint.core.attempts.engine import Attempt
 from gistpoint.core.attempts.events import EndReason, Event, GiveUpCode, Pane, PauseReason
 from gistpoint.core.attempts.identity import Enrolment, Role, new_attempt_id
-from gistpoint.core.attempts.judging import Judge, changed_targets
 from gistpoint.core.cancel import CancelToken
 from gistpoint.core.errors import AttemptError
+from gistpoint.core.kinds.repair.bench import LAST_USE
+from gistpoint.core.kinds.repair.judge import Judge, changed_targets
 from gistpoint.core.outcomes import RunStatus
 from gistpoint.core.tasks.folder import read_answer
 from gistpoint.core.tasks.model import Mode, Rules, Task

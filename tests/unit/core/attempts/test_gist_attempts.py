@@ -14,15 +14,15 @@ from gist_tasks import FAITHFUL, IMPORTING, OWNED, TEST, WRONG, GistCase, gist_c
 from gistpoint.core.attempts.budgets import Budgets, Remaining
 from gistpoint.core.attempts.clock import Activity
 from gistpoint.core.attempts.events import EndReason
-from gistpoint.core.attempts.gist_text import GIST_BUFFER
 from gistpoint.core.attempts.identity import SHOWS_EVIDENCE, Role
 from gistpoint.core.attempts.state import fold
 from gistpoint.core.cancel import CancelToken
 from gistpoint.core.errors import AttemptError
-from gistpoint.core.gist.evidence import read_evidence
+from gistpoint.core.kinds.gist.evidence import read_evidence
+from gistpoint.core.kinds.gist.model import OPTIONAL_TOOLS, GistSettings
+from gistpoint.core.kinds.gist.text import GIST_BUFFER
 from gistpoint.core.outcomes import RunStatus
 from gistpoint.core.ports import RunProgress
-from gistpoint.core.tasks.gists import OPTIONAL_TOOLS, GistSettings
 from gistpoint.core.tools.declaration import Activity as ToolActivity
 from gistpoint.core.tools.declaration import Group
 

@@ -16,19 +16,19 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from recorders import Memory
 
-from gistpoint.core.attempts.answers import LAST_USE
 from gistpoint.core.attempts.budgets import Budgets, Remaining
 from gistpoint.core.attempts.engine import Attempt
 from gistpoint.core.attempts.events import EndReason
-from gistpoint.core.attempts.gist_text import GIST_BUFFER
 from gistpoint.core.attempts.identity import Enrolment
-from gistpoint.core.attempts.judging import Judge
 from gistpoint.core.attempts.malformed import RAW_CHARACTERS
 from gistpoint.core.attempts.state import fold
 from gistpoint.core.errors import AttemptError
+from gistpoint.core.kinds.gist.model import GistSettings
+from gistpoint.core.kinds.gist.text import GIST_BUFFER
+from gistpoint.core.kinds.repair.bench import LAST_USE
+from gistpoint.core.kinds.repair.judge import Judge
 from gistpoint.core.outcomes import RunStatus
 from gistpoint.core.tasks.folder import read_answer
-from gistpoint.core.tasks.gists import GistSettings
 from gistpoint.core.tasks.model import Mode, Rules, Task
 from gistpoint.sessions.journal import JournalWriter, read_journal
 

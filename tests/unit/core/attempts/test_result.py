@@ -5,8 +5,7 @@ from __future__ import annotations
 import pytest
 
 from gistpoint.core.attempts.events import Event
-from gistpoint.core.attempts.result import AttemptResult, attempt_result, result_of, solved_words, suspicions
-from gistpoint.core.attempts.state import fold
+from gistpoint.core.attempts.state import AttemptResult, attempt_result, fold, result_of, solved_words, suspicions
 
 SOLVED, READ, NOT = AttemptResult.SOLVED, AttemptResult.TO_BE_READ, AttemptResult.NOT_SOLVED
 

@@ -9,18 +9,20 @@ import pytest
 from code_corpus import __file__ as corpus_file
 
 from gistpoint.core.callgraph.builder import build_call_graph, read_folder
-from gistpoint.core.callgraph.drawing import draw_neighbourhood
-from gistpoint.core.callgraph.graph import SURENESS, CallEdge, CallGraph, Found
-from gistpoint.core.callgraph.observed import (
+from gistpoint.core.callgraph.graph import (
+    SURENESS,
+    CallEdge,
+    CallGraph,
     CallRecordError,
     CodePlace,
+    Found,
     ObservedCall,
+    draw_neighbourhood,
     read_calls,
     resolve_calls,
     write_calls,
 )
-from gistpoint.core.code.definitions import Kind
-from gistpoint.core.code.index import index_source
+from gistpoint.core.code.index import Kind, index_source
 
 SOURCE = b"""\
 import functools

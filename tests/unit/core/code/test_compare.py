@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gistpoint.core.code.compare import same_program
-from gistpoint.core.code.errors import CodeError
+from gistpoint.core.code.parsing import CodeError
 
 SAME = [
     ("def f(): return 1", "  def f():\n\n      # c\n      return (1)\n"),

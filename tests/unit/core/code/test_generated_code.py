@@ -9,11 +9,10 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from gistpoint.core.code.errors import CodeError
 from gistpoint.core.code.index import index_source
 from gistpoint.core.code.names import FunctionRef
-from gistpoint.core.code.removal import remove_body
-from gistpoint.core.code.splice import replace_definition
+from gistpoint.core.code.parsing import CodeError
+from gistpoint.core.code.splice import remove_body, replace_definition
 
 STATEMENTS = (
     "pass",

@@ -4,10 +4,9 @@ import sys
 
 import pytest
 
-from gistpoint.core.code.definitions import Definition, Kind
-from gistpoint.core.code.errors import CodeError
-from gistpoint.core.code.index import FileIndex, index_source
+from gistpoint.core.code.index import Definition, FileIndex, Kind, index_source
 from gistpoint.core.code.names import FunctionRef
+from gistpoint.core.code.parsing import CodeError
 
 SOURCE = '''\
 """A module."""

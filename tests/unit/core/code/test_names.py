@@ -1,7 +1,7 @@
 import pytest
 
-from gistpoint.core.code.errors import CodeError
 from gistpoint.core.code.names import FunctionRef
+from gistpoint.core.code.parsing import CodeError
 from gistpoint.core.errors import UserError
 
 

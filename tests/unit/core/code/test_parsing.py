@@ -8,7 +8,7 @@ import warnings
 import pytest
 
 from gistpoint.core.code.parsing import compile_module, parse, parse_expression, undisturbed
-from gistpoint.sandbox.requirement import requirement_of
+from gistpoint.sandbox.environments.requirement import requirement_of
 
 DEEP = "[" * 30 + "1, 2" + "]" * 30
 MARKED = " or ".join(f"extra == 'name{number}'" for number in range(40))

@@ -1,9 +1,8 @@
 import pytest
 
-from gistpoint.core.code.errors import CodeError
 from gistpoint.core.code.index import index_source
-from gistpoint.core.code.removal import remove_body
-from gistpoint.core.code.splice import replace_definition
+from gistpoint.core.code.parsing import CodeError
+from gistpoint.core.code.splice import remove_body, replace_definition
 
 
 def stub(source: str, name: str = "f", path: str = "a.py") -> str:

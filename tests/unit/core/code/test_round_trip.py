@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 from code_corpus import STANDARD_LIBRARY, python_files, removal_problem, round_trip_problem
 
-from gistpoint.core.code.errors import CodeError
 from gistpoint.core.code.index import FileIndex, index_source
+from gistpoint.core.code.parsing import CodeError
 from gistpoint.core.code.splice import replace_definition
 
 _NASTY = (

@@ -2,8 +2,8 @@ import codecs
 
 import pytest
 
-from gistpoint.core.code.errors import CodeError
 from gistpoint.core.code.index import index_source
+from gistpoint.core.code.parsing import CodeError
 from gistpoint.core.code.splice import replace_definition
 
 

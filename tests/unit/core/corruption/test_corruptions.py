@@ -12,15 +12,21 @@ import pytest
 from small_trees import tree_of
 
 import gistpoint.core.demo
-from gistpoint.core.code.definitions import Definition, Kind
-from gistpoint.core.code.index import FileIndex, index_source
+from gistpoint.core.code.index import Definition, FileIndex, Kind, index_source
 from gistpoint.core.code.splice import replace_definition
-from gistpoint.core.corruption.corruptions import Corruption, corruptions_of, enumerate_corruptions, pairs_of
+from gistpoint.core.corruption.corruptions import (
+    Corruption,
+    ReplayError,
+    corruptions_of,
+    enumerate_corruptions,
+    pairs_of,
+    record_of,
+    replay,
+)
 from gistpoint.core.corruption.edits import apply, changed_lines
 from gistpoint.core.corruption.gates import Dropped, Gate
-from gistpoint.core.corruption.record import ReplayError, record_of, replay
 from gistpoint.core.corruption.registry import BUILT_IN
-from gistpoint.core.corruption.vocabulary import Vocabulary, vocabulary_of
+from gistpoint.core.corruption.subject import Vocabulary, vocabulary_of
 
 LIBRARY = Path(gistpoint.core.demo.__file__).parent / "library" / "sporvei"
 
@@ -82,7 +88,7 @@ def test_corruptions_come_in_the_same_order_whatever_the_hash_seed() -> None:
         "import hashlib, sys; from pathlib import Path;"
         "from gistpoint.core.code.index import index_source;"
         "from gistpoint.core.corruption.corruptions import corruptions_of;"
-        "from gistpoint.core.corruption.vocabulary import vocabulary_of;"
+        "from gistpoint.core.corruption.subject import vocabulary_of;"
         "i = index_source('planner.py', Path(sys.argv[1]).read_bytes()); v = vocabulary_of([i]);"
         "print(hashlib.sha256(repr([corruptions_of(i, d, v) for d in i.definitions]).encode()).hexdigest())"
     )

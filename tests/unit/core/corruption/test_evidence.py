@@ -6,8 +6,7 @@ from dataclasses import dataclass, replace
 
 import pytest
 
-from gistpoint.core.corruption.evidence import Evidence, band, is_good, is_own_test, ochiai_rank
-from gistpoint.core.corruption.subtlety import WEIGHTS, subtlety
+from gistpoint.core.corruption.evidence import WEIGHTS, Evidence, band, is_good, is_own_test, ochiai_rank, subtlety
 
 GOOD = Evidence(
     failing=4, by_assertion=4, through_target=0, entering=20, distances=(4, 5, None, 3), rank=12.0, messages=3,

@@ -6,7 +6,7 @@ import pytest
 
 from gistpoint.core.code.index import index_source
 from gistpoint.core.corruption.gates import Dropped, gate
-from gistpoint.core.corruption.vocabulary import vocabulary_of
+from gistpoint.core.corruption.subject import vocabulary_of
 from gistpoint.core.tasks.model import Target
 
 MODULE = '''import re

@@ -14,10 +14,18 @@ from small_trees import tree_of
 from gistpoint.core.cancel import CancelToken
 from gistpoint.core.chat import ChatFailure, ChatProblem, ChatReply, Usage
 from gistpoint.core.code.names import FunctionRef
-from gistpoint.core.corruption.model_loop import MOST_EMPTY_REPLIES, ModelLoop
-from gistpoint.core.corruption.model_rounds import End, Keep, LoopResult, LoopSettings, Trial, Verdict
-from gistpoint.core.corruption.model_template import render_template, template_sha256, template_text
-from gistpoint.core.corruption.replacements import clue_of
+from gistpoint.core.corruption.corruptions import clue_of
+from gistpoint.core.corruption.model.loop import (
+    MOST_EMPTY_REPLIES,
+    End,
+    Keep,
+    LoopResult,
+    LoopSettings,
+    ModelLoop,
+    Trial,
+    Verdict,
+)
+from gistpoint.core.corruption.model.template import render_template, template_sha256, template_text
 from gistpoint.core.errors import CancelledError
 from gistpoint.core.tasks.model import Failure, Limits, Mode, Target
 from gistpoint.core.tools.declaration import ToolContext

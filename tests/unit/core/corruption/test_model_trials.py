@@ -11,15 +11,14 @@ from fakes import FakeRunner
 from tiny_tasks import Maker
 
 from gistpoint.core.code.names import FunctionRef
-from gistpoint.core.corruption.model_corruption import example_texts
-from gistpoint.core.corruption.model_rounds import LoopSettings, Trial, Verdict
-from gistpoint.core.corruption.model_trials import SuiteTrials, is_assertion, last_line, rating
-from gistpoint.core.corruption.replacements import replaced_target
+from gistpoint.core.corruption.corruptions import replaced_target
+from gistpoint.core.corruption.model.corruption import SuiteTrials, example_texts, is_assertion, last_line, rating
+from gistpoint.core.corruption.model.loop import LoopSettings, Trial, Verdict
 from gistpoint.core.errors import InfrastructureError
 from gistpoint.core.generation.intake import Intake, take_in
 from gistpoint.core.outcomes import RunStatus
 from gistpoint.sandbox.backends.plain import PlainBackend
-from gistpoint.sandbox.environments import EnvironmentStore
+from gistpoint.sandbox.environments.store import EnvironmentStore
 from gistpoint.sandbox.testruns import SuiteRunner
 
 FILES = {

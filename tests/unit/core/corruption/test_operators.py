@@ -8,7 +8,7 @@ import pytest
 
 from gistpoint.core.code.index import index_source
 from gistpoint.core.corruption.corruptions import enumerate_corruptions
-from gistpoint.core.corruption.vocabulary import vocabulary_of
+from gistpoint.core.corruption.subject import vocabulary_of
 
 
 def results(source: str, name: str = "f") -> dict[str, list[str]]:

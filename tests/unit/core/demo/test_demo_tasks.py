@@ -11,14 +11,14 @@ from recorders import Memory
 from gistpoint.core.attempts.clock import SystemTime
 from gistpoint.core.attempts.engine import Attempt
 from gistpoint.core.attempts.identity import Enrolment
-from gistpoint.core.attempts.judging import Judge
 from gistpoint.core.cancel import CancelToken
 from gistpoint.core.demo.building import library_tree, targets_of
 from gistpoint.core.demo.play import LONGEST_WAIT_S, play
 from gistpoint.core.demo.tasks import demo_task, demo_tasks, playthrough, unpack_demo
 from gistpoint.core.errors import TaskError
-from gistpoint.core.generation.leaks import leaks_of
+from gistpoint.core.generation.check import leaks_of
 from gistpoint.core.generation.proof import repaired_tree
+from gistpoint.core.kinds.repair.judge import Judge
 from gistpoint.core.tasks.brief import render_brief
 from gistpoint.core.tasks.folder import read_answer
 from gistpoint.core.tasks.model import Mode

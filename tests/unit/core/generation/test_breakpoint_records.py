@@ -12,10 +12,14 @@ from breakpoint_records import record_of
 from small_trees import tree_of
 
 from gistpoint.core.errors import SourceError
-from gistpoint.core.generation.breakpoint.reading import Damage, read_records
-from gistpoint.core.generation.breakpoint.records import Record, normal_url
-from gistpoint.core.generation.breakpoint.sources import RecordSources, read_sources
-from gistpoint.core.generation.breakpoint.targets import Refusal, RefusedRecordError, target_of
+from gistpoint.core.generation.breakpoint.importing import (
+    RecordSources,
+    Refusal,
+    RefusedRecordError,
+    read_sources,
+    target_of,
+)
+from gistpoint.core.generation.breakpoint.records import Damage, Record, normal_url, read_records
 from gistpoint.core.tasks.model import Mode
 
 MODULE = '''import functools

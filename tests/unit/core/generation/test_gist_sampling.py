@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from gistpoint.core.generation.gist_sampling import Candidate, by_rank
-from gistpoint.core.gist.entrypoints import parse_entrypoint
-from gistpoint.core.gist.reference.trace import Difficulty
+from gistpoint.core.kinds.gist.entrypoints import parse_entrypoint
+from gistpoint.core.kinds.gist.intake import Candidate, by_rank
+from gistpoint.core.kinds.gist.reference.trace import Difficulty
 
 
 def candidate(name: str, calls: int, files: int) -> Candidate:

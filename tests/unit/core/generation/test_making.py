@@ -11,9 +11,8 @@ from builders import CHECKS, GOOD, write_files
 from fakes import FakeMapper, FakeRunner
 
 from gistpoint.core.errors import RecordingError
-from gistpoint.core.generation.intake import Intake, MakingProgress, Repository, take_in
+from gistpoint.core.generation.intake import STEP, Intake, MakingProgress, Repository, take_in, with_test_map
 from gistpoint.core.generation.making import write_proven
-from gistpoint.core.generation.mapping import STEP, with_test_map
 from gistpoint.core.generation.proof import prove
 from gistpoint.core.generation.removal import removal_target
 from gistpoint.core.ports import EnvironmentPins, Source

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from small_trees import tree_of
 
-from gistpoint.core.code.errors import CodeError
+from gistpoint.core.code.parsing import CodeError
 from gistpoint.core.errors import SourceError
 from gistpoint.core.generation.intake import Intake, NoGood, NoTaskError, Repository
 from gistpoint.core.generation.proof import corrupted_tree, repaired_tree

@@ -9,13 +9,13 @@ import pytest
 from builders import CHECKS, REPAIR, build_task
 from fakes import FakeRunner
 
-from gistpoint.core.attempts.judging import Judge
 from gistpoint.core.cancel import CancelToken
-from gistpoint.core.code.errors import CodeError
+from gistpoint.core.code.parsing import CodeError
 from gistpoint.core.diffs import LineKind
 from gistpoint.core.errors import CancelledError, TaskError
 from gistpoint.core.generation.dossier import open_dossier
 from gistpoint.core.generation.trials import Shown, Subject, run_trial, steadiness
+from gistpoint.core.kinds.repair.judge import Judge
 from gistpoint.core.outcomes import RunStatus
 from gistpoint.core.tasks.folder import read_answer
 from gistpoint.core.tasks.model import Mode

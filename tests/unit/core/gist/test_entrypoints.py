@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import pytest
 
-from gistpoint.core.gist.entrypoint_tests import guard_of
-from gistpoint.core.gist.entrypoints import EntrypointError, EntrypointKind, parse_entrypoint
-from gistpoint.core.gist.masks import name_masks, normalised
-from gistpoint.core.gist.outputs import normalise_output
-from gistpoint.core.gist.pasted import pasted
-from gistpoint.core.gist.reference.trace import read_trace
-from gistpoint.core.gist.runs import CommandRun, Raised, TestRun, TestsRun
-from gistpoint.core.gist.splicing import original_test
+from gistpoint.core.kinds.gist.entrypoints import EntrypointError, EntrypointKind, parse_entrypoint
+from gistpoint.core.kinds.gist.masks import name_masks, normalised
+from gistpoint.core.kinds.gist.original_test import guard_of
+from gistpoint.core.kinds.gist.output_rules import normalise_output
+from gistpoint.core.kinds.gist.reference.making import pasted
+from gistpoint.core.kinds.gist.reference.trace import read_trace
+from gistpoint.core.kinds.gist.runs import CommandRun, Raised, TestRun, TestsRun
+from gistpoint.core.kinds.gist.splicing import original_test
 from gistpoint.core.outcomes import Outcome, RunStatus
 
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from gistpoint.core.gist.execution import line_execution
-from gistpoint.core.gist.existence import Originals, line_existence
-from gistpoint.core.gist.fakes import Habits, equal_to_all, habits_of, mocked, module_names, watched
-from gistpoint.core.gist.runs import Isolation
+from gistpoint.core.kinds.gist.execution import line_execution
+from gistpoint.core.kinds.gist.existence import Originals, line_existence
+from gistpoint.core.kinds.gist.fakes import Habits, equal_to_all, habits_of, mocked, module_names, watched
+from gistpoint.core.kinds.gist.runs import Isolation
 
 MODULES = ("pkg", "pkg.shapes", "pkg.deep.core", "tests.tools")
 OWNED = ("pkg", "tests")

@@ -12,9 +12,8 @@ from typing import Any
 
 import pytest
 
-from gistpoint.core.gist.execution import line_execution
-from gistpoint.core.gist.existence import Originals, line_existence
-from gistpoint.core.gist.unfolded import unfolded
+from gistpoint.core.kinds.gist.execution import line_execution, unfolded
+from gistpoint.core.kinds.gist.existence import Originals, line_existence
 
 
 @dataclass

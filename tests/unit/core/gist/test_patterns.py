@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gistpoint.core.gist.patterns import OutputPattern
+from gistpoint.core.kinds.gist.patterns import OutputPattern
 
 LINES: dict[str, tuple[list[str], list[str], list[str]]] = {
     "a number": (

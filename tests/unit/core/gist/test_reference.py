@@ -10,12 +10,11 @@ from pathlib import Path
 import pytest
 from launching import launch, whole
 
-from gistpoint.core.gist.execution import line_execution
-from gistpoint.core.gist.existence import ExistenceReason, Originals, line_existence
-from gistpoint.core.gist.reference.assembly import Breadth, Codebase, NoReferenceError, flat_gist
-from gistpoint.core.gist.reference.making import make_reference
-from gistpoint.core.gist.reference.reduction import Verdict
-from gistpoint.core.gist.reference.trace import difficulty, read_trace
+from gistpoint.core.kinds.gist.execution import line_execution
+from gistpoint.core.kinds.gist.existence import ExistenceReason, Originals, line_existence
+from gistpoint.core.kinds.gist.reference.making import Breadth, Codebase, NoReferenceError, flat_gist, make_reference
+from gistpoint.core.kinds.gist.reference.reduction import Verdict
+from gistpoint.core.kinds.gist.reference.trace import difficulty, read_trace
 
 CASES: dict[str, tuple[dict[str, str], int]] = {
     "relative imports, class and module state": (

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from gistpoint.core.gist.evidence import evidence_rows, line_evidence, read_evidence
-from gistpoint.core.gist.existence import Originals
-from gistpoint.core.gist.failures import ErrorCategory, ErrorKind
-from gistpoint.core.gist.record import score_record
-from gistpoint.core.gist.runs import CommandRun, Isolation, Raised, TestRun, TestsRun
-from gistpoint.core.gist.score import GistRun, GistScore, GistTest, score_gist
-from gistpoint.core.gist.splicing import splice_test
+from gistpoint.core.kinds.gist.evidence import evidence_rows, line_evidence, read_evidence
+from gistpoint.core.kinds.gist.existence import Originals
+from gistpoint.core.kinds.gist.failures import ErrorCategory, ErrorKind
+from gistpoint.core.kinds.gist.runs import CommandRun, Isolation, Raised, TestRun, TestsRun
+from gistpoint.core.kinds.gist.score import GistRun, GistScore, GistTest, score_gist, score_record
+from gistpoint.core.kinds.gist.splicing import splice_test
 from gistpoint.core.outcomes import Outcome, RunStatus
 
 AREA = "import math\ndef area(r):\n    return math.pi * r * r\n"

@@ -5,14 +5,14 @@ from __future__ import annotations
 import pytest
 
 from gistpoint.core.callgraph.builder import build_call_graph
-from gistpoint.core.metrics.standing import (
+from gistpoint.core.metrics.table import (
     Standing,
+    measure_functions,
     percentile_rank,
     standings,
     standings_from_json,
     standings_to_json,
 )
-from gistpoint.core.metrics.table import measure_functions
 
 FILES = {
     "a.py": b"""

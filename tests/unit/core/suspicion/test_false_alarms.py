@@ -11,14 +11,12 @@ import pytest
 from code_corpus import STANDARD_LIBRARY
 
 from gistpoint.core.attempts.state import Replacement
-from gistpoint.core.code.definitions import Kind
-from gistpoint.core.code.index import index_source
-from gistpoint.core.code.removal import remove_body
-from gistpoint.core.code.splice import replace_definition
+from gistpoint.core.code.index import Kind, index_source
+from gistpoint.core.code.splice import remove_body, replace_definition
 from gistpoint.core.corruption.corruptions import enumerate_corruptions
-from gistpoint.core.corruption.vocabulary import vocabulary_of
+from gistpoint.core.corruption.subject import vocabulary_of
+from gistpoint.core.kinds.repair.tools import with_replacement
 from gistpoint.core.suspicion.submission import marks
-from gistpoint.core.tools.replacement import with_replacement
 from gistpoint.core.trees import SourceTree, write_tree
 
 MODULES = ("contextlib", "dataclasses", "locale", "tempfile", "textwrap")

@@ -17,13 +17,19 @@ from gist_tasks import FILES, ORIGINAL, OWNED, TEST, build_gist_task
 
 from gistpoint.core.attempts.budgets import Budgets
 from gistpoint.core.errors import TaskError
-from gistpoint.core.gist.glue import is_glue
-from gistpoint.core.gist.runs import CommandRun, Raised, TestRun, TestsRun
+from gistpoint.core.kinds.gist.existence import is_glue
+from gistpoint.core.kinds.gist.model import (
+    OPTIONAL_TOOLS,
+    STRATEGIES,
+    ContradictionError,
+    GistSettings,
+    require_consistent,
+)
+from gistpoint.core.kinds.gist.runs import CommandRun, Raised, TestRun, TestsRun
 from gistpoint.core.outcomes import Outcome, RunStatus
 from gistpoint.core.tasks.archive import pack_task, unpack_task
 from gistpoint.core.tasks.brief import gist_template, render_brief, template_sha256, template_text
 from gistpoint.core.tasks.folder import read_answer, read_task, write_task
-from gistpoint.core.tasks.gists import OPTIONAL_TOOLS, STRATEGIES, ContradictionError, GistSettings, require_consistent
 from gistpoint.core.tasks.identity import hash_of_ids
 from gistpoint.core.tasks.model import Answer, Task
 

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gistpoint.core.attempts.knowledge import Knowledge, ShownFunction
-from gistpoint.core.tasks.gists import OPTIONAL_TOOLS, GistSettings
+from gistpoint.core.kinds.gist.model import OPTIONAL_TOOLS, GistSettings
 from gistpoint.core.tasks.model import Mode
 from gistpoint.core.tools.commandline import QuestionError, parse, spelled
 from gistpoint.core.tools.declaration import Tool

@@ -11,13 +11,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from small_trees import ask, context_of
 
+from gistpoint.core.kinds.gist.tools import EDIT_AND_EXECUTE, TRACE
 from gistpoint.core.tasks.model import Mode
+from gistpoint.core.tools.browsing import LIST_DIRECTORY
 from gistpoint.core.tools.commandline import parse, spelled
 from gistpoint.core.tools.declaration import Group, RefusalError, Tool
-from gistpoint.core.tools.list_directory import LIST_DIRECTORY
 from gistpoint.core.tools.registry import TOOLS, call, declarations_sha256, tool_named
-from gistpoint.core.tools.running import EDIT_AND_EXECUTE
-from gistpoint.core.tools.trace import TRACE
 
 ALL = list({tool.name: tool for tools in TOOLS.values() for tool in tools}.values())
 PAPER = {

@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 from small_trees import Link, ask, context_of
 
+from gistpoint.core.kinds.repair.tools import with_replacement
 from gistpoint.core.tasks.model import Mode
 from gistpoint.core.tools.declaration import ToolContext, ToolOutput
-from gistpoint.core.tools.replacement import with_replacement
 
 MODULE = """import os
 

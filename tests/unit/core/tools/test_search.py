@@ -13,7 +13,7 @@ from small_trees import Link, ask, context_of
 
 from gistpoint.core.tasks.model import Limits
 from gistpoint.core.tools.declaration import RefusalError
-from gistpoint.core.tools.search import LinePattern
+from gistpoint.core.tools.search_code import LinePattern
 
 PIECES = [
     "a",

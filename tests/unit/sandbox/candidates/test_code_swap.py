@@ -11,10 +11,10 @@ from types import ModuleType
 import pytest
 from small_trees import tree_of
 
-from gistpoint.core.code.errors import CodeError
 from gistpoint.core.code.index import index_source
+from gistpoint.core.code.parsing import CodeError
 from gistpoint.core.tasks.model import Target
-from gistpoint.sandbox.candidates.orders import Order, Orders
+from gistpoint.sandbox.candidates.warm import Order, Orders
 from gistpoint.sandbox.inside.code_swap import LiveFunctions, UnfitError
 
 MODULE = '''\

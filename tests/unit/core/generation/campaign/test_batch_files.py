@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from gistpoint.core.generation.campaign.batch import BatchError, SourceSpec, read_batch
+from gistpoint.core.generation.campaign.settings import BatchError, SourceSpec, read_batch
 
 GOOD = """
 min_stars = 1000

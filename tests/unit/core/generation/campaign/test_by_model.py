@@ -15,7 +15,7 @@ from scripted_endpoint import reply
 
 from gistpoint.core.cancel import CancelToken
 from gistpoint.core.chat import ChatFailure, ChatMessage, ChatProblem, ChatReply
-from gistpoint.core.corruption.model_rounds import LoopSettings
+from gistpoint.core.corruption.model.loop import LoopSettings
 from gistpoint.core.errors import EndpointError, UserError
 from gistpoint.core.generation.campaign.settings import CampaignMode, Settings
 from gistpoint.core.generation.campaign.verdicts import Reason, Verdict

@@ -12,8 +12,7 @@ from fake_benches import CHECKS, ENTERED, SHOP, FakeBench, Shop
 
 from gistpoint.core.errors import InfrastructureError
 from gistpoint.core.generation.campaign.candidates import Candidate, plan
-from gistpoint.core.generation.campaign.desks import close_desks
-from gistpoint.core.generation.campaign.jobs import control, decide
+from gistpoint.core.generation.campaign.jobs import close_desks, control, decide
 from gistpoint.core.generation.campaign.making import write_kept
 from gistpoint.core.generation.campaign.settings import CampaignMode, Settings
 from gistpoint.core.generation.campaign.verdicts import Reason, Verdict
@@ -111,7 +110,7 @@ def test_hard_candidates_are_complex_and_well_connected(shop: Shop) -> None:
 
 
 def test_discovery_keeps_only_good_corruptions_and_their_record_replays(shop: Shop) -> None:
-    from gistpoint.core.corruption.record import replay
+    from gistpoint.core.corruption.corruptions import replay
 
     _, kept = shop.campaign("discovery", min_failing=2)
     tree = shop.library().intake.repository.tree

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from fake_benches import CHECKS, Shop
 
-from gistpoint.core.generation.campaign.effort import DEAR, HIDEABLE, LOCATED, USUAL, effort_for, hiding_places
+from gistpoint.core.generation.campaign.candidates import DEAR, HIDEABLE, LOCATED, USUAL, effort_for, hiding_places
 from gistpoint.core.generation.campaign.library import Library
 
 TESTS = sorted(CHECKS)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gistpoint.core.generation.campaign.selection import Selection
+from gistpoint.core.generation.campaign.campaign import Selection
 from gistpoint.core.generation.campaign.verdicts import Kept, Reason, Verdict
 
 

@@ -7,8 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from gistpoint.core.generation.campaign.statefile import StateFile, StateFileError
-from gistpoint.core.generation.campaign.verdicts import Cost, Kept, Reason, Specimen, Verdict
+from gistpoint.core.generation.campaign.verdicts import Cost, Kept, Reason, Specimen, StateFile, StateFileError, Verdict
 from gistpoint.core.tasks.model import Failure, Target
 
 TARGET = Target("a.py", "f", "def f(): 1", "def f(): 2")

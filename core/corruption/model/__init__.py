@@ -1,0 +1,1 @@
+"""Corruptions by a model, in the loop of the paper."""

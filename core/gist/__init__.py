@@ -1,1 +1,0 @@
-"""Scoring of gists: what stands in the original, what ran, and whether the outcome is the same. Pure."""

@@ -1,0 +1,407 @@
+"""Gist tasks of a repository: entrypoints drawn by difficulty, what each shows on the original, and the task folder."""
+
+from __future__ import annotations
+
+import random
+import shutil
+import sys
+import tempfile
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from pathlib import Path
+from typing import Any
+
+from gistpoint.core.attempts.budgets import Budgets
+from gistpoint.core.cancel import CancelToken
+from gistpoint.core.code.parsing import parse
+from gistpoint.core.code.testfiles import is_test_path
+from gistpoint.core.errors import NegativeVerdictError
+from gistpoint.core.generation.intake import MAX_SUITE_SECONDS, RUNS, MakingProgress, OnMaking, Repository, packages_of
+from gistpoint.core.kinds.gist.entrypoints import Entrypoint, EntrypointError, EntrypointKind, parse_entrypoint
+from gistpoint.core.kinds.gist.fakes import habits_of
+from gistpoint.core.kinds.gist.fidelity import Fidelity, compare_commands, compare_tests
+from gistpoint.core.kinds.gist.lines import find_test
+from gistpoint.core.kinds.gist.masks import name_masks, normalised
+from gistpoint.core.kinds.gist.model import GistAnswer, GistSettings, require_consistent
+from gistpoint.core.kinds.gist.reference.trace import Difficulty, difficulty, read_trace
+from gistpoint.core.kinds.gist.runs import CommandRun, OriginalRun, TestsRun
+from gistpoint.core.kinds.gist.score import GistTest
+from gistpoint.core.kinds.gist.splicing import given_test
+from gistpoint.core.outcomes import Outcome, RunStatus
+from gistpoint.core.ports import EntrypointRunner
+from gistpoint.core.tasks.brief import gist_template, template_sha256
+from gistpoint.core.tasks.folder import TASK_FILE, read_task, write_task
+from gistpoint.core.tasks.identity import hash_of_ids, task_id
+from gistpoint.core.tasks.model import Answer, Brief, Limits, Mode, Rules, Suite, Task
+from gistpoint.core.trees import SourceTree, write_tar
+
+_GRACE_SECONDS = 30.0
+_OF_THE_RUNNER = frozenset({"pytest", "_pytest", "pluggy", "iniconfig", "packaging", "pygments", "exceptiongroup"})
+Runs = tuple[TestsRun | CommandRun, ...]
+
+
+class NoGist(StrEnum):
+    """Why an entrypoint makes no task: a closed set, counted by generation."""
+
+    NO_SUCH_TEST = "no_such_test"
+    FAILS = "fails"
+    SKIPPED = "skipped"
+    FLIPS = "flips"
+    NEEDS_NETWORK = "needs_network"
+    DEPENDS_ON_ITS_PLACE = "depends_on_its_place"
+    TOO_SLOW = "too_slow"
+    COULD_NOT_RUN = "could_not_run"
+    TOUCHES_NOTHING = "touches_nothing_of_the_codebase"
+    NEEDED_BY_THE_RUNNER = "needed_by_the_runner"
+
+
+class NoGistError(NegativeVerdictError):
+    """An entrypoint makes no task: a verdict, not a mistake."""
+
+    def __init__(self, reason: NoGist, message: str, *, hint: str = "") -> None:
+        super().__init__(message, hint=hint)
+        self.reason = reason
+
+
+@dataclass(frozen=True, slots=True)
+class Examination:
+    """How entrypoints of one repository are tried."""
+
+    repository: Repository
+    runner: EntrypointRunner
+    allow_failing: bool = False
+    compared_files: tuple[str, ...] = ()
+    runs: int = RUNS
+    on_progress: OnMaking | None = None
+    cancel: CancelToken | None = None
+
+    def examine(self, entrypoint: Entrypoint) -> GistAnswer:
+        """Return everything that scoring will compare with. Raises `NoGistError` with its reason."""
+        test = self._test(entrypoint)
+        seen: list[OriginalRun] = []
+        for number in range(self.runs):
+            seen.append(self._run(entrypoint, f"original, run {number + 1} of {self.runs}", hash_seed=number))
+            _require_alike(seen)
+            self._require_usable(seen[-1])
+        self._require_independent(entrypoint, seen)
+        traced = self._run(entrypoint, "trace of the original", trace=True)
+        if traced.trace is None or _outcomes(traced.run) != _outcomes(seen[0].run):
+            raise NoGistError(
+                NoGist.COULD_NOT_RUN,
+                "Under the tracer the command does something else: how hard it is can't be told.",
+                hint=traced.reason,
+            )
+        return self._answer(entrypoint, test, seen, traced)
+
+    def trace(self, entrypoint: Entrypoint) -> Mapping[str, object]:
+        """Return the trace of one run. Raises `NoGistError` where it is not usable."""
+        run = self._run(entrypoint, f"trace of {entrypoint.text}", trace=True)
+        self._require_usable(run)
+        if run.trace is None:
+            raise NoGistError(NoGist.COULD_NOT_RUN, "The run told no trace.", hint=run.reason)
+        return run.trace
+
+    def _answer(
+        self, entrypoint: Entrypoint, test: GistTest | None, seen: list[OriginalRun], traced: OriginalRun
+    ) -> GistAnswer:
+        tree, trace = self.repository.tree, traced.trace or {}
+        read = read_trace(trace)
+        owned = owned_names(tree, self.repository.environment.import_roots, read.modules)
+        clash = sorted(set(owned) & _OF_THE_RUNNER)
+        if clash:
+            raise NoGistError(
+                NoGist.NEEDED_BY_THE_RUNNER, f"The runner itself needs {clash[0]}, which a gist may not import."
+            )
+        tests = {path for path in read.files if is_test_path(path)} | ({entrypoint.target} if test else set())
+        if not set(read.files) - tests:
+            raise NoGistError(NoGist.TOUCHES_NOTHING, "The command runs nothing of the codebase but its test.")
+        modules = tuple(sorted(name for name in set(read.modules.values()) if name.partition(".")[0] in owned))
+        masks = name_masks(entrypoint, modules)
+        sources = {path: data.decode("utf-8", "replace") for path, data in tree.read_all(".py")}
+        return GistAnswer(
+            originals=tuple(_recorded(normalised(run.run, {**run.places, **masks})) for run in seen),
+            owned=owned,
+            modules=modules,
+            trace=trace,
+            difficulty=difficulty(read, sources, tests=tests),
+            test=test,
+            compared_files=self.compared_files,
+            seconds=round(max(run.seconds for run in seen), 2),
+            habits=habits_of([run.run.isolation for run in (*seen, traced)]),
+        )
+
+    def _test(self, entrypoint: Entrypoint) -> GistTest | None:
+        tree = self.repository.tree
+        if entrypoint.kind is not EntrypointKind.MODULE and not tree.is_file(entrypoint.target):
+            raise NoGistError(NoGist.NO_SUCH_TEST, f"There is no file {entrypoint.target} in the source.")
+        if not entrypoint.is_test:
+            return None
+        source = tree.read(entrypoint.target).decode("utf-8", "replace")
+        try:
+            found = find_test(parse(source), entrypoint.qualname)
+        except (SyntaxError, ValueError) as error:
+            raise NoGistError(NoGist.NO_SUCH_TEST, f"{entrypoint.target} can't be read: {error}.") from error
+        if found is None:
+            raise NoGistError(
+                NoGist.NO_SUCH_TEST,
+                f"{entrypoint.target} defines no {entrypoint.qualname}.",
+                hint="Tests that are made at run time, or inherited from another file, have no text to copy.",
+            )
+        return GistTest(entrypoint.qualname, source)
+
+    def _run(
+        self, entrypoint: Entrypoint, step: str, *, trace: bool = False, elsewhere: bool = False, hash_seed: int = 0
+    ) -> OriginalRun:
+        if self.on_progress is not None:
+            self.on_progress(MakingProgress(step))
+        run = self.runner.run_original(
+            self.repository.tree,
+            self.repository.environment,
+            entrypoint,
+            timeout_s=(MAX_SUITE_SECONDS + _GRACE_SECONDS) * (3 if trace else 1),
+            trace=trace,
+            elsewhere=elsewhere,
+            hash_seed=hash_seed,
+            cancel=self.cancel,
+        )
+        if self.cancel is not None:
+            self.cancel.check()
+        return run
+
+    def _require_usable(self, run: OriginalRun) -> None:
+        found = run.run
+        if found.status is RunStatus.TIMED_OUT or run.seconds > MAX_SUITE_SECONDS * (3 if run.trace else 1):
+            raise NoGistError(NoGist.TOO_SLOW, f"The command takes longer than {MAX_SUITE_SECONDS:g} s.")
+        failure = _failure_of(found)
+        if run.network and (failure or found.status is not RunStatus.FINISHED):
+            raise NoGistError(NoGist.NEEDS_NETWORK, f"The command fails and asked for {run.network[0]}.", hint=failure)
+        if isinstance(found, TestsRun) and found.collection_error is not None:
+            raise NoGistError(NoGist.FAILS, "The test can't be collected.", hint=found.collection_error.message)
+        if found.status is not RunStatus.FINISHED or (isinstance(found, TestsRun) and not found.tests):
+            reason = run.reason or "No test was collected."
+            raise NoGistError(NoGist.COULD_NOT_RUN, f"The command did not run: {reason}", hint=run.output[-2000:])
+        if failure and not self.allow_failing:
+            raise NoGistError(
+                NoGist.FAILS, "The command fails on the original.", hint=f"{failure}\n--allow-failing takes it."
+            )
+        if isinstance(found, TestsRun) and all(t.outcome is Outcome.SKIPPED for t in found.tests.values()):
+            raise NoGistError(NoGist.SKIPPED, "The test is skipped here: there is nothing to reproduce.")
+
+    def _require_independent(self, entrypoint: Entrypoint, seen: list[OriginalRun]) -> None:
+        moved = self._run(entrypoint, "original elsewhere", elsewhere=True)
+        masks = name_masks(entrypoint, ())
+        recorded = [normalised(run.run, {**run.places, **masks}) for run in seen]
+        found = compared(tuple(recorded), normalised(moved.run, {**moved.places, **masks}), self.compared_files)
+        if found.differences:
+            first = found.differences[0]
+            what = f"{first.test}: {first.what}".lstrip(": ")
+            told = [f"expected: {first.expected[:500]}", f"found: {first.found[:500]}", *_told_of(moved)]
+            raise NoGistError(
+                NoGist.DEPENDS_ON_ITS_PLACE,
+                f"Alone in an empty folder, under another name, the command comes out differently ({what}).",
+                hint="\n".join(told),
+            )
+
+
+def _told_of(run: OriginalRun) -> list[str]:
+    """Return why a run came to no end, as far as it says so."""
+    if run.run.status is RunStatus.FINISHED:
+        return []
+    if isinstance(run.run, TestsRun) and run.run.collection_error is not None:
+        return [f"why: {run.run.collection_error.message[:500]}"]
+    return [f"why: {told[-500:]}" for told in (run.reason, run.output.strip()) if told]
+
+
+def compared(originals: Runs, found: TestsRun | CommandRun, files: Collection[str] = ()) -> Fidelity:
+    """Compare a run with normalised ones of the original."""
+    if isinstance(found, TestsRun):
+        return compare_tests([run for run in originals if isinstance(run, TestsRun)], found)
+    commands = [run for run in originals if isinstance(run, CommandRun)]
+    return compare_commands(commands, found, (), tuple(files))
+
+
+def owned_names(tree: SourceTree, import_roots: tuple[str, ...], modules: Mapping[str, str]) -> tuple[str, ...]:
+    """Return the top-level names under which the codebase can be imported, those of its tests too.
+
+    They are the packages and modules of the import roots, the packages of tests, and whatever name a file of the
+    codebase had as a module while the command ran. Names of the standard library are never among them.
+    """
+    tests = {
+        name
+        for name, kind in tree.entries("")
+        if kind == "dir" and is_test_path(f"{name}/module.py") and tree.is_file(f"{name}/__init__.py")
+    }
+    ran = {name.partition(".")[0] for name in modules.values()}
+    names = {*packages_of(tree, import_roots), *tests, *ran} - {"__main__", ""}
+    return tuple(sorted(name for name in names if name not in sys.stdlib_module_names))
+
+
+def _recorded(run: TestsRun | CommandRun) -> TestsRun | CommandRun:
+    """Return a run without what the guards saw: it is compared with nothing."""
+    return replace(run, isolation=type(run.isolation)())
+
+
+def _outcomes(run: TestsRun | CommandRun) -> object:
+    if isinstance(run, TestsRun):
+        return {id: test.outcome for id, test in run.tests.items()}
+    return run.status, run.exit_status, run.raised and run.raised.type
+
+
+def _failure_of(run: TestsRun | CommandRun) -> str:
+    """Return what fails in a run that came to its end, in a line; empty where nothing does."""
+    if isinstance(run, CommandRun):
+        raised = f"{run.raised.type}: {run.raised.message}" if run.raised else ""
+        return raised or (f"It left with status {run.exit_status}." if run.exit_status else "")
+    for id, test in run.tests.items():
+        if test.outcome in (Outcome.FAILED, Outcome.ERROR):
+            told = f"{test.raised.type}: {test.raised.message}" if test.raised else test.outcome.value
+            return f"{id}: {told}"
+    return ""
+
+
+def _require_alike(seen: list[OriginalRun]) -> None:
+    outcomes = [_outcomes(run.run) for run in seen]
+    if any(outcome != outcomes[0] for outcome in outcomes):
+        raise NoGistError(NoGist.FLIPS, f"Run {len(seen)} on the original came out otherwise than those before.")
+
+
+def write_gist_task(
+    repository: Repository,
+    entrypoint: Entrypoint,
+    answer: GistAnswer,
+    into: Path,
+    *,
+    settings: GistSettings | None = None,
+    budgets: Budgets | None = None,
+    demo: bool = False,
+    provenance: Mapping[str, Any] | None = None,
+) -> Task:
+    """Write the task below `into`, in a folder named by its id, and return it; one that is there already is kept.
+
+    Raises `ContradictionError` for settings that contradict each other.
+    """
+    require_consistent(settings or GistSettings(), is_test=entrypoint.is_test)
+    into.mkdir(parents=True, exist_ok=True)
+    folder = Path(tempfile.mkdtemp(prefix=".making-", dir=into))
+    try:
+        tree_sha256 = write_tar(repository.tree, folder / "workspace" / "tree.tar")
+        task = _task(repository, entrypoint, answer, tree_sha256, folder)
+        settings = replace(settings or GistSettings(), owned=answer.owned)
+        template = gist_template(settings)
+        test = given_test(answer.test) if settings.give_test else ""
+        brief = Brief(template, template_sha256(template), (), test=test)
+        task = replace(task, gist=settings, brief=brief, budgets=budgets or Budgets.of_steps(), demo=demo)
+        write_task(task, Answer((), (), {}, provenance or {}, answer))
+        place = into / task.id
+        if not (place / TASK_FILE).is_file():
+            folder.rename(place)
+        return read_task(place)
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def _task(repository: Repository, entrypoint: Entrypoint, answer: GistAnswer, tree_sha256: str, folder: Path) -> Task:
+    first, environment, source = answer.originals[0], repository.environment, repository.source
+    ids = frozenset(first.tests) if isinstance(first, TestsRun) else frozenset[str]()
+    ids_sha256 = hash_of_ids(ids)
+    identity = task_id(
+        mode=Mode.GIST,
+        source_name=source.name,
+        source_revision=source.revision,
+        tree_sha256=tree_sha256,
+        targets=(),
+        lock=environment.lock,
+        build_steps=environment.build_steps,
+        ids_sha256=ids_sha256,
+        entrypoint=entrypoint.text,
+    )
+    return Task(
+        id=identity,
+        mode=Mode.GIST,
+        source=replace(source, location=""),
+        tree_sha256=tree_sha256,
+        brief=Brief("", "", ()),
+        suite=Suite(
+            tests=len(ids) or 1,
+            ids_sha256=ids_sha256,
+            seconds=answer.seconds,
+            timeout_s=answer.timeout_s,
+            test_files=(entrypoint.target,) if entrypoint.is_test else (),
+        ),
+        environment=environment,
+        limits=Limits(),
+        rules=Rules(),
+        entrypoint=entrypoint.text,
+        folder=folder,
+    )
+
+
+TRACED = 3
+"""Candidates that are traced for each entrypoint wanted."""
+_TRIED = 4
+"""Tests tried for each of those, as many may fail."""
+_SUITE_TIMEOUT_S = 120.0
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """An entrypoint, and how hard it is."""
+
+    entrypoint: Entrypoint
+    difficulty: Difficulty
+
+
+def entrypoints_of(examination: Examination) -> list[Entrypoint]:
+    """Return the tests of a repository's suite, the instances of a parametrised one as one entrypoint."""
+    repository = examination.repository
+    ids = examination.runner.tests(
+        repository.tree, repository.environment, timeout_s=_SUITE_TIMEOUT_S, cancel=examination.cancel
+    )
+    found: dict[Entrypoint, None] = {}
+    for id in ids:
+        try:
+            found[parse_entrypoint(f"pytest '{id.partition('[')[0]}'")] = None
+        except EntrypointError:
+            continue
+    return list(found)
+
+
+def candidates(examination: Examination, count: int, seed: int) -> Iterator[Candidate]:
+    """Yield more candidates than the `count` wanted: first one of each rank, then the next of each, and so on.
+
+    They are drawn at random by `seed`, traced, and ranked by calls, functions, files and lines covered together.
+    """
+    everything = entrypoints_of(examination)
+    random.Random(seed).shuffle(everything)
+    traced: list[Candidate] = []
+    refusal: NoGistError | None = None
+    sources = {path: data.decode("utf-8", "replace") for path, data in examination.repository.tree.read_all(".py")}
+    for entrypoint in everything[: _TRIED * TRACED * count]:
+        if len(traced) == TRACED * count:
+            break
+        try:
+            read = read_trace(examination.trace(entrypoint))
+        except NoGistError as error:
+            refusal = error
+            continue
+        tests = {path for path in read.files if is_test_path(path)} | {entrypoint.target}
+        traced.append(Candidate(entrypoint, difficulty(read, sources, tests=tests)))
+    if not traced and refusal is not None:
+        raise refusal
+    yield from by_rank(traced, count)
+
+
+def by_rank(traced: Sequence[Candidate], count: int) -> Iterator[Candidate]:
+    """Yield candidates spread over all ranks: one from each of `count` parts of the ranking, then the next of each."""
+    figures = [
+        [getattr(one.difficulty, name) for one in traced] for name in ("calls", "functions", "files", "lines_covered")
+    ]
+    ranks = [{value: place for place, value in enumerate(sorted(set(values)))} for values in figures]
+    totals = [sum(rank[values[n]] for rank, values in zip(ranks, figures, strict=True)) for n in range(len(traced))]
+    order = [traced[n] for n in sorted(range(len(traced)), key=lambda n: totals[n])]
+    parts = [order[len(order) * n // count : len(order) * (n + 1) // count] for n in range(count)]
+    for place in range(max((len(part) for part in parts), default=0)):
+        for part in parts:
+            if place < len(part):
+                yield part[place]

@@ -1,0 +1,381 @@
+"""Logical lines, and the blocks in which they stand: classes, functions, methods and the lines outside of them."""
+
+from __future__ import annotations
+
+import ast
+import io
+import re
+import textwrap
+import tokenize
+from collections.abc import Iterable, Iterator, Sequence
+from copy import copy
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+_LINE_END = re.compile(r"\r\n?|\n")
+
+
+def physical_lines(text: str) -> list[str]:
+    """Return the lines of `text`, numbered as in a syntax tree.
+
+    `str.splitlines` also ends a line at a form feed, U+2028 and others: text in a comment would shift every line below.
+    """
+    lines = _LINE_END.split(text)
+    return lines if lines[-1] else lines[:-1]
+
+
+def lines_in_strings(lines: Sequence[str]) -> set[int]:
+    """Return the 0-based numbers of the lines that begin inside a string.
+
+    `lines` may be a fragment at any depth; one that can't be tokenised to its end is read as far as it goes.
+    """
+    inside: set[int] = set()
+    text = "\n".join(lines) + "\n"
+    margin = len(lines[0]) - len(lines[0].lstrip()) if lines else 0
+    prefix = "if 1:\n" if margin else ""
+    shift = 2 if prefix else 1
+    starts: list[int] = []
+    try:
+        for token in tokenize.generate_tokens(io.StringIO(prefix + text).readline):
+            name = tokenize.tok_name[token.type]
+            if name == "FSTRING_START":
+                starts.append(token.start[0])
+            elif name == "FSTRING_END" and starts:
+                inside.update(range(starts.pop() + 1 - shift, token.end[0] - shift + 1))
+            elif name == "STRING":
+                inside.update(range(token.start[0] + 1 - shift, token.end[0] - shift + 1))
+    except (tokenize.TokenError, IndentationError):
+        pass
+    return inside
+
+
+def dedented(lines: Sequence[str]) -> list[str]:
+    """Return `lines` moved left so that the first stands at the margin; text inside strings stays as it is."""
+    if not lines:
+        return []
+    margin = lines[0][: len(lines[0]) - len(lines[0].lstrip())]
+    if not margin:
+        return list(lines)
+    inside = lines_in_strings(lines)
+    return [
+        line if number in inside else line.removeprefix(margin) if line.startswith(margin) else line.lstrip()
+        for number, line in enumerate(lines)
+    ]
+
+
+def indented(lines: Sequence[str], margin: str) -> list[str]:
+    """Return `lines` moved right by `margin`; text inside strings stays as it is."""
+    if not margin:
+        return list(lines)
+    inside = lines_in_strings(lines)
+    return [
+        line if number in inside or not line.strip() else textwrap.indent(line, margin)
+        for number, line in enumerate(lines)
+    ]
+
+
+class LineKind(StrEnum):
+    """Whether a line counts in the execution rate."""
+
+    EXECUTABLE = "executable"
+    POTENTIAL = "potentially_executable"
+    """An `except` header and its body, `pass`, `...`: left out."""
+    NON_EXECUTABLE = "non_executable"
+    """The compiler makes no code for it: `global`, `nonlocal`, a bare annotation of a local name."""
+
+
+@dataclass(frozen=True, slots=True)
+class LogicalLine:
+    """One statement header of a file."""
+
+    text: str
+    first: int
+    """First physical line of the header, 1-based."""
+    last: int
+    """Last physical line of the header, inclusive."""
+    end: int
+    """Last physical line of the statement's body; `last` where it has none."""
+    kind: LineKind
+
+
+type_of_function = (ast.FunctionDef, ast.AsyncFunctionDef)
+Definition = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
+
+
+def is_text_only(statement: ast.stmt) -> bool:
+    """Whether the statement is a bare string: a docstring, or one that the compiler throws away."""
+    return (
+        isinstance(statement, ast.Expr)
+        and isinstance(statement.value, ast.Constant)
+        and isinstance(statement.value.value, str)
+    )
+
+
+def is_placeholder(statement: ast.stmt) -> bool:
+    """Whether the statement only fills a body: `pass`, `...` or another bare constant."""
+    return isinstance(statement, ast.Pass) or (
+        isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant)
+    )
+
+
+def lines_of_statement(
+    statement: ast.stmt, *, potential: bool = False, in_function: bool = False, nested: bool = True
+) -> Iterator[LogicalLine]:
+    """Yield the lines of `statement` and of all that it holds, in source order.
+
+    `potential` says that it stands in the body of an `except`. With `nested` false, the bodies of definitions that it
+    holds (and of itself, where it is one) are left out, headers and decorators too.
+    """
+    if is_text_only(statement) or (not nested and isinstance(statement, Definition)):
+        return
+    yield from _header_lines(statement, potential, in_function)
+    inside = in_function or isinstance(statement, type_of_function)
+    for part in _parts(statement):
+        if isinstance(part, ast.stmt):
+            yield from lines_of_statement(part, potential=potential, in_function=inside, nested=nested)
+        elif isinstance(part, ast.ExceptHandler):
+            yield _line(_handler_text(part, statement), part, [part.type], LineKind.POTENTIAL)
+            for child in part.body:
+                yield from lines_of_statement(child, potential=True, in_function=inside, nested=nested)
+        else:
+            yield _line(_case_text(part), part.pattern, [part.pattern, part.guard], _kind(potential), part.body)
+            for child in part.body:
+                yield from lines_of_statement(child, potential=potential, in_function=inside, nested=nested)
+
+
+def _kind(potential: bool) -> LineKind:
+    return LineKind.POTENTIAL if potential else LineKind.EXECUTABLE
+
+
+def _parts(statement: ast.stmt) -> Iterator[ast.stmt | ast.ExceptHandler | ast.match_case]:
+    for name in ("body", "cases", "handlers", "orelse", "finalbody"):
+        yield from getattr(statement, name, [])
+
+
+def children(statement: ast.stmt) -> Iterator[ast.stmt]:
+    """Yield the statements directly within `statement`, those of its handlers and cases among them."""
+    for part in _parts(statement):
+        if isinstance(part, ast.stmt):
+            yield part
+        else:
+            yield from part.body
+
+
+def _header_lines(statement: ast.stmt, potential: bool, in_function: bool) -> Iterator[LogicalLine]:
+    kind = _kind(potential)
+    match statement:
+        case ast.Import() | ast.ImportFrom():
+            for text in import_texts(statement):
+                yield LogicalLine(text, statement.lineno, _end(statement), _end(statement), kind)
+        case ast.FunctionDef() | ast.AsyncFunctionDef() | ast.ClassDef():
+            for decorator in statement.decorator_list:
+                yield _line("@" + ast.unparse(decorator), decorator, [decorator], kind)
+            yield _line(header_text(statement), statement, _header_parts(statement), kind, statement.body)
+        case ast.Try() | ast.TryStar():
+            return
+        case _ if is_placeholder(statement):
+            yield _line(ast.unparse(statement), statement, [statement], LineKind.POTENTIAL)
+        case ast.Global() | ast.Nonlocal():
+            yield _line(ast.unparse(statement), statement, [statement], LineKind.NON_EXECUTABLE)
+        case ast.AnnAssign(value=None, simple=1) if in_function:
+            yield _line(ast.unparse(statement), statement, [statement], LineKind.NON_EXECUTABLE)
+        case _:
+            body = list(children(statement))
+            parts = _header_parts(statement) if body else [statement]
+            yield _line(header_text(statement), statement, parts, kind, body)
+
+
+def import_texts(statement: ast.Import | ast.ImportFrom) -> list[str]:
+    """Return one normalised import for each name that the statement imports."""
+    if isinstance(statement, ast.Import):
+        return [ast.unparse(ast.Import(names=[alias])) for alias in statement.names]
+    single = (ast.ImportFrom(statement.module, [alias], statement.level) for alias in statement.names)
+    return [ast.unparse(one) for one in single]
+
+
+def header_text(statement: ast.stmt) -> str:
+    """Return the normalised text of a statement's header, decorators and bodies left out."""
+    fields = dict(ast.iter_fields(statement))
+    emptied: dict[str, list[ast.AST]] = {
+        name: [] for name in ("body", "orelse", "handlers", "finalbody", "cases", "decorator_list") if name in fields
+    }
+    if not emptied:
+        return ast.unparse(statement)
+    shell = type(statement)()
+    for name, value in {**fields, **emptied}.items():
+        setattr(shell, name, value)
+    return ast.unparse(ast.copy_location(shell, statement))
+
+
+def _handler_text(handler: ast.ExceptHandler, statement: ast.stmt) -> str:
+    word = "except*" if isinstance(statement, ast.TryStar) else "except"
+    caught = f" {ast.unparse(handler.type)}" if handler.type else ""
+    return f"{word}{caught}{f' as {handler.name}' if handler.name else ''}:"
+
+
+def _case_text(case: ast.match_case) -> str:
+    guard = f" if {ast.unparse(case.guard)}" if case.guard else ""
+    return f"case {ast.unparse(case.pattern)}{guard}:"
+
+
+def _header_parts(statement: ast.stmt) -> list[ast.AST | None]:
+    parts: list[ast.AST | None] = []
+    for name, value in ast.iter_fields(statement):
+        if name in ("body", "orelse", "handlers", "finalbody", "cases", "decorator_list"):
+            continue
+        parts.extend(value if isinstance(value, list) else [value])
+    return parts
+
+
+def _line(
+    text: str,
+    place: ast.AST,
+    parts: Iterable[ast.AST | None],
+    kind: LineKind,
+    body: Iterable[ast.stmt] = (),
+) -> LogicalLine:
+    first = getattr(place, "lineno", 0)
+    last = first
+    for part in parts:
+        if isinstance(part, ast.expr | ast.stmt | ast.pattern):
+            last = max(last, part.end_lineno or 0)
+        elif isinstance(part, ast.AST):
+            last = max([last, *(getattr(node, "end_lineno", 0) for node in ast.walk(part))])
+    end = max([last, *(_end(child) for child in body)])
+    return LogicalLine(text, first, last, end, kind)
+
+
+def _end(node: ast.stmt) -> int:
+    return node.end_lineno or node.lineno
+
+
+class BlockKind(StrEnum):
+    """What a block is."""
+
+    TOP_LEVEL = "top_level"
+    CLASS = "class"
+    """A class's header with its class-level statements; its methods are blocks of their own."""
+    FUNCTION = "function"
+    """A function or method with all that is nested in it."""
+
+
+@dataclass(slots=True)
+class Block:
+    """One block of a file; its lines are normalised when they are first asked for."""
+
+    name: str
+    """Qualified name without the module; empty for the top level."""
+    kind: BlockKind
+    path: str
+    first: int
+    last: int
+    statements: list[ast.stmt] = field(repr=False)
+    in_guard: bool = False
+    """Whether it stands under `if __name__ == "__main__"`."""
+    _lines: tuple[LogicalLine, ...] | None = field(default=None, repr=False)
+
+    @property
+    def lines(self) -> tuple[LogicalLine, ...]:
+        """Its logical lines in source order."""
+        if self._lines is None:
+            self._lines = tuple(self._read())
+        return self._lines
+
+    def _read(self) -> Iterator[LogicalLine]:
+        for statement in self.statements:
+            if self.kind is BlockKind.CLASS and isinstance(statement, ast.ClassDef):
+                shell = copy(statement)
+                shell.body = []
+                for line in lines_of_statement(shell):
+                    yield LogicalLine(line.text, line.first, line.last, max(line.last, line.end), line.kind)
+                for child in statement.body:
+                    yield from lines_of_statement(child, nested=False)
+            else:
+                yield from lines_of_statement(statement, nested=self.kind is BlockKind.FUNCTION)
+
+
+def blocks_of(tree: ast.Module, path: str = "") -> list[Block]:
+    """Return the blocks of a file; the first is the top level, the others follow in source order."""
+    top = Block("", BlockKind.TOP_LEVEL, path, 1, max((s.end_lineno or 1 for s in tree.body), default=1), tree.body)
+    return [top, *_definitions(tree.body, "", path, False)]
+
+
+def _definitions(statements: list[ast.stmt], prefix: str, path: str, guarded: bool) -> Iterator[Block]:
+    for statement in statements:
+        if not isinstance(statement, Definition):
+            inner = guarded or is_main_guard(statement)
+            yield from _definitions(list(children(statement)), prefix, path, inner)
+            continue
+        name = prefix + statement.name
+        first = min([statement.lineno, *(d.lineno for d in statement.decorator_list)])
+        kind = BlockKind.FUNCTION if isinstance(statement, type_of_function) else BlockKind.CLASS
+        yield Block(name, kind, path, first, statement.end_lineno or first, [statement], guarded)
+        if isinstance(statement, ast.ClassDef):
+            yield from _definitions(statement.body, name + ".", path, guarded)
+
+
+def is_main_guard(statement: ast.stmt) -> bool:
+    """Whether the statement is `if __name__ == "__main__":`, either way round."""
+    if not (isinstance(statement, ast.If) and isinstance(statement.test, ast.Compare)):
+        return False
+    sides = [statement.test.left, *statement.test.comparators]
+    names = {side.id for side in sides if isinstance(side, ast.Name)}
+    values = {side.value for side in sides if isinstance(side, ast.Constant)}
+    return names == {"__name__"} and values == {"__main__"}
+
+
+def find_test(tree: ast.Module, qualname: str) -> Block | None:
+    """Return the definition that pytest would run for `qualname` (`Class.test` or `test`), the last of several.
+
+    A method that the class inherits from another class of the same file is found there. Definitions under a main
+    guard are none: importing the file does not make them.
+    """
+    blocks = [b for b in blocks_of(tree) if not b.in_guard]
+    functions = {b.name: b for b in blocks if b.kind is BlockKind.FUNCTION}
+    if qualname in functions or "." not in qualname:
+        return functions.get(qualname)
+    owner, _, method = qualname.rpartition(".")
+    classes = {b.name: b for b in blocks if b.kind is BlockKind.CLASS}
+    pending, seen = [owner], set[str]()
+    while pending:
+        current = pending.pop(0)
+        if current in seen or current not in classes:
+            continue
+        seen.add(current)
+        if f"{current}.{method}" in functions:
+            return functions[f"{current}.{method}"]
+        statement = classes[current].statements[0]
+        if isinstance(statement, ast.ClassDef):
+            pending.extend(ast.unparse(base) for base in statement.bases)
+    return None
+
+
+@dataclass(frozen=True, slots=True)
+class Share:
+    """So many lines of so many."""
+
+    part: int
+    whole: int
+
+    @property
+    def rate(self) -> float | None:
+        """In percent, 0-100; None of no lines."""
+        return 100 * self.part / self.whole if self.whole else None
+
+
+def of_all(lines: Iterable[bool]) -> Share:
+    """Return how many of the lines hold, each as often as it stands."""
+    held = list(lines)
+    return Share(sum(held), len(held))
+
+
+def of_distinct(lines: Iterable[tuple[str, str, bool]]) -> Share:
+    """Return how many lines hold, given with block and normalised text: lines alike in one block are one.
+
+    That one holds if one of them does. Blocks of one qualified name are one block, so that neither a line nor a
+    function that is there many times over counts more than once; alike lines of different blocks stay apart.
+    """
+    held: dict[tuple[str, str], bool] = {}
+    for block, text, holds in lines:
+        held[block, text] = held.get((block, text), False) or holds
+    return of_all(held.values())

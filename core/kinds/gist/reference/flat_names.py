@@ -1,0 +1,123 @@
+"""One namespace for many modules: which name each definition gets in a flat file, and what glue that takes."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field
+
+from gistpoint.core.kinds.gist.reference.extraction import DEFINED, MODULE, Entity, Selection, Use
+
+_TEST_WEIGHT = 1_000_000
+
+
+@dataclass(slots=True)
+class FlatNames:
+    """The outcome of the contest for names.
+
+    `winners` says what each name stands for at the end. An entity that lost its own name is reached by its `alias`.
+    Modules in `boxed` are namespaces of their own, all others are the flat file itself.
+    """
+
+    winners: dict[str, Entity]
+    aliases: dict[Entity, str] = field(default_factory=dict)
+    boxed: dict[str, str] = field(default_factory=dict)
+    """Name of the namespace object by module."""
+    box_attributes: dict[Entity, set[tuple[str, str]]] = field(default_factory=dict)
+    """(module, attribute) pairs under which boxes hold an entity."""
+
+    def name_of(self, entity: Entity) -> str:
+        """Return an expression for the entity that holds anywhere in the flat file."""
+        if entity.kind == MODULE:
+            return self.boxed.get(entity.module, "sys.modules[__name__]")
+        if self.winners.get(entity.own_name) == entity:
+            return entity.own_name
+        return self.aliases[entity]
+
+    def replacement(self, use: Use) -> tuple[int, str] | None:
+        """Return how much of a site has to be replaced (0: the name, n: with n attributes) and by what, or None."""
+        entities = use.entities
+        if use.site.stores and not use.site.in_function:
+            return None
+        reachable = self.winners.get(use.site.name) == entities[0]
+        for depth in range(1, len(entities)):
+            holder, attribute = entities[depth - 1], use.site.chain[depth - 1]
+            boxed = holder.module in self.boxed
+            reachable = reachable and (boxed or self.winners.get(attribute) == entities[depth])
+        if reachable:
+            return None
+        return len(entities) - 1, self.name_of(entities[-1])
+
+
+def flat_names(selection: Selection, fixed: Collection[Use], taken: Collection[str]) -> FlatNames:
+    """Give names out: to the entity with most uses of a name, those that can't be rewritten (`fixed`) before all.
+
+    Where `fixed` uses contradict each other, the modules through which they reach a name are boxed. `taken` are
+    identifiers that no alias may use.
+    """
+    boxed: set[str] = set()
+    while True:
+        claims = _claims(selection, fixed, boxed)
+        winners = {name: max(found, key=lambda e: (found[e], repr(e))) for name, found in claims.items()}
+        names = FlatNames(winners)
+        more = _contradicted(fixed, names, boxed)
+        if more <= boxed:
+            break
+        boxed |= more
+    _name_boxes(names, boxed, selection, taken)
+    used = set(taken) | set(winners) | set(names.boxed.values())
+    for entity in sorted(selection.entities, key=repr):
+        if entity.kind != MODULE and winners.get(entity.own_name) != entity:
+            names.aliases[entity] = _fresh(f"{entity.own_name}_{_tail(entity)}", used)
+    return names
+
+
+def _claims(selection: Selection, fixed: Collection[Use], boxed: set[str]) -> Mapping[str, Mapping[Entity, int]]:
+    claims: dict[str, dict[Entity, int]] = defaultdict(lambda: defaultdict(int))
+    for entity in selection.entities:
+        if entity.kind == DEFINED:
+            claims[entity.name][entity] += 1
+    pinned = {id(use) for use in fixed}
+    for use in selection.uses:
+        weight = _TEST_WEIGHT if id(use) in pinned else 2
+        claims[use.site.name][use.entities[0]] += weight
+        for depth in range(1, len(use.entities)):
+            if use.entities[depth - 1].module not in boxed:
+                claims[use.site.chain[depth - 1]][use.entities[depth]] += weight
+    return claims
+
+
+def _contradicted(fixed: Collection[Use], names: FlatNames, boxed: set[str]) -> set[str]:
+    found = set(boxed)
+    for use in fixed:
+        for depth in range(1, len(use.entities)):
+            holder = use.entities[depth - 1]
+            if holder.module not in boxed and names.winners.get(use.site.chain[depth - 1]) != use.entities[depth]:
+                found.add(holder.module)
+    return found
+
+
+def _name_boxes(names: FlatNames, boxed: set[str], selection: Selection, taken: Collection[str]) -> None:
+    used = set(taken) | set(names.winners)
+    for module in sorted(boxed):
+        entity = Entity(MODULE, module, "")
+        held = sorted(name for name, winner in names.winners.items() if winner == entity)
+        names.boxed[module] = held[0] if held else _fresh(module.rpartition(".")[2] + "_module", used)
+    for use in selection.uses:
+        for depth in range(1, len(use.entities)):
+            holder = use.entities[depth - 1].module
+            if holder in boxed:
+                place = (holder, use.site.chain[depth - 1])
+                names.box_attributes.setdefault(use.entities[depth], set()).add(place)
+
+
+def _fresh(name: str, used: set[str]) -> str:
+    candidate, number = name, 2
+    while candidate in used:
+        candidate, number = f"{name}_{number}", number + 1
+    used.add(candidate)
+    return candidate
+
+
+def _tail(entity: Entity) -> str:
+    return entity.module.rpartition(".")[2].strip("_") or "external"

@@ -1,0 +1,261 @@
+"""The text of a flat file: original statements in the order in which they first ran, and the glue between them."""
+
+from __future__ import annotations
+
+import ast
+import builtins
+from collections.abc import Collection, Iterator
+
+from gistpoint.core.kinds.gist.lines import dedented, import_texts, physical_lines
+from gistpoint.core.kinds.gist.reference.extraction import (
+    BUILTIN,
+    DEFINED,
+    EXTERNAL,
+    MODULE,
+    Entity,
+    Extractor,
+    LocalImport,
+    Selection,
+    Use,
+)
+from gistpoint.core.kinds.gist.reference.flat_names import FlatNames
+from gistpoint.core.kinds.gist.reference.modules import Unit, first_line
+from gistpoint.core.kinds.gist.reference.reduction import KEPT
+
+
+class Renderer:
+    """Writes a selection as one file; `dropped` are statements (other tests, say) that are left out of their unit.
+
+    With `all_imports`, imports from elsewhere stay that nothing names, where their name is free.
+    """
+
+    def __init__(
+        self,
+        extractor: Extractor,
+        selection: Selection,
+        names: FlatNames,
+        dropped: Collection[ast.stmt] = (),
+        *,
+        all_imports: bool = False,
+    ) -> None:
+        self.extractor = extractor
+        self.selection = selection
+        self.names = names
+        self.dropped = set(dropped)
+        self._all_imports = all_imports
+        self._replaced: dict[Unit, list[Use]] = {}
+        for use in selection.uses:
+            self._replaced.setdefault(use.unit, []).append(use)
+        self._alias_claims: dict[Entity, set[str]] = {}
+        self._reached_by_alias: set[Entity] = set(names.box_attributes)
+        for use in selection.uses:
+            self._claim(use)
+            if names.replacement(use) is not None:
+                self._reached_by_alias.add(use.entities[-1])
+        self._reached_by_alias |= set(self._alias_claims)
+        self._called: dict[str, list[Entity]] = {}
+        for entity in selection.entities:
+            if entity.kind not in (MODULE, BUILTIN):
+                self._called.setdefault(entity.own_name, []).append(entity)
+        self._last = {entity: self._rank(entity) for entity in selection.entities}
+
+    def _rank(self, entity: Entity) -> float:
+        return max((unit.rank for unit in self.selection.entities[entity]), default=-1)
+
+    def _claim(self, use: Use) -> None:
+        held = [(use.site.name, use.entities[0])]
+        for depth in range(1, len(use.entities)):
+            if use.entities[depth - 1].module not in self.names.boxed:
+                held.append((use.site.chain[depth - 1], use.entities[depth]))
+        for name, entity in held:
+            if self.names.winners.get(name) == entity and (entity.kind == MODULE or name != entity.own_name):
+                self._alias_claims.setdefault(entity, set()).add(name)
+
+    def text(self) -> str:
+        """Return the whole file."""
+        body: list[str] = []
+        emitted: set[str] = set()
+        defined: set[str] = set()
+        units = sorted(self._ordered(), key=lambda unit: (unit.rank, unit.first, unit.statement.col_offset))
+        for unit in units:
+            if isinstance(unit.statement, ast.Import | ast.ImportFrom):
+                body.extend(self._imports(unit, emitted, defined))
+            else:
+                body.extend([*self._definition(unit), *self._glue(unit, defined)])
+        return "\n".join([*self._head(body), *body]) + "\n"
+
+    def _ordered(self) -> Iterator[Unit]:
+        yield from self.selection.units
+        for module in self.extractor.modules.values():
+            for unit in module.units:
+                if isinstance(unit.statement, ast.Import | ast.ImportFrom):
+                    yield unit
+
+    def _head(self, body: list[str]) -> list[str]:
+        head: list[str] = []
+        for module in {unit.module.name: unit.module for unit in self.selection.units}.values():
+            for statement in module.tree.body:
+                if isinstance(statement, ast.ImportFrom) and statement.module == "__future__":
+                    head.extend(text for text in import_texts(statement) if text not in head)
+        glue: list[str] = []
+        if self.names.boxed:
+            glue.append("import types")
+            glue.extend(f"{box} = types.SimpleNamespace()" for box in self.names.boxed.values())
+        glue.extend(self._builtins())
+        own: list[str] = []
+        for entity, claimed in sorted(self._alias_claims.items(), key=repr):
+            if entity.kind == MODULE and entity.module in self.names.boxed:
+                box = self.names.boxed[entity.module]
+                glue.extend(f"{name} = {box}" for name in sorted(claimed) if name != box)
+            elif entity.kind == MODULE:
+                own.extend(sorted(claimed))
+        for holder in sorted(self.names.box_attributes, key=repr):
+            if holder.kind == MODULE:
+                value = self.names.name_of(holder)
+                glue.extend(
+                    f"{self.names.boxed[m]}.{a} = {value}" for m, a in sorted(self.names.box_attributes[holder])
+                )
+        if own:
+            glue.append(" = ".join([*dict.fromkeys(own), "sys.modules[__name__]"]))
+        if any("sys.modules[__name__]" in line for line in [*glue, *body]):
+            glue.insert(0, "import sys")
+        return [*head, *glue]
+
+    def _builtins(self) -> Iterator[str]:
+        """Yield other names for builtins whose own a module of the codebase takes."""
+        for entity in sorted(self._reached_by_alias, key=repr):
+            if entity.kind == BUILTIN and entity in self.names.aliases:
+                yield f"{self.names.aliases[entity]} = {entity.name}"
+
+    def _imports(self, unit: Unit, emitted: set[str], defined: set[str]) -> Iterator[str]:
+        statement = unit.statement
+        assert isinstance(statement, ast.Import | ast.ImportFrom)
+        if isinstance(statement, ast.ImportFrom) and statement.module == "__future__":
+            return
+        if self.extractor.owned_import(unit.module, statement) and isinstance(statement, ast.ImportFrom):
+            return
+        for alias, text in zip(statement.names, import_texts(statement), strict=True):
+            if text in emitted:
+                continue
+            if alias.name == "*":
+                emitted.add(text)
+                yield text
+                continue
+            name = alias.asname or alias.name.partition(".")[0]
+            entity = self.extractor.imported(unit.module, statement, name)
+            if entity is None or entity.kind != EXTERNAL:
+                continue
+            if entity in self.selection.entities:
+                emitted.add(text)
+                yield text
+                yield from self._glue_of(entity, name, defined)
+            elif self._all_imports and name not in self.names.winners and not hasattr(builtins, name):
+                emitted.add(text)
+                yield text
+
+    def _definition(self, unit: Unit) -> list[str]:
+        source = physical_lines(unit.module.source)
+        lines = {number: source[number - 1] for number in range(unit.first, unit.last + 1)}
+        statement = unit.statement
+        edits = sorted(self._edits(unit), reverse=True)
+        tail = lines[unit.last][_end_column(source, statement) :].lstrip()
+        if tail and not tail.startswith("#"):
+            lines[unit.last] = lines[unit.last][: _end_column(source, statement)]
+        for line, start, end_line, end, text in edits:
+            behind = lines[end_line][end:] if end_line in lines else ""
+            lines[line] = lines[line][:start] + text + behind
+            for number in range(line + 1, end_line + 1):
+                lines.pop(number, None)
+        if unit.first == statement.lineno and lines[unit.first][: statement.col_offset].strip():
+            lines[unit.first] = lines[unit.first][statement.col_offset :]
+        self._drop(unit, lines)
+        return dedented([text for _, text in sorted(lines.items())])
+
+    def _edits(self, unit: Unit) -> Iterator[tuple[int, int, int, int, str]]:
+        done: set[tuple[int, int]] = set()
+        for use in self._replaced.get(unit, []):
+            site = use.site
+            replacement = self.names.replacement(use)
+            if replacement is None or site.column < 0 or (site.line, site.column) in done:
+                continue
+            done.add((site.line, site.column))
+            depth, text = replacement
+            if depth:
+                end_line, end = site.chain_ends[depth - 1]
+            else:
+                end_line, end = site.line, site.column + len(site.name)
+            yield site.line, site.column, end_line, end, text
+
+    def _drop(self, unit: Unit, lines: dict[int, str]) -> None:
+        """Take out statements that are not wanted, and imports of the codebase within functions."""
+        local = {item.statement: list(self._assignments(unit, item)) for item in self.extractor.local_imports(unit)}
+        for node in ast.walk(unit.statement):
+            for field in ("body", "orelse", "finalbody", "handlers"):
+                body = getattr(node, field, None)
+                if not isinstance(body, list):
+                    continue
+                gone = [s for s in body if s in self.dropped or s in local or self._module_import(unit, s)]
+                for number, statement in enumerate(gone):
+                    first = first_line(statement)
+                    margin = lines.get(first, "")[: statement.col_offset]
+                    for line in range(first, (statement.end_lineno or first) + 1):
+                        lines.pop(line, None)
+                    kept = "; ".join(local.get(statement, []))
+                    if margin.strip():
+                        continue
+                    if kept or (len(gone) == len(body) and number == 0):
+                        lines[first] = margin + (kept or "pass")
+
+    def _assignments(self, unit: Unit, local: LocalImport) -> Iterator[str]:
+        for alias in self.extractor.rebound(local):
+            name = alias.asname or alias.name
+            bound = self.extractor.imported(unit.module, local.statement, name)
+            if bound is not None and bound in self.selection.entities:
+                yield f"{name} = {self.names.name_of(bound)}"
+
+    def _module_import(self, unit: Unit, statement: ast.AST) -> bool:
+        return isinstance(statement, ast.Import | ast.ImportFrom) and self.extractor.owned_import(
+            unit.module, statement
+        )
+
+    def _glue(self, unit: Unit, defined: set[str]) -> Iterator[str]:
+        for name in sorted(unit.binds):
+            entity = Entity(DEFINED, unit.module.name, name)
+            if entity in self.selection.entities:
+                yield from self._glue_of(entity, name, defined)
+
+    def _glue_of(self, entity: Entity, name: str, defined: set[str]) -> Iterator[str]:
+        """Yield what has to follow a definition: names of the entity, and the name's winner back in its place."""
+        winner = self.names.winners.get(name)
+        if winner == entity:
+            defined.add(name)
+            if self._is_shadowed(entity, name):
+                yield f"{self._kept(name)} = {name}"
+        else:
+            if entity in self._reached_by_alias:
+                yield f"{self.names.aliases[entity]} = {name}"
+            if winner is not None and winner.kind == MODULE:
+                yield f"{name} = {self.names.name_of(winner)}"
+            elif winner is not None and winner.kind == BUILTIN:
+                yield f"del {name}"
+            elif name in defined:
+                yield f"{name} = {self._kept(name)}"
+        for other in sorted(self._alias_claims.get(entity, ())):
+            yield f"{other} = {self.names.name_of(entity)}"
+            defined.add(other)
+        for module, attribute in sorted(self.names.box_attributes.get(entity, ())):
+            yield f"{self.names.boxed[module]}.{attribute} = {self.names.name_of(entity)}"
+
+    def _is_shadowed(self, entity: Entity, name: str) -> bool:
+        return any(
+            other != entity and (EXTERNAL in (other.kind, entity.kind) or self._last[other] > self._last[entity])
+            for other in self._called.get(name, ())
+        )
+
+    def _kept(self, name: str) -> str:
+        return name + KEPT
+
+
+def _end_column(source: list[str], statement: ast.stmt) -> int:
+    line = source[(statement.end_lineno or statement.lineno) - 1]
+    return len(line.encode()[: statement.end_col_offset or 0].decode())

@@ -1,0 +1,99 @@
+"""Reference gists of tasks: made by program, tried where gists are scored, with the figures that they reach."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from gistpoint.core.cancel import CancelToken
+from gistpoint.core.errors import CancelledError
+from gistpoint.core.kinds.gist.entrypoints import EntrypointKind
+from gistpoint.core.kinds.gist.failures import gist_error
+from gistpoint.core.kinds.gist.judge import GistJudge, sources_of
+from gistpoint.core.kinds.gist.model import ReferenceGist
+from gistpoint.core.kinds.gist.reference.making import Codebase, NoReferenceError, make_reference
+from gistpoint.core.kinds.gist.reference.reduction import Verdict
+from gistpoint.core.kinds.gist.reference.trace import read_trace
+from gistpoint.core.trees import SourceTree
+
+Clock = Callable[[], float]
+
+
+@dataclass(slots=True)
+class ReferenceMaker:
+    """Makes the reference gist of one task; `clock` gives seconds, `budget_s` bounds the reduction."""
+
+    judge: GistJudge
+    clock: Clock
+    budget_s: float = 120.0
+    on_query: Callable[[int, int], None] | None = None
+    """Called before each run with its number and the lines of the text."""
+    cancel: CancelToken | None = None
+    queries: int = field(default=0)
+    _why: str = field(default="")
+    _held: bool = field(default=False)
+
+    def make(self) -> ReferenceGist:
+        """Return the smallest faithful gist that was found, or the reason why there is none.
+
+        Raises `CancelledError` where it is stopped before a faithful one was found; stopped later, it returns that one.
+        """
+        began = self.clock()
+        answer = self.judge.answer
+        sources = sources_of(SourceTree.open(self.judge.task.tree_path))
+        codebase = Codebase(sources, read_trace(answer.trace), frozenset(answer.owned))
+        try:
+            found = make_reference(
+                codebase,
+                self._path(codebase),
+                self.judge.entrypoint.qualname,
+                self._ask,
+                out_of_time=lambda: self._stopped() or self.clock() - began > self.budget_s,
+            )
+        except (NoReferenceError, SyntaxError, RecursionError) as error:
+            return ReferenceGist("", False, reason=str(error), seconds=self._since(began))
+        if not found.faithful:
+            return ReferenceGist(found.text, False, reason=self._why or found.reason, seconds=self._since(began))
+        score = self.judge.judge(found.text).score
+        return ReferenceGist(
+            text=found.text,
+            faithful=score.execution_fidelity == 1,
+            line_execution=score.execution.rate if score.execution else None,
+            line_existence=score.existence.rate if score.existence else None,
+            how=found.how,
+            reason="" if score.execution_fidelity == 1 else "It came out differently when it was scored.",
+            seconds=self._since(began),
+        )
+
+    def _path(self, codebase: Codebase) -> str:
+        """Return the file that the command starts in."""
+        entrypoint = self.judge.entrypoint
+        if entrypoint.kind is not EntrypointKind.MODULE:
+            return entrypoint.target
+        names = {name: path for path, name in codebase.trace.modules.items()}
+        return names.get(f"{entrypoint.target}.__main__") or names.get(entrypoint.target, "")
+
+    def _ask(self, text: str) -> Verdict:
+        self.queries += 1
+        if self.on_query is not None:
+            self.on_query(self.queries, text.count("\n"))
+        try:
+            trial = self.judge.run(text, measure=True, cancel=self.cancel)
+        except CancelledError:
+            if self._held:
+                return Verdict(False)
+            raise
+        fidelity = self.judge.fidelity(trial)
+        holds = fidelity.value == 1 and trial.run.isolation.clean
+        if holds:
+            self._held = True
+        elif not self._held:
+            error = gist_error(text, self.judge.entrypoint.qualname, self.judge.answer.owned, trial.run, fidelity)
+            self._why = f"{error.kind or error.category}: {error.evidence}" if error else trial.reason
+        return Verdict(holds, trial.executed)
+
+    def _stopped(self) -> bool:
+        return self.cancel is not None and self.cancel.cancelled
+
+    def _since(self, began: float) -> float:
+        return round(self.clock() - began, 1)

@@ -1,0 +1,261 @@
+"""Runs of an entrypoint: the protocol that runs them, what a run showed, and its wording."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Protocol
+
+from gistpoint.core.outcomes import Outcome, RunStatus
+
+if TYPE_CHECKING:
+    from gistpoint.core.cancel import CancelToken
+    from gistpoint.core.kinds.gist.entrypoints import Entrypoint
+    from gistpoint.core.kinds.gist.fakes import Watched
+    from gistpoint.core.kinds.gist.original_test import TestGuard
+    from gistpoint.core.outcomes import BackendRecord
+    from gistpoint.core.ports import EnvironmentPins
+    from gistpoint.core.trees import SourceTree
+
+
+@dataclass(frozen=True, slots=True)
+class Raised:
+    """An exception: its type's qualified name, and its message."""
+
+    type: str
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
+class TestRun:
+    """One test of a run, with what it printed; `phase` is where it failed: `setup`, `call` or `teardown`."""
+
+    __test__ = False
+
+    outcome: Outcome
+    stdout: str = ""
+    stderr: str = ""
+    raised: Raised | None = None
+    phase: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Isolation:
+    """What the blocker inside the run saw."""
+
+    refused_imports: tuple[str, ...] = ()
+    original_reads: tuple[str, ...] = ()
+    """Files of the codebase that were opened, or tried to be."""
+    network: tuple[str, ...] = ()
+    """Addresses outside of the machine that were asked for; none was reached."""
+    own_modules: tuple[str, ...] = ()
+    """Files that the run itself had written, and executed."""
+    made_functions: tuple[str, ...] = ()
+    """Names of functions in code from nowhere that the environment's own code executed."""
+    made_elsewhere: tuple[str, ...] = ()
+    """Names of all such code, each with the function of the environment that was called for it."""
+    made_here: tuple[str, ...] = ()
+    """Names of code from nowhere (a string, marshalled bytes) that the gist's or the codebase's own code executed."""
+    processes: tuple[str, ...] = ()
+    """Programs that were started."""
+    stand_ins: tuple[tuple[str, str], ...] = ()
+    """Names of modules of the codebase under which something else than the gist stood, each with its kind."""
+    equal_to_all: tuple[str, ...] = ()
+    """Qualified names of functions that said yes to whatever they were compared with."""
+
+    @property
+    def clean(self) -> bool:
+        """Whether nothing of the codebase was asked for."""
+        return not self.refused_imports and not self.original_reads
+
+
+@dataclass(frozen=True, slots=True)
+class TestsRun:
+    """A run of a pytest entrypoint, tests by node id."""
+
+    __test__ = False
+
+    status: RunStatus
+    tests: Mapping[str, TestRun] = field(default_factory=dict)
+    collection_error: Raised | None = None
+    isolation: Isolation = Isolation()
+
+    @property
+    def file_ran(self) -> bool:
+        """Whether the file could be imported and its tests were started."""
+        return self.collection_error is None and bool(self.tests)
+
+
+@dataclass(frozen=True, slots=True)
+class CommandRun:
+    """A run of a command that is no test."""
+
+    status: RunStatus
+    exit_status: int = 0
+    """Negative: the signal that ended it."""
+    stdout: str = ""
+    stderr: str = ""
+    raised: Raised | None = None
+    """The exception that ended the program, if one did."""
+    isolation: Isolation = Isolation()
+    files: Mapping[str, str] = field(default_factory=dict)
+    """Hashes of the files written, by path below the working folder; those that the task lists are compared."""
+
+    @property
+    def file_ran(self) -> bool:
+        """Whether the file could be compiled and started."""
+        compiled = self.raised is None or self.raised.type not in ("SyntaxError", "IndentationError", "TabError")
+        return compiled and self.status is RunStatus.FINISHED
+
+
+@dataclass(frozen=True, slots=True)
+class OriginalRun:
+    """A run of an entrypoint on the original; outputs are raw.
+
+    `places` are the paths of this run with the words that stand for them; `trace` is as the tracer wrote it, None
+    where none was asked for; `network` are the addresses outside of the machine that were asked for and refused.
+    """
+
+    run: TestsRun | CommandRun
+    seconds: float
+    places: Mapping[str, str] = field(default_factory=dict)
+    trace: Mapping[str, object] | None = None
+    network: tuple[str, ...] = ()
+    reason: str = ""
+    """Why a run is not `FINISHED`, in a sentence."""
+    output: str = ""
+    """The tail of what else was printed: information for people."""
+
+
+@dataclass(frozen=True, slots=True)
+class GistTrial:
+    """A run of a gist alone; `executed` are the physical lines of it that ran, empty where they were not measured."""
+
+    run: TestsRun | CommandRun
+    seconds: float
+    executed: frozenset[int] = frozenset()
+    places: Mapping[str, str] = field(default_factory=dict)
+    reason: str = ""
+    output: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class CommandOutput:
+    """What a shell command of a solver printed, standard output and error as they came; `refused` is why it did not
+    run at all.
+    """
+
+    text: str
+    exit_status: int | None
+    seconds: float
+    refused: str = ""
+    status: RunStatus = RunStatus.FINISHED
+
+
+def shown_run(run: TestsRun | CommandRun) -> str:
+    """Return outcomes, output and exceptions of a run."""
+    parts = [] if run.status is RunStatus.FINISHED else [f"The run ended as {run.status}."]
+    parts += [f"The import of {name} was refused." for name in run.isolation.refused_imports]
+    if isinstance(run, CommandRun):
+        parts.append(f"Exit status {run.exit_status}.")
+        parts += _streams(run.stdout, run.stderr)
+        return "\n".join(parts)
+    if run.collection_error is not None:
+        parts.append(f"It could not be imported.\n{_raised(run.collection_error)}")
+    elif not run.tests:
+        parts.append("No test was collected.")
+    parts += [_test(id, test) for id, test in run.tests.items()]
+    return "\n".join(parts)
+
+
+def _test(id: str, test: TestRun) -> str:
+    raised = [_raised(test.raised)] if test.raised else []
+    return "\n".join([f"{id.partition('::')[2] or id}: {test.outcome}", *raised, *_streams(test.stdout, test.stderr)])
+
+
+def _raised(raised: Raised) -> str:
+    return f"{raised.type}: {raised.message}"
+
+
+def _streams(stdout: str, stderr: str) -> list[str]:
+    pairs = (("standard output", stdout), ("standard error", stderr))
+    return [f"{name}:\n{text.rstrip()}" for name, text in pairs if text.strip()]
+
+
+class EntrypointRunner(Protocol):
+    """Runs the command of a gist task: on the original, on a gist alone, and what a solver types.
+
+    Every run is one of its own, without network, and never raises for what the code under test does: the status of
+    its result tells. `CancelledError` is raised where a run was stopped on request, `InfrastructureError` where the
+    isolation failed.
+    """
+
+    @property
+    def backend(self) -> BackendRecord:
+        """The isolation it has."""
+        ...
+
+    def tests(
+        self, tree: SourceTree, environment: EnvironmentPins, *, timeout_s: float, cancel: CancelToken | None = None
+    ) -> tuple[str, ...]:
+        """Return the ids of all tests that the suite collects, in its order. Raises `InfrastructureError`."""
+        ...
+
+    def run_original(
+        self,
+        tree: SourceTree,
+        environment: EnvironmentPins,
+        entrypoint: Entrypoint,
+        *,
+        timeout_s: float,
+        trace: bool = False,
+        elsewhere: bool = False,
+        hash_seed: int = 0,
+        cancel: CancelToken | None = None,
+    ) -> OriginalRun:
+        """Run the command in the repository's tree, its packages importable.
+
+        `elsewhere` copies the file of the entrypoint alone, under another name, into an empty folder, with the
+        packages importable from another place and the fixtures of its `conftest.py` files at hand.
+        """
+        ...
+
+    def run_gist(
+        self,
+        text: str,
+        environment: EnvironmentPins,
+        entrypoint: Entrypoint,
+        *,
+        owned: Collection[str],
+        timeout_s: float,
+        forbidden: Collection[str] = (),
+        measure_lines: bool = True,
+        hash_seed: int = 0,
+        guard: TestGuard | None = None,
+        watched: Watched | None = None,
+        cancel: CancelToken | None = None,
+    ) -> GistTrial:
+        """Run a gist alone in an empty folder; modules of the top-level names `owned` can't be imported.
+
+        `forbidden` are folders of the host that hold the codebase, for isolation that can't keep them out of sight.
+        A run in which something else than the test that `guard` describes is tested is not believed. What `watched`
+        names is looked at in the run, and told with its isolation.
+        """
+        ...
+
+    def run_command(
+        self,
+        command: str,
+        environment: EnvironmentPins,
+        *,
+        execution: bool,
+        timeout_s: float,
+        tree: SourceTree | None = None,
+        files: Mapping[str, str] | None = None,
+        cancel: CancelToken | None = None,
+    ) -> CommandOutput:
+        """Run a shell command in `tree`, or in an empty folder, with `files` written beside what is there.
+
+        Without `execution` only commands that read are run: no interpreter and no pytest.
+        """
+        ...

@@ -1,0 +1,213 @@
+"""Following one isolated command: its result lines, its bounded output, its deadline, its memory, a cancel."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import selectors
+import subprocess
+import time
+from collections import deque
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from gistpoint.sandbox.backends import resources as memory
+from gistpoint.sandbox.backends.base import Ended, Stop
+
+if TYPE_CHECKING:
+    from gistpoint.core.cancel import CancelToken
+    from gistpoint.sandbox.limits import Limits
+
+
+_TICK_S = 0.05
+_WATCH_TICK_S = 0.1
+_READ = 1 << 16
+_DRAIN_S = 5.0
+_READY = b'{"e":"ready"}'
+
+
+class Tail:
+    """The last `size` bytes of a stream."""
+
+    def __init__(self, size: int) -> None:
+        self.size = size
+        self.dropped = 0
+        self._chunks: deque[bytes] = deque()
+        self._held = 0
+
+    def add(self, chunk: bytes) -> None:
+        """Append, and let go of what is no longer among the last bytes."""
+        self._chunks.append(chunk)
+        self._held += len(chunk)
+        while self._held - len(self._chunks[0]) >= self.size:
+            oldest = self._chunks.popleft()
+            self._held -= len(oldest)
+            self.dropped += len(oldest)
+
+    def text(self) -> str:
+        """Return it as text; bytes that are no UTF-8 are replaced."""
+        kept = b"".join(self._chunks)
+        over = max(0, len(kept) - self.size)
+        lost = self.dropped + over
+        note = f"[{lost} bytes before this are not kept]\n" if lost else ""
+        return note + kept[over:].decode("utf-8", "replace")
+
+
+@dataclass
+class Lines:
+    """Splits the result pipe into lines, hands them on, and counts. The first one only says that the command began."""
+
+    limits: Limits
+    on_line: Callable[[bytes], None]
+    ready: bool = False
+    too_many: bool = False
+    _rest: bytearray = field(default_factory=bytearray)
+    _total: int = 0
+
+    def add(self, chunk: bytes) -> None:
+        """Take the next bytes of the pipe."""
+        self._total += len(chunk)
+        self._rest += chunk
+        if b"\n" in chunk:
+            *lines, rest = bytes(self._rest).split(b"\n")
+            self._rest = bytearray(rest)
+            for line in lines:
+                if not self.ready:
+                    self.ready = line == _READY
+                elif not self.too_many:
+                    self.on_line(line)
+        if self._total > self.limits.results or len(self._rest) > self.limits.result_line:
+            self.too_many = True
+            self._rest.clear()
+
+
+@dataclass
+class ResultPipe:
+    """Both ends of a pipe; the writing one is closed here as soon as the child has it."""
+
+    reading: int
+    writing: int
+    _open: bool = True
+
+    def close_writing(self) -> None:
+        """Close the writing end, once: its number may belong to somebody else soon after."""
+        if self._open:
+            self._open = False
+            os.close(self.writing)
+
+
+@contextlib.contextmanager
+def result_pipe() -> Iterator[ResultPipe]:
+    """Open a pipe and close what is left of it."""
+    pipe = ResultPipe(*os.pipe())
+    try:
+        yield pipe
+    finally:
+        pipe.close_writing()
+        os.close(pipe.reading)
+
+
+def follow(
+    process: subprocess.Popen[bytes],
+    results_fd: int,
+    *,
+    timeout_s: float,
+    limits: Limits,
+    on_line: Callable[[bytes], None],
+    cancel: CancelToken | None,
+    kill: Callable[[], None],
+    watch: Callable[[], Stop | None] | None = None,
+) -> Ended:
+    """Read until `process` ends by itself or has to be stopped with `kill`, which must end all of its children too.
+
+    `watch` is asked every tenth of a second whether there is another reason to stop.
+    """
+    began = time.monotonic()
+    lines, tail = Lines(limits, on_line), Tail(limits.output)
+    stop = Stop.EXITED
+    try:
+        stop = _pump(process, results_fd, lines, tail, began + timeout_s, limits, cancel, watch)
+    finally:
+        if stop is not Stop.EXITED or process.poll() is None:
+            kill()
+    process.wait()
+    exit_code = process.returncode if stop is Stop.EXITED else None
+    if stop is Stop.EXITED and not lines.ready:
+        stop = Stop.NOT_STARTED
+    return Ended(stop, exit_code, tail.text(), time.monotonic() - began)
+
+
+def _pump(
+    process: subprocess.Popen[bytes],
+    results_fd: int,
+    lines: Lines,
+    tail: Tail,
+    deadline: float,
+    limits: Limits,
+    cancel: CancelToken | None,
+    watch: Callable[[], Stop | None] | None,
+) -> Stop:
+    assert process.stdout is not None
+    output_fd = process.stdout.fileno()
+    sinks: dict[int, Callable[[bytes], None]] = {results_fd: lines.add, output_fd: tail.add}
+    next_look = time.monotonic() + _WATCH_TICK_S
+    gone_at: float | None = None
+    with selectors.DefaultSelector() as selector:
+        for fd in sinks:
+            os.set_blocking(fd, False)
+            selector.register(fd, selectors.EVENT_READ)
+        while selector.get_map():
+            for key, _ in selector.select(_TICK_S):
+                if not _read(key.fd, sinks[key.fd]):
+                    selector.unregister(key.fd)
+            now = time.monotonic()
+            if lines.too_many:
+                return Stop.TOO_MANY_RESULTS
+            if cancel is not None and cancel.cancelled:
+                return Stop.CANCELLED
+            if process.poll() is not None:
+                gone_at = gone_at or now
+                if now - gone_at > _DRAIN_S:
+                    return Stop.EXITED
+                continue
+            if now > deadline:
+                return Stop.TIMED_OUT
+            if now >= next_look:
+                next_look = now + _WATCH_TICK_S
+                reason = _look(process.pid, limits, watch)
+                if reason is not None:
+                    return reason
+    return _wait(process, deadline, cancel)
+
+
+def _look(pid: int, limits: Limits, watch: Callable[[], Stop | None] | None) -> Stop | None:
+    if memory.can_watch() and memory.memory_of_tree(pid, limits.memory) > limits.memory:
+        return Stop.OUT_OF_MEMORY
+    return watch() if watch is not None else None
+
+
+def _wait(process: subprocess.Popen[bytes], deadline: float, cancel: CancelToken | None) -> Stop:
+    """Wait for a process that has closed its pipes: it may still run on."""
+    while True:
+        try:
+            process.wait(_TICK_S)
+        except subprocess.TimeoutExpired:
+            if cancel is not None and cancel.cancelled:
+                return Stop.CANCELLED
+            if time.monotonic() > deadline:
+                return Stop.TIMED_OUT
+        else:
+            return Stop.EXITED
+
+
+def _read(fd: int, sink: Callable[[bytes], None]) -> bool:
+    try:
+        chunk = os.read(fd, _READ)
+    except BlockingIOError:
+        return True
+    except OSError:
+        return False
+    if chunk:
+        sink(chunk)
+    return bool(chunk)

@@ -1,0 +1,264 @@
+"""What a run uses of memory and disk, watched by /proc, or bounded by cgroup v2 if part of its tree is ours."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from gistpoint.sandbox.backends.base import Stop
+
+if TYPE_CHECKING:
+    from gistpoint.sandbox.limits import Limits
+
+
+_PAGE = os.sysconf("SC_PAGE_SIZE")
+_PROC = Path("/proc")
+
+
+def can_watch() -> bool:
+    """Whether this system tells what a process tree holds."""
+    return sys.platform == "linux" and (_PROC / "self/statm").exists()
+
+
+def descendants(pid: int) -> list[int]:
+    """Return `pid` and every process below it that is there right now."""
+    children: dict[int, list[int]] = {}
+    for entry in _PROC.iterdir():
+        if not entry.name.isdigit():
+            continue
+        try:
+            fields = (entry / "stat").read_bytes().rsplit(b")", 1)[1].split()
+        except (OSError, IndexError):
+            continue
+        children.setdefault(int(fields[1]), []).append(int(entry.name))
+    found = [pid]
+    for known in found:
+        found.extend(children.get(known, ()))
+    return found
+
+
+def memory_of_tree(pid: int, enough: int) -> int:
+    """Return the bytes that `pid` and its descendants hold: proportional set sizes, so that shared pages count once.
+
+    Where the resident sets alone, which are cheaper to read and never smaller, sum to no more than `enough`, their
+    sum is returned instead; also for a process whose details may not be read.
+    """
+    resident = {process: _resident(process) for process in descendants(pid)}
+    total = sum(resident.values())
+    if total <= enough:
+        return total
+    return sum(_proportional(process, known) for process, known in resident.items())
+
+
+def _resident(pid: int) -> int:
+    try:
+        return int((_PROC / str(pid) / "statm").read_bytes().split()[1]) * _PAGE
+    except (OSError, IndexError):
+        return 0
+
+
+def _proportional(pid: int, otherwise: int) -> int:
+    try:
+        for line in (_PROC / str(pid) / "smaps_rollup").read_bytes().splitlines():
+            if line.startswith(b"Pss:"):
+                return int(line.split()[1]) * 1024
+    except (OSError, ValueError):
+        pass
+    return otherwise
+
+
+_BLOCK = 512  # the unit of st_blocks, whatever the file system's own is
+_LEAST_PAUSE_S = 0.25
+_SHARE = 10
+"""A look may take a tenth of the time at most."""
+
+
+@dataclass
+class DiskWatch:
+    """Tells whether a folder, and the removed files that the processes below `pid` hold open, became too large."""
+
+    folder: Path
+    pid: int
+    limit: int
+    """Bytes."""
+    most_files: int = 200_000
+    _next: float = 0.0
+    _free_before: int = field(default=0)
+
+    def __post_init__(self) -> None:
+        self._free_before = _free(self.folder)
+
+    def exceeded(self) -> bool:
+        """Look, unless the last look was a moment ago."""
+        began = time.monotonic()
+        if began < self._next:
+            return False
+        used, files, hidden = _held(self.folder)
+        used += _removed_but_open(self.pid, self.folder)
+        if hidden:  # a folder that the run closed to us too: then by what is missing on the disk
+            used += max(0, self._free_before - _free(self.folder) - used)
+        now = time.monotonic()
+        self._next = now + max(_LEAST_PAUSE_S, _SHARE * (now - began))
+        return used > self.limit or files > self.most_files
+
+    def reason(self) -> Stop | None:
+        """Return why the run is to be stopped, if it is."""
+        return Stop.TOO_MUCH_DISK if self.exceeded() else None
+
+
+def _held(folder: Path) -> tuple[int, int, bool]:
+    """Return the bytes and the files below `folder`, and whether some of it can't be read."""
+    used = files = 0
+    hidden = False
+    waiting = [str(folder)]
+    while waiting:
+        try:
+            with os.scandir(waiting.pop()) as entries:
+                for entry in entries:
+                    with contextlib.suppress(FileNotFoundError):
+                        files += 1
+                        used += entry.stat(follow_symlinks=False).st_blocks * _BLOCK
+                        if entry.is_dir(follow_symlinks=False):
+                            waiting.append(entry.path)
+        except FileNotFoundError:
+            continue
+        except OSError:
+            hidden = True
+    return used, files, hidden
+
+
+def _removed_but_open(pid: int, folder: Path) -> int:
+    device, seen, used = folder.stat().st_dev, set[int](), 0
+    for process in descendants(pid):
+        with contextlib.suppress(OSError):
+            for entry in os.scandir(f"/proc/{process}/fd"):
+                with contextlib.suppress(OSError):
+                    found = entry.stat()
+                    if found.st_dev == device and found.st_nlink == 0 and found.st_ino not in seen:
+                        seen.add(found.st_ino)
+                        used += found.st_blocks * _BLOCK
+    return used
+
+
+def _free(folder: Path) -> int:
+    told = os.statvfs(folder)
+    return told.f_bfree * told.f_frsize
+
+
+_ROOT = Path("/sys/fs/cgroup")
+_NEEDED = {"memory", "pids"}
+_SPARE = 16
+"""Processes of the isolation itself, which the group counts too."""
+_JOIN = 'echo $$ > "$0" && exec "$@"'
+
+
+@dataclass(frozen=True, slots=True)
+class Bound:
+    """A command line that starts another one under the bound, and how to ask whether the bound was hit."""
+
+    prefix: tuple[str, ...] = ()
+    environment: Mapping[str, str] | None = None
+    """What the prefix itself needs; it hands nothing of it on."""
+    was_hit: Callable[[], bool] = lambda: False
+
+
+@dataclass(frozen=True, slots=True)
+class Delegation:
+    """Which of the two ways this machine offers."""
+
+    parent: Path | None = None
+    systemd_run: str = ""
+
+    def __bool__(self) -> bool:
+        return self.parent is not None or bool(self.systemd_run)
+
+
+def find_delegation(root: Path = _ROOT, own: Path = Path("/proc/self/cgroup")) -> Delegation:
+    """Look for a way, by trying it; an empty answer means that there is none."""
+    parent = _writable_parent(root, own)
+    if parent is not None:
+        return Delegation(parent)
+    program = shutil.which("systemd-run")
+    if program and os.geteuid() != 0 and os.environ.get("XDG_RUNTIME_DIR"):
+        command = [program, *_scope(1 << 30, 64), "true"]
+        with contextlib.suppress(OSError, subprocess.SubprocessError):
+            if subprocess.run(command, capture_output=True, timeout=10, check=False).returncode == 0:
+                return Delegation(systemd_run=program)
+    return Delegation()
+
+
+@contextlib.contextmanager
+def bounded(delegation: Delegation, limits: Limits) -> Iterator[Bound]:
+    """Make a group for one run and remove it afterwards; without a delegation the bound is empty."""
+    processes = limits.processes + _SPARE
+    if delegation.parent is not None:
+        group = delegation.parent / f"gistpoint-{os.getpid()}-{os.urandom(4).hex()}"
+        group.mkdir()
+        try:
+            (group / "memory.max").write_text(str(limits.memory))
+            with contextlib.suppress(OSError):  # a kernel may have no swap to account
+                (group / "memory.swap.max").write_text("0")
+            (group / "pids.max").write_text(str(processes))
+            prefix = ("/bin/sh", "-c", _JOIN, str(group / "cgroup.procs"))
+            yield Bound(prefix, was_hit=lambda: _killed_in(group))
+        finally:
+            _remove(group)
+    elif delegation.systemd_run:
+        kept = {key: os.environ[key] for key in ("XDG_RUNTIME_DIR", "DBUS_SESSION_BUS_ADDRESS") if key in os.environ}
+        yield Bound((delegation.systemd_run, *_scope(limits.memory, processes), "/usr/bin/env", "-i"), kept)
+    else:
+        yield Bound()
+
+
+def _scope(memory: int, processes: int) -> Sequence[str]:
+    return (
+        "--user", "--scope", "--quiet", "--collect", f"--property=MemoryMax={memory}", "--property=MemorySwapMax=0",
+        f"--property=TasksMax={processes}", "--",
+    )  # fmt: skip
+
+
+def _writable_parent(root: Path, own: Path) -> Path | None:
+    try:
+        line = next(line for line in own.read_text().splitlines() if line.startswith("0::/"))
+        parent = (root / line.removeprefix("0::/")).parent
+        if not parent.is_relative_to(root) or not os.access(parent / "cgroup.procs", os.W_OK):
+            return None
+        if not set((parent / "cgroup.subtree_control").read_text().split()) >= _NEEDED:
+            return None
+        trial = parent / f"gistpoint-trial-{os.getpid()}"
+        trial.mkdir()
+        usable = os.access(trial / "memory.max", os.W_OK)
+        trial.rmdir()
+    except (OSError, StopIteration):
+        return None
+    return parent if usable else None
+
+
+def _killed_in(group: Path) -> bool:
+    with contextlib.suppress(OSError, ValueError):
+        counts = dict(line.split() for line in (group / "memory.events").read_text().splitlines())
+        return int(counts.get("oom_kill", "0")) > 0
+    return False
+
+
+def _remove(group: Path) -> None:
+    with contextlib.suppress(OSError):
+        if (group / "cgroup.kill").exists():  # since Linux 5.14
+            (group / "cgroup.kill").write_text("1")
+    for _ in range(100):
+        try:
+            group.rmdir()
+        except FileNotFoundError:
+            return
+        except OSError:
+            time.sleep(0.01)
+        else:
+            return

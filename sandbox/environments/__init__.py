@@ -1,0 +1,1 @@
+"""Environments of tasks: what a repository needs, resolved, pinned, fetched, built in isolation and installed."""

@@ -1,0 +1,285 @@
+"""Build backends of sdists and of repositories, run in isolation and offline: their code is somebody else's.
+
+What a build needs is fetched before, as wheels. What it hands out comes back over the result pipe alone, bounded, and
+is looked at before anything is done with it. Wheels are kept by the content of their sdist and by interpreter.
+"""
+
+from __future__ import annotations
+
+import base64
+import contextlib
+import hashlib
+import json
+import os
+import posixpath
+import re
+import shutil
+import tempfile
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Protocol
+
+from packaging.utils import canonicalize_name
+
+from gistpoint.core.errors import CancelledError, EnvironmentBuildError, SourceError
+from gistpoint.core.text import visible_line
+from gistpoint.sandbox.backends.base import Backend, Command, Ended, Environment, Invocation, Places, Stop
+from gistpoint.sandbox.backends.runtime import toolchain
+from gistpoint.sandbox.environments.archives import unpack
+from gistpoint.sandbox.environments.cache import build_once
+from gistpoint.sandbox.environments.interpreters import find_interpreter
+from gistpoint.sandbox.environments.locking import Pinned, pin
+from gistpoint.sandbox.environments.projects import read_build_system, text_of, texts_of
+from gistpoint.sandbox.environments.sdists import download, locate
+from gistpoint.sandbox.environments.uv import KnownMetadata
+from gistpoint.sandbox.environments.wheels import (
+    MOST_BYTES,
+    MOST_METADATA,
+    BuiltWheel,
+    Metadata,
+    check_wheel,
+    read_metadata,
+)
+from gistpoint.sandbox.limits import Limits
+from gistpoint.sandbox.workspaces import run_folder
+
+if TYPE_CHECKING:
+    from gistpoint.core.cancel import CancelToken
+
+
+FOLDER = "wheels"
+"""Of the cache: where wheels are kept."""
+MOST_NESTED = 4
+"""How many builds may wait for one another: what builds a package may itself have no wheel, and so on."""
+_LAYOUT = "1"
+_TIMEOUT_S = 900.0
+_LIMITS = Limits(results=MOST_BYTES * 4 // 3 + (1 << 20))
+_STOPPED = {
+    Stop.TIMED_OUT: f"it took longer than {_TIMEOUT_S:g} s",
+    Stop.OUT_OF_MEMORY: f"it took more than {_LIMITS.memory >> 20} MiB of memory",
+    Stop.TOO_MUCH_DISK: f"it wrote more than {_LIMITS.disk >> 20} MiB",
+    Stop.TOO_MANY_RESULTS: f"it handed out more than a wheel of {MOST_BYTES >> 20} MiB",
+}
+_FILE = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._+!-]{0,250}")
+_DRIVER = Path(__file__).parents[1] / "inside" / "build_backend.py"
+_HINT_OWN = "Mend the build, or list `dependencies` below [project] in pyproject.toml: then nothing is built."
+"""For a source itself, which is never taken from a wheel."""
+_HINT = "Choose a version that has a wheel (`--with 'NAME<VERSION'`), or another sandbox."
+
+
+class Environments(Protocol):
+    """Where the environments that builds run in come from, and the folder that wheels and logs are kept below."""
+
+    @property
+    def cache(self) -> Path:
+        """The cache folder."""
+        ...
+
+    def of_lock(self, lock: tuple[str, ...], builds: Builds) -> Environment:
+        """Return the environment of a lock, for the Python of `builds`."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Builds:
+    """Where and for which Python builds run; every method raises `EnvironmentBuildError` and `CancelledError`."""
+
+    environments: Environments
+    backend: Backend
+    python: str
+    exclude_newer: str | None = None
+    """As uv takes it, for what the builds need."""
+    on_line: Callable[[str], None] | None = None
+    cancel: CancelToken | None = None
+    within: tuple[str, ...] = ()
+    """The canonical names of what is being built already, the outermost first."""
+
+    def pin(self, requirements: Iterable[str]) -> Pinned:
+        """Return the lock of `requirements`, with what has no wheel built."""
+        return pin(requirements, self.python, self.wheel, exclude_newer=self.exclude_newer, cancel=self.cancel)
+
+    def repository_metadata(self, folder: Path, name: str) -> Metadata:
+        """Return the metadata of a repository as its build backend computes it."""
+        with (
+            tempfile.TemporaryDirectory(prefix="gistpoint-build-") as scratch,
+            self._build(folder, "metadata", name, Path(scratch)).open("rb") as file,
+        ):
+            return read_metadata(file.read(MOST_METADATA).decode("utf-8", "replace"))
+
+    def wheel(self, name: str, version: str, hashes: tuple[str, ...] = ()) -> BuiltWheel:
+        """Return a wheel of a package whose index has none, built at the first call.
+
+        With `hashes`, the sha256 of its sdist must be among them.
+        """
+        for digest in hashes:
+            if self._place(digest).is_dir():
+                return _kept(self._place(digest), name, version, digest)
+        self._refuse_nesting(name)
+        try:
+            with tempfile.TemporaryDirectory(prefix="gistpoint-build-") as scratch:
+                return self._wheel(name, version, hashes, Path(scratch))
+        except SourceError as error:
+            raise EnvironmentBuildError(f"{name} {version} has no wheel to use here. {error.message}") from error
+
+    def _wheel(self, name: str, version: str, hashes: tuple[str, ...], scratch: Path) -> BuiltWheel:
+        sdist = locate(f"{name}=={version}", name, python=self.python, cancel=self.cancel)
+        archive, digest = download(sdist, scratch, self.cancel)
+        if hashes and digest not in hashes:
+            raise EnvironmentBuildError(
+                f"{name} {version} has no wheel to use here, and the hash of its sdist is not in the lock: {digest}."
+            )
+
+        def build(folder: Path) -> None:
+            wheel = self._build(unpack(archive, scratch / "source"), "wheel", f"{name} {version}", scratch)
+            check_wheel(wheel, name, sdist.version)
+            folder.mkdir()
+            shutil.move(wheel, folder)
+
+        folder = build_once(self._place(digest), build, self.cancel)
+        return _kept(folder, name, sdist.version, digest)
+
+    def _place(self, digest: str) -> Path:
+        key = "\0".join((_LAYOUT, str(find_interpreter(self.python).path), digest))
+        return self.environments.cache / FOLDER / hashlib.sha256(key.encode()).hexdigest()[:24]
+
+    def _refuse_nesting(self, name: str) -> None:
+        chain = (*self.within, canonicalize_name(name))
+        if len(chain) > MOST_NESTED or chain[-1] in self.within:
+            raise EnvironmentBuildError(
+                f"{chain[0]} can't be built: {' needs '.join(chain)} to be built, and none of them has a wheel.",
+                hint=_HINT,
+            )
+
+    def _build(self, folder: Path, want: str, what: str, into: Path) -> Path:
+        """Return the file below `into` that the build backend of `folder` hands out."""
+        system = read_build_system(folder)
+        inner = replace(self, within=(*self.within, canonicalize_name(what.partition(" ")[0])))
+        order = {"backend": system.backend, "path": system.path, "want": want}
+        if self.on_line is not None:
+            self.on_line(f"Building {'the metadata of ' if want == 'metadata' else ''}{what} in {self.backend.name}")
+        requirements = system.requirements
+        for installed in (False, True):
+            environment = inner._environment(requirements, what)
+            handed = Handed(into)
+            ended = self._run(folder, environment, {**order, "installed": installed}, handed)
+            if ended.stop is Stop.CANCELLED:
+                raise CancelledError("Stopped at your request.")
+            file = handed.file()
+            if ended.stop is Stop.EXITED and ended.exit_code == 0 and file is not None:
+                return file
+            if not handed.requirements:
+                break
+            requirements = (*requirements, *handed.requirements)
+        raise self._failure(what, ended, _HINT_OWN if want == "metadata" else _HINT)
+
+    def _environment(self, requirements: tuple[str, ...], what: str) -> Environment:
+        try:
+            return self.environments.of_lock(self.pin(requirements).lines if requirements else (), self)
+        except EnvironmentBuildError as error:
+            message = f"{what} has to be built, and what its build needs can't be had. {error.message}"
+            raise EnvironmentBuildError(message, hint=error.hint, log=error.log) from error
+
+    def _run(self, folder: Path, environment: Environment, order: dict[str, object], handed: Handed) -> Ended:
+        def invocation(places: Places) -> Invocation:
+            driver = f"{places.folders['control']}/{_DRIVER.name}"
+            variables = {
+                "PATH": os.pathsep.join((posixpath.dirname(places.python), "/usr/local/bin", "/usr/bin", "/bin")),
+                "HOME": places.home,
+                "TMPDIR": places.temporary,
+                "LANG": "C.UTF-8",
+                "LC_ALL": "C.UTF-8",
+                "GISTPOINT_RESULTS": str(places.results_fd),
+            }
+            return Invocation((places.python, "-I", driver, json.dumps(order)), variables)
+
+        with run_folder() as base:
+            (base / "control").mkdir()
+            shutil.copyfile(_DRIVER, base / "control" / _DRIVER.name)
+            shutil.copytree(folder, base / "tree", symlinks=True, copy_function=shutil.copy)
+            _open_to_all(base)
+            command = Command(
+                tree=base / "tree",
+                environment=environment,
+                invocation=invocation,
+                timeout_s=_TIMEOUT_S,
+                folders={"control": base / "control"},
+                limits=_LIMITS,
+                shows=toolchain(environment),
+            )
+            with handed:
+                return self.backend.run(command, on_line=handed.feed, cancel=self.cancel)
+
+    def _failure(self, what: str, ended: Ended, advice: str) -> EnvironmentBuildError:
+        log = self.environments.cache / "logs" / f"build-{hashlib.sha256(what.encode()).hexdigest()[:24]}.log"
+        log.parent.mkdir(parents=True, exist_ok=True)
+        log.write_text(ended.output, "utf-8", errors="replace")
+        last = next((line for line in reversed(ended.output.splitlines()) if line.strip()), "it said nothing")
+        told = ended.reason or _STOPPED.get(ended.stop) or visible_line(last.strip())[:300]
+        return EnvironmentBuildError(
+            f"{what} has to be built, and its build in {self.backend.name} failed: {told}",
+            hint=f"A build has no network. Look at the log in {log}. {advice}",
+            log=ended.output,
+        )
+
+
+class Handed:
+    """Takes the lines of `inside/build_backend.py`. Anybody may have written them: what does not fit is dropped."""
+
+    def __init__(self, into: Path) -> None:
+        self.requirements: tuple[str, ...] = ()
+        self._into = into
+        self._name = ""
+        self._size = 0
+        self._whole = False
+
+    def __enter__(self) -> None:
+        self._file = (self._into / "part").open("wb")
+
+    def __exit__(self, *_: object) -> None:
+        self._file.close()
+
+    def feed(self, line: bytes) -> None:
+        """Take a line."""
+        try:
+            answer = json.loads(line)
+        except (ValueError, RecursionError):
+            return
+        if not isinstance(answer, dict):
+            return
+        self.requirements = texts_of(answer, "requires") or self.requirements
+        self._name = text_of(answer, "file") or self._name
+        self._whole = answer.get("end") is True
+        with contextlib.suppress(ValueError):
+            part = base64.b64decode(text_of(answer, "part"), validate=True)
+            self._size += len(part)
+            if self._size <= MOST_BYTES:
+                self._file.write(part)
+
+    def file(self) -> Path | None:
+        """Return the file that was handed out, None if it is not whole or too large, or has a strange name."""
+        if not self._whole or self._size > MOST_BYTES or not _FILE.fullmatch(self._name):
+            return None
+        return (self._into / "part").rename(self._into / self._name)
+
+
+def _kept(folder: Path, name: str, version: str, digest: str) -> BuiltWheel:
+    wheel = next(folder.glob("*.whl"))
+    metadata = check_wheel(wheel, name, version)
+    known = KnownMetadata(
+        name=name,
+        version=version,
+        requirements=tuple(metadata["Requires-Dist"]),
+        extras=tuple(metadata["Provides-Extra"]),
+        requires_python=str(metadata.get("Requires-Python", "")),
+    )
+    return BuiltWheel(wheel, known, digest)
+
+
+def _open_to_all(folder: Path) -> None:
+    """Let every user read what lies below `folder`: another one may run the code."""
+    for place, folders, files in os.walk(folder):
+        for name in (*folders, *files):
+            path = Path(place, name)
+            if not path.is_symlink():
+                path.chmod(0o755 if path.is_dir() or path.stat().st_mode & 0o100 else 0o644)

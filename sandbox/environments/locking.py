@@ -1,0 +1,153 @@
+"""Pinning requirements: every package by version and hash, from wheels, and from a built one where there is none.
+
+uv prefers a version with a wheel over a newer one without. Packages that have no wheel at all for this Python are taken
+from their sdists. Only their own metadata says what they need: each is built in isolation, and uv is told.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from packaging.utils import canonicalize_name
+
+from gistpoint.core.errors import EnvironmentBuildError
+from gistpoint.core.pins import quoted, read_lock_line
+from gistpoint.sandbox.environments.requirement import named_requirement
+from gistpoint.sandbox.environments.sdists import from_source
+from gistpoint.sandbox.environments.uv import KnownMetadata, UvResult, call_uv
+
+if TYPE_CHECKING:
+    from gistpoint.core.cancel import CancelToken
+    from gistpoint.sandbox.environments.wheels import BuiltWheel
+
+
+_PINNED = re.compile(r"([A-Za-z0-9._-]+)==([^\s;]+)")
+_WHEELLESS = re.compile(r"Wheels\s+are\s+required\s+for\s+`([A-Za-z0-9._-]+)`")
+_NAMED = re.compile(r"`([A-Za-z0-9._-]+(?:==[^`]+)?)`")
+_BECAUSE = re.compile(r"Because ([A-Za-z0-9._-]+)")
+_MOST_ROUNDS = 100
+
+
+@dataclass(frozen=True, slots=True)
+class Pinned:
+    """A lock, and for the canonical name of each package in it which others brought it."""
+
+    lines: tuple[str, ...]
+    parents: dict[str, set[str]]
+
+
+def pin(
+    requirements: Iterable[str],
+    python: str,
+    wheel_of: Callable[[str, str], BuiltWheel],
+    *,
+    exclude_newer: str | None = None,
+    cancel: CancelToken | None = None,
+) -> Pinned:
+    """Return the lock of `requirements` for a Python; `wheel_of` builds a wheel of a name and a version that has none.
+
+    Raises `EnvironmentBuildError`, which names what can't be pinned, and `CancelledError`.
+    """
+    given = "".join(f"{named_requirement(text)}\n" for text in requirements)
+    arguments = ["pip", "compile", "-", "--generate-hashes", "--no-header", "--annotation-style", "split", "--quiet"]
+    arguments += ["--python-version", python, "--no-emit-index-url", "--no-sources"]
+    arguments += [f"--exclude-newer={exclude_newer}"] if exclude_newer else []
+    sourced: list[str] = []
+    built: dict[tuple[str, str], BuiltWheel] = {}
+    for _ in range(_MOST_ROUNDS):
+        # The entries without a version hold for what was not built yet: uv never has a reason to build it itself.
+        known = [*(KnownMetadata(name) for name in sourced), *(wheel.metadata for wheel in built.values())]
+        result = call_uv([*arguments, *from_source(sourced)], standard_input=given, known=known, cancel=cancel)
+        if result.ok:
+            lines, parents = read_lock(result.output)
+            waiting = [key for key in map(_key, lines) if key[0] in sourced and key not in built]
+            if not waiting:
+                return Pinned(tuple(_checked(line, built) for line in lines), parents)
+            built.update({key: wheel_of(*key) for key in waiting})
+        else:
+            more = [name for name in wheelless(result) if name not in sourced]
+            if not more:
+                raise build_failure(result, ())
+            sourced += more
+    raise EnvironmentBuildError("The requirements lead from one package without a wheel to another, without an end.")
+
+
+def wheelless(result: UvResult) -> list[str]:
+    """Return the packages of which uv says that it found no wheel to use, by canonical name."""
+    return list(dict.fromkeys(canonicalize_name(name) for name in _WHEELLESS.findall(result.log)))
+
+
+def read_lock(text: str) -> tuple[list[str], dict[str, set[str]]]:
+    """Return the lines of a compiled lock, each with its hashes, and for every name which others brought it."""
+    lines: list[str] = []
+    parents: dict[str, set[str]] = {}
+    for raw in text.splitlines():
+        line = raw.strip().removesuffix("\\").strip()
+        if _PINNED.match(line) and not raw.startswith((" ", "#")):
+            lines.append(line)
+            parents.setdefault(_key(line)[0], set())
+        elif line.startswith("--hash=") and lines:
+            lines[-1] += " " + line
+        elif line.startswith("#") and lines:
+            parent = line.lstrip("# ").removeprefix("via").strip()
+            if parent and not parent.startswith("-"):
+                parents[_key(lines[-1])[0]].add(canonicalize_name(parent.partition(" ")[0]))
+        elif line:
+            raise _not_pinned(line)
+    return lines, parents
+
+
+def build_failure(result: UvResult, lock: tuple[str, ...], kept: Path | None = None) -> EnvironmentBuildError:
+    """Word a failed call of uv: the requirement that it names, its reason, and where the log is."""
+    culprit = culprit_of(result.log, lock)
+    named = f" because of the requirement {culprit}" if culprit else ""
+    lines = [line.strip(" ×├╰─▶") for line in result.log.splitlines() if line.strip(" ×├╰─▶")]
+    causes = [line.removeprefix("cause: ") for line in lines if line.startswith("cause:") or "Because" in line]
+    reason = next(iter(causes or [line for line in lines if line.startswith("error")]), "")
+    hint = "Look at the log"
+    if kept is not None:
+        kept.parent.mkdir(parents=True, exist_ok=True)
+        kept.write_text(result.log, "utf-8")
+        hint += f" in {kept}"
+    message = f"The environment could not be built{named}: {(reason or (lines or ['uv gave no reason'])[-1])[:400]}"
+    hint += "; a requirement can be added or replaced, or an earlier date given for the resolution."
+    return EnvironmentBuildError(message, hint=hint, log=result.log)
+
+
+def culprit_of(log: str, lock: tuple[str, ...]) -> str:
+    """Return the requirement that uv's log blames, or an empty text."""
+    names = {line.partition("==")[0].strip().lower(): line.split(" ")[0] for line in lock}
+    for match in _NAMED.finditer(log):
+        name = match.group(1).partition("==")[0].lower()
+        if "==" in match.group(1) or name in names:
+            return names.get(name, match.group(1))
+    because = _BECAUSE.search(log)
+    return because.group(1) if because else ""
+
+
+def _key(line: str) -> tuple[str, str]:
+    """Return the canonical name and the version that a line begins with."""
+    match = _PINNED.match(line)
+    if match is None:
+        raise _not_pinned(line)
+    return canonicalize_name(match.group(1)), match.group(2)
+
+
+def _checked(line: str, built: Mapping[tuple[str, str], BuiltWheel]) -> str:
+    """Return a line as locks have it; an index may leave the hash of an sdist to whoever fetches it."""
+    wheel = built.get(_key(line))
+    complete = line if wheel is None or "--hash=" in line else f"{line} --hash=sha256:{wheel.sdist}"
+    if read_lock_line(complete) is None:
+        raise _not_pinned(line)
+    return complete
+
+
+def _not_pinned(line: str) -> EnvironmentBuildError:
+    return EnvironmentBuildError(
+        f"A requirement can't be pinned by version and hash: {quoted(line)}.",
+        hint="Name packages of an index, not addresses or folders.",
+    )

@@ -1,0 +1,163 @@
+"""Finding out what a repository's suite needs, and pinning it: every package by version and hash.
+
+What the repository says of itself comes from `sandbox.environments.projects`, without running its code, if it is
+written down. If it is computed, the repository's build backend is asked, in isolation: `sandbox.environments.builds`.
+"""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from packaging.specifiers import InvalidSpecifier, SpecifierSet
+from packaging.utils import canonicalize_name
+
+from gistpoint.core.errors import EnvironmentBuildError
+from gistpoint.core.pins import fault_in, quoted
+from gistpoint.core.ports import EnvironmentPins
+from gistpoint.sandbox.backends.base import Backend
+from gistpoint.sandbox.environments.builds import Builds
+from gistpoint.sandbox.environments.interpreters import Installed, installed_in, own_version
+from gistpoint.sandbox.environments.projects import Project, read_project
+from gistpoint.sandbox.environments.requirement import named_requirement
+from gistpoint.sandbox.environments.store import EnvironmentStore
+from gistpoint.sandbox.environments.wheels import runtime_requirements
+
+if TYPE_CHECKING:
+    from gistpoint.core.cancel import CancelToken
+
+
+_RUNNER = "pytest>=8.2,<10"
+# Plugins that change how a run is done rather than what its tests need: named by the task's own arguments if wanted.
+_NOT_LOADED = {"xdist", "xdist.looponfail", "rerunfailures", "randomly", "random_order", "testmon"}
+
+
+class UvResolver:
+    """Resolves with uv, builds on `backend`; implements `gistpoint.core.ports.EnvironmentResolver`."""
+
+    def __init__(
+        self,
+        environments: EnvironmentStore,
+        backend: Backend,
+        *,
+        python: str | None = None,
+        on_line: Callable[[str], None] | None = None,
+        cancel: CancelToken | None = None,
+    ) -> None:
+        self._environments = environments
+        self._backend = backend
+        self._python = python or own_version()
+        self._on_line = on_line
+        self._cancel = cancel
+
+    def resolve(
+        self,
+        folder: Path,
+        *,
+        extra_requirements: tuple[str, ...],
+        exclude_newer: str | None,
+        pytest_args: tuple[str, ...],
+    ) -> EnvironmentPins:
+        """Pin what the suite in `folder` needs, and build it once to see which plugins came along.
+
+        Raises `EnvironmentBuildError` for what can't be resolved or built, and for a package that pytest or one of
+        its plugins itself needs: replacing a function of it would break the runner.
+        """
+        project = read_project(folder)
+        self._check_python(project)
+        lines, parents = self._pin(folder, project, extra_requirements, exclude_newer)
+        refuse_runner_part(project.name, parents, {"pytest"})
+        own = canonicalize_name(project.name)
+        lock = tuple(line for line in lines if _name_of(line) != own)
+        pins = EnvironmentPins(
+            python=self._python,
+            lock=lock,
+            resolved=exclude_newer or datetime.datetime.now(datetime.UTC).date().isoformat(),
+            import_roots=project.import_roots,
+            pytest_args=pytest_args,
+            metadata=project.metadata(),
+        )
+        environment = self._environments.get(pins, self._backend, on_line=self._on_line, cancel=self._cancel)
+        installed = installed_in(environment.folder)
+        chains = {**parents, **_parents_among(installed.values(), self._python)}
+        refuse_runner_part(project.name, chains, {"pytest", *(d.name for d in installed.values() if d.plugins)})
+        plugins = sorted({plugin for d in installed.values() for plugin in d.plugins} - _NOT_LOADED)
+        pins = replace(pins, plugins=(*plugins, *project.plugins))
+        if fault := fault_in(pins):
+            raise EnvironmentBuildError(f"No task can be made of {quoted(project.name)}: {fault}")
+        return pins
+
+    def _check_python(self, project: Project) -> None:
+        try:
+            fits = SpecifierSet(project.requires_python).contains(f"{self._python}.99", prereleases=True)
+        except InvalidSpecifier:
+            return
+        if not fits:
+            raise EnvironmentBuildError(
+                f"{project.name} needs Python {project.requires_python}; the environment would have {self._python}.",
+                hint="Choose another version of the source, or another Python.",
+            )
+
+    def _pin(
+        self, folder: Path, project: Project, extra: tuple[str, ...], exclude_newer: str | None
+    ) -> tuple[tuple[str, ...], dict[str, set[str]]]:
+        builds = Builds(
+            self._environments, self._backend, self._python, exclude_newer, on_line=self._on_line, cancel=self._cancel
+        )
+        needed = project.requirements
+        if needed is None:
+            needed = runtime_requirements(builds.repository_metadata(folder, project.name))
+        pinned = builds.pin(without_own([_RUNNER, *extra, *project.test_requirements, *needed], project))
+        return pinned.lines, pinned.parents
+
+
+def refuse_runner_part(name: str, parents: Mapping[str, Iterable[str]], runners: set[str]) -> None:
+    """Raise `EnvironmentBuildError` where one of `runners` needs `name`, directly or through others."""
+    start = str(canonicalize_name(name))
+    roots: set[str] = {canonicalize_name(runner) for runner in runners}
+    chains = [[start]]
+    seen: set[str] = {start}
+    while chains:
+        chain = chains.pop(0)
+        if chain[0] in roots:
+            told = " needs ".join(chain) if len(chain) > 1 else chain[0]
+            raise EnvironmentBuildError(
+                f"{name} can't be the target: it is part of what runs the tests ({told}).",
+                hint="Choose another library, or leave out the plugin.",
+            )
+        for parent in sorted(parents.get(chain[0], ())):
+            if parent not in seen:
+                seen.add(parent)
+                chains.append([parent, *chain])
+
+
+def without_own(requirements: Iterable[str], project: Project) -> list[str]:
+    """Return the requirements without the project itself; `name[extra]` of itself becomes what that extra lists."""
+    own = canonicalize_name(project.name)
+    waiting, found, expanded = list(requirements), list[str](), set[str]()
+    while waiting:
+        text = waiting.pop(0)
+        requirement = named_requirement(text)
+        if canonicalize_name(requirement.name) != own:
+            if text not in found:
+                found.append(text)
+            continue
+        for extra in requirement.extras - expanded:
+            expanded.add(extra)
+            waiting += project.extras.get(canonicalize_name(extra), ())
+    return found
+
+
+def _parents_among(distributions: Iterable[Installed], python: str) -> dict[str, set[str]]:
+    parents: dict[str, set[str]] = {}
+    for distribution in distributions:
+        for needed in distribution.needs(python):
+            parents.setdefault(needed, set()).add(distribution.name)
+    return parents
+
+
+def _name_of(line: str) -> str:
+    return canonicalize_name(line.partition("==")[0].partition("[")[0].strip())

@@ -1,0 +1,200 @@
+"""Bringing a repository onto this machine: an sdist, a folder, or a git repository at a commit.
+
+None of its code runs on the way: no set-up script, no git hook, no filter.
+"""
+
+from __future__ import annotations
+
+import re
+import shutil
+import urllib.parse
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from packaging.requirements import InvalidRequirement
+from packaging.utils import canonicalize_name
+
+from gistpoint.core.canonical import sha256_of_json
+from gistpoint.core.errors import SourceError
+from gistpoint.core.generation.campaign.settings import SourceSpec
+from gistpoint.core.generation.intake import Repository
+from gistpoint.core.locations import path_of
+from gistpoint.core.outcomes import BackendRecord
+from gistpoint.core.ports import Source
+from gistpoint.core.trees import SourceTree, write_tree
+from gistpoint.sandbox.environments.archives import unpack
+from gistpoint.sandbox.environments.projects import read_project
+from gistpoint.sandbox.environments.requirement import requirement_of
+from gistpoint.sandbox.environments.resolver import UvResolver
+from gistpoint.sandbox.environments.sdists import download, locate
+from gistpoint.sandbox.environments.store import EnvironmentStore
+from gistpoint.sandbox.ladder import choose
+from gistpoint.sandbox.workspaces import lay_out
+
+if TYPE_CHECKING:
+    from gistpoint.core.cancel import CancelToken
+
+
+_REVISION = re.compile(r"[0-9A-Za-z][0-9A-Za-z._/+^~-]*")
+_FORMS = "Give `name==version` of a package, a folder, or `PATH_OR_URL@COMMIT` of a git repository."
+_CLONED = "Look whether `git clone` can read it and whether it has that commit. The form is PATH_OR_URL@COMMIT."
+
+
+class Fetcher:
+    """Fetches sources; implements `gistpoint.core.ports.SourceFetcher`."""
+
+    def __init__(self, *, on_line: Callable[[str], None] | None = None, cancel: CancelToken | None = None) -> None:
+        self._on_line = on_line or (lambda line: None)
+        self._cancel = cancel
+
+    def fetch(self, specification: str, into: Path) -> tuple[Source, Path]:
+        """Fetch what `specification` names below `into`; return what it is and the folder of its files.
+
+        Raises `SourceError` for what can't be had, and `CancelledError`.
+        """
+        into.mkdir(parents=True, exist_ok=True)
+        if specification and path_of(specification).is_dir():
+            return self._folder(path_of(specification), into, specification)
+        if "==" in specification and "://" not in specification and "@" not in specification:
+            return self._sdist(specification, into)
+        place, at, commit = specification.removeprefix("git+").rpartition("@")
+        if not at or not place or not _REVISION.fullmatch(commit):
+            raise SourceError(f"{_why_not(specification)}: {specification!r}.", hint=_FORMS)
+        return self._git(place, commit, into, specification)
+
+    def _folder(self, folder: Path, into: Path, given: str) -> tuple[Source, Path]:
+        revision, target = _laid_out(folder, into, given)
+        return Source("folder", _named(target, folder.resolve().name), revision, given), target
+
+    def _sdist(self, specification: str, into: Path) -> tuple[Source, Path]:
+        try:
+            requirement = requirement_of(specification)
+        except InvalidRequirement as error:
+            raise SourceError(f"{specification!r} is no requirement of the form name==version.", hint=_FORMS) from error
+        sdist = locate(f"{requirement.name}{requirement.specifier}", requirement.name, cancel=self._cancel)
+        self._on_line(f"Fetching {sdist.file}")
+        archive, _ = download(sdist, into, self._cancel)
+        folder = unpack(archive, into / "source")
+        archive.unlink()
+        return Source("sdist", canonicalize_name(requirement.name), sdist.version, specification), folder
+
+    def _git(self, place: str, commit: str, into: Path, given: str) -> tuple[Source, Path]:
+        import git
+
+        checkout = into / "checkout"
+        where = str(path_of(place).resolve()) if path_of(place).is_dir() else place
+        self._on_line(f"Cloning {place}")
+        try:
+            settings = ["core.hooksPath=/dev/null", "core.symlinks=true", "core.autocrlf=false"]
+            repository = git.Repo.clone_from(
+                where, checkout, no_checkout=True, multi_options=[f"--config={setting}" for setting in settings],
+                allow_unsafe_options=True, env={"GIT_TERMINAL_PROMPT": "0", "GIT_LFS_SKIP_SMUDGE": "1"},
+            )  # fmt: skip
+            try:
+                revision = str(repository.git.rev_parse("--verify", "--end-of-options", f"{commit}^{{commit}}"))
+                repository.git.checkout("--detach", "--force", revision)
+            finally:
+                repository.close()
+        except (git.GitError, ValueError, OSError) as error:
+            raise SourceError(f"{given} can't be had: {_cause(error)}", hint=_CLONED) from error
+        _, target = _laid_out(checkout, into, given)
+        shutil.rmtree(checkout)
+        name = Path(urllib.parse.urlparse(place).path).name.removesuffix(".git") or "repository"
+        return Source("git", _named(target, name), revision, given), target
+
+
+def _why_not(specification: str) -> str:
+    """Return why nothing can be fetched by what was given."""
+    if "://" in specification:
+        return "An address is that of a git repository, and needs a commit behind an @"
+    if specification and path_of(specification).is_file():
+        return "It is a file, and a source is a folder (unpack an archive before)"
+    looks_like_path = "/" in specification or specification.startswith((".", "~"))
+    return "There is no such folder" if looks_like_path else "It is no source"
+
+
+def _cause(error: Exception) -> str:
+    """Return in git's own words why it failed: its first fatal line, and the one before, which may say more."""
+    told = getattr(error, "stderr", None)
+    if told is None:
+        return str(error) or "git said nothing."
+    said = str(told).strip().removeprefix("stderr: '").removesuffix("'")
+    lines = [line.strip() for line in said.splitlines() if line.strip() and not line.startswith("Cloning into ")]
+    last = next((n for n, line in enumerate(lines) if line.startswith("fatal: ")), len(lines) - 1)
+    return "; ".join(lines[max(last - 1, 0) : last + 1])[:300] or "git said nothing."
+
+
+def _laid_out(folder: Path, into: Path, given: str) -> tuple[str, Path]:
+    """Copy a folder below `into`, without links that lead out of it; return the hash of its content and the copy."""
+    tar, target = into / "folder.tar", into / "source"
+    revision = write_tree(folder, tar)
+    tree = SourceTree.open(tar)
+    if not tree.members:
+        raise SourceError(f"{given} holds no files.", hint=_FORMS)
+    lay_out(tree, target)
+    tar.unlink()
+    return revision, target
+
+
+def _named(folder: Path, otherwise: str) -> str:
+    """Return the project's own name, or the one that it goes by."""
+    known = read_project(folder).name
+    return otherwise if known == folder.name else known
+
+
+_COMMIT = re.compile(r".+@[0-9a-f]{40}")
+
+
+def fetch_repository(
+    spec: SourceSpec,
+    scratch: Path,
+    cache: Path,
+    *,
+    isolation: BackendRecord,
+    on_line: Callable[[str], None] | None = None,
+    on_detail: Callable[[str], None] | None = None,
+    on_tree: Callable[[SourceTree], None] | None = None,
+) -> Repository:
+    """Fetch a source below `scratch` and pin what its suite needs; what has to be built is, in `isolation`.
+
+    `on_tree` gets the source before anything is pinned, and may raise what makes the rest needless. Raises
+    `SourceError` and `EnvironmentBuildError`, which say what can't be had.
+    """
+    tell = on_line or (lambda line: None)
+    tell(f"fetching {spec.source}")
+    source, folder = Fetcher().fetch(spec.source, scratch / "source")
+    if on_tree is not None:
+        write_tree(folder, scratch / "look.tar")
+        on_tree(SourceTree.open(scratch / "look.tar"))
+    tell(f"pinning what {source.name} {source.revision[:12]} needs")
+    backend = choose(isolation.name, consented=not isolation.isolated)
+    environment = UvResolver(EnvironmentStore(cache), backend, on_line=on_detail).resolve(
+        folder,
+        extra_requirements=spec.extra_requirements,
+        exclude_newer=spec.exclude_newer,
+        pytest_args=spec.pytest_args,
+    )
+    tar = scratch / "tree.tar"
+    write_tree(folder, tar)
+    return Repository(source, SourceTree.open(tar), replace(environment, build_steps=spec.build_steps))
+
+
+def key_of(spec: SourceSpec, scratch: Path) -> str:
+    """Return a name for what `fetch_repository` would fetch: the same as long as that is the same.
+
+    A version of a package and a full commit never change; of a folder or a branch, the content has to be looked at.
+    Raises `SourceError`.
+    """
+    revision = ""
+    if not _unchanging(spec.source):
+        revision = Fetcher().fetch(spec.source, scratch / "look")[0].revision
+    settled = [spec.source, revision, spec.pytest_args, spec.extra_requirements, spec.exclude_newer, spec.build_steps]
+    return sha256_of_json(settled)
+
+
+def _unchanging(specification: str) -> bool:
+    if path_of(specification).is_dir():
+        return False
+    return bool(_COMMIT.fullmatch(specification)) or ("==" in specification and "://" not in specification)

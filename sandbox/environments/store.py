@@ -1,0 +1,229 @@
+"""Environments of repositories: made once by uv from a lock, kept by its content, never changed afterwards.
+
+The package under repair is in none of them: it is imported from the workspace, so that there is one copy of it.
+"""
+
+from __future__ import annotations
+
+import compileall
+import hashlib
+import os
+import shutil
+import tempfile
+from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from importlib import metadata
+from pathlib import Path, PurePosixPath
+from typing import TYPE_CHECKING
+
+from packaging.utils import canonicalize_name
+
+from gistpoint.core.errors import EnvironmentBuildError
+from gistpoint.core.pins import LockLine, fault_in, read_lock_line
+from gistpoint.core.trees import sha256_of
+from gistpoint.sandbox.backends.base import Backend, Environment
+from gistpoint.sandbox.environments.builds import Builds
+from gistpoint.sandbox.environments.cache import build_once, remove_frozen
+from gistpoint.sandbox.environments.interpreters import Interpreter, find_interpreter, own_version
+from gistpoint.sandbox.environments.locking import build_failure, wheelless
+from gistpoint.sandbox.environments.requirement import requirement_of
+from gistpoint.sandbox.environments.uv import WHEELS_ALONE, UvResult, call_uv, run_program
+from gistpoint.sandbox.environments.wheels import BuiltWheel
+
+if TYPE_CHECKING:
+    from gistpoint.core.cancel import CancelToken
+    from gistpoint.core.ports import EnvironmentPins
+
+
+_COMPILE = "import compileall, sys\nfor path in sys.stdin:\n    compileall.compile_file(path[:-1], quiet=2)\n"
+
+
+def compile_below(folder: Path, interpreter: Path, cancel: CancelToken | None = None) -> None:
+    """Compile the modules below `folder`, in as many processes as there are processors.
+
+    What is no Python of that version is left as it is. Raises `CancelledError`.
+    """
+    modules = sorted(str(path) for path in folder.rglob("*.py") if str(path).isprintable())
+    shares = os.cpu_count() or 1
+
+    def compile_share(share: int) -> None:
+        run_program(
+            [str(interpreter), "-I", "-S", "-c", _COMPILE],
+            folder="/",
+            environment={"PATH": os.defpath, "LANG": "C.UTF-8"},
+            standard_input="".join(f"{path}\n" for path in modules[share::shares]),
+            cancel=cancel,
+        )
+
+    with ThreadPoolExecutor(shares) as pool:
+        list(pool.map(compile_share, range(shares)))
+
+
+_COMPILED = ("pytest", "_pytest", "pluggy", "iniconfig", "packaging")
+
+
+def runner_distributions() -> dict[str, metadata.Distribution]:
+    """Return pytest and everything it needs on this Python, by canonical name, from gistpoint's own environment."""
+    found: dict[str, metadata.Distribution] = {}
+    waiting = ["pytest"]
+    while waiting:
+        name = waiting.pop()
+        if name in found:
+            continue
+        try:
+            found[name] = metadata.distribution(name)
+        except metadata.PackageNotFoundError as error:
+            raise EnvironmentBuildError(
+                f"gistpoint's own environment has no {name}, which pytest needs.",
+                hint="Install gistpoint again, with its dependencies.",
+            ) from error
+        for line in found[name].requires or ():
+            requirement = requirement_of(line)
+            if requirement.marker is None or requirement.marker.evaluate({"extra": ""}):
+                waiting.append(canonicalize_name(requirement.name))
+    return dict(sorted(found.items()))
+
+
+def host_environment(cache: Path) -> Environment:
+    """Return the environment below `cache`, made at the first call."""
+    interpreter = find_interpreter(own_version())
+    distributions = runner_distributions()
+    key = "\n".join([str(interpreter.path), *(f"{name}=={d.version}" for name, d in distributions.items())])
+    digest = hashlib.sha256(key.encode()).hexdigest()[:24]
+
+    def build(folder: Path) -> None:
+        (folder / "bin").mkdir(parents=True)
+        for name in ("python", "python3"):
+            (folder / "bin" / name).symlink_to(interpreter.path)
+        (folder / "pyvenv.cfg").write_text(
+            f"home = {interpreter.path.parent}\ninclude-system-site-packages = false\nversion = {own_version()}\n"
+        )
+        site = folder / "lib" / f"python{own_version()}" / "site-packages"
+        site.mkdir(parents=True)
+        for distribution in distributions.values():
+            for inner, source in _files(distribution):
+                target = site / inner
+                target.parent.mkdir(parents=True, exist_ok=True)
+                shutil.copyfile(source, target)
+        for package in _COMPILED:
+            compileall.compile_dir(site / package, quiet=2)
+
+    folder = build_once(cache / "environments" / f"host-{digest}", build)
+    return Environment(folder, interpreter.path, interpreter.prefix, interpreter.version)
+
+
+def _files(distribution: metadata.Distribution) -> Iterator[tuple[PurePosixPath, Path]]:
+    for file in distribution.files or ():
+        if ".." in file.parts or file.is_absolute() or "__pycache__" in file.parts:
+            continue
+        source = Path(str(distribution.locate_file(file)))
+        if source.is_file():
+            yield PurePosixPath(file), source
+
+
+_LAYOUT = "1"
+
+
+class EnvironmentStore:
+    """The environments below one cache folder."""
+
+    def __init__(self, cache: Path) -> None:
+        self.cache = cache
+        self._folder = cache / "environments"
+
+    def get(
+        self,
+        pins: EnvironmentPins,
+        backend: Backend,
+        *,
+        on_line: Callable[[str], None] | None = None,
+        cancel: CancelToken | None = None,
+    ) -> Environment:
+        """Return the environment of `pins`, built if it is not there yet; an empty lock means pytest alone.
+
+        What has no wheel is built on `backend`. Raises `EnvironmentBuildError`, which names the requirement and carries
+        the builder's log, and `CancelledError`.
+        """
+        if fault := fault_in(pins):
+            raise EnvironmentBuildError(f"The environment can't be built: {fault}")
+        if not pins.lock:
+            return host_environment(self.cache)
+        return self.of_lock(pins.lock, Builds(self, backend, pins.python, on_line=on_line, cancel=cancel))
+
+    def of_lock(self, lock: tuple[str, ...], builds: Builds) -> Environment:
+        """Return the environment of exactly these lines, for the Python of `builds`; raises as `get`."""
+        interpreter = find_interpreter(builds.python)
+
+        def build(folder: Path) -> None:
+            self._build(folder, lock, interpreter, builds)
+
+        folder = build_once(self._folder / self._key(builds.python, lock), build, builds.cancel)
+        return Environment(folder, interpreter.path, interpreter.prefix, interpreter.version)
+
+    def key(self, pins: EnvironmentPins) -> str:
+        """Return the name of the folder that holds the environment of `pins` on this machine."""
+        return self._key(pins.python, pins.lock)
+
+    def _key(self, python: str, lock: tuple[str, ...]) -> str:
+        parts = (_LAYOUT, str(find_interpreter(python).path), python, *lock)
+        return hashlib.sha256("\0".join(parts).encode()).hexdigest()[:24]
+
+    def remove_all(self) -> int:
+        """Remove every environment and return how many there were; runs that use one must have ended."""
+        folders = [path for path in self._folder.glob("*") if path.is_dir()] if self._folder.is_dir() else []
+        for folder in folders:
+            remove_frozen(folder)
+        return len(folders)
+
+    def _build(self, folder: Path, lock: tuple[str, ...], interpreter: Interpreter, builds: Builds) -> None:
+        """Make an environment whose own interpreter never runs here: it would run what wheels bring (`*.pth`)."""
+        made = call_uv(
+            ["venv", "--no-project", "--relocatable", "--python", str(interpreter.path), str(folder)],
+            on_line=builds.on_line,
+            cancel=builds.cancel,
+        )
+        if not made.ok:
+            raise self._failure(made, builds.python, lock)
+        if lock:
+            self._install(folder, lock, builds)
+            compile_below(folder / "lib", interpreter.path, builds.cancel)
+
+    def _install(self, folder: Path, lock: tuple[str, ...], builds: Builds) -> None:
+        """Install the lock in one call, of wheels alone; uv says which are missing, and these are built."""
+        built: dict[str, BuiltWheel] = {}
+        while True:
+            with tempfile.TemporaryDirectory(prefix="gistpoint-wheels-") as shelf:
+                for wheel in built.values():
+                    shutil.copy(wheel.path, shelf)
+                # Copies, not links: an environment that code could write to must not reach uv's cache.
+                synced = call_uv(
+                    ["pip", "sync", "--python", str(folder / "bin" / "python"), "--require-hashes", "--link-mode",
+                     "copy", "--no-compile-bytecode", "--no-allow-empty-requirements", *WHEELS_ALONE, "-"],
+                    standard_input="".join(f"{_with_built(line, built)}\n" for line in lock),
+                    shelf=shelf,
+                    on_line=builds.on_line,
+                    cancel=builds.cancel,
+                )  # fmt: skip
+            if synced.ok:
+                return
+            missing = [line for line in _lines_of(lock, wheelless(synced)) if canonicalize_name(line.name) not in built]
+            if not missing:
+                raise self._failure(synced, builds.python, lock)
+            for line in missing:
+                built[canonicalize_name(line.name)] = builds.wheel(line.name, line.version, line.hashes)
+
+    def _failure(self, result: UvResult, python: str, lock: tuple[str, ...]) -> EnvironmentBuildError:
+        return build_failure(result, lock, self.cache / "logs" / f"{self._key(python, lock)}.log")
+
+
+def _lines_of(lock: tuple[str, ...], names: list[str]) -> list[LockLine]:
+    lines = [line for line in map(read_lock_line, lock) if line is not None]
+    return [line for line in lines if canonicalize_name(line.name) in names]
+
+
+def _with_built(text: str, built: Mapping[str, BuiltWheel]) -> str:
+    """Return a line of a lock, with the hash of the wheel that was built for it, if one was."""
+    line = read_lock_line(text)
+    wheel = built.get(canonicalize_name(line.name)) if line is not None else None
+    return text if line is None or wheel is None else str(replace(line, hashes=(sha256_of(wheel.path),)))

@@ -1,0 +1,233 @@
+"""Calling uv, which finds, fetches and installs wheels here, and builds nothing.
+
+What it is given of the user's settings is where packages are and how they are fetched. A setting that has uv build a
+distribution, or start an environment's own interpreter, never reaches it: that would be somebody else's code.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+import selectors
+import signal
+import subprocess
+import tempfile
+import time
+import tomllib
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from gistpoint.core.errors import CancelledError, EnvironmentBuildError
+
+if TYPE_CHECKING:
+    from gistpoint.core.cancel import CancelToken
+
+
+WHEELS_ALONE = ("--only-binary", ":all:")
+"""Arguments of every call that resolves or installs."""
+_TICK_S = 0.1
+_MAX_LOG = 1 << 20
+_PASSED = (
+    "PATH", "HOME", "LANG", "LC_ALL", "TMPDIR", "XDG_CACHE_HOME", "XDG_CONFIG_HOME", "XDG_CONFIG_DIRS",
+    "XDG_DATA_HOME", "SSL_CERT_FILE", "SSL_CERT_DIR", "SSL_CLIENT_CERT", "REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE",
+    "NETRC", "HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY", "http_proxy", "https_proxy", "all_proxy", "no_proxy",
+)  # fmt: skip
+_PASSED_OF_UV = re.compile(
+    r"UV_(INDEX\w*|DEFAULT_INDEX|EXTRA_INDEX_URL|FIND_LINKS|NO_INDEX|OFFLINE|CACHE_DIR|NO_CACHE|KEYRING_PROVIDER"
+    r"|CREDENTIALS_DIR|INSECURE_HOST|NATIVE_TLS|SYSTEM_CERTS|HTTP_\w+|REQUEST_TIMEOUT|CONCURRENT_(DOWNLOADS|INSTALLS)"
+    r"|EXCLUDE_NEWER|PRERELEASE|PYTHON_(PREFERENCE|INSTALL_DIR)|(NO_)?MANAGED_PYTHON)"
+)
+_KEPT_SETTINGS = frozenset(
+    {
+        "allow-insecure-host", "cache-dir", "concurrent-downloads", "concurrent-installs", "exclude-newer",
+        "extra-index-url", "find-links", "http-proxy", "https-proxy", "index", "index-strategy", "index-url",
+        "keyring-provider", "native-tls", "no-cache", "no-index", "no-proxy", "offline", "prerelease",
+        "python-preference", "system-certs",
+    }
+)  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class UvResult:
+    """What a call of uv left: `output` is its standard output, `log` everything else it printed."""
+
+    ok: bool
+    output: str
+    log: str
+
+
+@dataclass(frozen=True, slots=True)
+class KnownMetadata:
+    """What uv is told of a distribution, so that it asks nobody else; without a version, of each of them."""
+
+    name: str
+    version: str = ""
+    requirements: tuple[str, ...] = ()
+    extras: tuple[str, ...] = ()
+    requires_python: str = ""
+
+    def table(self) -> dict[str, Any]:
+        """Return it as uv's settings write it."""
+        optional = {"version": self.version, "requires-python": self.requires_python}
+        return {
+            "name": self.name,
+            "requires-dist": list(self.requirements),
+            "provides-extra": list(self.extras),
+            **{key: value for key, value in optional.items() if value},
+        }
+
+
+def uv_binary() -> str:
+    """Return the path of uv, which comes with gistpoint."""
+    import uv
+
+    return os.fsdecode(uv.find_uv_bin())
+
+
+def uv_environment() -> dict[str, str]:
+    """Return the environment in which uv runs: the user's indexes, credentials, proxies and certificates."""
+    kept = {key: value for key, value in os.environ.items() if key in _PASSED or _PASSED_OF_UV.fullmatch(key)}
+    return {**kept, "UV_PYTHON_DOWNLOADS": "never", "NO_COLOR": "1", "UV_NO_PROGRESS": "1"}
+
+
+def call_uv(
+    arguments: Sequence[str],
+    *,
+    standard_input: str = "",
+    known: Sequence[KnownMetadata] = (),
+    shelf: str | None = None,
+    on_line: Callable[[str], None] | None = None,
+    cancel: CancelToken | None = None,
+    timeout_s: float = 900.0,
+) -> UvResult:
+    """Run uv to its end. Raises `CancelledError` when cancelled; past `timeout_s` it is stopped and not ok.
+
+    It runs in an empty folder with settings written for this call, so that no project's settings take part. `shelf` is
+    a folder of wheels to take into account. Raises `EnvironmentBuildError` if the user's settings can't be read.
+    """
+    import tomli_w
+
+    settings = _user_settings()
+    if known:
+        settings["dependency-metadata"] = [item.table() for item in known]
+    if shelf is not None:  # an argument would take the place of the user's own
+        _merge(settings, {"find-links": [shelf]})
+    with tempfile.TemporaryDirectory(prefix="gistpoint-uv-") as neutral:
+        file = Path(neutral, "settings.toml")
+        file.write_text(tomli_w.dumps(settings), "utf-8")
+        return run_program(
+            [uv_binary(), *arguments, "--config-file", str(file)],
+            folder=neutral,
+            environment=uv_environment(),
+            standard_input=standard_input,
+            on_line=on_line,
+            cancel=cancel,
+            timeout_s=timeout_s,
+        )
+
+
+def run_program(
+    command: Sequence[str],
+    *,
+    folder: str,
+    environment: Mapping[str, str],
+    standard_input: str = "",
+    on_line: Callable[[str], None] | None = None,
+    cancel: CancelToken | None = None,
+    timeout_s: float = 900.0,
+) -> UvResult:
+    """Run a program of ours in `folder` to its end, with this environment alone; as `call_uv` otherwise."""
+    with tempfile.TemporaryFile() as given, tempfile.TemporaryFile() as output:
+        given.write(standard_input.encode())
+        given.seek(0)
+        process = subprocess.Popen(
+            command,
+            stdin=given,
+            stdout=output,
+            stderr=subprocess.PIPE,
+            cwd=folder,
+            env=environment,
+            start_new_session=True,
+        )
+        with process:
+            try:
+                log = _follow(process, on_line, cancel, time.monotonic() + timeout_s)
+            finally:
+                with contextlib.suppress(ProcessLookupError):
+                    os.killpg(process.pid, signal.SIGKILL)
+        output.seek(0)
+        return UvResult(process.returncode == 0, output.read().decode("utf-8", "replace"), log)
+
+
+def _user_settings() -> dict[str, Any]:
+    """Return what the user's own `uv.toml`, and the machine's, say of where packages are and how they are fetched."""
+    merged: dict[str, Any] = {}
+    for path in _settings_files():
+        try:
+            read = tomllib.loads(path.read_text("utf-8"))
+        except FileNotFoundError:
+            continue
+        except (OSError, ValueError) as error:
+            raise EnvironmentBuildError(
+                f"{path}, which holds settings of uv, can't be read: {error}.", hint="Mend it, or move it away."
+            ) from error
+        _merge(merged, read)
+    return merged
+
+
+def _settings_files() -> Iterator[Path]:
+    """Yield the files that uv itself would read outside of a project, the strongest first."""
+    if named := os.environ.get("UV_CONFIG_FILE"):
+        yield Path(named)
+    elif os.environ.get("UV_NO_CONFIG", "").lower() in ("", "0", "false"):
+        yield Path(os.environ.get("XDG_CONFIG_HOME") or Path.home() / ".config") / "uv" / "uv.toml"
+        for folder in (os.environ.get("XDG_CONFIG_DIRS") or "/etc/xdg").split(os.pathsep):
+            yield Path(folder) / "uv" / "uv.toml"
+        yield Path("/etc/uv/uv.toml")
+
+
+def _merge(settings: dict[str, Any], weaker: Mapping[str, Any]) -> None:
+    """Add what `weaker` says: lists are joined, of anything else the stronger value stays."""
+    for key, value in weaker.items():
+        if key == "pip" and isinstance(value, dict):
+            _merge(settings.setdefault(key, {}), value)
+        elif key in _KEPT_SETTINGS:
+            stronger = settings.setdefault(key, value)
+            if stronger is not value and isinstance(stronger, list) and isinstance(value, list):
+                settings[key] = [*stronger, *value]
+
+
+def _follow(
+    process: subprocess.Popen[bytes],
+    on_line: Callable[[str], None] | None,
+    cancel: CancelToken | None,
+    deadline: float,
+) -> str:
+    assert process.stderr is not None
+    descriptor, rest, lines, size = process.stderr.fileno(), b"", list[str](), 0
+    os.set_blocking(descriptor, False)
+    with selectors.DefaultSelector() as selector:
+        selector.register(descriptor, selectors.EVENT_READ)
+        while True:
+            if cancel is not None and cancel.cancelled:
+                raise CancelledError("Stopped at your request.")
+            if time.monotonic() > deadline:
+                lines.append("It was stopped at its time limit.")
+                break
+            if not selector.select(_TICK_S):
+                continue
+            chunk = os.read(descriptor, 1 << 16)
+            if not chunk:
+                process.wait()
+                break
+            *whole, rest = (rest + chunk).split(b"\n")
+            for line in (raw.decode("utf-8", "replace").rstrip() for raw in whole):
+                size += len(line)
+                if size < _MAX_LOG:
+                    lines.append(line)
+                if on_line is not None and line:
+                    on_line(line)
+    return "\n".join([*lines, rest.decode("utf-8", "replace")]).strip()
