@@ -138,7 +138,7 @@ def test_tables_tell_what_was_tried_kept_dropped_and_saved(
 @pytest.fixture
 def offline(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """Folders with gistpoint's own pytest in place of what is fetched; the sources that were asked for."""
-    from gistpoint.sandbox.environments.store import sources as repositories
+    from gistpoint.sandbox.environments import sources as repositories
 
     fetched: list[str] = []
 
