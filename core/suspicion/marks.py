@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 import re
-import sys
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
@@ -19,7 +18,6 @@ _LOOKS = frozenset({"builtins.getattr", "builtins.hasattr", "builtins.setattr", 
 _VALUES = _LOOKS - {"builtins.hasattr"} | {"builtins.str.format", "builtins.str.format_map"}
 _NAMED = frozenset({"operator.attrgetter", "operator.methodcaller"})
 _GUARDED = frozenset({*names.ALLOWED, "builtins", names.TRACEBACK})
-_STANDARD = sys.stdlib_module_names
 _PACKAGES = frozenset({"http", "urllib", "xml"})
 _CALLING = frozenset({"builtins.map", "functools.partial", "functools.reduce", "itertools.starmap"})
 _SETS = frozenset({"__setattr__", "__delattr__"})
@@ -352,7 +350,7 @@ def _reached(path: str) -> Iterator[Mark]:
         (root in names.ALLOWED and first not in names.ALLOWED[root]) or first in names.DENIED.get(root, ())
     ):
         yield Mark(short.removeprefix("builtins."))
-    elif root in _STANDARD and not _vouched(path):
+    elif root in names.STANDARD and not _vouched(path):
         yield Mark(short, short if root in _PACKAGES else root)
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+
 MODULES = frozenset({
     "__main__", "_ctypes", "_frozen_importlib", "_frozen_importlib_external", "_imp", "_interpreters",
     "_posixsubprocess", "_pytest", "_signal", "_testcapi", "_testinternalcapi", "_thread", "_xxsubinterpreters",
@@ -111,6 +113,12 @@ VOUCHED = frozenset({
 
 A list of what is harmless, since there is no end to the ways in which a library opens a file.
 """
+STANDARD = sys.stdlib_module_names | {
+    "aifc", "asynchat", "asyncore", "audioop", "cgi", "cgitb", "chunk", "crypt", "distutils", "imghdr", "imp",
+    "lib2to3", "mailcap", "nis", "nntplib", "ossaudiodev", "pipes", "smtpd", "sndhdr", "spwd", "sunau", "telnetlib",
+    "uu", "xdrlib",
+}  # fmt: skip
+"""Modules of the standard library, with those that a newer Python has dropped: a task may run on an older one."""
 PARTLY_VOUCHED = (
     frozenset(path.rsplit(".", count)[0] for path in VOUCHED for count in range(1, path.count(".") + 1)) - VOUCHED
 )

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import ast
+import subprocess
+import sys
 import textwrap
 from collections.abc import Callable
 from pathlib import Path
@@ -361,6 +363,15 @@ def test_what_the_original_or_the_corrupted_one_does_is_no_reason(marked: Marked
         assert marked(f"if n: pass\n{body}", right=body) == (), body
     assert marked("os.makedirs(values)", right="os.remove(values)") == ()  # of one kind
     assert marked("os.fork()", right="os.remove(values)") == ("os.fork",)
+
+
+def test_a_module_that_a_newer_python_has_dropped_is_still_known() -> None:
+    """The task may run on an older Python than gistpoint does."""
+    program = (
+        "import sys; sys.stdlib_module_names -= {'mailcap', 'uu'}; from gistpoint.core.suspicion import names;"
+        "print({'mailcap', 'uu'} <= names.STANDARD)"
+    )
+    assert subprocess.run([sys.executable, "-c", program], capture_output=True, text=True).stdout == "True\n"
 
 
 def test_a_module_that_the_original_uses_is_no_reason(marked: Marked) -> None:
