@@ -1,1 +1,1 @@
-"""What the product is: tasks, code model, tools, attempts, scoring. Knows no terminal, no process, no network."""
+"""The core of the product: tasks, code model, tools, attempts, scoring. Uses no terminal, process or network."""

@@ -1,4 +1,4 @@
-"""What is said between gistpoint and a chat model: messages, tool calls, replies, failures, and what they cost."""
+"""The exchange between gistpoint and a chat model: messages, tool calls, replies, failures, and costs."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from enum import StrEnum
 
 @dataclass(frozen=True, slots=True)
 class ToolRequest:
-    """A tool call that a model asks for; `arguments` is the JSON text as it came, sound or not."""
+    """A tool call that a model requests; `arguments` is the JSON text as received, valid or not."""
 
     id: str
     name: str
@@ -23,22 +23,22 @@ class ChatMessage:
     content: str
     tool_calls: tuple[ToolRequest, ...] = ()
     tool_call_id: str = ""
-    """Which call a message of a tool answers."""
+    """The id of the call that a message of a tool answers."""
 
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """What was spent: tokens, and US dollars where a price is known."""
+    """The cost of requests: tokens, and US dollars if a price is known."""
 
     prompt_tokens: int = 0
     completion_tokens: int = 0
     cost_usd: float | None = None
     estimated: bool = False
-    """Whether some of the tokens were counted from the length of the text, as the endpoint did not say."""
+    """Whether some of the tokens were counted from the length of the text, as the endpoint did not report them."""
 
     @property
     def tokens(self) -> int:
-        """All tokens, those sent and those received."""
+        """All tokens, sent and received."""
         return self.prompt_tokens + self.completion_tokens
 
     def __add__(self, other: Usage) -> Usage:
@@ -64,33 +64,33 @@ class ChatProblem(StrEnum):
 
     @property
     def passing(self) -> bool:
-        """Whether the same request may do better a little later."""
+        """Whether the same request may succeed a little later."""
         return self not in (ChatProblem.NOT_AUTHORISED, ChatProblem.REJECTED)
 
 
 @dataclass(frozen=True, slots=True)
 class ChatFailure:
-    """A request that was not answered; an expected outcome, told in a sentence."""
+    """A request that was not answered; an expected outcome, described in a sentence."""
 
     problem: ChatProblem
     message: str
     retry_after_s: float | None = None
-    """Seconds for which the endpoint asks to be left alone."""
+    """Seconds that the endpoint asks to wait."""
     usage: Usage = field(default_factory=Usage)
     retried: tuple[ChatProblem, ...] = ()
-    """What went wrong before, request by request."""
+    """The failures of earlier tries, request by request."""
 
 
 @dataclass(frozen=True, slots=True)
 class ChatReply:
-    """What a model answered."""
+    """The answer of a model."""
 
     message: ChatMessage
     finish: str
-    """`stop`, `tool_calls`, `length` (cut off), `content_filter`, or as the endpoint words it."""
+    """`stop`, `tool_calls`, `length` (cut off), `content_filter`, or the endpoint's own word."""
     usage: Usage
     model: str = ""
     """The model's name as the endpoint gives it."""
     refusal: str = ""
-    """The model's own words where it declines; empty otherwise."""
+    """The model's own words if it declines; else empty."""
     retried: tuple[ChatProblem, ...] = ()

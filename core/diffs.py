@@ -12,17 +12,17 @@ from gistpoint.core.errors import UserError
 
 CONTEXT = 3
 _EXACT_LINES = 3_000
-"""Longer parts that differ are compared with difflib's heuristic, which treats frequent lines as noise."""
+"""Most lines compared exactly; longer parts are left to difflib's heuristic, which treats frequent lines as noise."""
 _SECTION = re.compile(r"[A-Za-z_$@]")
 NO_NEWLINE = "\\ No newline at end of file"
 
 
 class DiffError(UserError):
-    """A text is no unified diff, or a diff does not fit the text that it is applied to."""
+    """A text is not a unified diff, or a diff does not fit the text to which it is applied."""
 
 
-class LineKind(StrEnum):
-    """What a line of a hunk says."""
+class DiffLineKind(StrEnum):
+    """The kind of a line of a hunk."""
 
     CONTEXT = " "
     REMOVED = "-"
@@ -33,19 +33,19 @@ class LineKind(StrEnum):
 class DiffLine:
     """A line of a hunk, without its newline."""
 
-    kind: LineKind
+    kind: DiffLineKind
     text: str
     old: int | None
-    """Its number in the old text, from 1; None where it was added."""
+    """Its number in the old text, from 1; None if it was added."""
     new: int | None
-    """Its number in the new text, from 1; None where it was removed."""
+    """Its number in the new text, from 1; None if it was removed."""
     newline: bool = True
-    """False for a last line that no newline ends."""
+    """False for a last line without a newline."""
 
 
 @dataclass(frozen=True, slots=True)
 class Hunk:
-    """Lines that changed and those around them; starts count from 1, or name the line before where there are none."""
+    """Lines that changed and those around them; starts count from 1, or are the line before if there are none."""
 
     old_start: int
     old_count: int
@@ -53,7 +53,7 @@ class Hunk:
     new_count: int
     lines: tuple[DiffLine, ...]
     section: str = ""
-    """The heading that the hunk lies under, such as a `def` line."""
+    """The heading above the hunk, such as a `def` line."""
 
     @property
     def header(self) -> str:
@@ -65,7 +65,7 @@ class Hunk:
 
 @dataclass(frozen=True, slots=True)
 class FileDiff:
-    """What changed in one file; a path is None where the file did not exist."""
+    """The changes of one file; a path is None if the file did not exist."""
 
     old_path: str | None
     new_path: str | None
@@ -80,14 +80,14 @@ class FileDiff:
     @property
     def added(self) -> int:
         """How many lines were added."""
-        return self._count(LineKind.ADDED)
+        return self._count(DiffLineKind.ADDED)
 
     @property
     def removed(self) -> int:
         """How many lines were removed."""
-        return self._count(LineKind.REMOVED)
+        return self._count(DiffLineKind.REMOVED)
 
-    def _count(self, kind: LineKind) -> int:
+    def _count(self, kind: DiffLineKind) -> int:
         return sum(line.kind is kind for hunk in self.hunks for line in hunk.lines)
 
 
@@ -96,7 +96,7 @@ def compute(
 ) -> FileDiff:
     """Return how `after` differs from `before`, with `context` unchanged lines around each change.
 
-    With None it is one hunk of all lines, also if none has changed.
+    With None there is one hunk with all lines, even if none has changed.
     """
     old, new = _pieces(before), _pieces(after)
     head = _common(old, new)
@@ -164,10 +164,10 @@ def _hunk(old: list[str], new: list[str], group: list[Opcode]) -> Hunk:
     for tag, i1, i2, j1, j2 in group:
         if tag == "equal":
             pairs = zip(range(i1, i2), range(j1, j2), strict=True)
-            lines += [_line(LineKind.CONTEXT, old[i], i + 1, j + 1) for i, j in pairs]
+            lines += [_line(DiffLineKind.CONTEXT, old[i], i + 1, j + 1) for i, j in pairs]
         else:
-            lines += [_line(LineKind.REMOVED, old[i], i + 1, None) for i in range(i1, i2)]
-            lines += [_line(LineKind.ADDED, new[j], None, j + 1) for j in range(j1, j2)]
+            lines += [_line(DiffLineKind.REMOVED, old[i], i + 1, None) for i in range(i1, i2)]
+            lines += [_line(DiffLineKind.ADDED, new[j], None, j + 1) for j in range(j1, j2)]
     old_start, new_start = group[0][1], group[0][3]
     old_count, new_count = group[-1][2] - old_start, group[-1][4] - new_start
     section = next((text.rstrip() for text in reversed(old[:old_start]) if _SECTION.match(text)), "")
@@ -181,7 +181,7 @@ def _hunk(old: list[str], new: list[str], group: list[Opcode]) -> Hunk:
     )
 
 
-def _line(kind: LineKind, piece: str, old: int | None, new: int | None) -> DiffLine:
+def _line(kind: DiffLineKind, piece: str, old: int | None, new: int | None) -> DiffLine:
     return DiffLine(kind, piece.removesuffix("\n"), old, new, piece.endswith("\n"))
 
 
@@ -190,7 +190,7 @@ def _range(start: int, count: int) -> str:
 
 
 def apply(before: str, diff: FileDiff) -> str:
-    """Return `before` with a diff applied; raises `DiffError` where a line is not what the diff says it is."""
+    """Return `before` with a diff applied; raises `DiffError` if a line differs from the diff."""
     old = _pieces(before)
     parts: list[str] = []
     at = 0
@@ -202,17 +202,17 @@ def apply(before: str, diff: FileDiff) -> str:
         at = start
         for line in hunk.lines:
             piece = line.text + ("\n" if line.newline else "")
-            if line.kind is not LineKind.ADDED:
+            if line.kind is not DiffLineKind.ADDED:
                 if at >= len(old) or old[at] != piece:
                     raise DiffError(f"Line {at + 1} is not what {hunk.header} says it is.")
                 at += 1
-            if line.kind is not LineKind.REMOVED:
+            if line.kind is not DiffLineKind.REMOVED:
                 parts.append(piece)
     return "".join(parts + old[at:])
 
 
 def side_by_side(hunk: Hunk) -> tuple[tuple[DiffLine | None, DiffLine | None], ...]:
-    """Pair the lines of a hunk: unchanged ones with themselves, removed with added ones, the longer side with None."""
+    """Pair the lines of a hunk: unchanged ones with themselves, removed with added ones, surplus ones with None."""
     rows: list[tuple[DiffLine | None, DiffLine | None]] = []
     removed: list[DiffLine] = []
     added: list[DiffLine] = []
@@ -225,11 +225,11 @@ def side_by_side(hunk: Hunk) -> tuple[tuple[DiffLine | None, DiffLine | None], .
         added.clear()
 
     for line in hunk.lines:
-        if line.kind is LineKind.REMOVED:
+        if line.kind is DiffLineKind.REMOVED:
             if added:
                 flush()
             removed.append(line)
-        elif line.kind is LineKind.ADDED:
+        elif line.kind is DiffLineKind.ADDED:
             added.append(line)
         else:
             flush()
@@ -241,11 +241,11 @@ def side_by_side(hunk: Hunk) -> tuple[tuple[DiffLine | None, DiffLine | None], .
 _WORDS = re.compile(r"\w+|\s+|.", re.DOTALL)
 _LONGEST_COMPARED = 2_000
 _ALIKE = 0.4
-"""Lines less alike than this are shown as replaced whole."""
+"""Lines less alike than this are shown as wholly replaced."""
 
 
 def changes_within(old: str, new: str) -> tuple[list[tuple[int, int]], list[tuple[int, int]]]:
-    """Return which ranges of characters changed between two lines, word by word; nothing for lines hardly alike."""
+    """Return the ranges of characters that differ between two lines, by words; empty for lines hardly alike."""
     if max(len(old), len(new)) > _LONGEST_COMPARED:
         return [], []
     words_old, words_new = _WORDS.findall(old), _WORDS.findall(new)
@@ -277,7 +277,7 @@ _ESCAPED = {b"n": b"\n", b"t": b"\t", b"r": b"\r", b"a": b"\a", b"b": b"\b", b"f
 
 
 def unified(diff: FileDiff) -> str:
-    """Return a diff of one file as text; empty where nothing changed."""
+    """Return a diff of one file as text; empty if nothing changed."""
     if not diff.hunks:
         return ""
     old = "/dev/null" if diff.old_path is None else _quoted(f"a/{diff.old_path}")
@@ -293,9 +293,9 @@ def unified(diff: FileDiff) -> str:
 
 
 def parse(text: str) -> tuple[FileDiff, ...]:
-    """Return the files of a unified diff; text around them is skipped, a text without any diff gives none.
+    """Return the files of a unified diff; text around them is skipped, a text without a diff has none.
 
-    Raises `DiffError` that names the line where a hunk is not as long as it says.
+    Raises `DiffError`, which names the line, if the length of a hunk is wrong.
     """
     return _Reader(text.split("\n")).read()
 
@@ -373,7 +373,7 @@ class _Reader:
                 kind = _kind(line, last=self.at == len(self.lines) - 1)
                 if kind is None or line is None:
                     raise DiffError(f"Line {self.at + 1} of the diff ends the hunk {match[0]!r} too early.")
-                has_old, has_new = kind is not LineKind.ADDED, kind is not LineKind.REMOVED
+                has_old, has_new = kind is not DiffLineKind.ADDED, kind is not DiffLineKind.REMOVED
                 found.append(DiffLine(kind, line[1:], old if has_old else None, new if has_new else None))
                 old, new = old + has_old, new + has_new
             self.at += 1
@@ -385,19 +385,23 @@ class _Reader:
         return self.at < len(self.lines) and self.lines[self.at].startswith("\\ ")
 
 
-def _kind(line: str | None, *, last: bool) -> LineKind | None:
+def _kind(line: str | None, *, last: bool) -> DiffLineKind | None:
     if line is None or (not line and last):
         return None
-    # Mail and editors strip the blank of an empty unchanged line.
-    return LineKind.CONTEXT if line in ("", "\r") else next((k for k in LineKind if line.startswith(k.value)), None)
+    # Mail and editors strip the space of an empty unchanged line.
+    return (
+        DiffLineKind.CONTEXT
+        if line in ("", "\r")
+        else next((k for k in DiffLineKind if line.startswith(k.value)), None)
+    )
 
 
 def _named(quoted: str | None, bare: str | None) -> str | None:
     return _unquoted(quoted) if quoted is not None else bare
 
 
-def _path(said: str, prefix: str) -> str | None:
-    path = said.rstrip("\r")
+def _path(raw: str, prefix: str) -> str | None:
+    path = raw.rstrip("\r")
     if path.startswith('"') and path.endswith('"') and len(path) > 1:
         path = _unquoted(path[1:-1])
     else:
@@ -415,8 +419,8 @@ def _quoted(path: str) -> str:
 
 def _unquoted(text: str) -> str:
     def byte(match: re.Match[bytes]) -> bytes:
-        said = match[1]
-        return bytes([int(said, 8) & 255]) if len(said) == 3 else _ESCAPED.get(said, said)
+        raw = match[1]
+        return bytes([int(raw, 8) & 255]) if len(raw) == 3 else _ESCAPED.get(raw, raw)
 
     raw = _ESCAPE.sub(byte, text.encode("utf-8", "surrogatepass"))
     return raw.decode("utf-8", "replace")

@@ -1,8 +1,15 @@
-"""The exceptions that a user can do something about; everything else that is raised is a bug."""
+"""The exceptions that a user can do something about, with hints; every other exception is a bug."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+_CHARACTERS = 100
+"""Most characters of a word that are compared with known names."""
 
 
 class UserError(Exception):
-    """What happened and where, in a sentence, with a hint that says what to do about it."""
+    """Says in a sentence what happened and where, with a hint on what to do about it."""
 
     def __init__(self, message: str, *, hint: str = "") -> None:
         super().__init__(message)
@@ -14,15 +21,15 @@ class UserError(Exception):
 
 
 class TaskError(UserError):
-    """A task folder can't be used: the message names the file and the key."""
+    """A task folder can't be used; the message names the file and the key."""
 
 
 class SourceError(UserError):
-    """A source of code (sdist, folder, git repository) can't be had or is no good."""
+    """A source of code (sdist, folder, git repository) can't be obtained or used."""
 
 
 class EnvironmentBuildError(UserError):
-    """The environment of a repository could not be built; `log` is what the builder printed."""
+    """The environment of a repository could not be built; `log` is the output of the builder."""
 
     def __init__(self, message: str, *, hint: str = "", log: str = "") -> None:
         super().__init__(message, hint=hint)
@@ -30,7 +37,7 @@ class EnvironmentBuildError(UserError):
 
 
 class SandboxUnavailableError(UserError):
-    """The isolation that was asked for does not work on this machine, or was not consented to."""
+    """The requested isolation does not work on this machine, or the user has not consented to it."""
 
 
 class RecordingError(UserError):
@@ -42,11 +49,11 @@ class InfrastructureError(UserError):
 
 
 class AttemptError(UserError):
-    """An attempt can't be opened or continued as asked."""
+    """An attempt can't be opened or continued as requested."""
 
 
 class NegativeVerdictError(UserError):
-    """What was asked for was tried and turned out not to be so: a verdict, with its own exit code."""
+    """A request was carried out with a negative result: a verdict, with its own exit code."""
 
 
 class SettingsError(UserError):
@@ -54,8 +61,22 @@ class SettingsError(UserError):
 
 
 class EndpointError(UserError):
-    """The endpoint of a chat model is not configured as it must be."""
+    """The endpoint of a chat model is not configured as required."""
 
 
 class CancelledError(UserError):
     """The user stopped a long operation."""
+
+
+def nearest(word: str, known: Iterable[str]) -> str:
+    """Return the one of `known` that is most like `word`; empty if none is similar."""
+    from difflib import get_close_matches
+
+    found = get_close_matches(word[:_CHARACTERS], list(known), n=1)
+    return found[0] if found else ""
+
+
+def did_you_mean(word: str, known: Iterable[str]) -> str:
+    """Return the question whether the nearest known name was meant, with a space before it; empty without one."""
+    found = nearest(word, known)
+    return f" Did you mean {found!r}?" if found else ""

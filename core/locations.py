@@ -1,4 +1,4 @@
-"""Where the program keeps things: the platform's data, config and cache folders, or all below `GISTPOINT_HOME`."""
+"""Where the program stores files: the platform's data, config and cache folders, or folders below `GISTPOINT_HOME`."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 
 
 def path_of(name: str) -> Path:
-    """Return the path that somebody has typed, with `~` as a shell reads it: as it stands if there is no such user."""
+    """Return a typed path with `~` expanded as in a shell; unchanged if there is no such user."""
     path = Path(name)
     try:
         return path.expanduser()
@@ -18,7 +18,7 @@ def path_of(name: str) -> Path:
 
 @dataclass(frozen=True, slots=True)
 class Locations:
-    """The folders of one user; none is made before it is needed."""
+    """The folders of one user; each is created when it is needed."""
 
     data: Path
     config: Path
@@ -41,7 +41,7 @@ class Locations:
 
     @property
     def tasks(self) -> Path:
-        """Tasks that were made or brought here."""
+        """Tasks that were made or imported."""
         return self.data / "tasks"
 
     @property
@@ -51,22 +51,22 @@ class Locations:
 
     @property
     def reviews(self) -> Path:
-        """What reviewers said about runs, a file each."""
+        """Reviews of runs, a file for each reviewer."""
         return self.data / "reviews"
 
     @property
     def imports(self) -> Path:
-        """What came of the records of public data sets, a file each."""
+        """Results of importing public data sets, a file each."""
         return self.data / "imports"
 
     @property
     def unkept_corruptions(self) -> Path:
-        """What models made of functions that no task came of, a file each."""
+        """Rejected corruptions by models, a file each."""
         return self.data / "unkept-corruptions"
 
     @property
     def validations(self) -> Path:
-        """What validators said about tasks, a file each, and their drafts."""
+        """Validations of tasks, a file for each validator, and their drafts."""
         return self.data / "validations"
 
     @property
@@ -81,17 +81,17 @@ class Locations:
 
     @property
     def runtimes(self) -> Path:
-        """What runs are shown of this machine, laid out."""
+        """Runtimes: the part of this machine that runs can see."""
         return self.cache / "runtimes"
 
     @property
     def campaigns(self) -> Path:
-        """What campaigns found out about their candidates, a file each."""
+        """Verdicts of campaigns on their candidates, a file each."""
         return self.data / "campaigns"
 
     @property
     def libraries(self) -> Path:
-        """What is known of libraries that tasks are made of."""
+        """Measured libraries that tasks are made from."""
         return self.cache / "libraries"
 
     @property

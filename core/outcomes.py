@@ -1,18 +1,14 @@
-"""What a run of a test suite showed: a set of test ids, each with its outcome, and whether the run can be believed."""
+"""The results of a run of a test suite: the outcome of each test id, and whether the run can be believed."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from gistpoint.core.ports import Writable
 
 
 class Outcome(StrEnum):
-    """The outcome of one test, its subtests and rerun phases folded into it."""
+    """The outcome of one test, including its subtests and rerun phases."""
 
     PASSED = "passed"
     FAILED = "failed"
@@ -23,7 +19,7 @@ class Outcome(StrEnum):
 
 
 class RunStatus(StrEnum):
-    """How a run ended. Only `FINISHED` lets a single result of it count."""
+    """How a run ended. Results count only if it is `FINISHED`."""
 
     FINISHED = "finished"
     INVALID = "invalid"
@@ -31,12 +27,16 @@ class RunStatus(StrEnum):
     TIMED_OUT = "timed_out"
     OUT_OF_MEMORY = "out_of_memory"
     CRASHED = "crashed"
-    """The process died, or left without a finish record."""
+    """The process died, or ended without a finish record."""
     COULD_NOT_RUN = "could_not_run"
-    """pytest started but collected nothing it could run."""
+    """pytest started but collected nothing that it could run."""
     INFRASTRUCTURE = "infrastructure"
-    """The harness failed: costs no attempt."""
+    """The harness failed: this costs no attempt."""
     CANCELLED = "cancelled"
+
+
+FREE = frozenset({RunStatus.INFRASTRUCTURE})
+"""Statuses that cost no submission: the harness failed, not the solver."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,17 +49,27 @@ class TestResult:
     outcome: Outcome
     seconds: float = 0.0
     message: str = ""
-    """The failure as pytest words it, bounded, paths relative to the repository; empty for a test that passed."""
+    """The failure in pytest's words, bounded, paths relative to the repository; empty for a test that passed."""
 
 
 @dataclass(frozen=True, slots=True)
 class BackendRecord:
-    """Which isolation a run had, as it is written into every result."""
+    """The isolation of a run, as recorded in every result."""
 
     name: str
     version: str = ""
     isolated: bool = True
     limits: Mapping[str, int | float | str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Writable:
+    """The parts of its tree that a run may change; everything else is protected. Paths are relative to the tree."""
+
+    folders: tuple[str, ...] = ()
+    """Folders, `.` for the tree itself, in which the run creates and removes its own entries."""
+    paths: tuple[str, ...] = ()
+    """Files and folders that the run may change or remove, with their contents."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +87,7 @@ class SuiteReport:
     output: str = ""
     """The bounded tail of standard output and error: information for people, never parsed."""
     writes: Writable | None = None
-    """What the run changed in its tree, if that was asked for; bytecode aside, which Python does without."""
+    """The run's changes to its tree, if requested; without bytecode, which Python can do without."""
 
     @property
     def passed(self) -> frozenset[str]:
@@ -88,5 +98,5 @@ class SuiteReport:
 
     @property
     def failed(self) -> tuple[TestResult, ...]:
-        """Tests that failed or errored, in the order they ran."""
+        """Tests that failed or errored, in the order in which they ran."""
         return tuple(r for r in self.results.values() if r.outcome in (Outcome.FAILED, Outcome.ERROR))

@@ -1,23 +1,44 @@
-"""What the pins of an environment may say: checked when a task is read, and again before anything is installed.
+"""The pins of an environment, and their permitted values, checked when a task is read and before anything is installed.
 
-They come with tasks that others send, and end as arguments of uv, as the name of an interpreter and as paths.
+They come with tasks from other people, and are used as arguments of uv, as an interpreter's name and as paths.
 """
 
 from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
 
-from gistpoint.core.ports import EnvironmentPins
 from gistpoint.core.text import visible_line
+
+
+@dataclass(frozen=True, slots=True)
+class EnvironmentPins:
+    """The pinned needs of a repository's suite: the same wherever and whenever they are built."""
+
+    python: str = "3.11"
+    lock: tuple[str, ...] = ()
+    """Requirement lines `name==version`, each with its hashes; pytest and its plugins are included."""
+    resolved: str = ""
+    """Date of the resolution, ISO 8601."""
+    import_roots: tuple[str, ...] = (".",)
+    """Folders of the tree from which its packages are imported, such as `src`."""
+    plugins: tuple[str, ...] = ()
+    """pytest plugins to load by name; none is loaded by its entry point."""
+    pytest_args: tuple[str, ...] = ()
+    build_steps: tuple[str, ...] = ()
+    """Shell commands that run in the workspace before the tests of every run, in the same isolation."""
+    metadata: Mapping[str, str] = field(default_factory=dict)
+    """`name` and `version` of the distribution under repair, for suites that ask importlib.metadata for it, and
+    `entry_points` if it has any."""
+
 
 PYTHON = re.compile(r"3\.[0-9]{1,3}")
 """The version of an interpreter: its name in uv's and pyenv's words could also be a path or an address."""
 _NAME = r"[A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?"
 _VERSION = r"[A-Za-z0-9](?:[A-Za-z0-9._!+-]*[A-Za-z0-9])?"
-_TEXT = r"(?:[A-Za-z0-9.,_+!*-]| (?!-))*+"  # no option can begin in it
+_TEXT = r"(?:[A-Za-z0-9.,_+!*-]| (?!-))*+"  # an option can't begin in it
 _TOKENS = (rf"'{_TEXT}'", rf'"{_TEXT}"', r"[a-z_]++", r"[<>=!~]++", r"[()]")  # those of PEP 508's markers
 _LINE = re.compile(
     rf"(?P<name>{_NAME})==(?P<version>{_VERSION})"
@@ -36,7 +57,7 @@ class LockLine:
     hashes: tuple[str, ...]
     """SHA-256 of each file that may be installed for it, in hexadecimal digits; never empty."""
     marker: str = ""
-    """The surroundings in which it is wanted, as PEP 508 writes them; empty for all."""
+    """The environments in which it is wanted, as a PEP 508 marker; empty for all."""
 
     def __str__(self) -> str:
         marker = f" ; {self.marker}" if self.marker else ""
@@ -53,7 +74,7 @@ def read_lock_line(text: str) -> LockLine | None:
 
 
 def fault_in(pins: EnvironmentPins) -> str:
-    """Return a sentence that names the key of the first value that can't be used, and quotes it; empty if all can."""
+    """Return a sentence with the key of the first unusable value and a quotation; empty if there is none."""
     if not PYTHON.fullmatch(pins.python) and (pins.python or pins.lock):
         return _fault("python", "no version of Python such as '3.11'", pins.python)
     return (
@@ -64,7 +85,7 @@ def fault_in(pins: EnvironmentPins) -> str:
 
 
 def quoted(text: str) -> str:
-    """Return text from outside as messages quote it: on one line, visible, and not too long."""
+    """Return text from outside as quoted in messages: on one line, visible, and not too long."""
     return repr(visible_line(text if len(text) <= _QUOTED else text[:_QUOTED] + "…"))
 
 

@@ -1,6 +1,6 @@
-"""Text from outside, made safe to look at.
+"""Makes text from outside safe to display.
 
-Text is stored raw; `visible` is the one function that every drawing of it goes through. It maps code point to code
+Text is stored raw; every display of it goes through the function `visible`. It maps code point to code
 point, so that a range of the raw text is the same range on the screen.
 """
 
@@ -31,7 +31,7 @@ def visible(text: str) -> str:
 
 
 def visible_line(text: str) -> str:
-    """Return `text` as one line: as `visible`, with newlines and tabs as glyphs too."""
+    """Return `text` as one line: like `visible`, with newlines and tabs also as glyphs."""
     return text if text.isascii() and text.isprintable() else text.translate(_ONE_LINE)
 
 

@@ -1,6 +1,6 @@
-"""A repository as the tools see it: the files of one tar, with replaced files on top.
+"""A repository as the tools see it: the files of one tar, with replaced files applied.
 
-The tar is never unpacked to be read, so no path, link or special file in it can lead a tool outside of it.
+The tar is never unpacked to be read, so none of its paths, links or special files can lead a tool outside of it.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _GET_AGAIN = "Get the task again from where it was made."
 
 
 @dataclass(frozen=True, slots=True)
-class Member:
+class TreeMember:
     """One entry of a tree: a file's place in the tar, or a link's target."""
 
     path: str
@@ -35,7 +35,9 @@ class Member:
 class SourceTree:
     """Read-only view of a repository; `with_files` gives a changed one that shares everything else."""
 
-    def __init__(self, tar: Path, members: Mapping[str, Member], overlay: Mapping[str, bytes] | None = None) -> None:
+    def __init__(
+        self, tar: Path, members: Mapping[str, TreeMember], overlay: Mapping[str, bytes] | None = None
+    ) -> None:
         self.tar = tar
         self.members = members
         self.overlay: Mapping[str, bytes] = dict(overlay or {})
@@ -47,9 +49,9 @@ class SourceTree:
     def open(cls, tar: Path) -> SourceTree:
         """Index `tar` (uncompressed).
 
-        Raises `TaskError` for one that is damaged, or holds a path that climbs out or lies below what is no folder.
+        Raises `TaskError` if it is damaged, or has a path that climbs out or is below something that is not a folder.
         """
-        members: dict[str, Member] = {}
+        members: dict[str, TreeMember] = {}
         try:
             with tarfile.open(tar, "r:") as archive:
                 for info in archive:
@@ -59,25 +61,25 @@ class SourceTree:
                             f"{tar.name} holds the path {info.name!r}, which leads out of the tree.", hint=_GET_AGAIN
                         )
                     if info.isfile():
-                        members[path] = Member(path, info.offset_data, info.size, bool(info.mode & 0o100))
+                        members[path] = TreeMember(path, info.offset_data, info.size, bool(info.mode & 0o100))
                     elif info.issym():
-                        members[path] = Member(path, link=info.linkname)
+                        members[path] = TreeMember(path, link=info.linkname)
         except (tarfile.TarError, OSError, ValueError) as error:
             raise TaskError(f"{tar.name} can't be read as a tar archive: {error}.") from error
         below = min((path for path in members if not members.keys().isdisjoint(_above(path))), default=None)
         if below is not None:
             above = next(path for path in _above(below) if path in members)
-            raise TaskError(f"{tar.name} holds {below!r} below {above!r}, which is no folder.", hint=_GET_AGAIN)
+            raise TaskError(f"{tar.name} holds {below!r} below {above!r}, which is not a folder.", hint=_GET_AGAIN)
         return cls(tar, members)
 
     def with_files(self, files: Mapping[str, bytes]) -> SourceTree:
-        """Return this tree with `files` (path to new bytes) in place of, or beside, what it holds."""
+        """Return this tree with `files` (path to new bytes) in place of, or in addition to, its own."""
         changed = SourceTree(self.tar, self.members, {**self.overlay, **files})
         changed._cache = {path: data for path, data in self._cache.items() if path not in files}
         return changed
 
     def resolve(self, path: str) -> str | None:
-        """Follow links within the tree; None where they lead out of it, in a circle or nowhere."""
+        """Follow links within the tree; None if they lead out of it, in a circle or nowhere."""
         current = path
         for _ in range(_MAX_LINKS):
             if current in self.overlay:
@@ -115,7 +117,7 @@ class SourceTree:
         return len(self.overlay[resolved]) if resolved in self.overlay else self.members[resolved].size
 
     def read(self, path: str) -> bytes:
-        """Return the bytes of the file at `path`; raises FileNotFoundError where there is none."""
+        """Return the bytes of the file at `path`; raises FileNotFoundError if there is none."""
         resolved = self._file(path)
         if resolved in self.overlay:
             return self.overlay[resolved]
@@ -186,7 +188,7 @@ def _folders_of(paths: Iterable[str]) -> dict[str, dict[str, str]]:
 
 
 def _above(path: str) -> Iterator[str]:
-    """Yield the paths of the folders that `path` lies in, the innermost first."""
+    """Yield the paths of the folders that contain `path`, innermost first."""
     while path := posixpath.dirname(path):
         yield path
 
@@ -202,8 +204,8 @@ def _inside(path: str) -> str | None:
 def write_tree(folder: Path, tar: Path, *, leave_out: Iterable[str] = ()) -> str:
     """Write the files and links below `folder` into a deterministic tar and return its sha256.
 
-    Sorted by path; no times, owners or group names; mode 0644 or 0755. Caches, bytecode and git folders that could
-    lead back to an answer are left out, and so is every path in `leave_out`. Links that lead out of the folder too.
+    Sorted by path; no times, owners or group names; mode 0644 or 0755. Left out are caches, bytecode, git folders that
+    could lead back to an answer, every path in `leave_out`, and links that lead out of the folder.
     """
     left_out = set(leave_out)
     tar.parent.mkdir(parents=True, exist_ok=True)
@@ -225,7 +227,7 @@ def write_tree(folder: Path, tar: Path, *, leave_out: Iterable[str] = ()) -> str
 
 
 def write_tar(tree: SourceTree, tar: Path) -> str:
-    """Write a tree, overlay included, into a deterministic tar as `write_tree` does, and return its sha256."""
+    """Write a tree, with its overlay, into a deterministic tar like `write_tree`, and return its sha256."""
     tar.parent.mkdir(parents=True, exist_ok=True)
     with tarfile.open(tar, "w:", format=tarfile.PAX_FORMAT) as archive:
         for path in sorted({*tree.members, *tree.overlay}):

@@ -27,7 +27,7 @@ from gistpoint.tui.app import GistpointApp
 from gistpoint.tui.cli import build_services
 from gistpoint.tui.commands.review import first_screen
 from gistpoint.tui.review_app import ReviewApp
-from gistpoint.tui.screens.validate.desk import Desk
+from gistpoint.tui.screens.validate.desk import ValidationSession
 from gistpoint.tui.services import Services
 from gistpoint.tui.validate_app import ValidateApp
 
@@ -90,6 +90,8 @@ async def home(camera: Camera) -> None:
     """Home, its help and the palette."""
     app = GistpointApp(_services())
     async with app.run_test(size=camera.size, notifications=True) as pilot:
+        while not app.screen.query_one("#tasks").display or app.screen.query_one("#home-tables").loading:
+            await pilot.pause(0.2)
         await camera.take(pilot, "home")
         await keys(pilot, "f1")
         await camera.take(pilot, "help")
@@ -216,7 +218,7 @@ async def validate(camera: Camera) -> None:
     """The demo's tasks under validation: overview, tests, what was run, the code and a fix."""
     services = _services()
     tasks = read_set([], services.tasks)
-    app = ValidateApp(Desk.of(services, tasks, "validator"))
+    app = ValidateApp(ValidationSession.of(services, tasks, "validator"))
     async with app.run_test(size=camera.size, notifications=True) as pilot:
         await settled(pilot)
         await keys(pilot, "m", "C")

@@ -1,4 +1,4 @@
-"""What gistpoint keeps that can be made again: environments, wheels, runtimes, images, folders of runs that died."""
+"""Gistpoint's caches: environments, wheels, runtimes, images, and folders of runs that died."""
 
 from __future__ import annotations
 
@@ -11,52 +11,53 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from gistpoint.sandbox.environments.builds import FOLDER
-from gistpoint.sandbox.environments.cache import remove_frozen
+from gistpoint.sandbox.cache import remove_frozen
 from gistpoint.sandbox.workspaces import leftovers, remove_leftovers
 
 if TYPE_CHECKING:
     from gistpoint.sandbox.backends.docker.engine import Engine
 
 _OURS = tuple(f"gistpoint-{of}-" for of in ("attacks", "build", "generate", "new", "probe", "uv", "wheels"))
-_FROZEN = {"environment": "environments", "wheel": FOLDER, "runtime": "runtimes"}
+_FROZEN = {"environment": "environments", "wheel": "wheels", "runtime": "runtimes"}
 _OLD_S = 24 * 3600.0
 
 
 @dataclass(frozen=True, slots=True)
-class Kept:
-    """One thing that is kept."""
+class StoredItem:
+    """One item in the caches."""
 
     kind: str
     """`environment`, `wheel` (built here), `runtime`, `library`, `image` or `leftover`."""
     name: str
     size: int
-    """Bytes on the disk; of an image as the engine tells it."""
+    """Bytes on the disk; for an image the engine's figure."""
     place: str
 
 
-def kept(cache: Path) -> tuple[Kept, ...]:
-    """Return everything that `clean` would remove; an engine that does not answer is passed over."""
+def kept(cache: Path) -> tuple[StoredItem, ...]:
+    """Return everything that `clean` would remove; an engine that does not answer is skipped."""
     found = [
-        Kept(kind, folder.name, _size(folder), str(folder))
+        StoredItem(kind, folder.name, _size(folder), str(folder))
         for kind, place in _FROZEN.items()
         for folder in sorted((cache / place).glob("*"))
         if folder.is_dir()
     ]
     found += [
-        Kept("library", folder.name, _size(folder), str(folder))
+        StoredItem("library", folder.name, _size(folder), str(folder))
         for folder in sorted((cache / "libraries").glob("*"))
         if folder.is_dir()
     ]
-    found += [Kept("leftover", folder.name, _size(folder), str(folder)) for folder in (*leftovers(), *_forgotten())]
+    found += [
+        StoredItem("leftover", folder.name, _size(folder), str(folder)) for folder in (*leftovers(), *_forgotten())
+    ]
     engine = _engine()
     if engine is not None:
         found += _images(engine)
     return tuple(found)
 
 
-def clean(cache: Path) -> tuple[Kept, ...]:
-    """Remove what `kept` lists and return what is gone; no run may be under way."""
+def clean(cache: Path) -> tuple[StoredItem, ...]:
+    """Remove everything that `kept` lists and return what was removed; no run may be under way."""
     before = kept(cache)
     for folder in (folder for place in _FROZEN.values() for folder in (cache / place).glob("*")):
         if folder.is_dir():
@@ -80,13 +81,13 @@ def clean(cache: Path) -> tuple[Kept, ...]:
 
 
 def _forgotten() -> list[Path]:
-    """Return our temporary folders of other kinds that nobody has touched for a day."""
+    """Return our temporary folders of other kinds that have not changed for a day."""
     found = []
     for prefix in _OURS:
         for folder in Path(tempfile.gettempdir()).glob(f"{prefix}*"):
             with contextlib.suppress(OSError):
-                told = folder.lstat()
-                if told.st_uid == os.geteuid() and time.time() - told.st_mtime > _OLD_S:
+                status = folder.lstat()
+                if status.st_uid == os.geteuid() and time.time() - status.st_mtime > _OLD_S:
                     found.append(folder)
     return found
 
@@ -100,11 +101,11 @@ def _engine() -> Engine | None:
         return None
 
 
-def _images(engine: Engine) -> list[Kept]:
+def _images(engine: Engine) -> list[StoredItem]:
     from gistpoint.sandbox.backends.docker.images import KIND
 
     return [
-        Kept("image", str((image.tags or [image.short_id])[0]), int(image.attrs.get("Size", 0)), str(image.id))
+        StoredItem("image", str((image.tags or [image.short_id])[0]), int(image.attrs.get("Size", 0)), str(image.id))
         for image in engine.client.images.list(filters={"label": KIND})
     ]
 

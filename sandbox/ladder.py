@@ -1,4 +1,4 @@
-"""Which backend a run gets: the configured one, or the strongest that works; no isolation only if the user agreed."""
+"""Choosing the backend of a run: the configured one, or the strongest that works; unisolated only with consent."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import json
 import platform
 import sys
 import uuid
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
 from importlib import metadata
@@ -15,12 +15,9 @@ from pathlib import Path
 
 from gistpoint.core.errors import SandboxUnavailableError
 from gistpoint.core.outcomes import BackendRecord
-from gistpoint.sandbox.attacks.stage import staged
-from gistpoint.sandbox.attacks.table import ATTACKS, Attack
-from gistpoint.sandbox.attacks.trying import Finding, try_attack
-from gistpoint.sandbox.backends.base import Backend, Probe
-from gistpoint.sandbox.environments.store import EnvironmentStore
-from gistpoint.sandbox.limits import Limits, enforcement
+from gistpoint.core.plugins import MEND, PluginError, declared, is_callable, load
+from gistpoint.sandbox.backends.base import Backend, BackendProbe
+from gistpoint.sandbox.limits import RunLimits
 
 UNSANDBOXED = "plain"
 _GROUP = "gistpoint.backends"
@@ -29,35 +26,29 @@ _FORMAT = {"format": "gistpoint-consent", "version": 1}
 
 
 def builtin_backends() -> Mapping[str, Callable[[], Backend]]:
-    """Return the backends that come with gistpoint, as functions that make them, in the order of choice.
+    """Return functions that make the built-in backends, in the order of preference.
 
-    Docker is used where bubblewrap does not work, or when asked for; Landlock, which promises less, after both.
+    Docker is used if bubblewrap does not work, or on request; Landlock, which promises less, comes after both.
     """
     from gistpoint.sandbox.backends.bubblewrap import BubblewrapBackend
     from gistpoint.sandbox.backends.docker.backend import DockerBackend
     from gistpoint.sandbox.backends.landlock import LandlockBackend
     from gistpoint.sandbox.backends.plain import PlainBackend
 
-    return {
-        "bwrap": BubblewrapBackend,
-        "docker": DockerBackend,
-        "landlock": LandlockBackend,
-        UNSANDBOXED: PlainBackend,
-    }
+    return {kind.name: kind for kind in (BubblewrapBackend, DockerBackend, LandlockBackend, PlainBackend)}
 
 
 def installed_backends() -> Mapping[str, Callable[[], Backend]]:
     """Return the backends of other packages in gistpoint's own environment: entry points of `gistpoint.backends`.
 
-    They are used when they are asked for by name, never by themselves, and none takes the place of a built-in one.
+    They are used only on request, by name, and can't replace a built-in one.
     """
     builtin = builtin_backends()
-    points = [point for point in metadata.entry_points(group=_GROUP) if point.name not in builtin]
-    return {point.name: partial(_load, point) for point in points}
+    return {entry.name: partial(_made, entry) for entry in declared(_GROUP) if entry.name not in builtin}
 
 
-def _load(point: metadata.EntryPoint) -> Backend:
-    made: Backend = point.load()()
+def _made(entry: metadata.EntryPoint) -> Backend:
+    made: Backend = load(entry, is_callable)()
     return made
 
 
@@ -69,8 +60,8 @@ def choose(
 ) -> Backend:
     """Return the backend for this machine: `requested`, or the first whose probe works.
 
-    The one without isolation needs `consented`, also when it is requested by name. Raises `SandboxUnavailableError`
-    with what would mend it; a requested backend that fails is never replaced by another.
+    The one without isolation requires `consented`, even if requested by name. Raises `SandboxUnavailableError` with the
+    remedy; a requested backend that fails is never replaced by another.
     """
     available = backends if backends is not None else builtin_backends()
     if requested is not None:
@@ -103,7 +94,7 @@ def _requested(name: str, available: Mapping[str, Callable[[], Backend]], consen
     if name == UNSANDBOXED and not consented:
         raise SandboxUnavailableError(
             "Running without isolation was asked for, but not agreed to on this machine.",
-            hint="Agree with --allow-unsandboxed: code, and builds of what it needs, then run with your own rights.",
+            hint="Agree with --allow-unsandboxed: code, and builds of its requirements, then run with your own rights.",
         )
     backend = available[name]()
     probe = backend.probe()
@@ -122,19 +113,19 @@ def has_consented(config: Path) -> bool:
 
 
 def remember_consent(config: Path) -> None:
-    """Remember that the user agreed; a config folder shared between machines holds it for this one alone."""
+    """Store the user's agreement; in a config folder shared between machines it is valid only for this one."""
     config.mkdir(parents=True, exist_ok=True)
     text = json.dumps({**_FORMAT, "machine": _machine()}, indent=1) + "\n"
     (config / _CONSENT).write_text(text, "utf-8")
 
 
 def withdraw_consent(config: Path) -> None:
-    """Forget that the user agreed."""
+    """Delete the user's agreement."""
     (config / _CONSENT).unlink(missing_ok=True)
 
 
 def _machine() -> str:
-    """Return a name of this machine that tells nothing about it."""
+    """Return a name of this machine that reveals nothing about it."""
     try:
         own = Path("/etc/machine-id").read_text("ascii").strip()
     except (OSError, ValueError):
@@ -142,17 +133,14 @@ def _machine() -> str:
     return hashlib.sha256(f"{own or uuid.getnode()} {platform.node()}".encode()).hexdigest()[:32]
 
 
-PLUGIN_GROUPS = ("gistpoint.formats", "gistpoint.backends", "gistpoint.operators", "gistpoint.exporters")
-
-
 @dataclass(frozen=True, slots=True)
 class Diagnosis:
     """One backend on this machine."""
 
     name: str
-    probe: Probe
+    probe: BackendProbe
     record: BackendRecord | None
-    """None where it does not work."""
+    """None if it does not work."""
     enforced: Mapping[str, str]
     plugin: bool = False
 
@@ -165,7 +153,7 @@ class Diagnosis:
 def diagnose(
     backends: Mapping[str, Callable[[], Backend]] | None = None,
 ) -> tuple[tuple[Diagnosis, ...], Mapping[str, Backend]]:
-    """Probe every backend, those of other packages included; return what was found and those that work."""
+    """Probe every backend, including those of other packages; return the findings and the backends that work."""
     builtin = builtin_backends() if backends is None else backends
     plugins = installed_backends() if backends is None else {}
     found: list[Diagnosis] = []
@@ -174,47 +162,27 @@ def diagnose(
         try:
             backend = make()
             probe = backend.probe()
-        except Exception as error:  # another package's code: what it raises says why it does not work
+            record = backend.record(RunLimits()) if probe.works else None
+            enforced = backend.enforces() if probe.works else {}
+        except Exception as error:  # another package's code: its exception explains why it does not work
             if name not in plugins:
                 raise
-            probe = Probe(works=False, why_not=f"{type(error).__name__}: {error}", mend="Ask whoever made the plugin.")
+            why = error.why if isinstance(error, PluginError) else f"{type(error).__name__}: {error}"
+            probe = BackendProbe(works=False, why_not=why, mend=MEND)
             found.append(Diagnosis(name, probe, None, {}, plugin=True))
             continue
-        record = backend.record(Limits()) if probe.works else None
-        held = enforcement(record) if record is not None else {}
-        found.append(Diagnosis(name, probe, record, held, plugin=name in plugins))
+        found.append(Diagnosis(name, probe, record, enforced, plugin=name in plugins))
         if probe.works:
             working[name] = backend
     return tuple(found), working
 
 
-def plugins() -> tuple[tuple[str, str, str], ...]:
-    """Return group, name and distribution of every plugin in gistpoint's own environment; none is loaded."""
-    found = []
-    for group in PLUGIN_GROUPS:
-        for point in metadata.entry_points(group=group):
-            of = f"{point.dist.name} {point.dist.version}" if point.dist is not None else ""
-            found.append((group, point.name, of))
-    return tuple(sorted(found))
-
-
 def versions() -> Mapping[str, str]:
-    """Return the versions that matter for a run."""
-    told = {"python": platform.python_version(), "system": f"{platform.system()} {platform.release()}"}
+    """Return the versions that are relevant for a run."""
+    found = {"python": platform.python_version(), "system": f"{platform.system()} {platform.release()}"}
     for name in ("pytest", "uv", "docker"):
         try:
-            told[name] = metadata.version(name)
+            found[name] = metadata.version(name)
         except metadata.PackageNotFoundError:
-            told[name] = "missing"
-    return {"gistpoint-python": sys.executable, **told}
-
-
-def self_test(
-    backends: Mapping[str, Backend], cache: Path, attacks: Sequence[Attack] = ATTACKS
-) -> Iterator[tuple[Attack, Mapping[str, Finding]]]:
-    """Try every attack on every backend; yields as they are done."""
-    environments = EnvironmentStore(cache)
-    with staged() as stage:
-        for attack in attacks:
-            tried = {name: try_attack(backend, attack, stage, environments) for name, backend in backends.items()}
-            yield attack, tried
+            found[name] = "missing"
+    return {"gistpoint-python": sys.executable, **found}

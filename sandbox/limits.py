@@ -1,19 +1,16 @@
-"""What one run may use, and what holds each limit on this machine."""
+"""The limits of one run, and what enforces them on this machine."""
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
-
-from gistpoint.core.outcomes import BackendRecord
 
 _MIB = 1 << 20
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
-    """Bounds of one run, in bytes unless the name counts something; none of them is a time.
+class RunLimits:
+    """Bounds of one run, in bytes unless the name counts something; none of them is a duration.
 
     `memory` bounds the sum over all processes of the run, `address_space` each of them alone: the second is larger
     because thread pools and large maps reserve more than they touch.
@@ -27,18 +24,27 @@ class Limits:
     workspace: int = 512 * _MIB
     temporary: int = 256 * _MIB
     output: int = _MIB
-    """How much of standard output and error is kept: the end of it."""
+    """The size of the end of standard output and error that is kept."""
     results: int = 64 * _MIB
-    """How much may come over the result pipe; more stops the run."""
+    """The most that may come over the result pipe; the run is stopped when it exceeds that."""
     result_line: int = _MIB
 
     @property
     def disk(self) -> int:
-        """How much the files of a run may hold, all places together."""
+        """The limit for the size of the run's files, in all places together."""
         return self.workspace + self.temporary
 
+    def of_a_process(self) -> dict[str, int]:
+        """Return the limits on each process, by their names in the module `resource`; how many there are is not one."""
+        return {
+            "RLIMIT_CORE": 0,
+            "RLIMIT_NOFILE": self.open_files,
+            "RLIMIT_FSIZE": self.file_size,
+            "RLIMIT_AS": self.address_space,
+        }
+
     def record(self) -> Mapping[str, int]:
-        """Return the limits as they are written into a result."""
+        """Return the limits in the form that is written into a result."""
         return asdict(self)
 
 
@@ -50,29 +56,18 @@ def suite_timeout(baseline_seconds: float) -> float:
 KERNEL, WATCHED, NOT = "kernel", "watched", "no"
 LIMITS = ("memory", "processes", "disk", "files", "network", "time", "output")
 _ALWAYS = {"time": WATCHED, "output": WATCHED}
-_KNOWN: Mapping[str, Mapping[str, str]] = {
-    "docker": {"memory": KERNEL, "processes": KERNEL, "disk": KERNEL, "files": NOT, "network": KERNEL},
-    "bwrap": {"memory": WATCHED, "processes": KERNEL, "disk": KERNEL, "files": NOT, "network": KERNEL},
-    "landlock": {"memory": WATCHED, "processes": KERNEL, "disk": WATCHED, "files": WATCHED, "network": KERNEL},
-    "plain": {"memory": WATCHED, "processes": KERNEL, "disk": NOT, "files": NOT, "network": NOT},
-}
-_OF_DOCKER = {"memory": "memory", "pids": "processes", "processes": "processes"}
 
 
-def enforcement(record: BackendRecord) -> Mapping[str, str]:
-    """Return, for each of `LIMITS`, whether the kernel holds it, gistpoint watches it, or nobody does.
+def held(*, memory: str, processes: str, disk: str, files: str, network: str) -> Mapping[str, str]:
+    """Return how each of `LIMITS` is enforced: by the kernel, by gistpoint's own watching, or not at all.
 
-    What is watched is looked at ten times a second and the run is ended; an unknown backend is asked nothing, `?`.
+    A watched limit is checked ten times a second, and the run is ended. gistpoint itself watches time and output.
     """
-    known = _KNOWN.get(record.name)
-    if known is None:
-        return dict.fromkeys(LIMITS, "?")
-    held = {**known, **_ALWAYS}
-    if record.limits.get("memory_bound") == "cgroup":
-        held["memory"] = KERNEL
-    if record.name == "plain" and os.geteuid() == 0:
-        held["processes"] = NOT  # the kernel lets root start as many as it likes
-    for name in str(record.limits.get("not_enforced", "")).split(", "):
-        if name in _OF_DOCKER:
-            held[_OF_DOCKER[name]] = NOT
-    return {name: held[name] for name in LIMITS}
+    return {
+        "memory": memory,
+        "processes": processes,
+        "disk": disk,
+        "files": files,
+        "network": network,
+        **_ALWAYS,
+    }

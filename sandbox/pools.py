@@ -1,4 +1,4 @@
-"""Processes in which candidates are decided: some of this machine, or those of a Dask cluster."""
+"""Processes that decide candidates: on this machine, or on a Dask cluster."""
 
 from __future__ import annotations
 
@@ -17,11 +17,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from gistpoint.core.errors import InfrastructureError, UserError
-from gistpoint.core.generation.campaign.campaign import Crew
-from gistpoint.core.generation.campaign.jobs import close_desks
-from gistpoint.core.generation.campaign.library import Library
+from gistpoint.core.generation.campaign import Workers
+from gistpoint.core.generation.context import close_contexts
+from gistpoint.core.generation.library import SourceLibrary
+from gistpoint.core.generation.settings import SourceSpec
 from gistpoint.core.locations import Locations
+from gistpoint.core.outcomes import BackendRecord
 from gistpoint.core.ports import ChatModel
+from gistpoint.core.running import RunContext, RunProgress
+from gistpoint.core.tasks.repository import Repository
+from gistpoint.core.trees import SourceTree
 from gistpoint.sandbox.candidates.prober import SuiteProber
 from gistpoint.sandbox.candidates.recording import SuiteTestMapper
 from gistpoint.sandbox.environments.store import EnvironmentStore
@@ -33,21 +38,51 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class SandboxBench:
-    """Implements `gistpoint.core.generation.campaign.bench.Bench`."""
+class SandboxHarness:
+    """Implements `gistpoint.core.generation.context.FetchingHarness`."""
 
     backend: str
-    """Name of the backend, as `choose` takes it."""
+    """Name of the backend, in the form that `choose` takes."""
     consented: bool
     """Whether the user agreed to run without isolation."""
     cache: Path
 
+    @classmethod
+    def on(cls, backend: BackendRecord) -> SandboxHarness:
+        """Return the harness of a backend that was chosen before, with the user's cache."""
+        return cls(backend.name, not backend.isolated, Locations.of_user().cache)
+
+    def key(self, spec: SourceSpec, scratch: Path) -> str:
+        """Return the key of a source (see `key_of`). Raises `SourceError`."""
+        from gistpoint.sandbox.environments.sources import key_of
+
+        return key_of(spec, scratch)
+
+    def fetch(
+        self, spec: SourceSpec, scratch: Path, run: RunContext, look: Callable[[SourceTree], None] | None = None
+    ) -> Repository:
+        """Fetch a source below `scratch` and pin its suite's requirements; `look` gets its files first, and may raise.
+
+        Raises `SourceError` and `EnvironmentBuildError`.
+        """
+        from gistpoint.sandbox.environments.sources import fetch_repository
+
+        return fetch_repository(
+            spec,
+            scratch,
+            self.cache,
+            isolation=BackendRecord(self.backend, isolated=not self.consented),
+            on_line=run.note,
+            on_detail=lambda text: run.progress(RunProgress(text)),
+            on_tree=look,
+        )
+
     def runner(self) -> SuiteRunner:
-        """Return what runs whole suites. Raises `SandboxUnavailableError`."""
+        """Return the runner of whole suites. Raises `SandboxUnavailableError`."""
         return SuiteRunner(choose(self.backend, consented=self.consented), EnvironmentStore(self.cache))
 
     def mapper(self) -> SuiteTestMapper:
-        """Return what records which tests enter which functions."""
+        """Return the recorder of which tests enter which functions."""
         return SuiteTestMapper(choose(self.backend, consented=self.consented), EnvironmentStore(self.cache))
 
     def model(self, name: str) -> ChatModel:
@@ -61,8 +96,8 @@ class SandboxBench:
         settings = endpoint_settings(Locations.of_user().config, os.environ, name)
         return RetryingModel(OpenAICompatibleModel(settings))
 
-    def prober(self, library: Library) -> SuiteProber:
-        """Return what decides candidates of this library; it is warm from the first one on."""
+    def prober(self, library: SourceLibrary) -> SuiteProber:
+        """Return the prober of this library's candidates; it is warm from the first one on."""
         intake = library.intake
         return SuiteProber(
             choose(self.backend, consented=self.consented),
@@ -80,13 +115,13 @@ _POLL_S = 0.2
 
 
 @contextmanager
-def local_crew(size: int) -> Iterator[Crew]:
-    """Yield `size` processes of this machine; they end with the context, and when this process dies in whatever way."""
+def local_workers(size: int) -> Iterator[Workers]:
+    """Yield `size` processes of this machine; they end with the context, and if this process dies in any way."""
     context = multiprocessing.get_context("spawn")
     listening, telling = context.Pipe(duplex=False)
     pool = ProcessPoolExecutor(size, mp_context=context, initializer=_begin, initargs=(listening,))
     try:
-        yield Crew(pool, size)
+        yield Workers(pool, size)
     finally:
         telling.send(None)
         pool.shutdown(wait=True, cancel_futures=True)
@@ -95,32 +130,32 @@ def local_crew(size: int) -> Iterator[Crew]:
 
 
 def _begin(listening: Connection) -> None:
-    """Prepare a process of the pool: Ctrl-C is for the first process to hear, and without it there is nothing to do."""
+    """Prepare a process of the pool: it ignores Ctrl-C, which the first process handles."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     parent = multiprocessing.parent_process()
     assert parent is not None
     threading.Thread(target=_watch, args=(listening, parent.sentinel), daemon=True).start()
-    Finalize(None, close_desks, exitpriority=10)
+    Finalize(None, close_contexts, exitpriority=10)
 
 
 def _watch(listening: Connection, parent: int) -> None:
     """Stop what runs when the pool is closed; end at once when the first process is gone."""
     if parent not in wait([listening, parent]):
-        close_desks()
+        close_contexts()
         while not wait([parent], _POLL_S):
-            close_desks()  # of jobs that were on their way
+            close_contexts()  # of unfinished jobs
     os._exit(1)
 
 
 @contextmanager
-def cluster_crew(address: str) -> Iterator[Crew]:
+def cluster_workers(address: str) -> Iterator[Workers]:
     """Yield the workers of the Dask cluster whose scheduler is at `address`.
 
-    Raises `UserError` where Dask is not installed, `InfrastructureError` where the cluster can't be reached or has no
+    Raises `UserError` if Dask is not installed, `InfrastructureError` if the cluster can't be reached or has no
     worker.
     """
     try:
-        distributed = import_module("distributed")  # by name: it declares types and has few
+        distributed = import_module("distributed")  # by name: it claims to be typed but has few types
     except ImportError as error:
         raise UserError(
             "A cluster needs Dask, which is not installed.", hint="Install it: pip install 'gistpoint[cluster]'."
@@ -136,15 +171,15 @@ def cluster_crew(address: str) -> Iterator[Crew]:
         if not cores:
             raise InfrastructureError(f"The scheduler at {address} has no worker.", hint=f"dask worker {address}")
         try:
-            yield Crew(_Impure(client), cores)
+            yield Workers(_Impure(client), cores)
         finally:
-            client.run(close_desks)
+            client.run(close_contexts)
     finally:
         client.close()
 
 
 class _Impure:
-    """Dask's executor; like any other it calls a function each time, though Dask would remember what it returned."""
+    """Dask's executor; it calls a function each time, like any other, although Dask would cache the result."""
 
     def __init__(self, client: Any) -> None:
         self._executor = client.get_executor(pure=False)

@@ -1,8 +1,8 @@
-"""What a run of tests is given by standard input and nowhere else, and how its records show that they are the run's.
+"""The secret that a run of tests gets only through standard input, and the tags that authenticate its records.
 
 The tested code shares a process with the reporter. It can't know the key of the records, which is gone from every file,
-variable of the environment and command line before anything of the repository is imported, nor which of the tests
-without a meaning (sentinels) have to fail, and how. Both are made anew for each run.
+environment variable and command line before anything of the repository is imported, nor which of the meaningless tests
+(sentinels) have to fail, and how. Both are created for each run.
 """
 
 from __future__ import annotations
@@ -22,16 +22,16 @@ _TAG = 32
 _HEAD = "import unittest\n\nimport pytest\n"
 
 Shown = tuple[Outcome, str | None]
-"""How a test came out, and the name of what its call raised."""
+"""The outcome of a test, and the name of the exception that its call raised."""
 
 
 class SealError(Exception):
-    """A line that the reporter of this run has not written."""
+    """A line that was not written by this run's reporter."""
 
 
 @dataclass(frozen=True, slots=True)
-class Secret:
-    """What one run has to itself."""
+class RunSecret:
+    """The key and the sentinels of one run."""
 
     key: bytes
     text: str
@@ -40,8 +40,8 @@ class Secret:
     """The sentinels by name."""
 
     @classmethod
-    def new(cls) -> Secret:
-        """Make one: each way to judge a test is to be seen to fail, half of them to pass as well, in any order."""
+    def new(cls) -> RunSecret:
+        """Make one: each way to judge a test must be seen to fail, and half of them to pass as well, in any order."""
         chance = random.SystemRandom()
         chosen = [(kind, True) for kind in _KINDS]
         chosen += [(kind, False) for kind in chance.sample(_KINDS, len(_KINDS) // 2)]
@@ -54,22 +54,22 @@ class Secret:
         return cls(os.urandom(32), "\n\n".join((_HEAD, *parts)), outcomes)
 
     def order(self) -> dict[str, object]:
-        """Return what the reporter is given of it."""
+        """Return the reporter's part of the secret."""
         return {"key": self.key.hex(), "sentinels": self.text}
 
 
-NOTHING_SECRET = Secret(b"", "", {})
-"""For runs of code that nobody has submitted: their records carry no tags, and there are no sentinels."""
+NOTHING_SECRET = RunSecret(b"", "", {})
+"""For runs of code that was not submitted: their records carry no tags, and there are no sentinels."""
 
 
-class Seal:
+class ResultSeal:
     """Checks the tags of a run's lines, one after the other; each depends on all lines before it."""
 
     def __init__(self, key: bytes) -> None:
         self._key = key
 
     def opened(self, line: bytes) -> bytes:
-        """Return a line without its tag. Raises `SealError` where the tag is not that of this line in this place."""
+        """Return a line without its tag. Raises `SealError` if the tag is wrong for this line in this position."""
         tag, separator, record = line[:_TAG], line[_TAG : _TAG + 1], line[_TAG + 1 :]
         made = blake2b(record, key=self._key, digest_size=_TAG // 2, person=b"record").hexdigest().encode()
         if tag != made or separator != b" ":
@@ -79,14 +79,14 @@ class Seal:
 
 
 def packed(order: Mapping[str, object]) -> bytes:
-    """Return an order as the reporter reads it: the length on a line of its own, then the order."""
+    """Return an order in the form that the reporter reads: the length on a line of its own, then the order."""
     data = json.dumps(order).encode()
     return str(len(data)).encode() + b"\n" + data
 
 
 @contextlib.contextmanager
 def handed_over(order: Mapping[str, object]) -> Iterator[int]:
-    """Give the reading end of a pipe that brings `order`, whatever its size, to whoever reads it first."""
+    """Yield the reading end of a pipe that carries `order`, of any size, to its first reader."""
     reading, writing = os.pipe()
 
     def write() -> None:
@@ -104,7 +104,7 @@ def handed_over(order: Mapping[str, object]) -> Iterator[int]:
 
 @dataclass(frozen=True, slots=True)
 class _Kind:
-    """One way in which a test is judged: lines with `{0}` and `{1}` for two values, equal where all is `right`."""
+    """One way to judge a test: lines with `{0}` and `{1}` for two values, which are equal if all is `right`."""
 
     lines: Sequence[str]
     right: Shown

@@ -1,31 +1,28 @@
-"""Running a suite on a tree: laid out, run in isolation by pytest, reported by test id."""
+"""Running a suite on a tree: laid out, run by pytest in isolation, reported by test id."""
 
 from __future__ import annotations
 
-import json
 import os
-import posixpath
-import shutil
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
 from gistpoint.core.errors import CancelledError, EnvironmentBuildError, TaskError
 from gistpoint.core.outcomes import BackendRecord, RunStatus, SuiteReport
-from gistpoint.core.ports import EnvironmentPins, RunProgress, RunRequest
-from gistpoint.sandbox.backends.base import Backend, Command, Ended, Environment, Invocation, Places, Stop
+from gistpoint.core.pins import EnvironmentPins
+from gistpoint.core.ports import RunRequest
+from gistpoint.core.running import NEVER, UNATTENDED, RunContext, RunProgress
+from gistpoint.sandbox.backends.base import Backend, Command, Ended, Environment, Invocation, MountPaths, Stop
 from gistpoint.sandbox.backends.runtime import toolchain
-from gistpoint.sandbox.environments.projects import write_metadata
-from gistpoint.sandbox.limits import Limits
-from gistpoint.sandbox.sealing import Secret, handed_over
+from gistpoint.sandbox.control import RESULTS_PLUGIN, building, fill_control, reporting_environment, roots_in
+from gistpoint.sandbox.limits import RunLimits
+from gistpoint.sandbox.sealing import RunSecret, handed_over
 from gistpoint.sandbox.verdict import Conclusion, Transcript
 from gistpoint.sandbox.workspaces import lay_out, remove_leftovers, run_folder
 
 if TYPE_CHECKING:
-    from gistpoint.core.cancel import CancelToken
+    from gistpoint.core.running import CancelToken
 
-RESULTS_PLUGIN, BUILD_STEPS = "results_plugin.py", "build_steps.py"
-_INSIDE = Path(__file__).parent / "inside"
 _STOPPED = {
     Stop.TIMED_OUT: (RunStatus.TIMED_OUT, "The run was stopped at its time limit of {timeout:g} s."),
     Stop.CANCELLED: (RunStatus.CANCELLED, "The run was stopped at your request."),
@@ -36,8 +33,8 @@ _STOPPED = {
 }
 
 
-class Environments(Protocol):
-    """Where built environments come from."""
+class EnvironmentSource(Protocol):
+    """A source of built environments."""
 
     def get(
         self,
@@ -45,11 +42,11 @@ class Environments(Protocol):
         backend: Backend,
         *,
         on_line: Callable[[str], None] | None = None,
-        cancel: CancelToken | None = None,
+        cancel: CancelToken = NEVER,
     ) -> Environment:
-        """Return the environment of `pins`, made if it is not there yet. Raises `EnvironmentBuildError`.
+        """Return the environment of `pins`, built if it is missing. Raises `EnvironmentBuildError`.
 
-        Builds that it takes run on `backend`.
+        Necessary builds run on `backend`.
         """
         ...
 
@@ -57,35 +54,32 @@ class Environments(Protocol):
 class SuiteRunner:
     """Runs suites on one backend; implements `gistpoint.core.ports.Runner`."""
 
-    def __init__(self, backend: Backend, environments: Environments, limits: Limits | None = None) -> None:
+    def __init__(self, backend: Backend, environments: EnvironmentSource, limits: RunLimits | None = None) -> None:
         self._backend = backend
         self._environments = environments
-        self._limits = limits or Limits()
+        self._limits = limits or RunLimits()
         self._record = backend.record(self._limits)
         remove_leftovers()
 
     @property
     def backend(self) -> BackendRecord:
-        """The isolation that every run of it has."""
+        """The isolation of all its runs."""
         return self._record
 
     def run(
         self,
         request: RunRequest,
         *,
-        on_progress: Callable[[RunProgress], None] | None = None,
-        cancel: CancelToken | None = None,
+        run: RunContext = UNATTENDED,
     ) -> SuiteReport:
-        """Run and report; whatever the code under test does ends up in the report's status."""
-        tell = on_progress or (lambda progress: None)
-        tell(RunProgress("preparing"))
+        """Run and report; whatever the code under test does is shown by the report's status."""
+        run.progress(RunProgress("preparing"))
         try:
-            if cancel is not None:
-                cancel.check()
-            environment = self._environments.get(request.environment, self._backend, cancel=cancel)
+            run.check()
+            environment = self._environments.get(request.environment, self._backend, cancel=run.cancel)
             with run_folder() as base:
                 lay_out(request.tree, base / "tree")
-                return self._run(request, environment, base, tell, cancel)
+                return self._run(request, environment, base, run)
         except CancelledError as error:
             return self._report(RunStatus.CANCELLED, error.message)
         except (EnvironmentBuildError, TaskError, OSError) as error:
@@ -99,13 +93,12 @@ class SuiteRunner:
         request: RunRequest,
         environment: Environment,
         base: Path,
-        tell: Callable[[RunProgress], None],
-        cancel: CancelToken | None,
+        run: RunContext,
     ) -> SuiteReport:
-        control, secret = base / "control", Secret.new()
-        program = fill_control(control, request.environment, {RESULTS_PLUGIN: RESULTS_PLUGIN})
+        control, secret = base / "control", RunSecret.new()
+        program = pytest_control(control, request.environment, {RESULTS_PLUGIN: RESULTS_PLUGIN})
 
-        def invocation(places: Places) -> Invocation:
+        def invocation(places: MountPaths) -> Invocation:
             return invoke_pytest(places, request.environment, program, RESULTS_PLUGIN, request.hash_seed)
 
         transcript = Transcript(secret)
@@ -114,9 +107,9 @@ class SuiteRunner:
             before = transcript.collected
             latest = transcript.feed(line)
             if latest is not None or transcript.collected != before:
-                tell(RunProgress("running", transcript.done, transcript.collected or 0, latest))
+                run.progress(RunProgress("running", transcript.done, transcript.collected or 0, latest))
 
-        tell(RunProgress("collecting"))
+        run.progress(RunProgress("collecting"))
         with handed_over(_order(request, secret)) as order:
             command = Command(
                 tree=base / "tree",
@@ -130,8 +123,8 @@ class SuiteRunner:
                 shows=tools_of(request.environment, environment),
                 requests=order,
             )
-            ended = self._backend.run(command, on_line=on_line, cancel=cancel)
-        tell(RunProgress("finished", transcript.done, transcript.collected or 0))
+            ended = self._backend.run(command, on_line=on_line, cancel=run.cancel)
+        run.progress(RunProgress("finished", transcript.done, transcript.collected or 0))
         return self._conclude(request, transcript, ended)
 
     def _conclude(self, request: RunRequest, transcript: Transcript, ended: Ended) -> SuiteReport:
@@ -163,11 +156,11 @@ class SuiteRunner:
 
 
 def tools_of(pins: EnvironmentPins, environment: Environment) -> tuple[Path, ...]:
-    """Return what a run is shown beyond the usual: something to compile with, for build steps."""
+    """Return programs that a run is shown in addition to the usual ones: a compiler, for build steps."""
     return toolchain(environment) if pins.build_steps else ()
 
 
-def _order(request: RunRequest, secret: Secret) -> dict[str, object]:
+def _order(request: RunRequest, secret: RunSecret) -> dict[str, object]:
     return {
         **secret.order(),
         "select": request.select,
@@ -178,56 +171,28 @@ def _order(request: RunRequest, secret: Secret) -> dict[str, object]:
     }
 
 
-def fill_control(folder: Path, pins: EnvironmentPins, files: Mapping[str, str]) -> str:
-    """Make the folder that a run is shown: `files` of ours by their names there, and the metadata.
+def pytest_control(folder: Path, pins: EnvironmentPins, files: Mapping[str, str]) -> str:
+    """Fill the control folder of a pytest run with `files`; return the name of the module that starts it.
 
-    Returns the name of the module that starts pytest.
+    The name can't be guessed: the folder is first on the path, so the name must not hide a module of the repository.
     """
-    folder.mkdir()
     program = f"run_{os.urandom(8).hex()}"
-    for name, inside in {**files, f"{program}.py": "run_pytest.py", BUILD_STEPS: BUILD_STEPS}.items():
-        shutil.copyfile(_INSIDE / inside, folder / name)
-    if pins.metadata:
-        write_metadata(folder / "metadata", pins.metadata)
-    for path in (folder, *folder.rglob("*")):
-        path.chmod(0o755 if path.is_dir() else 0o644)
+    fill_control(folder, pins, {**files, f"{program}.py": "run_pytest.py"})
     return program
 
 
-def building(places: Places, pins: EnvironmentPins, arguments: Sequence[str]) -> list[str]:
-    """Return a command that runs the task's build steps first, if it has any."""
-    if not pins.build_steps:
-        return [*arguments]
-    program = f"{places.folders['control']}/{BUILD_STEPS}"
-    return [places.python, "-I", program, json.dumps(pins.build_steps), *arguments]
-
-
-def invoke_pytest(places: Places, pins: EnvironmentPins, program: str, plugin: str, hash_seed: int = 0) -> Invocation:
+def invoke_pytest(
+    places: MountPaths, pins: EnvironmentPins, program: str, plugin: str, hash_seed: int = 0
+) -> Invocation:
     """Return the command line and the whole environment of pytest for one run.
 
-    `program` is the module that starts pytest, `plugin` the file that reports; both lie in the control folder.
+    `program` is the module that starts pytest, `plugin` the file that reports; both are in the control folder.
     """
     control = places.folders["control"]
-    roots = [posixpath.normpath(f"{places.workspace}/{root}") for root in pins.import_roots]
     arguments = [places.python, "-m", program, f"{control}/{plugin}", "-p", "no:cacheprovider"]
     for name in pins.plugins:
         arguments += ["-p", name]
     arguments += ["-q", "--tb=short", "--color=no", "--no-summary", f"--rootdir={places.workspace}"]
     arguments += ["--continue-on-collection-errors", "--maxfail=0", *pins.pytest_args]
-    environment = {
-        "PATH": os.pathsep.join((posixpath.dirname(places.python), "/usr/local/bin", "/usr/bin", "/bin")),
-        "HOME": places.home,
-        "TMPDIR": places.temporary,
-        "LANG": "C.UTF-8",
-        "LC_ALL": "C.UTF-8",
-        "TZ": "UTC",
-        "COLUMNS": "120",
-        "PYTHONPATH": os.pathsep.join((control, *roots, f"{control}/metadata")),
-        "PYTHONHASHSEED": str(hash_seed),
-        "PYTHONDONTWRITEBYTECODE": "1",
-        "PYTHONNOUSERSITE": "1",
-        "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1",
-        "GISTPOINT_ROOT": places.workspace,
-        "GISTPOINT_RESULTS": str(places.results_fd),
-    }
+    environment = reporting_environment(places, hash_seed, (control, *roots_in(places.workspace, pins)))
     return Invocation(tuple(building(places, pins, arguments)), environment)

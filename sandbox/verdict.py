@@ -1,9 +1,9 @@
-"""From the records of a run to a report that can be believed, or is refused: everything unclear counts against it.
+"""Turns the records of a run into a report that can be trusted, or refuses it: any doubt counts against the run.
 
-The code under test shares its process with what reports on it. So a pass needs a test that raised nothing, as seen
-before any other plugin could look, and was reported passed, once; a run counts only when its records carry the tags of
-its own reporter, are complete and in order, its sentinels came out as they must, and its last record agrees with the
-exit status of the process.
+The code under test shares its process with the reporter. So a pass requires a test that raised nothing, as seen before
+any other plugin could look, and was reported passed, once; a run counts only if its records carry the tags of its own
+reporter, are complete and in order, its sentinels had the required outcomes, and its last record agrees with the exit
+status of the process.
 """
 
 from __future__ import annotations
@@ -12,14 +12,74 @@ import json
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TypeGuard
+
+import msgspec
 
 from gistpoint.core.outcomes import Outcome, RunStatus, TestResult
-from gistpoint.sandbox.sealing import Seal, SealError, Secret, Shown
+from gistpoint.sandbox.sealing import ResultSeal, RunSecret, SealError, Shown
 
 _SEVERITY = (Outcome.PASSED, Outcome.XPASSED, Outcome.XFAILED, Outcome.SKIPPED, Outcome.FAILED, Outcome.ERROR)
 _TESTS_FAILED = 1
 _MAX_TEXT = 6000
+
+
+class ReportRecord(msgspec.Struct, tag_field="e"):
+    """A record of `payload/results_plugin.py`, whose docstring describes them; `n` is its number."""
+
+    n: int
+
+
+class _Start(ReportRecord, tag="start"):
+    pass
+
+
+class _CollectError(ReportRecord, tag="collect_error"):
+    id: str
+    text: str
+
+
+class ItemsRecord(ReportRecord, tag="items"):
+    """Ids of collected tests."""
+
+    ids: list[str]
+
+
+class _Collected(ReportRecord, tag="collected"):
+    count: int
+    sentinels: int = 0
+
+
+class RunRecord(ReportRecord, tag="run"):
+    """A test begins: `i` is its place among the ids, or its name if it was not collected as one of them."""
+
+    i: int | str
+
+
+class TestRecord(ReportRecord, tag="test"):
+    """A test ended; see `fold` for its reports."""
+
+    __test__ = False
+
+    i: int | str
+    reports: list[object]
+    text: str
+    seconds: float
+
+
+class _Stray(ReportRecord, tag="stray"):
+    id: str
+
+
+class _Note(ReportRecord, tag="note"):
+    pass
+
+
+class _Finish(ReportRecord, tag="finish"):
+    exit: int
+
+
+SuiteRecord = _Start | _CollectError | ItemsRecord | _Collected | RunRecord | TestRecord | _Stray | _Finish
+_Record = SuiteRecord | _Note
 
 
 class ForgedRecordError(Exception):
@@ -28,16 +88,16 @@ class ForgedRecordError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Conclusion:
-    """What the records of a run say, together with how its process ended."""
+    """The result of a run, from its records and the end of its process."""
 
     status: RunStatus
     reason: str = ""
 
 
 class Transcript:
-    """The records of one run, taken as they come; `notes` are what other files of ours told beside the tests."""
+    """The records of one run, taken as they arrive; `notes` are those that other files of the payload added."""
 
-    def __init__(self, secret: Secret) -> None:
+    def __init__(self, secret: RunSecret) -> None:
         self.ids: list[str] = []
         self.results: dict[str, TestResult] = {}
         self.collection_errors: list[TestResult] = []
@@ -46,7 +106,7 @@ class Transcript:
         self.finish: int | None = None
         self.forged = ""
         self.notes: list[dict[str, object]] = []
-        self._seal = Seal(secret.key)
+        self._seal = ResultSeal(secret.key)
         self._sentinels: Mapping[str, Shown] = secret.outcomes
         self._awaited_sentinels = 0
         self._sentinels_seen: set[str] = set()
@@ -55,11 +115,11 @@ class Transcript:
         self._allowed: Counter[str] = Counter()
 
     def feed(self, line: bytes) -> TestResult | None:
-        """Take one line; return the test that it completes. After the first forged one, all others are ignored."""
+        """Take one line; return the test that it completes. All lines after the first forged one are ignored."""
         if self.forged:
             return None
         try:
-            return self._take(_object(self._seal.opened(line)))
+            return self._take(self._seal.opened(line))
         except SealError:
             self.forged = f"Line {self._number + 1} of the result pipe is not from the reporter of this run."
         except ForgedRecordError as error:
@@ -71,88 +131,84 @@ class Transcript:
         """How many tests have ended."""
         return sum(self._ran.values())
 
-    def _take(self, record: dict[str, object]) -> TestResult | None:
+    def _take(self, line: bytes) -> TestResult | None:
+        try:
+            fields = json.loads(line)  # texts may hold halves of surrogate pairs, which msgspec refuses to decode
+            record = msgspec.convert(fields, _Record)
+        except (ValueError, RecursionError) as error:
+            raise ForgedRecordError(f"A line of the result pipe is not a record: {str(error)[:200]}.") from None
         self._number += 1
-        if _number(record, "n") != self._number:
-            raise ForgedRecordError(f"Record {self._number} carries the number {record.get('n')!r}.")
+        if record.n != self._number:
+            raise ForgedRecordError(f"Record {self._number} carries the number {record.n}.")
         if self.finish is not None:
             raise ForgedRecordError("A record follows the finish record.")
-        if record.get("e") == "note":
-            self.notes.append(record)
+        if isinstance(record, _Note):
+            self.notes.append(fields)
             return None
         return self._take_of_suite(record)
 
-    def _take_of_suite(self, record: dict[str, object]) -> TestResult | None:
-        match record.get("e"):
-            case "start":
+    def _take_of_suite(self, record: SuiteRecord) -> TestResult | None:
+        match record:
+            case _Start():
                 if self._number != 1:
                     raise ForgedRecordError("A second session began within the run.")
-            case "collect_error":
-                text = _text(record, "text")[:_MAX_TEXT]
-                self.collection_errors.append(TestResult(_text(record, "id"), Outcome.ERROR, message=text))
-            case "items":
+            case _CollectError():
+                text = record.text[:_MAX_TEXT]
+                self.collection_errors.append(TestResult(record.id, Outcome.ERROR, message=text))
+            case ItemsRecord():
                 self._take_items(record)
-            case "collected":
+            case _Collected():
                 self._take_collected(record)
-            case "run":
-                self._take_run(record)
-            case "test":
+            case RunRecord():
+                if self.collected is None or self.in_flight:
+                    raise ForgedRecordError("A test began out of place.")
+                self.in_flight = self._name(record.i)
+            case TestRecord():
                 return self._take_test(record)
-            case "stray":
-                raise ForgedRecordError(f"{_text(record, 'id')} was reported while another test ran.")
-            case "finish":
-                self.finish = _number(record, "exit")
-            case other:
-                raise ForgedRecordError(f"There is no record of the kind {other!r}.")
+            case _Stray():
+                raise ForgedRecordError(f"{record.id} was reported while another test ran.")
+            case _Finish():
+                self.finish = record.exit
         return None
 
-    def _take_items(self, record: dict[str, object]) -> None:
-        ids = record.get("ids")
-        if self.collected is not None or not _is_texts(ids):
+    def _take_items(self, record: ItemsRecord) -> None:
+        if self.collected is not None:
             raise ForgedRecordError("Test ids were announced out of place.")
-        for id in ids:
+        for id in record.ids:
             if not self._allowed[id]:
                 self.ids.append(id)
             self._allowed[id] += 1
 
-    def _take_collected(self, record: dict[str, object]) -> None:
-        count = _number(record, "count")
-        if self.collected is not None or count != sum(self._allowed.values()):
+    def _take_collected(self, record: _Collected) -> None:
+        if self.collected is not None or record.count != sum(self._allowed.values()):
             raise ForgedRecordError("The number of collected tests is not that of the announced ids.")
-        self.collected = count
-        self._awaited_sentinels = _number(record, "sentinels")
-        if self._awaited_sentinels != (len(self._sentinels) if count else 0):
+        self.collected = record.count
+        self._awaited_sentinels = record.sentinels
+        if self._awaited_sentinels != (len(self._sentinels) if record.count else 0):
             raise ForgedRecordError("The sentinel tests were not collected.")
 
-    def _take_run(self, record: dict[str, object]) -> None:
-        if self.collected is None or self.in_flight:
-            raise ForgedRecordError("A test began out of place.")
-        self.in_flight = self._name(record)
-
-    def _name(self, record: dict[str, object]) -> str:
-        """Return the id that a record speaks of, or the sentinel's function name."""
-        key = record.get("i")
-        if isinstance(key, int) and not isinstance(key, bool) and 0 <= key < len(self.ids):
+    def _name(self, key: int | str) -> str:
+        """Return the id with this number, or the sentinel's function name."""
+        if isinstance(key, int) and 0 <= key < len(self.ids):
             return self.ids[key]
         if isinstance(key, str) and key in self._sentinels:
             return key
         raise ForgedRecordError(f"{str(key)[:200]!r} was reported but not collected.")
 
-    def _take_test(self, record: dict[str, object]) -> TestResult | None:
-        name = self._name(record)
+    def _take_test(self, record: TestRecord) -> TestResult | None:
+        name = self._name(record.i)
         if name != self.in_flight:
             raise ForgedRecordError(f"{name} ended without having begun.")
         self.in_flight = ""
-        outcome, raised = fold(name, record.get("reports"))
-        if isinstance(record.get("i"), str):
+        outcome, raised = fold(name, record.reports)
+        if isinstance(record.i, str):
             self._check_sentinel(name, outcome, raised)
             return None
         self._ran[name] += 1
         if self._ran[name] > self._allowed[name]:
             raise ForgedRecordError(f"{name} was reported more than once.")
-        seconds = record.get("seconds")
-        text = "" if outcome is Outcome.PASSED else _text(record, "text")[:_MAX_TEXT]
-        result = TestResult(name, outcome, float(seconds) if isinstance(seconds, int | float) else 0.0, text)
+        text = "" if outcome is Outcome.PASSED else record.text[:_MAX_TEXT]
+        result = TestResult(name, outcome, record.seconds, text)
         known = self.results.get(name)
         if known is None or _SEVERITY.index(outcome) > _SEVERITY.index(known.outcome):
             self.results[name] = result
@@ -199,10 +255,10 @@ class Transcript:
 
 
 def fold(name: str, reports: object) -> tuple[Outcome, str | None]:
-    """Fold the phases, subtests and reruns of one test into its outcome, and what its call raised.
+    """Fold the phases, subtests and reruns of one test into its outcome and the exception of its call.
 
-    Raises `ForgedRecordError` if the phases contradict each other: a pass reported for a call that raised, or
-    for one that nobody saw.
+    Raises `ForgedRecordError` if the phases contradict each other: a pass reported for a call that raised, or for one
+    that was not observed.
     """
     if not isinstance(reports, list) or not all(_is_report(report) for report in reports):
         raise ForgedRecordError(f"{name} came with broken reports.")
@@ -254,31 +310,3 @@ def _outcome(phases: dict[str, tuple[str, bool]]) -> Outcome:
     if call[0] == "passed" and setup[0] == "passed" and teardown[0] == "passed":
         return Outcome.XPASSED if call[1] else Outcome.PASSED
     return Outcome.ERROR
-
-
-def _object(line: bytes) -> dict[str, object]:
-    try:
-        record = json.loads(line)
-    except (ValueError, RecursionError):
-        record = None
-    if not isinstance(record, dict):
-        raise ForgedRecordError("A line of the result pipe is no record.")
-    return record
-
-
-def _text(record: dict[str, object], key: str) -> str:
-    value = record.get(key)
-    if not isinstance(value, str):
-        raise ForgedRecordError(f"A record has no text {key!r}.")
-    return value
-
-
-def _number(record: dict[str, object], key: str) -> int:
-    value = record.get(key)
-    if not isinstance(value, int) or isinstance(value, bool):
-        raise ForgedRecordError(f"A record has no number {key!r}.")
-    return value
-
-
-def _is_texts(value: object) -> TypeGuard[list[str]]:
-    return isinstance(value, list) and all(isinstance(item, str) for item in value)

@@ -21,7 +21,7 @@ _YOUNG_S = 60.0
 
 @contextlib.contextmanager
 def run_folder() -> Iterator[Path]:
-    """Make a folder that everyone may read, lock it for as long as it is in use, and remove it afterwards."""
+    """Create a folder that everyone may read, lock it while it is in use, and remove it afterwards."""
     folder = Path(tempfile.mkdtemp(prefix=_PREFIX)).resolve()
     held = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
     try:
@@ -34,7 +34,7 @@ def run_folder() -> Iterator[Path]:
 
 
 def leftovers() -> tuple[Path, ...]:
-    """Return the folders of runs whose program is gone, as their lock tells."""
+    """Return the folders of runs whose program is gone, according to their locks."""
     found = []
     for folder, held in _unlocked():
         os.close(held)
@@ -53,9 +53,9 @@ def remove_leftovers() -> int:
 
 
 def _unlocked() -> Iterator[tuple[Path, int]]:
-    """Yield folders that nobody holds, locked by us, with the descriptor of the lock.
+    """Yield unlocked folders, after locking them, with the descriptor of the lock.
 
-    Folders younger than a minute are left alone: they may be about to be locked.
+    Folders younger than a minute are skipped: they may be about to be locked.
     """
     for folder in Path(tempfile.gettempdir()).glob(f"{_PREFIX}*"):
         held = -1
@@ -73,7 +73,7 @@ def _unlocked() -> Iterator[tuple[Path, int]]:
 
 
 def _remove(folder: Path) -> None:
-    """Remove a folder, also one from whose folders the tested code took permissions away."""
+    """Remove a folder, even if the tested code removed permissions from folders in it."""
     with contextlib.suppress(OSError):
         folder.chmod(0o700)
     for place, names, _ in os.walk(folder):
@@ -108,23 +108,6 @@ def lay_out(tree: SourceTree, folder: Path) -> None:
     _cut_links_out(folder, links)
 
 
-def start_history(folder: Path) -> str:
-    """Make `folder` a git repository of one commit, without names, dates or a way back, and return the commit."""
-    import git
-
-    repository = git.Repo.init(folder, initial_branch="main")
-    try:
-        repository.git.add("--all", "--force")
-        author = git.Actor("workspace", "workspace@localhost")
-        date = "2000-01-01T00:00:00+0000"
-        commit = repository.index.commit(
-            "Start", author=author, committer=author, author_date=date, commit_date=date, skip_hooks=True
-        )
-        return commit.hexsha
-    finally:
-        repository.close()
-
-
 def _folders(root: Path, path: str, made: set[str]) -> None:
     if path in made:
         return
@@ -144,7 +127,7 @@ def _write(path: Path, data: bytes, *, executable: bool) -> None:
 
 
 def _cut_links_out(folder: Path, links: Iterable[str]) -> None:
-    """Remove links that lead out, as the file system itself follows them: their text alone can deceive."""
+    """Remove links that lead out, as resolved by the file system: their text alone can deceive."""
     root = folder.resolve()
     while out := [path for path in links if (folder / path).is_symlink() and not _leads_inside(folder / path, root)]:
         for path in out:

@@ -1,1 +1,1 @@
-"""What is remembered: the event journal, the store, replay."""
+"""Recorded data: the event journal, the stores, formats, annotations and replay."""

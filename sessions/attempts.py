@@ -3,35 +3,34 @@
 from __future__ import annotations
 
 import fcntl
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
-from gistpoint.core.attempts.budgets import Budgets
+from gistpoint.core.attempts.bench import TaskJudge
 from gistpoint.core.attempts.engine import Attempt
-from gistpoint.core.attempts.events import Event
+from gistpoint.core.attempts.events import AttemptStarted, JournalEvent
 from gistpoint.core.attempts.identity import PERSON, Enrolment, new_attempt_id
 from gistpoint.core.attempts.state import AttemptResult, AttemptState, advance, attempt_result
 from gistpoint.core.errors import AttemptError, UserError
-from gistpoint.core.kinds.gist.verdict import ScoresGists
-from gistpoint.core.kinds.repair.judge import Judge
+from gistpoint.core.kinds.registry import blank_state
 from gistpoint.core.ports import TimeSource
+from gistpoint.core.tasks.budgets import Budgets
 from gistpoint.core.tasks.model import Task
+from gistpoint.sessions.annotations.keys import attempt_key
+from gistpoint.sessions.annotations.reviewer import ReviewStore
+from gistpoint.sessions.annotations.reviews import ReviewBook
+from gistpoint.sessions.annotations.settling import accepted
 from gistpoint.sessions.heads import Head
 from gistpoint.sessions.journal import JOURNAL, JournalWriter, first_event, is_open, read_journal
-from gistpoint.sessions.reviews.keys import attempt_key
-from gistpoint.sessions.reviews.reviewing import ReviewStore
-from gistpoint.sessions.reviews.settling import accepted
-from gistpoint.sessions.reviews.state import ReviewBook
 
 _STARTING = "starting.lock"
 
 
 @dataclass(frozen=True, slots=True)
 class AttemptSummary:
-    """One attempt as a table shows it."""
+    """One attempt as shown in tables."""
 
     attempt_id: str
     task_id: str
@@ -40,34 +39,34 @@ class AttemptSummary:
     started_utc_ms: int
     state: AttemptState
     problem: str = ""
-    """What is wrong with its journal, in a sentence; empty where all of it holds."""
+    """The fault of its journal, in a sentence; empty if there is none."""
     accepted: bool | None = None
-    """What reviewers have said of its pass, see `reviews.settling`."""
+    """The reviewers' ruling on its pass, see `annotations.settling`."""
     head: str = ""
     """The hash of the journal's last line."""
     kept: Head | None = None
-    """The head that was kept outside of the journal; None for one that came from elsewhere."""
+    """The head that was kept outside of the journal; None for a journal from another machine or folder."""
     open: bool = False
     """Whether a process has it open for writing."""
 
     @property
     def actor(self) -> str:
         """Who made it: `person`, `model`, `replay` or `simulated`."""
-        return str(self.state.header.get("actor", ""))
+        return self.state.header.actor
 
     @property
     def participant(self) -> str:
         """The pseudonym of the person; empty if none was given."""
-        return str(self.state.header.get("participant") or "")
+        return self.state.header.participant or ""
 
     @property
     def witnessed(self) -> bool:
-        """Whether a head was kept from the first event on: nothing can have been taken away unseen."""
+        """Whether a head was kept from the first event on: no event can have been removed unnoticed."""
         return self.kept is not None and self.kept.since == 1
 
     @property
     def result(self) -> AttemptResult:
-        """What it came to so far; a damaged journal proves nothing."""
+        """Its result so far; a damaged journal proves nothing."""
         return AttemptResult.NOT_SOLVED if self.problem else attempt_result(self.state, self.accepted)
 
 
@@ -79,7 +78,7 @@ class OpenAttempt:
     journal: JournalWriter
 
     def close(self) -> None:
-        """Let go of the journal."""
+        """Close the journal."""
         self.journal.close()
 
 
@@ -87,21 +86,21 @@ class AttemptStore:
     """The attempts below one folder."""
 
     def __init__(self, root: Path, clock: TimeSource, version: str, reviews: Path | None = None) -> None:
-        """`reviews` is the folder in which reviewers settle what is to be read."""
+        """`reviews` is the folder in which reviewers rule on suspicious passes."""
         self.root = root
         self._reviews = reviews
         self._clock = clock
         self._version = version
 
     def start(
-        self, task: Task, judge: Judge | ScoresGists, enrolment: Enrolment, *, budgets: Budgets | None = None
+        self, task: Task, judge: TaskJudge, enrolment: Enrolment, *, budgets: Budgets | None = None
     ) -> OpenAttempt:
         """Begin a new attempt, with the task's budgets unless others are given.
 
-        Raises `AttemptError` while the same person has another one of the same task open: one clock, not two.
+        Raises `AttemptError` if the same person has another attempt at this task open: one clock, not two.
         """
         with self._starting():
-            self._refuse_second(task.id, asdict(enrolment))
+            self._refuse_second(task.id, enrolment)
             identity = new_attempt_id(self._clock.utc_ms())
             journal = JournalWriter(self.root / identity, self._clock)
             try:
@@ -114,26 +113,27 @@ class AttemptStore:
 
     @contextmanager
     def _starting(self) -> Iterator[None]:
-        """Let one process at a time look for open attempts and begin one."""
+        """Serialise the processes that look for open attempts and begin one."""
         self.root.mkdir(parents=True, exist_ok=True)
         with (self.root / _STARTING).open("wb") as file:
             fcntl.flock(file, fcntl.LOCK_EX)
             yield
 
-    def _refuse_second(self, task_id: str, who: Mapping[str, Any], attempt_id: str = "") -> None:
+    def _refuse_second(self, task_id: str, who: Enrolment | AttemptStarted, attempt_id: str = "") -> None:
         """Refuse a clock beside that of another open attempt by the same person; `who` says whose this is."""
-        for folder in self._folders() if who.get("actor") == PERSON else []:
+        for folder in self._folders() if who.actor == PERSON else []:
             if folder.name == attempt_id or not is_open(folder):
                 continue
-            begun = first_event(folder / JOURNAL)
-            if begun is not None and begun.data.get("task_id") == task_id and _same_person(begun.data, who):
+            first = first_event(folder / JOURNAL)
+            begun = first.data if first is not None else None
+            if isinstance(begun, AttemptStarted) and begun.task_id == task_id and _same_person(begun, who):
                 raise AttemptError(
                     f"This task is being attempted already: attempt {folder.name} is open in another window.",
-                    hint="Go on there. Once it is left there, it can be resumed here.",
+                    hint="Continue there, or leave it there and resume it here.",
                 )
 
-    def resume(self, attempt_id: str, task: Task, judge: Judge | ScoresGists) -> OpenAttempt:
-        """Go on with an attempt; raises `AttemptError` where it can't be had for writing, or as `start` does."""
+    def resume(self, attempt_id: str, task: Task, judge: TaskJudge) -> OpenAttempt:
+        """Resume an attempt; raises `AttemptError` if it can't be opened for writing, or as `start` does."""
         with self._starting():
             journal = JournalWriter(self.folder(attempt_id), self._clock)
             try:
@@ -146,13 +146,13 @@ class AttemptStore:
         return OpenAttempt(attempt, journal)
 
     def folder(self, attempt_id: str) -> Path:
-        """Return the folder of an attempt, by its id or an unambiguous beginning of it."""
+        """Return the folder of an attempt, by its id or an unambiguous prefix of it."""
         found = [path for path in self._folders() if path.name.startswith(attempt_id)] if attempt_id else []
         exact = [path for path in found if path.name == attempt_id]
         if len(exact or found) == 1:
             return (exact or found)[0]
         if found:
-            raise AttemptError(f"{attempt_id} is the beginning of {len(found)} attempts.", hint="Give more of it.")
+            raise AttemptError(f"{attempt_id} is the beginning of {len(found)} attempts.", hint="Give more of the id.")
         raise AttemptError(f"There is no attempt {attempt_id!r}.", hint="`gistpoint attempt list` shows them.")
 
     def summary(self, attempt_id: str) -> AttemptSummary:
@@ -160,7 +160,7 @@ class AttemptStore:
         return _summary(self.folder(attempt_id), self._book())
 
     def summaries(self) -> Iterator[AttemptSummary]:
-        """Yield all attempts, the newest first; a damaged one tells its problem instead of raising."""
+        """Yield all attempts, the newest first; a damaged one has its problem set instead of raising."""
         book = self._book()
         for folder in sorted(self._folders(), reverse=True):
             try:
@@ -169,11 +169,11 @@ class AttemptStore:
                 yield AttemptSummary(folder.name, "", "", "", 0, AttemptState(), str(error))
 
     def unfinished(self, task_id: str, enrolment: Enrolment) -> list[AttemptSummary]:
-        """Return a person's attempts of a task that have not ended, the newest first; damaged ones are among them."""
+        """Return a person's attempts at a task that have not ended, the newest first, including damaged ones."""
         return [
             s
             for s in self.summaries()
-            if s.task_id == task_id and not s.state.ended and _same_person(s.state.header, asdict(enrolment))
+            if s.task_id == task_id and not s.state.ended and _same_person(s.state.header, enrolment)
         ]
 
     def _book(self) -> ReviewBook:
@@ -185,20 +185,20 @@ class AttemptStore:
         return [path for path in self.root.iterdir() if (path / JOURNAL).is_file()]
 
 
-def _same_person(header: Mapping[str, Any], who: Mapping[str, Any]) -> bool:
-    return header.get("actor") == PERSON and (header.get("participant") or "") == (who.get("participant") or "")
+def _same_person(header: AttemptStarted, who: Enrolment | AttemptStarted) -> bool:
+    return header.actor == PERSON and (header.participant or "") == (who.participant or "")
 
 
 def _summary(folder: Path, book: ReviewBook) -> AttemptSummary:
     content = read_journal(folder / JOURNAL)
     state, problem = _folded(content.events)
     header = state.header
-    problem = content.fault or problem or ("" if header else f"Its {JOURNAL} holds no start of an attempt.")
+    problem = content.fault or problem or ("" if state.started else f"Its {JOURNAL} holds no start of an attempt.")
     return AttemptSummary(
         attempt_id=folder.name,
-        task_id=str(header.get("task_id", "")),
-        mode=str(header.get("mode", "")),
-        role=str(header.get("role", "")),
+        task_id=header.task_id,
+        mode=header.mode,
+        role=header.role,
         started_utc_ms=content.events[0].utc_ms if content.events else 0,
         state=state,
         problem=problem,
@@ -209,12 +209,14 @@ def _summary(folder: Path, book: ReviewBook) -> AttemptSummary:
     )
 
 
-def _folded(events: Iterable[Event]) -> tuple[AttemptState, str]:
-    """Return the state up to the first event that has not the data that its type needs, and which that is."""
+def _folded(events: Iterable[JournalEvent]) -> tuple[AttemptState, str]:
+    """Return the state up to the first event that lacks the data of its type, and a sentence about that event."""
     state = AttemptState()
     for event in events:
         try:
+            if isinstance(event.data, AttemptStarted) and not state.events:
+                state = AttemptState(of_kind=blank_state(event.data.mode))
             state = advance(state, event)
-        except (KeyError, TypeError, ValueError, AttributeError):
-            return state, f"Event {event.seq} has not the data that its type needs."
+        except AttemptError as error:
+            return state, error.message
     return state, ""

@@ -1,8 +1,7 @@
-"""The heads of journals, kept outside of them: a journal that was cut back or rewritten no longer has its head.
+"""The heads of journals: the last event of each, stored in a file of its own to detect a shortened or changed journal.
 
-A head names the last event of an attempt that is on the disk. It is written after that event, so a journal may be ahead
-of its head and is never behind it. A journal that came from elsewhere has none; once an attempt goes on here, its head
-says from which event on one was kept.
+A head is written after its event, so a journal may have later events than its head, but never fewer. A journal from
+elsewhere has no head until its attempt is resumed on this machine; the head then names the first event since.
 """
 
 from __future__ import annotations
@@ -10,38 +9,39 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import sys
 from dataclasses import dataclass
 from pathlib import Path
 
 HEADS = "heads"
-"""The folder beside those of the attempts that holds a file for each."""
+"""The folder, next to those of the attempts, with a file for each."""
 _FORMAT = {"format": "gistpoint.head", "version": 1}
 _BYTES = 256
-"""Every head takes as much, within one sector, so that a new one replaces the old one whole."""
+"""The fixed size of a head, within one sector, so that a new one replaces the old one atomically."""
 
 
 @dataclass(frozen=True, slots=True)
 class Head:
-    """The last event of a journal that is on the disk; `seq` 0 is a journal without an event."""
+    """Number and hash of a journal's last event that is known to be on the disk; `seq` is 0 if there is no event."""
 
     seq: int
     sha256: str
-    """Of the event's line, as `journal.line_hash` takes it."""
+    """The hash of the event's line, as computed by `journal.line_hash`."""
     since: int = 1
-    """The first event that was written while a head was kept."""
+    """The number of the first event that was written while the journal had a head."""
 
 
 class BrokenHeadError(ValueError):
-    """A head can't be read."""
+    """The file of a head can't be read."""
 
 
 def head_path(folder: Path) -> Path:
-    """Return where the head of the attempt in `folder` is kept."""
+    """Return the path of the head of the attempt in `folder`."""
     return folder.parent / HEADS / folder.name
 
 
 def read_head(folder: Path) -> Head | None:
-    """Return the head of the attempt in `folder`, None where none is kept. Raises `BrokenHeadError`."""
+    """Return the head of the attempt in `folder`, None if it has none. Raises `BrokenHeadError`."""
     try:
         text = head_path(folder).read_bytes()
     except FileNotFoundError:
@@ -58,10 +58,10 @@ def read_head(folder: Path) -> Head | None:
 
 
 class HeadFile:
-    """The head of one attempt, by the one process that writes its journal."""
+    """The head of one attempt, open for writing in the process that writes its journal."""
 
     def __init__(self, folder: Path, head: Head) -> None:
-        """Begin with `head`, which is on the disk on return."""
+        """Write `head` to the disk."""
         path = head_path(folder)
         path.parent.mkdir(parents=True, exist_ok=True)
         self._path, self._since = path, head.since
@@ -72,20 +72,20 @@ class HeadFile:
             sync_folder(place)
 
     def move(self, seq: int, sha256: str) -> None:
-        """Name a later event, which is on the disk; `sync` takes the head there."""
-        with contextlib.suppress(OSError):  # a head that stays behind is a sound one, and the event is safe
+        """Change the head to a later event, which must be on the disk; `sync` writes the head to the disk."""
+        with contextlib.suppress(OSError):  # an older head is still valid, and the event is safe
             self._write(seq, sha256)
 
     def sync(self) -> None:
-        """Have the head on the disk."""
+        """Write the head to the disk."""
         os.fsync(self._file)
 
     def close(self) -> None:
-        """Let go of the file."""
+        """Close the file."""
         os.close(self._file)
 
     def remove(self) -> None:
-        """Forget the head."""
+        """Remove the head."""
         self._path.unlink(missing_ok=True)
 
     def _write(self, seq: int, sha256: str) -> None:
@@ -93,8 +93,12 @@ class HeadFile:
         os.pwrite(self._file, line.ljust(_BYTES - 1).encode("ascii") + b"\n", 0)
 
 
+sync_file = os.fsync if sys.platform == "darwin" else os.fdatasync
+"""Writes the content of an open file to the disk."""
+
+
 def sync_folder(place: Path) -> None:
-    """Have the names in a folder on the disk."""
+    """Write the names in a folder to the disk."""
     descriptor = os.open(place, os.O_RDONLY)
     try:
         os.fsync(descriptor)

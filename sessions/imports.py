@@ -1,4 +1,4 @@
-"""What came of records that were imported: those made into tasks, and those that wait for their repository."""
+"""Imported records: those that became tasks, and those whose repository is not available yet."""
 
 from __future__ import annotations
 
@@ -18,18 +18,18 @@ FORMAT, VERSION = "gistpoint.imports", 1
 
 @dataclass(frozen=True, slots=True)
 class PendingRecord:
-    """A sound record whose repository could not be had."""
+    """A valid record whose repository was unavailable."""
 
     id: str
     url: str
     commit: str
     function: str
-    """`path::name`, as the record has it."""
+    """`path::name`, as in the record."""
     line: int
-    """In the file that it came from."""
+    """The line in the source file."""
     reason: str
     tried: str
-    """When it was tried last: UTC, ISO 8601."""
+    """When it was last tried: UTC, ISO 8601."""
     text: str
     """The record, verbatim."""
 
@@ -43,40 +43,36 @@ class Imports:
 
 
 class ImportLedger:
-    """One data set's file in the data folder; every change is on the disk before it returns."""
+    """One data set's file in the data folder; every change is on the disk when the method returns."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
 
     def read(self) -> Imports:
-        """Return what the file holds, nothing where there is none. Raises `TaskError` for one that is damaged."""
+        """Return the content of the file, empty if there is none. Raises `TaskError` if it is damaged."""
         try:
             values = json.loads(self.path.read_text(encoding="utf-8"))
         except FileNotFoundError:
             return Imports({}, {})
         except (OSError, ValueError) as error:
-            raise TaskError(f"{self.path} can't be read: {error}.", hint="Mend it, or move it away.") from error
+            raise TaskError(f"{self.path} can't be read: {error}.", hint="Correct it, or move it away.") from error
         if not isinstance(values, dict):
-            raise TaskError(f"{self.path} holds no table.", hint="Mend it, or move it away.")
+            raise TaskError(f"{self.path} holds no table.", hint="Correct it, or move it away.")
         fields = Fields(values, str(self.path))
         if fields.get("format", str) != FORMAT or fields.get("version", int) > VERSION:
             raise TaskError(f"{self.path} is of another format or of a newer gistpoint.", hint="Install a newer one.")
-        imported = fields.table("imported")
-        pending = [_pending(item) for item in fields.tables("pending")]
-        return Imports(
-            {id: imported.get(id, str) for id in imported.values},
-            {item.id: item for item in pending},
-        )
+        pending = fields.get("pending", tuple[PendingRecord, ...])
+        return Imports(fields.get("imported", dict[str, str]), {item.id: item for item in pending})
 
     def settle(self, *, imported: Mapping[str, str] | None = None, refused: Iterable[str] = ()) -> None:
-        """Note records that are settled: made into tasks, or refused for good; they no longer wait."""
+        """Record settled records: made into tasks, or refused permanently; they are no longer pending."""
         known = self.read()
         gone = {*(imported or {}), *refused}
         waiting = {id: item for id, item in known.pending.items() if id not in gone}
         self._write(Imports({**known.imported, **(imported or {})}, waiting))
 
     def wait(self, records: Iterable[PendingRecord]) -> None:
-        """Keep records as pending; one that waits already gets the newer reason."""
+        """Store records as pending; one that is pending already gets the newer reason."""
         known = self.read()
         self._write(replace(known, pending={**known.pending, **{item.id: item for item in records}}))
 
@@ -98,16 +94,3 @@ class ImportLedger:
         except BaseException:
             Path(name).unlink(missing_ok=True)
             raise
-
-
-def _pending(fields: Fields) -> PendingRecord:
-    return PendingRecord(
-        fields.get("id", str),
-        fields.get("url", str),
-        fields.get("commit", str),
-        fields.get("function", str),
-        fields.get("line", int),
-        fields.get("reason", str),
-        fields.get("tried", str),
-        fields.get("text", str),
-    )

@@ -1,7 +1,7 @@
-"""The journal of an attempt: one event a line, each with the hash of the line before, on the disk before it counts.
+"""The journal of an attempt: one event per line, each with the hash of the previous line, synced before it counts.
 
 Only whole lines count. A last line that was torn by a crash is moved to `journal.torn` when the attempt is opened for
-writing, and left alone when it is only read. A journal that was changed or cut back is never written again.
+writing, and left in place when it is only read. A journal that was changed or cut back is never written to again.
 """
 
 from __future__ import annotations
@@ -11,19 +11,16 @@ import hashlib
 import json
 import os
 import shutil
-import sys
 import time
-from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from threading import Lock, Timer
-from typing import Any
 
-from gistpoint.core.attempts.events import Event
+from gistpoint.core.attempts.events import EventData, JournalEvent, event_data
 from gistpoint.core.errors import AttemptError
 from gistpoint.core.ports import TimeSource
-from gistpoint.sessions.heads import BrokenHeadError, Head, HeadFile, read_head, sync_folder
+from gistpoint.sessions.heads import BrokenHeadError, Head, HeadFile, read_head, sync_file, sync_folder
 
 JOURNAL = "journal.jsonl"
 TORN = "journal.torn"
@@ -31,14 +28,13 @@ LOCK = "lock"
 GROUP_SECONDS = 1.0
 """How long events that are synced in groups may wait for their sync."""
 _LOOKS_S = (0.01, 0.03, 0.1)
-_sync = os.fsync if sys.platform == "darwin" else os.fdatasync
 
 
 @dataclass(frozen=True, slots=True)
 class JournalContent:
-    """What a journal holds."""
+    """The content of a journal."""
 
-    events: tuple[Event, ...]
+    events: tuple[JournalEvent, ...]
     head: str
     """sha256 of the last whole line."""
     whole: int
@@ -46,14 +42,14 @@ class JournalContent:
     torn: int
     """Bytes after the last whole line."""
     broken_at: int | None
-    """Number of the first line that is no event, or whose hash of the line before does not hold; None without one."""
+    """Number of the first line that is not an event, or whose hash of the previous line is wrong; None without one."""
     fault: str = ""
-    """Why it can't be gone on with, in a sentence; empty where all of it holds."""
+    """Why it can't be resumed, in a sentence; empty if it is intact."""
     kept: Head | None = None
-    """The head that was kept outside of it; None for a journal that came from elsewhere."""
+    """The head that was stored separately; None for a journal from elsewhere."""
 
 
-def encode(event: Event) -> bytes:
+def encode(event: JournalEvent) -> bytes:
     """Return the line of an event, with its newline."""
     line = {
         "seq": event.seq,
@@ -61,7 +57,7 @@ def encode(event: Event) -> bytes:
         "utc_ms": event.utc_ms,
         "mono_ms": event.mono_ms,
         "prev": event.prev,
-        "data": event.data,
+        "data": event.data.written(),
     }
     return json.dumps(line, ensure_ascii=True, separators=(",", ":")).encode("ascii") + b"\n"
 
@@ -72,9 +68,9 @@ def line_hash(line: bytes) -> str:
 
 
 def read_journal(path: Path) -> JournalContent:
-    """Read a journal and compare it with its head; whole lines only, up to the first that is no event.
+    """Read a journal and compare it with its head; only whole lines, up to the first that is not an event.
 
-    Raises `AttemptError` where there is no journal.
+    Raises `AttemptError` if there is no journal.
     """
     try:
         kept, fault = read_head(path.parent), ""  # before the journal, which may grow meanwhile
@@ -85,7 +81,7 @@ def read_journal(path: Path) -> JournalContent:
     except FileNotFoundError:
         raise AttemptError(f"{path.name} is missing from {path.parent.name}.") from None
     whole = data.rfind(b"\n") + 1
-    events: list[Event] = []
+    events: list[JournalEvent] = []
     head, broken_at, at_head = "", None, ""
     for number, line in enumerate(data[:whole].splitlines(), start=1):
         event = _decoded(line)
@@ -107,15 +103,15 @@ def read_journal(path: Path) -> JournalContent:
     return JournalContent(tuple(events), head, whole, len(data) - whole, broken_at, fault, kept)
 
 
-def _decoded(line: bytes) -> Event | None:
+def _decoded(line: bytes) -> JournalEvent | None:
     try:
         value = json.loads(line)
-        return Event(
+        return JournalEvent(
             seq=int(value["seq"]),
             type=str(value["type"]),
             utc_ms=int(value["utc_ms"]),
             mono_ms=int(value["mono_ms"]),
-            data=dict(value["data"]),
+            data=event_data(str(value["type"]), dict(value["data"])),
             prev=str(value["prev"]),
         )
     except (ValueError, KeyError, TypeError, OverflowError, RecursionError):
@@ -123,12 +119,12 @@ def _decoded(line: bytes) -> Event | None:
 
 
 class JournalWriter:
-    """Appends events to a journal that this process alone holds; a `core.ports.Recorder`."""
+    """Appends events to a journal that no other process has open for writing; a `core.ports.Recorder`."""
 
     def __init__(self, folder: Path, clock: TimeSource) -> None:
-        """Open or begin the journal in `folder`.
+        """Open or create the journal in `folder`.
 
-        Raises `AttemptError` where another process holds it, or where it was changed or cut back.
+        Raises `AttemptError` if another process holds it, or if it was changed or cut back.
         """
         folder.mkdir(parents=True, exist_ok=True)
         self.path = folder / JOURNAL
@@ -136,15 +132,15 @@ class JournalWriter:
         self._lock = Lock()
         self._timer: Timer | None = None
         self._holder = _held(folder)
-        self.events: tuple[Event, ...] = ()
-        """What the journal held when it was opened."""
+        self.events: tuple[JournalEvent, ...] = ()
+        """The events in the journal when it was opened."""
         self._head, self._seq = "", 0
         self._file = -1
         try:
             since = self._recover(folder) if self.path.exists() else 1
             self._file = os.open(self.path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
             self._size = os.fstat(self._file).st_size
-            _sync(self._file)
+            sync_file(self._file)
             for place in (folder, folder.parent):
                 sync_folder(place)
             self._kept = HeadFile(folder, Head(self._seq, self._head, since))
@@ -154,15 +150,17 @@ class JournalWriter:
             os.close(self._holder)
             raise
 
-    def append(self, type: str, data: Mapping[str, Any], *, durable: bool = True) -> Event:
-        """Write one event; with `durable` it is on the disk on return, else within a second."""
+    def append(self, data: EventData) -> JournalEvent:
+        """Write one event; one that is durable is on the disk on return, others within a second."""
         with self._lock:
-            event = Event(self._seq + 1, type, self._clock.utc_ms(), self._clock.mono_ms(), data, self._head)
+            event = JournalEvent(
+                self._seq + 1, data.type, self._clock.utc_ms(), self._clock.mono_ms(), data, self._head
+            )
             line = encode(event)
             self._write(line)
             self._head, self._seq = line_hash(line), event.seq
-            if durable:
-                _sync(self._file)
+            if data.durable:
+                sync_file(self._file)
                 self._kept.move(self._seq, self._head)
             if self._timer is None:
                 self._timer = Timer(GROUP_SECONDS, self._sync_group)
@@ -172,11 +170,11 @@ class JournalWriter:
 
     @property
     def head(self) -> str:
-        """The hash of the last line: exports print it."""
+        """The hash of the last line; exports print it."""
         return self._head
 
     def close(self) -> None:
-        """Sync what is left and let go of the journal."""
+        """Sync the remaining events and close the journal."""
         with self._lock:
             if self._file < 0:
                 return
@@ -189,14 +187,14 @@ class JournalWriter:
             self._file = -1
 
     def discard(self) -> None:
-        """Close a journal that nothing was written to, and leave nothing of it."""
+        """Close a journal to which nothing was written, and remove it."""
         self.close()
         if self._seq == 0:
             self._kept.remove()
             shutil.rmtree(self.path.parent)
 
     def _write(self, line: bytes) -> None:
-        """Write a whole line or none of it: a full disk must not leave half a line in front of the next one."""
+        """Write a whole line or none of it: a full disk must not leave half a line before the next one."""
         view = memoryview(line)
         try:
             while view:
@@ -213,16 +211,16 @@ class JournalWriter:
                 self._sync_all()
 
     def _sync_all(self) -> None:
-        _sync(self._file)
+        sync_file(self._file)
         self._kept.move(self._seq, self._head)
         self._kept.sync()
 
     def _recover(self, folder: Path) -> int:
-        """Take up what is there; returns the first event that was written while a head was kept."""
+        """Load the existing content; return the first event that was written while a head was kept."""
         content = read_journal(self.path)
         if content.fault:
             raise AttemptError(
-                f"The attempt {folder.name} can be read, but not gone on with. {content.fault}",
+                f"The attempt {folder.name} can be read, but not resumed. {content.fault}",
                 hint=f"`gistpoint attempt show {folder.name}` and `gistpoint review {folder.name}` show what there is.",
             )
         if content.torn:
@@ -254,8 +252,8 @@ def is_open(folder: Path) -> bool:
     return False
 
 
-def first_event(path: Path) -> Event | None:
-    """Return the first event of a journal, None where there is none."""
+def first_event(path: Path) -> JournalEvent | None:
+    """Return the first event of a journal, None if there is none."""
     with suppress(OSError), path.open("rb") as file:
         return _decoded(file.readline())
     return None
@@ -268,7 +266,7 @@ def _held(folder: Path) -> int:
             fcntl.flock(holder, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:
             if wait is not None:
-                time.sleep(wait)  # somebody may only have looked whether the attempt is open
+                time.sleep(wait)  # another process may only have checked whether the attempt is open
                 continue
             os.close(holder)
             raise AttemptError(

@@ -1,4 +1,4 @@
-"""The tasks that this user has: made here, brought here as folders or archives, and the demo's."""
+"""The user's tasks: generated, imported as folders or archives, and the demo's."""
 
 from __future__ import annotations
 
@@ -8,39 +8,45 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from gistpoint.core.errors import TaskError, UserError
+from gistpoint.core.kinds.archive import unpack_task
+from gistpoint.core.kinds.folder import read_task
 from gistpoint.core.locations import path_of
-from gistpoint.core.tasks.archive import unpack_task
-from gistpoint.core.tasks.folder import TASK_FILE, read_task
+from gistpoint.core.tasks.documents import TASK_FILE
 from gistpoint.core.tasks.model import Task
 
 
 @dataclass(frozen=True, slots=True)
 class BrokenTask:
-    """A task folder that can't be read, and why."""
+    """A task folder that can't be read, with the reason."""
 
     folder: Path
     problem: str
 
 
 class TaskStore:
-    """The tasks below some folders; the first is where new ones go."""
+    """The tasks below some folders; new ones go into the first."""
 
     def __init__(self, *roots: Path) -> None:
         self.roots = roots
 
     def tasks(self) -> Iterator[Task | BrokenTask]:
-        """Yield all tasks, those of the first folder first, by id."""
+        """Yield all tasks by folder and id; a task in two folders only once."""
+        seen: set[str] = set()
         for root in self.roots:
             for folder in sorted(root.iterdir()) if root.is_dir() else []:
                 if not (folder / TASK_FILE).is_file():
                     continue
                 try:
-                    yield read_task(folder, verify=False)
+                    task = read_task(folder, verify=False)
                 except UserError as error:
                     yield BrokenTask(folder, str(error))
+                    continue
+                if task.id not in seen:
+                    seen.add(task.id)
+                    yield task
 
     def find(self, name: str) -> Task:
-        """Return a task by id, an unambiguous beginning of it, or the path of its folder or `.tar.zst` archive."""
+        """Return a task by id, an unambiguous prefix of it, or the path of its folder or `.tar.zst` archive."""
         path = path_of(name)
         if path.name.endswith(".tar.zst") and path.is_file():
             return self.add(path)
@@ -53,40 +59,40 @@ class TaskStore:
         if len(found) == 1:
             return read_task(next(iter(found.values())).folder)
         if found:
-            raise TaskError(f"{name} is the beginning of {len(found)} tasks' ids.", hint="Give more of it.")
-        raise TaskError(f"There is no task {name!r}.", hint="`gistpoint task list` shows the tasks that there are.")
+            raise TaskError(f"{name} is the beginning of {len(found)} tasks' ids.", hint="Give more of the id.")
+        raise TaskError(f"There is no task {name!r}.", hint="`gistpoint task list` shows all tasks.")
 
     def remove(self, task: Task) -> None:
-        """Delete a task of the first folder. Raises `TaskError` for any other."""
+        """Delete a task of the first folder. Raises `TaskError` for a task elsewhere."""
         folder = task.folder.absolute()
         if folder.parent != self.roots[0].absolute() or folder.is_symlink():
             raise TaskError(
-                f"{task.short_id} is not one of your own tasks.", hint="Those of the demo come by themselves."
+                f"{task.short_id} is not one of your own tasks.", hint="The tasks of the demo can't be deleted."
             )
         with tempfile.TemporaryDirectory(prefix=".deleting-", dir=self.roots[0]) as gone:
             folder.rename(Path(gone) / "task")
 
     def add(self, archive: Path) -> Task:
-        """Unpack an archive among the tasks and return it."""
+        """Unpack an archive into the first folder and return its task."""
         return unpack_task(archive, self.roots[0])
 
 
 @dataclass(frozen=True, slots=True)
 class TaskSet:
-    """Tasks in the order of the set, no id twice, and a sentence for each that can't be read."""
+    """Tasks in the order of the set, without duplicates, and a sentence for each that can't be read."""
 
     name: str
-    """What it was called, folders left out."""
+    """The name that was given for it, without folders."""
     tasks: tuple[Task, ...]
     problems: tuple[str, ...] = ()
 
 
 def read_set(names: Iterable[str], store: TaskStore) -> TaskSet:
-    """Return the tasks that some names stand for; without a name, all that the store has.
+    """Return the tasks that the names select; without a name, all tasks of the store.
 
-    A name is a task (id, beginning of an id, folder or `.tar.zst`), a folder of task folders, or a text file with one
-    of these a line; there `#` begins a comment, and paths are relative to the file. Raises `TaskError` for a name that
-    stands for nothing.
+    A name is a task (id, prefix of an id, folder or `.tar.zst`), a folder of task folders, or a text file with one of
+    these per line; in the file `#` begins a comment, and paths are relative to the file. Raises `TaskError` for a name
+    that selects nothing.
     """
     wanted = list(names)
     found: list[Task | str] = []

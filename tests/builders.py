@@ -8,15 +8,19 @@ from pathlib import Path
 
 from fakes import Check, FakeClock, FakeRunner
 
-from gistpoint.core.attempts.budgets import Budgets
 from gistpoint.core.attempts.identity import Enrolment, Role
 from gistpoint.core.code.index import index_source
+from gistpoint.core.kinds.folder import read_task, write_task
+from gistpoint.core.kinds.gist.runs import EntrypointRunner
+from gistpoint.core.kinds.repair.brief import template_for
 from gistpoint.core.locations import Locations
-from gistpoint.core.ports import EntrypointRunner, EnvironmentPins, RunRequest, Source, Writable
-from gistpoint.core.tasks.brief import template_for, template_sha256
-from gistpoint.core.tasks.folder import read_task, write_task
+from gistpoint.core.outcomes import Writable
+from gistpoint.core.pins import EnvironmentPins
+from gistpoint.core.ports import RunRequest
+from gistpoint.core.tasks.brief import template_sha256
+from gistpoint.core.tasks.budgets import Budgets
 from gistpoint.core.tasks.identity import hash_of_ids, task_id
-from gistpoint.core.tasks.model import Answer, Baseline, Brief, Failure, Mode, Suite, Target, Task
+from gistpoint.core.tasks.model import Answer, Baseline, Brief, Failure, Mode, Source, Suite, Target, Task
 from gistpoint.core.tasks.protection import Protection
 from gistpoint.core.trees import SourceTree, write_tree
 from gistpoint.sessions.attempts import AttemptStore

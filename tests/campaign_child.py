@@ -6,17 +6,18 @@ import argparse
 from contextlib import AbstractContextManager
 from pathlib import Path
 
-from gistpoint.core.generation.campaign.campaign import Crew, run_campaign
-from gistpoint.core.generation.campaign.candidates import plan
-from gistpoint.core.generation.campaign.jobs import Place
-from gistpoint.core.generation.campaign.learning import LibraryFolder, learn_library
-from gistpoint.core.generation.campaign.making import write_kept
-from gistpoint.core.generation.campaign.settings import CampaignMode, Settings
-from gistpoint.core.generation.campaign.verdicts import StateFile, Verdict
-from gistpoint.core.generation.intake import Repository
-from gistpoint.core.ports import EnvironmentPins, Source
+from gistpoint.core.generation.campaign import Workers, run_campaign
+from gistpoint.core.generation.candidates import plan
+from gistpoint.core.generation.context import Context
+from gistpoint.core.generation.library import learn_library
+from gistpoint.core.generation.making import write_kept
+from gistpoint.core.generation.settings import CampaignMode, CampaignSettings
+from gistpoint.core.generation.verdicts import CandidateVerdict, StateFile
+from gistpoint.core.pins import EnvironmentPins
+from gistpoint.core.tasks.model import Source
+from gistpoint.core.tasks.repository import Repository
 from gistpoint.core.trees import SourceTree, write_tree
-from gistpoint.sandbox.pools import SandboxBench, cluster_crew, local_crew
+from gistpoint.sandbox.pools import SandboxHarness, cluster_workers, local_workers
 
 PINS = EnvironmentPins(python="", pytest_args=("tests",))
 
@@ -32,24 +33,24 @@ def main() -> None:
     parser.add_argument("--backend", default="plain")
     options = parser.parse_args()
     folder: Path = options.folder
-    bench = SandboxBench(options.backend, True, folder / "cache")
+    bench = SandboxHarness(options.backend, True, folder / "cache")
 
     def make() -> Repository:
         write_tree(options.library, folder / "source.tar")
         return Repository(Source("folder", options.library.name, "1"), SourceTree.open(folder / "source.tar"), PINS)
 
-    library = learn_library(LibraryFolder(folder / "library"), make, bench)
-    settings = Settings(CampaignMode(options.mode), seed=1, min_failing=3)
-    crew: AbstractContextManager[Crew] = (
-        cluster_crew(options.cluster) if options.cluster else local_crew(options.workers)
+    library = learn_library(folder / "library", make, bench.runner(), bench.mapper)
+    settings = CampaignSettings(CampaignMode(options.mode), seed=1, min_failing=3)
+    crew: AbstractContextManager[Workers] = (
+        cluster_workers(options.cluster) if options.cluster else local_workers(options.workers)
     )
 
-    def accept(verdict: Verdict) -> None:
+    def accept(verdict: CandidateVerdict) -> None:
         assert verdict.kept is not None
         print(write_kept(library, settings, verdict.kept, folder / "tasks").id, flush=True)
 
     with crew as workers, StateFile(folder / "state.jsonl", {}) as state:
-        place = Place(folder / "library", bench, settings)
+        place = Context(folder / "library", bench, settings)
         run_campaign(place, plan(library, settings).candidates, options.count, workers, state, accept=accept)
 
 

@@ -4,20 +4,31 @@ from __future__ import annotations
 
 import os
 import re
+import sys
 import time
 from typing import Any
 
-from hypothesis import settings
+from examples import load_profile
 
-settings.register_profile("gistpoint", deadline=None, derandomize=True)
-"""The same examples every time, and no example judged by how long it takes."""
-settings.load_profile("gistpoint")
+load_profile()
+
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+sys.dont_write_bytecode = False
+"""Compiled files are kept: without them, compiling is most of what a worker and each program under test do."""
 
 os.environ["TZ"] = "UTC"
 time.tzset()
 """Screens show local time, and pictures of them are the same everywhere."""
 
+_LONG_ID = 200
 _CONTRACT = re.compile(r"tests/contract/.*\[(?:[^]]*-)?(bwrap|docker|landlock|plain)[]-]")
+
+
+def pytest_make_parametrize_id(val: object) -> str | None:
+    """Shorten the id of a test that is given a long text: workers exchange the ids, and reports print them."""
+    if isinstance(val, str | bytes) and len(val) > _LONG_ID:
+        return f"{val[:_LONG_ID]!a} and {len(val) - _LONG_ID} more"
+    return None
 
 
 def pytest_terminal_summary(terminalreporter: Any) -> None:

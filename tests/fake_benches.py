@@ -10,22 +10,22 @@ from pathlib import Path
 from fakes import Check, FakeRunner
 from small_trees import tree_of
 
-from gistpoint.core.callgraph.graph import ObservedCall
-from gistpoint.core.cancel import CancelToken
-from gistpoint.core.generation.campaign.campaign import Crew, run_campaign
-from gistpoint.core.generation.campaign.candidates import plan
-from gistpoint.core.generation.campaign.counts import Counts
-from gistpoint.core.generation.campaign.jobs import Place, close_desks
-from gistpoint.core.generation.campaign.learning import LibraryFolder, learn_library
-from gistpoint.core.generation.campaign.library import Library
-from gistpoint.core.generation.campaign.settings import CampaignMode, Settings
-from gistpoint.core.generation.campaign.verdicts import StateFile, Verdict
-from gistpoint.core.generation.intake import Intake, Repository
-from gistpoint.core.generation.proof import corrupted_tree
-from gistpoint.core.generation.testmap import TestMap
+from gistpoint.core.callgraph import ObservedCall
+from gistpoint.core.code.testmap import TestMap
+from gistpoint.core.generation.campaign import Workers, run_campaign
+from gistpoint.core.generation.candidates import plan
+from gistpoint.core.generation.context import Context, close_contexts
+from gistpoint.core.generation.intake import Intake
+from gistpoint.core.generation.library import SourceLibrary, learn_library
+from gistpoint.core.generation.settings import CampaignMode, CampaignSettings
+from gistpoint.core.generation.verdicts import CandidateVerdict, Counts, StateFile
 from gistpoint.core.outcomes import RunStatus
-from gistpoint.core.ports import EnvironmentPins, ProbeFailure, ProbeReport, RunProgress, Source
-from gistpoint.core.tasks.model import Target
+from gistpoint.core.pins import EnvironmentPins
+from gistpoint.core.ports import ProbeFailure, ProbeReport
+from gistpoint.core.running import NEVER, UNATTENDED, CancelToken, RunContext
+from gistpoint.core.tasks.model import Source, Target
+from gistpoint.core.tasks.repository import Repository
+from gistpoint.core.tasks.trees import corrupted_tree
 from gistpoint.core.trees import SourceTree
 
 SHOP = """\
@@ -96,8 +96,7 @@ class FakeMapper:
         environment: EnvironmentPins,
         ids: Collection[str],
         *,
-        on_progress: Callable[[RunProgress], None] | None = None,
-        cancel: CancelToken | None = None,
+        run: RunContext = UNATTENDED,
     ) -> tuple[TestMap, tuple[ObservedCall, ...]]:
         self.ran += 1
         entered = {name: frozenset(tests) for name, tests in self.entered.items()}
@@ -118,7 +117,7 @@ class FakeProber:
         select: tuple[str, ...] = (),
         *,
         stop_after: int | None = None,
-        cancel: CancelToken | None = None,
+        cancel: CancelToken = NEVER,
     ) -> ProbeReport:
         wished = self.wish(targets)
         if wished is not None:
@@ -163,7 +162,7 @@ class FakeBench:
         self.mappers.append(FakeMapper(self.entered))
         return self.mappers[-1]
 
-    def prober(self, library: Library) -> FakeProber:
+    def prober(self, library: SourceLibrary) -> FakeProber:
         return FakeProber(library.intake, self.checks, self.wish)
 
     @property
@@ -180,21 +179,23 @@ class Shop:
     source: str = SHOP
     tests: str = "def test_price(): ...\n"
 
-    def library(self) -> Library:
+    def library(self) -> SourceLibrary:
         def make() -> Repository:
             (self.folder / "files").mkdir(exist_ok=True)
             files = {"shop.py": self.source, "tests/test_shop.py": self.tests}
             return Repository(Source("folder", "shop", "1"), tree_of(files, self.folder / "files"), EnvironmentPins())
 
-        return learn_library(LibraryFolder(self.folder / "library"), make, self.bench)
+        return learn_library(self.folder / "library", make, self.bench.runner(), self.bench.mapper)
 
-    def place(self, settings: Settings) -> Place:
-        return Place(self.folder / "library", self.bench, settings)
+    def place(self, settings: CampaignSettings) -> Context:
+        return Context(self.folder / "library", self.bench, settings)
 
-    def campaign(self, mode: str, count: int = 99, workers: int = 1, **options: object) -> tuple[Counts, list[Verdict]]:
+    def campaign(
+        self, mode: str, count: int = 99, workers: int = 1, **options: object
+    ) -> tuple[Counts, list[CandidateVerdict]]:
         library = self.library()
-        settings = Settings(CampaignMode(mode), **options)  # type: ignore[arg-type]
-        kept: list[Verdict] = []
+        settings = CampaignSettings(CampaignMode(mode), **options)  # type: ignore[arg-type]
+        kept: list[CandidateVerdict] = []
         try:
             with (
                 ThreadPoolExecutor(workers) as pool,
@@ -202,7 +203,9 @@ class Shop:
             ):
                 planned = plan(library, settings)
                 place = self.place(settings)
-                counts = run_campaign(place, planned.candidates, count, Crew(pool, workers), state, accept=kept.append)
+                counts = run_campaign(
+                    place, planned.candidates, count, Workers(pool, workers), state, accept=kept.append
+                )
         finally:
-            close_desks()
+            close_contexts()
         return counts, kept

@@ -6,12 +6,13 @@ import threading
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 
-from gistpoint.core.callgraph.graph import ObservedCall
-from gistpoint.core.cancel import CancelToken
+from gistpoint.core.callgraph import ObservedCall
+from gistpoint.core.code.testmap import TestMap
 from gistpoint.core.errors import RecordingError
-from gistpoint.core.generation.testmap import TestMap
 from gistpoint.core.outcomes import BackendRecord, Outcome, RunStatus, SuiteReport, TestResult
-from gistpoint.core.ports import EnvironmentPins, RunProgress, RunRequest
+from gistpoint.core.pins import EnvironmentPins
+from gistpoint.core.ports import RunRequest
+from gistpoint.core.running import UNATTENDED, RunContext, RunProgress
 from gistpoint.core.trees import SourceTree
 
 Check = Callable[[Mapping[str, object]], None]
@@ -52,8 +53,7 @@ class FakeRunner:
         self,
         request: RunRequest,
         *,
-        on_progress: Callable[[RunProgress], None] | None = None,
-        cancel: CancelToken | None = None,
+        run: RunContext = UNATTENDED,
     ) -> SuiteReport:
         self.runs += 1
         if self.status is not RunStatus.FINISHED:
@@ -63,10 +63,9 @@ class FakeRunner:
         total = len(self.checks)
         for done, (id, check) in enumerate(self.checks.items(), start=1):
             results[id] = _result(id, check, names)
-            if on_progress:
-                on_progress(RunProgress("running", done, total, results[id]))
+            run.progress(RunProgress("running", done, total, results[id]))
             while self.gate is not None and not self.gate.wait(0.01):
-                if cancel is not None and cancel.cancelled:
+                if run.cancel.cancelled:
                     return SuiteReport(RunStatus.CANCELLED, backend=self.backend)
         return SuiteReport(RunStatus.FINISHED, results, seconds=0.1, backend=self.backend)
 
@@ -85,8 +84,7 @@ class FakeMapper:
         environment: EnvironmentPins,
         ids: Collection[str],
         *,
-        on_progress: Callable[[RunProgress], None] | None = None,
-        cancel: CancelToken | None = None,
+        run: RunContext = UNATTENDED,
     ) -> tuple[TestMap, tuple[ObservedCall, ...]]:
         self.runs += 1
         if not self.watchable:

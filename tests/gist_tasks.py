@@ -14,25 +14,26 @@ from builders import GOOD, write_files
 from fakes import FakeClock
 from recorders import Memory
 
-from gistpoint.core.attempts.budgets import Budgets
 from gistpoint.core.attempts.engine import Attempt
 from gistpoint.core.attempts.identity import Enrolment, Role
-from gistpoint.core.cancel import CancelToken
 from gistpoint.core.errors import CancelledError, InfrastructureError
-from gistpoint.core.kinds.gist.entrypoints import Entrypoint
-from gistpoint.core.kinds.gist.existence import Originals
-from gistpoint.core.kinds.gist.judge import GistJudgement, GistProgress
-from gistpoint.core.kinds.gist.model import GistAnswer, GistSettings, ReferenceGist
-from gistpoint.core.kinds.gist.reference.trace import Difficulty
+from gistpoint.core.kinds.folder import read_answer, read_task, write_task
+from gistpoint.core.kinds.gist.answer import GistAnswer, ReferenceGist, gist_answer
+from gistpoint.core.kinds.gist.bench import GistJudging
+from gistpoint.core.kinds.gist.brief import gist_template
+from gistpoint.core.kinds.gist.model import Entrypoint, GistSettings, GistTask
+from gistpoint.core.kinds.gist.original_test import GistTest, splice_test
+from gistpoint.core.kinds.gist.rates import Originals
 from gistpoint.core.kinds.gist.runs import CommandOutput, GistTrial, Isolation, OriginalRun, Raised, TestRun, TestsRun
-from gistpoint.core.kinds.gist.score import GistRun, GistTest, score_gist
-from gistpoint.core.kinds.gist.splicing import splice_test
+from gistpoint.core.kinds.gist.score import GistJudgement, GistRun, score_gist
+from gistpoint.core.kinds.gist.trace import Difficulty
 from gistpoint.core.outcomes import BackendRecord, Outcome, RunStatus
-from gistpoint.core.ports import EnvironmentPins, Source
-from gistpoint.core.tasks.brief import gist_template, template_sha256
-from gistpoint.core.tasks.folder import read_answer, read_task, write_task
+from gistpoint.core.pins import EnvironmentPins
+from gistpoint.core.running import NEVER, UNATTENDED, CancelToken, RunContext, RunProgress
+from gistpoint.core.tasks.brief import template_sha256
+from gistpoint.core.tasks.budgets import Budgets
 from gistpoint.core.tasks.identity import hash_of_ids, task_id
-from gistpoint.core.tasks.model import Answer, Brief, Mode, Suite, Task
+from gistpoint.core.tasks.model import Answer, Brief, Mode, Source, Suite, Task
 from gistpoint.core.trees import SourceTree
 
 TEST = """def test_total():
@@ -108,7 +109,7 @@ def build_gist_task(
         targets=(),
         lock=(),
         ids_sha256=ids,
-        entrypoint=ENTRYPOINT,
+        of_kind={"entrypoint": ENTRYPOINT},
     )
     task = Task(
         id=identity,
@@ -119,8 +120,7 @@ def build_gist_task(
         suite=Suite(1, ids, 0.1, 30.0, test_files=("tests/test_prices.py",)),
         environment=EnvironmentPins(),
         budgets=budgets or Budgets.of_steps(),
-        entrypoint=ENTRYPOINT,
-        gist=settings,
+        of_kind=GistTask(ENTRYPOINT, settings),
         demo=demo,
         folder=folder,
     )
@@ -134,7 +134,7 @@ def build_gist_task(
         seconds=0.1,
         reference=ReferenceGist(FAITHFUL, True, 100.0, 98.5, "executed", "", 1.5),
     )
-    write_task(task, Answer((), (), gist=answer))
+    write_task(task, Answer((), (), of_kind=answer))
     return read_task(folder)
 
 
@@ -150,7 +150,7 @@ class FakeEntrypoints:
     """Where it is set, a run waits for it, or for being cancelled."""
 
     def tests(
-        self, tree: SourceTree, environment: EnvironmentPins, *, timeout_s: float, cancel: CancelToken | None = None
+        self, tree: SourceTree, environment: EnvironmentPins, *, timeout_s: float, cancel: CancelToken = NEVER
     ) -> tuple[str, ...]:
         return tuple(ORIGINAL.tests)
 
@@ -164,7 +164,7 @@ class FakeEntrypoints:
         trace: bool = False,
         elsewhere: bool = False,
         hash_seed: int = 0,
-        cancel: CancelToken | None = None,
+        cancel: CancelToken = NEVER,
     ) -> OriginalRun:
         self._wait(cancel)
         return OriginalRun(ORIGINAL, 0.1, trace=TRACE if trace else None)
@@ -180,7 +180,7 @@ class FakeEntrypoints:
         forbidden: Collection[str] = (),
         measure_lines: bool = True,
         hash_seed: int = 0,
-        cancel: CancelToken | None = None,
+        cancel: CancelToken = NEVER,
         **_: Any,
     ) -> GistTrial:
         self._wait(cancel)
@@ -201,7 +201,7 @@ class FakeEntrypoints:
         timeout_s: float,
         tree: SourceTree | None = None,
         files: Mapping[str, str] | None = None,
-        cancel: CancelToken | None = None,
+        cancel: CancelToken = NEVER,
     ) -> CommandOutput:
         self._wait(cancel)
         if not execution and command.startswith(("python", "pytest")):
@@ -209,12 +209,12 @@ class FakeEntrypoints:
         sizes = ", ".join(f"{name} of {len(text)}" for name, text in (files or {}).items())
         return CommandOutput(f"ran {command} beside {sizes}\n", 0, 0.1)
 
-    def _wait(self, cancel: CancelToken | None) -> None:
+    def _wait(self, cancel: CancelToken) -> None:
         self.runs += 1
         if self.fails:
             raise InfrastructureError("The sandbox is gone.")
         while self.gate is not None and not self.gate.wait(0.01):
-            if cancel is not None and cancel.cancelled:
+            if cancel.cancelled:
                 raise CancelledError("It was stopped.")
 
 
@@ -237,24 +237,18 @@ def _run(text: str, entrypoint: Entrypoint) -> TestsRun:
     return TestsRun(RunStatus.FINISHED, {id: TestRun(Outcome.PASSED, printed.getvalue())})
 
 
-@dataclass
-class FakeGistJudge:
+@dataclass(frozen=True)
+class FakeGistJudge(GistJudging):
     """Scores with the real arithmetic what the fake runner has run, once."""
-
-    task: Task
-    answer: GistAnswer
-    runner: FakeEntrypoints
 
     def judge(
         self,
         gist: str,
         *,
-        on_progress: Callable[[GistProgress], None] | None = None,
-        cancel: CancelToken | None = None,
+        run: RunContext = UNATTENDED,
         thorough: bool = True,
     ) -> GistJudgement:
-        if on_progress is not None:
-            on_progress(GistProgress("running the gist", 0, 1))
+        run.progress(RunProgress("running the gist", 0, 1))
         test = self.answer.test
         assert test is not None
         originals = Originals({path: text for path, text in FILES.items() if path.endswith(".py")})
@@ -270,7 +264,7 @@ class FakeGistJudge:
             Entrypoint("test", "tests/test_prices.py", test.qualname),  # type: ignore[arg-type]
             owned=OWNED,
             timeout_s=30.0,
-            cancel=cancel,
+            cancel=run.cancel,
         )
         made = GistRun(spliced.text, trial.run, self.answer.originals, trial.executed)
         return GistJudgement(score_gist(gist, made, originals, OWNED, test), spliced, trial)
@@ -318,7 +312,7 @@ def gist_case(
     task = build_gist_task(folder, settings, budgets=budgets)
     runner, clock = FakeEntrypoints(), FakeClock()
     memory = Memory(clock, dies_at=dies_at)
-    judge = FakeGistJudge(task, read_answer(task).gist_answer, runner)
+    judge = FakeGistJudge(task, gist_answer(read_answer(task)), runner)
     attempt = Attempt(task, judge, memory, clock)
     attempt.start(replace(Enrolment(), role=role))
     return GistCase(task, runner, clock, memory, attempt)

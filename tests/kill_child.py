@@ -9,20 +9,18 @@ from __future__ import annotations
 import sys
 import threading
 import time
-from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any
 
 from gistpoint.core.attempts.clock import SystemTime
 from gistpoint.core.attempts.engine import Attempt
-from gistpoint.core.attempts.events import Event, Pane, PauseReason
+from gistpoint.core.attempts.events import EventData, JournalEvent, Pane, PauseReason
 from gistpoint.core.attempts.identity import Enrolment, Role, new_attempt_id
-from gistpoint.core.cancel import CancelToken
 from gistpoint.core.canonical import sha256_of_json
-from gistpoint.core.kinds.repair.judge import Judge, changed_targets
+from gistpoint.core.kinds.folder import read_answer, read_task
+from gistpoint.core.kinds.repair.judge import RepairJudge, changed_targets
 from gistpoint.core.outcomes import BackendRecord, Outcome, RunStatus, SuiteReport, TestResult
-from gistpoint.core.ports import Runner, RunProgress, RunRequest
-from gistpoint.core.tasks.folder import read_answer, read_task
+from gistpoint.core.ports import Runner, RunRequest
+from gistpoint.core.running import UNATTENDED, RunContext
 from gistpoint.core.tasks.model import Answer, Task
 from gistpoint.sessions.journal import JournalWriter
 
@@ -36,9 +34,9 @@ class Acknowledging:
     def __init__(self, journal: JournalWriter) -> None:
         self._journal = journal
 
-    def append(self, type: str, data: Mapping[str, Any], *, durable: bool = True) -> Event:
-        event = self._journal.append(type, data, durable=durable)
-        sys.stdout.write(f"{event.seq} {event.type} {sha256_of_json(event.data)} {int(durable)}\n")
+    def append(self, data: EventData) -> JournalEvent:
+        event = self._journal.append(data)
+        sys.stdout.write(f"{event.seq} {event.type} {sha256_of_json(data.written())} {int(data.durable)}\n")
         sys.stdout.flush()
         return event
 
@@ -54,8 +52,7 @@ class RecordedRunner:
         self,
         request: RunRequest,
         *,
-        on_progress: Callable[[RunProgress], None] | None = None,
-        cancel: CancelToken | None = None,
+        run: RunContext = UNATTENDED,
     ) -> SuiteReport:
         time.sleep(5 * STEP_S)
         baseline, targets = self._answer.baselines[0], self._answer.targets
@@ -92,7 +89,7 @@ def script(task: Task, answer: Answer) -> list[tuple[str, dict[str, str]]]:
     ]
 
 
-def opened(folder: Path, task: Task, judge: Judge) -> Attempt:
+def opened(folder: Path, task: Task, judge: RepairJudge) -> Attempt:
     clock = SystemTime()
     journal = JournalWriter(folder, clock)
     recorder = Acknowledging(journal)
@@ -119,7 +116,7 @@ def work(attempt: Attempt, calls: list[tuple[str, dict[str, str]]]) -> None:
         attempt.view(panes[number % len(panes)])
         attempt.edit("buffer", f"half-written {number}")
         attempt.note(f"note {number}")
-        attempt.comfort("scroll")
+        attempt.use_affordance("scroll")
         if number == 4 and attempt.state.pause is None:
             attempt.pause(PauseReason.BREAK)
             time.sleep(STEP_S)
@@ -142,7 +139,7 @@ def main() -> None:
     folder, place, kind = Path(sys.argv[1]), Path(sys.argv[2]), sys.argv[3]
     task = read_task(place)
     answer = read_answer(task)
-    attempt = opened(folder, task, Judge(task, answer, runner_of(kind, answer, folder)))
+    attempt = opened(folder, task, RepairJudge(task, answer, runner_of(kind, answer, folder)))
     threading.Thread(target=beat, args=(attempt,), daemon=True).start()
     work(attempt, script(task, answer))
 

@@ -11,8 +11,8 @@ from collections import Counter
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from gistpoint.core.attempts.clock import Activity, SystemTime
-from gistpoint.core.attempts.events import Event
+from gistpoint.core.attempts.clock import ClockActivity, SystemTime
+from gistpoint.core.attempts.events import JournalEvent
 from gistpoint.core.attempts.state import AttemptState, fold
 from gistpoint.core.canonical import sha256_of_json
 from gistpoint.sessions.journal import JOURNAL, read_journal
@@ -115,7 +115,7 @@ def _check(
     assert list(by_seq) == list(range(1, len(by_seq) + 1))
     for line in acknowledged:
         seq, type, digest, _ = line.split()
-        assert (by_seq[int(seq)].type, sha256_of_json(by_seq[int(seq)].data)) == (type, digest)
+        assert (by_seq[int(seq)].type, sha256_of_json(by_seq[int(seq)].data.written())) == (type, digest)
     figures.acknowledged += len(acknowledged)
     figures.torn += bool(content.torn)
     state = fold(content.events)
@@ -123,7 +123,7 @@ def _check(
         call for call in before.calls if call.text is not None
     )
     assert state.remaining.tool_uses <= before.remaining.tool_uses or not before.events
-    assert sum(state.clock.of(activity) for activity in Activity) == _lived_ms(content.events)
+    assert sum(state.clock.of(activity) for activity in ClockActivity) == _lived_ms(content.events)
     if killed_ms is not None:
         figures.lost_ms.append(max(0, killed_ms - content.events[-1].mono_ms))
         assert figures.lost_ms[-1] <= HEARTBEAT_LIMIT_MS
@@ -131,7 +131,7 @@ def _check(
         figures.after[content.events[-1].type] += 1
 
 
-def _lived_ms(events: tuple[Event, ...]) -> int:
+def _lived_ms(events: tuple[JournalEvent, ...]) -> int:
     """Milliseconds between the first and last event of each process, up to the end of the attempt, summed."""
     total, last = 0, events[0].mono_ms
     for event in events:

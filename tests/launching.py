@@ -12,9 +12,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-import gistpoint.sandbox.inject
-from gistpoint.core.ports import EnvironmentPins
-from gistpoint.sandbox.gistruns.control import write_control
+import gistpoint.sandbox.payload
+from gistpoint.core.pins import EnvironmentPins
+from gistpoint.sandbox.gistruns.runner import write_control
 from gistpoint.sandbox.sealing import NOTHING_SECRET, handed_over
 
 Records = list[Mapping[str, Any]]
@@ -84,7 +84,7 @@ def launch_programs(folder: Path, orders: Mapping[str, Mapping[str, Any]], *, py
         gist.write_text(order["source"])
         paths = {"argv": [str(gist)], "lines": str(gist), "written": [str(place)], "given": [str(gist)]}
         asked.append({**paths, "own": [str(place)], "folder": str(place), **order})
-    launcher = Path(gistpoint.sandbox.inject.__file__).with_name("launcher.py")
+    launcher = Path(gistpoint.sandbox.payload.__file__).with_name("launcher.py")
     command = [python, "-c", _FORKS, str(launcher.resolve())]
     subprocess.run(command, input=json.dumps(asked), text=True, check=True, capture_output=True)
     for number, name in enumerate(orders):

@@ -23,7 +23,7 @@ from typing import IO
 from e2e.terminal import Terminal
 
 from gistpoint.core.attempts.state import AttemptState, fold
-from gistpoint.core.tasks.folder import read_answer
+from gistpoint.core.kinds.folder import read_answer
 from gistpoint.core.tasks.model import Task
 from gistpoint.core.text import visible
 from gistpoint.sessions.journal import JOURNAL, read_journal

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
-from gistpoint.core.attempts.events import Event
+from gistpoint.core.attempts.events import EventData, JournalEvent, event_data
 from gistpoint.core.ports import TimeSource
 
 
@@ -15,12 +14,18 @@ class Memory:
     """Keeps events in a list; `dies_at` lets it raise instead of writing the event of that number."""
 
     clock: TimeSource
-    events: list[Event] = field(default_factory=list)
+    events: list[JournalEvent] = field(default_factory=list)
     dies_at: int = 0
 
-    def append(self, type: str, data: Mapping[str, Any], *, durable: bool = True) -> Event:
+    def append(self, data: EventData) -> JournalEvent:
         if self.dies_at and len(self.events) + 1 >= self.dies_at:
             raise KeyboardInterrupt
-        event = Event(len(self.events) + 1, type, self.clock.utc_ms(), self.clock.mono_ms(), dict(data))
+        event = JournalEvent(len(self.events) + 1, data.type, self.clock.utc_ms(), self.clock.mono_ms(), data)
         self.events.append(event)
         return event
+
+    def change(self, number: int, **members: Any) -> None:
+        """Write an event as another version would have: with other members, and without those that are None."""
+        event = self.events[number]
+        data = {name: value for name, value in (event.data.written() | members).items() if value is not None}
+        self.events[number] = replace(event, data=event_data(event.type, data))

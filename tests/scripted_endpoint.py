@@ -10,8 +10,8 @@ from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
-from gistpoint.core.cancel import CancelToken
 from gistpoint.core.chat import ChatFailure, ChatMessage, ChatReply, ToolRequest, Usage
+from gistpoint.core.running import NEVER, CancelToken
 
 
 @dataclass(frozen=True)
@@ -140,10 +140,9 @@ class ScriptedModel:
     offered: list[list[str]] = field(default_factory=list)
 
     def complete(
-        self, messages: Sequence[ChatMessage], tools: Sequence[Mapping[str, Any]], *, cancel: CancelToken | None = None
+        self, messages: Sequence[ChatMessage], tools: Sequence[Mapping[str, Any]], *, cancel: CancelToken = NEVER
     ) -> ChatReply | ChatFailure:
-        if cancel is not None:
-            cancel.check()
+        cancel.check()
         self.asked.append(list(messages))
         self.offered.append([tool["name"] for tool in tools])
         return self.script[min(len(self.asked), len(self.script)) - 1]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 import tarfile
 import zipfile
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import pytest
@@ -98,3 +98,30 @@ class Shelf:
                 member.size = len(text.encode())
                 archive.addfile(member, io.BytesIO(text.encode()))
         return place
+
+
+@pytest.fixture
+def shelf(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Shelf:
+    return Shelf(tmp_path / "shelf", monkeypatch)
+
+
+@pytest.fixture
+def write(tmp_path: Path) -> Callable[[dict[str, str]], Path]:
+    def write_files(files: dict[str, str]) -> Path:
+        folder = tmp_path / "repository"
+        folder.mkdir(exist_ok=True)
+        for path, text in files.items():
+            (folder / path).parent.mkdir(parents=True, exist_ok=True)
+            (folder / path).write_text(text)
+        return folder
+
+    return write_files
+
+
+def install_package(folder: Path, monkeypatch: pytest.MonkeyPatch, entry_points: str) -> None:
+    """Let this Python find a package `cart` 1.0 with these entry points, below `folder`; it has no module."""
+    info = folder / "cart-1.0.dist-info"
+    info.mkdir(parents=True)
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: cart\nVersion: 1.0\n")
+    (info / "entry_points.txt").write_text(entry_points)
+    monkeypatch.syspath_prepend(str(folder))

@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from gistpoint.core.tasks.model import Limits, Mode
-from gistpoint.core.tools.declaration import ToolContext, ToolOutput
-from gistpoint.core.tools.registry import TOOLS, call
+from gistpoint.core.kinds.repair.tools import REPAIR_TOOLS
+from gistpoint.core.tasks.model import ToolLimits
+from gistpoint.core.tools.declaration import RefusalError, Tool, ToolContext, ToolOutput
 from gistpoint.core.trees import SourceTree
 
 
@@ -42,12 +42,20 @@ def tree_of(files: Mapping[str, str | bytes | Link], folder: Path) -> SourceTree
 
 
 def context_of(
-    files: Mapping[str, str | bytes | Link], folder: Path, *, limits: Limits | None = None, **changes: Any
+    files: Mapping[str, str | bytes | Link], folder: Path, *, limits: ToolLimits | None = None, **changes: Any
 ) -> ToolContext:
-    return ToolContext(tree_of(files, folder), limits or Limits(), changes.pop("mode", Mode.DISCOVERY), **changes)
+    return ToolContext(tree_of(files, folder), limits or ToolLimits(), **changes)
+
+
+def call(tool: Tool, context: ToolContext, arguments: Mapping[str, Any]) -> ToolOutput:
+    """Bind a call and carry it out, as the engine does."""
+    try:
+        return tool.bind(arguments).answer(context)
+    except RefusalError as refusal:
+        return ToolOutput(f"Refused: {refusal}", refused=True)
 
 
 def ask(context: ToolContext, name: str, **arguments: Any) -> ToolOutput:
     """Call a tool of any mode as the engine does."""
-    tool = next(tool for tools in TOOLS.values() for tool in tools if tool.name == name)
+    tool = next(tool for tools in REPAIR_TOOLS.values() for tool in tools if tool.name == name)
     return call(tool, context, arguments)

@@ -12,14 +12,16 @@ from gistpoint.core.attempts.clock import SystemTime
 from gistpoint.core.attempts.engine import Attempt
 from gistpoint.core.attempts.identity import Enrolment
 from gistpoint.core.code.index import index_source
-from gistpoint.core.generation.intake import Repository, take_in
+from gistpoint.core.generation.intake import take_in
 from gistpoint.core.generation.making import write_proven
 from gistpoint.core.generation.proof import prove
 from gistpoint.core.generation.removal import removal_target
-from gistpoint.core.kinds.repair.judge import Judge
-from gistpoint.core.ports import EnvironmentPins, Runner, Source
-from gistpoint.core.tasks.folder import read_answer
-from gistpoint.core.tasks.model import Mode, Target, Task
+from gistpoint.core.kinds.folder import read_answer
+from gistpoint.core.kinds.repair.judge import RepairJudge
+from gistpoint.core.pins import EnvironmentPins
+from gistpoint.core.ports import Runner
+from gistpoint.core.tasks.model import Mode, Source, Target, Task
+from gistpoint.core.tasks.repository import Repository
 from gistpoint.core.trees import SourceTree, write_tree
 from gistpoint.sandbox.backends.bubblewrap import BubblewrapBackend
 from gistpoint.sandbox.backends.plain import PlainBackend
@@ -89,7 +91,7 @@ class Maker:
     def attempt(self, task: Task, *, timeout_s: float | None = None) -> Attempt:
         if timeout_s is not None:
             task = replace(task, suite=replace(task.suite, timeout_s=timeout_s))
-        attempt = Attempt(task, Judge(task, read_answer(task), self.runner), Memory(SystemTime()), SystemTime())
+        attempt = Attempt(task, RepairJudge(task, read_answer(task), self.runner), Memory(SystemTime()), SystemTime())
         attempt.start(Enrolment())
         return attempt
 

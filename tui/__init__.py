@@ -1,1 +1,1 @@
-"""What people see: the Textual app, its screens and widgets, and the command line."""
+"""The user interface: the Textual app, its screens and widgets, and the command line."""

@@ -1,40 +1,101 @@
-"""The app: which screen is in sight, and what happens when something goes wrong."""
+"""The app: which screen is shown, and what happens when something goes wrong."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, ClassVar, Literal, Protocol, runtime_checkable
 
 from textual import events, on
+from textual.app import ComposeResult
+from textual.binding import BindingType
 from textual.screen import Screen
+from textual.widget import Widget
+from textual.widgets import Button
 
-from gistpoint.core.attempts.events import EventType
+from gistpoint.core.attempts.bench import Judged
+from gistpoint.core.attempts.events import Crashed
 from gistpoint.core.attempts.identity import PERSON
 from gistpoint.core.attempts.state import AttemptState
 from gistpoint.core.errors import AttemptError, CancelledError
-from gistpoint.core.kinds.repair.judge import Judgement
-from gistpoint.core.tasks.folder import read_answer
-from gistpoint.core.tasks.model import Answer, Mode, Task
+from gistpoint.core.kinds.folder import read_answer
+from gistpoint.core.tasks.model import Answer, Task
 from gistpoint.sessions.attempts import AttemptSummary, OpenAttempt
 from gistpoint.tui.base_app import BaseApp
-from gistpoint.tui.opening import Opening
-from gistpoint.tui.screens.dialogs.ask import ConfirmDialog, ConsentDesk, MessageDialog, PickDialog
+from gistpoint.tui.keys import KeyScope, bindings_of
+from gistpoint.tui.screens.dialogs.ask import ConfirmDialog, ConsentPrompt, Dialog, MessageDialog, PickDialog
 from gistpoint.tui.screens.home import HomeScreen
-from gistpoint.tui.screens.opening import OpeningDialog, OpeningScreen
-from gistpoint.tui.services import Services
+from gistpoint.tui.screens.kinds import Play, screens_of
+from gistpoint.tui.services import Opening, Services
+from gistpoint.tui.widgets.plain import Plain
 
 if TYPE_CHECKING:
-    from gistpoint.core.attempts.engine import Attempt
     from gistpoint.tui.screens.solve.screen import SolveScreen
 
-Play = tuple[Sequence[Mapping[str, Any]], float]
+
+_FIRST = "Opening …"
+
+
+class OpeningScreen(Screen[None]):
+    """One line, shown at once; coming back to it leads home."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [*bindings_of(KeyScope.DIALOG)]
+
+    def __init__(self, came_back: Callable[[], object], cancel: Callable[[], object]) -> None:
+        """`came_back` is called when this screen is on top again, `cancel` at Escape."""
+        super().__init__()
+        self._came_back, self._cancel = came_back, cancel
+        self._shown = False
+
+    def compose(self) -> ComposeResult:
+        """Show that something is being opened."""
+        yield Plain(_FIRST, id="opening-words")
+
+    def say(self, words: str) -> None:
+        """Show the current step."""
+        self.query_one("#opening-words", Plain).update(f"{words} …   Esc cancels")
+
+    def action_cancel(self) -> None:
+        """Cancel the opening."""
+        self._cancel()
+
+    def on_screen_resume(self) -> None:
+        """Make way for home, except at the start."""
+        if self._shown and self.app.screen is self:
+            self._came_back()
+        self._shown = True
+
+
+class OpeningDialog(Dialog[None]):
+    """The same over another screen, whose keys are disabled meanwhile."""
+
+    CSS_PATH = "screens/dialogs/dialogs.tcss"
+
+    def __init__(self, cancel: Callable[[], object]) -> None:
+        super().__init__("Opening")
+        self._cancel = cancel
+
+    def body(self) -> list[Widget]:
+        """Show that something is being opened."""
+        return [Plain(_FIRST, id="opening-words")]
+
+    def buttons(self) -> list[Button]:
+        """Return the cancel button, which Enter must not press by accident."""
+        return []
+
+    def say(self, words: str) -> None:
+        """Show the current step."""
+        self.query_one("#opening-words", Plain).update(f"{words} …   Esc cancels")
+
+    def action_cancel(self) -> None:
+        """Cancel the opening."""
+        self._cancel()
 
 
 @runtime_checkable
 class AttendedScreen(Protocol):
-    """A screen that asks after a time without input."""
+    """A screen that asks a question after a time without input."""
 
     def input_happened(self, at: float) -> None:
         """Note that a key or the mouse was used, on the clock of Textual's events."""
@@ -42,10 +103,10 @@ class AttendedScreen(Protocol):
 
 @runtime_checkable
 class ReluctantScreen(Protocol):
-    """A screen that does not take what was meant for the one before."""
+    """A screen that can refuse input meant for the screen before it."""
 
     def takes(self, event: events.InputEvent) -> bool:
-        """Whether an event goes on to the screen."""
+        """Whether the screen accepts an event."""
         ...
 
 
@@ -53,41 +114,41 @@ class GistpointApp(BaseApp):
     """The workbench in a terminal."""
 
     def __init__(self, services: Services, *, open: str | None = None, play: Play | None = None) -> None:
-        """`open` is the id of a task or an attempt to go to at once; `play` are recorded steps, and how fast."""
+        """`open` is the id of a task or an attempt to open at once; `play` are recorded steps, and how fast."""
         super().__init__(services.locations, "screens/home.tcss")
         self.services = services
         self._open = open
         self._play = play
         self._held: OpenAttempt | None = None
         self._opening: Opening | None = None
-        """What is being opened just now: one thing at a time."""
+        """The opening under way: there is at most one."""
 
     def first_screen(self) -> Screen[None]:
-        """Return home, or what is in sight until what was asked for is open."""
+        """Return home, or the screen shown until the requested one is open."""
         if self._open is not None:
             return OpeningScreen(self._came_back, self.cancel_opening)
         return HomeScreen(self.services)
 
     def _came_back(self) -> None:
-        """Show home once nothing lies above the first line and nothing is being opened."""
+        """Show home once no screen is above the opening line and nothing is being opened."""
         if self._opening is None:
             self.begin_anew()
 
     @property
     def ground_renews_itself(self) -> bool:
-        """True for the line that is in sight until something is open."""
+        """True for the line that is shown until something is open."""
         return isinstance(self.screen, OpeningScreen)
 
     def on_mount(self) -> None:
-        """Go to what was asked for; home is shown by every app of ours."""
-        self.services.consent.asker = ConsentDesk(self).ask
+        """Open what was requested; every app of ours shows home."""
+        self.services.consent.asker = ConsentPrompt(self).ask
         if self._open is not None:
             self._begin(partial(self._find, self._open))
             self._open = None
             self.call_later(_load_solve_screen)
 
     async def on_event(self, event: events.Event) -> None:
-        """Note that there is somebody, before the event goes on its way, if the screen takes it."""
+        """Note that the user is there if the screen takes the event, before passing the event on."""
         if isinstance(event, events.InputEvent):
             for screen in self.screen_stack:
                 if isinstance(screen, AttendedScreen):
@@ -100,23 +161,23 @@ class GistpointApp(BaseApp):
 
     @on(HomeScreen.StartAsked)
     def start_asked(self, message: HomeScreen.StartAsked) -> None:
-        """Begin an attempt, after asking where one of that task has not ended."""
+        """Begin an attempt, after a question if one of that task has not ended."""
         if self._free:
             self._begin(lambda opening: self._choose_for(self.services.tasks.find(message.task_id), opening))
 
     @on(HomeScreen.OpenAsked)
     def open_asked(self, message: HomeScreen.OpenAsked) -> None:
-        """Go on with an attempt, or show how it ended."""
+        """Resume an attempt, or show how it ended."""
         if self._free:
             self._begin(lambda opening: self._open_attempt(message.attempt_id, opening))
 
     @property
     def _free(self) -> bool:
-        """Whether home takes an order: not one that was given twice before the first was seen to."""
+        """Whether home accepts a request: it ignores a second one while the first is pending."""
         return self._opening is None and isinstance(self.screen, HomeScreen)
 
     def _begin(self, body: Callable[[Opening], object]) -> None:
-        """Open something in a thread: say what is done meanwhile, and take no other order."""
+        """Open something in a thread; show the progress meanwhile, and accept no other request."""
         opening = self._opening = Opening(lambda words: self.call_from_thread(self._say, opening, words))
         if not isinstance(self.screen, OpeningScreen):
             self.push_screen(OpeningDialog(self.cancel_opening))
@@ -136,7 +197,7 @@ class GistpointApp(BaseApp):
             self.screen.say(f"{words[0].upper()}{words[1:]}")
 
     def _opened(self, opening: Opening) -> bool:
-        """Put what was in sight meanwhile away; False if nobody waits for it any more."""
+        """Remove the progress display; return False if the opening is no longer wanted."""
         if opening is not self._opening:
             return False
         self._opening = None
@@ -148,7 +209,7 @@ class GistpointApp(BaseApp):
             self.pop_screen()
 
     def cancel_opening(self) -> None:
-        """Open nothing, unless the attempt is there already."""
+        """Cancel the opening, unless the attempt exists already."""
         opening = self._opening
         if opening is not None and opening.cancel():
             self._opened(opening)
@@ -166,21 +227,19 @@ class GistpointApp(BaseApp):
             return
         import getpass
 
-        from gistpoint.tui.screens.review.screen import ReviewScreen
+        from gistpoint.tui.screens.review.screens import Screens
         from gistpoint.tui.screens.review.settings import ReviewSettings
 
         folder = self.services.attempts.folder(attempt_id)
-        from gistpoint.tui.commands.replay import replay_of
-
-        replaying = partial(replay_of, services=self.services, name=attempt_id)
-        judging = self.services.gist_judge_for
-        settings = ReviewSettings(self.locations, getpass.getuser(), replaying=replaying, judging=judging)
-        self.push_screen(ReviewScreen(str(folder), settings))
+        replaying = partial(self.services.replay_of, name=attempt_id)
+        judging, screens = self.services.gist_judge_for, Screens()
+        settings = ReviewSettings(self.locations, getpass.getuser(), screens, replaying=replaying, judging=judging)
+        self.push_screen(screens.run(str(folder), settings))
         if problem:
             self.push_screen(MessageDialog("This attempt can only be read", problem))
 
     def _find(self, name: str, opening: Opening) -> None:
-        """Open what a name means: an attempt, else a task."""
+        """Open the attempt with a name, else the task."""
         try:
             self.services.attempts.folder(name)
         except AttemptError:
@@ -206,7 +265,7 @@ class GistpointApp(BaseApp):
         if not self._opened(opening):
             return
         choices = [
-            ("resume", f"Go on with attempt {latest.attempt_id}, where you left it"),
+            ("resume", f"Resume attempt {latest.attempt_id}, where you left it"),
             ("start", "Start a new attempt"),
         ]
 
@@ -235,7 +294,7 @@ class GistpointApp(BaseApp):
             task = self.services.tasks.find(summary.task_id)
             self.call_from_thread(self._show_ended, task, read_answer(task), summary, opening)
         elif summary.actor != PERSON:
-            why = "A recorded attempt was played in it: nobody can go on with it."
+            why = "A recorded attempt was played in it: it can't be resumed."
             self.call_from_thread(self._review, summary.attempt_id, why, opening)
         else:
             self._resume(summary.attempt_id, opening)
@@ -249,34 +308,18 @@ class GistpointApp(BaseApp):
         task: Task,
         answer: Answer,
         state: AttemptState,
-        judgement: Judgement | None = None,
+        judgement: Judged | None = None,
         *,
         accepted: bool | None = None,
     ) -> None:
-        if answer.gist is not None:
-            from gistpoint.tui.screens.gist.summary import GistSummaryScreen
-
-            self.push_screen(GistSummaryScreen(task, answer.gist, state, accepted=accepted))
-            return
-        from gistpoint.tui.screens.summary import SummaryScreen
-
-        self.push_screen(SummaryScreen(task, answer, state, judgement, accepted=accepted))
+        self.push_screen(screens_of(task).summary(task, answer, state, judgement, accepted))
 
     def _solve(self, held: OpenAttempt, opening: Opening) -> None:
         self._opened(opening)
         self._held = held
         play, self._play = self._play, None
-        screen = self._screen_of(held.attempt, play)
+        screen = screens_of(held.attempt.task).solve(held.attempt, self.services.clock, play)
         self.push_screen(screen, partial(self._solved, held))
-
-    def _screen_of(self, attempt: Attempt, play: Play | None) -> SolveScreen:
-        if attempt.task.mode is Mode.GIST:
-            from gistpoint.tui.screens.gist.screen import GistScreen
-
-            return GistScreen(attempt, self.services.clock, play=play)
-        from gistpoint.tui.screens.solve.screen import SolveScreen
-
-        return SolveScreen(attempt, self.services.clock, play=play)
 
     def _solved(self, held: OpenAttempt, how: Literal["ended", "left"] | None) -> None:
         held.close()
@@ -285,13 +328,13 @@ class GistpointApp(BaseApp):
             self.screen.action_reload()  # it may have read while the attempt was open
         if how == "ended":
             attempt, last = held.attempt, held.attempt.state.last
-            judgement = attempt.judgements.get(last.call_id) if last is not None else None
+            judgement = attempt.found.get(last.call_id) if last is not None else None
             self._show_summary(attempt.task, read_answer(attempt.task), attempt.state, judgement)
 
     # Program
 
     def action_leave_program(self) -> None:
-        """Close the program, after asking where an attempt is under way."""
+        """Close the program, after a question if an attempt is under way."""
         if self._held is None:
             self.exit()
             return
@@ -320,7 +363,7 @@ class GistpointApp(BaseApp):
 
         self.push_screen(question, answered)
 
-    # What nobody expected
+    # Unexpected errors
 
     def attempt_at_risk(self) -> str:
         """Return the id of the attempt that is open."""
@@ -331,8 +374,7 @@ class GistpointApp(BaseApp):
         held, self._held = self._held, None
         if held is None:
             return ""
-        data = {"error": type(error).__name__, "message": str(error)[:2_000], "log": log.name}
-        held.journal.append(EventType.CRASH.value, data)
+        held.journal.append(Crashed(type(error).__name__, str(error)[:2_000], log.name))
         held.close()
         return " The attempt is safe: resume it from the home screen."
 

@@ -1,32 +1,91 @@
-"""What every app of gistpoint does: themes, keys, help, and what happens when something goes wrong."""
+"""The base of every gistpoint app: themes, keys, palette, help, and handling of unexpected errors."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import traceback
+from collections.abc import Callable, Iterator, Mapping
+from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar
 
 from textual import work
-from textual._context import active_message_pump  # tells whose handler raised; there is no public way to ask
+from textual._context import active_message_pump  # names the widget whose handler raised; there is no public way
 from textual.actions import ActionParseResult
 from textual.app import App
 from textual.await_complete import AwaitComplete
 from textual.binding import BindingType
+from textual.command import DiscoveryHit, Hit, Hits, Provider
 from textual.dom import DOMNode
 from textual.notifications import SeverityLevel
 from textual.screen import Screen
 from textual.theme import Theme
 from textual.widget import AwaitMount
 
-from gistpoint.core.errors import UserError
+from gistpoint import __version__
+from gistpoint.core.errors import SettingsError, UserError, did_you_mean
 from gistpoint.core.locations import Locations
-from gistpoint.core.user_settings import UserSettings
-from gistpoint.tui.crash import write_crash
-from gistpoint.tui.keys import Scope, bindings_of
-from gistpoint.tui.palette import KeyCommands
-from gistpoint.tui.settings import read_settings
+from gistpoint.core.user_settings import FILE, UserSettings, read_user_settings
+from gistpoint.tui.jobs import JobFailed
+from gistpoint.tui.keys import KEYS, Key, KeyScope, bindings_of, shown_keys
 from gistpoint.tui.starting import START_S, go_on_collecting
 from gistpoint.tui.themes import OWN, usable_theme
+
+
+def write_crash(logs: Path, error: BaseException, *, attempt_id: str = "") -> Path:
+    """Write the traceback into a file below `logs` and return it."""
+    logs.mkdir(parents=True, exist_ok=True)
+    stamp = datetime.now(UTC).strftime("%Y%m%dT%H%M%S%fZ")
+    path = logs / f"crash-{stamp}.log"
+    head = f"gistpoint {__version__}\nattempt {attempt_id or 'none'}\n\n"
+    path.write_text(head + "".join(traceback.format_exception(error)), encoding="utf-8", errors="backslashreplace")
+    return path
+
+
+class KeyCommands(Provider):
+    """Offers the rows of the key table, so that everything can be reached without its key."""
+
+    def _possible(self) -> Iterator[Key]:
+        scopes = {KeyScope.APP, *getattr(self.screen, "SCOPES", ())}
+        for key in KEYS:
+            if key.scope not in scopes or key.action == "command_palette":
+                continue
+            name = key.action.partition("(")[0]
+            owner = self.app if key.scope is KeyScope.APP else self.screen
+            if owner.check_action(name, ()) is not False:
+                yield key
+
+    def _run(self, key: Key) -> None:
+        owner = self.app if key.scope is KeyScope.APP else self.screen
+        self.app.call_later(partial(owner.run_action, key.action))
+
+    def _help(self, key: Key) -> str:
+        return f"{key.tooltip} ({shown_keys(key.keys)})"
+
+    async def discover(self) -> Hits:
+        """Offer everything before a letter is typed."""
+        for key in self._possible():
+            yield DiscoveryHit(key.description, partial(self._run, key), help=self._help(key))
+
+    async def search(self, query: str) -> Hits:
+        """Offer the commands that match the letters."""
+        matcher = self.matcher(query)
+        for key in self._possible():
+            score = matcher.match(f"{key.description} {key.tooltip}")
+            if score > 0:
+                yield Hit(score, matcher.highlight(key.description), partial(self._run, key), help=self._help(key))
+
+
+def read_settings(config: Path) -> UserSettings:
+    """Read the settings from a folder; raises `SettingsError`, for an unknown binding too."""
+    settings = read_user_settings(config)
+    known = [key.id for key in KEYS]
+    for id in settings.keys:
+        if id not in known:
+            hint = f"{did_you_mean(id, known)} docs/guide/keys.md lists them.".strip()
+            raise SettingsError(f"{config / FILE}: there is no binding {id!r}.", hint=hint)
+    return settings
+
 
 _OWN_BY_NAME = {theme.name: theme for theme in OWN}
 _NARROW, _WIDE = (0, "-narrow"), (120, "-wide")
@@ -34,21 +93,21 @@ BREAKPOINTS: list[tuple[int, str]] | None = [_NARROW, _WIDE]
 
 
 def fit_width(screen: Screen[Any], width: int) -> None:
-    """Give a screen that is not up yet the class of its width, which else restyles all of it when it is."""
+    """Set the width class of a screen before it is shown; set later, the class would restyle the whole screen."""
     screen.set_class(width >= _WIDE[0], _WIDE[1], update=False)
     screen.set_class(width < _WIDE[0], _NARROW[1], update=False)
 
 
 class BaseApp(App[object]):
-    """An app that stays up: an unexpected exception is logged, and its screens begin anew.
+    """An app that survives unexpected exceptions: it logs them and starts again at the first screen.
 
-    Its first screen is the ground of the stack, and the theme is chosen before the style sheets are read, so that
+    Its first screen is the bottom of the stack, and the theme is chosen before the style sheets are read, so that
     nothing is laid out or styled twice before the first frame.
     """
 
     TITLE = "gistpoint"
     COMMANDS: ClassVar[Any] = {KeyCommands}
-    BINDINGS: ClassVar[list[BindingType]] = [*bindings_of(Scope.APP)]
+    BINDINGS: ClassVar[list[BindingType]] = [*bindings_of(KeyScope.APP)]
     HORIZONTAL_BREAKPOINTS = BREAKPOINTS
     ENABLE_COMMAND_PALETTE = True
     DEFAULT_MODE = "first"
@@ -76,7 +135,7 @@ class BaseApp(App[object]):
         return _OWN_BY_NAME.get(theme_name) or super().get_theme(theme_name)
 
     def first_screen(self) -> Screen[None]:
-        """Return the screen that all others lie upon."""
+        """Return the screen at the bottom of the stack."""
         raise NotImplementedError
 
     def _lay_ground(self) -> Screen[Any]:
@@ -85,7 +144,7 @@ class BaseApp(App[object]):
         return self._ground
 
     def pop_screen(self) -> AwaitComplete:
-        """Close the screen in sight; with the first one the program ends."""
+        """Close the top screen; closing the first one ends the program."""
         if self.screen is self._ground:
             self.exit()
             return AwaitComplete()
@@ -93,15 +152,15 @@ class BaseApp(App[object]):
 
     @property
     def ground_renews_itself(self) -> bool:
-        """Whether the screen that all others lie upon shows the first one when it comes into sight again."""
+        """Whether the bottom screen shows the first one by itself when it is on top again."""
         return False
 
     def begin_anew(self) -> AwaitMount:
-        """Show the first screen again, as the new ground."""
+        """Show the first screen again, as the new bottom of the stack."""
         return self.push_screen(self._lay_ground())
 
     def on_mount(self) -> None:
-        """Take up the user's keys; tell what is wrong with the settings."""
+        """Apply the user's keys; report what is wrong with the settings."""
         if self.keymap:
             self.set_keymap(dict(self.keymap))
         self.set_timer(START_S, go_on_collecting)
@@ -109,7 +168,7 @@ class BaseApp(App[object]):
             self.call_later(self._failed, self._unusable)
 
     def run_to_exit_code(self) -> int:
-        """Run until the user leaves; 0, or 1 where it ended by an error."""
+        """Run until the user leaves; return 0, or 1 if an error ended the app."""
         self.run()
         return self.return_code or 0
 
@@ -127,7 +186,7 @@ class BaseApp(App[object]):
 
     @work(thread=True, group="open", exit_on_error=False)
     def in_thread(self, body: Callable[[], object]) -> None:
-        """Run what may take a while; whatever it raises reaches the screen."""
+        """Run a function that may take a while; the screen gets whatever it raises."""
         try:
             body()
         except UserError as error:
@@ -135,13 +194,17 @@ class BaseApp(App[object]):
         except Exception as error:
             self.call_from_thread(self._crashed, error)
 
+    def on_job_failed(self, message: JobFailed) -> None:
+        """Show the error."""
+        self._failed(message.error)
+
     def _failed(self, error: UserError) -> None:
         from gistpoint.tui.screens.dialogs.ask import show_error
 
         show_error(self, error)
 
     def action_help(self) -> None:
-        """Show keys and explanations for the screen in sight."""
+        """Show keys and explanations for the current screen."""
         from gistpoint.tui.screens.help import HelpScreen
 
         if not isinstance(self.screen, HelpScreen):
@@ -153,7 +216,7 @@ class BaseApp(App[object]):
         """Close the program."""
         self.exit()
 
-    # What nobody expected
+    # Unexpected errors
 
     async def run_action(
         self,
@@ -161,7 +224,7 @@ class BaseApp(App[object]):
         default_namespace: DOMNode | None = None,
         namespaces: Mapping[str, DOMNode] | None = None,
     ) -> bool:
-        """Run an action; one that raises must not end the app, which runs those of all keys itself."""
+        """Run an action; the app runs the actions of all keys, and one that raises must not end it."""
         try:
             return await super().run_action(action, default_namespace, namespaces)
         except Exception as error:
@@ -169,10 +232,10 @@ class BaseApp(App[object]):
             return True
 
     def _handle_exception(self, error: Exception) -> None:
-        """Take what a handler raised: Textual has no public hook for it.
+        """Handle an exception of a handler: Textual has no public hook for it.
 
-        A widget whose handler raised is dead, so its screen is closed. Where the app's own handler raised nothing is
-        left that could draw, and Textual's own end is taken.
+        A widget whose handler raised is dead, so its screen is closed. If the app's own handler raised, nothing is
+        left that could draw, and the app ends as Textual does.
         """
         fatal = active_message_pump.get(None) is self or bool(self.crashes) or not self.is_running
         self._crashed(error, recover=not fatal)
@@ -180,7 +243,7 @@ class BaseApp(App[object]):
             super()._handle_exception(error)
 
     def _crashed(self, error: Exception, *, recover: bool = True) -> None:
-        """Log an unexpected exception and tell; the only place where they end up."""
+        """Log an unexpected exception and report it; all of them end up here."""
         self.crashes.append(error)
         log = write_crash(self.locations.logs, error, attempt_id=self.attempt_at_risk())
         kept = self.keep_what_is_open(error, log)
@@ -189,15 +252,15 @@ class BaseApp(App[object]):
             self.call_later(self._recover, text)
 
     def attempt_at_risk(self) -> str:
-        """Return the id of the attempt that is open; empty where none is."""
+        """Return the id of the open attempt; empty if there is none."""
         return ""
 
     def keep_what_is_open(self, error: Exception, log: Path) -> str:
-        """Bring what is open to safety after an unexpected exception; return a sentence that says so."""
+        """Save what is open after an unexpected exception; return a sentence that says so."""
         return ""
 
     async def _recover(self, text: str) -> None:
-        """Begin anew with the first screen and tell what happened."""
+        """Start again at the first screen and report what happened."""
         from gistpoint.tui.screens.dialogs.ask import MessageDialog
 
         closing = [App.pop_screen(self) for _ in self.screen_stack[1:]]

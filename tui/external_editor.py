@@ -1,4 +1,4 @@
-"""Hands a text to the user's own editor and takes it back."""
+"""Opens a text in the user's own editor and returns the edited text."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import os
 import shlex
 import subprocess
 import tempfile
-import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -14,16 +13,18 @@ from pathlib import Path
 from textual.app import App, SuspendNotSupported
 
 from gistpoint.core.errors import UserError
+from gistpoint.tui.jobs import Jobs
 
 _WATCH_S = 0.5
+_LAST_LOOK_S = 10.0
 
 
 class ExternalEditorError(UserError):
-    """No editor is set, it can't be started, it failed, or what it left is no text."""
+    """No editor is set, it can't be started, it failed, or the file that it left is not text."""
 
 
 def editor_command() -> list[str]:
-    """Return the command in `$VISUAL` or `$EDITOR`; raises `ExternalEditorError` where there is none."""
+    """Return the command in `$VISUAL` or `$EDITOR`; raises `ExternalEditorError` if there is none."""
     said = os.environ.get("VISUAL") or os.environ.get("EDITOR") or ""
     try:
         command = shlex.split(said)
@@ -37,9 +38,9 @@ def editor_command() -> list[str]:
 def edited_externally(
     app: App[object], text: str, *, suffix: str = ".py", on_saved: Callable[[str], None] | None = None
 ) -> str:
-    """Return `text` as the user's editor saved it, with the app suspended meanwhile.
+    """Return `text` as the user's editor saved it; the app is suspended meanwhile.
 
-    `on_saved` is called, on a thread, with what each save has left while the editor is open. The text goes through a
+    `on_saved` is called, on a thread, with the text of each save while the editor is open. The text goes through a
     file that only this user can read. It is deleted afterwards, unless the editor failed after changing it: then the
     error names it, so that nothing is lost.
     """
@@ -54,7 +55,7 @@ def edited_externally(
             status = _run(app, [*command, name])
         if status != 0:
             keep = path.exists() and path.read_bytes() != text.encode("utf-8", "surrogatepass")
-            kept = f"What it saved is in {path}." if keep else "The text is as it was."
+            kept = f"What it saved is in {path}." if keep else "The text was not changed."
             raise ExternalEditorError(f"{command[0]} ended with exit status {status}.", hint=kept)
         return _read(path, command[0])
     except UnicodeDecodeError as error:
@@ -67,30 +68,29 @@ def edited_externally(
 
 @contextmanager
 def _watched(path: Path, text: str, on_saved: Callable[[str], None] | None) -> Iterator[None]:
-    """Look at the file twice a second, and tell each text that was saved."""
+    """Look at the file twice a second, and report each text that was saved."""
     if on_saved is None:
         yield
         return
-    tell, over = on_saved, threading.Event()
+    report, jobs = on_saved, Jobs(None, "watch")
 
-    def watch() -> None:
-        known = text
-        while not over.wait(_WATCH_S):
-            try:
-                now = path.read_bytes().decode("utf-8", "surrogatepass")
-            except (OSError, UnicodeDecodeError):
-                continue  # in the middle of a save, or no text: the next look, or the end, tells
-            if now != known:
-                known = now
-                tell(now)
+    def look(known: str) -> None:
+        try:
+            now = path.read_bytes().decode("utf-8", "surrogatepass")
+        except (OSError, UnicodeDecodeError):
+            now = known  # in the middle of a save, or not text: the next look, or the end, reads it again
+        if now != known:
+            report(now)
+        look_later(now)
 
-    thread = threading.Thread(target=watch, name="watch", daemon=True)
-    thread.start()
+    def look_later(known: str) -> None:
+        jobs.do(lambda job: look(known), delay=_WATCH_S)
+
+    look_later(text)
     try:
         yield
     finally:
-        over.set()
-        thread.join()
+        jobs.finish(_LAST_LOOK_S)
 
 
 def _run(app: App[object], command: list[str]) -> int:
@@ -109,4 +109,6 @@ def _read(path: Path, editor: str) -> str:
     try:
         return path.read_bytes().decode("utf-8", "surrogatepass")
     except FileNotFoundError as error:
-        raise ExternalEditorError(f"{editor} removed the file it was given.", hint="The text is as it was.") from error
+        raise ExternalEditorError(
+            f"{editor} removed the file it was given.", hint="The text was not changed."
+        ) from error

@@ -1,4 +1,4 @@
-"""What the gutter of a gist shows, and what would raise its scores. Pure."""
+"""The marks in the gutter of a gist, and the lines that would raise its scores. Pure."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from dataclasses import dataclass, replace
 from difflib import SequenceMatcher
 from typing import Any
 
-from gistpoint.core.kinds.gist.evidence import LineEvidence
-from gistpoint.core.kinds.gist.existence import ExistenceReason
 from gistpoint.core.kinds.gist.failures import ErrorKind
+from gistpoint.core.kinds.gist.rates import ExistenceReason
+from gistpoint.core.kinds.gist.score import LineEvidence
 
 Marks = Mapping[int, LineEvidence]
 """The evidence of a line, by its number from 1; blank lines, comments and lines of the test have none."""
@@ -20,15 +20,15 @@ LEGEND = f"{RAN} ran  {NOT_RUN} did not  {STANDS} stands in the original  {INVEN
 
 
 @dataclass(frozen=True, slots=True)
-class Lack:
-    """Something that keeps a score down: a line of the gist, from 1, and the words."""
+class MissingLine:
+    """A line of the gist (from 1) that lowers a score, and the reason in words."""
 
     line: int
     words: str
 
 
 def marks_of(lines: Iterable[LineEvidence]) -> dict[int, LineEvidence]:
-    """Return the evidence by the first line of each statement; of several on one line what keeps a score down."""
+    """Return the evidence by the first line of each statement; of several on one line, the one that lowers a score."""
     marks: dict[int, LineEvidence] = {}
     for line in lines:
         known = marks.get(line.first, line)
@@ -48,7 +48,7 @@ def carried(marks: Marks, before: str, after: str) -> dict[int, LineEvidence]:
 
 
 def glyphs(evidence: LineEvidence | None) -> tuple[tuple[str, str], tuple[str, str]]:
-    """Return two glyphs with their styles: whether the line ran, and whether it stands in the original."""
+    """Return two glyphs with their styles: whether the line ran, and whether it is in the original."""
     if evidence is None:
         return (" ", ""), (" ", "")
     ran = {True: (RAN, "$text-success"), False: (NOT_RUN, "bold $text-warning"), None: (NO_RUN, "$foreground 40%")}
@@ -62,7 +62,7 @@ def glyphs(evidence: LineEvidence | None) -> tuple[tuple[str, str], tuple[str, s
 
 
 def words_of(evidence: LineEvidence | None) -> str:
-    """Return what is known of a line in a sentence."""
+    """Return the evidence on a line as a sentence."""
     if evidence is None:
         return "nothing is counted on this line"
     ran = {True: "ran", False: "never ran", None: "is not counted as run or not"}[evidence.ran]
@@ -81,14 +81,14 @@ _EXISTENCE = {
 }
 
 
-def lacks(lines: Iterable[LineEvidence], undefined: Iterable[tuple[int, str]]) -> list[Lack]:
-    """Return what would raise the scores, in the order of the lines."""
-    found = [Lack(line, f"{name} is not defined") for line, name in undefined]
+def missing_lines(lines: Iterable[LineEvidence], undefined: Iterable[tuple[int, str]]) -> list[MissingLine]:
+    """Return the lines that lower the scores, in their order."""
+    found = [MissingLine(line, f"{name} is not defined") for line, name in undefined]
     for line in lines:
         if line.ran is False:
-            found.append(Lack(line.first, "never ran"))
+            found.append(MissingLine(line.first, "never ran"))
         if not line.exists and line.existence is not ExistenceReason.GLUE:
-            found.append(Lack(line.first, _EXISTENCE[line.existence]))
+            found.append(MissingLine(line.first, _EXISTENCE[line.existence]))
     return sorted(found, key=lambda lack: lack.line)
 
 
@@ -113,7 +113,7 @@ def figures(score: Mapping[str, Any]) -> str:
 
 
 def does_not_parse(fault: str) -> str:
-    """Return the words for a text that is no Python module, given what `fault_in` says of it."""
+    """Return the message for a text that is not a Python module, given the result of `fault_in`."""
     return f"does not parse: {fault}"
 
 

@@ -3,19 +3,295 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
 
 from textual.binding import Binding
 
-from gistpoint.tui.key_model import Key, Scope
-from gistpoint.tui.review_keys import REVIEW_KEYS
-from gistpoint.tui.validate_keys import VALIDATE_KEYS
+from gistpoint.tui.review_pages import PAGES
 
-__all__ = ["KEYS", "Key", "Scope", "bindings_of", "help_table", "key_named", "keys_page", "shown_key", "shown_keys"]
 
-_A, _H, _S, _M, _D = Scope.APP, Scope.HOME, Scope.SOLVE, Scope.SUMMARY, Scope.DIALOG
-_V = Scope.READING
-_G, _P = Scope.GIST_SOLVE, Scope.GIST
-_L, _C, _E, _R, _F = Scope.CONSOLE, Scope.CODE, Scope.EDITOR, Scope.RESULTS, Scope.FILES
+class KeyScope(StrEnum):
+    """Where a binding works."""
+
+    APP = "app"
+    HOME = "home"
+    SOLVE = "solve"
+    SUMMARY = "summary"
+    DIALOG = "dialog"
+    CONSOLE = "console"
+    CODE = "code"
+    EDITOR = "editor"
+    RESULTS = "results"
+    RUNS = "runs"
+    REVIEW = "review"
+    COMPARE = "compare"
+    VALIDATE = "validate"
+    PLACES = "places"
+    FILES = "files"
+    VALIDATE_GIST = "validate_gist"
+    GIST_SOLVE = "gist_solve"
+    GIST = "gist"
+    TRACE = "trace"
+    READING = "reading"
+    """Keys of the views of code and text: bound by the widgets themselves, under the same ids."""
+
+
+@dataclass(frozen=True, slots=True)
+class Key:
+    """One binding. `keys` holds alternatives, comma-separated, as Textual names them."""
+
+    id: str
+    keys: str
+    action: str
+    description: str
+    tooltip: str
+    group: str
+    scope: KeyScope
+    show: bool = False
+    priority: bool = False
+
+    def binding(self) -> Binding:
+        """Return it as Textual takes it."""
+        return Binding(
+            self.keys,
+            self.action,
+            self.description,
+            show=self.show,
+            priority=self.priority,
+            tooltip=self.tooltip,
+            id=self.id,
+        )
+
+
+_A, _H, _S, _M, _D = KeyScope.APP, KeyScope.HOME, KeyScope.SOLVE, KeyScope.SUMMARY, KeyScope.DIALOG
+_G, _P = KeyScope.GIST_SOLVE, KeyScope.GIST
+_L, _C, _E, _R, _F = KeyScope.CONSOLE, KeyScope.CODE, KeyScope.EDITOR, KeyScope.RESULTS, KeyScope.FILES
+_RV, _RL, _RC, _V = KeyScope.REVIEW, KeyScope.RUNS, KeyScope.COMPARE, KeyScope.READING
+_VT, _VP, _VG = KeyScope.VALIDATE, KeyScope.PLACES, KeyScope.VALIDATE_GIST
+
+
+def _pair(id: str, key: str, action: str, name: str, words: str, *, show: bool = False) -> tuple[Key, Key]:
+    """Return the keys to the next step of a kind, and with Shift to the one before."""
+    return (
+        Key(
+            f"go.next_{id}", key, f"go('{action}', 1)", f"Next {name}", f"Go on to the next {words}", "Going", _RV, show
+        ),
+        Key(
+            f"go.previous_{id}",
+            key.upper(),
+            f"go('{action}', -1)",
+            f"Previous {name}",
+            f"Go back to the {words} before",
+            "Going",
+            _RV,
+        ),
+    )
+
+
+REVIEW_KEYS: tuple[Key, ...] = (
+    Key(
+        "runs.filter",
+        "slash",
+        "filter",
+        "Filter",
+        "Show runs that fit a query such as solved steps>20",
+        "Runs",
+        _RL,
+        True,
+    ),
+    Key("runs.sort", "s", "sort", "Sort", "Sort by the next column", "Runs", _RL, True),
+    Key("runs.reverse", "S", "reverse", "Reverse", "Turn the order round", "Runs", _RL),
+    Key("runs.group", "b", "group", "Group", "Group by task, by model, by verdict, or not at all", "Runs", _RL, True),
+    Key("runs.pick", "x", "pick", "Pick", "Pick the run, to compare or to open several", "Runs", _RL, True),
+    Key("runs.compare", "c", "compare", "Compare", "Set two picked runs side by side", "Runs", _RL, True),
+    Key("runs.search", "f", "search", "Search all", "Search in all runs of the list", "Runs", _RL, True),
+    Key("runs.blind", "ctrl+b", "blind", "Blind", "Hide models and outcomes until the verdict", "Runs", _RL),
+    Key("runs.reload", "f5", "reload", "Reload", "Read the list again", "Runs", _RL),
+    Key("runs.leave", "escape,q", "leave", "Leave", "Close the list", "Runs", _RL, True),
+    Key("go.next", "right_square_bracket", "step(1)", "Next step", "One step on", "Going", _RV, True),
+    Key("go.previous", "left_square_bracket", "step(-1)", "Step before", "One step back", "Going", _RV),
+    Key("go.first", "circumflex_accent", "edge(-1)", "First step", "To the first step", "Going", _RV),
+    Key("go.last", "dollar_sign", "edge(1)", "Last step", "To the last step", "Going", _RV),
+    Key("go.hit", "n", "hit(1)", "Next hit", "To the next hit of the search", "Going", _RV),
+    Key("go.hit_before", "N", "hit(-1)", "Hit before", "To the hit before", "Going", _RV),
+    Key("go.number", "number_sign,colon", "number", "Go to", "To a step by its number", "Going", _RV),
+    *_pair("submission", "s", "submission", "submission", "submission"),
+    *_pair("error", "x", "error", "error", "step that failed"),
+    *_pair("edit", "e", "edit", "edit", "edit"),
+    *_pair("test", "r", "test", "test run", "test run"),
+    *_pair("mark", "b", "mark", "mark", "mark of the strip"),
+    *_pair("label", "m", "label", "label", "label or comment"),
+    *_pair("unseen", "u", "unseen", "unseen", "step that was not seen"),
+    Key("play.toggle", "z", "play", "Play", "Play the run at its own pace, or pause", "Playing", _RV),
+    Key("play.faster", "plus", "speed(1)", "Faster", "Play twice as fast", "Playing", _RV),
+    Key("play.slower", "minus", "speed(-1)", "Slower", "Play half as fast", "Playing", _RV),
+    Key("play.follow", "f", "follow", "Follow", "Stay at the end of a run that is being written", "Playing", _RV),
+    *(
+        Key(page.id, page.keys, f"page('{page.name}')", page.title, page.words, "Pages", _RV, page.in_footer)
+        for page in PAGES
+    ),
+    Key("review.score", "alt+s", "score", "Score", "Score the gist in a sandbox, or stop doing so", "Review", _RV),
+    Key("review.search", "slash", "search", "Search", "Search in this run, or in all", "Review", _RV, True),
+    Key(
+        "review.label",
+        "L",
+        "annotate('label')",
+        "Label",
+        "Choose a label; digits set the first nine at once",
+        "Review",
+        _RV,
+        True,
+    ),
+    Key(
+        "review.comment",
+        "c",
+        "annotate('comment')",
+        "Comment",
+        "Write a comment on the step, or what is selected",
+        "Review",
+        _RV,
+    ),
+    Key(
+        "review.undo",
+        "backspace",
+        "annotate('removal')",
+        "Remove",
+        "Take back a label or comment of this step",
+        "Review",
+        _RV,
+    ),
+    Key("review.verdict", "V", "annotate('verdict')", "Verdict", "Say what you think of the run", "Review", _RV, True),
+    Key(
+        "review.blind",
+        "ctrl+b",
+        "annotate('blind')",
+        "Blind",
+        "Hide model and outcome until the verdict",
+        "Review",
+        _RV,
+    ),
+    Key("review.compare", "C", "compare", "Compare", "Set another run of the list beside this one", "Review", _RV),
+    Key("review.replay", "a", "replay", "Replay", "Make the recorded calls again, or stop doing so", "Review", _RV),
+    Key("review.link", "enter", "link", "Open link", "Open the run that this step started", "Review", _RV),
+    Key("review.leave", "escape,q", "leave", "Leave", "Back to where you came from", "Review", _RV, True),
+    Key("compare.next", "right_square_bracket", "step(1)", "Next", "One row on", "Comparing", _RC, True),
+    Key("compare.previous", "left_square_bracket", "step(-1)", "Before", "One row back", "Comparing", _RC),
+    Key("compare.milestone", "b", "milestone(1)", "Milestone", "To the next milestone", "Comparing", _RC, True),
+    Key("compare.back", "B", "milestone(-1)", "Milestone before", "To the milestone before", "Comparing", _RC),
+    Key("compare.diffs", "d,f3", "diffs", "Diffs", "What each run changed, or the steps again", "Comparing", _RC, True),
+    Key("compare.open", "enter", "open", "Open", "Open the run under the cursor at this step", "Comparing", _RC, True),
+    Key("compare.leave", "escape,q", "leave", "Leave", "Back to where you came from", "Comparing", _RC, True),
+    Key("list.up", "up,k", "move(-1)", "Up", "One row up", "Lists", _V),
+    Key("list.down", "down,j", "move(1)", "Down", "One row down", "Lists", _V),
+    Key("list.page_up", "pageup", "page(-1)", "Page up", "One screenful up", "Lists", _V),
+    Key("list.page_down", "pagedown,space", "page(1)", "Page down", "One screenful down", "Lists", _V),
+    Key("list.first", "home,g", "edge(-1)", "First", "To the first row", "Lists", _V),
+    Key("list.last", "end,G", "edge(1)", "Last", "To the last row", "Lists", _V),
+    Key("list.choose", "enter", "choose", "Open", "Open the row", "Lists", _V),
+    Key("steps.previous", "left,h", "move(-1)", "Step before", "The step before, in the list of steps", "Lists", _V),
+    Key("steps.next", "right,l", "move(1)", "Next step", "The next step, in the list of steps", "Lists", _V),
+    Key("search.regex", "ctrl+r", "regex", "Regular expression", "Search for a pattern, or for text", "Searching", _V),
+    Key("search.scope", "ctrl+s", "scope", "Where", "In thoughts, texts, calls, results or diffs", "Searching", _V),
+    Key("search.runs", "ctrl+t", "runs", "All runs", "In all runs of the list, or in this one", "Searching", _V),
+    Key("search.close", "escape", "close", "Close", "Close the search; its hits stay", "Searching", _V),
+    Key("step.unfold", "o", "unfold", "Unfold", "Show folded parts in full, or fold them again", "Reading", _V),
+)
+
+
+VALIDATE_KEYS: tuple[Key, ...] = (
+    Key("validate.next", "right_square_bracket", "task(1)", "Next", "One task on", "Queue", _VT, True),
+    Key("validate.previous", "left_square_bracket", "task(-1)", "Task before", "One task back", "Queue", _VT),
+    Key("validate.unjudged", "u", "unjudged(1)", "Unjudged", "The next task without a verdict", "Queue", _VT, True),
+    Key("validate.unjudged_before", "U", "unjudged(-1)", "Unjudged before", "The one before", "Queue", _VT),
+    Key("validate.filter", "slash", "filter", "Filter", "Show only tasks that hold some words", "Queue", _VT),
+    Key(
+        "about.overview", "f2,i", "page('overview')", "Overview", "What is known, in short", "Pages", _VT, False, False
+    ),
+    Key("about.brief", "f3,b", "page('brief')", "Brief", "The brief, as a solver gets it", "Pages", _VT),
+    Key("about.diff", "f4,d", "page('diff')", "Diff", "What was done to the original", "Pages", _VT),
+    Key("about.tests", "f5,T", "page('tests')", "Tests", "Failing tests, before and after", "Pages", _VT),
+    Key(
+        "about.runs",
+        "f6",
+        "page('runs')",
+        "Runs",
+        "What was run, and what the check found",
+        "Pages",
+        _VT,
+        priority=True,
+    ),
+    Key("about.code", "f7", "page('code')", "Code", "The file, at the function", "Pages", _VT, priority=True),
+    Key(
+        "about.fix",
+        "f8",
+        "page('fix')",
+        "Fix",
+        "A fix of your own, or the gists",
+        "Pages",
+        _VT,
+        True,
+        priority=True,
+    ),
+    Key("about.source", "v", "source", "Source", "To the code of the test, or of the function", "Pages", _VT),
+    Key(
+        "trial.corrupted",
+        "r",
+        "trial('corrupted', 1)",
+        "Run",
+        "The suite, or the score of the reference gist",
+        "Running",
+        _VT,
+        True,
+    ),
+    Key("trial.corrupted_5", "R", "trial('corrupted', 5)", "Five runs", "Five times, for flakiness", "Running", _VT),
+    Key("trial.original", "o", "trial('original', 1)", "Run original", "The suite on the original", "Running", _VT),
+    Key(
+        "trial.original_5", "O", "trial('original', 5)", "Five of original", "Five times, for flakiness", "Running", _VT
+    ),
+    Key(
+        "trial.fix",
+        "f9",
+        "trial_fix",
+        "Run fix",
+        "The suite on your fix, or your gist",
+        "Running",
+        _VT,
+        priority=True,
+    ),
+    Key("trial.check", "C", "check", "Check", "All that `gistpoint task check` looks at", "Running", _VT),
+    Key("trial.metrics", "m", "measure", "Measure", "Rank the function in its library", "Running", _VT),
+    Key("judge.accept", "1", "verdict('accept')", "Accept", "The task is good", "Verdicts", _VT),
+    Key("judge.unsolvable", "2", "verdict('reject_unsolvable')", "Unsolvable", "Can't be found", "Verdicts", _VT),
+    Key("judge.unspecified", "3", "verdict('reject_unspecified')", "Unspecified", "Nothing says it", "Verdicts", _VT),
+    Key("judge.unfair", "4", "verdict('reject_unfair_tests')", "Unfair tests", "Right fixes fail", "Verdicts", _VT),
+    Key("judge.leak", "5", "verdict('reject_leak')", "Leak", "Something gives it away", "Verdicts", _VT),
+    Key("judge.flaky", "6", "verdict('reject_flaky')", "Flaky", "Tests differ from run to run", "Verdicts", _VT),
+    Key("judge.easy", "7", "verdict('reject_too_easy')", "Too easy", "Seen at a glance", "Verdicts", _VT),
+    Key("judge.duplicate", "8", "verdict('reject_duplicate')", "Duplicate", "There is one like it", "Verdicts", _VT),
+    Key("judge.discuss", "9", "verdict('needs_discussion')", "Discuss", "To be talked about", "Verdicts", _VT),
+    Key("judge.comment", "c", "comment", "Comment", "Say why; a draft is kept", "Verdicts", _VT, True),
+    Key("judge.undo", "backspace", "undo", "Undo", "Take back your last verdict or comment", "Verdicts", _VT),
+    Key(
+        "validate.back",
+        "escape",
+        "back",
+        "Back",
+        "Stop what runs; else to the queue",
+        "Queue",
+        _VT,
+        True,
+        priority=True,
+    ),
+    Key("validate.leave", "q", "leave", "Leave", "Close the queue; all is kept", "Queue", _VT),
+    Key("gists.own", "alt+e", "own", "Own gist", "Write a gist of your own, or back", "Gists", _VG, True, True),
+    Key("places.callers", "less_than_sign", "callers", "Callers", "Go to a caller", "Code", _VP, True),
+    Key("places.callees", "greater_than_sign", "callees", "Callees", "Go to what it calls", "Code", _VP, True),
+    Key("places.definition", "enter", "definition", "Definition", "Go to the name at the cursor", "Code", _VP),
+    Key("places.outline", "f", "outline", "Functions", "Choose among the functions of the file", "Code", _VP, True),
+    Key("places.side", "x", "side", "Side", "The original, or the corrupted file", "Code", _VP, True),
+    Key("places.back", "minus", "back_to", "Place", "Back to where you came from", "Code", _VP, True),
+)
 
 KEYS: tuple[Key, ...] = (
     Key("app.palette", "ctrl+p", "command_palette", "Palette", "Find any command by its name", "Program", _A, True),
@@ -23,7 +299,7 @@ KEYS: tuple[Key, ...] = (
     Key("app.theme", "f12", "change_theme", "Theme", "Choose light, dark or the terminal's colours", "Program", _A),
     Key("app.quit", "ctrl+q", "leave_program", "Quit", "Close the program; an attempt can be resumed", "Program", _A),
     Key("home.start", "n", "start", "New attempt", "Start an attempt of the chosen task", "Home", _H, True),
-    Key("home.resume", "r", "resume", "Resume", "Go on with the chosen attempt", "Home", _H, True),
+    Key("home.resume", "r", "resume", "Resume", "Resume the chosen attempt", "Home", _H, True),
     Key("home.open", "o", "open", "Open", "Open the chosen task or attempt, whichever way fits", "Home", _H, True),
     Key("home.review", "v", "review", "Review", "Read the record of the chosen attempt, step by step", "Home", _H),
     Key("home.filter", "slash", "filter", "Filter", "Show only rows that hold some words", "Home", _H, True),
@@ -167,7 +443,7 @@ KEYS: tuple[Key, ...] = (
 )
 
 
-def bindings_of(scope: Scope) -> list[Binding]:
+def bindings_of(scope: KeyScope) -> list[Binding]:
     """Return the bindings of a screen, or of the app."""
     return [key.binding() for key in KEYS if key.scope is scope]
 
@@ -209,7 +485,7 @@ def shown_keys(keys: str) -> str:
     return " or ".join(shown_key(key) for key in keys.split(","))
 
 
-def help_table(keymap: Mapping[str, str], *scopes: Scope) -> str:
+def help_table(keymap: Mapping[str, str], *scopes: KeyScope) -> str:
     """Return the bindings of some scopes as Markdown tables, one per group, with the user's own keys."""
     groups: dict[str, list[str]] = {}
     for key in KEYS:
@@ -226,7 +502,7 @@ def help_table(keymap: Mapping[str, str], *scopes: Scope) -> str:
 def keys_page() -> str:
     """Return the page of the user guide that lists every binding with its id, as Markdown."""
     parts = [_PAGE_HEAD]
-    for scope in Scope:
+    for scope in KeyScope:
         rows = [
             f"| `{key.id}` | {shown_keys(key.keys)} | {key.description} | {key.tooltip} |"
             for key in KEYS
@@ -238,26 +514,26 @@ def keys_page() -> str:
 
 
 _SCOPE_WORDS = {
-    Scope.APP: "Everywhere",
-    Scope.HOME: "Home",
-    Scope.SOLVE: "Solve, in any pane",
-    Scope.SUMMARY: "Summary",
-    Scope.DIALOG: "Dialogs",
-    Scope.CONSOLE: "Solve: console",
-    Scope.CODE: "Solve: code",
-    Scope.EDITOR: "Solve: editor",
-    Scope.RESULTS: "Solve: results",
-    Scope.RUNS: "Review: list of runs",
-    Scope.REVIEW: "Review: one run",
-    Scope.COMPARE: "Review: two runs",
-    Scope.VALIDATE: "Validate: the queue and its task",
-    Scope.PLACES: "Validate: code",
-    Scope.VALIDATE_GIST: "Validate: gists",
-    Scope.FILES: "Solve: files",
-    Scope.GIST_SOLVE: "Gist, in any pane",
-    Scope.GIST: "Gist: the text",
-    Scope.TRACE: "Gist: the trace",
-    Scope.READING: "Lists and texts",
+    KeyScope.APP: "Everywhere",
+    KeyScope.HOME: "Home",
+    KeyScope.SOLVE: "Solve, in any pane",
+    KeyScope.SUMMARY: "Summary",
+    KeyScope.DIALOG: "Dialogs",
+    KeyScope.CONSOLE: "Solve: console",
+    KeyScope.CODE: "Solve: code",
+    KeyScope.EDITOR: "Solve: editor",
+    KeyScope.RESULTS: "Solve: results",
+    KeyScope.RUNS: "Review: list of runs",
+    KeyScope.REVIEW: "Review: one run",
+    KeyScope.COMPARE: "Review: two runs",
+    KeyScope.VALIDATE: "Validate: the queue and its task",
+    KeyScope.PLACES: "Validate: code",
+    KeyScope.VALIDATE_GIST: "Validate: gists",
+    KeyScope.FILES: "Solve: files",
+    KeyScope.GIST_SOLVE: "Gist, in any pane",
+    KeyScope.GIST: "Gist: the text",
+    KeyScope.TRACE: "Gist: the trace",
+    KeyScope.READING: "Lists and texts",
 }
 _PAGE_HEAD = """# Keys
 

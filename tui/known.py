@@ -1,32 +1,61 @@
-"""What an attempt's results have shown, looked up by path, name and line: free of charge, because it was paid for."""
+"""The sources that an attempt's results have shown, by path, name and line; free, because they were paid for."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
-from gistpoint.core.attempts.state import AttemptState, Call
+from gistpoint.core.attempts.knowledge import source_text
+from gistpoint.core.attempts.state import AttemptCall, AttemptState
 from gistpoint.core.code.index import index_source
 from gistpoint.core.code.parsing import CodeError
-from gistpoint.tui.view_models import Shown, shown_sources
 
 Functions = list[tuple[str, int, int]]
 """(`path::qualname`, first line, last line)."""
 
 
-def call_of(state: AttemptState, call_id: str) -> Call | None:
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """Source text in a tool result, with its location."""
+
+    path: str
+    text: str
+    first_line: int = 1
+    function: str = ""
+    """`path::qualname` if it is one definition, empty for a whole file."""
+    call_id: str = ""
+
+    @property
+    def name(self) -> str:
+        """Its name on the screen."""
+        return self.function or self.path
+
+
+def call_of(state: AttemptState, call_id: str) -> AttemptCall | None:
     """Return a call by its id."""
     return next((call for call in state.calls if call.call_id == call_id), None)
 
 
+def shown_sources(call: AttemptCall) -> Shown | None:
+    """Return the source that a result shows in full, a file or one definition; None for any other result."""
+    files, sources = call.revealed.files, call.revealed.sources
+    if not (files or sources) or call.text is None:
+        return None
+    body = source_text(call.text, call.revealed)
+    if files:
+        return Shown(files[0], body, call_id=call.call_id)
+    name = sources[0]
+    first = next((start for found, start, _ in call.revealed.functions if found == name), 1)
+    return Shown(name.partition("::")[0], body, first, name, call.call_id)
+
+
 def shown_file(state: AttemptState, path: str) -> Shown | None:
-    """Return a file as it was shown last; None where it was not read whole."""
+    """Return a file as it was shown last; None if it was not read whole."""
     call = call_of(state, state.knowledge.files.get(path, ""))
     return shown_sources(call) if call is not None else None
 
 
 def shown_function(state: AttemptState, name: str) -> Shown | None:
-    """Return a definition as it was shown last, alone or in its file; None where its source was not shown."""
+    """Return a definition as it was shown last, alone or in its file; None if its source was not shown."""
     alone = call_of(state, state.knowledge.sources.get(name, ""))
     path, _, qualname = name.partition("::")
     within = call_of(state, state.knowledge.files.get(path, ""))
@@ -37,7 +66,7 @@ def shown_function(state: AttemptState, name: str) -> Shown | None:
     return shown_sources(alone) if alone is not None else None
 
 
-def _cut_out(call: Call, name: str, qualname: str) -> Shown | None:
+def _cut_out(call: AttemptCall, name: str, qualname: str) -> Shown | None:
     whole = shown_sources(call)
     if whole is None:
         return None
@@ -53,12 +82,11 @@ def functions_in(state: AttemptState, shown: Shown) -> Functions:
     call = call_of(state, shown.call_id)
     if call is None:
         return []
-    found = [(str(name), int(start), int(end)) for name, start, end in call.revealed.get("functions", ())]
-    return sorted(found, key=lambda item: (item[1], -item[2]))
+    return sorted(call.revealed.functions, key=lambda item: (item[1], -item[2]))
 
 
 def enclosing(functions: Functions, line: int) -> str:
-    """Return the innermost definition around a line; empty where there is none."""
+    """Return the innermost definition around a line; empty if there is none."""
     around = [item for item in functions if item[1] <= line <= item[2]]
     return min(around, key=lambda item: item[2] - item[1])[0] if around else ""
 
@@ -81,6 +109,18 @@ def _last_part(name: str) -> str:
     return _plain(name).rpartition(".")[2]
 
 
-def names_of(functions: Iterable[tuple[str, int, int]]) -> list[str]:
-    """Return the names alone."""
-    return [name for name, _, _ in functions]
+def stale(state: AttemptState, shown: Shown) -> str:
+    """Return a sentence on what was replaced in the file since it was shown; empty if nothing was."""
+    order = [call.call_id for call in state.calls]
+    if shown.call_id not in order:
+        return ""
+    at = order.index(shown.call_id)
+    later = [
+        s.replacement.qualname
+        for s in state.submissions
+        if s.replacement in state.replacements
+        and s.replacement.path == shown.path
+        and s.call_id in order
+        and order.index(s.call_id) > at
+    ]
+    return f"{', '.join(dict.fromkeys(later))} replaced since" if later else ""

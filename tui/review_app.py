@@ -19,5 +19,5 @@ class ReviewApp(BaseApp):
         self._first = first
 
     def first_screen(self) -> Screen[None]:
-        """Return the screen that was asked for."""
+        """Return the requested screen."""
         return self._first()

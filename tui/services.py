@@ -1,32 +1,72 @@
-"""What the screens and the commands work with; `cli` puts it together, and nothing else does."""
+"""The services of the screens and commands; only `object_graph` builds them."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
+from threading import Lock
 from typing import TYPE_CHECKING
 
-from gistpoint.core.attempts.budgets import Budgets
+from gistpoint.core.attempts.bench import TaskJudge
 from gistpoint.core.attempts.identity import REPLAY, Enrolment, Role
-from gistpoint.core.errors import AttemptError
+from gistpoint.core.errors import AttemptError, CancelledError, UserError
+from gistpoint.core.kinds.folder import read_answer
+from gistpoint.core.kinds.gist.answer import gist_answer
+from gistpoint.core.kinds.gist.model import is_gist
+from gistpoint.core.kinds.gist.original_test import given_test
 from gistpoint.core.kinds.gist.overrides import GistOverrides, settings_data
-from gistpoint.core.kinds.gist.splicing import given_test
-from gistpoint.core.kinds.repair.judge import Judge
+from gistpoint.core.kinds.gist.runs import EntrypointRunner
+from gistpoint.core.kinds.registry import kind_of
 from gistpoint.core.locations import Locations
-from gistpoint.core.ports import EntrypointRunner, Runner, TimeSource
-from gistpoint.core.tasks.folder import read_answer
+from gistpoint.core.ports import Runner, TimeSource
+from gistpoint.core.tasks.budgets import Budgets
 from gistpoint.core.tasks.model import Task
 from gistpoint.sessions.attempts import AttemptStore, AttemptSummary, OpenAttempt
 from gistpoint.sessions.tasks import TaskStore
-from gistpoint.tui.commands.consent import Consent
-from gistpoint.tui.opening import Opening
+from gistpoint.tui.consent import Consent
 
 if TYPE_CHECKING:
     from gistpoint.core.kinds.gist.judge import GistJudge
+    from gistpoint.sessions.replay.replaying import Replay
+    from gistpoint.sessions.runs.document import RunDocument
+
+
+class Opening:
+    """Shared by the thread that opens an attempt and the screen that shows the progress."""
+
+    def __init__(self, report: Callable[[str], None] = lambda words: None) -> None:
+        """`report` gets each step in words, on the opening thread."""
+        self._report = report
+        self._lock = Lock()
+        self._cancelled = self._committed = False
+
+    @property
+    def cancelled(self) -> bool:
+        """Whether it is no longer wanted."""
+        return self._cancelled
+
+    def step(self, words: str) -> None:
+        """Report the next step. Raises `CancelledError` if it is no longer wanted."""
+        if self._cancelled:
+            raise CancelledError("The attempt was not opened.")
+        self._report(words)
+
+    def commit(self) -> None:
+        """Pass the point from which on the attempt exists. Raises `CancelledError` if it is no longer wanted."""
+        with self._lock:
+            if self._cancelled:
+                raise CancelledError("The attempt was not opened.")
+            self._committed = True
+
+    def cancel(self) -> bool:
+        """Give up; False if it is too late, because the attempt has begun."""
+        with self._lock:
+            self._cancelled = not self._committed
+            return self._cancelled
 
 
 def is_our_demo(task: Task, locations: Locations) -> bool:
-    """Whether a task is one of the demo's as it came with gistpoint; what a task says of itself proves nothing."""
+    """Whether a task is a demo task as shipped with gistpoint; the task's own claim proves nothing."""
     return task.demo and task.folder.parent == locations.demo
 
 
@@ -39,14 +79,14 @@ class Services:
     attempts: AttemptStore
     clock: TimeSource
     runner_for: Callable[[Task], Runner]
-    """Chooses the isolation and makes the runner. Raises `SandboxUnavailableError` where consent or a backend is
+    """Chooses the isolation and makes the runner. Raises `SandboxUnavailableError` if consent or a backend is
     missing; may take a while, and is called off the event loop."""
     entrypoints_for: Callable[[Task], EntrypointRunner]
     """As `runner_for`, for gists."""
     prepare: Callable[[Task], None] = lambda task: None
-    """Says that a runner for this task will be needed soon."""
+    """Announces that a runner for this task will be needed soon."""
     enrolment: Enrolment = field(default_factory=Enrolment)
-    """What a new attempt is started as."""
+    """The role of a new attempt."""
     gist_settings: Mapping[str, GistOverrides] = field(default_factory=dict)
     """Settings that were given for new attempts of a gist, by the id of its task."""
     consent: Consent = field(default_factory=Consent)
@@ -55,9 +95,9 @@ class Services:
     def start(
         self, task: Task, *, budgets: Budgets | None = None, opening: Opening | None = None, replay: bool = False
     ) -> OpenAttempt:
-        """Begin an attempt of a task, with the settings given for it, and its own budgets unless others are given.
+        """Begin an attempt of a task with the settings given for it; its own budgets apply unless others are given.
 
-        As a `replay` it is no person's. Raises `CancelledError` by `opening`.
+        A `replay` belongs to no participant. `opening` may raise `CancelledError`.
         """
         opening = opening or Opening()
         task = self.as_given(task)
@@ -67,41 +107,41 @@ class Services:
         opening.commit()
         enrolment = replace(self.enrolment, actor=REPLAY) if replay else self.enrolment
         if enrolment.role is Role.BASELINE and is_our_demo(task, self.locations):
-            enrolment = replace(enrolment, role=Role.DEMO)  # everybody can know its answer
+            enrolment = replace(enrolment, role=Role.DEMO)  # its answer is public
         return self.attempts.start(task, judge, enrolment, budgets=budgets)
 
     def as_given(self, task: Task) -> Task:
-        """Return a task with the settings that were given for attempts of it. Raises `GistSettingsError`."""
+        """Return a task with the settings given for its attempts. Raises `GistSettingsError`."""
         given = self.gist_settings.get(task.id)
         if given is None:
             return task
-        gist = read_answer(task).gist
-        return given.on(task, given_test(gist.test) if gist else "")
+        answer = read_answer(task)
+        return given.on(task, given_test(gist_answer(answer).test) if is_gist(task) else "")
 
     def unfinished(self, task: Task) -> list[AttemptSummary]:
-        """Return a person's attempts of a task that have not ended, the newest first; damaged ones are among them.
+        """Return a person's attempts of a task that have not ended, the newest first, damaged ones included.
 
-        Those of a gist are under the settings that a new attempt would have: the given ones, else the task's.
+        Those of a gist have the settings that a new attempt would have: the given ones, else the task's.
         """
         found = self.attempts.unfinished(task.id, self.enrolment)
-        if task.gist is None:
+        if not is_gist(task):
             return found
         given, default = self.as_given(task), settings_data(task)
         wanted = (given.budgets.tool_uses, settings_data(given))
         return [
             summary
             for summary in found
-            if (summary.state.budgets.tool_uses, summary.state.header.get("gist_settings", default)) == wanted
+            if (summary.state.budgets.tool_uses, summary.state.header.extra.get("gist_settings", default)) == wanted
         ]
 
     def resume(self, attempt_id: str, *, opening: Opening | None = None) -> OpenAttempt:
-        """Go on with an attempt. Raises `CancelledError` by `opening`."""
+        """Resume an attempt. `opening` may raise `CancelledError`."""
         opening = opening or Opening()
         opening.step("reading the attempt")
         summary = self.attempts.summary(attempt_id)
         if summary.actor == REPLAY:
             raise AttemptError(
-                f"Attempt {summary.attempt_id} is a recorded one that was played: nobody can go on with it.",
+                f"Attempt {summary.attempt_id} is a recorded one that was played: it can't be resumed.",
                 hint=f"`gistpoint review {summary.attempt_id}` shows it.",
             )
         task = self.tasks.find(summary.task_id)
@@ -110,15 +150,32 @@ class Services:
         opening.commit()
         return self.attempts.resume(attempt_id, task, judge)
 
-    def judge_for(self, task: Task) -> Judge | GistJudge:
-        """Return what judges submissions of a task, or gists where it is one of those."""
-        answer = read_answer(task)
-        if answer.gist is None:
-            return Judge(task, answer, self.runner_for(task))
-        return self.gist_judge_for(task)
+    def judge_for(self, task: Task) -> TaskJudge:
+        """Return the judge of a task."""
+        judge: TaskJudge = kind_of(task).judge(task, read_answer(task), self)
+        return judge
+
+    def replay_of(self, document: RunDocument, name: str, task_name: str = "") -> Replay:
+        """Return a replay of a run on its task, or on the named one; `name` is that of the run in messages.
+
+        Raises `UserError` if the run names no task, the task is not in the store or differs, or no isolation works.
+        """
+        from gistpoint.sessions.replay.recorded import origin_of
+        from gistpoint.sessions.replay.replaying import Replay, require_task
+
+        origin = origin_of(document)
+        wanted = task_name or str(origin.start.get("task_id") or "")
+        if not wanted:
+            raise UserError(
+                f"{name} does not name the task that it was recorded on.",
+                hint="`gistpoint replay --task TASK` names it.",
+            )
+        task = self.tasks.find(wanted)
+        require_task(name, origin, task)
+        return Replay(document, self.judge_for(task))
 
     def gist_judge_for(self, task: Task) -> GistJudge:
-        """Return what judges gists of a task. Raises `TaskError` for a task that is none."""
+        """Return the judge of a task's gists. Raises `TaskError` for a task that is not a gist task."""
         from gistpoint.core.kinds.gist.judge import GistJudge
 
-        return GistJudge(task, read_answer(task).gist_answer, self.entrypoints_for(task))
+        return GistJudge(task, gist_answer(read_answer(task)), self.entrypoints_for(task))

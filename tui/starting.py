@@ -1,4 +1,4 @@
-"""The garbage collector while the program starts: modules and classes are made by the thousand, and none is garbage."""
+"""The garbage collector while the program starts: thousands of modules and classes are created, and none is garbage."""
 
 from __future__ import annotations
 
@@ -6,16 +6,16 @@ import gc
 import sys
 
 START_S = 1.0
-"""Seconds after which a screen is certainly up."""
+"""Seconds after which a screen is certainly shown."""
 
 
 _SWITCH_S = 0.001
 
 
 def hold_collection() -> None:
-    """Collect nothing until `go_on_collecting`, where a screen is about to be opened.
+    """Collect nothing until `go_on_collecting`, if there is a terminal, as a screen is then about to be opened.
 
-    From then on the thread that draws waits a fifth as long as usual for those that read.
+    From then on the drawing thread waits a fifth as long as usual for the reading threads.
     """
     if sys.stdin.isatty() and sys.stdout.isatty():
         gc.disable()
@@ -23,7 +23,7 @@ def hold_collection() -> None:
 
 
 def go_on_collecting() -> None:
-    """Collect again, but never look again at what the start has made: that is what makes a screen stutter."""
+    """Collect again, but never scan the objects made at the start, which would make the screen stutter."""
     if not gc.isenabled():
         gc.freeze()
         gc.enable()

@@ -71,8 +71,8 @@ DEFAULT = DARK.name
 def theme_named(wanted: str, environment: Mapping[str, str] | None = None) -> str:
     """Return the name of the theme for `dark`, `light`, `terminal`, `terminal-light` or a theme's own name.
 
-    Empty means the default: the terminal's colours where `NO_COLOR` is set or the terminal says it has but 16, dark
-    elsewhere. With `NO_COLOR` Textual takes all colour out of any theme; that one then leaves the background alone.
+    Empty means the default: the terminal's colours if `NO_COLOR` is set or the terminal reports only 16 colours, else
+    dark. With `NO_COLOR` Textual removes all colour from any theme; the terminal's theme then keeps the background.
     """
     env = os.environ if environment is None else environment
     known = {
@@ -87,7 +87,7 @@ def theme_named(wanted: str, environment: Mapping[str, str] | None = None) -> st
 
 
 def usable_theme(wanted: str) -> str:
-    """Return the name of the theme for what the settings say; an unknown name gives the default."""
+    """Return the name of the theme for a setting; an unknown name gives the default."""
     name = theme_named(wanted)
     return name if name in BUILTIN_THEMES or any(theme.name == name for theme in OWN) else DEFAULT
 

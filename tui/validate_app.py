@@ -8,15 +8,15 @@ from pathlib import Path
 from textual.css.query import NoMatches
 
 from gistpoint.tui.base_app import BaseApp
-from gistpoint.tui.screens.dialogs.ask import ConsentDesk
-from gistpoint.tui.screens.validate.desk import Desk
+from gistpoint.tui.screens.dialogs.ask import ConsentPrompt
+from gistpoint.tui.screens.validate.desk import ValidationSession
 from gistpoint.tui.screens.validate.screen import ValidateScreen
 
 
 class ValidateApp(BaseApp):
     """Shows the queue; the program ends with it."""
 
-    def __init__(self, desk: Desk) -> None:
+    def __init__(self, desk: ValidationSession) -> None:
         super().__init__(desk.services.locations, "screens/validate/validate.tcss")
         self._desk = desk
 
@@ -25,8 +25,8 @@ class ValidateApp(BaseApp):
         return ValidateScreen(self._desk)
 
     def on_mount(self) -> None:
-        """Ask for consent here, where code is to run without isolation."""
-        self._desk.services.consent.asker = ConsentDesk(self).ask
+        """Ask for consent on the screen if code is to run without isolation."""
+        self._desk.services.consent.asker = ConsentPrompt(self).ask
 
     def action_leave_program(self) -> None:
         """Keep what was typed, and close."""

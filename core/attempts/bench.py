@@ -1,62 +1,176 @@
-"""What an attempt works with, by the kind of its task: the tools, what they see, and what a call comes to."""
+"""The interface between the engine and a kind of task: the judge, and the harness that it makes."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
-from gistpoint.core.attempts.budgets import Budgets, Remaining
-from gistpoint.core.attempts.events import EndReason, EventType
+from gistpoint.core.attempts.events import CallMade, EndReason, EventData
 from gistpoint.core.attempts.identity import Role
-from gistpoint.core.attempts.state import AttemptState, Call
-from gistpoint.core.cancel import CancelToken
-from gistpoint.core.kinds.gist.verdict import GistVerdict
-from gistpoint.core.kinds.repair.judge import Judgement
-from gistpoint.core.outcomes import BackendRecord
-from gistpoint.core.ports import RunProgress
-from gistpoint.core.tools.declaration import Tool, ToolOutput
+from gistpoint.core.attempts.state import AttemptCall, AttemptState, KindState
+from gistpoint.core.outcomes import BackendRecord, RunStatus
+from gistpoint.core.running import RunContext
+from gistpoint.core.tasks.budgets import Budgets, Remaining
+from gistpoint.core.tasks.model import Task
+from gistpoint.core.tools.declaration import BoundCall, Tool, ToolOutput
 from gistpoint.core.trees import SourceTree
-
-OnProgress = Callable[[RunProgress], None]
 
 
 @dataclass(frozen=True, slots=True)
 class Price:
-    """What a call of a tool would spend."""
+    """The cost of a call of a tool."""
 
     tool_uses: int
     submissions: int
     last_tool_use: bool
     last_submission: bool
     scores: int = 0
+    then_submit: bool = False
+    """Whether only a submission can follow the call."""
+
+
+class Judged(Protocol):
+    """A judgement of a submission, as the engine and a replay see it."""
+
+    @property
+    def counts(self) -> bool:
+        """Whether it costs a submission: false if the harness failed."""
+        ...
+
+    @property
+    def reason(self) -> str:
+        """Why the run did not finish, in a sentence; empty if it did."""
+        ...
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
-    """What a call came to: its answer, what it cost, and the run behind a submission's answer."""
+class CallOutcome:
+    """The answer to a call, what it cost, and the judgement that the answer to a submission reports."""
 
     output: ToolOutput
     charged: Remaining
-    judgement: Judgement | None = None
-    verdict: GistVerdict | None = None
+    found: Judged | None = None
 
 
 class Log(Protocol):
-    """The attempt, as a bench sees it."""
+    """The attempt, as a harness sees it."""
 
     @property
     def state(self) -> AttemptState:
         """The state after all events so far."""
         ...
 
-    def append(self, type: EventType, data: Mapping[str, Any]) -> None:
-        """Write an event; it is on the disk on return."""
+    def append(self, data: EventData) -> None:
+        """Write an event; one that is durable is on the disk on return."""
         ...
 
 
-class Bench(Protocol):
-    """One kind of task. It keeps nothing that is not in the events."""
+class TaskBench(ABC):
+    """The tools of one kind of task, the tree that they see, and the results of calls. Has no state but the events."""
+
+    def __init__(self, task: Task, backend: BackendRecord) -> None:
+        """`backend` is the isolation that code runs in."""
+        self.task, self.backend = task, backend
+
+    @property
+    @abstractmethod
+    def tree(self) -> SourceTree:
+        """The repository as it is now."""
+
+    @abstractmethod
+    def restore(self, state: AttemptState) -> None:
+        """Put the repository into the state that the events of an attempt describe."""
+
+    @abstractmethod
+    def files(self, state: AttemptState) -> Mapping[str, bytes | None]:
+        """Return the files that an attempt has changed so far, including those of its last submission."""
+
+    def budgets(self, role: Role) -> Budgets:
+        """Return the budgets that a new attempt starts with: the task's."""
+        return self.task.budgets
+
+    def with_budgets(self, budgets: Budgets) -> Task:
+        """Return the task as an attempt with these budgets sees it."""
+        return replace(self.task, budgets=budgets)
+
+    @abstractmethod
+    def brief(self, task: Task) -> str:
+        """Return the brief of a task as it is shown and sent."""
+
+    @abstractmethod
+    def start_data(self, budgets: Budgets) -> Mapping[str, Any]:
+        """Return the kind's data for `attempt_started`: the hash of its tools, and what the solver begins with."""
+
+    @abstractmethod
+    def tools(self, state: AttemptState) -> tuple[Tool, ...]:
+        """Return the tools of an attempt; the engine leaves out those that it did not begin with."""
+
+    def offered(self, state: AttemptState) -> tuple[Tool, ...]:
+        """Return the tools that can be called now; by default, all of them."""
+        return self.tools(state)
+
+    def price(self, tool: Tool, state: AttemptState) -> Price:
+        """Return the cost of a call: a tool use, and a submission if the tool submits."""
+        left, submissions = state.remaining, int(tool.submits)
+        return Price(1, submissions, left.tool_uses == 1, tool.submits and left.submissions == 1)
+
+    def to_save(self, tool: Tool | None, arguments: Mapping[str, Any], state: AttemptState) -> CallMade | None:
+        """Return the call, without its id, that has to save unsaved typing before a call of `tool`, if there is one.
+
+        None if there is nothing to save, as in kinds whose submissions contain their text. Raises `AttemptError`
+        if the other call would then be impossible.
+        """
+        return None
+
+    @abstractmethod
+    def handle(self, call: AttemptCall, bound: BoundCall, log: Log, run: RunContext) -> CallOutcome:
+        """Carry out a call, `bound` to its tool, and write the events between the call and its result.
+
+        A submission left unfinished by a process that died is judged with the code that was submitted.
+        """
+
+    @abstractmethod
+    def remark(self, charged: Remaining, left: Remaining, state: AttemptState) -> list[str]:
+        """Return the lines that end every answer."""
+
+    def refusal(self, tool: Tool) -> str:
+        """Return why a tool of the attempt is not offered now."""
+        return f"No {tool.name} is left."
+
+    def refuse(self, reason: str, state: AttemptState) -> CallOutcome:
+        """Answer a call that can't be carried out, such as an unknown tool or wrong arguments; it costs a tool use."""
+        return CallOutcome(ToolOutput(f"Refused: {reason}", refused=True), Remaining(1, 0))
+
+    def ending(self, state: AttemptState) -> EndReason | None:
+        """Return why the attempt is over, if it is solved or a budget is used up; else None."""
+        if state.solved:
+            return EndReason.SOLVED
+        if state.remaining.submissions == 0:
+            return EndReason.SUBMISSIONS_EXHAUSTED
+        return EndReason.CALLS_EXHAUSTED if state.remaining.tool_uses == 0 else None
+
+    def last_call(self, state: AttemptState) -> Tool | None:
+        """Return the tool that is called automatically when a limit is reached; None if the attempt just ends."""
+        return None
+
+
+@dataclass
+class Instead:
+    """The recorded end of a judge's next run, used in a replay instead of running it; with status None it is run."""
+
+    status: RunStatus | None = None
+    reason: str = ""
+
+
+class TaskJudge(Protocol):
+    """Judges submissions on one task, and makes the harness that attempts on it work with."""
+
+    @property
+    def task(self) -> Task:
+        """The task."""
+        ...
 
     @property
     def backend(self) -> BackendRecord:
@@ -64,60 +178,18 @@ class Bench(Protocol):
         ...
 
     @property
-    def tree(self) -> SourceTree:
-        """The repository as it is now."""
+    def blank(self) -> KindState:
+        """The part that the kind adds to the state of an attempt, before the first event."""
         ...
 
-    def restore(self, state: AttemptState) -> None:
-        """Bring the repository to what the events of an attempt say."""
+    def as_recorded(self, task: Task, of_kind: Mapping[str, Any], budgets: Budgets) -> Task:
+        """Return the task as an attempt with these budgets sees it; `of_kind` is the kind's part of its header."""
         ...
 
-    def budgets(self, role: Role) -> Budgets:
-        """Return what a new attempt starts with."""
+    def bench(self, task: Task) -> TaskBench:
+        """Return the harness of an attempt on `task`, which may have other settings than the judge's."""
         ...
 
-    def start_data(self, budgets: Budgets) -> Mapping[str, Any]:
-        """Return what `attempt_started` tells of the kind: tools, and what the solver begins with."""
-        ...
-
-    def tools(self, state: AttemptState) -> tuple[Tool, ...]:
-        """Return the tools that the attempt was started with."""
-        ...
-
-    def offered(self, state: AttemptState) -> tuple[Tool, ...]:
-        """Return those that can be called now."""
-        ...
-
-    def price(self, tool: Tool, state: AttemptState) -> Price:
-        """Return what a call would spend."""
-        ...
-
-    def to_save(self, tool: str, arguments: Mapping[str, Any], state: AttemptState) -> str | None:
-        """Return what was typed and has to be saved, by a step of its own, before a call; None where nothing is."""
-        ...
-
-    def handle(
-        self, call: Call, tool: Tool, log: Log, on_progress: OnProgress | None, cancel: CancelToken | None
-    ) -> Outcome:
-        """Carry out a call that fits its declaration, and write the events between it and its result."""
-        ...
-
-    def remark(self, charged: Remaining, left: Remaining, state: AttemptState) -> list[str]:
-        """Return the lines that end every answer."""
-        ...
-
-    def refusal(self, tool: Tool) -> str:
-        """Return why a tool that the attempt has is not offered now."""
-        ...
-
-    def refuse(self, reason: str, state: AttemptState) -> Outcome:
-        """Answer a call that can't be carried out: an unknown tool, one not offered, arguments that do not fit."""
-        ...
-
-    def ending(self, state: AttemptState) -> EndReason | None:
-        """Return the reason for which the attempt is over; None while it goes on."""
-        ...
-
-    def last_call(self, state: AttemptState) -> str:
-        """Return the tool that is called by itself when a limit is reached; empty where the attempt just ends."""
+    def ending_as(self, instead: Instead) -> TaskJudge:
+        """Return a judge like this one that asks `instead` before every run."""
         ...

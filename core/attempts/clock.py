@@ -1,13 +1,12 @@
 """The clocks of an attempt, derived from its events and never stored.
 
-Time between two events of one process belongs to what had the focus. Between two processes nothing runs. A machine
-that slept shows as the difference between the spans of the two clocks.
+Time between two events of one process is counted for the pane that had the focus. Between two processes no clock runs.
+Sleep of the machine shows as the difference between the spans of the two clocks.
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from functools import cache
@@ -17,13 +16,13 @@ from typing import Any
 from gistpoint.core.attempts.events import Pane
 
 ASK_MS = 120_000
-"""After so long without input the solver is asked."""
+"""After this time without input, the solver is asked."""
 COVER_MS = 600_000
-"""After so long without input the code is covered."""
+"""After this time without input, the code is hidden."""
 
 
 class IdleStage(StrEnum):
-    """What an `idle_prompt` event without an answer says."""
+    """The stage that an `idle_prompt` event without an answer records."""
 
     ASKED = "asked"
     COVERED = "covered"
@@ -32,26 +31,26 @@ class IdleStage(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Doubt:
-    """Time without input that counts as idle and could still be claimed as work, by what had the focus."""
+    """Time without input that counts as idle and could still be claimed as work, by the activity that had the focus."""
 
-    spans: tuple[tuple[Activity, int], ...] = ()
-    """Milliseconds that are over."""
+    spans: tuple[tuple[ClockActivity, int], ...] = ()
+    """Milliseconds of spans that have ended."""
     idle: bool = False
-    """Whether nothing was pressed since the question came."""
-    grows: Activity | None = None
-    """What the span that goes on is claimed as; None once there was input, or the cover."""
+    """Whether there was no input since the question appeared."""
+    grows: ClockActivity | None = None
+    """The activity as which the current span is claimed; None after input or once the code is hidden."""
     idle_before_ms: int = 0
-    """What the clock counted as idle before that span."""
+    """The clock's idle time before that span."""
 
     def __bool__(self) -> bool:
         return bool(self.spans) or self.grows is not None
 
     def total_ms(self, clock: Clock) -> int:
-        """Milliseconds in question as the clock stands."""
+        """Milliseconds in question at the present state of the clock."""
         return sum(ms for _, ms in self.stopped(clock, idle=self.idle).spans)
 
     def stopped(self, clock: Clock, *, idle: bool) -> Doubt:
-        """Return the doubt with the span that went on at its end."""
+        """Return the doubt with its current span ended."""
         if self.grows is None:
             return replace(self, idle=idle)
         return Doubt((*self.spans, (self.grows, clock.idle - self.idle_before_ms)), idle)
@@ -60,38 +59,37 @@ class Doubt:
 NO_DOUBT = Doubt()
 
 
-def asked(doubt: Doubt, clock: Clock, activity: Activity, since_mono_ms: int, mono_ms: int) -> tuple[Doubt, Clock]:
-    """Return doubt and clock after the question: the time since the last input is idle."""
+def asked(doubt: Doubt, clock: Clock, activity: ClockActivity, since_mono_ms: int, mono_ms: int) -> tuple[Doubt, Clock]:
+    """Return doubt and clock after the question, with the time since the last input counted as idle."""
     span = min(max(0, mono_ms - since_mono_ms), clock.of(activity))
     before = doubt.stopped(clock, idle=True)
     return replace(before, grows=activity, idle_before_ms=clock.idle), _moved(clock, activity, -span)
 
 
-def answered(doubt: Doubt, clock: Clock, data: Mapping[str, Any], activity: Activity) -> Clock:
-    """Return the clock after an answer, which is about all of the time in doubt.
+def answered(doubt: Doubt, clock: Clock, answer: str, idle_ms: int, activity: ClockActivity) -> Clock:
+    """Return the clock after an answer, which applies to all of the time in doubt.
 
-    Journals of earlier versions hold the answer alone: there, time becomes idle only when the solver says that it was.
+    Journals of earlier versions hold only the answer: there, time becomes idle only if the solver says that it was.
     """
-    answer = data.get("answer")
     if doubt:
         for claimed, ms in doubt.stopped(clock, idle=False).spans if answer == "worked" else ():
             clock = _moved(clock, claimed, ms)
         return clock
-    span = max(0, int(data.get("idle_ms", 0))) if answer == "away" else 0
+    span = max(0, idle_ms) if answer == "away" else 0
     return _moved(clock, activity, -min(span, clock.of(activity)))
 
 
-def _moved(clock: Clock, activity: Activity, ms: int) -> Clock:
-    """Move milliseconds from idle to an activity, or back where there are fewer than none."""
-    return clock.add(activity, ms).add(Activity.IDLE, -ms)
+def _moved(clock: Clock, activity: ClockActivity, ms: int) -> Clock:
+    """Move milliseconds from idle to an activity, or back if `ms` is negative."""
+    return clock.add(activity, ms).add(ClockActivity.IDLE, -ms)
 
 
 SLEEP_THRESHOLD_MS = 2_000
 """Smaller differences between the clocks are adjustments of the wall clock, not sleep."""
 
 
-class Activity(StrEnum):
-    """What a span of time is counted as."""
+class ClockActivity(StrEnum):
+    """The activity that a span of time is counted as."""
 
     READING = "reading"
     EXPLORING = "exploring"
@@ -101,23 +99,23 @@ class Activity(StrEnum):
     IDLE = "idle"
 
 
-ACTIVE = (Activity.READING, Activity.EXPLORING, Activity.EDITING)
-"""The solver's own time: what a time limit is measured on. Waiting is the harness's."""
+ACTIVE = (ClockActivity.READING, ClockActivity.EXPLORING, ClockActivity.EDITING)
+"""The solver's own time: time limits are measured on it. Waiting is the harness's time."""
 
 ACTIVITY_OF_PANE = {
-    Pane.BRIEF: Activity.READING,
-    Pane.TREE: Activity.EXPLORING,
-    Pane.CODE: Activity.EXPLORING,
-    Pane.CONSOLE: Activity.EXPLORING,
-    Pane.RESULT: Activity.EXPLORING,
-    Pane.EDITOR: Activity.EDITING,
-    Pane.NOTES: Activity.EXPLORING,
+    Pane.BRIEF: ClockActivity.READING,
+    Pane.TREE: ClockActivity.EXPLORING,
+    Pane.CODE: ClockActivity.EXPLORING,
+    Pane.CONSOLE: ClockActivity.EXPLORING,
+    Pane.RESULT: ClockActivity.EXPLORING,
+    Pane.EDITOR: ClockActivity.EDITING,
+    Pane.NOTES: ClockActivity.EXPLORING,
 }
 
 
 @dataclass(frozen=True, slots=True)
 class Clock:
-    """Milliseconds by activity up to the last event, what runs since, and what the machine slept through."""
+    """Milliseconds by activity up to the last event, the activity since then, and the time that the machine slept."""
 
     reading: int = 0
     exploring: int = 0
@@ -128,12 +126,12 @@ class Clock:
     asleep: int = 0
     away: int = 0
     """Between two processes, by the wall clock: the program was closed or had died."""
-    running: Activity = Activity.READING
+    running: ClockActivity = ClockActivity.READING
     mono_ms: int | None = None
     """Monotonic time of the last event of this process; None before the first."""
     utc_ms: int | None = None
 
-    def of(self, activity: Activity) -> int:
+    def of(self, activity: ClockActivity) -> int:
         """Milliseconds counted as `activity`."""
         value: int = getattr(self, activity.value)
         return value
@@ -144,7 +142,7 @@ class Clock:
         return self.reading + self.exploring + self.editing
 
     def at(self, mono_ms: int, utc_ms: int) -> Clock:
-        """Return the clock as it stands at a later moment of the same process."""
+        """Return the clock at a later moment of the same process."""
         if self.mono_ms is None:
             return replace(self, mono_ms=mono_ms, utc_ms=utc_ms)
         span = max(0, mono_ms - self.mono_ms)
@@ -153,13 +151,13 @@ class Clock:
         moved = replace(self, mono_ms=mono_ms, utc_ms=utc_ms, asleep=self.asleep + slept)
         return moved.add(self.running, span)
 
-    def add(self, activity: Activity, ms: int) -> Clock:
+    def add(self, activity: ClockActivity, ms: int) -> Clock:
         """Count `ms` more (or fewer) as `activity`."""
         changed: dict[str, Any] = {activity.value: max(0, self.of(activity) + ms)}
         return replace(self, **changed)
 
     def restarted(self, mono_ms: int, utc_ms: int) -> Clock:
-        """Return the clock at the start of another process: nothing ran in between."""
+        """Return the clock at the start of another process; the time in between is not counted."""
         gap = max(0, utc_ms - self.utc_ms) if self.utc_ms is not None else 0
         return replace(self, mono_ms=mono_ms, utc_ms=utc_ms, away=self.away + gap)
 
@@ -176,7 +174,7 @@ class SystemTime:
         return time.monotonic_ns() // 1_000_000
 
     def boot_id(self) -> str:
-        """The kernel's boot id on Linux; elsewhere the minute of the boot."""
+        """The kernel's boot id on Linux; on other systems the minute of the boot."""
         return _boot_id()
 
 

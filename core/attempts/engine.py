@@ -1,4 +1,4 @@
-"""The engine of an attempt: takes what a solver does, appends events, and keeps the state that they fold to.
+"""The engine of an attempt: takes a solver's actions, appends events, and keeps the state that they fold to.
 
 Every method may be called from any thread. One tool call runs at a time; while it runs, the others stay responsive.
 """
@@ -7,66 +7,95 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from contextlib import suppress
+from dataclasses import asdict, dataclass, replace
 from threading import RLock
 from typing import Any
 
-from gistpoint.core.attempts.bench import Bench, OnProgress, Outcome, Price
-from gistpoint.core.attempts.budgets import Budgets, Remaining
+from msgspec import UNSET, structs
+
+from gistpoint.core.attempts.bench import CallOutcome, Judged, Price, TaskJudge
 from gistpoint.core.attempts.clock import Clock, IdleStage
-from gistpoint.core.attempts.drafts import draft_data, paste_data
-from gistpoint.core.attempts.events import EndReason, Event, EventType, GiveUpCode, Pane, PauseReason
-from gistpoint.core.attempts.identity import TOOL_SEMANTICS, Enrolment, new_attempt_id, start_data
-from gistpoint.core.attempts.malformed import call_data, fitting
-from gistpoint.core.attempts.state import AttemptState, Call, advance, fold
-from gistpoint.core.cancel import CancelToken
+from gistpoint.core.attempts.events import (
+    SCHEMA_VERSION,
+    AffordanceUsed,
+    AttemptEnded,
+    AttemptStarted,
+    BudgetLeft,
+    BufferEdited,
+    CallAnswered,
+    CallMade,
+    EndReason,
+    EventData,
+    FocusMoved,
+    GiveUpCode,
+    Heartbeat,
+    IdlePrompted,
+    JournalEvent,
+    NotesWritten,
+    Pane,
+    Paused,
+    PauseReason,
+    ProcessStarted,
+    Recorder,
+    Resumed,
+    SuspectMarked,
+)
+from gistpoint.core.attempts.identity import Enrolment, new_attempt_id
+from gistpoint.core.attempts.malformed import Malformed, arguments_in, bound_again, malformed_call
+from gistpoint.core.attempts.state import AttemptCall, AttemptState, advance, fold
+from gistpoint.core.canonical import sha256_of_text
 from gistpoint.core.errors import AttemptError
-from gistpoint.core.kinds.gist.bench import GistBench
-from gistpoint.core.kinds.gist.overrides import as_attempted, with_budgets
-from gistpoint.core.kinds.gist.verdict import GistVerdict, ScoresGists
-from gistpoint.core.kinds.repair.bench import RepairBench
-from gistpoint.core.kinds.repair.judge import Judge, Judgement
 from gistpoint.core.outcomes import BackendRecord
-from gistpoint.core.ports import Recorder, TimeSource
-from gistpoint.core.tasks.brief import render_brief
+from gistpoint.core.ports import TimeSource
+from gistpoint.core.running import UNATTENDED, RunContext
+from gistpoint.core.tasks.budgets import Budgets, Remaining
 from gistpoint.core.tasks.model import Task
-from gistpoint.core.tools.declaration import RefusalError, Tool, ToolOutput
-from gistpoint.core.tools.registry import named
+from gistpoint.core.tools.declaration import (
+    NOTHING_REVEALED,
+    BoundCall,
+    RefusalError,
+    Tool,
+    ToolOutput,
+    find_tool,
+    named,
+)
 from gistpoint.core.trees import SourceTree
 
-Listener = Callable[[Event, AttemptState], None]
+TOOL_SEMANTICS = 2
+"""Tool semantics of new attempts: calls that can't be carried out cost a use; under 1 they cost nothing."""
+Listener = Callable[[JournalEvent, AttemptState], None]
 
 
 @dataclass(frozen=True, slots=True)
 class ToolResult:
-    """What a call was answered with."""
+    """The answer to a call."""
 
     call_id: str
     text: str
     refused: bool = False
-    judgement: Judgement | None = None
-    """The whole run behind a submission's answer; for screens that may show more than the answer."""
-    verdict: GistVerdict | None = None
-    """The score behind the answer of a gist's tool, line by line."""
+    found: Judged | None = None
+    """The judgement that the answer reports, for screens that may show more than the answer."""
 
 
 class Attempt:
-    """An attempt under way, or one that is read again."""
+    """An attempt in progress, or one that is read back."""
 
     def __init__(
         self,
         task: Task,
-        judge: Judge | ScoresGists,
+        judge: TaskJudge,
         recorder: Recorder,
         clock: TimeSource,
         *,
-        events: Iterable[Event] = (),
+        events: Iterable[JournalEvent] = (),
         version: str = "",
     ) -> None:
-        self.state = fold(events)
-        header, budgets = self.state.header, self.state.budgets
-        self.task = as_attempted(task, header, budgets) if header else task
-        """The task as this attempt meets it: with its budgets, and the settings of its gist."""
+        self.state = fold(events, AttemptState(of_kind=judge.blank))
+        state = self.state
+        self.task = judge.as_recorded(task, state.header.extra, state.budgets) if state.started else task
+        """The task as this attempt sees it, with its own budgets and settings."""
+        self._bench = judge.bench(self.task)
         self.judge = judge
         self._recorder = recorder
         self._time = clock
@@ -74,14 +103,9 @@ class Attempt:
         self._lock = RLock()
         self._calling = False
         self._listeners: list[Listener] = []
-        self._bench: Bench = (
-            RepairBench(self.task, judge) if isinstance(judge, Judge) else GistBench.of(self.task, judge)
-        )
         self._bench.restore(self.state)
-        self.judgements: dict[str, Judgement] = {}
-        """Runs of this process by call id."""
-        self.verdicts: dict[str, GistVerdict] = {}
-        """Scores of gists of this process by call id."""
+        self.found: dict[str, Judged] = {}
+        """The judgements of this process by call id."""
 
     def start(
         self,
@@ -93,33 +117,53 @@ class Attempt:
     ) -> None:
         """Write the events that begin a new attempt, with the task's budgets unless others are given.
 
-        A replay takes the tool semantics of the run that it repeats. Raises `AttemptError` for budgets of nothing.
+        A replay takes the tool semantics of the run that it repeats. Raises `AttemptError` for empty budgets.
         """
         bench, identity = self._bench, attempt_id or new_attempt_id(self._time.utc_ms())
         given = budgets or bench.budgets(enrolment.role)
         if given.tool_uses < 1 or given.submissions < 1:
             raise AttemptError("An attempt begins with one tool use and one submission or more.")
-        self.task = with_budgets(self.task, given)
-        of_kind = bench.start_data(given)
-        data = start_data(self.task, identity, enrolment, given, bench.backend, self._version, of_kind)
-        self.append(EventType.ATTEMPT_STARTED, {**data, "tool_semantics": tool_semantics})
+        self.task = bench.with_budgets(given)
+        brief = bench.brief(self.task)
+        self.append(
+            AttemptStarted(
+                schema=SCHEMA_VERSION,
+                gistpoint=self._version,
+                attempt_id=identity,
+                task_id=self.task.id,
+                mode=str(self.task.mode),
+                tree_sha256=self.task.tree_sha256,
+                **asdict(enrolment),
+                extra=dict(bench.start_data(given)),
+                brief=brief,
+                brief_sha256=sha256_of_text(brief),
+                budgets=self.task.budgets,
+                backend=bench.backend,
+                tool_semantics=tool_semantics,
+                tool_names=tuple(tool.name for tool in bench.tools(replace(self.state, budgets=self.task.budgets))),
+            )
+        )
         self._process_started()
 
     def resume_process(self) -> None:
-        """Write that another process goes on with the attempt; `finish_pending` completes what the last one left."""
-        if not self.state.header:
+        """Record that another process resumes the attempt; `finish_pending` completes the last one's call."""
+        if not self.state.started:
             raise AttemptError("The journal holds no start of an attempt.", hint="Start the task again.")
-        if self.state.header.get("task_id") != self.task.id:
+        if self.state.header.task_id != self.task.id:
             raise AttemptError("The attempt belongs to another task, or the task was changed since.")
-        if self.state.tool_semantics > TOOL_SEMANTICS:
-            raise AttemptError("A newer gistpoint began the attempt.", hint="Go on with that version.")
+        if self.state.header.tool_semantics > TOOL_SEMANTICS:
+            raise AttemptError("A newer gistpoint began the attempt.", hint="Resume it with that version.")
         self._process_started()
-        self._end_where_over()
+        self._end_if_over()
 
     @property
     def tree(self) -> SourceTree:
-        """The repository as it is now, accepted replacements included."""
+        """The repository as it is now, with accepted replacements."""
         return self._bench.tree
+
+    def files(self) -> Mapping[str, bytes | None]:
+        """Return the files that were changed so far, including those of the last submission."""
+        return self._bench.files(self.state)
 
     @property
     def backend(self) -> BackendRecord:
@@ -128,31 +172,37 @@ class Attempt:
 
     @property
     def tools(self) -> tuple[Tool, ...]:
-        """The tools that the attempt was started with."""
-        return self._bench.tools(self.state)
+        """The tools that the attempt was started with, as far as this version has them."""
+        names, tools = self.state.header.tool_names, self._bench.tools(self.state)
+        return tools if names is UNSET else tuple(tool for tool in tools if tool.name in names)
 
     def subscribe(self, listener: Listener) -> None:
         """Have `listener` called after every event, on the thread that wrote it."""
         self._listeners.append(listener)
 
     def clock(self) -> Clock:
-        """Return the clock as it stands now."""
+        """Return the clock at this moment."""
         with self._lock:
             return self.state.clock.at(self._time.mono_ms(), self._time.utc_ms())
 
     def offered(self) -> tuple[Tool, ...]:
         """Return the tools that can be called now."""
-        return () if self.state.ended else self._bench.offered(self.state)
+        if self.state.ended:
+            return ()
+        began_with = self.tools
+        return tuple(tool for tool in self._bench.offered(self.state) if tool in began_with)
 
     def callable_tool(self, name: str) -> Tool:
         """Return a tool that can be called now; raises `RefusalError` with the reason if it can't."""
-        tool = named(self.tools, name)
+        return self._offered(named(self.tools, name))
+
+    def _offered(self, tool: Tool) -> Tool:
         if tool not in self.offered():
             raise RefusalError(self._bench.refusal(tool))
         return tool
 
     def price(self, tool: Tool) -> Price:
-        """Return what a call of `tool` would spend."""
+        """Return the cost of a call of `tool`."""
         return self._bench.price(tool, self.state)
 
     def call(
@@ -162,43 +212,40 @@ class Attempt:
         *,
         turn: int | None = None,
         raw: str = "",
-        on_progress: OnProgress | None = None,
-        cancel: CancelToken | None = None,
+        run: RunContext = UNATTENDED,
         thought: str = "",
         extra: Mapping[str, Any] | None = None,
     ) -> ToolResult:
         """Call a tool; blocks until it has answered. Raises `AttemptError` if no call can be made now.
 
-        Every call is journalled, also one that can't be carried out. `raw` is the text of a model's arguments as it
-        came; it is read if `arguments` is None. `turn` is that of the reply that asks for the call, by default the
-        call's number. `extra` is journalled beside the call: a model's tokens and cost. A submission whose run is
-        cancelled counts. What was typed of a gist is saved by a step of its own before. A call that takes the last
-        step of a gist hands it in, too.
+        Every call is journalled, even one that can't be carried out. `raw` is the text of a model's arguments as
+        received; it is parsed if `arguments` is None. `turn` is the turn of the reply that requests the call; the
+        default is the call's number. `extra` is journalled with the call: a model's tokens and cost. A submission whose
+        run is cancelled counts. If the kind of task requires it, unsaved typing is saved first, by a separate step. A
+        call that takes the last step also hands in the present text.
         """
-        self._complete_automatic(on_progress, cancel)
+        self._complete_automatic(run)
         with self._lock:
             self.check_time()
-        self._complete_automatic(on_progress, cancel)
+        self._complete_automatic(run)
         with self._lock:
             self._require_running()
             if self._calling or self.state.pending is not None:
                 raise AttemptError("A tool call is running.", hint="Wait for it, or cancel it.")
-            data = call_data(name, arguments, raw, self.tools)
-            self._save_typed(name, data.get("arguments", {}))
-            more = {**(extra or {}), **({"thought": thought} if thought else {})}
-            call = self._begin({**more, **data}, turn)
+            tool = find_tool(self.tools, name)
+            made, bound = _requested(name, tool, arguments_in(raw) if arguments is None else arguments, raw)
+            self._save_typed(tool, made.arguments or {})
+            call = self._begin(structs.replace(made, extra=dict(extra or {}), thought=thought or UNSET), turn)
             self._calling = True
         try:
-            result = self._answer(call, on_progress, cancel)
+            result = self._answer(call, run, bound)
         finally:
             self._calling = False
-        self._complete_automatic(on_progress, cancel)
+        self._complete_automatic(run)
         return result
 
-    def finish_pending(
-        self, *, on_progress: OnProgress | None = None, cancel: CancelToken | None = None
-    ) -> ToolResult | None:
-        """Complete the call that a process which died, or a limit, had begun; None where there is none."""
+    def finish_pending(self, *, run: RunContext = UNATTENDED) -> ToolResult | None:
+        """Complete the call that a process which died, or a limit, had begun; None if there is none."""
         result = None
         while True:
             with self._lock:
@@ -207,27 +254,27 @@ class Attempt:
                     return result
                 self._calling = True
             try:
-                result = self._answer(call, on_progress, cancel)
+                result = self._answer(call, run)
             finally:
                 self._calling = False
 
     def hand_in(self, reason: EndReason) -> None:
-        """Hand in the gist as it was last saved, because a limit was reached; `finish_pending` has it judged."""
+        """Hand in the text last saved, because a limit was reached; `finish_pending` has it judged."""
         with self._lock:
             if self.state.ended or self.state.pending is not None:
                 return
             tool = self._bench.last_call(self.state)
-            if not tool:
-                self.append(EventType.ATTEMPT_ENDED, {"reason": reason.value})
+            if tool is None:
+                self.append(AttemptEnded(reason.value))
                 return
             self._save_typed(tool, {})
-            self._begin({"tool": tool, "arguments": {}, "automatic": reason.value})
+            self._begin(CallMade(call_id="", tool=tool.name, arguments={}, automatic=reason.value))
 
     def view(self, pane: Pane) -> None:
-        """Say what has the focus."""
+        """Record which pane has the focus."""
         with self._lock:
             if not self.state.ended and self.state.pane is not pane:
-                self.append(EventType.VIEW, {"pane": pane.value}, durable=False)
+                self.append(FocusMoved(pane.value))
 
     def pause(self, reason: PauseReason, text: str = "") -> None:
         """Stop the clock."""
@@ -235,79 +282,79 @@ class Attempt:
             self._require_running()
             if self.state.pending is not None:
                 raise AttemptError("A tool call is running.", hint="Pause when it has answered.")
-            self.append(EventType.PAUSE, {"reason": reason.value, "text": text})
+            self.append(Paused(reason.value, text))
 
     def resume(self) -> None:
         """Let the clock run again."""
         with self._lock:
             if self.state.pause is not None:
-                self.append(EventType.RESUME, {})
+                self.append(Resumed())
 
     def ask_idle(self, since_mono_ms: int) -> None:
         """Record that the solver is asked about the time since the last input: it counts as idle from now on."""
         with self._lock:
             if not self.state.ended and not self.state.doubt.idle:
-                data = {"stage": IdleStage.ASKED.value, "since_mono_ms": since_mono_ms}
-                self.append(EventType.IDLE_PROMPT, data)
+                self.append(IdlePrompted(IdleStage.ASKED.value, since_mono_ms))
 
     def cover_idle(self) -> None:
-        """Record that nothing is in sight any more until the solver answers."""
+        """Record that everything is hidden until the solver answers."""
         self._idle_stage(IdleStage.COVERED)
 
     def input_again(self) -> None:
-        """Record that the solver is there again; the time before stays idle until it is answered for."""
+        """Record that there is input again; the time before stays idle until the solver answers for it."""
         self._idle_stage(IdleStage.INPUT)
 
     def answer_idle(self, *, away: bool) -> None:
-        """Record what the solver says of all the time without input that nobody has answered for."""
+        """Record the solver's answer for all time without input that is still unanswered."""
         with self._lock:
             if self.state.doubt:
                 idle_ms = self.state.doubt.total_ms(self.clock())
-                self.append(EventType.IDLE_PROMPT, {"idle_ms": idle_ms, "answer": "away" if away else "worked"})
+                self.append(IdlePrompted(idle_ms=idle_ms, answer="away" if away else "worked"))
 
     def _idle_stage(self, stage: IdleStage) -> None:
         with self._lock:
             if self.state.doubt.idle:
-                self.append(EventType.IDLE_PROMPT, {"stage": stage.value})
+                self.append(IdlePrompted(stage.value))
 
     def note(self, text: str) -> None:
-        """Keep the notes as they are now; synced in groups."""
+        """Save the present notes; synced in groups."""
         with self._lock:
             if text != self.state.notes:
-                self.append(EventType.NOTE, {"text": text}, durable=False)
+                self.append(NotesWritten(text))
 
     def edit(self, buffer: str, text: str) -> None:
-        """Keep half-written code, by the name of what it will replace; synced in groups."""
+        """Save half-written code under the name of the function or file that it will replace; synced in groups."""
         with self._lock:
             known = self.state.buffered(buffer)
             if known != text and not self.state.ended:
-                self.append(EventType.EDIT_BUFFER, {"buffer": buffer, **draft_data(known, text)}, durable=False)
+                self.append(BufferEdited.between(buffer, known, text))
 
     def suspect(self, function: str, *, marked: bool = True) -> None:
-        """Mark a function as suspect, at no cost, or take the mark back."""
+        """Mark a function as suspect, at no cost, or remove the mark."""
         with self._lock:
             if not self.state.ended:
-                self.append(EventType.SUSPECT, {"function": function, "marked": marked})
+                self.append(SuspectMarked(function, marked))
 
     def pasted(self, text: str, *, outside: bool) -> None:
-        """Record that text was pasted, and whether the brief or a result had shown it; see `drafts.paste_data`."""
-        answers = (call.text for call in self.state.calls if call.text)
-        self.comfort("paste", **paste_data(text, (render_brief(self.task), *answers), outside=outside))
-
-    def comfort(self, kind: str, times: int = 1, **details: Any) -> None:
-        """Count the use of something that costs no budget and that a model does not have."""
+        """Record that text was pasted, and whether the brief or a result had shown it."""
         if not self.state.ended:
-            self.append(EventType.COMFORT, {"kind": kind, "times": times, **details}, durable=False)
+            answers = (call.text for call in self.state.calls if call.text)
+            self.append(AffordanceUsed.paste(text, (self._bench.brief(self.task), *answers), outside=outside))
+
+    def use_affordance(self, kind: str, times: int = 1) -> None:
+        """Count the use of an affordance: it costs no budget, and models don't have it."""
+        if not self.state.ended:
+            self.append(AffordanceUsed(kind, times))
 
     def heartbeat(self) -> None:
-        """Write that the attempt is alive; ends it, or begins the hand-in of a gist, when its time is up."""
+        """Record that the attempt is alive; end it, or begin the hand-in, when its time is up."""
         with self._lock:
             if not self.state.ended:
-                self.append(EventType.HEARTBEAT, {}, durable=False)
+                self.append(Heartbeat())
                 self.check_time()
 
     def check_time(self) -> None:
-        """End the attempt where its working time is up; a gist's hand-in is begun, for `finish_pending` to judge."""
+        """End the attempt if its working time is up; or begin the hand-in, for `finish_pending` to judge."""
         limit = self.state.budgets.time_limit_s
         if limit is None or self.state.ended or self.state.pending is not None:
             return
@@ -315,7 +362,7 @@ class Attempt:
             self.hand_in(EndReason.TIME_CAP)
 
     def give_up(self, code: GiveUpCode, text: str = "") -> None:
-        """End the attempt at the solver's wish."""
+        """End the attempt at the solver's request."""
         self._end_by_solver(EndReason.GAVE_UP, code, text)
 
     def skip(self, code: GiveUpCode, text: str = "") -> None:
@@ -323,17 +370,17 @@ class Attempt:
         self._end_by_solver(EndReason.SKIPPED, code, text)
 
     def end(self, reason: EndReason, text: str = "") -> None:
-        """End the attempt for a reason that the system or an organiser sets."""
+        """End the attempt for a reason set by the system or an organiser."""
         with self._lock:
             if not self.state.ended:
-                self.append(EventType.ATTEMPT_ENDED, {"reason": reason.value, "text": text})
+                self.append(AttemptEnded(reason.value, text=text))
 
     def _end_by_solver(self, reason: EndReason, code: GiveUpCode, text: str) -> None:
         with self._lock:
             if self.state.pending is not None:
                 raise AttemptError("A tool call is running.", hint="Wait for it, or cancel it.")
             if not self.state.ended:
-                self.append(EventType.ATTEMPT_ENDED, {"reason": reason.value, "code": code.value, "text": text})
+                self.append(AttemptEnded(reason.value, code.value, text))
 
     def _require_running(self) -> None:
         self.check_time()
@@ -343,95 +390,97 @@ class Attempt:
             raise AttemptError("The attempt is paused.", hint="Resume it first.")
 
     def _process_started(self) -> None:
-        self.append(EventType.PROCESS_STARTED, {"boot_id": self._time.boot_id(), "gistpoint": self._version})
+        self.append(ProcessStarted(self._time.boot_id(), self._version))
 
-    def append(self, type: EventType, data: Mapping[str, Any], *, durable: bool = True) -> None:
-        """Write an event of the engine's; what a solver does goes through the other methods."""
+    def append(self, data: EventData) -> None:
+        """Write an event of the engine itself; a solver's actions go through the other methods."""
         with self._lock:
-            event = self._recorder.append(type.value, data, durable=durable)
+            event = self._recorder.append(data)
             self.state = advance(self.state, event)
             state = self.state
         for listener in self._listeners:
             listener(event, state)
 
-    def _begin(self, data: Mapping[str, Any], turn: int | None = None) -> Call:
+    def _begin(self, made: CallMade, turn: int | None = None) -> AttemptCall:
         number = len(self.state.calls) + 1
-        identity = {"call_id": f"call-{number}", "turn": number if turn is None else turn}
-        self.append(EventType.TOOL_CALL, {**data, **identity})
+        self.append(structs.replace(made, call_id=f"call-{number}", turn=number if turn is None else turn))
         return self.state.calls[-1]
 
-    def _save_typed(self, tool: str, arguments: Mapping[str, Any]) -> None:
-        """Save what was typed by a step of its own; raises `AttemptError` where the call could not follow it."""
-        text = self._bench.to_save(tool, arguments, self.state)
-        if text is None or (steps := self.state.remaining.tool_uses) == 0:
+    def _save_typed(self, tool: Tool | None, arguments: Mapping[str, Any]) -> None:
+        """Save unsaved typing by a separate step; raises `AttemptError` if the call would then be impossible."""
+        saving = self._bench.to_save(tool, arguments, self.state)
+        if saving is None or self.state.remaining.tool_uses == 0:
             return
-        last = tool == self._bench.last_call(self.state)
-        if steps == 1 and not last:
-            raise AttemptError(
-                "One step is left, and saving what was typed since the last call takes it.",
-                hint="Hand the gist in, or take the typing back.",
-            )
-        saved = self._begin({"tool": "write_gist", "arguments": {"content": text}, "typed": True})
-        if self._answer(saved, None, None, ends=False).refused and not last:
+        last = tool is not None and tool == self._bench.last_call(self.state)
+        saved = self._begin(saving)
+        if self._answer(saved, UNATTENDED, ends=False).refused and not last:
             raise AttemptError("What was typed can't be saved.", hint="The answer to the call says why.")
 
-    def _complete_automatic(self, on_progress: OnProgress | None, cancel: CancelToken | None) -> None:
+    def _complete_automatic(self, run: RunContext) -> None:
         pending = self.state.pending
         if pending is not None and pending.automatic:
-            self.finish_pending(on_progress=on_progress, cancel=cancel)
+            self.finish_pending(run=run)
 
     def _answer(
-        self, call: Call, on_progress: OnProgress | None, cancel: CancelToken | None, *, ends: bool = True
+        self, call: AttemptCall, run: RunContext, bound: BoundCall | None = None, *, ends: bool = True
     ) -> ToolResult:
+        """Answer a call. One that is not bound yet, as of a process that died, is bound from its event."""
         started = time.perf_counter()
         try:
-            tool = self.callable_tool(call.tool)
-            fitting(call, tool)
+            if bound is None:
+                bound = bound_again(call, self.callable_tool(call.tool))
+            else:
+                self._offered(bound.tool)
         except RefusalError as refusal:
             outcome = self._refused(str(refusal))
         else:
-            outcome = self._bench.handle(call, tool, self, on_progress, cancel)
+            outcome = self._bench.handle(call, bound, self, run)
         return self._finish(call, outcome, started, ends=ends)
 
-    def _refused(self, reason: str) -> Outcome:
-        if self.state.tool_semantics < 2:
-            return Outcome(ToolOutput(f"Refused: {reason}", refused=True), Remaining(0, 0))
+    def _refused(self, reason: str) -> CallOutcome:
+        if self.state.header.tool_semantics < 2:
+            return CallOutcome(ToolOutput(f"Refused: {reason}", refused=True), Remaining(0, 0))
         return self._bench.refuse(reason, self.state)
 
-    def _finish(self, call: Call, outcome: Outcome, started: float, *, ends: bool) -> ToolResult:
+    def _finish(self, call: AttemptCall, outcome: CallOutcome, started: float, *, ends: bool) -> ToolResult:
         charged, output, old = outcome.charged, outcome.output, self.state.remaining
-        if outcome.judgement is not None:
-            self.judgements[call.call_id] = outcome.judgement
-        if outcome.verdict is not None:
-            self.verdicts[call.call_id] = outcome.verdict
+        if outcome.found is not None:
+            self.found[call.call_id] = outcome.found
         with self._lock:
             left = old.spend(tool_uses=charged.tool_uses, submissions=charged.submissions, scores=charged.scores or 0)
             text = "\n".join([output.text, *self._bench.remark(charged, left, self.state)])
-            data: dict[str, Any] = {
-                "call_id": call.call_id,
-                "text": text,
-                "refused": output.refused,
-                "duration_ms": round((time.perf_counter() - started) * 1000),
-                "budget": {
-                    "tool_uses": left.tool_uses,
-                    "submissions": left.submissions,
-                    **({"scores": left.scores} if self.state.budgets.scores else {}),
-                },
-            }
-            if revealed := output.revealed.as_json():
-                data["revealed"] = revealed
-            self.append(EventType.TOOL_RESULT, data)
+            scores = left.scores if self.state.budgets.scores else UNSET
+            self.append(
+                CallAnswered(
+                    call.call_id,
+                    text,
+                    output.refused,
+                    duration_ms=round((time.perf_counter() - started) * 1000),
+                    budget=BudgetLeft(left.tool_uses, left.submissions, scores),
+                    revealed=UNSET if output.revealed == NOTHING_REVEALED else output.revealed,
+                )
+            )
             if ends:
-                self._end_where_over()
-        return ToolResult(call.call_id, text, output.refused, outcome.judgement, outcome.verdict)
+                self._end_if_over()
+        return ToolResult(call.call_id, text, output.refused, outcome.found)
 
-    def _end_where_over(self) -> None:
-        """End the attempt where nothing is left to do; a gist whose steps are used up is handed in before."""
+    def _end_if_over(self) -> None:
+        """End the attempt if nothing is left to do; a hand-in forced by a limit comes first."""
         state = self.state
         if state.ended or state.pending is not None:
             return
         reason = self._bench.ending(state)
         if reason is not None:
-            self.append(EventType.ATTEMPT_ENDED, {"reason": reason.value})
+            self.append(AttemptEnded(reason.value))
         elif state.remaining.tool_uses == 0:
             self.hand_in(EndReason.STEPS_EXHAUSTED)
+
+
+def _requested(
+    name: str, tool: Tool | None, given: Mapping[str, Any] | Malformed, raw: str
+) -> tuple[CallMade, BoundCall | None]:
+    """Return the event of a call, and the call bound to its tool; None if it can't be carried out."""
+    if tool is not None and not isinstance(given, Malformed):
+        with suppress(RefusalError):
+            return CallMade(call_id="", tool=name, arguments=dict(given)), tool.bind(given)
+    return malformed_call(name, tool, given, raw), None

@@ -1,46 +1,32 @@
-"""The events of an attempt. An attempt is the list of them, and nothing of it is stored anywhere else.
+"""The events of an attempt. An attempt is the list of its events; no part of it is stored elsewhere.
 
-Every event carries its place, two clocks and the hash of the line before it; its own data is a JSON object whose keys
-the fold in `state` reads. Types that a reader does not know are kept and shown.
+Every event has its place, two clocks, the hash of the line before it, and data: one record per type, whose fields are
+written in the order of their declaration. A default is the meaning of a member that an earlier version did not write;
+members that a newer version adds are ignored. Types that a reader does not know are kept and shown.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from enum import StrEnum
-from typing import Any
+from typing import Any, ClassVar, Protocol
+
+import msgspec
+from msgspec import UNSET, UnsetType
+
+from gistpoint.core.canonical import sha256_of_text
+from gistpoint.core.outcomes import BackendRecord
+from gistpoint.core.tasks.budgets import Budgets
+from gistpoint.core.tools.declaration import Replacement, Revealed
 
 SCHEMA_VERSION = 1
-
-
-class EventType(StrEnum):
-    """The types that this version writes."""
-
-    ATTEMPT_STARTED = "attempt_started"
-    PROCESS_STARTED = "process_started"
-    VIEW = "view"
-    TOOL_CALL = "tool_call"
-    TOOL_RESULT = "tool_result"
-    SUBMIT = "submit"
-    TEST_RUN = "test_run"
-    SCORE = "score"
-    PAUSE = "pause"
-    RESUME = "resume"
-    IDLE_PROMPT = "idle_prompt"
-    NOTE = "note"
-    EDIT_BUFFER = "edit_buffer"
-    COMFORT = "comfort"
-    SUSPECT = "suspect"
-    HEARTBEAT = "heartbeat"
-    QUESTIONNAIRE = "questionnaire"
-    CORRECTION = "correction"
-    CRASH = "crash"
-    ATTEMPT_ENDED = "attempt_ended"
+_SHORT = 1_000
+"""In code points; a shorter half-written text is stored whole, which costs little and is easy to read."""
 
 
 class PauseReason(StrEnum):
-    """Why the clock stands still."""
+    """Why the clock is stopped."""
 
     BREAK = "break"
     INTERRUPTED = "interrupted"
@@ -58,11 +44,11 @@ SOLVER_PAUSE_REASONS = (
     PauseReason.QUESTION_TO_ORGANISER,
     PauseReason.ENVIRONMENT_FAILURE,
 )
-"""The reasons that a person is offered; the others are set by the program or an organiser."""
+"""The reasons that a person can choose; the others are set by the program or an organiser."""
 
 
 class EndReason(StrEnum):
-    """Why an attempt ended: a closed set, because each is another statistical event."""
+    """Why an attempt ended: a closed set, because each is a distinct statistical event."""
 
     SOLVED = "solved"
     SUBMISSIONS_EXHAUSTED = "submissions_exhausted"
@@ -89,7 +75,7 @@ class GiveUpCode(StrEnum):
 
 
 class Pane(StrEnum):
-    """What has the focus; it decides which clock runs."""
+    """The panes that can have the focus; the pane decides which clock runs."""
 
     BRIEF = "brief"
     TREE = "tree"
@@ -100,13 +86,357 @@ class Pane(StrEnum):
     NOTES = "notes"
 
 
+class EventData(msgspec.Struct, frozen=True):
+    """The data of an event; an event leaves out the fields that are unset."""
+
+    type: ClassVar[str]
+    """As it is stored."""
+    durable: ClassVar[bool] = True
+    """Whether it is on the disk before the program goes on; others are synced in groups."""
+
+    def written(self) -> dict[str, Any]:
+        """Return the data as a journal holds them: the members of `extra` in its place, and nothing unset."""
+        data: dict[str, Any] = {}
+        for name, value in msgspec.to_builtins(self).items():
+            data.update(value if name == "extra" else {name: value})
+        return data
+
+
+class AttemptStarted(EventData, frozen=True):
+    """The header of an attempt; `state.NOT_STARTED` before there is one."""
+
+    type: ClassVar[str] = "attempt_started"
+    schema: int = 0
+    gistpoint: str = ""
+    """The version that began it."""
+    attempt_id: str = ""
+    task_id: str = ""
+    mode: str = ""
+    tree_sha256: str = ""
+    actor: str = ""
+    role: str = ""
+    participant: str | None = ""
+    study: str | None = None
+    condition: str | None = None
+    assignment: str | None = None
+    comforts_off: tuple[str, ...] = ()
+    """Affordances that are switched off."""
+    extra: dict[str, Any] = {}
+    """What the kind of the task adds: the hash of its tools, and what the solver begins with."""
+    brief: str = ""
+    brief_sha256: str = ""
+    budgets: Budgets = Budgets()
+    backend: BackendRecord = BackendRecord("")
+    tool_semantics: int = 1
+    """What calls that can't be carried out cost: under 1 nothing, under 2 see `TaskBench.refuse`."""
+    tool_names: tuple[str, ...] | UnsetType = UNSET
+    """The tools that the attempt has, whatever later versions offer; unset in journals of earlier ones."""
+
+
+class ProcessStarted(EventData, frozen=True):
+    """A process began the attempt, or resumed it."""
+
+    type: ClassVar[str] = "process_started"
+    boot_id: str = ""
+    gistpoint: str = ""
+
+
+class FocusMoved(EventData, frozen=True):
+    """A pane has the focus: one of `Pane`; that of another version changes nothing."""
+
+    type: ClassVar[str] = "view"
+    durable: ClassVar[bool] = False
+    pane: str = ""
+
+
+class CallMade(EventData, frozen=True, kw_only=True):
+    """A tool was called. `thought`, `raw` and `turn` are the caller's, as `engine.Attempt.call` takes them."""
+
+    type: ClassVar[str] = "tool_call"
+    extra: dict[str, Any] = {}
+    """What the caller has beside it: a model's tokens and cost."""
+    thought: str | UnsetType = UNSET
+    tool: str
+    malformed: str | UnsetType = UNSET
+    """Why it can't be carried out (`malformed.Malformed`)."""
+    arguments: dict[str, Any] | UnsetType = UNSET
+    raw: str | UnsetType = UNSET
+    typed: bool | UnsetType = UNSET
+    """Set for a step that the program adds to save what was typed."""
+    automatic: str | UnsetType = UNSET
+    """The limit that made the program call by itself."""
+    call_id: str
+    turn: int | UnsetType = UNSET
+
+
+class BudgetLeft(msgspec.Struct, frozen=True):
+    """What is left after a call; what is unset did not change."""
+
+    tool_uses: int | UnsetType = UNSET
+    submissions: int | UnsetType = UNSET
+    scores: int | UnsetType | None = UNSET
+
+
+class CallAnswered(EventData, frozen=True):
+    """A call has its answer."""
+
+    type: ClassVar[str] = "tool_result"
+    call_id: str
+    text: str = ""
+    refused: bool = False
+    duration_ms: int = 0
+    budget: BudgetLeft = BudgetLeft()
+    revealed: Revealed | UnsetType = UNSET
+
+
+class SubmissionMade(EventData, frozen=True):
+    """Something was submitted: a replacement, or a gist."""
+
+    type: ClassVar[str] = "submit"
+    call_id: str
+    number: int | UnsetType = UNSET
+    replacement: Replacement | UnsetType = UNSET
+    persistent: bool | UnsetType = UNSET
+    """Whether the replacement stays when others follow."""
+    gist: str | UnsetType = UNSET
+
+
+class SubmissionRun(EventData, frozen=True):
+    """The tests of a submission, or the command of a gist, were run."""
+
+    type: ClassVar[str] = "test_run"
+    call_id: str
+    status: str
+    """One of `outcomes.RunStatus`."""
+    reason: str = ""
+    counts: bool = True
+    passed: int = 0
+    failing: tuple[str, ...] = ()
+    failures: tuple[tuple[str, str], ...] | UnsetType = UNSET
+    seconds: float = 0.0
+    suspicious: tuple[str, ...] | UnsetType = UNSET
+    backend: BackendRecord | UnsetType = UNSET
+
+
+class SubmissionScored(EventData, frozen=True):
+    """A submission has its score; with `trial`, a text that was not submitted."""
+
+    type: ClassVar[str] = "score"
+    call_id: str
+    score: float
+    solved: bool = False
+    changed: tuple[str, ...] | UnsetType = UNSET
+    gist: dict[str, Any] | UnsetType = UNSET
+    """As `core.kinds.gist.score` spells it, with the evidence by line under `lines`."""
+    trial: bool | UnsetType = UNSET
+    text: str | UnsetType = UNSET
+    """What was scored in a trial."""
+
+
+class Paused(EventData, frozen=True):
+    """The clock was stopped for a `PauseReason`."""
+
+    type: ClassVar[str] = "pause"
+    reason: str = ""
+    text: str = ""
+
+
+class Resumed(EventData, frozen=True):
+    """The clock runs again."""
+
+    type: ClassVar[str] = "resume"
+
+
+class IdlePrompted(EventData, frozen=True):
+    """The solver was asked about time without input (`stage`, a `clock.IdleStage`), or answered."""
+
+    type: ClassVar[str] = "idle_prompt"
+    stage: str | UnsetType = UNSET
+    since_mono_ms: int | UnsetType = UNSET
+    idle_ms: int | UnsetType = UNSET
+    answer: str | UnsetType = UNSET
+    """`worked` or `away`."""
+
+
+class NotesWritten(EventData, frozen=True):
+    """The notes are now this text."""
+
+    type: ClassVar[str] = "note"
+    durable: ClassVar[bool] = False
+    text: str = ""
+
+
+class BufferEdited(EventData, frozen=True, kw_only=True):
+    """Half-written text: the whole, or a part that replaces `removed` code points at `at`."""
+
+    type: ClassVar[str] = "edit_buffer"
+    durable: ClassVar[bool] = False
+    buffer: str
+    at: int | UnsetType = UNSET
+    removed: int | UnsetType = UNSET
+    text: str = ""
+
+    @classmethod
+    def between(cls, buffer: str, before: str | None, now: str) -> BufferEdited:
+        """Return the event of a text that was `before`: with the whole, or with the part that is new.
+
+        Texts are written many times a minute, and whole ones would fill the disk with copies.
+        """
+        whole = cls(buffer=buffer, text=now)
+        if before is None or len(now) <= _SHORT:
+            return whole
+        head = _common(before, now)
+        tail = _common(before[head:][::-1], now[head:][::-1])
+        part = now[head : len(now) - tail]
+        if len(part) * 2 > len(now):
+            return whole
+        return cls(buffer=buffer, at=head, removed=len(before) - head - tail, text=part)
+
+    def after(self, before: str | None) -> str:
+        """Return the text after the event; `before` is the text before it, None if there was none."""
+        if self.at is UNSET:
+            return self.text
+        old = before or ""
+        return f"{old[: self.at]}{self.text}{old[self.at + (self.removed or 0) :]}"
+
+
+def _common(one: str, other: str) -> int:
+    """Return how many code points two texts have in common at their start, by bisection."""
+    low, high = 0, min(len(one), len(other))
+    while low < high:
+        middle = (low + high + 1) // 2
+        if one[low:middle] == other[low:middle]:
+            low = middle
+        else:
+            high = middle - 1
+    return low
+
+
+class AffordanceUsed(EventData, frozen=True):
+    """An affordance was used: it costs no budget, and models don't have it."""
+
+    type: ClassVar[str] = "comfort"
+    durable: ClassVar[bool] = False
+    kind: str = ""
+    times: int = 1
+    characters: int | UnsetType = UNSET
+    """Of a paste, as all that follows; its text is not recorded."""
+    sha256: str | UnsetType = UNSET
+    shown: bool | UnsetType = UNSET
+    """Whether the solver had been shown the text; indentation and empty lines make no difference."""
+    outside: bool | UnsetType = UNSET
+    """Whether it came through the terminal, rather than from the program's own clipboard."""
+
+    @classmethod
+    def paste(cls, text: str, shown_texts: Iterable[str], *, outside: bool) -> AffordanceUsed:
+        """Return the event of a paste; `shown_texts` are all that the solver has been shown."""
+        wanted = _without_layout(text)
+        shown = any(wanted in _without_layout(known) for known in shown_texts)
+        return cls("paste", characters=len(text), sha256=sha256_of_text(text), shown=shown, outside=outside)
+
+
+def _without_layout(text: str) -> str:
+    return "\n".join(stripped for line in text.splitlines() if (stripped := line.strip()))
+
+
+class SuspectMarked(EventData, frozen=True):
+    """A function was marked as suspect, or the mark was taken back."""
+
+    type: ClassVar[str] = "suspect"
+    function: str
+    marked: bool = True
+
+
+class Heartbeat(EventData, frozen=True):
+    """The attempt is alive."""
+
+    type: ClassVar[str] = "heartbeat"
+    durable: ClassVar[bool] = False
+
+
+class QuestionnaireAnswered(EventData, frozen=True):
+    """The solver answered questions about the attempt."""
+
+    type: ClassVar[str] = "questionnaire"
+    extra: dict[str, Any] = {}
+
+
+class Corrected(EventData, frozen=True):
+    """An organiser corrected something."""
+
+    type: ClassVar[str] = "correction"
+    extra: dict[str, Any] = {}
+
+
+class Crashed(EventData, frozen=True):
+    """The program failed; `log` is the name of the file that says more."""
+
+    type: ClassVar[str] = "crash"
+    error: str = ""
+    message: str = ""
+    log: str = ""
+
+
+class AttemptEnded(EventData, frozen=True):
+    """The attempt is over for an `EndReason`; `code` is the `GiveUpCode` of a solver who gave up."""
+
+    type: ClassVar[str] = "attempt_ended"
+    reason: str
+    code: str | UnsetType = UNSET
+    text: str | UnsetType = UNSET
+
+
+class OtherEvent(EventData, frozen=True):
+    """The data of an event of a type that this version does not know, or that do not fit their type."""
+
+    data: Mapping[str, Any]
+
+    def written(self) -> dict[str, Any]:
+        """Return them as they are."""
+        return dict(self.data)
+
+
+EVENTS: Mapping[str, type[EventData]] = {
+    kind.type: kind for kind in EventData.__subclasses__() if kind is not OtherEvent
+}
+"""By type."""
+
+
+def event_data(type: str, data: Mapping[str, Any]) -> EventData:
+    """Return the data of a stored event as the record of its type."""
+    kind = EVENTS.get(type)
+    if kind is None:
+        return OtherEvent(data)
+    fields = kind.__struct_fields__
+    if "extra" in fields:
+        known = {name: value for name, value in data.items() if name in fields and name != "extra"}
+        data = {**known, "extra": {name: value for name, value in data.items() if name not in known}}
+    try:
+        return msgspec.convert(data, kind)
+    except (ValueError, RecursionError):
+        return OtherEvent(data)
+
+
 @dataclass(frozen=True, slots=True)
-class Event:
+class JournalEvent:
     """One line of a journal. Times are milliseconds; `prev` is the sha256 of the line before, without its newline."""
 
     seq: int
     type: str
     utc_ms: int
     mono_ms: int
-    data: Mapping[str, Any] = field(default_factory=dict)
+    data: EventData
     prev: str = ""
+
+    @property
+    def fits(self) -> bool:
+        """Whether the data fit the type; data of an unknown type always do."""
+        return self.type not in EVENTS or not isinstance(self.data, OtherEvent)
+
+
+class Recorder(Protocol):
+    """Takes the events of an attempt."""
+
+    def append(self, data: EventData) -> JournalEvent:
+        """Write one event after the last and return it as written; if it is durable, once it is on the disk."""
+        ...

@@ -1,31 +1,19 @@
-"""Attempt ids and the event that starts an attempt."""
+"""Who attempts a task, for which purpose, and under which id."""
 
 from __future__ import annotations
 
 import secrets
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Any
 
-from gistpoint.core.attempts.budgets import Budgets
-from gistpoint.core.attempts.events import SCHEMA_VERSION
-from gistpoint.core.canonical import sha256_of_text
-from gistpoint.core.outcomes import BackendRecord
-from gistpoint.core.tasks.brief import render_brief
-from gistpoint.core.tasks.model import Task
-
-TOOL_SEMANTICS = 2
-"""Of new attempts on any task: calls that can't be carried out cost a use; under 1 they cost nothing."""
 _ALPHABET = "0123456789abcdefghjkmnpqrstvwxyz"
 
-
 PERSON, REPLAY = "person", "replay"
-"""Kinds of actors that the program itself enrols."""
+"""Kinds of actors that the program enrols by itself."""
 
 
 class Role(StrEnum):
-    """What an attempt is for; estimates use baselines alone."""
+    """The purpose of an attempt; estimates use only baselines."""
 
     BASELINE = "baseline"
     QA = "qa"
@@ -35,12 +23,12 @@ class Role(StrEnum):
 
 
 SHOWS_EVIDENCE = frozenset({Role.QA, Role.AUTHOR, Role.DEMO, Role.TRAINING})
-"""Roles in which the screen may show more than the tool result says, such as the outcome of every test."""
+"""Roles in which the screen may show more than the tool result, such as the outcome of every test."""
 
 
 @dataclass(frozen=True, slots=True)
 class Enrolment:
-    """Who attempts a task, and for what; everything may be left out but the role."""
+    """Who attempts a task, and for which purpose; everything but the role is optional."""
 
     actor: str = PERSON
     """`person`, `model`, `replay` or `simulated`."""
@@ -54,7 +42,7 @@ class Enrolment:
 
 
 def new_attempt_id(utc_ms: int) -> str:
-    """Return an id that sorts by time: ten characters of milliseconds and ten of chance, in Crockford's base 32."""
+    """Return an id that sorts by time: ten characters of milliseconds and ten random ones, in Crockford's base 32."""
     return _base32(utc_ms, 10) + "".join(secrets.choice(_ALPHABET) for _ in range(10))
 
 
@@ -64,30 +52,3 @@ def _base32(number: int, width: int) -> str:
         number, digit = divmod(number, 32)
         digits.append(_ALPHABET[digit])
     return "".join(reversed(digits))
-
-
-def start_data(
-    task: Task,
-    attempt_id: str,
-    enrolment: Enrolment,
-    budgets: Budgets,
-    backend: BackendRecord,
-    version: str,
-    of_kind: Mapping[str, Any],
-) -> Mapping[str, Any]:
-    """Return the data of `attempt_started`; `of_kind` is what the kind of task adds."""
-    brief = render_brief(task)
-    return {
-        "schema": SCHEMA_VERSION,
-        "gistpoint": version,
-        "attempt_id": attempt_id,
-        "task_id": task.id,
-        "mode": task.mode.value,
-        "tree_sha256": task.tree_sha256,
-        **{key: list(value) if isinstance(value, tuple) else value for key, value in asdict(enrolment).items()},
-        **of_kind,
-        "brief": brief,
-        "brief_sha256": sha256_of_text(brief),
-        "budgets": asdict(budgets),
-        "backend": {**asdict(backend), "limits": dict(backend.limits)},
-    }

@@ -1,15 +1,21 @@
-"""What the tool results of an attempt have shown of the repository: all that tree, completion and search may know."""
+"""The parts of the repository that tool results have shown: tree, completion and search may know only these.
+
+Also takes sources and traced functions out of an answer: from its event, or from its text by the wording of versions
+that recorded only texts.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import re
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any
+
+from gistpoint.core.tools.declaration import NOTHING_REVEALED, Revealed
 
 
 @dataclass(frozen=True, slots=True)
 class ShownFunction:
-    """A definition whose name and span a tool result gave."""
+    """A definition whose name and span a tool result has shown."""
 
     name: str
     """`path::qualname`."""
@@ -32,25 +38,25 @@ class Knowledge:
     sources: Mapping[str, str] = field(default_factory=dict)
     """Function read, to the call whose text holds it."""
 
-    def with_revealed(self, revealed: Mapping[str, Any], call_id: str) -> Knowledge:
-        """Return what is known after a result that revealed this (see `tools.declaration.Revealed`)."""
-        if not revealed:
+    def with_revealed(self, revealed: Revealed, call_id: str) -> Knowledge:
+        """Return what is known after a result that revealed this."""
+        if revealed == NOTHING_REVEALED:
             return self
         entries = {**self.entries}
-        for path, kind in revealed.get("entries", ()):
+        for path, kind in revealed.entries:
             entries[path] = kind
             _add_parents(entries, path)
         functions = {
             **self.functions,
-            **{name: ShownFunction(name, start, end) for name, start, end in revealed.get("functions", ())},
+            **{name: ShownFunction(name, start, end) for name, start, end in revealed.functions},
         }
         return replace(
             self,
             entries=entries,
             functions=functions,
-            listed={**self.listed, **dict.fromkeys(revealed.get("listed", ()), call_id)},
-            files={**self.files, **dict.fromkeys(revealed.get("files", ()), call_id)},
-            sources={**self.sources, **dict.fromkeys(revealed.get("sources", ()), call_id)},
+            listed={**self.listed, **dict.fromkeys(revealed.listed, call_id)},
+            files={**self.files, **dict.fromkeys(revealed.files, call_id)},
+            sources={**self.sources, **dict.fromkeys(revealed.sources, call_id)},
         )
 
     def children(self, folder: str) -> list[tuple[str, str]]:
@@ -68,3 +74,30 @@ def _add_parents(entries: dict[str, str], path: str) -> None:
     while "/" in path:
         path = path.rsplit("/", 1)[0]
         entries.setdefault(path, "dir")
+
+
+_BUDGET = re.compile(
+    r"\n\[\d+ (?:tool uses?|steps?)(?: and \d+ (?:submissions?|scores?))? left\]"
+    r"(?:\nThis was the last tool use before the final one, and nothing was submitted yet: "
+    r"only a submission can follow\.)?\Z"
+)
+"""The lines that ended every answer."""
+_FUNCTION = re.compile(r"  (.+?):(\d+)  (\S.*)")
+"""A function in the answer of `trace`."""
+
+
+def source_text(text: str, revealed: Revealed) -> str:
+    """Return the source in an answer that shows a file or a definition whole; `revealed` is what its event holds."""
+    if revealed.span:
+        start, length = revealed.span
+        return text[start : start + length]
+    return _BUDGET.sub("", text).partition("\n")[2]
+
+
+def traced_functions(text: str, revealed: Revealed) -> Iterator[tuple[str, int, str]]:
+    """Yield path, line and qualified name of each function that an answer of `trace` lists, in its order."""
+    if revealed.traced:
+        yield from revealed.traced
+        return
+    for match in filter(None, map(_FUNCTION.fullmatch, text.split("\n"))):
+        yield match[1], int(match[2]), match[3]

@@ -1,7 +1,7 @@
-"""Calls that can't be carried out: what is wrong with them, and what is journalled of them.
+"""Calls that can't be carried out: what is wrong with them, and how they are journalled.
 
-What such a call is answered with depends on its event alone, so that a process that goes on with the attempt, and a
-replay, answer it as the first process did. What it costs is decided by the bench (docs/decisions/0111).
+The answer to such a call depends only on its event, so a process that resumes the attempt, and a replay, answer it as
+the first process did. Its cost is decided by the harness (docs/decisions/0049).
 """
 
 from __future__ import annotations
@@ -12,18 +12,21 @@ from enum import StrEnum
 from itertools import islice
 from typing import Any
 
-from gistpoint.core.attempts.state import Call
-from gistpoint.core.tools.declaration import RefusalError, Tool
+from msgspec import UNSET
+
+from gistpoint.core.attempts.events import CallMade
+from gistpoint.core.attempts.state import AttemptCall
+from gistpoint.core.tools.declaration import BoundCall, RefusalError, Tool
 
 RAW_CHARACTERS = 100_000
-"""Of the text of a malformed call's arguments, as it is journalled."""
+"""Most characters that are journalled of the text of a malformed call's arguments."""
 _NAME_CHARACTERS, _VALUE_CHARACTERS = 200, 1_000
 _MOST_ARGUMENTS = 20
-"""Of arguments that are too large to be journalled whole; more than any tool has, so that one of them is unknown."""
+"""Most arguments that are journalled if they are too large; more than any tool has, so that one of them is unknown."""
 
 
 class Malformed(StrEnum):
-    """What is wrong with a call."""
+    """The faults that a call can have."""
 
     NOT_JSON = "not_json"
     NOT_OBJECT = "not_object"
@@ -31,38 +34,36 @@ class Malformed(StrEnum):
     BAD_ARGUMENTS = "bad_arguments"
 
 
-def call_data(name: str, arguments: Mapping[str, Any] | None, raw: str, tools: tuple[Tool, ...]) -> dict[str, Any]:
-    """Return what the event of a call holds of its tool and arguments.
+def malformed_call(name: str, tool: Tool | None, given: Mapping[str, Any] | Malformed, raw: str) -> CallMade:
+    """Return the event of a call that can't be carried out; the engine gives it its id.
 
-    `raw` is the text of the arguments as it came; it is read if `arguments` is None.
+    `given` are the arguments, or the fault of `raw`, their text as received; `tool` is None if there is none of the
+    name.
     """
-    given, found = (arguments, None) if arguments is not None else _read(raw)
-    tool = next((tool for tool in tools if tool.name == name), None)
-    if tool is None:
-        found = Malformed.UNKNOWN_TOOL
-    elif given is not None and not _binds(tool, given):
-        found = Malformed.BAD_ARGUMENTS
-    if found is None:
-        return {"tool": name, "arguments": dict(given or {})}
-    data: dict[str, Any] = {"tool": name[:_NAME_CHARACTERS], "malformed": found.value}
-    if given is not None:
-        data["arguments"] = _kept(given)
-    return {**data, "raw": _cut(raw)} if raw else data
+    fault = given if isinstance(given, Malformed) else Malformed.BAD_ARGUMENTS
+    return CallMade(
+        call_id="",
+        tool=name[:_NAME_CHARACTERS],
+        malformed=(fault if tool else Malformed.UNKNOWN_TOOL).value,
+        arguments=UNSET if isinstance(given, Malformed) else _kept(given),
+        raw=_cut(raw) if raw else UNSET,
+    )
 
 
-def fitting(call: Call, tool: Tool) -> None:
-    """Raise `RefusalError` if a call does not fit the declaration of its tool."""
+def bound_again(call: AttemptCall, tool: Tool) -> BoundCall:
+    """Return a recorded call bound to its tool; raises `RefusalError` if it can't be carried out."""
     if call.malformed == Malformed.NOT_JSON:
         raise RefusalError(f"The arguments of {tool.name} are not JSON; it takes {tool.usage()}.")
     if call.malformed == Malformed.NOT_OBJECT:
         raise RefusalError(f"The arguments of {tool.name} are not one JSON object; it takes {tool.usage()}.")
-    tool.bind(call.arguments)
+    bound = tool.bind(call.arguments)
     if call.malformed:
         raise RefusalError(f"The arguments do not fit the declaration of {tool.name}; it takes {tool.usage()}.")
+    return bound
 
 
 def json_object(text: str) -> Mapping[str, Any] | None:
-    """Return the object that a JSON text holds; None if it holds another value. Raises `ValueError` for no JSON."""
+    """Return the object in a JSON text; None if it is another value. Raises `ValueError` if it is not JSON."""
     try:
         value = json.loads(text, parse_constant=_no_json)
     except RecursionError:
@@ -74,31 +75,24 @@ def _no_json(constant: str) -> None:
     raise ValueError(f"{constant} is not JSON")
 
 
-def _read(raw: str) -> tuple[Mapping[str, Any] | None, Malformed | None]:
+def arguments_in(raw: str) -> Mapping[str, Any] | Malformed:
+    """Return the arguments in the text of a call, or its fault; a text too long to be journalled whole is not JSON."""
     try:
         value = json_object(raw)
     except ValueError:
-        return None, Malformed.NOT_JSON
-    if value is None and len(raw) <= RAW_CHARACTERS:
-        return None, Malformed.NOT_OBJECT
-    return value, Malformed.NOT_JSON if value is None else None
+        return Malformed.NOT_JSON
+    if value is None:
+        return Malformed.NOT_OBJECT if len(raw) <= RAW_CHARACTERS else Malformed.NOT_JSON
+    return value
 
 
 def _cut(raw: str) -> str:
-    """Return the text, bounded; what is cut is never JSON, so a replay does not take it for a sound call."""
+    """Return the text, bounded; a cut text is never JSON, so a replay does not take it for a sound call."""
     return raw if len(raw) <= RAW_CHARACTERS else f"{raw[: RAW_CHARACTERS - 1]}…"
 
 
-def _binds(tool: Tool, arguments: Mapping[str, Any]) -> bool:
-    try:
-        tool.bind(arguments)
-    except RefusalError:
-        return False
-    return True
-
-
 def _kept(arguments: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the arguments; of those that are too large or too deep for a journal, flat and bounded ones like them."""
+    """Return the arguments; replace those too large or too deep for a journal by similar flat, bounded ones."""
     try:
         small = len(json.dumps(arguments, allow_nan=False)) <= RAW_CHARACTERS
     except (RecursionError, TypeError, ValueError):

@@ -3,38 +3,70 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
-from typing import Any
+from typing import Any, ClassVar, Protocol
 
-from gistpoint.core.attempts.budgets import NOTHING_LEFT, Budgets, Remaining
-from gistpoint.core.attempts.clock import ACTIVITY_OF_PANE, NO_DOUBT, Activity, Clock, Doubt, IdleStage, answered, asked
-from gistpoint.core.attempts.drafts import drafted
-from gistpoint.core.attempts.events import Event, EventType, Pane
+from msgspec import UNSET
+
+from gistpoint.core.attempts.clock import (
+    ACTIVITY_OF_PANE,
+    NO_DOUBT,
+    Clock,
+    ClockActivity,
+    Doubt,
+    IdleStage,
+    answered,
+    asked,
+)
+from gistpoint.core.attempts.events import (
+    AffordanceUsed,
+    AttemptEnded,
+    AttemptStarted,
+    BufferEdited,
+    CallAnswered,
+    CallMade,
+    EventData,
+    FocusMoved,
+    IdlePrompted,
+    JournalEvent,
+    NotesWritten,
+    OtherEvent,
+    Pane,
+    Paused,
+    ProcessStarted,
+    Resumed,
+    SubmissionMade,
+    SubmissionRun,
+    SubmissionScored,
+    SuspectMarked,
+)
 from gistpoint.core.attempts.knowledge import Knowledge
-from gistpoint.core.kinds.gist.text import GIST_BUFFER, EditError, written
+from gistpoint.core.errors import AttemptError
+from gistpoint.core.tasks.budgets import NOTHING_LEFT, Budgets, Remaining
+from gistpoint.core.tools.declaration import NOTHING_REVEALED, Replacement, Revealed
 
 
 class AttemptResult(StrEnum):
-    """The three things that an attempt can come to; the outcome in its journal stays what it is."""
+    """The three possible results of an attempt; the outcome in its journal is never changed."""
 
     SOLVED = "solved"
     TO_BE_READ = "solved, to be read"
-    """The tests pass, the submission is suspicious, and nobody has settled it: it does not count as solved."""
+    """The tests pass, the submission is suspicious, and no reviewers have settled it: it does not count as solved."""
     NOT_SOLVED = "not solved"
 
     @property
     def passes(self) -> bool:
-        """Whether the tests passed and nobody has said that this was not earned."""
+        """Whether the tests passed and no reviewer has judged the pass unearned."""
         return self is not AttemptResult.NOT_SOLVED
 
 
 def result_of(solved: bool, suspicious: Collection[str], accepted: bool | None = None) -> AttemptResult:
-    """Return what a run came to whose tests passed or did not.
+    """Return the result of a run whose tests passed or did not.
 
-    `suspicious` says why the pass is to be read, `accepted` what reviewers have made of it: None while they have not,
-    or do not agree.
+    `suspicious` says why the pass is to be read; `accepted` is the decision of the reviewers: None if there is none
+    yet, or if they disagree.
     """
     if not solved or accepted is False:
         return AttemptResult.NOT_SOLVED
@@ -42,12 +74,12 @@ def result_of(solved: bool, suspicious: Collection[str], accepted: bool | None =
 
 
 def suspicions(passes: Sequence[Collection[str]]) -> tuple[str, ...]:
-    """Return why an attempt's pass is to be read, from each submission that passed: not at all if one is clean."""
+    """Return why an attempt's pass is to be read, from each submission that passed; empty if one is clean."""
     return tuple(sorted({reason for reasons in passes for reason in reasons})) if all(passes) else ()
 
 
 def solved_words(results: Iterable[AttemptResult]) -> str:
-    """Return how many of some runs count as solved, and how many more would if they were read, in a few words."""
+    """Return in a few words how many runs count as solved, and how many more still have to be read."""
     counts = Counter(results)
     more = counts[AttemptResult.TO_BE_READ]
     words = f"{counts[AttemptResult.SOLVED]} of {counts.total()} solved"
@@ -55,63 +87,53 @@ def solved_words(results: Iterable[AttemptResult]) -> str:
 
 
 def attempt_result(state: AttemptState, accepted: bool | None = None) -> AttemptResult:
-    """Return what an attempt came to so far."""
+    """Return the result of an attempt so far."""
     return result_of(state.solved, state.suspicious, accepted)
 
 
-@dataclass(frozen=True, slots=True)
-class Trial:
-    """A score that was asked for before the hand-in."""
+class KindState(Protocol):
+    """The part of an attempt's state that belongs to the kind of its task, folded from the same events."""
 
-    call_id: str
-    text: str
-    """What was scored."""
-    score: Mapping[str, Any] = field(default_factory=dict)
-    """As `core.kinds.gist.score` spells it, with the evidence by line under `lines`."""
+    unit: ClassVar[str]
+    """The unit of the budget of calls, in words."""
+    hands_in_once: ClassVar[bool]
+    """Whether the only submission ends the attempt; submissions are then no budget of their own."""
 
+    def score_words(self, score: float) -> str:
+        """Return a submission's score in words."""
+        ...
 
-@dataclass(frozen=True, slots=True)
-class GistProgress:
-    """The gist as it was last saved by a step, and what was typed since."""
+    def buffered(self, name: str) -> str | None:
+        """Return the text of a buffer that belongs to this part; None for any other buffer."""
+        ...
 
-    text: str = ""
-    typed: str | None = None
-    """What a person has typed and no step has saved yet; None where it is the text."""
-    typed_since_call: bool = False
-    trials: tuple[Trial, ...] = ()
-
-    @property
-    def now(self) -> str:
-        """What an editor shows."""
-        return self.text if self.typed is None else self.typed
-
-    def typing(self, text: str) -> GistProgress:
-        """Return it after something was typed."""
-        return replace(self, typed=None if text == self.text else text, typed_since_call=True)
-
-    def called(self) -> GistProgress:
-        """Return it at the beginning of a call."""
-        return replace(self, typed_since_call=False)
-
-    def answered(self, tool: str, arguments: Mapping[str, Any], *, refused: bool) -> GistProgress:
-        """Return it after a call was answered; what was typed while a call ran is kept."""
-        try:
-            text = None if refused else written(self.text, tool, arguments)
-        except EditError:
-            text = None
-        if text is None:
-            return self
-        typed = self.typed if self.typed_since_call and self.typed != text else None
-        return replace(self, text=text, typed=typed)
-
-    def tried(self, data: Mapping[str, Any]) -> GistProgress:
-        """Return it after a `score` event of a trial."""
-        trial = Trial(str(data.get("call_id", "")), str(data.get("text", "")), data.get("gist", {}))
-        return replace(self, trials=(*self.trials, trial))
+    def advance(self, state: AttemptState, event: JournalEvent) -> KindState:
+        """Return this part after one more event; `state` is the attempt before it."""
+        ...
 
 
 @dataclass(frozen=True, slots=True)
-class Call:
+class NoKindState:
+    """The state of a kind that adds nothing."""
+
+    unit: ClassVar[str] = "tool use"
+    hands_in_once: ClassVar[bool] = False
+
+    def score_words(self, score: float) -> str:
+        """Return the score with three digits."""
+        return f"score {score:.3f}"
+
+    def buffered(self, name: str) -> str | None:
+        """Return None: every buffer belongs to the attempt."""
+        return None
+
+    def advance(self, state: AttemptState, event: JournalEvent) -> NoKindState:
+        """Return this state unchanged."""
+        return self
+
+
+@dataclass(frozen=True, slots=True)
+class AttemptCall:
     """One tool call, and its result once there is one."""
 
     call_id: str
@@ -119,32 +141,23 @@ class Call:
     tool: str
     arguments: Mapping[str, Any]
     text: str | None = None
-    """What was sent back; None while the call runs."""
+    """The answer; None while the call runs."""
     refused: bool = False
     at_ms: int = 0
     """Active milliseconds when the call was made."""
     duration_ms: int = 0
     remaining: Remaining = NOTHING_LEFT
-    """What was left after it."""
-    revealed: Mapping[str, Any] = field(default_factory=dict)
+    """The budgets left after it."""
+    revealed: Revealed = NOTHING_REVEALED
     thought: str = ""
     automatic: str = ""
-    """The limit that made the program call by itself; empty for a call of the solver's."""
+    """The limit that made the program itself call; empty for a call of the solver."""
     number: int = 0
     """Its place among the calls of the attempt, from 1; the calls of one reply share their turn."""
     malformed: str = ""
-    """What keeps it from being carried out (`malformed.Malformed`); empty for a sound call."""
+    """Why it can't be carried out (`malformed.Malformed`); empty for a sound call."""
     raw: str = ""
-    """Of a malformed call: the text of its arguments as it came, if there was one."""
-
-
-@dataclass(frozen=True, slots=True)
-class Replacement:
-    """An accepted replacement of one definition."""
-
-    path: str
-    qualname: str
-    code: str
+    """The text of a malformed call's arguments as received, if there was one."""
 
 
 NOTHING_REPLACED = Replacement("", "", "")
@@ -157,13 +170,13 @@ class Submission:
     number: int
     call_id: str
     replacement: Replacement = NOTHING_REPLACED
-    """What a repair submits."""
+    """The replacement that a repair submits."""
     gist: str = ""
-    """What a gist's hand-in holds."""
+    """The text of a gist's hand-in."""
     metrics: Mapping[str, Any] = field(default_factory=dict)
     """A gist's score as `core.kinds.gist.score` spells it, with the evidence by line under `lines`."""
     counts: bool = True
-    """False where the infrastructure failed: it cost nothing."""
+    """False if the infrastructure failed: it cost nothing."""
     status: str = ""
     """The run's status; empty while it runs."""
     reason: str = ""
@@ -181,14 +194,14 @@ class Submission:
 
     @property
     def flags(self) -> tuple[str, ...]:
-        """What the score of a gist is flagged with."""
+        """The flags of a gist's score."""
         given = self.metrics.get("flags")
         return tuple(str(name) for name, value in given.items() if value) if isinstance(given, Mapping) else ()
 
 
 @dataclass(frozen=True, slots=True)
 class Pause:
-    """A pause that is going on."""
+    """A pause in progress."""
 
     reason: str
     text: str
@@ -206,22 +219,24 @@ class Suspect:
 
 @dataclass(frozen=True, slots=True)
 class Ending:
-    """Why the attempt ended, with the solver's own words where there are some."""
+    """Why the attempt ended, with the solver's own words if there are any."""
 
     reason: str
     code: str = ""
     text: str = ""
 
 
+NOT_STARTED = AttemptStarted()
+
+
 @dataclass(frozen=True, slots=True)
 class AttemptState:
-    """Everything that is known of an attempt after some number of its events."""
+    """Everything known of an attempt after some number of its events."""
 
-    header: Mapping[str, Any] = field(default_factory=dict)
-    """The data of `attempt_started`."""
+    header: AttemptStarted = NOT_STARTED
     budgets: Budgets = field(default_factory=Budgets)
     remaining: Remaining = NOTHING_LEFT
-    calls: tuple[Call, ...] = ()
+    calls: tuple[AttemptCall, ...] = ()
     refused_free: int = 0
     """Calls in a row, up to the last, that were refused at no cost."""
     submissions: tuple[Submission, ...] = ()
@@ -230,7 +245,8 @@ class AttemptState:
     suspects: tuple[Suspect, ...] = ()
     buffers: Mapping[str, str] = field(default_factory=dict)
     """Half-written code by buffer name (`path::qualname`)."""
-    gist: GistProgress = field(default_factory=GistProgress)
+    of_kind: KindState = NoKindState()
+    """The state of the task's kind; kept up to date if the fold begins with `bench.TaskJudge.blank`."""
     notes: str = ""
     pane: Pane = Pane.BRIEF
     pause: Pause | None = None
@@ -238,8 +254,8 @@ class AttemptState:
     doubt: Doubt = NO_DOUBT
     """Time without input that the solver was asked about and has not answered for."""
     clock: Clock = field(default_factory=Clock)
-    comforts: Mapping[str, int] = field(default_factory=dict)
-    """How often each comfort that costs no budget was used."""
+    affordances: Mapping[str, int] = field(default_factory=dict)
+    """How often each affordance was used."""
     processes: int = 0
     events: int = 0
     unknown: int = 0
@@ -248,22 +264,22 @@ class AttemptState:
     @property
     def attempt_id(self) -> str:
         """The attempt's id."""
-        return str(self.header.get("attempt_id", ""))
+        return self.header.attempt_id
 
     @property
-    def tool_semantics(self) -> int:
-        """What calls that can't be carried out cost: under 1 nothing, under 2 as `Bench.refuse` says."""
-        given = self.header.get("tool_semantics")
-        return given if isinstance(given, int) else 1
+    def started(self) -> bool:
+        """Whether the attempt has a header."""
+        return self.header is not NOT_STARTED
 
     @property
-    def pending(self) -> Call | None:
+    def pending(self) -> AttemptCall | None:
         """The call that has no result yet."""
         return self.calls[-1] if self.calls and self.calls[-1].text is None else None
 
     def buffered(self, name: str) -> str | None:
-        """Return what was last typed into a buffer; None where nothing was."""
-        return self.gist.now if name == GIST_BUFFER else self.buffers.get(name)
+        """Return the text last typed into a buffer; None if there is none."""
+        own = self.of_kind.buffered(name)
+        return self.buffers.get(name) if own is None else own
 
     @property
     def ended(self) -> bool:
@@ -277,17 +293,17 @@ class AttemptState:
 
     @property
     def submitted(self) -> bool:
-        """Whether anything was submitted that counts, its tests over or not."""
+        """Whether there is a submission that counts, even if its tests still run."""
         return any(submission.counts for submission in self.submissions)
 
     @property
     def last(self) -> Submission | None:
-        """The last submission: the primary result."""
+        """The last submission, which is the primary result."""
         return self.counted_submissions[-1] if self.counted_submissions else None
 
     @property
     def best(self) -> Submission | None:
-        """The best submission, the first of equals: the secondary result."""
+        """The best submission, the first of equals, which is the secondary result."""
         scored = self.counted_submissions
         return max(scored, key=lambda s: (s.solved, s.score or 0.0)) if scored else None
 
@@ -302,129 +318,154 @@ class AttemptState:
         return suspicions([s.suspicious for s in self.submissions if s.solved])
 
 
-def fold(events: Iterable[Event], state: AttemptState | None = None) -> AttemptState:
-    """Return the state after `events`."""
+def fold(events: Iterable[JournalEvent], state: AttemptState | None = None) -> AttemptState:
+    """Return the state after `events`. Raises `AttemptError` as `advance` does."""
     current = state or AttemptState()
     for event in events:
         current = advance(current, event)
     return current
 
 
-def advance(state: AttemptState, event: Event) -> AttemptState:
-    """Return the state after one more event."""
-    if event.type == EventType.PROCESS_STARTED:
-        state = replace(state, clock=state.clock.restarted(event.mono_ms, event.utc_ms), processes=state.processes + 1)
+def advance(state: AttemptState, event: JournalEvent) -> AttemptState:
+    """Return the state after one more event. Raises `AttemptError` if its data do not fit its type."""
+    if not event.fits:
+        raise AttemptError(
+            f"The data of event {event.seq} do not fit its type, {event.type}.",
+            hint="`gistpoint attempt show` shows what comes before it.",
+        )
+    clock = state.clock
+    if isinstance(event.data, ProcessStarted):
+        state = replace(state, clock=clock.restarted(event.mono_ms, event.utc_ms), processes=state.processes + 1)
     else:
-        state = replace(state, clock=state.clock.at(event.mono_ms, event.utc_ms))
-    handler = _HANDLERS.get(event.type)
-    if handler is None:
-        state = replace(state, unknown=state.unknown + (event.type not in _KNOWN))
-    else:
-        state = handler(state, event)
+        state = replace(state, clock=clock.at(event.mono_ms, event.utc_ms))
+    of_kind = state.of_kind.advance(state, event)
+    state = _after(state, event)
     running = _running(state)
     clock = state.clock if state.clock.running is running else replace(state.clock, running=running)
-    return replace(state, events=state.events + 1, clock=clock)
+    unknown = state.unknown + isinstance(event.data, OtherEvent)
+    return replace(state, events=state.events + 1, unknown=unknown, clock=clock, of_kind=of_kind)
 
 
-def _running(state: AttemptState) -> Activity:
+def _running(state: AttemptState) -> ClockActivity:
     if state.pause is not None or state.ending is not None:
-        return Activity.PAUSED
+        return ClockActivity.PAUSED
     if state.pending is not None:
-        return Activity.WAITING
+        return ClockActivity.WAITING
     if state.doubt.idle:
-        return Activity.IDLE
+        return ClockActivity.IDLE
     return ACTIVITY_OF_PANE[state.pane]
 
 
-def _attempt_started(state: AttemptState, event: Event) -> AttemptState:
-    given = event.data.get("budgets", {})
-    budgets = Budgets(
-        given.get("tool_uses", 16), given.get("submissions", 4), given.get("time_limit_s"), given.get("scores", 0)
-    )
-    return replace(
-        state,
-        header=event.data,
-        budgets=budgets,
-        remaining=Remaining(budgets.tool_uses, budgets.submissions, budgets.scores),
-        gist=GistProgress(str(event.data.get("gist") or "")),
-    )
+def _after(state: AttemptState, event: JournalEvent) -> AttemptState:
+    """Return the state with what an event says, beside clocks and counts."""
+    match event.data:
+        case AttemptStarted() as data:
+            return _attempt_started(state, data)
+        case ProcessStarted():  # nobody can answer any more for the time in which the last process asked
+            return replace(state, doubt=NO_DOUBT)
+        case FocusMoved(pane=pane):
+            return replace(state, pane=Pane(pane)) if pane in set(Pane) else state
+        case Paused(reason=reason, text=text):
+            return replace(state, pause=Pause(reason, text, event.mono_ms))
+        case Resumed():
+            return replace(state, pause=None)
+        case IdlePrompted() as data:
+            return _idle_prompted(state, data, event.mono_ms)
+        case NotesWritten(text=text):
+            return replace(state, notes=text)
+        case BufferEdited() as data:
+            return _buffer_edited(state, data)
+        case AffordanceUsed(kind=kind, times=times):
+            return replace(state, affordances={**state.affordances, kind: state.affordances.get(kind, 0) + times})
+        case SuspectMarked() as data:
+            return _suspect_marked(state, data)
+        case AttemptEnded() as data:
+            ending = Ending(data.reason, data.code or "", data.text or "")
+            return replace(state, ending=ending, pause=None, doubt=NO_DOUBT)
+    return _after_call(state, event.data)
 
 
-def _process_started(state: AttemptState, event: Event) -> AttemptState:
-    """Nobody can answer any more for the time in which the last process asked."""
-    return replace(state, doubt=NO_DOUBT)
+def _after_call(state: AttemptState, data: EventData) -> AttemptState:
+    """Return the state with what an event of a call says; others change nothing."""
+    match data:
+        case CallMade():
+            return _call_made(state, data)
+        case CallAnswered():
+            return _call_answered(state, data)
+        case SubmissionMade():
+            return _submission_made(state, data)
+        case SubmissionRun():
+            return _submission_run(state, data)
+        case SubmissionScored():
+            return _submission_scored(state, data)
+    return state
 
 
-def _view(state: AttemptState, event: Event) -> AttemptState:
-    pane = event.data.get("pane")
-    return replace(state, pane=Pane(pane)) if pane in set(Pane) else state
+def _attempt_started(state: AttemptState, data: AttemptStarted) -> AttemptState:
+    budgets = data.budgets
+    remaining = Remaining(budgets.tool_uses, budgets.submissions, budgets.scores)
+    return replace(state, header=data, budgets=budgets, remaining=remaining)
 
 
-def _tool_call(state: AttemptState, event: Event) -> AttemptState:
+def _call_made(state: AttemptState, data: CallMade) -> AttemptState:
     number = len(state.calls) + 1
-    call = Call(
-        call_id=event.data["call_id"],
-        turn=event.data.get("turn", number),
-        tool=event.data["tool"],
-        arguments=event.data.get("arguments", {}),
+    call = AttemptCall(
+        call_id=data.call_id,
+        turn=number if data.turn is UNSET else data.turn,
+        tool=data.tool,
+        arguments=data.arguments or {},
         at_ms=state.clock.active,
-        thought=event.data.get("thought") or "",
+        thought=data.thought or "",
         remaining=state.remaining,
-        automatic=event.data.get("automatic") or "",
+        automatic=data.automatic or "",
         number=number,
-        malformed=event.data.get("malformed") or "",
-        raw=event.data.get("raw") or "",
+        malformed=data.malformed or "",
+        raw=data.raw or "",
     )
-    return replace(state, calls=(*state.calls, call), gist=state.gist.called())
+    return replace(state, calls=(*state.calls, call))
 
 
-def _tool_result(state: AttemptState, event: Event) -> AttemptState:
-    data = event.data
-    left = data.get("budget", {})
-    old = state.remaining
+def _call_answered(state: AttemptState, data: CallAnswered) -> AttemptState:
+    left, old = data.budget, state.remaining
     remaining = Remaining(
-        left.get("tool_uses", old.tool_uses), left.get("submissions", old.submissions), left.get("scores", old.scores)
+        old.tool_uses if left.tool_uses is UNSET else left.tool_uses,
+        old.submissions if left.submissions is UNSET else left.submissions,
+        old.scores if left.scores is UNSET else left.scores,
     )
-    free = bool(data.get("refused")) and remaining == old
-    gist = state.gist
-    for call in state.calls:
-        if call.call_id == data["call_id"]:
-            gist = gist.answered(call.tool, call.arguments, refused=bool(data.get("refused")))
+    free = data.refused and remaining == old
+    revealed = data.revealed or NOTHING_REVEALED
     calls = tuple(
         replace(
             call,
-            text=data.get("text", ""),
-            refused=bool(data.get("refused")),
-            duration_ms=data.get("duration_ms", 0),
+            text=data.text,
+            refused=data.refused,
+            duration_ms=data.duration_ms,
             remaining=remaining,
-            revealed=data.get("revealed", {}),
+            revealed=revealed,
         )
-        if call.call_id == data["call_id"]
+        if call.call_id == data.call_id
         else call
         for call in state.calls
     )
-    knowledge = state.knowledge.with_revealed(data.get("revealed", {}), data["call_id"])
     return replace(
         state,
         calls=calls,
         remaining=remaining,
         refused_free=state.refused_free + 1 if free else 0,
-        knowledge=knowledge,
-        gist=gist,
+        knowledge=state.knowledge.with_revealed(revealed, data.call_id),
     )
 
 
-def _submit(state: AttemptState, event: Event) -> AttemptState:
-    given = event.data.get("replacement")
-    replacement = Replacement(given["path"], given["qualname"], given["code"]) if given else NOTHING_REPLACED
+def _submission_made(state: AttemptState, data: SubmissionMade) -> AttemptState:
+    replacement = data.replacement or NOTHING_REPLACED
     submission = Submission(
-        number=event.data.get("number", len(state.submissions) + 1),
-        call_id=event.data["call_id"],
+        number=len(state.submissions) + 1 if data.number is UNSET else data.number,
+        call_id=data.call_id,
         replacement=replacement,
-        gist=event.data.get("gist") or "",
+        gist=data.gist or "",
         at_ms=state.clock.active,
     )
-    kept = (*state.replacements, replacement) if event.data.get("persistent") else state.replacements
+    kept = (*state.replacements, replacement) if data.persistent else state.replacements
     return replace(state, submissions=(*state.submissions, submission), replacements=kept)
 
 
@@ -433,102 +474,49 @@ def _on_submission(state: AttemptState, call_id: str, **changes: Any) -> Attempt
     return replace(state, submissions=submissions)
 
 
-def _test_run(state: AttemptState, event: Event) -> AttemptState:
-    data = event.data
+def _submission_run(state: AttemptState, data: SubmissionRun) -> AttemptState:
     return _on_submission(
         state,
-        data["call_id"],
-        status=data["status"],
-        reason=data.get("reason", ""),
-        counts=data.get("counts", True),
-        passed=data.get("passed", 0),
-        failing=tuple(data.get("failing", ())),
-        failures=tuple((id, text) for id, text in data.get("failures", ())),
-        suspicious=tuple(str(mark) for mark in data.get("suspicious", ())),
-        seconds=data.get("seconds", 0.0),
+        data.call_id,
+        status=data.status,
+        reason=data.reason,
+        counts=data.counts,
+        passed=data.passed,
+        failing=data.failing,
+        failures=data.failures or (),
+        suspicious=data.suspicious or (),
+        seconds=data.seconds,
     )
 
 
-def _score(state: AttemptState, event: Event) -> AttemptState:
-    data = event.data
-    if data.get("trial"):
-        return replace(state, gist=state.gist.tried(data))
-    return _on_submission(
-        state,
-        data["call_id"],
-        metrics=data.get("gist", {}),
-        score=data["score"],
-        solved=bool(data.get("solved")),
-        changed=tuple(data.get("changed", ())),
-    )
+def _submission_scored(state: AttemptState, data: SubmissionScored) -> AttemptState:
+    if data.trial:
+        return state
+    changes = {"metrics": data.gist or {}, "changed": data.changed or ()}
+    return _on_submission(state, data.call_id, score=data.score, solved=data.solved, **changes)
 
 
-def _pause(state: AttemptState, event: Event) -> AttemptState:
-    return replace(state, pause=Pause(event.data.get("reason", ""), event.data.get("text", ""), event.mono_ms))
-
-
-def _resume(state: AttemptState, event: Event) -> AttemptState:
-    return replace(state, pause=None)
-
-
-def _idle_prompt(state: AttemptState, event: Event) -> AttemptState:
-    activity, data, now = ACTIVITY_OF_PANE[state.pane], event.data, event.mono_ms
-    match data.get("stage"):
+def _idle_prompted(state: AttemptState, data: IdlePrompted, now: int) -> AttemptState:
+    activity = ACTIVITY_OF_PANE[state.pane]
+    match data.stage:
         case IdleStage.ASKED:
-            doubt, clock = asked(state.doubt, state.clock, activity, int(data.get("since_mono_ms", now)), now)
+            since = now if data.since_mono_ms is UNSET else data.since_mono_ms
+            doubt, clock = asked(state.doubt, state.clock, activity, since, now)
             return replace(state, doubt=doubt, clock=clock)
         case IdleStage.COVERED | IdleStage.INPUT as stage:
             idle = state.doubt.idle and stage == IdleStage.COVERED
             return replace(state, doubt=state.doubt.stopped(state.clock, idle=idle))
-    return replace(state, doubt=NO_DOUBT, clock=answered(state.doubt, state.clock, data, activity))
+    clock = answered(state.doubt, state.clock, data.answer or "", data.idle_ms or 0, activity)
+    return replace(state, doubt=NO_DOUBT, clock=clock)
 
 
-def _note(state: AttemptState, event: Event) -> AttemptState:
-    return replace(state, notes=event.data.get("text", ""))
+def _buffer_edited(state: AttemptState, data: BufferEdited) -> AttemptState:
+    if state.of_kind.buffered(data.buffer) is not None:
+        return state
+    return replace(state, buffers={**state.buffers, data.buffer: data.after(state.buffers.get(data.buffer))})
 
 
-def _edit_buffer(state: AttemptState, event: Event) -> AttemptState:
-    name = event.data["buffer"]
-    text = drafted(state.buffered(name), event.data)
-    if name == GIST_BUFFER:
-        return replace(state, gist=state.gist.typing(text))
-    return replace(state, buffers={**state.buffers, name: text})
-
-
-def _comfort(state: AttemptState, event: Event) -> AttemptState:
-    kind = str(event.data.get("kind", ""))
-    return replace(state, comforts={**state.comforts, kind: state.comforts.get(kind, 0) + event.data.get("times", 1)})
-
-
-def _suspect(state: AttemptState, event: Event) -> AttemptState:
-    name = event.data["function"]
-    others = tuple(s for s in state.suspects if s.name != name)
-    if not event.data.get("marked", True):
-        return replace(state, suspects=others)
-    return replace(state, suspects=(*others, Suspect(name, state.clock.active, len(state.calls))))
-
-
-def _attempt_ended(state: AttemptState, event: Event) -> AttemptState:
-    ending = Ending(event.data["reason"], event.data.get("code", ""), event.data.get("text", ""))
-    return replace(state, ending=ending, pause=None, doubt=NO_DOUBT)
-
-
-_HANDLERS: Mapping[str, Callable[[AttemptState, Event], AttemptState]] = {
-    EventType.ATTEMPT_STARTED: _attempt_started,
-    EventType.PROCESS_STARTED: _process_started,
-    EventType.VIEW: _view,
-    EventType.TOOL_CALL: _tool_call,
-    EventType.TOOL_RESULT: _tool_result,
-    EventType.SUBMIT: _submit,
-    EventType.TEST_RUN: _test_run,
-    EventType.SCORE: _score,
-    EventType.PAUSE: _pause,
-    EventType.RESUME: _resume,
-    EventType.IDLE_PROMPT: _idle_prompt,
-    EventType.NOTE: _note,
-    EventType.EDIT_BUFFER: _edit_buffer,
-    EventType.COMFORT: _comfort,
-    EventType.SUSPECT: _suspect,
-    EventType.ATTEMPT_ENDED: _attempt_ended,
-}
-_KNOWN = frozenset(EventType)
+def _suspect_marked(state: AttemptState, data: SuspectMarked) -> AttemptState:
+    others = tuple(s for s in state.suspects if s.name != data.function)
+    marked = (Suspect(data.function, state.clock.active, len(state.calls)),) if data.marked else ()
+    return replace(state, suspects=(*others, *marked))

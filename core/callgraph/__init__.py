@@ -1,1 +1,38 @@
-"""Who calls whom: a static call graph of Python sources, joined with the calls that a run showed."""
+"""The static call graph of Python sources, from an analysis of what each name may hold, and calls seen in runs.
+
+It is independent of tasks. The public names are in this module; the modules inside are private.
+"""
+
+from gistpoint.core.callgraph.builder import build_call_graph, read_folder, run_deep
+from gistpoint.core.callgraph.graph import (
+    MODULE,
+    CallEdge,
+    CallEvidence,
+    CallGraph,
+    CallRecordError,
+    CodeLocation,
+    FunctionNode,
+    ObservedCall,
+    draw_neighbourhood,
+    read_calls,
+    resolve_calls,
+    write_calls,
+)
+
+__all__ = [
+    "MODULE",
+    "CallEdge",
+    "CallEvidence",
+    "CallGraph",
+    "CallRecordError",
+    "CodeLocation",
+    "FunctionNode",
+    "ObservedCall",
+    "build_call_graph",
+    "draw_neighbourhood",
+    "read_calls",
+    "read_folder",
+    "resolve_calls",
+    "run_deep",
+    "write_calls",
+]

@@ -1,11 +1,11 @@
-"""Annotations and `isinstance` tests as values: the objects that they say a variable holds."""
+"""Annotations and `isinstance` tests as values: the objects that a variable may hold according to them."""
 
 from __future__ import annotations
 
 import ast
 
 from gistpoint.core.callgraph.program import Program
-from gistpoint.core.callgraph.values import NOTHING, Class, Generated, Instance, Scope, Value, Variable
+from gistpoint.core.callgraph.values import NOTHING, AnalysisScope, Class, Generated, Instance, Value, Variable
 from gistpoint.core.code.parsing import parse_expression
 
 _UNIONS = {"Optional", "Union", "Annotated", "Final", "ClassVar", "Required", "NotRequired", "Awaitable", "Coroutine"}
@@ -18,14 +18,14 @@ _SEQUENCES = {
 
 
 class Annotations:
-    """Turns annotations into what a variable so annotated may hold."""
+    """Turns annotations into the values that an annotated variable may hold."""
 
     def __init__(self, program: Program) -> None:
         self.program = program
         self.solver = program.solver
 
-    def declared(self, scope: Scope, node: ast.expr | None) -> Variable:
-        """Return the variable of what an annotation declares; `NOTHING` where it names no class that is known."""
+    def declared(self, scope: AnalysisScope, node: ast.expr | None) -> Variable:
+        """Return the variable that an annotation declares; `NOTHING` if it names no known class."""
         values = self._values(scope, node) if node is not None else []
         if not values:
             return NOTHING
@@ -36,12 +36,12 @@ class Annotations:
             self.solver.add(variable, value)
         return variable
 
-    def tested(self, scope: Scope, node: ast.expr) -> list[Value]:
+    def tested(self, scope: AnalysisScope, node: ast.expr) -> list[Value]:
         """Return the instances that `isinstance(x, node)` lets through."""
         nodes = node.elts if isinstance(node, ast.Tuple) else [node]
         return [value for item in nodes for value in self._values(scope, item)]
 
-    def _values(self, scope: Scope, node: ast.expr) -> list[Value]:
+    def _values(self, scope: AnalysisScope, node: ast.expr) -> list[Value]:
         if isinstance(node, ast.Constant) and isinstance(node.value, str):
             try:
                 node = parse_expression(node.value.strip())
@@ -63,15 +63,15 @@ class Annotations:
             return [self.program.opaque(meaning.removeprefix("builtins."))]
         return []
 
-    def _self(self, scope: Scope) -> list[Value]:
-        current: Scope | None = scope
+    def _self(self, scope: AnalysisScope) -> list[Value]:
+        current: AnalysisScope | None = scope
         while current is not None:
             if current.cls is not None:
                 return [current.cls.open_instance]
             current = current.parent
         return []
 
-    def _generic(self, scope: Scope, node: ast.Subscript) -> list[Value]:
+    def _generic(self, scope: AnalysisScope, node: ast.Subscript) -> list[Value]:
         name = node.value.id if isinstance(node.value, ast.Name) else getattr(node.value, "attr", "")
         arguments = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
         if name in _UNIONS:

@@ -2,22 +2,74 @@
 
 from __future__ import annotations
 
+import io
+import re
 import sys
 import threading
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TypeVar
 
-from gistpoint.core.callgraph.graph import CallEdge, CallGraph, Found, FunctionNode
-from gistpoint.core.callgraph.guesses import Guesses
+from gistpoint.core.callgraph.expressions import MethodCall
+from gistpoint.core.callgraph.graph import CallEdge, CallEvidence, CallGraph, FunctionNode
 from gistpoint.core.callgraph.hierarchy import Hierarchy
-from gistpoint.core.callgraph.parts import Parts
 from gistpoint.core.callgraph.program import Program
 from gistpoint.core.callgraph.scopes import TOO_DEEP, Definitions, define_all
+from gistpoint.core.callgraph.semantics import Semantics
 from gistpoint.core.callgraph.sources import parse_all
 from gistpoint.core.callgraph.statements import Statements
-from gistpoint.core.collector import uncollected
+from gistpoint.core.callgraph.values import Class, Function
+from gistpoint.core.code.parsing import uncollected
+
+_BUILTIN_TYPES: tuple[object, ...] = (
+    str, bytes, int, float, list, dict, set, tuple, io.TextIOWrapper, io.BytesIO, re.compile(""), re.match("", ""),
+    BaseException, threading.Thread,
+)  # fmt: skip
+_COMMON_NAMES = frozenset(name for kind in _BUILTIN_TYPES for name in dir(kind))
+
+
+class Guesses:
+    """Assumes that the only method of a name in the sources is the one called, if nothing else is known."""
+
+    def __init__(self, program: Program, calls: Sequence[MethodCall]) -> None:
+        self.program = program
+        self.calls = list(calls)
+        self._by_name: dict[str, list[Function]] = {}
+        for function in program.definitions.functions.values():
+            if function.cls is not None:
+                self._by_name.setdefault(function.name, []).append(function)
+
+    def add(self) -> bool:
+        """Let unresolved calls reach their guesses; return whether there were any."""
+        solver = self.program.solver
+        open_calls: list[MethodCall] = []
+        guessed: list[tuple[MethodCall, Function]] = []
+        for item in self.calls:
+            if not solver.is_empty(item.callee):
+                continue
+            function = self._only(item.call.name) if solver.is_empty(item.receiver) else None
+            if function is not None:
+                guessed.append((item, function))
+            else:
+                open_calls.append(item)
+        self.calls = open_calls
+        for item, function in guessed:
+            assert function.cls is not None
+            item.call.found = CallEvidence.NAME
+            receiver: Class = function.cls
+            solver.add(item.callee, self.program.bound(function, receiver.open_instance))
+        return bool(guessed)
+
+    def _only(self, name: str) -> Function | None:
+        if name in _COMMON_NAMES or name.startswith("__"):
+            return None
+        found = self._by_name.get(name, [])
+        if len(found) > 1:
+            roots = [item for item in found if item.cls and all(o.cls and item.cls in o.cls.mro for o in found)]
+            return roots[0] if roots else None
+        return found[0] if found else None
+
 
 _STACK_BYTES = 512 * 1024 * 1024
 _DEEPEST = 30_000
@@ -27,10 +79,10 @@ Result = TypeVar("Result")
 
 
 def run_deep(work: Callable[[], Result]) -> Result:
-    """Return `work()`, run in a thread with a large stack and a high recursion limit; what it raises is raised here.
+    """Return `work()`, run in a thread with a large stack and a high recursion limit; its exceptions are passed on.
 
-    Trees of real code (sympy) nest deeper than Python's default limit. The garbage collector rests meanwhile: it would
-    look, again and again, through a growing graph of objects that all stay alive. `work` must not call this again.
+    Trees of real code (sympy) nest deeper than Python's default limit. The garbage collector is off meanwhile: it would
+    repeatedly scan a growing graph of objects that all stay alive. `work` must not call this again.
     """
     results: list[Result] = []
     errors: list[BaseException] = []
@@ -63,10 +115,10 @@ def _deep() -> Iterator[None]:
 
 
 def build_call_graph(files: Mapping[str, bytes], *, keep_lambdas: bool = False) -> CallGraph:
-    """Return the static call graph of `files` (path to source bytes; what is no `.py` file is left out).
+    """Return the static call graph of `files` (path to source bytes; files that are not `.py` are left out).
 
     Calls made in lambdas, comprehensions and class bodies belong to the function around them; `keep_lambdas` makes
-    each lambda a node of its own. Files that do not parse are in `skipped`. Works in a thread of its own, with a stack
+    each lambda a node of its own. Files that do not parse are in `skipped`. Works in a separate thread, with the stack
     that deep expressions need.
     """
     return run_deep(lambda: _build(files, keep_lambdas=keep_lambdas))
@@ -82,7 +134,7 @@ def _build(files: Mapping[str, bytes], *, keep_lambdas: bool) -> CallGraph:
     sources = parse_all(files)
     definitions = define_all(sources)
     program = Program(definitions, Hierarchy(sources, definitions))
-    statements = Statements(Parts(program))
+    statements = Statements(Semantics(program))
     for scope, names in program.hierarchy.star_names.items():
         for name, module in names.items():
             if module.scope is not None:
@@ -98,7 +150,7 @@ def _build(files: Mapping[str, bytes], *, keep_lambdas: bool) -> CallGraph:
 
 
 def solve(program: Program, guesses: Guesses) -> None:
-    """Propagate; then settle what was put off until the rest is known, and guess at unknown receivers."""
+    """Propagate; then run the deferred steps, and guess unknown receivers."""
     program.solver.run()
     for _ in range(3):
         deferred, program.deferred = program.deferred, []
@@ -112,7 +164,7 @@ def solve(program: Program, guesses: Guesses) -> None:
 
 def _graph(program: Program, definitions: Definitions, skipped: Mapping[str, str], *, keep_lambdas: bool) -> CallGraph:
     folded = {} if keep_lambdas else definitions.folded
-    edges: dict[tuple[str, str], dict[Found, None]] = {}
+    edges: dict[tuple[str, str], dict[CallEvidence, None]] = {}
     for (caller, callee), found in program.edges.items():
         ends = folded.get(caller, caller), folded.get(callee, callee)
         if ends != (caller, callee) and ends[0] == ends[1]:
@@ -132,7 +184,7 @@ def _graph(program: Program, definitions: Definitions, skipped: Mapping[str, str
     return CallGraph(
         {node.id: node for node in ordered},
         tuple(
-            CallEdge(caller, callee, tuple(sorted(found, key=list(Found).index)))
+            CallEdge(caller, callee, tuple(sorted(found, key=list(CallEvidence).index)))
             for (caller, callee), found in sorted(edges.items())
         ),
         dict(skipped),

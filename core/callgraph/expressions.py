@@ -1,64 +1,73 @@
-"""Expressions: for each, the variable of what it may be, and the calls that computing it makes."""
+"""Expressions: the variable of each one's possible values, and the calls made to compute it."""
 
 from __future__ import annotations
 
 import ast
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from gistpoint.core.callgraph.containers import Key
-from gistpoint.core.callgraph.frames import Frame
-from gistpoint.core.callgraph.graph import Found
-from gistpoint.core.callgraph.operators import BINARY, COMPARED, REFLECTED, UNARY
-from gistpoint.core.callgraph.parts import Parts
-from gistpoint.core.callgraph.program import Call
-from gistpoint.core.callgraph.values import NOTHING, Arguments, Builtin, Function, Generated, Scope, Variable
+from gistpoint.core.callgraph.graph import CallEvidence
+from gistpoint.core.callgraph.program import CallSite
+from gistpoint.core.callgraph.semantics import BINARY, COMPARED, REFLECTED, UNARY, Semantics
+from gistpoint.core.callgraph.values import NOTHING, AnalysisScope, Arguments, Builtin, Function, Generated, Variable
+
+
+@dataclass(slots=True, eq=False)
+class NameFrame:
+    """A scope while its code is walked: the values of each name at this point, and the enclosing frame."""
+
+    scope: AnalysisScope
+    names: dict[str, Variable] = field(default_factory=dict)
+    outer: NameFrame | None = None
 
 
 class Targets:
     """Binds values to the targets of assignments, loops, with blocks and match patterns."""
 
-    def __init__(self, parts: Parts, expressions: Expressions) -> None:
-        self.parts = parts
-        self.solver = parts.program.solver
+    def __init__(self, semantics: Semantics, expressions: Expressions) -> None:
+        self.semantics = semantics
+        self.solver = semantics.program.solver
         self.expressions = expressions
 
-    def bind(self, frame: Frame, target: ast.expr, variable: Variable) -> None:
-        """Let `target` hold what `variable` does."""
+    def bind(self, frame: NameFrame, target: ast.expr, variable: Variable) -> None:
+        """Let `target` hold the values of `variable`."""
         if isinstance(target, ast.Name):
             self.expressions.assign(frame, target.id, variable)
         elif isinstance(target, ast.Attribute):
             base = self.expressions.evaluate(frame, target.value)
-            self.parts.attributes.store(frame.scope, base, target.attr, variable)
+            self.semantics.attributes.store(frame.scope, base, target.attr, variable)
         elif isinstance(target, ast.Subscript):
             base = self.expressions.evaluate(frame, target.value)
             if isinstance(target.slice, ast.Slice):
-                call = Call(frame.scope, "__setitem__", Arguments([NOTHING, variable]), NOTHING, Found.PROTOCOL)
-                self.parts.calls.protocol(call, base, "__setitem__")
+                call = CallSite(
+                    frame.scope, "__setitem__", Arguments([NOTHING, variable]), NOTHING, CallEvidence.PROTOCOL
+                )
+                self.semantics.calls.protocol(call, base, "__setitem__")
                 return
             key, index = self.expressions.index(frame, target.slice)
-            self.parts.containers.store(frame.scope, base, key, index, variable)
+            self.semantics.containers.store(frame.scope, base, key, index, variable)
         elif isinstance(target, ast.Starred):
             self.bind(frame, target.value, variable)
         elif isinstance(target, ast.Tuple | ast.List):
             self._unpack(frame, target.elts, variable)
 
-    def _unpack(self, frame: Frame, targets: list[ast.expr], variable: Variable) -> None:
+    def _unpack(self, frame: NameFrame, targets: list[ast.expr], variable: Variable) -> None:
         starred = next((place for place, item in enumerate(targets) if isinstance(item, ast.Starred)), len(targets))
-        looped = self.parts.containers.iterate(frame.scope, variable)
+        looped = self.semantics.containers.iterate(frame.scope, variable)
         for place, target in enumerate(targets):
             if place < starred:
-                found = self.parts.containers.get(variable, ("int", place))
+                found = self.semantics.containers.get(variable, ("int", place))
             elif place > starred:
-                found = self.parts.containers.get(variable, ("int", place - len(targets)))
+                found = self.semantics.containers.get(variable, ("int", place - len(targets)))
             else:
-                found = self.parts.containers.slice(frame.scope, variable, starred)
+                found = self.semantics.containers.slice(frame.scope, variable, starred)
             made = self.solver.variable()
             self.solver.copy(found, made)
-            self.parts.operators.keep_objects(looped, made)
+            self.semantics.operators.keep_objects(looped, made)
             self.bind(frame, target, made)
 
-    def assign(self, frame: Frame, target: ast.expr, value: ast.expr) -> None:
+    def assign(self, frame: NameFrame, target: ast.expr, value: ast.expr) -> None:
         """Note `target = value`; tuples of one shape are matched item by item."""
         if (
             isinstance(target, ast.Tuple | ast.List)
@@ -75,11 +84,11 @@ class Targets:
             return
         self.bind(frame, target, self.expressions.evaluate(frame, value))
 
-    def _part(self, frame: Frame, target: ast.expr, value: ast.expr) -> Variable | None:
+    def _part(self, frame: NameFrame, target: ast.expr, value: ast.expr) -> Variable | None:
         nested = isinstance(target, ast.Tuple | ast.List) and isinstance(value, ast.Tuple | ast.List)
         return None if nested else self.expressions.evaluate(frame, value)
 
-    def match(self, frame: Frame, pattern: ast.pattern, subject: Variable) -> None:
+    def match(self, frame: NameFrame, pattern: ast.pattern, subject: Variable) -> None:
         """Bind the names of a match pattern."""
         if isinstance(pattern, ast.MatchValue):
             self.expressions.evaluate(frame, pattern.value)
@@ -87,7 +96,9 @@ class Targets:
             self._match_as(frame, pattern, subject)
         elif isinstance(pattern, ast.MatchStar):
             if pattern.name is not None:
-                self.expressions.assign(frame, pattern.name, self.parts.containers.slice(frame.scope, subject, None))
+                self.expressions.assign(
+                    frame, pattern.name, self.semantics.containers.slice(frame.scope, subject, None)
+                )
         elif isinstance(pattern, ast.MatchOr):
             for item in pattern.patterns:
                 self.match(frame, item, subject)
@@ -96,41 +107,41 @@ class Targets:
         else:
             self._match_items(frame, pattern, subject)
 
-    def _match_as(self, frame: Frame, pattern: ast.MatchAs, subject: Variable) -> None:
+    def _match_as(self, frame: NameFrame, pattern: ast.MatchAs, subject: Variable) -> None:
         if pattern.pattern is not None:
             self.match(frame, pattern.pattern, subject)
         if pattern.name is not None:
             held = self.narrowed(frame, pattern.pattern, subject) if pattern.pattern is not None else subject
             self.expressions.assign(frame, pattern.name, held)
 
-    def _match_items(self, frame: Frame, pattern: ast.pattern, subject: Variable) -> None:
+    def _match_items(self, frame: NameFrame, pattern: ast.pattern, subject: Variable) -> None:
         if isinstance(pattern, ast.MatchSequence):
             for place, item in enumerate(pattern.patterns):
-                self.match(frame, item, self.parts.containers.get(subject, ("int", place)))
+                self.match(frame, item, self.semantics.containers.get(subject, ("int", place)))
         elif isinstance(pattern, ast.MatchMapping):
             for key, item in zip(pattern.keys, pattern.patterns, strict=True):
                 known, index = self.expressions.index(frame, key)
-                self.match(frame, item, self.parts.containers.subscript(frame.scope, subject, known, index))
+                self.match(frame, item, self.semantics.containers.subscript(frame.scope, subject, known, index))
 
-    def _match_class(self, frame: Frame, pattern: ast.MatchClass, subject: Variable) -> None:
+    def _match_class(self, frame: NameFrame, pattern: ast.MatchClass, subject: Variable) -> None:
         held = self.narrowed(frame, pattern, subject)
         for name, item in zip(pattern.kwd_attrs, pattern.kwd_patterns, strict=True):
-            self.match(frame, item, self.parts.attributes.load(frame.scope, held, name))
-        values = self.parts.annotations.tested(frame.scope, pattern.cls)
+            self.match(frame, item, self.semantics.attributes.load(frame.scope, held, name))
+        values = self.semantics.annotations.tested(frame.scope, pattern.cls)
         names = [name for value in values for name in getattr(getattr(value, "cls", None), "data_fields", [])]
         for place, item in enumerate(pattern.patterns):
             if place < len(names):
-                self.match(frame, item, self.parts.attributes.load(frame.scope, held, names[place]))
+                self.match(frame, item, self.semantics.attributes.load(frame.scope, held, names[place]))
             else:
                 self.match(frame, item, subject if len(pattern.patterns) == 1 else NOTHING)
 
-    def narrowed(self, frame: Frame, pattern: ast.pattern, subject: Variable) -> Variable:
-        """Return the variable of what matches a pattern: of the class that it names, if it names one."""
+    def narrowed(self, frame: NameFrame, pattern: ast.pattern, subject: Variable) -> Variable:
+        """Return the variable of the values that match a pattern: those of the class that it names, if any."""
         if not isinstance(pattern, ast.MatchClass):
             return subject
         made = self.solver.variable()
         self.solver.copy(subject, made)
-        for value in self.parts.annotations.tested(frame.scope, pattern.cls):
+        for value in self.semantics.annotations.tested(frame.scope, pattern.cls):
             self.solver.add(made, value)
         return made
 
@@ -141,9 +152,9 @@ _SHORTEST_START = 3
 
 @dataclass(frozen=True, slots=True)
 class MethodCall:
-    """A call through an attribute, kept for the case that its receiver stays unknown."""
+    """A call through an attribute, kept in case its receiver stays unknown."""
 
-    call: Call
+    call: CallSite
     receiver: Variable
     callee: Variable
 
@@ -151,14 +162,15 @@ class MethodCall:
 class Expressions:
     """Evaluates expressions in a frame; function bodies are left to `define`."""
 
-    def __init__(self, parts: Parts) -> None:
-        self.parts = parts
-        self.program = parts.program
-        self.solver = parts.program.solver
+    def __init__(self, semantics: Semantics) -> None:
+        self.semantics = semantics
+        self.program = semantics.program
+        self.solver = semantics.program.solver
+        self.targets = Targets(semantics, self)
         self.method_calls: list[MethodCall] = []
-        self.define: Callable[[ast.Lambda, Frame], Variable]
+        self.define: Callable[[ast.Lambda, NameFrame], Variable]
         self._builtins: dict[str, Variable] = {}
-        self._by_kind: dict[type[ast.AST], Callable[[Frame, ast.expr], Variable]] = {
+        self._by_kind: dict[type[ast.AST], Callable[[NameFrame, ast.expr], Variable]] = {
             kind: getattr(self, "_" + kind.__name__.lower())
             for kind in (
                 ast.Constant, ast.Name, ast.Attribute, ast.Call, ast.Lambda, ast.IfExp, ast.BoolOp, ast.BinOp,
@@ -168,8 +180,8 @@ class Expressions:
             )
         }  # fmt: skip
 
-    def evaluate(self, frame: Frame, node: ast.expr) -> Variable:
-        """Return the variable of what `node` may be."""
+    def evaluate(self, frame: NameFrame, node: ast.expr) -> Variable:
+        """Return the variable of the possible values of `node`."""
         handler = self._by_kind.get(type(node))
         if handler is not None:
             return handler(frame, node)
@@ -178,18 +190,18 @@ class Expressions:
                 self.evaluate(frame, child)
         return NOTHING
 
-    def test(self, frame: Frame, node: ast.expr) -> None:
-        """Evaluate a condition: what is tested for truth may say so itself."""
+    def test(self, frame: NameFrame, node: ast.expr) -> None:
+        """Evaluate a condition; testing the truth of an object may call its `__bool__`."""
         variable = self.evaluate(frame, node)
         if variable != NOTHING:
-            self.parts.library.convert(frame.scope, variable, "__bool__")
+            self.semantics.library.convert(frame.scope, variable, "__bool__")
 
-    def lookup(self, frame: Frame, name: str) -> Variable:
-        """Return the variable of a name as it stands at this point."""
+    def lookup(self, frame: NameFrame, name: str) -> Variable:
+        """Return the variable of a name at this point of the code."""
         scope = frame.scope.enclosing(name)
         if scope is None:
             return self._builtin(name)
-        current: Frame | None = frame
+        current: NameFrame | None = frame
         while current is not None:
             if current.scope is scope:
                 known = current.names.get(name)
@@ -197,8 +209,8 @@ class Expressions:
             current = current.outer
         return self.program.name_variable(scope, name)
 
-    def assign(self, frame: Frame, name: str, variable: Variable) -> None:
-        """Let a name hold what `variable` does from here on."""
+    def assign(self, frame: NameFrame, name: str, variable: Variable) -> None:
+        """Let a name hold the values of `variable` from this point on."""
         scope = frame.scope
         if name in scope.globals or name in scope.nonlocals:
             target = scope.enclosing(name)
@@ -223,8 +235,8 @@ class Expressions:
             self.solver.copy(variable, made)
         return made
 
-    def narrowed(self, frame: Frame, test: ast.expr) -> dict[str, Variable]:
-        """Return what names hold where a condition with `isinstance` is true."""
+    def narrowed(self, frame: NameFrame, test: ast.expr) -> dict[str, Variable]:
+        """Return the values of names if a condition with `isinstance` is true."""
         if isinstance(test, ast.BoolOp) and isinstance(test.op, ast.And):
             return {name: held for item in test.values for name, held in self.narrowed(frame, item).items()}
         if not (isinstance(test, ast.Call) and isinstance(test.func, ast.Name) and test.func.id == "isinstance"):
@@ -232,7 +244,7 @@ class Expressions:
         if len(test.args) != 2 or not isinstance(test.args[0], ast.Name):
             return {}
         name = test.args[0].id
-        values = self.parts.annotations.tested(frame.scope, test.args[1])
+        values = self.semantics.annotations.tested(frame.scope, test.args[1])
         if not values:
             return {}
         made = self.solver.variable()
@@ -244,37 +256,37 @@ class Expressions:
     def _builtin(self, name: str) -> Variable:
         known = self._builtins.get(name)
         if known is None:
-            value = Builtin(name) if name in self.parts.library.builtin_names else None
+            value = Builtin(name) if name in self.semantics.library.builtin_names else None
             known = self._builtins[name] = self.solver.holding(value) if value else NOTHING
         return known
 
-    def _constant(self, frame: Frame, node: ast.Constant) -> Variable:
+    def _constant(self, frame: NameFrame, node: ast.Constant) -> Variable:
         return self.solver.holding(self.program.constant(node.value))
 
-    def _name(self, frame: Frame, node: ast.Name) -> Variable:
+    def _name(self, frame: NameFrame, node: ast.Name) -> Variable:
         return self.lookup(frame, node.id)
 
-    def _attribute(self, frame: Frame, node: ast.Attribute) -> Variable:
+    def _attribute(self, frame: NameFrame, node: ast.Attribute) -> Variable:
         base = self.evaluate(frame, node.value)
-        return self.parts.attributes.load(frame.scope, base, node.attr) if base != NOTHING else NOTHING
+        return self.semantics.attributes.load(frame.scope, base, node.attr) if base != NOTHING else NOTHING
 
-    def _call(self, frame: Frame, node: ast.Call) -> Variable:
+    def _call(self, frame: NameFrame, node: ast.Call) -> Variable:
         receiver = NOTHING
         if isinstance(node.func, ast.Attribute):
             receiver = self.evaluate(frame, node.func.value)
-            callee = self.parts.attributes.load(frame.scope, receiver, node.func.attr)
+            callee = self.semantics.attributes.load(frame.scope, receiver, node.func.attr)
             name = node.func.attr
         else:
             callee = self.evaluate(frame, node.func)
             name = node.func.id if isinstance(node.func, ast.Name) else ""
-        found = Found.SUPER if _is_super(node.func) else None
-        call = Call(frame.scope, name, self.arguments(frame, node), self.solver.variable(), found)
+        found = CallEvidence.SUPER if _is_super(node.func) else None
+        call = CallSite(frame.scope, name, self.arguments(frame, node), self.solver.variable(), found)
         if isinstance(node.func, ast.Attribute) and name in self.program.class_names:
             self.method_calls.append(MethodCall(call, receiver, callee))
-        self.parts.calls.run(call, callee)
+        self.semantics.calls.run(call, callee)
         return call.result
 
-    def arguments(self, frame: Frame, node: ast.Call) -> Arguments:
+    def arguments(self, frame: NameFrame, node: ast.Call) -> Arguments:
         """Evaluate the arguments of a call."""
         made = Arguments()
         for item in node.args:
@@ -292,10 +304,10 @@ class Expressions:
                 made.named[keyword.arg] = variable
         return made
 
-    def _lambda(self, frame: Frame, node: ast.Lambda) -> Variable:
+    def _lambda(self, frame: NameFrame, node: ast.Lambda) -> Variable:
         return self.define(node, frame)
 
-    def _ifexp(self, frame: Frame, node: ast.IfExp) -> Variable:
+    def _ifexp(self, frame: NameFrame, node: ast.IfExp) -> Variable:
         self.test(frame, node.test)
         outer = dict(frame.names)
         frame.names.update(self.narrowed(frame, node.test))
@@ -303,7 +315,7 @@ class Expressions:
         frame.names = outer
         return self.merged([chosen, self.evaluate(frame, node.orelse)])
 
-    def _boolop(self, frame: Frame, node: ast.BoolOp) -> Variable:
+    def _boolop(self, frame: NameFrame, node: ast.BoolOp) -> Variable:
         outer = dict(frame.names)
         variables: list[Variable] = []
         for item in node.values:
@@ -312,53 +324,53 @@ class Expressions:
                 frame.names.update(self.narrowed(frame, item))
         frame.names = {**frame.names, **outer}
         for variable in variables[:-1]:
-            self.parts.library.convert(frame.scope, variable, "__bool__")
+            self.semantics.library.convert(frame.scope, variable, "__bool__")
         return self.merged(variables)
 
-    def operate(self, frame: Frame, names: list[str], left: Variable, right: Variable) -> Variable:
+    def operate(self, frame: NameFrame, names: list[str], left: Variable, right: Variable) -> Variable:
         """Return the variable of an operator's result; `names` are the special methods, tried in order."""
         result = self.solver.variable()
         for name in names:
             reflected = name in REFLECTED
             receiver, other = (right, left) if reflected else (left, right)
-            call = Call(frame.scope, name, Arguments([other]), result, Found.PROTOCOL)
-            self.parts.calls.protocol(call, receiver, name)
+            call = CallSite(frame.scope, name, Arguments([other]), result, CallEvidence.PROTOCOL)
+            self.semantics.calls.protocol(call, receiver, name)
         return result
 
-    def _binop(self, frame: Frame, node: ast.BinOp) -> Variable:
+    def _binop(self, frame: NameFrame, node: ast.BinOp) -> Variable:
         left, right = self.evaluate(frame, node.left), self.evaluate(frame, node.right)
         if isinstance(node.left, ast.Constant) and isinstance(node.op, ast.Mod):
-            self.parts.library.convert(frame.scope, right, "__str__")
+            self.semantics.library.convert(frame.scope, right, "__str__")
         if isinstance(node.op, ast.Mod | ast.Add) and isinstance(node.left, ast.Constant):
             return self._text(node.left)
         name = BINARY[type(node.op)]
         result = self.operate(frame, [f"__{name}__", f"__r{name}__"], left, right)
-        self.parts.operators.keep_builtin(left, result)
-        self.parts.operators.keep_builtin(right, result)
+        self.semantics.operators.keep_builtin(left, result)
+        self.semantics.operators.keep_builtin(right, result)
         return result
 
-    def _unaryop(self, frame: Frame, node: ast.UnaryOp) -> Variable:
+    def _unaryop(self, frame: NameFrame, node: ast.UnaryOp) -> Variable:
         operand = self.evaluate(frame, node.operand)
         if isinstance(node.op, ast.Not):
-            self.parts.library.convert(frame.scope, operand, "__bool__")
+            self.semantics.library.convert(frame.scope, operand, "__bool__")
             return self.solver.holding(self.program.opaque("bool"))
         if isinstance(node.operand, ast.Constant) and isinstance(node.operand.value, int):
             return self.solver.holding(self.program.constant(-node.operand.value))
         return self.operate(frame, [UNARY[type(node.op)]], operand, NOTHING)
 
-    def _compare(self, frame: Frame, node: ast.Compare) -> Variable:
+    def _compare(self, frame: NameFrame, node: ast.Compare) -> Variable:
         left = self.evaluate(frame, node.left)
         for operator, item in zip(node.ops, node.comparators, strict=True):
             right = self.evaluate(frame, item)
             if isinstance(operator, ast.In | ast.NotIn):
-                call = Call(frame.scope, "__contains__", Arguments([left]), NOTHING, Found.PROTOCOL)
-                self.parts.calls.protocol(call, right, "__contains__")
+                call = CallSite(frame.scope, "__contains__", Arguments([left]), NOTHING, CallEvidence.PROTOCOL)
+                self.semantics.calls.protocol(call, right, "__contains__")
             elif type(operator) in COMPARED:
                 self.operate(frame, COMPARED[type(operator)], left, right)
             left = right
         return self.solver.holding(self.program.opaque("bool"))
 
-    def _subscript(self, frame: Frame, node: ast.Subscript) -> Variable:
+    def _subscript(self, frame: NameFrame, node: ast.Subscript) -> Variable:
         base = self.evaluate(frame, node.value)
         if isinstance(node.slice, ast.Slice):
             for item in (node.slice.lower, node.slice.upper, node.slice.step):
@@ -366,11 +378,11 @@ class Expressions:
                     self.evaluate(frame, item)
             start = node.slice.lower
             known = start.value if isinstance(start, ast.Constant) and isinstance(start.value, int) else None
-            return self.parts.containers.slice(frame.scope, base, 0 if start is None else known)
+            return self.semantics.containers.slice(frame.scope, base, 0 if start is None else known)
         key, index = self.index(frame, node.slice)
-        return self.parts.containers.subscript(frame.scope, base, key, index)
+        return self.semantics.containers.subscript(frame.scope, base, key, index)
 
-    def index(self, frame: Frame, node: ast.expr) -> tuple[Key, Variable]:
+    def index(self, frame: NameFrame, node: ast.expr) -> tuple[Key, Variable]:
         """Return the key of an index that is written as a constant, and the variable of the index."""
         variable = self.evaluate(frame, node)
         sign = 1
@@ -381,13 +393,13 @@ class Expressions:
         value = node.value if sign == 1 or not isinstance(node.value, int) else -node.value
         return (type(value).__name__, value), variable
 
-    def _list(self, frame: Frame, node: ast.List | ast.Tuple | ast.Set) -> Variable:
+    def _list(self, frame: NameFrame, node: ast.List | ast.Tuple | ast.Set) -> Variable:
         starred = any(isinstance(item, ast.Starred) for item in node.elts)
         kind = type(node).__name__.lower()
         made = self.program.container(kind, None if starred else len(node.elts))
         for place, item in enumerate(node.elts):
             if isinstance(item, ast.Starred):
-                items = self.parts.containers.iterate(frame.scope, self.evaluate(frame, item.value))
+                items = self.semantics.containers.iterate(frame.scope, self.evaluate(frame, item.value))
                 self.solver.copy(items, made.unplaced)
                 continue
             variable = self.evaluate(frame, item)
@@ -400,31 +412,33 @@ class Expressions:
     _tuple = _list
     _set = _list
 
-    def _dict(self, frame: Frame, node: ast.Dict) -> Variable:
+    def _dict(self, frame: NameFrame, node: ast.Dict) -> Variable:
         made = self.program.container("dict")
         holder = self.solver.holding(made)
         for key_node, value_node in zip(node.keys, node.values, strict=True):
             value = self.evaluate(frame, value_node)
             if key_node is None:
-                self.parts.containers.merge(value, holder)
+                self.semantics.containers.merge(value, holder)
                 continue
             key, index = self.index(frame, key_node)
             if isinstance(value_node, ast.Constant) and len(node.keys) > _MOST_ITEMS:
                 continue
-            self.parts.containers.store(frame.scope, holder, key, index, value)
+            self.semantics.containers.store(frame.scope, holder, key, index, value)
         return holder
 
-    def _comprehended(self, frame: Frame, node: ast.ListComp | ast.SetComp | ast.GeneratorExp | ast.DictComp) -> Frame:
-        inner = Frame(self.program.definitions.scopes[node], {}, frame)
+    def _comprehended(
+        self, frame: NameFrame, node: ast.ListComp | ast.SetComp | ast.GeneratorExp | ast.DictComp
+    ) -> NameFrame:
+        inner = NameFrame(self.program.definitions.scopes[node], {}, frame)
         for generator in node.generators:
             items = self.evaluate(inner, generator.iter)
-            items = self.parts.containers.iterate(frame.scope, items, asynchronous=bool(generator.is_async))
-            self.parts.targets.bind(inner, generator.target, items)
+            items = self.semantics.containers.iterate(frame.scope, items, asynchronous=bool(generator.is_async))
+            self.targets.bind(inner, generator.target, items)
             for condition in generator.ifs:
                 self.test(inner, condition)
         return inner
 
-    def _listcomp(self, frame: Frame, node: ast.ListComp | ast.SetComp | ast.GeneratorExp) -> Variable:
+    def _listcomp(self, frame: NameFrame, node: ast.ListComp | ast.SetComp | ast.GeneratorExp) -> Variable:
         inner = self._comprehended(frame, node)
         made = self.program.container("list")
         self.solver.copy(self.evaluate(inner, node.elt), made.unplaced)
@@ -433,26 +447,26 @@ class Expressions:
     _setcomp = _listcomp
     _generatorexp = _listcomp
 
-    def _dictcomp(self, frame: Frame, node: ast.DictComp) -> Variable:
+    def _dictcomp(self, frame: NameFrame, node: ast.DictComp) -> Variable:
         inner = self._comprehended(frame, node)
         made = self.program.container("dict")
         self.solver.copy(self.evaluate(inner, node.key), made.keys)
         self.solver.copy(self.evaluate(inner, node.value), made.unplaced)
         return self.solver.holding(made)
 
-    def _starred(self, frame: Frame, node: ast.Starred) -> Variable:
-        return self.parts.containers.iterate(frame.scope, self.evaluate(frame, node.value))
+    def _starred(self, frame: NameFrame, node: ast.Starred) -> Variable:
+        return self.semantics.containers.iterate(frame.scope, self.evaluate(frame, node.value))
 
-    def _await(self, frame: Frame, node: ast.Await) -> Variable:
+    def _await(self, frame: NameFrame, node: ast.Await) -> Variable:
         variable = self.evaluate(frame, node.value)
         result = self.solver.variable()
         self.solver.copy(variable, result)
-        call = Call(frame.scope, "__await__", Arguments(), NOTHING, Found.PROTOCOL)
-        self.parts.calls.protocol(call, variable, "__await__")
+        call = CallSite(frame.scope, "__await__", Arguments(), NOTHING, CallEvidence.PROTOCOL)
+        self.semantics.calls.protocol(call, variable, "__await__")
         return result
 
-    def _generated(self, frame: Frame) -> Generated | None:
-        scope: Scope | None = frame.scope
+    def _generated(self, frame: NameFrame) -> Generated | None:
+        scope: AnalysisScope | None = frame.scope
         while scope is not None and scope.kind == "comprehension":
             scope = scope.parent
         function: Function | None = scope.function if scope is not None else None
@@ -463,7 +477,7 @@ class Expressions:
             self.solver.add(function.result, function.generated)
         return function.generated
 
-    def _yield(self, frame: Frame, node: ast.Yield) -> Variable:
+    def _yield(self, frame: NameFrame, node: ast.Yield) -> Variable:
         generated = self._generated(frame)
         if node.value is not None:
             variable = self.evaluate(frame, node.value)
@@ -471,38 +485,38 @@ class Expressions:
                 self.solver.copy(variable, generated.items)
         return NOTHING
 
-    def _yieldfrom(self, frame: Frame, node: ast.YieldFrom) -> Variable:
+    def _yieldfrom(self, frame: NameFrame, node: ast.YieldFrom) -> Variable:
         generated = self._generated(frame)
-        items = self.parts.containers.iterate(frame.scope, self.evaluate(frame, node.value))
+        items = self.semantics.containers.iterate(frame.scope, self.evaluate(frame, node.value))
         if generated is not None:
             self.solver.copy(items, generated.items)
         return NOTHING
 
-    def _namedexpr(self, frame: Frame, node: ast.NamedExpr) -> Variable:
+    def _namedexpr(self, frame: NameFrame, node: ast.NamedExpr) -> Variable:
         variable = self.evaluate(frame, node.value)
-        current: Frame | None = frame
+        current: NameFrame | None = frame
         while current is not None:
             self.assign(current, node.target.id, variable)
             current = current.outer if current.scope.kind == "comprehension" else None
         return variable
 
-    def _joinedstr(self, frame: Frame, node: ast.JoinedStr) -> Variable:
+    def _joinedstr(self, frame: NameFrame, node: ast.JoinedStr) -> Variable:
         for item in node.values:
             self.evaluate(frame, item)
         return self._text(node.values[0] if node.values else None)
 
     def _text(self, first: ast.expr | None) -> Variable:
-        """Return the variable of a string that begins with a constant; `str` where that is too short to be telling."""
+        """Return the variable of a string that begins with a constant; `str` if that is too short to be distinctive."""
         start = first.value if isinstance(first, ast.Constant) and isinstance(first.value, str) else ""
         start = start.partition("%")[0].partition("{")[0]
         if len(start) < _SHORTEST_START or not start.replace("_", "a").isalnum():
             return self.solver.holding(self.program.opaque("str"))
         return self.solver.holding(self.program.text(start))
 
-    def _formattedvalue(self, frame: Frame, node: ast.FormattedValue) -> Variable:
+    def _formattedvalue(self, frame: NameFrame, node: ast.FormattedValue) -> Variable:
         variable = self.evaluate(frame, node.value)
         special = "__repr__" if node.conversion == ord("r") else "__str__" if node.conversion > 0 else "__format__"
-        self.parts.library.convert(frame.scope, variable, special)
+        self.semantics.library.convert(frame.scope, variable, special)
         if node.format_spec is not None:
             self.evaluate(frame, node.format_spec)
         return NOTHING

@@ -19,10 +19,10 @@ if TYPE_CHECKING:
 MODULE = "<module>"
 
 
-class Found(StrEnum):
+class CallEvidence(StrEnum):
     """How a call was found."""
 
-    DIRECT = "direct"  # a name or attribute that is the function's own
+    DIRECT = "direct"  # a name or attribute of the function itself
     METHOD = "method"  # a method of a receiver whose class was inferred
     CONSTRUCTOR = "constructor"  # a class was called: its `__init__`, `__new__` or `__post_init__`
     SUPER = "super"  # through `super()`
@@ -31,30 +31,30 @@ class Found(StrEnum):
     PROTOCOL = "protocol"  # an operator, a loop, a with block or a built-in that calls a special method
     FLOW = "flow"  # the function came through a parameter, a container, a return value or another name
     OVERRIDE = "override"  # a subclass's version of a method that was called on its base class
-    NAME = "name"  # nothing known of the receiver; the only method of that name in the sources
+    NAME = "name"  # nothing is known of the receiver; the only method of that name in the sources
     OBSERVED = "observed"  # seen while the code ran
 
 
-#: Share of such edges, between functions that ran, which a run confirmed, as `tests/studies/callgraph_accuracy.py`
-#: measures it on the suites of six libraries; rounded, and for the few guesses by name set lower than measured.
-SURENESS: Mapping[Found, float] = {
-    Found.DIRECT: 0.95,
-    Found.METHOD: 0.93,
-    Found.CONSTRUCTOR: 0.9,
-    Found.SUPER: 0.98,
-    Found.PROPERTY: 0.9,
-    Found.DECORATOR: 0.98,
-    Found.PROTOCOL: 0.8,
-    Found.FLOW: 0.7,
-    Found.OVERRIDE: 0.7,
-    Found.NAME: 0.85,
-    Found.OBSERVED: 1.0,
+#: Share of such edges, among those between functions that ran, that a run confirmed, measured by
+#: `tests/studies/callgraph_accuracy.py` on the suites of six libraries; rounded, and lower for the few guesses by name.
+SURENESS: Mapping[CallEvidence, float] = {
+    CallEvidence.DIRECT: 0.95,
+    CallEvidence.METHOD: 0.93,
+    CallEvidence.CONSTRUCTOR: 0.9,
+    CallEvidence.SUPER: 0.98,
+    CallEvidence.PROPERTY: 0.9,
+    CallEvidence.DECORATOR: 0.98,
+    CallEvidence.PROTOCOL: 0.8,
+    CallEvidence.FLOW: 0.7,
+    CallEvidence.OVERRIDE: 0.7,
+    CallEvidence.NAME: 0.85,
+    CallEvidence.OBSERVED: 1.0,
 }
 
 
 @dataclass(frozen=True, slots=True)
 class FunctionNode:
-    """A function, method or property, or the code of a module outside of every function.
+    """A function, method or property, or the module code outside of all functions.
 
     `id` is `path::qualname`. Lines count from 1; `first_line` is that of the first decorator, `def_line` that of
     the `def` itself.
@@ -70,7 +70,7 @@ class FunctionNode:
 
     @property
     def is_module(self) -> bool:
-        """Whether this stands for the code of a module outside of every function."""
+        """Whether this is the module code outside of all functions."""
         return self.qualname == MODULE
 
 
@@ -80,23 +80,23 @@ class CallEdge:
 
     caller: str
     callee: str
-    found: tuple[Found, ...]
+    found: tuple[CallEvidence, ...]
     count: int = 0
 
     @property
     def sureness(self) -> float:
-        """How sure the call is, from 0 to 1: that of its surest way of being found."""
+        """How sure the call is, from 0 to 1: the sureness of the surest way in which it was found."""
         return max(SURENESS[found] for found in self.found)
 
     @property
     def observed(self) -> bool:
         """Whether a run made this call."""
-        return Found.OBSERVED in self.found
+        return CallEvidence.OBSERVED in self.found
 
 
 @dataclass(frozen=True)
 class CallGraph:
-    """Functions by id and the calls between them, both in a stable order; `skipped` maps unreadable files to why."""
+    """Functions by id and the calls between them, both in a stable order; `skipped` maps bad files to reasons."""
 
     nodes: Mapping[str, FunctionNode]
     edges: tuple[CallEdge, ...]
@@ -117,20 +117,20 @@ class CallGraph:
         return (node for node in self.nodes.values() if not node.is_module)
 
     def at_least(self, sureness: float) -> CallGraph:
-        """Return the graph without the calls that are less sure than that."""
+        """Return the graph without the calls of less sureness."""
         return replace(self, edges=tuple(edge for edge in self.edges if edge.sureness >= sureness))
 
     def with_observed(self, calls: Iterable[tuple[str, str, int]]) -> CallGraph:
-        """Return the graph joined with calls that ran: (caller id, callee id, how often).
+        """Return the graph united with observed calls: (caller id, callee id, how often).
 
-        Calls that lead to or from what is no node here are left out, and so are calls of module code.
+        Calls to or from functions that are not nodes are left out, and so are calls of module code.
         """
         merged = {(edge.caller, edge.callee): edge for edge in self.edges}
         for caller, callee, count in calls:
             if caller not in self.nodes or callee not in self.nodes or self.nodes[callee].is_module:
                 continue
             known = merged.get((caller, callee), CallEdge(caller, callee, ()))
-            found = known.found if known.observed else (*known.found, Found.OBSERVED)
+            found = known.found if known.observed else (*known.found, CallEvidence.OBSERVED)
             merged[caller, callee] = replace(known, found=found, count=known.count + count)
         return replace(self, edges=tuple(sorted(merged.values(), key=lambda edge: (edge.caller, edge.callee))))
 
@@ -175,7 +175,7 @@ class CallRecordError(UserError):
 
 
 @dataclass(frozen=True, slots=True)
-class CodePlace:
+class CodeLocation:
     """A code object: its file, the line that it starts on (from 1) and its qualified name."""
 
     path: str
@@ -187,13 +187,13 @@ class CodePlace:
 class ObservedCall:
     """A call that a run made `count` times."""
 
-    caller: CodePlace
-    callee: CodePlace
+    caller: CodeLocation
+    callee: CodeLocation
     count: int
 
 
 def read_calls(lines: Iterable[str]) -> Iterator[ObservedCall]:
-    """Yield the calls of a record; raises `CallRecordError` where it is not one, naming the line."""
+    """Yield the calls of a record; raises `CallRecordError` if it is not one, naming the line."""
     for number, line in enumerate(lines, 1):
         if not line.strip():
             continue
@@ -210,7 +210,7 @@ def read_calls(lines: Iterable[str]) -> Iterator[ObservedCall]:
             continue
         match item:
             case [str(path), int(first), str(name), str(to), int(begin), str(called), int(count)]:
-                yield ObservedCall(CodePlace(path, first, name), CodePlace(to, begin, called), count)
+                yield ObservedCall(CodeLocation(path, first, name), CodeLocation(to, begin, called), count)
             case _:
                 raise CallRecordError(f"Line {number} of the record of calls is not a call.")
 
@@ -239,15 +239,15 @@ def resolve_calls(graph: CallGraph, calls: Iterable[ObservedCall]) -> Iterator[t
 
 
 class _Places:
-    """Functions by file and line; among several of one name, the one whose lines hold the place."""
+    """Functions by file and line; among several of one name, the one whose lines contain the location."""
 
     def __init__(self, graph: CallGraph) -> None:
         self._named: dict[tuple[str, str], list[FunctionNode]] = {}
         for node in graph.nodes.values():
             self._named.setdefault((node.path, node.qualname.partition("#")[0]), []).append(node)
 
-    def find(self, place: CodePlace) -> tuple[str | None, bool]:
-        """Return the id of the function that the code at `place` belongs to, and whether it is that function's own."""
+    def find(self, place: CodeLocation) -> tuple[str | None, bool]:
+        """Return the id of the function that has the code at `place`, and whether it is its own code."""
         parts = place.qualname.split(".")
         exact = True
         while parts:
@@ -261,7 +261,7 @@ class _Places:
         return (module if (place.path, MODULE) in self._named else None), place.qualname == MODULE
 
 
-__all__ = ["CallRecordError", "CodePlace", "ObservedCall", "read_calls", "resolve_calls", "write_calls"]
+__all__ = ["CallRecordError", "CodeLocation", "ObservedCall", "read_calls", "resolve_calls", "write_calls"]
 
 
 _MOST_SHOWN = 30
@@ -270,7 +270,7 @@ _MOST_SHOWN = 30
 def draw_neighbourhood(graph: CallGraph, function: str, *, depth: int = 1, most: int = _MOST_SHOWN) -> str:
     """Return the callers of a function (by id), the function, and its callees, as indented lines.
 
-    Each call says how it was found and how sure it is; a function that was drawn before ends in `↑` and is not followed
+    Each call says how it was found and how sure it is; a function that is already drawn ends in `↑` and is not followed
     again. At most `most` neighbours of one function are drawn, the surest first. Raises KeyError for an unknown id.
     """
     node = graph.nodes[function]

@@ -7,10 +7,10 @@ from collections.abc import Iterable
 
 from gistpoint.core.callgraph.scopes import Definitions
 from gistpoint.core.callgraph.sources import SourceFile, Sources
-from gistpoint.core.callgraph.values import Class, Definer, Module, Scope
+from gistpoint.core.callgraph.values import AnalysisScope, Class, Definer, ModuleValue
 
-#: What a name stands for: a class, a module, the dotted name of something outside, or unknown.
-Meaning = Class | Module | str | None
+#: The meaning of a name: a class, a module, the dotted name of something outside, or unknown.
+Meaning = Class | ModuleValue | str | None
 
 _DEEPEST_CHAIN = 40
 
@@ -21,8 +21,8 @@ class Hierarchy:
     def __init__(self, sources: Sources, definitions: Definitions) -> None:
         self.sources = sources
         self.definitions = definitions
-        self._modules: dict[str, Module] = {}
-        self.star_names: dict[Scope, dict[str, Module]] = {}
+        self._modules: dict[str, ModuleValue] = {}
+        self.star_names: dict[AnalysisScope, dict[str, ModuleValue]] = {}
         self._expand_stars()
         for cls in definitions.classes.values():
             self._set_bases(cls)
@@ -31,33 +31,33 @@ class Hierarchy:
             for base in cls.mro[1:]:
                 base.subclasses.append(cls)
 
-    def module(self, file: SourceFile) -> Module:
+    def module(self, file: SourceFile) -> ModuleValue:
         """Return the module of a file."""
         known = self._modules.get(file.path)
         if known is None:
-            known = Module(file.name, file, self.definitions.modules[file.path])
+            known = ModuleValue(file.name, file, self.definitions.modules[file.path])
             self._modules[file.path] = known
         return known
 
-    def absolute(self, dotted: str, near: SourceFile | None = None) -> Module | str:
-        """Return the module of an absolute name, or the name itself where it is not in the sources."""
+    def absolute(self, dotted: str, near: SourceFile | None = None) -> ModuleValue | str:
+        """Return the module of an absolute name, or the name itself if it is not in the sources."""
         file = self.sources.find(dotted, near)
         if file is not None:
             return self.module(file)
         if dotted in self.sources.packages:
-            return self._modules.setdefault(dotted, Module(dotted, None, None))
+            return self._modules.setdefault(dotted, ModuleValue(dotted, None, None))
         return dotted
 
-    def imported_from(self, node: ast.ImportFrom, near: SourceFile) -> Module | str:
-        """Return the module that a `from … import` reads."""
+    def imported_from(self, node: ast.ImportFrom, near: SourceFile) -> ModuleValue | str:
+        """Return the module that a `from … import` imports from."""
         if not node.level:
             return self.absolute(node.module or "", near)
         file, folder = self.sources.relative(near, node.level, node.module or "")
         if file is not None:
             return self.module(file)
-        return self._modules.setdefault(folder, Module(folder.replace("/", "."), None, None))
+        return self._modules.setdefault(folder, ModuleValue(folder.replace("/", "."), None, None))
 
-    def submodule(self, module: Module, name: str) -> Module | None:
+    def submodule(self, module: ModuleValue, name: str) -> ModuleValue | None:
         """Return a package's module of that name."""
         if module.file is not None and not module.file.is_package:
             return None
@@ -65,17 +65,17 @@ class Hierarchy:
             file, _ = self.sources.relative(module.file, 1, name)
             return self.module(file) if file is not None else None
         found = self.absolute(f"{module.name}.{name}")
-        return found if isinstance(found, Module) else None
+        return found if isinstance(found, ModuleValue) else None
 
-    def member(self, module: Module, name: str) -> Meaning:
-        """Return what a module's attribute stands for."""
+    def member(self, module: ModuleValue, name: str) -> Meaning:
+        """Return the meaning of a module's attribute."""
         return self._member(module, name, _DEEPEST_CHAIN)
 
-    def meaning(self, scope: Scope, node: ast.expr) -> Meaning:
-        """Return what an expression stands for, following names, attributes and imports."""
+    def meaning(self, scope: AnalysisScope, node: ast.expr) -> Meaning:
+        """Return the meaning of an expression, following names, attributes and imports."""
         return self._meaning(scope, node, _DEEPEST_CHAIN)
 
-    def _meaning(self, scope: Scope, node: ast.expr, left: int) -> Meaning:
+    def _meaning(self, scope: AnalysisScope, node: ast.expr, left: int) -> Meaning:
         if not left:
             return None
         if isinstance(node, ast.Name):
@@ -85,7 +85,7 @@ class Hierarchy:
             return self._defined(found, node.id, left - 1)
         if isinstance(node, ast.Attribute):
             owner = self._meaning(scope, node.value, left - 1)
-            if isinstance(owner, Module):
+            if isinstance(owner, ModuleValue):
                 return self._member(owner, node.attr, left - 1)
             if isinstance(owner, Class):
                 return self._defined(owner.scope, node.attr, left - 1)
@@ -99,7 +99,7 @@ class Hierarchy:
             return f"{called}()" if isinstance(called, str) else None
         return None
 
-    def _defined(self, scope: Scope, name: str, left: int) -> Meaning:
+    def _defined(self, scope: AnalysisScope, name: str, left: int) -> Meaning:
         definer: Definer | None = scope.definers.get(name)
         if definer is None:
             star = self.star_names.get(scope, {}).get(name)
@@ -116,7 +116,7 @@ class Hierarchy:
             return f"{module}.{alias.name}"
         return self._member(module, alias.name, left)
 
-    def _member(self, module: Module, name: str, left: int) -> Meaning:
+    def _member(self, module: ModuleValue, name: str, left: int) -> Meaning:
         if left and module.scope is not None and name in module.scope.bound:
             found = self._defined(module.scope, name, left - 1)
             if found is not None:
@@ -124,7 +124,7 @@ class Hierarchy:
         return self.submodule(module, name)
 
     def _expand_stars(self) -> None:
-        """Let every module bind what it imports with a star; repeated, as such imports may chain."""
+        """Let every module bind the names of its star imports; repeated, as such imports may chain."""
         starred = [scope for scope in self.definitions.modules.values() if scope.stars]
         changed = True
         while changed:
@@ -132,7 +132,7 @@ class Hierarchy:
             for scope in starred:
                 for node in scope.stars:
                     module = self.imported_from(node, scope.file)
-                    if not isinstance(module, Module) or module.scope is None or module.scope is scope:
+                    if not isinstance(module, ModuleValue) or module.scope is None or module.scope is scope:
                         continue
                     names = self.star_names.setdefault(scope, {})
                     for name in sorted(_public(module.scope)):
@@ -153,7 +153,7 @@ class Hierarchy:
                 cls.outside_bases.append(base if isinstance(base, str) else "")
 
 
-def _public(scope: Scope) -> Iterable[str]:
+def _public(scope: AnalysisScope) -> Iterable[str]:
     definer = scope.definers.get("__all__")
     if isinstance(definer, ast.List | ast.Tuple):
         named = {item.value for item in definer.elts if isinstance(item, ast.Constant) and isinstance(item.value, str)}
@@ -162,7 +162,7 @@ def _public(scope: Scope) -> Iterable[str]:
 
 
 def _linear(cls: Class) -> tuple[Class, ...]:
-    """Return the C3 linearisation; where there is none, the depth-first order without repetition."""
+    """Return the C3 linearisation; if there is none, the depth-first order without repetition."""
     if cls.mro:
         return cls.mro
     merged = _merge(cls, set())

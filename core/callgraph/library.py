@@ -1,4 +1,4 @@
-"""What built-in functions, and a few of the standard library, do with the functions and objects given to them."""
+"""The effects of built-in functions, and of a few of the standard library, on their arguments."""
 
 from __future__ import annotations
 
@@ -6,18 +6,20 @@ import builtins
 from collections.abc import Callable
 from functools import partial
 
-from gistpoint.core.callgraph.calls import Attributes, Calls
+from gistpoint.core.callgraph.attributes import Attributes
+from gistpoint.core.callgraph.calls import Calls
 from gistpoint.core.callgraph.containers import Containers, Key
-from gistpoint.core.callgraph.graph import Found
-from gistpoint.core.callgraph.program import MOST_SUBCLASSES, Call, Program, as_class, class_of
+from gistpoint.core.callgraph.graph import CallEvidence
+from gistpoint.core.callgraph.program import MOST_SUBCLASSES, CallSite, Program, as_class, class_of
 from gistpoint.core.callgraph.values import (
     NOTHING,
+    AnalysisScope,
     Arguments,
     Builtin,
     BuiltinMethod,
     Class,
     Constant,
-    Container,
+    ContainerValue,
     Function,
     Generated,
     Instance,
@@ -25,7 +27,6 @@ from gistpoint.core.callgraph.values import (
     Outside,
     Partial,
     Property,
-    Scope,
     SuperProxy,
     Text,
     Value,
@@ -69,16 +70,18 @@ _SHORTEST_START = 3
 _MERGES = {"update", "extend", "union", "copy", "intersection", "difference", "extendleft"}
 
 
-class Library:
-    """Calls of what is not in the sources."""
+class BuiltinCalls:
+    """Calls of functions and types that are not in the sources."""
 
-    def __init__(self, program: Program, attributes: Attributes, containers: Containers, calls: Calls) -> None:
+    def __init__(self, program: Program, calls: Calls, attributes: Attributes, containers: Containers) -> None:
         self.program = program
         self.solver = program.solver
         self.attributes = attributes
         self.containers = containers
         self.calls = calls
-        self._functions: dict[str, Callable[[Call], None]] = {
+        calls.register(self._named, Builtin, Outside)
+        calls.register(self._method, BuiltinMethod)
+        self._functions: dict[str, Callable[[CallSite], None]] = {
             "super": self._super,
             "type": self._type,
             "getattr": self._getattr,
@@ -94,14 +97,9 @@ class Library:
         }
         self.builtin_names = frozenset(dir(builtins))
         self._proxies: dict[tuple[Class, Value], SuperProxy] = {}
-        self._dict_views: dict[tuple[Container, str], Container] = {}
+        self._dict_views: dict[tuple[ContainerValue, str], ContainerValue] = {}
 
-    def apply(self, call: Call, value: Value) -> None:
-        """Run `call` on a built-in, on something from outside, or on a method of either."""
-        if isinstance(value, BuiltinMethod):
-            self._method(call, value)
-            return
-        assert isinstance(value, Builtin | Outside)
+    def _named(self, call: CallSite, value: Builtin | Outside) -> None:
         name = value.name
         if name in self._functions:
             self._functions[name](call)
@@ -112,7 +110,7 @@ class Library:
         else:
             self._known(call, name)
 
-    def _known(self, call: Call, name: str) -> None:
+    def _known(self, call: CallSite, name: str) -> None:
         given = call.arguments.positional
         if name in _SPECIAL and given:
             self._convert(call, name, given[0])
@@ -129,35 +127,35 @@ class Library:
         else:
             self._unknown(call)
 
-    def _unknown(self, call: Call) -> None:
+    def _unknown(self, call: CallSite) -> None:
         given = call.arguments.positional
-        if call.found is Found.DECORATOR and given:
+        if call.found is CallEvidence.DECORATOR and given:
             self.solver.copy(given[0], call.result)
         else:
             self.solver.add(call.result, self.program.opaque(""))
 
-    def _convert(self, call: Call, name: str, given: Variable) -> None:
+    def _convert(self, call: CallSite, name: str, given: Variable) -> None:
         self.convert(call.scope, given, _SPECIAL[name])
 
-    def convert(self, scope: Scope, given: Variable, special: str) -> None:
+    def convert(self, scope: AnalysisScope, given: Variable, special: str) -> None:
         """Note the special method that a conversion of `given` calls."""
-        call = Call(scope, special, Arguments(), NOTHING, Found.PROTOCOL)
+        call = CallSite(scope, special, Arguments(), NOTHING, CallEvidence.PROTOCOL)
         self.solver.watch(given, partial(self._converted, call))
 
-    def _converted(self, call: Call, value: Value) -> None:
+    def _converted(self, call: CallSite, value: Value) -> None:
         other = {"__str__": "__repr__", "__format__": "__str__", "__bool__": "__len__"}.get(call.name)
         if not self.calls.special(call, value, call.name) and other is not None:
-            self._converted(Call(call.scope, other, call.arguments, NOTHING, Found.PROTOCOL), value)
+            self._converted(CallSite(call.scope, other, call.arguments, NOTHING, CallEvidence.PROTOCOL), value)
 
-    def _over(self, call: Call, function: Variable, iterables: list[Variable]) -> None:
-        """Call `function` on the items of `iterables`, as `map` does."""
+    def _over(self, call: CallSite, function: Variable, iterables: list[Variable]) -> None:
+        """Call `function` on the items of `iterables`, like `map`."""
         items = [self.containers.iterate(call.scope, item) for item in iterables]
         made = self.program.container("list")
-        inner = Call(call.scope, "", Arguments(items), made.unplaced)
+        inner = CallSite(call.scope, "", Arguments(items), made.unplaced)
         self.solver.add(call.result, made)
         self.calls.run(inner, function)
 
-    def _collect(self, call: Call, name: str, kind: str) -> None:
+    def _collect(self, call: CallSite, name: str, kind: str) -> None:
         given = call.arguments.positional
         if name == "next":
             if given:
@@ -185,12 +183,12 @@ class Library:
         if kind not in ("", "item"):
             self.solver.add(call.result, made)
 
-    def _super(self, call: Call) -> None:
+    def _super(self, call: CallSite) -> None:
         given = call.arguments.positional
         if len(given) > 1:
             self.solver.watch(given[0], partial(self._super_of, call, given[1]))
             return
-        scope: Scope | None = call.scope
+        scope: AnalysisScope | None = call.scope
         while scope is not None and not (scope.function is not None and scope.function.cls is not None):
             scope = scope.parent
         if scope is None or scope.function is None or scope.function.cls is None or not scope.function.positional:
@@ -200,10 +198,10 @@ class Library:
         receiver = function.parameters.get(function.positional[0], NOTHING)
         self.solver.watch(receiver, partial(self._proxy, call, function.cls))
 
-    def _super_of(self, call: Call, receiver: Variable, value: Value) -> None:
+    def _super_of(self, call: CallSite, receiver: Variable, value: Value) -> None:
         self.solver.watch(receiver, partial(self._proxy, call, value))
 
-    def _proxy(self, call: Call, cls: Value, receiver: Value) -> None:
+    def _proxy(self, call: CallSite, cls: Value, receiver: Value) -> None:
         owner = cls.cls if isinstance(cls, OpenClass) else cls
         self.solver.add(call.result, self._super_proxy(owner, receiver))
 
@@ -216,22 +214,22 @@ class Library:
             known = self._proxies[key] = SuperProxy(cls, receiver)
         return known
 
-    def _type(self, call: Call) -> None:
+    def _type(self, call: CallSite) -> None:
         if len(call.arguments.positional) == 1:
             self.solver.watch(call.arguments.positional[0], partial(self._type_of, call))
 
-    def _type_of(self, call: Call, value: Value) -> None:
+    def _type_of(self, call: CallSite, value: Value) -> None:
         if isinstance(value, Instance):
             self.solver.add(call.result, as_class(value))
 
-    def _getattr(self, call: Call) -> None:
+    def _getattr(self, call: CallSite) -> None:
         given = call.arguments.positional
         if len(given) > 1:
             self.solver.watch(given[1], partial(self._getattr_by, call))
         if len(given) > 2:
             self.solver.copy(given[2], call.result)
 
-    def _getattr_by(self, call: Call, value: Value) -> None:
+    def _getattr_by(self, call: CallSite, value: Value) -> None:
         name = value.value[1] if isinstance(value, Constant) and isinstance(value.value, tuple) else None
         if isinstance(name, str):
             reader = partial(self.attributes.read, call.scope, name, call.result)
@@ -239,7 +237,7 @@ class Library:
         elif isinstance(value, Text):
             self.solver.watch(call.arguments.positional[0], partial(self._getattr_like, call, value.start))
 
-    def _getattr_like(self, call: Call, start: str, value: Value) -> None:
+    def _getattr_like(self, call: CallSite, start: str, value: Value) -> None:
         """Read every attribute whose name begins with `start`, as dispatch by computed names does."""
         cls = class_of(value)
         if cls is None or isinstance(value, SuperProxy):
@@ -249,63 +247,63 @@ class Library:
         for name in names:
             self.attributes.read(call.scope, name, call.result, value)
 
-    def _hasattr(self, call: Call) -> None:
-        unused = Call(call.scope, "getattr", Arguments(call.arguments.positional[:2]), self.solver.variable())
+    def _hasattr(self, call: CallSite) -> None:
+        unused = CallSite(call.scope, "getattr", Arguments(call.arguments.positional[:2]), self.solver.variable())
         self._getattr(unused)
         self.solver.add(call.result, self.program.opaque("bool"))
 
-    def _setattr(self, call: Call) -> None:
+    def _setattr(self, call: CallSite) -> None:
         given = call.arguments.positional
         if len(given) > 2:
             self.solver.watch(given[1], partial(self._setattr_by, call))
 
-    def _setattr_by(self, call: Call, value: Value) -> None:
+    def _setattr_by(self, call: CallSite, value: Value) -> None:
         name = value.value[1] if isinstance(value, Constant) and isinstance(value.value, tuple) else None
         if isinstance(name, str):
             self.program.stored_names.add(name)
             self.attributes.store(call.scope, call.arguments.positional[0], name, call.arguments.positional[2])
 
-    def _print(self, call: Call) -> None:
+    def _print(self, call: CallSite) -> None:
         for item in call.arguments.positional:
             self.convert(call.scope, item, "__str__")
 
-    def _wrap(self, static: bool, call: Call) -> None:
+    def _wrap(self, static: bool, call: CallSite) -> None:
         for item in call.arguments.positional[:1]:
             self.solver.watch(item, partial(self._wrapped, call, static))
 
-    def _wrapped(self, call: Call, static: bool, value: Value) -> None:
+    def _wrapped(self, call: CallSite, static: bool, value: Value) -> None:
         if isinstance(value, Function):
             marked = value.is_static if static else value.is_class_method
             self.solver.add(call.result, value if marked else Wrapped(value, static))
         else:
             self.solver.add(call.result, value)
 
-    def _property(self, call: Call) -> Property:
+    def _property(self, call: CallSite) -> Property:
         given = [*call.arguments.positional[:3], NOTHING, NOTHING, NOTHING]
         named = call.arguments.named
         return Property(named.get("fget", given[0]), named.get("fset", given[1]), named.get("fdel", given[2]))
 
-    def _partial(self, call: Call) -> None:
+    def _partial(self, call: CallSite) -> None:
         given = call.arguments
         if given.positional:
             rest = Arguments(given.positional[1:], given.named, [], given.mappings)
             self.solver.add(call.result, Partial(given.positional[0], rest))
 
-    def _cast(self, call: Call) -> None:
+    def _cast(self, call: CallSite) -> None:
         if len(call.arguments.positional) > 1:
             self.solver.copy(call.arguments.positional[1], call.result)
             self.solver.watch(call.arguments.positional[0], partial(self._cast_to, call))
 
-    def _cast_to(self, call: Call, value: Value) -> None:
+    def _cast_to(self, call: CallSite, value: Value) -> None:
         cls = getattr(value, "open_instance", None)
         if isinstance(cls, Instance):
             self.solver.add(call.result, cls)
 
-    def _method(self, call: Call, value: BuiltinMethod) -> None:
+    def _method(self, call: CallSite, value: BuiltinMethod) -> None:
         owner, name, given = value.owner, value.name, call.arguments.positional
         if isinstance(owner, Generated):
             self.solver.copy(owner.items, call.result)
-        elif isinstance(owner, Container):
+        elif isinstance(owner, ContainerValue):
             self._container_method(call, owner, name)
         elif isinstance(owner, Text) and name in ("lower", "replace", "strip", "rstrip"):
             self.solver.add(call.result, owner)
@@ -322,7 +320,7 @@ class Library:
         else:
             self.calls.apply(call, self.program.opaque(""))
 
-    def _container_method(self, call: Call, owner: Container, name: str) -> None:
+    def _container_method(self, call: CallSite, owner: ContainerValue, name: str) -> None:
         given = call.arguments.positional
         if name in _PUTS and len(given) > _PUTS[name]:
             key: Key = None
@@ -348,7 +346,7 @@ class Library:
         elif name in ("items", "values", "keys"):
             self.solver.add(call.result, self._view(owner, name))
 
-    def _view(self, owner: Container, name: str) -> Container:
+    def _view(self, owner: ContainerValue, name: str) -> ContainerValue:
         key = (owner, name)
         known = self._dict_views.get(key)
         if known is None:

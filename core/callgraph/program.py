@@ -1,33 +1,33 @@
-"""What all parts of the analysis share: the solver, the hierarchy, the calls found, and makers of values."""
+"""The state that all parts of the analysis share: solver, hierarchy, calls found, and makers of values."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from gistpoint.core.callgraph.graph import Found
+from gistpoint.core.callgraph.graph import CallEvidence
 from gistpoint.core.callgraph.hierarchy import Hierarchy
 from gistpoint.core.callgraph.scopes import Definitions
 from gistpoint.core.callgraph.values import (
     NOTHING,
+    AnalysisScope,
     Arguments,
-    Bound,
+    BoundMethod,
     BuiltinMethod,
     Class,
     Constant,
-    Container,
+    ContainerValue,
     Function,
     Object,
     OpenClass,
     Outside,
-    Scope,
     Solver,
     Text,
     Value,
     Variable,
 )
 
-#: How many subclasses are looked at for versions of a method that is called on their base.
+#: Most subclasses examined for versions of a method that is called on their base.
 MOST_SUBCLASSES = 12
 
 _LONGEST_KEY = 60
@@ -35,17 +35,17 @@ _MOST_DOTS = 5
 
 
 @dataclass(slots=True, eq=False)
-class Call:
-    """One call in the sources: who makes it, the name it is made by, its arguments and where the result goes.
+class CallSite:
+    """One call in the sources: its caller, the name that is called, the arguments and the variable of the result.
 
-    `found` names the way where the syntax decides it (a decorator, a protocol); None leaves it to the callee.
+    `found` is the evidence if the syntax decides it (a decorator, a protocol); None leaves it to the callee.
     """
 
-    scope: Scope
+    scope: AnalysisScope
     name: str
     arguments: Arguments
     result: Variable
-    found: Found | None = None
+    found: CallEvidence | None = None
 
     @property
     def caller(self) -> str:
@@ -60,7 +60,7 @@ class Program:
         self.definitions = definitions
         self.hierarchy = hierarchy
         self.solver = Solver()
-        self.edges: dict[tuple[str, str], dict[Found, None]] = {}
+        self.edges: dict[tuple[str, str], dict[CallEvidence, None]] = {}
         self.deferred: list[Callable[[], None]] = []
         self.class_names = {name for cls in definitions.classes.values() for name in cls.scope.bound}
         self.written_names = frozenset(definitions.stored_names)
@@ -69,24 +69,24 @@ class Program:
         self._texts: dict[str, Text] = {}
         self._objects: dict[str, Object] = {}
         self._outside: dict[str, Outside] = {}
-        self._bound: dict[tuple[Function, Value], Bound] = {}
+        self._bound: dict[tuple[Function, Value], BoundMethod] = {}
         self._methods: dict[tuple[Value, str], BuiltinMethod] = {}
         self._fields: dict[tuple[Value, str], Variable] = {}
         self._views: dict[tuple[Class, str, bool], Variable] = {}
 
-    def emit(self, caller: str, callee: Function, found: Found) -> None:
+    def emit(self, caller: str, callee: Function, found: CallEvidence) -> None:
         """Note a call."""
         self.edges.setdefault((caller, callee.id), {})[found] = None
 
-    def name_variable(self, scope: Scope, name: str) -> Variable:
-        """Return the variable of everything that a name of `scope` may ever be."""
+    def name_variable(self, scope: AnalysisScope, name: str) -> Variable:
+        """Return the variable of all values that a name of `scope` may ever have."""
         known = scope.variables.get(name)
         if known is None:
             known = scope.variables[name] = self.solver.variable()
         return known
 
     def constant(self, value: object) -> Value:
-        """Return the constant, or an object of its type where it is too long to be a key."""
+        """Return the constant, or an object of its type if it is too long to be a key."""
         if isinstance(value, str | bytes) and len(value) > _LONGEST_KEY:
             return self.opaque(type(value).__name__)
         if not isinstance(value, str | int | None):
@@ -98,21 +98,21 @@ class Program:
         return known
 
     def opaque(self, type_name: str) -> Object:
-        """Return the object that stands for all of a built-in or outside type; "" where the type is unknown."""
+        """Return the object that represents all of a built-in or outside type; "" if the type is unknown."""
         known = self._objects.get(type_name)
         if known is None:
             known = self._objects[type_name] = Object(type_name)
         return known
 
     def text(self, start: str) -> Text:
-        """Return the string that begins with `start`, the same one each time."""
+        """Return the string that begins with `start`, always the same object."""
         known = self._texts.get(start)
         if known is None:
             known = self._texts[start] = Text(start)
         return known
 
     def outside(self, name: str) -> Value:
-        """Return what a dotted name outside of the sources stands for."""
+        """Return the value of a dotted name outside of the sources."""
         if name.count(".") > _MOST_DOTS:
             return self.opaque("")
         known = self._outside.get(name)
@@ -120,32 +120,32 @@ class Program:
             known = self._outside[name] = Outside(name)
         return known
 
-    def bound(self, function: Function, receiver: Value) -> Bound:
-        """Return the method of a receiver, the same one each time."""
+    def bound(self, function: Function, receiver: Value) -> BoundMethod:
+        """Return the method of a receiver, always the same object."""
         key = (function, receiver)
         known = self._bound.get(key)
         if known is None:
-            known = self._bound[key] = Bound(function, receiver)
+            known = self._bound[key] = BoundMethod(function, receiver)
         return known
 
     def builtin_method(self, owner: Value, name: str) -> BuiltinMethod:
-        """Return the method of a built-in object, the same one each time."""
+        """Return the method of a built-in object, always the same one."""
         key = (owner, name)
         known = self._methods.get(key)
         if known is None:
             known = self._methods[key] = BuiltinMethod(owner, name)
         return known
 
-    def container(self, kind: str, length: int | None = None) -> Container:
+    def container(self, kind: str, length: int | None = None) -> ContainerValue:
         """Return a new, empty container."""
         solver = self.solver
         keys = solver.variable() if kind == "dict" else NOTHING
-        made = Container(kind, solver.variable(), solver.variable(), keys, length=length)
+        made = ContainerValue(kind, solver.variable(), solver.variable(), keys, length=length)
         solver.copy(made.unplaced, made.items)
         return made
 
-    def place(self, container: Container, key: object) -> Variable:
-        """Return the variable of what a container holds under a constant key."""
+    def place(self, container: ContainerValue, key: object) -> Variable:
+        """Return the variable of the values that a container holds under a constant key."""
         known = container.places.get(key)
         if known is None:
             known = container.places[key] = self.solver.variable()
@@ -153,7 +153,7 @@ class Program:
         return known
 
     def field(self, owner: Value, name: str) -> Variable:
-        """Return the variable of what was stored as attribute `name` on a class, its instances, or another value."""
+        """Return the variable of the values stored as attribute `name` of a class, its instances, or another value."""
         key = (owner, name)
         known = self._fields.get(key)
         if known is None:
@@ -161,9 +161,9 @@ class Program:
         return known
 
     def fields_seen(self, cls: Class, name: str, *, exact: bool) -> Variable:
-        """Return the variable of what an instance's attribute holds, stored through its class or a base of it.
+        """Return the variable of an instance attribute's values that were stored through its class or a base.
 
-        Where the instance is not `exact`, what was stored through subclasses counts too.
+        If the instance is not `exact`, values stored through subclasses are included.
         """
         key = (cls, name, exact)
         known = self._views.get(key)
@@ -178,14 +178,14 @@ class Program:
 
 
 def class_of(value: Value) -> Class | None:
-    """Return the class of an instance, or the class that a class value stands for."""
+    """Return the class of an instance, or the class that a class value represents."""
     if isinstance(value, Class):
         return value
     return getattr(value, "cls", None) if not isinstance(value, Function) else None
 
 
 def as_class(value: Value) -> Value:
-    """Return what `type(value)` gives, for an instance or a class."""
+    """Return the value of `type(value)`, for an instance or a class."""
     cls = class_of(value)
     if cls is None or isinstance(value, Class | OpenClass):
         return value

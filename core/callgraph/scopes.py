@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 from gistpoint.core.callgraph.graph import MODULE, FunctionNode
 from gistpoint.core.callgraph.sources import SourceFile, Sources
-from gistpoint.core.callgraph.values import Class, Function, Scope
+from gistpoint.core.callgraph.values import AnalysisScope, Class, Function
 
 TOO_DEEP = "its expressions or blocks are nested too deeply"
 
@@ -23,14 +23,14 @@ class Definitions:
     nodes: dict[str, FunctionNode] = field(default_factory=dict)
     functions: dict[ast.AST, Function] = field(default_factory=dict)
     classes: dict[ast.AST, Class] = field(default_factory=dict)
-    scopes: dict[ast.AST, Scope] = field(default_factory=dict)
-    modules: dict[str, Scope] = field(default_factory=dict)
+    scopes: dict[ast.AST, AnalysisScope] = field(default_factory=dict)
+    modules: dict[str, AnalysisScope] = field(default_factory=dict)
     folded: dict[str, str] = field(default_factory=dict)
     stored_names: set[str] = field(default_factory=set)
 
 
 def define_all(sources: Sources) -> Definitions:
-    """Collect the definitions of every file; lambdas become functions that `folded` maps to what encloses them."""
+    """Collect the definitions of every file; lambdas become functions; `folded` maps them to the enclosing ones."""
     definitions = Definitions()
     for file in list(sources.files.values()):
         try:
@@ -42,7 +42,7 @@ def define_all(sources: Sources) -> Definitions:
 
 
 class _Definer:
-    """Walks one file in source order, iterating where real code nests deeply."""
+    """Walks one file in source order, iterating since real code nests deeply."""
 
     def __init__(self, file: SourceFile, definitions: Definitions) -> None:
         self.file = file
@@ -51,19 +51,19 @@ class _Definer:
 
     def run(self) -> None:
         node_id = f"{self.file.path}::{MODULE}"
-        scope = Scope("module", self.file, None, node_id)
+        scope = AnalysisScope("module", self.file, None, node_id)
         self.all.modules[self.file.path] = scope
         self.all.scopes[self.file.tree] = scope
         last = max((getattr(item, "end_lineno", 0) or 0 for item in self.file.tree.body), default=0)
         self.all.nodes[node_id] = FunctionNode(node_id, self.file.path, MODULE, "module", 1, 1, last)
         self.body(self.file.tree.body, scope, "")
 
-    def body(self, nodes: list[ast.stmt], scope: Scope, prefix: str) -> None:
+    def body(self, nodes: list[ast.stmt], scope: AnalysisScope, prefix: str) -> None:
         for node in nodes:
             self.visit(node, scope, prefix)
 
-    def visit(self, root: ast.AST, scope: Scope, prefix: str) -> None:
-        """Visit `root` and what is below it within the same scope, without recursing into expressions."""
+    def visit(self, root: ast.AST, scope: AnalysisScope, prefix: str) -> None:
+        """Visit `root` and its descendants within the same scope, without recursing into expressions."""
         stack: list[ast.AST] = [root]
         while stack:
             node = stack.pop()
@@ -90,16 +90,16 @@ class _Definer:
                 stack.extend(reversed(_below(node)))
 
     def name(self, prefix: str, name: str) -> str:
-        """Return the qualified name, `#2` and on where it is defined again in this file."""
+        """Return the qualified name, with `#2` and so on if it is defined again in this file."""
         qualname = prefix + name
         self.seen[qualname] = self.seen.get(qualname, 0) + 1
         return qualname if self.seen[qualname] == 1 else f"{qualname}#{self.seen[qualname]}"
 
-    def function(self, node: Definition, scope: Scope, prefix: str) -> None:
+    def function(self, node: Definition, scope: AnalysisScope, prefix: str) -> None:
         scope.bound.add(node.name)
         qualname = self.name(prefix, node.name)
         node_id = f"{self.file.path}::{qualname}"
-        inner = Scope("function", self.file, scope, node_id)
+        inner = AnalysisScope("function", self.file, scope, node_id)
         function = self.record(node, node_id, node.name, inner, scope.cls if scope.kind == "class" else None)
         function.is_abstract = _is_abstract(node)
         first = min([node.lineno, *(item.lineno for item in node.decorator_list)])
@@ -117,14 +117,14 @@ class _Definer:
             function.is_class_method = "classmethod" in names or node.name in _CLASS_METHODS
         self.body(node.body, inner, f"{prefix}{node.name}.<locals>.")
 
-    def lambda_(self, node: ast.Lambda, scope: Scope, prefix: str) -> None:
+    def lambda_(self, node: ast.Lambda, scope: AnalysisScope, prefix: str) -> None:
         node_id = f"{self.file.path}::{self.name(prefix, '<lambda>')}"
         self.all.folded[node_id] = self.all.folded.get(scope.owner, scope.owner)
-        inner = Scope("function", self.file, scope, node_id)
+        inner = AnalysisScope("function", self.file, scope, node_id)
         self.record(node, node_id, "<lambda>", inner, None)
         self.visit(node.body, inner, f"{prefix}<lambda>.<locals>.")
 
-    def record(self, node: Callable, node_id: str, name: str, inner: Scope, cls: Class | None) -> Function:
+    def record(self, node: Callable, node_id: str, name: str, inner: AnalysisScope, cls: Class | None) -> Function:
         arguments = node.args
         positional = [item.arg for item in [*arguments.posonlyargs, *arguments.args]]
         _capture(inner.parent)
@@ -136,18 +136,18 @@ class _Definer:
         self.all.scopes[node] = inner
         return function
 
-    def class_(self, node: ast.ClassDef, scope: Scope, prefix: str) -> None:
+    def class_(self, node: ast.ClassDef, scope: AnalysisScope, prefix: str) -> None:
         scope.bound.add(node.name)
         self.name(prefix, node.name)
-        inner = Scope("class", self.file, scope, scope.owner)
+        inner = AnalysisScope("class", self.file, scope, scope.owner)
         inner.cls = Class(node.name, node, self.file, inner)
         scope.definers[node.name] = inner.cls
         self.all.classes[node] = inner.cls
         self.all.scopes[node] = inner
         self.body(node.body, inner, f"{prefix}{node.name}.")
 
-    def comprehension(self, node: ast.AST, scope: Scope, prefix: str) -> None:
-        inner = Scope("comprehension", self.file, scope, scope.owner)
+    def comprehension(self, node: ast.AST, scope: AnalysisScope, prefix: str) -> None:
+        inner = AnalysisScope("comprehension", self.file, scope, scope.owner)
         self.all.scopes[node] = inner
         for child in ast.iter_child_nodes(node):
             self.visit(child, inner, prefix)
@@ -174,7 +174,7 @@ def _below(node: ast.AST) -> list[ast.AST]:
 
 
 def _is_abstract(node: Definition) -> bool:
-    """Whether a function does nothing of its own but to leave it to subclasses."""
+    """Whether a function does nothing but leave its work to subclasses."""
     if any(last_name(item).startswith("abstract") for item in node.decorator_list):
         return True
     for item in node.body:
@@ -186,13 +186,13 @@ def _is_abstract(node: Definition) -> bool:
     return True
 
 
-def _capture(scope: Scope | None) -> None:
+def _capture(scope: AnalysisScope | None) -> None:
     while scope is not None and not scope.captured:
         scope.captured = True
         scope = scope.parent
 
 
-def _bind(node: ast.AST, scope: Scope) -> None:
+def _bind(node: ast.AST, scope: AnalysisScope) -> None:
     """Note the names that a statement or expression binds in its scope."""
     if isinstance(node, ast.Name):
         if not isinstance(node.ctx, ast.Load):
@@ -220,20 +220,20 @@ def _bind(node: ast.AST, scope: Scope) -> None:
         _bind_captured(node, scope)
 
 
-def _bind_captured(node: ast.AST, scope: Scope) -> None:
+def _bind_captured(node: ast.AST, scope: AnalysisScope) -> None:
     """Note the names that handlers, patterns and assignment expressions bind."""
     if isinstance(node, ast.ExceptHandler | ast.MatchAs | ast.MatchStar) and node.name:
         scope.bound.add(node.name)
     elif isinstance(node, ast.MatchMapping) and node.rest:
         scope.bound.add(node.rest)
     elif isinstance(node, ast.NamedExpr) and scope.kind == "comprehension":
-        outer: Scope = scope
+        outer: AnalysisScope = scope
         while outer.kind == "comprehension" and outer.parent is not None:
             outer = outer.parent
         outer.bound.add(node.target.id)
 
 
-def _bind_import(node: ast.Import | ast.ImportFrom, scope: Scope) -> None:
+def _bind_import(node: ast.Import | ast.ImportFrom, scope: AnalysisScope) -> None:
     for item in node.names:
         if item.name == "*":
             assert isinstance(node, ast.ImportFrom)

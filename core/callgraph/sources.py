@@ -12,7 +12,7 @@ from gistpoint.core.code.parsing import parse
 
 @dataclass(slots=True, eq=False)
 class SourceFile:
-    """One parsed file; `package` is the dotted name of the package that it lies in, "" for none."""
+    """One parsed file; `package` is the dotted name of its package, "" for none."""
 
     path: str
     tree: ast.Module
@@ -23,7 +23,7 @@ class SourceFile:
 
 @dataclass(slots=True)
 class Sources:
-    """The parsed files by path and by dotted name, and why others could not be parsed."""
+    """The parsed files by path and by dotted name, and the reasons why others could not be parsed."""
 
     files: dict[str, SourceFile] = field(default_factory=dict)
     by_name: dict[str, SourceFile] = field(default_factory=dict)
@@ -31,7 +31,7 @@ class Sources:
     skipped: dict[str, str] = field(default_factory=dict)
 
     def find(self, dotted: str, near: SourceFile | None = None) -> SourceFile | None:
-        """Return the module of that absolute name; a sibling of `near` where the name alone leads nowhere."""
+        """Return the module of that absolute name; a sibling of `near` if there is no module of the name alone."""
         found = self.by_name.get(dotted)
         if near is None:
             return found
@@ -43,7 +43,7 @@ class Sources:
         return beside if beside is not None and not near.package else found
 
     def relative(self, near: SourceFile, level: int, dotted: str) -> tuple[SourceFile | None, str]:
-        """Return the module that `from ..dotted` in `near` names, and the folder it would lie in."""
+        """Return the module that `from ..dotted` in `near` names, and the folder that it would be in."""
         folder = posixpath.dirname(near.path)
         for _ in range(level - 1):
             folder = posixpath.dirname(folder)

@@ -8,23 +8,21 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
-from gistpoint.core.callgraph.expressions import Expressions, Targets
-from gistpoint.core.callgraph.frames import Frame
-from gistpoint.core.callgraph.graph import Found
-from gistpoint.core.callgraph.operators import AUGMENTED, BINARY
-from gistpoint.core.callgraph.parts import Parts
-from gistpoint.core.callgraph.program import Call
+from gistpoint.core.callgraph.expressions import Expressions, NameFrame
+from gistpoint.core.callgraph.graph import CallEvidence
+from gistpoint.core.callgraph.program import CallSite
 from gistpoint.core.callgraph.scopes import Definition, last_name
+from gistpoint.core.callgraph.semantics import AUGMENTED, BINARY, Semantics
 from gistpoint.core.callgraph.sources import SourceFile
 from gistpoint.core.callgraph.values import (
     NOTHING,
     Arguments,
     Class,
-    Container,
+    ContainerValue,
     Function,
     Generated,
     Instance,
-    Module,
+    ModuleValue,
     Object,
     Value,
     Variable,
@@ -37,18 +35,18 @@ State = dict[str, Variable]
 class Statements:
     """Walks modules and function bodies in the order of execution, with one state per point of the code.
 
-    A name that is assigned again stands for the new value from there on; where branches meet, for either.
+    A reassigned name has the new value from there on; after branches, the values of either.
     """
 
-    def __init__(self, parts: Parts) -> None:
-        self.parts = parts
-        self.program = parts.program
-        self.solver = parts.program.solver
-        self.expressions = Expressions(parts)
-        self.targets = parts.targets = Targets(parts, self.expressions)
-        self.functions = Functions(parts, self.expressions, self.block)
+    def __init__(self, semantics: Semantics) -> None:
+        self.semantics = semantics
+        self.program = semantics.program
+        self.solver = semantics.program.solver
+        self.expressions = Expressions(semantics)
+        self.targets = self.expressions.targets
+        self.functions = FunctionBodies(semantics, self.expressions, self.block)
         self.expressions.define = self.functions.lambda_
-        self._by_kind: dict[type[ast.stmt], Callable[[Frame, Any], bool | None]] = {
+        self._by_kind: dict[type[ast.stmt], Callable[[NameFrame, Any], bool | None]] = {
             ast.FunctionDef: self.functions.function,
             ast.AsyncFunctionDef: self.functions.function,
             ast.ClassDef: self.functions.class_,
@@ -75,21 +73,21 @@ class Statements:
 
     def module(self, file: SourceFile) -> None:
         """Walk a module, then the bodies of its functions."""
-        self.block(file.tree.body, Frame(self.program.definitions.modules[file.path]))
+        self.block(file.tree.body, NameFrame(self.program.definitions.modules[file.path]))
         self.functions.bodies()
 
-    def block(self, body: list[ast.stmt], frame: Frame) -> bool:
-        """Walk statements; whether they always leave the block by `return` or `raise`."""
+    def block(self, body: list[ast.stmt], frame: NameFrame) -> bool:
+        """Walk statements; return whether they always leave the block by `return` or `raise`."""
         for node in body:
             handler = self._by_kind.get(type(node))
             if handler is not None and handler(frame, node):
                 return True
         return False
 
-    def _expression(self, frame: Frame, node: ast.Expr) -> None:
+    def _expression(self, frame: NameFrame, node: ast.Expr) -> None:
         self.expressions.evaluate(frame, node.value)
 
-    def _assign(self, frame: Frame, node: ast.Assign) -> None:
+    def _assign(self, frame: NameFrame, node: ast.Assign) -> None:
         if len(node.targets) == 1:
             self.targets.assign(frame, node.targets[0], node.value)
             return
@@ -97,13 +95,13 @@ class Statements:
         for target in node.targets:
             self.targets.bind(frame, target, variable)
 
-    def _annotated(self, frame: Frame, node: ast.AnnAssign) -> None:
+    def _annotated(self, frame: NameFrame, node: ast.AnnAssign) -> None:
         value = self.expressions.evaluate(frame, node.value) if node.value is not None else NOTHING
-        declared = self.parts.annotations.declared(frame.scope, node.annotation)
+        declared = self.semantics.annotations.declared(frame.scope, node.annotation)
         if node.value is not None or declared != NOTHING:
             self.targets.bind(frame, node.target, self.expressions.merged([value, declared]))
 
-    def _augmented(self, frame: Frame, node: ast.AugAssign) -> None:
+    def _augmented(self, frame: NameFrame, node: ast.AugAssign) -> None:
         target = node.target
         if isinstance(target, ast.Name):
             left = self.expressions.lookup(frame, target.id)
@@ -114,10 +112,10 @@ class Statements:
         result = self.expressions.operate(frame, [AUGMENTED[type(node.op)], f"__{name}__"], left, right)
         self.solver.copy(left, result)
         if isinstance(node.op, ast.Add):
-            self.parts.containers.merge(right, left)
+            self.semantics.containers.merge(right, left)
         self.targets.bind(frame, target, result)
 
-    def _if(self, frame: Frame, node: ast.If) -> bool:
+    def _if(self, frame: NameFrame, node: ast.If) -> bool:
         self.expressions.test(frame, node.test)
         before = frame.names
         frame.names = {**before, **self.expressions.narrowed(frame, node.test)}
@@ -140,8 +138,8 @@ class Statements:
             joined[name] = held[0] if len(held) == 1 else self.expressions.merged(held)
         return joined
 
-    def _loop(self, frame: Frame, node: ast.For | ast.AsyncFor | ast.While, items: Variable) -> None:
-        """Walk a loop's body, in which names hold what they did before or at the end of a round."""
+    def _loop(self, frame: NameFrame, node: ast.For | ast.AsyncFor | ast.While, items: Variable) -> None:
+        """Walk a loop's body, in which names hold their values from before or from the end of an iteration."""
         heads: State = {}
         for name in _assigned(node.body):
             if name in frame.names:
@@ -159,15 +157,15 @@ class Statements:
         frame.names = self._joined([before, frame.names])
         self.block(node.orelse, frame)
 
-    def _for(self, frame: Frame, node: ast.For | ast.AsyncFor) -> None:
+    def _for(self, frame: NameFrame, node: ast.For | ast.AsyncFor) -> None:
         variable = self.expressions.evaluate(frame, node.iter)
         asynchronous = isinstance(node, ast.AsyncFor)
-        self._loop(frame, node, self.parts.containers.iterate(frame.scope, variable, asynchronous=asynchronous))
+        self._loop(frame, node, self.semantics.containers.iterate(frame.scope, variable, asynchronous=asynchronous))
 
-    def _while(self, frame: Frame, node: ast.While) -> None:
+    def _while(self, frame: NameFrame, node: ast.While) -> None:
         self._loop(frame, node, NOTHING)
 
-    def _with(self, frame: Frame, node: ast.With | ast.AsyncWith) -> bool:
+    def _with(self, frame: NameFrame, node: ast.With | ast.AsyncWith) -> bool:
         for item in node.items:
             variable = self.expressions.evaluate(frame, item.context_expr)
             entered = self.functions.enter(frame, variable, asynchronous=isinstance(node, ast.AsyncWith))
@@ -175,7 +173,7 @@ class Statements:
                 self.targets.bind(frame, item.optional_vars, entered)
         return self.block(node.body, frame)
 
-    def _try(self, frame: Frame, node: ast.Try | ast.TryStar) -> bool:
+    def _try(self, frame: NameFrame, node: ast.Try | ast.TryStar) -> bool:
         before = dict(frame.names)
         ended = self.block(node.body, frame)
         reached = dict(frame.names)
@@ -189,7 +187,7 @@ class Statements:
             if handler.type is not None:
                 self.expressions.evaluate(frame, handler.type)
                 if handler.name:
-                    caught = self.parts.annotations.tested(frame.scope, handler.type)
+                    caught = self.semantics.annotations.tested(frame.scope, handler.type)
                     self.expressions.assign(frame, handler.name, self._any_of(caught))
             if not self.block(handler.body, frame):
                 ends.append(frame.names)
@@ -199,7 +197,7 @@ class Statements:
     def _any_of(self, values: list[Value]) -> Variable:
         return self.expressions.merged([self.solver.holding(value) for value in values])
 
-    def _raise(self, frame: Frame, node: ast.Raise) -> bool:
+    def _raise(self, frame: NameFrame, node: ast.Raise) -> bool:
         if node.exc is not None:
             raised = self.expressions.evaluate(frame, node.exc)
             if not isinstance(node.exc, ast.Call):
@@ -208,38 +206,38 @@ class Statements:
             self.expressions.evaluate(frame, node.cause)
         return True
 
-    def _import(self, frame: Frame, node: ast.Import) -> None:
+    def _import(self, frame: NameFrame, node: ast.Import) -> None:
         for alias in node.names:
             dotted = alias.name if alias.asname else alias.name.split(".")[0]
             found = self.program.hierarchy.absolute(dotted, frame.scope.file)
-            value = found if isinstance(found, Module) else self.program.outside(found)
+            value = found if isinstance(found, ModuleValue) else self.program.outside(found)
             self.expressions.assign(frame, alias.asname or dotted, self.solver.holding(value))
 
-    def _import_from(self, frame: Frame, node: ast.ImportFrom) -> None:
+    def _import_from(self, frame: NameFrame, node: ast.ImportFrom) -> None:
         module = self.program.hierarchy.imported_from(node, frame.scope.file)
         for alias in node.names:
             if alias.name == "*":
                 continue
             made = self.solver.variable()
-            if isinstance(module, Module):
+            if isinstance(module, ModuleValue):
                 inside = module.file is frame.scope.file  # a package's own file imports its modules by its own name
-                self.parts.attributes.read_module(alias.name, made, module, submodule_first=inside)
+                self.semantics.attributes.read_module(alias.name, made, module, submodule_first=inside)
             else:
                 self.solver.add(made, self.program.outside(f"{module}.{alias.name}"))
             self.expressions.assign(frame, alias.asname or alias.name, made)
 
-    def _delete(self, frame: Frame, node: ast.Delete) -> None:
+    def _delete(self, frame: NameFrame, node: ast.Delete) -> None:
         for target in node.targets:
             if isinstance(target, ast.Attribute):
                 base = self.expressions.evaluate(frame, target.value)
-                self.parts.attributes.delete(frame.scope, base, target.attr)
+                self.semantics.attributes.delete(frame.scope, base, target.attr)
             elif isinstance(target, ast.Subscript):
                 base = self.expressions.evaluate(frame, target.value)
                 index = self.expressions.evaluate(frame, target.slice)
-                call = Call(frame.scope, "__delitem__", Arguments([index]), NOTHING, Found.PROTOCOL)
-                self.parts.calls.protocol(call, base, "__delitem__")
+                call = CallSite(frame.scope, "__delitem__", Arguments([index]), NOTHING, CallEvidence.PROTOCOL)
+                self.semantics.calls.protocol(call, base, "__delitem__")
 
-    def _match(self, frame: Frame, node: ast.Match) -> None:
+    def _match(self, frame: NameFrame, node: ast.Match) -> None:
         subject = self.expressions.evaluate(frame, node.subject)
         before = frame.names
         ends: list[State] = [before]
@@ -255,7 +253,7 @@ class Statements:
                 ends.append(frame.names)
         frame.names = self._joined(ends)
 
-    def _assert(self, frame: Frame, node: ast.Assert) -> None:
+    def _assert(self, frame: NameFrame, node: ast.Assert) -> None:
         self.expressions.test(frame, node.test)
         frame.names.update(self.expressions.narrowed(frame, node.test))
         if node.msg is not None:
@@ -263,7 +261,7 @@ class Statements:
 
 
 def _assigned(body: list[ast.stmt]) -> list[str]:
-    """Return the names that statements assign, not those that functions and classes inside do."""
+    """Return the names that statements assign, without those of nested functions and classes."""
     names: dict[str, None] = {}
     stack: list[ast.AST] = list(body)
     while stack:
@@ -276,39 +274,39 @@ def _assigned(body: list[ast.stmt]) -> list[str]:
     return sorted(names)
 
 
-Block = Callable[[list[ast.stmt], Frame], bool]
+Block = Callable[[list[ast.stmt], NameFrame], bool]
 
 
-class Functions:
+class FunctionBodies:
     """Headers, decorators and bodies; `block` walks statements."""
 
-    def __init__(self, parts: Parts, expressions: Expressions, block: Block) -> None:
-        self.parts = parts
-        self.program = parts.program
-        self.solver = parts.program.solver
+    def __init__(self, semantics: Semantics, expressions: Expressions, block: Block) -> None:
+        self.semantics = semantics
+        self.program = semantics.program
+        self.solver = semantics.program.solver
         self.expressions = expressions
         self.block = block
         self._waiting: deque[Function] = deque()
         self._given: dict[tuple[Function, str], list[Variable]] = {}
 
-    def function(self, frame: Frame, node: Definition) -> None:
+    def function(self, frame: NameFrame, node: Definition) -> None:
         """Note a definition: its defaults, annotations and decorators; its body is walked later."""
         function = self.program.definitions.functions[node]
         self._header(frame, function, node.args)
-        declared = self.parts.annotations.declared(frame.scope, node.returns)
+        declared = self.semantics.annotations.declared(frame.scope, node.returns)
         self.solver.copy(declared, function.result)
         variable = self.solver.holding(function)
         decorated = self._decorated(frame, node.decorator_list, variable)
         if not any(last_name(item) == "overload" for item in node.decorator_list):
             self.expressions.assign(frame, node.name, decorated)
 
-    def lambda_(self, node: ast.Lambda, frame: Frame) -> Variable:
+    def lambda_(self, node: ast.Lambda, frame: NameFrame) -> Variable:
         """Return the variable of a lambda."""
         function = self.program.definitions.functions[node]
         self._header(frame, function, node.args)
         return self.solver.holding(function)
 
-    def _header(self, frame: Frame, function: Function, arguments: ast.arguments) -> None:
+    def _header(self, frame: NameFrame, function: Function, arguments: ast.arguments) -> None:
         function.result = self.solver.narrow()
         for name in [*function.positional, *function.keyword_only]:
             function.parameters[name] = self.solver.narrow()
@@ -320,7 +318,7 @@ class Functions:
             if value is not None:
                 self._give(function, item.arg, self.expressions.evaluate(frame, value))
         for item in [*positional, *arguments.kwonlyargs]:
-            self._give(function, item.arg, self.parts.annotations.declared(frame.scope, item.annotation))
+            self._give(function, item.arg, self.semantics.annotations.declared(frame.scope, item.annotation))
         if arguments.vararg is not None:
             function.rest = self._collected(frame, "tuple", arguments.vararg)
         if arguments.kwarg is not None:
@@ -337,23 +335,23 @@ class Functions:
             self.solver.copy(variable, function.parameters[name])
             self._given.setdefault((function, name), []).append(variable)
 
-    def _collected(self, frame: Frame, kind: str, parameter: ast.arg) -> Variable:
+    def _collected(self, frame: NameFrame, kind: str, parameter: ast.arg) -> Variable:
         made = self.program.container(kind)
-        self.solver.copy(self.parts.annotations.declared(frame.scope, parameter.annotation), made.unplaced)
+        self.solver.copy(self.semantics.annotations.declared(frame.scope, parameter.annotation), made.unplaced)
         return self.solver.holding(made)
 
-    def _decorated(self, frame: Frame, decorators: list[ast.expr], variable: Variable) -> Variable:
+    def _decorated(self, frame: NameFrame, decorators: list[ast.expr], variable: Variable) -> Variable:
         for node in reversed(decorators):
             decorator = self.expressions.evaluate(frame, node)
             result = self.solver.variable()
-            call = Call(frame.scope, "", Arguments([variable]), result, Found.DECORATOR)
-            self.parts.calls.run(call, decorator)
+            call = CallSite(frame.scope, "", Arguments([variable]), result, CallEvidence.DECORATOR)
+            self.semantics.calls.run(call, decorator)
             self.program.deferred.append(partial(self._undecorated, decorator, call))
             variable = result
         return variable
 
-    def _undecorated(self, decorator: Variable, call: Call) -> None:
-        """Take a decorator that gave nothing back for one that gives back what it is given."""
+    def _undecorated(self, decorator: Variable, call: CallSite) -> None:
+        """Let a decorator without a known result return its argument."""
         if self.solver.is_empty(call.result):
             self.solver.copy(call.arguments.positional[0], call.result)
 
@@ -361,7 +359,7 @@ class Functions:
         """Walk the bodies of all functions that were defined, and of those that they define."""
         while self._waiting:
             function = self._waiting.popleft()
-            frame = Frame(function.scope, dict(function.parameters))
+            frame = NameFrame(function.scope, dict(function.parameters))
             arguments = function.tree.args
             if arguments.vararg is not None:
                 frame.names[arguments.vararg.arg] = function.rest
@@ -375,14 +373,14 @@ class Functions:
             else:
                 self.block(function.tree.body, frame)
 
-    def return_(self, frame: Frame, node: ast.Return) -> bool:
-        """Note what a function gives back."""
+    def return_(self, frame: NameFrame, node: ast.Return) -> bool:
+        """Note the results of a function."""
         function = frame.scope.function
         if node.value is not None and function is not None:
             self._result(frame, function, node.value)
         return True
 
-    def _result(self, frame: Frame, function: Function, node: ast.expr) -> None:
+    def _result(self, frame: NameFrame, function: Function, node: ast.expr) -> None:
         if isinstance(node, ast.Name) and frame.names.get(node.id, NOTHING) == function.parameters.get(node.id, -2):
             if node.id not in function.passes_through:
                 function.passes_through.append(node.id)
@@ -392,57 +390,57 @@ class Functions:
         variable = self.expressions.evaluate(frame, node)
         self.solver.copy(variable, function.generated.result if function.generated else function.result)
 
-    def class_(self, frame: Frame, node: ast.ClassDef) -> None:
+    def class_(self, frame: NameFrame, node: ast.ClassDef) -> None:
         """Walk a class: its bases, its body at once, its decorators."""
         cls = self.program.definitions.classes[node]
         for item in [*node.bases, *(keyword.value for keyword in node.keywords)]:
             self.expressions.evaluate(frame, item)
         cls.data_fields = _declared_fields(node)
-        inner = Frame(cls.scope, {}, frame)
+        inner = NameFrame(cls.scope, {}, frame)
         self.block(node.body, inner)
         for name, variable in inner.names.items():
             self.solver.copy(variable, self.program.name_variable(cls.scope, name))
         for base in cls.mro[1:]:
             if "__init_subclass__" in base.scope.bound:
-                call = Call(frame.scope, "__init_subclass__", Arguments(), NOTHING, Found.PROTOCOL)
+                call = CallSite(frame.scope, "__init_subclass__", Arguments(), NOTHING, CallEvidence.PROTOCOL)
                 self._hook(call, base, cls)
                 break
         result = self._decorated(frame, node.decorator_list, self.solver.holding(cls))
         self.expressions.assign(frame, node.name, result)
 
-    def _hook(self, call: Call, base: Class, cls: Class) -> None:
+    def _hook(self, call: CallSite, base: Class, cls: Class) -> None:
         variable = self.program.name_variable(base.scope, call.name)
         self.solver.watch(variable, partial(self._run_hook, call, cls))
 
-    def _run_hook(self, call: Call, cls: Class, value: Value) -> None:
+    def _run_hook(self, call: CallSite, cls: Class, value: Value) -> None:
         if isinstance(value, Function):
-            self.parts.calls.apply(call, self.program.bound(value, cls))
+            self.semantics.calls.apply(call, self.program.bound(value, cls))
 
-    def enter(self, frame: Frame, variable: Variable, *, asynchronous: bool) -> Variable:
-        """Return the variable of what `with variable as …` gives."""
+    def enter(self, frame: NameFrame, variable: Variable, *, asynchronous: bool) -> Variable:
+        """Return the variable of the value that `with variable as …` binds."""
         result = self.solver.variable()
         names = ("__aenter__", "__aexit__") if asynchronous else ("__enter__", "__exit__")
-        enter = Call(frame.scope, names[0], Arguments(), result, Found.PROTOCOL)
-        leave = Call(frame.scope, names[1], Arguments([NOTHING] * 3), NOTHING, Found.PROTOCOL)
-        self.parts.calls.protocol(enter, variable, names[0])
-        self.parts.calls.protocol(leave, variable, names[1])
+        enter = CallSite(frame.scope, names[0], Arguments(), result, CallEvidence.PROTOCOL)
+        leave = CallSite(frame.scope, names[1], Arguments([NOTHING] * 3), NOTHING, CallEvidence.PROTOCOL)
+        self.semantics.calls.protocol(enter, variable, names[0])
+        self.semantics.calls.protocol(leave, variable, names[1])
         self.solver.watch(variable, partial(self._entered, result))
         return result
 
     def _entered(self, result: Variable, value: Value) -> None:
-        if isinstance(value, Generated | Container):
+        if isinstance(value, Generated | ContainerValue):
             self.solver.copy(value.items, result)
         elif isinstance(value, Object):
             self.solver.add(result, value)
 
-    def raise_(self, frame: Frame, variable: Variable) -> None:
+    def raise_(self, frame: NameFrame, variable: Variable) -> None:
         """Note that raising a class makes an instance of it."""
-        call = Call(frame.scope, "", Arguments(), self.solver.variable(), Found.CONSTRUCTOR)
+        call = CallSite(frame.scope, "", Arguments(), self.solver.variable(), CallEvidence.CONSTRUCTOR)
         self.solver.watch(variable, partial(self._raised, call))
 
-    def _raised(self, call: Call, value: Value) -> None:
+    def _raised(self, call: CallSite, value: Value) -> None:
         if not isinstance(value, Instance):
-            self.parts.calls.apply(call, value)
+            self.semantics.calls.apply(call, value)
 
 
 def _declared_fields(node: ast.ClassDef) -> list[str]:

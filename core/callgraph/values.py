@@ -1,4 +1,4 @@
-"""What a variable may hold, as far as calls are concerned, and how values flow until nothing changes."""
+"""Values that a variable may hold, as relevant for calls, and the solver that propagates them."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 
 from gistpoint.core.callgraph.sources import SourceFile
 
-#: A variable of the solver; `NOTHING` stands for an expression about whose value nothing can be known.
+#: A variable of the solver; `NOTHING` is for an expression whose value can't be known.
 Variable = int
 NOTHING: Variable = -1
 
@@ -22,7 +22,7 @@ class Value:
 
 @dataclass(slots=True, eq=False)
 class Arguments:
-    """The arguments of a call: variables by position and by name, and those that are unpacked into it."""
+    """The arguments of a call: variables by position and by name, and the unpacked ones."""
 
     positional: list[Variable] = field(default_factory=list)
     named: dict[str, Variable] = field(default_factory=dict)
@@ -30,7 +30,7 @@ class Arguments:
     mappings: list[Variable] = field(default_factory=list)
 
     def after(self, first: Arguments) -> Arguments:
-        """Return the arguments of a call that gives those of `first` before these."""
+        """Return the arguments of a call that has those of `first` before these."""
         shift = len(first.positional)
         return Arguments(
             [*first.positional, *self.positional],
@@ -42,12 +42,12 @@ class Arguments:
 
 @dataclass(slots=True, eq=False)
 class Function(Value):
-    """A function, method or lambda, with the variables of its parameters and of what it gives back."""
+    """A function, method or lambda, with the variables of its parameters and of its result."""
 
     id: str
     name: str
     tree: ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
-    scope: Scope
+    scope: AnalysisScope
     cls: Class | None
     positional: list[str]
     keyword_only: list[str]
@@ -64,12 +64,12 @@ class Function(Value):
 
 @dataclass(slots=True, eq=False)
 class Class(Value):
-    """A class; as a value it stands for exactly itself, `open` for itself or a subclass."""
+    """A class; as a value it is exactly itself, `open` is itself or a subclass."""
 
     name: str
     tree: ast.ClassDef
     file: SourceFile
-    scope: Scope
+    scope: AnalysisScope
     bases: list[Class] = field(default_factory=list)
     outside_bases: list[str] = field(default_factory=list)
     subclasses: list[Class] = field(default_factory=list)
@@ -97,24 +97,24 @@ class OpenClass(Value):
 
 @dataclass(slots=True, eq=False)
 class Instance(Value):
-    """An object of a class; not `exact` where a subclass's is as likely: `self`, an annotation."""
+    """An object of a class; not `exact` if an object of a subclass is as likely: `self`, an annotation."""
 
     cls: Class
     exact: bool
 
 
 @dataclass(slots=True, eq=False)
-class Module(Value):
-    """A module of the sources, or a package of them that has no file of its own."""
+class ModuleValue(Value):
+    """A module of the sources, or a package without a file of its own."""
 
     name: str
     file: SourceFile | None
-    scope: Scope | None
+    scope: AnalysisScope | None
 
 
 @dataclass(slots=True, eq=False)
-class Bound(Value):
-    """A function with its first argument given."""
+class BoundMethod(Value):
+    """A function with its first argument bound."""
 
     function: Function
     receiver: Value
@@ -155,17 +155,17 @@ class Wrapped(Value):
 
 @dataclass(slots=True, eq=False)
 class Partial(Value):
-    """`functools.partial` or `partialmethod` applied to what `callee` holds."""
+    """`functools.partial` or `partialmethod` applied to the values of `callee`."""
 
     callee: Variable
     arguments: Arguments
 
 
 @dataclass(slots=True, eq=False)
-class Container(Value):
+class ContainerValue(Value):
     """A list, tuple, set, dict or iterator made in one place: variables of its items by constant key.
 
-    `items` holds what is under any key, `unplaced` what is under an unknown one, `keys` a dict's keys.
+    `items` holds the values under any key, `unplaced` those under unknown keys, `keys` a dict's keys.
     """
 
     kind: str
@@ -178,7 +178,7 @@ class Container(Value):
 
 @dataclass(slots=True, eq=False)
 class Generated(Value):
-    """What a generator function gives: an iterator over what it yields."""
+    """The result of a generator function: an iterator over the values that it yields."""
 
     items: Variable
     result: Variable
@@ -231,17 +231,17 @@ Definer = Class | tuple[ast.Import | ast.ImportFrom, ast.alias] | ast.expr
 
 
 @dataclass(slots=True, eq=False)
-class Scope:
-    """A module, class, function or comprehension: the names it binds and what encloses it.
+class AnalysisScope:
+    """A module, class, function or comprehension: the names it binds and the enclosing scope.
 
-    `owner` is the id of the function (or module code) to which calls made here belong. `variables` holds what a name
-    may be at any time, as seen from other scopes; `captured` says whether there may be such scopes, `written_inside`
-    which names they assign; `definers` holds the class, import or expression that a name stands for.
+    `owner` is the id of the function (or module code) to which calls in this scope belong. `variables` holds the values
+    that a name may ever have, as seen from other scopes; `captured` says whether there may be such scopes,
+    `written_inside` which names they assign; `definers` holds the class, import or expression that a name means.
     """
 
     kind: str
     file: SourceFile
-    parent: Scope | None
+    parent: AnalysisScope | None
     owner: str
     bound: set[str] = field(default_factory=set)
     globals: set[str] = field(default_factory=set)
@@ -254,14 +254,14 @@ class Scope:
     captured: bool = False
     written_inside: set[str] = field(default_factory=set)
 
-    def enclosing(self, name: str) -> Scope | None:
-        """Return the scope in which a name read here is bound; None for a built-in or an unknown one."""
-        module: Scope = self
+    def enclosing(self, name: str) -> AnalysisScope | None:
+        """Return the scope in which a name read in this scope is bound; None for a built-in or an unknown one."""
+        module: AnalysisScope = self
         while module.parent is not None:
             module = module.parent
         if name in self.globals:
             return module
-        scope: Scope | None = self
+        scope: AnalysisScope | None = self
         first = name not in self.nonlocals
         while scope is not None:
             if (scope.kind != "class" or first) and name in scope.bound and (first or scope is not self):
@@ -275,14 +275,14 @@ MOST_VALUES = 24
 MOST_NARROW = 6
 MOST_MINOR = 5
 
-_MINOR = frozenset({Constant, Container, Object, BuiltinMethod, Outside, Text})
+_MINOR = frozenset({Constant, ContainerValue, Object, BuiltinMethod, Outside, Text})
 _MANY = frozenset({Function, Class})
 
 Watcher = Callable[[Value], None]
 
 
 class Solver:
-    """Variables, the copies between them, and watchers that are told of each new value of a variable."""
+    """Variables, the copies between them, and watchers that are called with each new value of a variable."""
 
     def __init__(self) -> None:
         self._values: list[dict[Value, None] | None] = []
@@ -294,7 +294,7 @@ class Solver:
         self._holders: dict[Value, Variable] = {}
 
     def narrow(self) -> Variable:
-        """Return a new variable for what meets from many places: a parameter, a result or a field."""
+        """Return a new variable for values from many places: a parameter, a result or a field."""
         variable = self.variable()
         self._narrow.add(variable)
         return variable
@@ -308,7 +308,7 @@ class Solver:
         return len(self._values) - 1
 
     def holding(self, value: Value) -> Variable:
-        """Return a variable that holds `value`, the same one each time; nothing may be added to it."""
+        """Return a variable that holds `value`, always the same one; nothing may be added to it."""
         known = self._holders.get(value)
         if known is None:
             known = self._holders[value] = self.variable()
@@ -316,11 +316,11 @@ class Solver:
         return known
 
     def values(self, variable: Variable) -> list[Value]:
-        """Return what `variable` holds by now, in the order in which it came."""
+        """Return the values of `variable` so far, in the order in which they were added."""
         return list(self._values[variable] or ()) if variable != NOTHING else []
 
     def is_empty(self, variable: Variable) -> bool:
-        """Whether nothing has come to `variable`."""
+        """Whether `variable` has no value."""
         return variable == NOTHING or not self._values[variable]
 
     def add(self, variable: Variable, value: Value) -> None:
@@ -346,7 +346,7 @@ class Solver:
         return held >= (MOST_NARROW if kind not in _MANY or variable in self._narrow else MOST_VALUES)
 
     def copy(self, source: Variable, target: Variable) -> None:
-        """Let `target` hold everything that `source` does."""
+        """Let `target` hold all values of `source`."""
         if source in (NOTHING, target) or target == NOTHING:
             return
         targets = self._targets[source]
@@ -359,7 +359,7 @@ class Solver:
             self.add(target, value)
 
     def watch(self, variable: Variable, watcher: Watcher) -> None:
-        """Call `watcher` with each value of `variable`, those that it holds already too."""
+        """Call `watcher` with each value of `variable`, including those that it already holds."""
         if variable == NOTHING:
             return
         watchers = self._watchers[variable]
@@ -368,7 +368,7 @@ class Solver:
         watchers.append(watcher)
         held = self._values[variable]
         if held:
-            fresh = self._fresh[variable] or ()  # what is still pending comes by `run`
+            fresh = self._fresh[variable] or ()  # values still pending come by `run`
             for value in list(held)[: len(held) - len(fresh)]:
                 watcher(value)
 

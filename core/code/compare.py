@@ -1,11 +1,11 @@
-"""Whether two pieces of code are the same program, whatever their layout, comments and names of local variables."""
+"""Compares two pieces of code as programs, ignoring layout, comments and names of local variables."""
 
 from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
 
-from gistpoint.core.code.scopes import Scope, scoped
+from gistpoint.core.code.scopes import NameScope, scoped
 from gistpoint.core.code.snippet import parse_snippet
 
 _IGNORED = frozenset({"kind", "type_comment", "type_ignores", "ctx"})
@@ -15,21 +15,21 @@ _OPTIONAL = frozenset({"orelse", "finalbody"})
 def same_program(a: str, b: str) -> bool:
     """Return whether two pieces of code are the same after `normalised`, each at any margin.
 
-    Raises `CodeError` where one does not parse.
+    Raises `CodeError` if one does not parse.
     """
     trees = [normalised(code) for code in (a, b)]
     try:
         return ast.unparse(trees[0]) == ast.unparse(trees[1])
-    except (RecursionError, ValueError):  # nested more deeply, or quoted more often, than Python can write out again
+    except (RecursionError, ValueError):  # nested more deeply, or quoted more often, than Python can unparse
         return same_tree(trees[0], trees[1])
 
 
 def normalised(code: str) -> ast.Module:
-    """Return the syntax tree of a piece of code without what does not count as a change of a function, and no more.
+    """Return the syntax tree of a piece of code without the parts that do not count as a change of a function.
 
-    Docstrings and other bare constants go, `pass` beside other statements goes, annotations of parameters, results and
-    local variables go, local names are numbered in order of first use. Parameters keep their names, by which they are
-    called, and so do names that are imported with a dot.
+    Removes docstrings and other bare constants, `pass` beside other statements, and annotations of parameters, results
+    and local variables; numbers local names in order of first use. Parameters keep their names, since callers may use
+    them, and so do names that are imported with a dot.
     """
     tree = ast.Module(body=parse_snippet(code), type_ignores=[])
     for node in ast.walk(tree):
@@ -45,7 +45,7 @@ def normalised(code: str) -> ast.Module:
 
 
 def same_tree(a: ast.AST, b: ast.AST) -> bool:
-    """Return whether two syntax trees are equal, places in the text apart. Works at any depth."""
+    """Return whether two syntax trees are equal, ignoring positions. Works at any depth."""
     stack: list[tuple[object, object]] = [(a, b)]
     while stack:
         left, right = stack.pop()
@@ -105,9 +105,9 @@ def _number_locals(tree: ast.Module) -> None:
         for item in node.names
         if item.asname is None and (name := item.name.partition(".")[0]) != item.name
     }
-    numbers: dict[tuple[Scope, str], str] = {}
+    numbers: dict[tuple[NameScope, str], str] = {}
 
-    def renamed(name: str, scope: Scope) -> str:
+    def renamed(name: str, scope: NameScope) -> str:
         home = scope.of(name)
         if home is None or not home.is_function or name in home.parameters or (home, name) in dotted:
             return name

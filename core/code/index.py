@@ -1,4 +1,4 @@
-"""The functions, methods and classes of a Python file by qualified name, and where their parts lie."""
+"""The functions, methods and classes of a Python file by qualified name, with the positions of their parts."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from gistpoint.core.code.names import LOCALS, FunctionRef, normalised, numbered,
 from gistpoint.core.code.parsing import (
     CodeError,
     DefinitionNode,
-    Found,
+    FoundDefinition,
     NotDefinedError,
     parse_module,
     walk_definitions,
@@ -26,8 +26,8 @@ from gistpoint.core.code.source_text import SourceText, code_lines, leading_spac
 _TO_COLON = re.compile(r"(?:[^:#]|#[^\r\n]*)*+:")
 
 
-class Kind(StrEnum):
-    """What a definition is. A method stands directly in a class; a function anywhere else."""
+class DefinitionKind(StrEnum):
+    """The kind of a definition. A method is directly in a class; a function is anywhere else."""
 
     FUNCTION = "function"
     ASYNC_FUNCTION = "async function"
@@ -37,42 +37,42 @@ class Kind(StrEnum):
 
     @property
     def sort(self) -> str:
-        """`class` or `function`: what a replacement has to share."""
-        return "class" if self is Kind.CLASS else "function"
+        """`class` or `function`: a replacement must be of the same sort."""
+        return "class" if self is DefinitionKind.CLASS else "function"
 
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """Places as the syntax tree counts them: lines from 1, columns in bytes of UTF-8 from 0."""
+    """Positions as in the syntax tree: lines from 1, columns in bytes of UTF-8 from 0."""
 
     start: tuple[int, int]
     """The `@` of the first decorator, else the keyword."""
     keyword: tuple[int, int]
     """`def`, `async` or `class`."""
     header: tuple[int, int]
-    """A place in the header behind its last expression, before its colon."""
+    """A position in the header after its last expression, before its colon."""
     body_line: int
     decorators: tuple[tuple[int, int, int, int], ...] = ()
     docstring: tuple[int, int, int, int] | None = None
-    """The statement that is the docstring, parentheses included."""
+    """The statement that is the docstring, with parentheses."""
 
 
 @dataclass(frozen=True, slots=True)
 class Definition:
-    """A function, method or class. Lines are counted from 1, both ends included.
+    """A function, method or class. Lines are counted from 1, both ends inclusive.
 
-    It reaches from its first decorator to the end of its last line, with the comments below that line that stand
+    It extends from its first decorator to the end of its last line, with the comments below that line that are
     deeper than its header: they belong to its body.
     """
 
     ref: FunctionRef
-    kind: Kind
+    kind: DefinitionKind
     start_line: int
     end_line: int
     parent: str | None
-    """The qualname of the definition around it."""
+    """The qualname of the enclosing definition."""
     is_conditional: bool
-    """Whether it stands in an `if`, `try`, `with`, `match` or loop of what is around it."""
+    """Whether it is in an `if`, `try`, `with`, `match` or loop of the enclosing code."""
     duplicates: int
     """How many definitions of the file share its qualified name, itself included."""
     is_protocol: bool
@@ -84,7 +84,7 @@ class Definition:
 
     @property
     def qualname(self) -> str:
-        """The qualified name, numbered where it is repeated."""
+        """The qualified name, numbered if it is repeated."""
         return self.ref.qualname
 
     @property
@@ -94,7 +94,7 @@ class Definition:
 
     @property
     def label(self) -> str:
-        """The qualname, with `#1` on the first of several: what a person can type to mean this one alone."""
+        """The qualname, with `#1` on the first of several: a person can type this to mean only this one."""
         repeated = self.duplicates > 1 and split_number(self.qualname)[1] is None
         return f"{self.qualname}#1" if repeated else self.qualname
 
@@ -125,17 +125,17 @@ class Definition:
 
     @property
     def source(self) -> str:
-        """Its lines exactly as in the file, decorators and indentation included, without the last line end."""
+        """Its lines exactly as in the file, with decorators and indentation, without the last line end."""
         return self.document.text[self.start : self.end]
 
     @property
     def dedented(self) -> str:
-        """Its source as it is shown: moved to the left margin, strings untouched, lines ended by a line feed."""
+        """Its source as it is displayed: moved to the left margin, strings unchanged, with line feeds."""
         return "\n".join(line.shown for line in code_lines(self.document, self.start_line, self.end_line))
 
     @property
     def indentation(self) -> str:
-        """The white space that its header is indented by, behind any form feed."""
+        """The indentation of its header, after any form feed."""
         document, (line, column) = self.document, self.layout.start
         return document.text[document.line_starts[line - 1] : document.offset(line, column)].rpartition("\f")[2]
 
@@ -150,12 +150,12 @@ class Definition:
 
     @property
     def docstring(self) -> str | None:
-        """The docstring, its indentation cleaned as `inspect.cleandoc` does; None where there is none."""
+        """The docstring, its indentation cleaned as `inspect.cleandoc` does; None if there is none."""
         return None if self.docstring_text is None else inspect.cleandoc(self.docstring_text)
 
     @property
     def header_range(self) -> tuple[int, int]:
-        """Offsets of the header: from `def`, `async` or `class` to behind its colon."""
+        """Offsets of the header: from `def`, `async` or `class` to after its colon."""
         document = self.document
         match = _TO_COLON.match(document.text, document.offset(*self.layout.header))
         start = document.offset(*self.layout.keyword)
@@ -163,7 +163,7 @@ class Definition:
 
     @property
     def signature(self) -> str:
-        """The source text of the header, from `def`, `async` or `class` to its colon, which is left out."""
+        """The source text of the header, from `def`, `async` or `class` to its colon, exclusive."""
         start, end = self.header_range
         return self.document.text[start : end - 1]
 
@@ -172,7 +172,7 @@ _SPACE = " \t\f"
 
 
 def layout_of(document: SourceText, node: DefinitionNode, docstring: ast.stmt | None) -> Layout:
-    """Return the places of a definition's parts; `docstring` is the statement that is one."""
+    """Return the positions of a definition's parts; `docstring` is the statement of its docstring, if any."""
     keyword = (node.lineno, node.col_offset)
     decorators = tuple(_range(item) for item in node.decorator_list)
     return Layout(
@@ -186,7 +186,7 @@ def layout_of(document: SourceText, node: DefinitionNode, docstring: ast.stmt | 
 
 
 def end_line(document: SourceText, node: DefinitionNode) -> int:
-    """Return the last line of a definition, continued lines and the comments that belong to its body included."""
+    """Return the last line of a definition, including continued lines and the comments that belong to its body."""
     last = node.end_lineno or node.lineno
     rest = document.text[document.offset(last, node.end_col_offset or 0) : document.line_range(last)[1]]
     while rest and rest.lstrip(" \t\f;").startswith("\\") and last < len(document.line_starts):
@@ -239,7 +239,7 @@ def _header_ends(node: DefinitionNode) -> Iterator[tuple[int, int]]:
 
 
 def _first_at(document: SourceText, decorator: tuple[int, int, int, int]) -> tuple[int, int]:
-    """Return the place of the `@` before a decorator's expression, which parentheses can push to a later line."""
+    """Return the position of the `@` of a decorator, whose expression parentheses can push to a later line."""
     line, column = decorator[:2]
     text = document.line(line)
     before = text[: document.offset(line, column) - document.line_starts[line - 1]]
@@ -250,7 +250,7 @@ def _first_at(document: SourceText, decorator: tuple[int, int, int, int]) -> tup
 
 
 def _scan_for_at(document: SourceText, line: int, column: int) -> tuple[int, int]:
-    """Find the `@` among the tokens before a place: the last one that starts a logical line."""
+    """Find the `@` among the tokens before a position: the last one that starts a logical line."""
     numbers = iter(range(1, line + 1))
 
     def readline() -> str:
@@ -266,7 +266,7 @@ def _scan_for_at(document: SourceText, line: int, column: int) -> tuple[int, int
                 found = item.start
             fresh = item.type == tokenize.NEWLINE
     except (tokenize.TokenError, SyntaxError):
-        # The text is cut off at the decorator's line, so its brackets may stay open: all before it has been seen.
+        # The text is cut off at the decorator's line, so its brackets may stay open: all text before it has been seen.
         pass
     if found == (line, column):
         raise CodeError(f"The decorator on line {line} of {document.path} has no `@` that can be found.", line=line)
@@ -291,12 +291,12 @@ class FileIndex:
 
     @property
     def text(self) -> str:
-        """The decoded file, without a byte order mark, line ends as they are."""
+        """The decoded file, without a byte order mark, with its line ends unchanged."""
         return self.document.text
 
     @property
     def encoding(self) -> str:
-        """The codec of the file (PEP 263); `utf-8` where a byte order mark or nothing says so."""
+        """The codec of the file (PEP 263); `utf-8` if a byte order mark says so, or by default."""
         return self.document.encoding
 
     @property
@@ -305,9 +305,9 @@ class FileIndex:
         return self.document.newline
 
     def get(self, qualname: str) -> Definition:
-        """Return the definition whose qualname is exactly this one, the first of several where it has no number.
+        """Return the definition whose qualname is exactly this one, the first of several if it has no number.
 
-        For names that come from a `FunctionRef`; what a person or a model writes goes to `find`.
+        For names from a `FunctionRef`; names that a person or a model writes go to `find`.
         """
         plain, number = split_number(qualname)
         found = self.by_qualname.get(numbered(plain, number or 1))
@@ -318,8 +318,8 @@ class FileIndex:
     def find(self, name: str | FunctionRef) -> Definition:
         """Return the one definition that `name` means.
 
-        A string is a qualified name, or its last parts, `<locals>` left out or not; where several definitions answer
-        to it, `CodeError` lists them. `#1` behind a name means the first. A `FunctionRef` means exactly one.
+        A string is a qualified name, or its last parts, with or without `<locals>`; if several definitions match,
+        `CodeError` lists them. `#1` after a name means the first. A `FunctionRef` means exactly one.
         """
         if isinstance(name, FunctionRef):
             return self.get(name.qualname)
@@ -353,14 +353,14 @@ class FileIndex:
 def index_source(path: str, source: bytes) -> FileIndex:
     """Index the Python file at `path` whose bytes are `source`.
 
-    Raises `CodeError`, saying the line, where it can't be decoded or parsed.
+    Raises `CodeError` with the line if it can't be decoded or parsed.
     """
     document = read_document(path, source)
     return index_module(document, parse_module(document.text, path))[0]
 
 
 def index_module(document: SourceText, module: ast.Module) -> tuple[FileIndex, list[DefinitionNode]]:
-    """Index a parsed document; beside the index, the node of each definition, in the same order."""
+    """Index a parsed document; also return the node of each definition, in the same order."""
     found = list(walk_definitions(module))
     totals = Counter(item.qualname for item in found)
     seen: Counter[str] = Counter()
@@ -376,7 +376,7 @@ def index_module(document: SourceText, module: ast.Module) -> tuple[FileIndex, l
     return index, [item.node for item in found]
 
 
-def _definition(document: SourceText, found: Found, name: str, parent: str | None, total: int) -> Definition:
+def _definition(document: SourceText, found: FoundDefinition, name: str, parent: str | None, total: int) -> Definition:
     node = found.node
     first = node.body[0]
     docstring = None
@@ -398,12 +398,12 @@ def _definition(document: SourceText, found: Found, name: str, parent: str | Non
     )
 
 
-def _kind(found: Found) -> Kind:
+def _kind(found: FoundDefinition) -> DefinitionKind:
     if isinstance(found.node, ast.ClassDef):
-        return Kind.CLASS
+        return DefinitionKind.CLASS
     if isinstance(found.node, ast.AsyncFunctionDef):
-        return Kind.ASYNC_METHOD if found.in_class else Kind.ASYNC_FUNCTION
-    return Kind.METHOD if found.in_class else Kind.FUNCTION
+        return DefinitionKind.ASYNC_METHOD if found.in_class else DefinitionKind.ASYNC_FUNCTION
+    return DefinitionKind.METHOD if found.in_class else DefinitionKind.FUNCTION
 
 
 def _answers(plain: str, asked: str) -> bool:

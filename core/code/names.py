@@ -16,7 +16,7 @@ _NUMBER = re.compile(r"(?P<plain>[^#]+)#(?P<number>[1-9][0-9]{0,5})")
 class FunctionRef:
     """A function, method or class: the file's path from the root of the tree and Python's own qualified name.
 
-    Definitions repeated under one qualified name carry `#2`, `#3` in source order; the first carries no number.
+    Definitions repeated under one qualified name have `#2`, `#3` in source order; the first has no number.
     """
 
     path: str
@@ -27,7 +27,7 @@ class FunctionRef:
 
     @property
     def plain(self) -> str:
-        """The qualified name without a number: what `__qualname__` says when the program runs."""
+        """The qualified name without a number: equal to `__qualname__` when the program runs."""
         return self.qualname.partition("#")[0]
 
     @property
@@ -51,7 +51,7 @@ class FunctionRef:
 
 
 def split_number(qualname: str) -> tuple[str, int | None]:
-    """Split `C.value#2` into `C.value` and 2; None where the name carries no number."""
+    """Split `C.value#2` into `C.value` and 2; None if the name has no number."""
     match = _NUMBER.fullmatch(qualname)
     if match is None:
         return normalised(qualname), None

@@ -1,22 +1,22 @@
-"""Python's own parser and compiler, by one thread at a time and without a warning.
+"""Python's own parser and compiler, by one thread at a time and without warnings.
 
-CPython up to 3.12 counts the depth of a syntax tree that is being built in one place for all threads
-(python/cpython#106905), and keeps the filters of warnings likewise. A thread that is put aside in the middle of a tree,
-by a finalizer or a callback of the garbage collector, comes back to a count that is another's: `SystemError`.
+CPython up to 3.12 counts the depth of a syntax tree under construction in one place for all threads
+(python/cpython#106905), and likewise keeps the filters of warnings. A thread that is interrupted in the middle of a
+tree, by a finalizer or a callback of the garbage collector, resumes with another thread's count: `SystemError`.
 """
 
 from __future__ import annotations
 
 import ast
+import gc
 import threading
 import warnings
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from types import CodeType
 from typing import TypeAlias, TypeVar
 
-from gistpoint.core.collector import uncollected
 from gistpoint.core.errors import UserError
 
 T = TypeVar("T")
@@ -27,7 +27,7 @@ _MISCOUNTED = "recursion depth mismatch"
 
 
 def parse(source: str | bytes) -> ast.Module:
-    """Return the syntax tree of a module. Raises what `ast.parse` raises, but never for what another thread does."""
+    """Return the syntax tree of a module. Raises what `ast.parse` raises, but never because of another thread."""
     return undisturbed(lambda: ast.parse(source))
 
 
@@ -37,12 +37,12 @@ def parse_expression(text: str) -> ast.expr:
 
 
 def compile_module(source: str | ast.Module, name: str) -> CodeType:
-    """Compile a module under the file name `name`; nothing of it is run. Raises what `compile` raises."""
+    """Compile a module under the file name `name`; it is not run. Raises what `compile` raises."""
     return undisturbed(lambda: compile(source, name, "exec", dont_inherit=True))
 
 
 def fault_in(source: str) -> str:
-    """Return why a text is no Python module, with the line if that is known; empty for one that compiles."""
+    """Return why a text is not a Python module, with the line if known; empty if it compiles."""
     try:
         compile_module(source, "<text>")
     except SyntaxError as error:
@@ -55,10 +55,10 @@ def fault_in(source: str) -> str:
 
 
 def undisturbed(call: Callable[[], T]) -> T:
-    """Return what `call` returns, which has Python build syntax trees and can be begun again.
+    """Return the result of `call`, which makes Python build syntax trees and can be repeated.
 
-    Begun again, with the collector put off, is what was disturbed by a thread whose parsing does not pass here, such as
-    a library's.
+    It is repeated, with the garbage collector off, if it was disturbed by a thread whose parsing does not pass through
+    this module, such as a library's.
     """
     with _LOCK, warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -74,7 +74,7 @@ def undisturbed(call: Callable[[], T]) -> T:
 
 
 class CodeError(UserError):
-    """Code can't be read, named or replaced as asked; `line` is where, counted from 1, None where no line is."""
+    """Code can't be read, named or replaced as asked; `line` counts from 1, None if there is no line to name."""
 
     def __init__(self, message: str, *, hint: str = "", line: int | None = None) -> None:
         super().__init__(message, hint=hint)
@@ -82,7 +82,7 @@ class CodeError(UserError):
 
 
 class NotDefinedError(CodeError):
-    """A file defines nothing of the name that was asked for."""
+    """A file has no definition of the requested name."""
 
 
 DefinitionNode: TypeAlias = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
@@ -105,7 +105,7 @@ _WALKED = {*_DEFINITIONS, *_BLOCKS}
 
 
 def parse_module(text: str, what: str, *, first_line: int = 1) -> ast.Module:
-    """Parse `text`, which messages call `what` and whose first line they number `first_line`.
+    """Parse `text`, which messages call `what`; its first line has the number `first_line`.
 
     Raises `CodeError` with the line. The warnings of Python's parser are not shown.
     """
@@ -123,7 +123,7 @@ def parse_module(text: str, what: str, *, first_line: int = 1) -> ast.Module:
 
 
 def compile_problem(text: str) -> CodeError | None:
-    """Return why Python refuses to compile a text that parses, such as an argument named twice; None if it does not."""
+    """Return why Python refuses to compile a text that parses, such as a repeated argument; None if it compiles."""
     try:
         compile_module(text, "<code>")
     except SyntaxError as error:
@@ -134,8 +134,8 @@ def compile_problem(text: str) -> CodeError | None:
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
-    """One definition met by the walk; `parent` is the place of the enclosing one in the walk's order, -1 for none."""
+class FoundDefinition:
+    """One definition found by the walk; `parent` is the index of the enclosing one in that order, -1 for none."""
 
     node: DefinitionNode
     qualname: str
@@ -144,10 +144,10 @@ class Found:
     conditional: bool
 
 
-def walk_definitions(module: ast.Module) -> Iterator[Found]:
+def walk_definitions(module: ast.Module) -> Iterator[FoundDefinition]:
     """Yield every function, method and class in source order, with Python's qualified name, unnumbered.
 
-    Conditional is what stands in an `if`, `try`, `with`, `match` or loop of its enclosing definition.
+    A definition is conditional if it is in an `if`, `try`, `with`, `match` or loop of its enclosing definition.
     """
     stack: list[tuple[ast.AST, str, int, bool, bool]] = []
 
@@ -162,10 +162,22 @@ def walk_definitions(module: ast.Module) -> Iterator[Found]:
         node, prefix, parent, in_class, conditional = stack.pop()
         if isinstance(node, _DEFINITIONS):
             qualname = prefix + node.name
-            yield Found(node, qualname, parent, in_class, conditional)
+            yield FoundDefinition(node, qualname, parent, in_class, conditional)
             is_class = isinstance(node, ast.ClassDef)
             push(node.body, f"{qualname}." if is_class else f"{qualname}.<locals>.", position, is_class, False)
             position += 1
             continue
         for block in reversed(_BLOCKS[type(node)]):
             push(getattr(node, block), prefix, parent, in_class, True)
+
+
+@contextmanager
+def uncollected() -> Iterator[None]:
+    """Turn the garbage collector off in all threads while objects are built that all stay alive; then restore it."""
+    enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if enabled:
+            gc.enable()

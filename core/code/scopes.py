@@ -11,32 +11,32 @@ _COMPREHENSIONS = ast.ListComp | ast.SetComp | ast.DictComp | ast.GeneratorExp
 
 
 @dataclass(slots=True, eq=False)
-class Scope:
+class NameScope:
     """A module, class, function or comprehension, and the names that it binds."""
 
     node: ast.AST
-    parent: Scope | None = None
+    parent: NameScope | None = None
     bound: set[str] = field(default_factory=set)
     parameters: set[str] = field(default_factory=set)
-    elsewhere: dict[str, Scope | None] = field(default_factory=dict)
-    """Names that `global` or `nonlocal` gives to another scope; None until that is known."""
+    elsewhere: dict[str, NameScope | None] = field(default_factory=dict)
+    """Names that `global` or `nonlocal` assigns to another scope; None until that is known."""
 
     @property
     def is_function(self) -> bool:
-        """Whether its names are local ones: of a function, a lambda or a comprehension."""
+        """Whether its names are local: those of a function, a lambda or a comprehension."""
         return isinstance(self.node, Function | _COMPREHENSIONS)
 
     @property
-    def module(self) -> Scope:
+    def module(self) -> NameScope:
         """The outermost scope."""
         scope = self
         while scope.parent is not None:
             scope = scope.parent
         return scope
 
-    def of(self, name: str) -> Scope | None:
-        """Return the scope in which a name used here is bound; None for a built-in or an unknown one."""
-        scope: Scope | None = self
+    def of(self, name: str) -> NameScope | None:
+        """Return the scope in which a name used in this scope is bound; None for a built-in or an unknown one."""
+        scope: NameScope | None = self
         while scope is not None:
             if name in scope.elsewhere:
                 return scope.elsewhere[name] or (scope.parent and scope.parent.of(name))
@@ -46,14 +46,14 @@ class Scope:
         return None
 
 
-def scoped(tree: ast.AST) -> list[tuple[ast.AST, Scope]]:
+def scoped(tree: ast.AST) -> list[tuple[ast.AST, NameScope]]:
     """Return the nodes below `tree`, which is the outermost scope, in source order, each with the scope it runs in.
 
     Names are bound when this returns. Works at any depth.
     """
-    module = Scope(tree)
-    found: list[tuple[ast.AST, Scope]] = []
-    stack: list[tuple[ast.AST, Scope]] = [(child, module) for child in ast.iter_child_nodes(tree)][::-1]
+    module = NameScope(tree)
+    found: list[tuple[ast.AST, NameScope]] = []
+    stack: list[tuple[ast.AST, NameScope]] = [(child, module) for child in ast.iter_child_nodes(tree)][::-1]
     while stack:
         node, scope = stack.pop()
         found.append((node, scope))
@@ -63,7 +63,7 @@ def scoped(tree: ast.AST) -> list[tuple[ast.AST, Scope]]:
 
 
 def bound_names(node: ast.AST) -> tuple[str, ...]:
-    """Return the names that a node itself binds, those of its parts aside."""
+    """Return the names that a node itself binds, without those of its parts."""
     match node:
         case ast.Name(id=name, ctx=ast.Store() | ast.Del()):
             return (name,)
@@ -79,7 +79,7 @@ def bound_names(node: ast.AST) -> tuple[str, ...]:
             return ()
 
 
-def _bind(node: ast.AST, scope: Scope) -> None:
+def _bind(node: ast.AST, scope: NameScope) -> None:
     match node:
         case ast.Global(names=names):
             scope.elsewhere.update(dict.fromkeys(names, scope.module))
@@ -93,11 +93,11 @@ def _bind(node: ast.AST, scope: Scope) -> None:
             scope.bound.update(bound_names(node))
 
 
-def _children(node: ast.AST, scope: Scope) -> Iterator[tuple[ast.AST, Scope]]:
+def _children(node: ast.AST, scope: NameScope) -> Iterator[tuple[ast.AST, NameScope]]:
     """Yield the parts of a node, each with the scope it runs in."""
     match node:
         case ast.FunctionDef() | ast.AsyncFunctionDef() | ast.Lambda() | ast.ClassDef():
-            inner = Scope(node, scope)
+            inner = NameScope(node, scope)
             own = {node.body} if isinstance(node, ast.Lambda) else set(node.body)
             for child in ast.iter_child_nodes(node):
                 if isinstance(child, ast.arguments):
@@ -107,7 +107,7 @@ def _children(node: ast.AST, scope: Scope) -> Iterator[tuple[ast.AST, Scope]]:
                 else:
                     yield child, inner if child in own else scope
         case ast.ListComp() | ast.SetComp() | ast.DictComp() | ast.GeneratorExp():
-            inner, first = Scope(node, scope), node.generators[0]
+            inner, first = NameScope(node, scope), node.generators[0]
             for child in ast.iter_child_nodes(node):
                 if child is first:
                     yield first.iter, scope

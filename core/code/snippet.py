@@ -1,4 +1,4 @@
-"""The code that a solver sends in: exactly one definition, wherever its margin is."""
+"""The code that a solver submits: exactly one definition, at any margin."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class Snippet:
 def read_snippet(code: str) -> Snippet:
     """Read code that is one function, method or class, at any margin, with comments and blank lines around it.
 
-    Raises `CodeError`, saying the line, for anything else.
+    Raises `CodeError` with the line for anything else.
     """
     text, statements, first_line = _statements(code)
     node = statements[0] if statements else None
@@ -49,9 +49,9 @@ def read_snippet(code: str) -> Snippet:
 
 
 def at_left_margin(code: str) -> str:
-    """Return a definition as it reads at the left margin, docstrings moved along; only for showing.
+    """Return a definition moved to the left margin, with its docstrings; only for display.
 
-    Of code that is no definition, what all lines share is taken off.
+    For code that is not a definition, the indentation that all lines share is removed.
     """
     try:
         found = read_snippet(code)
@@ -70,7 +70,7 @@ def at_left_margin(code: str) -> str:
 
 
 def parse_snippet(code: str) -> list[ast.stmt]:
-    """Return the statements of a piece of code at any margin. Raises `CodeError`, saying the line."""
+    """Return the statements of a piece of code at any margin. Raises `CodeError` with the line."""
     return _statements(code)[1]
 
 

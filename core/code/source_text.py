@@ -20,7 +20,7 @@ _LINE_END = re.compile(r"\r\n?|\n")
 
 @dataclass(frozen=True, slots=True)
 class SourceText:
-    """A decoded file. Lines are counted from 1; offsets count code points of `text`, which leaves out the mark."""
+    """A decoded file. Lines are counted from 1; offsets count code points of `text`, without the byte order mark."""
 
     path: str
     text: str
@@ -30,7 +30,7 @@ class SourceText:
     """The line end that most lines have: LF, CRLF or CR."""
     line_starts: Sequence[int] = field(default=(0,), repr=False)
     is_reversible: bool = True
-    """Whether encoding `text` gives the very bytes that were read; not so in some encodings that switch states."""
+    """Whether encoding `text` gives exactly the bytes that were read; false for some encodings that switch states."""
 
     @classmethod
     def of(
@@ -54,7 +54,7 @@ class SourceText:
         return self.text[start:end]
 
     def line_end(self, number: int) -> str:
-        """Return the characters that end a line; empty for the last one of a file that ends without any."""
+        """Return the characters that end a line; empty for a last line without one."""
         _, end = self.line_range(number)
         return self.text[end : self.line_starts[number]] if number < len(self.line_starts) else ""
 
@@ -67,7 +67,7 @@ class SourceText:
         return start, end - (self.text[end] == "\n" and end > start and self.text[end - 1] == "\r")
 
     def offset(self, line: int, column: int) -> int:
-        """Return the offset of a place as the syntax tree gives it: a line and a column in bytes of UTF-8."""
+        """Return the offset of a position in the syntax tree: a line and a column in bytes of UTF-8."""
         start, end = self.line_range(line)
         text = self.text[start:end]
         if text.isascii():
@@ -75,7 +75,7 @@ class SourceText:
         return start + len(text.encode()[:column].decode(errors="replace"))
 
     def byte_offset(self, offset: int) -> int:
-        """Return where in the file's bytes the code point at `offset` stands."""
+        """Return the offset in the file's bytes of the code point at `offset`."""
         return len(self.bom) + len(self.text[:offset].encode(self.encoding))
 
     def encode(self, text: str) -> bytes:
@@ -96,7 +96,7 @@ class SourceText:
 
 
 def read_document(path: str, source: bytes) -> SourceText:
-    """Decode a Python file as the interpreter would (PEP 263). Raises `CodeError` saying the line."""
+    """Decode a Python file as the interpreter would (PEP 263). Raises `CodeError` with the line."""
     head = _FIRST_TWO_LINES.match(source)
     lines = iter((head[0] if head else b"").splitlines(keepends=True))
     try:
@@ -137,22 +137,22 @@ _WRAP = "if 1:\n"
 
 @dataclass(frozen=True, slots=True)
 class CodeLine:
-    """One line: as it stands in its file, and as it is shown at the left margin."""
+    """One line: as it is in its file, and as displayed at the left margin."""
 
     raw: str
     end: str
-    """The characters that end it in its file; empty for the last line of a file that ends without any."""
+    """The characters that end it in its file; empty for a last line without one."""
     shown: str
     in_string: bool
     """Whether it starts inside of a string, so that its white space is text."""
     level: int | None
-    """How deep it is indented, in blocks below the definition, where it starts a statement; else None."""
+    """How deep it is indented, in blocks below the definition, if it starts a statement; else None."""
 
 
 def code_lines(document: SourceText, first: int, last: int) -> list[CodeLine]:
-    """Return the lines of the definition that reaches from `first` to `last`, both counted from 1 and included.
+    """Return the lines of the definition from `first` to `last`, both counted from 1 and inclusive.
 
-    Raises `CodeError` where they can't be told apart.
+    Raises `CodeError` if they can't be separated.
     """
     numbers = range(first, last + 1)
     raws = [document.line(number) for number in numbers]
@@ -168,7 +168,7 @@ def code_lines(document: SourceText, first: int, last: int) -> list[CodeLine]:
 
 
 def leading_space(line: str) -> str:
-    """Return the white space that Python counts as the indentation of `line`: what follows the last form feed."""
+    """Return the white space that Python counts as the indentation of `line`: the part after the last form feed."""
     return _space(line).rpartition("\f")[2]
 
 

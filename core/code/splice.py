@@ -8,21 +8,22 @@ from dataclasses import replace
 from difflib import SequenceMatcher
 
 from gistpoint.core.code.compare import same_tree
-from gistpoint.core.code.index import Definition, FileIndex, Kind, index_module
+from gistpoint.core.code.index import Definition, DefinitionKind, FileIndex, index_module, index_source
 from gistpoint.core.code.parsing import CodeError, compile_problem, parse_module
 from gistpoint.core.code.snippet import Snippet, parse_snippet, read_snippet
 from gistpoint.core.code.source_text import CodeLine, SourceText, code_lines, leading_space, read_document
+from gistpoint.core.trees import SourceTree
 
 _FOUR_SPACES = "    "
 
 
 def block_unit(lines: Sequence[CodeLine]) -> str | None:
-    """Return the white space by which a definition indents its body; None for a definition on one line."""
+    """Return the white space with which a definition indents its body; None for a definition on one line."""
     return next((leading_space(line.shown) for line in lines if line.level == 1), None)
 
 
 def file_unit(definitions: Sequence[Definition]) -> str:
-    """Return the white space by which the first definition that has a body of its own lines indents it."""
+    """Return the white space by which the first definition with a body on separate lines indents it."""
     for item in definitions:
         body = leading_space(item.document.line(item.layout.body_line))
         if item.layout.body_line > item.layout.header[0] and body.startswith(item.indentation):
@@ -33,7 +34,7 @@ def file_unit(definitions: Sequence[Definition]) -> str:
 
 
 def in_unit(lines: Sequence[CodeLine], unit: str) -> list[CodeLine]:
-    """Return lines whose blocks are indented by `unit` where they used the other of tab and space; else as given."""
+    """Return lines whose blocks are indented by `unit` if they use the other of tab and space; else unchanged."""
     own = block_unit(lines)
     if own is None or set(own) == set(unit) or len(set(own)) > 1 or len(set(unit)) > 1:
         return list(lines)
@@ -55,9 +56,9 @@ def in_unit(lines: Sequence[CodeLine], unit: str) -> list[CodeLine]:
 
 
 def moved_text(new: Sequence[CodeLine], old: Sequence[CodeLine], margin: str, newline: str) -> str:
-    """Return `new` at `margin`; its first line is not indented and its last one not ended.
+    """Return `new` at `margin`; without the margin of the first line and the end of the last one.
 
-    A line that stood in `old` already keeps the bytes it had there, line end and odd white space included.
+    A line that is already in `old` keeps its bytes, including its line end and odd white space.
     """
     texts = [_at_margin(line, margin, first=position == 0) for position, line in enumerate(new)]
     ends = [newline] * len(new)
@@ -75,7 +76,7 @@ def _at_margin(line: CodeLine, margin: str, *, first: bool) -> str:
 
 
 def _kept(new: Sequence[CodeLine], old: Sequence[CodeLine], margin: str, newline: str) -> dict[int, CodeLine]:
-    """Return by place in `new` the old lines that stay; none where moving gives the same bytes anyway."""
+    """Return the old lines that stay, by index in `new`; none if moving gives the same bytes anyway."""
     irregular = any(
         line.end not in ("", newline) or line.raw != _at_margin(line, margin, first=position == 0)
         for position, line in enumerate(old)
@@ -105,9 +106,9 @@ def replace_definition(
     """Return the bytes of the file with `new_code` in place of `definition`.
 
     The new code is one definition of the same name and sort, at any margin, with any line ends. Without decorators it
-    takes over those of the file; with decorators they must be the same, unless `allow_decorator_change`. Encoding,
-    byte order mark, line ends and everything outside of the definition stay. Raises `CodeError`, saying the line, for
-    code that is anything else or with which the file would no longer be what it was around it.
+    keeps those of the file; with decorators they must be the same, unless `allow_decorator_change`. Encoding,
+    byte order mark, line ends and everything outside of the definition stay. Raises `CodeError` with the line for code
+    that is anything else, or that would change the structure of the file around it.
     """
     new = read_snippet(new_code)
     _check_name(definition, new.definition)
@@ -118,8 +119,14 @@ def replace_definition(
     return data
 
 
+def with_definition(tree: SourceTree, path: str, qualname: str, code: str) -> SourceTree:
+    """Return the tree with one definition replaced by `code`; raises `CodeError` if that is impossible."""
+    index = index_source(path, tree.read(path))
+    return tree.with_files({tree.resolve(path) or path: replace_definition(index, index.get(qualname), code)})
+
+
 def spliced_text(index: FileIndex, definition: Definition, new: Snippet, *, keep_decorators: bool) -> str:
-    """Return the text of the file with `new` in place of `definition`, unchecked."""
+    """Return the text of the file with `new` in place of `definition`, without checks."""
     document, given = index.document, new.definition
     _check_place(definition)
     old = code_lines(document, definition.start_line, definition.end_line)
@@ -166,12 +173,12 @@ def _check_place(definition: Definition) -> None:
         raise CodeError(f"{document.path} can't be written in {document.encoding} without changing other bytes of it.")
     if line > 1 and document.line(line - 1).strip(" \t\f") == "\\":
         raise CodeError(
-            f"{definition.ref} starts behind a line continuation (line {line - 1}), so it can't be replaced in place."
+            f"{definition.ref} starts after a line continuation (line {line - 1}), so it can't be replaced in place."
         )
 
 
 def _keeps_decorators(definition: Definition, new: Snippet, allow_change: bool) -> bool:
-    """Return whether the file's decorators stay as they are. Raises `CodeError` where the code brings others."""
+    """Return whether the file's decorators stay as they are. Raises `CodeError` if the code has others."""
     given = new.node.decorator_list
     if not given:
         return True
@@ -197,7 +204,7 @@ def _expression(text: str) -> ast.AST:
 def _check_result(
     index: FileIndex, definition: Definition, new: Snippet, data: bytes, text: str, *, keep_decorators: bool
 ) -> None:
-    """Raise `CodeError` unless `data` is the old file with the new definition, and nothing else is different."""
+    """Raise `CodeError` unless `data` is the old file with the new definition, and differs in nothing else."""
     path = index.path
     document = read_document(path, data)
     if document.text != text or document.encoding != index.encoding or document.bom != index.document.bom:
@@ -209,14 +216,14 @@ def _check_result(
     if keep_decorators:
         found.decorator_list, new.node.decorator_list = [], []
     if not same_tree(found, new.node):
-        raise CodeError(f"The code does not mean the same at the place of {definition.ref}.")
+        raise CodeError(f"The code would mean something else in the place of {definition.ref}.")
     problem = compile_problem(text)
     if problem is not None and compile_problem(index.text) is None:
         raise CodeError(f"With this code {path} does not compile: {problem.message}.", line=problem.line)
 
 
 def _others(index: FileIndex, definition: Definition) -> list[str]:
-    """Return the unnumbered names of the definitions outside of one, in source order, and its own place among them."""
+    """Return the unnumbered names of the definitions outside of one, in source order, with its own place among them."""
     names: list[str] = []
     position = 0
     own = index.get(definition.qualname)
@@ -232,9 +239,9 @@ def remove_body(index: FileIndex, definition: Definition) -> str:
     """Return a function's decorators, signature and docstring with `pass` for its body, at the left margin.
 
     In a stub file, and for a method of a protocol, the body is `...`. Comments of the body, and those between header
-    and docstring, go with it. Raises `CodeError` for a class.
+    and docstring, are also removed. Raises `CodeError` for a class.
     """
-    if definition.kind is Kind.CLASS:
+    if definition.kind is DefinitionKind.CLASS:
         raise CodeError(
             f"{definition.ref} is a class; a body can be removed from a function or method only.",
             hint="Name one of its methods.",

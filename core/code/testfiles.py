@@ -1,4 +1,4 @@
-"""Which files of a repository belong to its tests: no solver may change them."""
+"""Decides which files of a repository belong to its tests: solvers may not change them."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ _CONFIGURATION = frozenset(
 
 
 def is_test_path(path: str) -> bool:
-    """Return whether a path, relative to the repository, is that of a test file or of the configuration of the tests.
+    """Return whether a path, relative to the repository, is a test file or configures the tests.
 
-    Whole names of files and folders count, never a part of one: `latest.py` and `contest/` are no tests.
+    Whole names of files and folders count, never a part of one: `latest.py` and `contest/` are not tests.
     """
     parts = PurePosixPath(path).parts
     if not parts:
@@ -35,5 +35,5 @@ def is_test_path(path: str) -> bool:
 
 
 def is_protected(path: str, collected_files: frozenset[str]) -> bool:
-    """Return whether a solver may not change `path`: it is a test path, or a file in which tests were collected."""
+    """Return whether a solver may not change `path`: it is a test path, or a file that tests were collected from."""
     return str(PurePosixPath(path)) in collected_files or is_test_path(path)

@@ -1,1 +1,1 @@
-"""Corruptions of functions: text edits by operators, gates, records, and what the tests showed of them."""
+"""Corruptions of functions: text edits by operators, gates, records, and the evidence of the tests."""

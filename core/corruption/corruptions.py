@@ -1,4 +1,4 @@
-"""Corruptions of a function: by operators or by a given replacement, and the record to make one again."""
+"""Corruptions of a function: by operators or by a given replacement, and the record that reproduces one."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from gistpoint.core.code.names import FunctionRef
 from gistpoint.core.code.parsing import CodeError
 from gistpoint.core.code.snippet import read_snippet
 from gistpoint.core.code.splice import replace_definition
-from gistpoint.core.corruption.edits import Edit, apply
-from gistpoint.core.corruption.gates import Dropped, Gate
+from gistpoint.core.corruption.edits import TextEdit, apply
+from gistpoint.core.corruption.gates import Gate, GateRefusal
 from gistpoint.core.corruption.operators.operator import Operator
 from gistpoint.core.corruption.registry import all_operators
-from gistpoint.core.corruption.subject import Scope, Subject, Vocabulary, read_subject
+from gistpoint.core.corruption.subject import CorruptionTarget, NamesInReach, Vocabulary, read_subject
 from gistpoint.core.errors import UserError
 from gistpoint.core.tasks.model import Target
 from gistpoint.core.trees import SourceTree
@@ -30,7 +30,7 @@ from gistpoint.core.trees import SourceTree
 SCHEMA = 1
 
 
-class ReplayError(UserError):
+class CorruptionReplayError(UserError):
     """A record of a corruption can't be replayed on a tree."""
 
 
@@ -48,36 +48,42 @@ def record_of(corruption: Corruption) -> dict[str, Any]:
 
 
 def replay(record: Mapping[str, Any], tree: SourceTree) -> Target:
-    """Return the target that a record describes, made again from `tree`.
+    """Return the target that a record describes, reproduced from `tree`.
 
-    Raises `ReplayError` where the record is damaged or was made in a tree whose function is another one.
+    Raises `CorruptionReplayError` if the record is damaged or was made in a tree with a different function.
     """
     try:
         ref = FunctionRef.parse(record["function"])
-        edits = tuple(Edit(int(start), int(end), str(text)) for start, end, text in record["edits"])
+        edits = tuple(TextEdit(int(start), int(end), str(text)) for start, end, text in record["edits"])
         hashes = record["original_sha256"], record["corrupted_sha256"]
         known = record["schema"] == SCHEMA
     except (CodeError, KeyError, TypeError, ValueError) as error:
-        raise ReplayError(f"The record of the corruption is damaged: {error!r}.") from error
+        raise CorruptionReplayError(f"The record of the corruption is damaged: {error!r}.") from error
     if not known:
-        raise ReplayError(f"The record has the schema {record['schema']!r}; {SCHEMA} is the one that is known.")
+        raise CorruptionReplayError(
+            f"The record has the schema {record['schema']!r}; {SCHEMA} is the one that is known."
+        )
     try:
         original = index_source(ref.path, tree.read(ref.path)).get(ref.qualname).dedented
     except (CodeError, FileNotFoundError) as error:
-        raise ReplayError(f"The tree does not hold {ref}.", hint="Replay the record on its own source.") from error
+        raise CorruptionReplayError(
+            f"The tree does not hold {ref}.", hint="Replay the record on its own source."
+        ) from error
     if sha256_of_text(original) != hashes[0]:
-        raise ReplayError(f"{ref} is not the function of the record.", hint="Replay the record on its own source.")
+        raise CorruptionReplayError(
+            f"{ref} is not the function of the record.", hint="Replay the record on its own source."
+        )
     try:
         corrupted = apply(edits, original)
     except ValueError as error:
-        raise ReplayError(f"The edits of {ref} do not fit: {error}.") from error
+        raise CorruptionReplayError(f"The edits of {ref} do not fit: {error}.") from error
     if sha256_of_text(corrupted) != hashes[1]:
-        raise ReplayError(f"The edits of {ref} do not give the text of the record.")
+        raise CorruptionReplayError(f"The edits of {ref} do not give the text of the record.")
     return Target(ref.path, ref.qualname, original, corrupted)
 
 
 def replaced_target(tree: SourceTree, ref: FunctionRef, code: str) -> Target:
-    """Return the target whose corrupted text is `code` as it stands in the file, decorators of the file included.
+    """Return the target whose corrupted text is `code` placed in the file, with the file's decorators.
 
     Raises `CodeError` for code that is not one definition of that name.
     """
@@ -89,7 +95,7 @@ def replaced_target(tree: SourceTree, ref: FunctionRef, code: str) -> Target:
 
 
 def same_signature(target: Target) -> bool:
-    """Whether name, parameters, annotations and defaults are those of the original."""
+    """Whether name, parameters, annotations and defaults are the same as in the original."""
     headers = []
     for text in (target.original, target.corrupted):
         node = read_snippet(text).node
@@ -105,7 +111,7 @@ def new_comments(target: Target) -> tuple[str, ...]:
 
 
 def new_strings(target: Target) -> tuple[str, ...]:
-    """Return the string literals of the corrupted text that the original lacks, docstrings aside."""
+    """Return the string literals of the corrupted text that the original lacks, without docstrings."""
     known = set(_strings(target.original))
     return tuple(dict.fromkeys(text for text in _strings(target.corrupted) if text not in known))
 
@@ -117,7 +123,7 @@ def same_docstring(target: Target) -> bool:
 
 
 def clue_of(target: Target) -> str:
-    """Return in a sentence what in the corrupted text points to the change; empty where nothing does."""
+    """Return in a sentence the clue to the change in the corrupted text; empty if there is none."""
     if not same_signature(target):
         return "The function definition was changed: copy its name, parameters and annotations over as they are."
     if not same_docstring(target):
@@ -154,10 +160,10 @@ MOST_PAIRS = 20
 
 @dataclass(frozen=True, slots=True)
 class Corruption:
-    """A function with edits made to it. `edits` are on `target.original`, in order; `families` names each edit's."""
+    """A function with edits. `edits` are on `target.original`, in order; `families` are the edits' families."""
 
     target: Target
-    edits: tuple[Edit, ...]
+    edits: tuple[TextEdit, ...]
     families: tuple[str, ...]
     prior: float
     """The share of good corruptions expected among those like it, before any test has run."""
@@ -165,15 +171,10 @@ class Corruption:
 
 @dataclass(frozen=True, slots=True)
 class Enumeration:
-    """What was found in one function: the corruptions that passed the gates, and why the others did not."""
+    """The corruptions found in one function: those that passed the gates, and why the others did not."""
 
     kept: tuple[Corruption, ...]
-    dropped: Mapping[Dropped, int] = field(default_factory=dict)
-
-
-def corruptions_of(index: FileIndex, definition: Definition, vocabulary: Vocabulary) -> tuple[Corruption, ...]:
-    """Return the corruptions of a function by one operator each, highest prior first, equal ones in source order."""
-    return enumerate_corruptions(index, definition, vocabulary).kept
+    dropped: Mapping[GateRefusal, int] = field(default_factory=dict)
 
 
 def enumerate_corruptions(
@@ -184,19 +185,19 @@ def enumerate_corruptions(
 ) -> Enumeration:
     """Return the corruptions of a function with the count of each reason for which others were dropped.
 
-    Where two operators lead to the same text, the one with the higher prior keeps it.
+    If two operators lead to the same text, the one with the higher prior keeps it.
     """
     scope = vocabulary.scope(definition)
     subject = read_subject(definition, scope)
     if subject is None:
-        return Enumeration((), {Dropped.UNREADABLE: 1})
+        return Enumeration((), {GateRefusal.UNREADABLE: 1})
     gate = Gate(subject.text, scope)
-    dropped: Counter[Dropped] = Counter()
+    dropped: Counter[GateRefusal] = Counter()
     kept: list[Corruption] = []
     seen: set[str] = set()
     for item in sorted(_proposed(subject, definition, operators), key=lambda item: (-item.prior, item.edits)):
         if item.target.corrupted in seen:
-            dropped[Dropped.REPEATED] += 1
+            dropped[GateRefusal.REPEATED] += 1
             continue
         seen.add(item.target.corrupted)
         reason = gate.check(item.target.corrupted)
@@ -207,7 +208,9 @@ def enumerate_corruptions(
     return Enumeration(tuple(kept), dict(sorted(dropped.items())))
 
 
-def _proposed(subject: Subject, definition: Definition, operators: Iterable[Operator] | None) -> Iterator[Corruption]:
+def _proposed(
+    subject: CorruptionTarget, definition: Definition, operators: Iterable[Operator] | None
+) -> Iterator[Corruption]:
     for operator in all_operators() if operators is None else operators:
         for edits in operator.find(subject):
             ordered = tuple(sorted(edits))
@@ -216,12 +219,12 @@ def _proposed(subject: Subject, definition: Definition, operators: Iterable[Oper
 
 
 def pairs_of(
-    singles: Iterable[Corruption], scope: Scope | None = None, *, most: int = MOST_PAIRS
+    singles: Iterable[Corruption], scope: NamesInReach | None = None, *, most: int = MOST_PAIRS
 ) -> tuple[Corruption, ...]:
     """Return the second-order corruptions that join two of one function, at places that do not touch.
 
-    Meant for those whose tests stay green alone, or nearly. The prior is the chance that at least one of the two is
-    good, were they independent; the highest come first, at most `most`.
+    Meant for those that break no or hardly any tests alone. The prior is the chance that at least one of the two is
+    good, if they are independent; the highest come first, at most `most`.
     """
     pairs: list[Corruption] = []
     for first, second in combinations(singles, 2):

@@ -1,4 +1,4 @@
-"""Edits of a text: what is replaced where, and how many lines that changes."""
+"""Edits of a text: replacements at offsets, and the number of lines that they change."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True, order=True)
-class Edit:
+class TextEdit:
     """Replaces the code points from `start` up to `end` of a text by `text`."""
 
     start: int
@@ -16,8 +16,8 @@ class Edit:
     text: str
 
 
-def apply(edits: Iterable[Edit], text: str) -> str:
-    """Return `text` with the edits made. Raises `ValueError` where two overlap or one lies outside of the text."""
+def apply(edits: Iterable[TextEdit], text: str) -> str:
+    """Return `text` with the edits made. Raises `ValueError` if two overlap or one is outside of the text."""
     pieces: list[str] = []
     place = 0
     for edit in sorted(edits):
@@ -29,9 +29,9 @@ def apply(edits: Iterable[Edit], text: str) -> str:
 
 
 def changed_lines(before: str, after: str) -> int:
-    """Return how many lines a reader of the diff sees changed: of each hunk, the larger of lines removed and added.
+    """Return how many changed lines a diff shows: for each hunk, the larger of lines removed and added.
 
-    A line that moved counts twice, once where it left and once where it arrived.
+    A line that moved counts twice, once at its old place and once at its new one.
     """
     matcher = difflib.SequenceMatcher(None, before.split("\n"), after.split("\n"), autojunk=False)
     return sum(max(i2 - i1, j2 - j1) for tag, i1, i2, j1, j2 in matcher.get_opcodes() if tag != "equal")

@@ -1,18 +1,18 @@
-"""What the tests showed of a corruption: whether it is a good one, and how subtle it is."""
+"""The evidence of the tests on a corruption: whether it is good, and how subtle it is."""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from math import log, sqrt
 from typing import Protocol
 
+from gistpoint.core.corruption.naming import words
+
 FEW_FAILING = (2, 15)
 """The band of failing tests for a corruption that is hard to see."""
 MORE_FAILING = (5, 40)
-"""The band where a task needs at least five failing tests."""
-_WORD = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])|[0-9]+")
+"""The band if a task needs at least five failing tests."""
 
 
 class EnteredFunctions(Protocol):
@@ -26,7 +26,7 @@ class EnteredFunctions(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """What failed on the corrupted tree among the tests that pass on the original."""
+    """The failures on the corrupted tree among the tests that pass on the original."""
 
     failing: int
     by_assertion: int
@@ -36,11 +36,11 @@ class Evidence:
     entering: int
     """How many tests enter the function at all."""
     distances: tuple[int | None, ...] = ()
-    """Steps on the call graph from each failing test to the function; None where no way is known."""
+    """Steps on the call graph from each failing test to the function; None if no path is known."""
     own_tests: int = 0
-    """How many of the failing tests are the function's own, by their names."""
+    """How many of the failing tests are named after the function."""
     rank: float | None = None
-    """The function's place in a spectrum-based localisation, 1 for the first; None where it can't be told."""
+    """The function's place in a spectrum-based localisation, 1 for the first; None if unknown."""
     messages: int = 0
     """How many different messages the failures have."""
     changed_lines: int = 0
@@ -67,8 +67,8 @@ def is_good(evidence: Evidence, least: int = FEW_FAILING[0], most: int = FEW_FAI
 def ochiai_rank(function: str, failing_ids: Iterable[str], test_map: EnteredFunctions) -> float | None:
     """Return the place of a function among all by Ochiai's suspiciousness, 1 for the most suspicious.
 
-    Suspiciousness is the failing tests that enter a function over the root of all failing times all that enter it
-    (Abreu, Zoeteweij, van Gemund, 2007). Functions with the same value share the mean of their places. None where no
+    Suspiciousness is the failing tests that enter a function, over the root of all failing ones times all that enter it
+    (Abreu, Zoeteweij, van Gemund, 2007). Functions with the same value share the mean of their places. None if no
     failing test enters the function.
     """
     failing = frozenset(failing_ids)
@@ -88,19 +88,15 @@ def _ochiai(entering: frozenset[str], failing: frozenset[str]) -> float:
 def is_own_test(function: str, test_id: str) -> bool:
     """Return whether a test is named after a function, so that its name alone says where to look.
 
-    It is where the name of the test holds all words of the function's name, or, for a special method, of its class.
+    It is if the name of the test contains all words of the function's name, or, for a special method, of its class.
     """
     qualname = function.rpartition("::")[2].partition("#")[0]
     parts = [part for part in qualname.split(".") if part != "<locals>"]
     special = parts[-1].startswith("__") and parts[-1].endswith("__")
     name = parts[-2] if special and len(parts) > 1 else parts[-1]
-    wanted = _words(name)
+    wanted = set(words(name))
     test = test_id.rpartition("::")[2].partition("[")[0]
-    return bool(wanted) and wanted <= _words(test)
-
-
-def _words(name: str) -> set[str]:
-    return {word.lower() for word in _WORD.findall(name)}
+    return bool(wanted) and wanted <= set(words(test))
 
 
 WEIGHTS: Mapping[str, float] = {
@@ -114,11 +110,11 @@ WEIGHTS: Mapping[str, float] = {
     "messages": 0.025,
     "small": 0.025,
 }
-"""What each part counts for; together 1. Why these: docs/decisions/0091-subtlety.md."""
+"""The weight of each part; their sum is 1. Reasons: docs/decisions/0031-subtlety.md."""
 _FAR = 5
-"""A way of so many steps from the test to the function is as far as matters."""
+"""Number of steps from the test to the function beyond which distance makes no difference."""
 _LOW_RANK = 10.0
-"""A place in the localisation beyond which nobody looks."""
+"""The last place in the localisation that solvers are assumed to look at."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,9 +126,9 @@ class Subtlety:
 
 
 def subtlety(evidence: Evidence, least: int = FEW_FAILING[0], most: int = FEW_FAILING[1]) -> Subtlety:
-    """Return how subtle a corruption is: the weighted mean of its parts, 0 where no test fails.
+    """Return how subtle a corruption is: the weighted mean of its parts, 0 if no test fails.
 
-    `least` and `most` are the band of failing tests that is aimed at. docs/guide/corruptions.md explains each part.
+    `least` and `most` are the desired range of failing tests. docs/guide/corruptions.md explains each part.
     """
     failing = evidence.failing
     if failing == 0:
@@ -153,24 +149,24 @@ def subtlety(evidence: Evidence, least: int = FEW_FAILING[0], most: int = FEW_FA
 
 
 def _band(failing: int, least: int, most: int) -> float:
-    """1 inside of the band; below it in proportion, above it falling by the logarithm to 0 at eight times its end."""
+    """1 inside of the band; below it in proportion, above it falling logarithmically to 0 at eight times its end."""
     if failing < least:
         return failing / least / 2
     return 1.0 if failing <= most else max(0.0, 1 - log(failing / most) / log(8))
 
 
 def _distance(distances: tuple[int | None, ...]) -> float:
-    """The mean of the known ones, one step counting as 0 and `_FAR` as 1; one half where none is known."""
+    """The mean of the known ones, one step counting as 0 and `_FAR` as 1; one half if none is known."""
     known = [min(max(steps - 1, 0), _FAR - 1) / (_FAR - 1) for steps in distances if steps is not None]
     return sum(known) / len(known) if known else 0.5
 
 
 def _selective(failing: int, entering: int) -> float:
-    """1 where at most half of the tests that enter the function fail: then the fault depends on the input."""
+    """1 if at most half of the tests that enter the function fail: then the fault depends on the input."""
     share = failing / max(entering, failing)
     return min(2 * (1 - share), 1.0)
 
 
 def _rank(rank: float | None) -> float:
-    """0 for the first place of a localisation, 1 from the tenth on; one half where it is not known."""
+    """0 for the first place of a localisation, 1 from the tenth on; one half if unknown."""
     return 0.5 if rank is None else min(log(max(rank, 1.0)) / log(_LOW_RANK), 1.0)

@@ -1,4 +1,7 @@
-"""What the gates compare of a function before and after: its header, comments, names, oddities and code."""
+"""The facts of a function that the gates compare before and after it is corrupted; each is computed at most once.
+
+Facts are its header, comments and names, the values its conditions test, rows of like statements, and compiled code.
+"""
 
 from __future__ import annotations
 
@@ -7,79 +10,37 @@ import io
 import re
 import tokenize
 from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import pairwise
 from types import CodeType
 
-from gistpoint.core.code.parsing import CodeError, compile_module, parse
+from gistpoint.core.code.parsing import CodeError, compile_module, parse, parse_expression
 from gistpoint.core.code.snippet import read_snippet
-from gistpoint.core.corruption.conditions import conditions
-from gistpoint.core.corruption.dataflow import heeded, unbound_reads, unreachable
-from gistpoint.core.corruption.idle import filled_only, idle, never_filled
-from gistpoint.core.corruption.named import identifiers
-from gistpoint.core.corruption.rows import Rows, rows_of
-from gistpoint.core.corruption.subject import bound_names
-from gistpoint.core.corruption.visible import oddities
-
-
-def compiled(node: ast.FunctionDef | ast.AsyncFunctionDef) -> CodeType | None:
-    """Compile a function by itself; None where Python refuses. Names that it takes from functions around it are given.
-
-    Nothing of it is run.
-    """
-    outer = sorted({name for item in ast.walk(node) if isinstance(item, ast.Nonlocal) for name in item.names})
-    body: list[ast.stmt] = [node]
-    if outer:
-        wrap = parse(f"def around():\n {' = '.join(outer)} = None").body[0]
-        if isinstance(wrap, ast.FunctionDef):
-            wrap.body.append(node)
-            body = [wrap]
-    try:
-        return compile_module(ast.Module(body, type_ignores=[]), "<corruption>")
-    except (SyntaxError, ValueError, RecursionError):
-        return None
-
-
-def same_code(first: CodeType, second: CodeType) -> bool:
-    """Return whether two pieces of code do the same, places in the text apart; constants are folded by then."""
-    if first.co_code != second.co_code or first.co_exceptiontable != second.co_exceptiontable:
-        return False
-    if (first.co_names, first.co_varnames, first.co_flags) != (second.co_names, second.co_varnames, second.co_flags):
-        return False
-    if (first.co_cellvars, first.co_freevars) != (second.co_cellvars, second.co_freevars):
-        return False
-    if len(first.co_consts) != len(second.co_consts):
-        return False
-    return all(
-        same_code(one, two) if isinstance(one, CodeType) and isinstance(two, CodeType) else _same_constant(one, two)
-        for one, two in zip(first.co_consts, second.co_consts, strict=True)
-    )
-
-
-def _same_constant(first: object, second: object) -> bool:
-    if isinstance(first, frozenset) and isinstance(second, frozenset):
-        return sorted(map(repr, first)) == sorted(map(repr, second))
-    return repr(first) == repr(second)
-
+from gistpoint.core.corruption.flow import blocks_of, unbound_reads, unreachable
+from gistpoint.core.corruption.giveaways import heeded, is_empty_collection, oddities
+from gistpoint.core.corruption.naming import identifiers
+from gistpoint.core.corruption.subject import FunctionNode, bound_names
 
 _BRACKETED = re.compile(r"(?:\b(?:if|elif|while|return|and|or|not|in|is)|[=+\-*/%<>,(])\s*\(\s*[\w.]+\s*\)")
-WORD = re.compile(r"[^\W\d]\w*")
+_WORD = re.compile(r"[^\W\d]\w*")
 
 
 @dataclass(frozen=True)
-class Facts:
-    """One version of a function; what takes time is worked out when it is asked for, once."""
+class ScopeFacts:
+    """One version of a function, its nodes walked once."""
 
     text: str
-    node: ast.FunctionDef | ast.AsyncFunctionDef = field(repr=False)
+    node: FunctionNode = field(repr=False)
     header: tuple[tuple[str, ...], str]
     docstring: str | None
 
     @cached_property
     def comments(self) -> list[tuple[str, str]]:
-        """Each comment with the line of code that it stands behind or right above.
+        """Each comment with the line of code that it follows or precedes.
 
-        What happens to that line is told by the comment: a line left out, or one that does another thing, stands out.
+        A comment describes that line, so a line that is missing or does another thing stands out.
         """
         return _comments(self.text)
 
@@ -89,8 +50,8 @@ class Facts:
         return tuple(ast.walk(self.node))
 
     @cached_property
-    def told(self) -> Counter[str]:
-        """The conditions and handlers behind which an error with a message is raised: it says what they should be."""
+    def explained(self) -> Counter[str]:
+        """The conditions and handlers that raise an error with a message, which describes them."""
         found: Counter[str] = Counter()
         for item in self.nodes:
             if isinstance(item, ast.If) and (_explains(item.body) or _explains(item.orelse)):
@@ -106,18 +67,18 @@ class Facts:
 
     @cached_property
     def identifiers(self) -> Counter[str]:
-        """The names and attributes of the body, and how often each stands there; calls of the function itself not."""
+        """The names and attributes of the body, with the number of their uses, without calls of the function itself."""
         nodes = (item for statement in self.node.body for item in ast.walk(statement))
         return identifiers(nodes, self.node.name)
 
     @cached_property
     def idle(self) -> bool:
-        """Whether the function can be seen to do nothing but return one constant."""
-        return idle(self.node)
+        """Whether the function visibly does nothing but return one constant."""
+        return _idle(self.node)
 
     @cached_property
     def bound(self) -> frozenset[str]:
-        """The names that the function binds, itself and its parameters among them."""
+        """The names that the function binds, including itself and its parameters."""
         return frozenset(bound_names([self.node]))
 
     @cached_property
@@ -128,12 +89,12 @@ class Facts:
 
     @cached_property
     def words(self) -> Counter[str]:
-        """How often each identifier stands in the text."""
-        return Counter(WORD.findall(self.text))
+        """How often each identifier occurs in the text."""
+        return Counter(_WORD.findall(self.text))
 
     @cached_property
     def bracketed(self) -> int:
-        """How many names and conditions stand in parentheses that they do not need, as an edit can leave them."""
+        """How many names and conditions have needless parentheses, as an edit can leave them."""
         lines = self.text.split("\n")
         tests = [item.test for item in self.nodes if isinstance(item, ast.If | ast.While)]
         alone = [test for test in tests if not isinstance(test, ast.BoolOp) and test.lineno == test.end_lineno]
@@ -142,8 +103,14 @@ class Facts:
 
     @cached_property
     def conditions(self) -> tuple[ast.expr, ...]:
-        """What its branches, loops and comprehensions ask."""
-        return conditions(self.nodes)
+        """The conditions of its branches, loops, conditional expressions and filters of comprehensions."""
+        found: list[ast.expr] = []
+        for node in self.nodes:
+            if isinstance(node, ast.If | ast.While | ast.IfExp):
+                found.append(node.test)
+            elif isinstance(node, ast.comprehension):
+                found += node.ifs
+        return tuple(found)
 
     @cached_property
     def results(self) -> tuple[frozenset[str], int]:
@@ -159,7 +126,7 @@ class Facts:
         given = {item.arg for item in self.nodes if isinstance(item, ast.arg)}
         shared = (item for item in self.nodes if isinstance(item, ast.Global | ast.Nonlocal))
         elsewhere = given.union(*(item.names for item in shared))
-        one_way = filled_only(self.nodes) | never_filled(self.nodes)
+        one_way = _filled_only(self.nodes) | _never_filled(self.nodes)
         return self.bound - {item.id for item in names} | ((one_way & self.bound) - elsewhere)
 
     @cached_property
@@ -169,41 +136,41 @@ class Facts:
 
     @cached_property
     def unreachable(self) -> int:
-        """How many statements stand behind one that leaves their block."""
+        """How many statements follow one that leaves their block."""
         return unreachable(self.nodes)
 
     @cached_property
     def oddities(self) -> Counter[str]:
-        """What stands out to a reader, counted by its kind."""
+        """The oddities that a reader would notice, counted by kind."""
         return oddities(self.nodes)
 
     @cached_property
     def heeded(self) -> tuple[Counter[str], Counter[str]]:
-        """The values that conditions ask for, and those of them that are read where they are there."""
+        """The values tested in conditions, and those of them that are read if the test succeeds."""
         return heeded(self.nodes)
 
     @cached_property
-    def rows(self) -> Rows:
+    def rows(self) -> NeighbourForms:
         """The rows of like statements, conditions and elements."""
-        return rows_of(self.nodes)
+        return _rows_of(self.nodes)
 
     @cached_property
     def code(self) -> CodeType | None:
-        """What it compiles to; None where Python refuses."""
-        return compiled(self.node)
+        """Its compiled code; None if Python refuses it."""
+        return _compiled(self.node)
 
 
-def facts_of(text: str) -> Facts:
-    """Read one version of a function. Raises `CodeError` for what is no function."""
+def facts_of(text: str) -> ScopeFacts:
+    """Read one version of a function. Raises `CodeError` if it is not a function."""
     snippet = read_snippet(text)
     if isinstance(snippet.node, ast.ClassDef):
         raise CodeError("The code is a class, not a function.")
     given = snippet.definition
-    return Facts(given.document.text, snippet.node, (given.decorators, given.signature), given.docstring_text)
+    return ScopeFacts(given.document.text, snippet.node, (given.decorators, given.signature), given.docstring_text)
 
 
 def _explains(block: list[ast.stmt]) -> bool:
-    """Whether a block raises an error with a message, which may stand on the line before."""
+    """Whether a block raises an error with a message, which may be built on the line before."""
     return (
         bool(block)
         and isinstance(block[-1], ast.Raise)
@@ -234,3 +201,182 @@ def _comments(text: str) -> list[tuple[str, str]]:
             found += [(comment, item.line) for comment in waiting]
             waiting = []
     return found + [(comment, "") for comment in waiting]
+
+
+_FILLING = frozenset({"add", "append", "appendleft", "discard", "extend", "insert", "remove", "setdefault", "update"})
+_INNER = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef)
+
+
+def _idle(function: FunctionNode) -> bool:
+    """Whether a function always returns the same constant, and does nothing else.
+
+    Results of recursive calls don't count.
+    """
+    nodes = list(_own(function))
+    if any(isinstance(node, ast.Yield | ast.YieldFrom | ast.Raise) or _acts(node) for node in nodes):
+        return False
+    values = {
+        "None" if node.value is None else ast.unparse(node.value)
+        for node in nodes
+        if isinstance(node, ast.Return) and not _calls(node.value, function.name)
+    }
+    return len(values) < 2 and all(isinstance(parse_expression(value), ast.Constant) for value in values)
+
+
+def _own(function: FunctionNode) -> Iterator[ast.AST]:
+    """Yield the nodes of the body, without those of nested functions."""
+    waiting: list[ast.AST] = list(function.body)
+    while waiting:
+        node = waiting.pop()
+        yield node
+        if not isinstance(node, _INNER):
+            waiting += ast.iter_child_nodes(node)
+
+
+def _acts(node: ast.AST) -> bool:
+    """Whether a node stores to something visible outside, or is a call for its effect."""
+    if isinstance(node, ast.Attribute | ast.Subscript):
+        return isinstance(node.ctx, ast.Store | ast.Del)
+    return isinstance(node, ast.Global | ast.Nonlocal) or (
+        isinstance(node, ast.Expr) and isinstance(node.value, ast.Call | ast.Await)
+    )
+
+
+def _calls(value: ast.expr | None, name: str) -> bool:
+    if not isinstance(value, ast.Call):
+        return False
+    called = value.func
+    return name == (called.id if isinstance(called, ast.Name) else getattr(called, "attr", ""))
+
+
+def _filled_only(nodes: Iterable[ast.AST]) -> frozenset[str]:
+    """Return the variables that are only read to put something in: `found.append(x)`."""
+    loads, fills = Counter[str](), Counter[str]()
+    for node in nodes:
+        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load):
+            loads[node.id] += 1
+        elif isinstance(node, ast.Expr) and isinstance(node.value, ast.Call):
+            called = node.value.func
+            if isinstance(called, ast.Attribute) and isinstance(called.value, ast.Name) and called.attr in _FILLING:
+                fills[called.value.id] += 1
+    return frozenset(name for name, number in fills.items() if number == loads[name])
+
+
+def _never_filled(nodes: Iterable[ast.AST]) -> frozenset[str]:
+    """Return the variables that begin as an empty list, set or dict and are afterwards only read, but not by a call."""
+    begun, named, plain = set[str](), Counter[str](), Counter[str]()
+    for node in nodes:
+        if isinstance(node, ast.Name):
+            named[node.id] += 1
+        if isinstance(node, ast.Assign | ast.AnnAssign) and node.value is not None and is_empty_collection(node.value):
+            target = node.targets[0] if isinstance(node, ast.Assign) else node.target
+            begun |= {target.id} if isinstance(target, ast.Name) else set()
+        read = node.value if isinstance(node, ast.Return) else None
+        for value in [read, *(node.comparators if isinstance(node, ast.Compare) else ())]:
+            if isinstance(value, ast.Name):
+                plain[value.id] += 1
+    return frozenset(name for name in begun if named[name] == 1 + plain[name])
+
+
+_LEAVES = (ast.Name, ast.Constant, ast.List, ast.Dict, ast.Tuple, ast.Set, ast.JoinedStr)
+_VARIABLE = re.compile(r"id='[^']*'")
+_LEAST = 4
+"""Pieces with fewer parts than this may be alike by chance."""
+
+
+@dataclass(frozen=True, slots=True)
+class NeighbourForms:
+    """How many neighbours have the same form, and the forms that occur.
+
+    Neighbours are statements that follow each other in a block, operands of one `and` or `or`, and elements.
+    """
+
+    alike: int
+    forms: Counter[tuple[str, ...]]
+    twins: int
+    """How many neighbours are the same except for the names of variables."""
+
+    def broken_by(self, after: NeighbourForms) -> bool:
+        """Whether a piece no longer resembles its neighbours in form, or in all but variables; moves don't count."""
+        if self.forms.total() != after.forms.total():
+            return False
+        return after.twins < self.twins or (after.alike < self.alike and after.forms != self.forms)
+
+
+def _rows_of(nodes: Iterable[ast.AST]) -> NeighbourForms:
+    alike, found, twins = 0, Counter[tuple[str, ...]](), 0
+    for node in nodes:
+        for group in _groups(node):
+            forms = [_form(item) for item in group]
+            found.update(forms)
+            for (one, two), (first, second) in zip(pairwise(group), pairwise(forms), strict=True):
+                same = first == second and len(first) >= _LEAST
+                alike += same
+                twins += same and "" != _outline(one) == _outline(two)
+    return NeighbourForms(alike, found, twins)
+
+
+def _outline(node: ast.AST) -> str:
+    """Return a simple statement or an expression without the names of its variables."""
+    return "" if hasattr(node, "body") else _VARIABLE.sub("id=", ast.dump(node))
+
+
+def _groups(node: ast.AST) -> Sequence[Sequence[ast.AST]]:
+    if isinstance(node, ast.BoolOp):
+        return [node.values]
+    return [node.elts] if isinstance(node, ast.List | ast.Tuple) else blocks_of(node)
+
+
+def _form(node: ast.AST) -> tuple[str, ...]:
+    """Return the kinds of a node's parts in order, without names and values; for a compound statement, of its test."""
+    if isinstance(node, _LEAVES):
+        return ("value",)
+    if isinstance(node, ast.If | ast.While):
+        return (type(node).__name__, *_form(node.test))
+    if isinstance(node, ast.stmt) and hasattr(node, "body"):
+        return (type(node).__name__,)
+    parts = [type(node).__name__]
+    for child in ast.iter_child_nodes(node):
+        if not isinstance(child, ast.expr_context):
+            parts += _form(child)
+    return tuple(parts)
+
+
+def _compiled(node: FunctionNode) -> CodeType | None:
+    """Compile a function by itself; None if Python refuses. Names from enclosing functions are provided.
+
+    The code is not run.
+    """
+    outer = sorted({name for item in ast.walk(node) if isinstance(item, ast.Nonlocal) for name in item.names})
+    body: list[ast.stmt] = [node]
+    if outer:
+        wrap = parse(f"def around():\n {' = '.join(outer)} = None").body[0]
+        if isinstance(wrap, ast.FunctionDef):
+            wrap.body.append(node)
+            body = [wrap]
+    try:
+        return compile_module(ast.Module(body, type_ignores=[]), "<corruption>")
+    except (SyntaxError, ValueError, RecursionError):
+        return None
+
+
+def same_code(first: CodeType, second: CodeType) -> bool:
+    """Return whether two pieces of code are equal apart from positions; constants are already folded."""
+    if first.co_code != second.co_code or first.co_exceptiontable != second.co_exceptiontable:
+        return False
+    if (first.co_names, first.co_varnames, first.co_flags) != (second.co_names, second.co_varnames, second.co_flags):
+        return False
+    if (first.co_cellvars, first.co_freevars) != (second.co_cellvars, second.co_freevars):
+        return False
+    if len(first.co_consts) != len(second.co_consts):
+        return False
+    return all(
+        same_code(one, two) if isinstance(one, CodeType) and isinstance(two, CodeType) else _same_constant(one, two)
+        for one, two in zip(first.co_consts, second.co_consts, strict=True)
+    )
+
+
+def _same_constant(first: object, second: object) -> bool:
+    if isinstance(first, frozenset) and isinstance(second, frozenset):
+        return sorted(map(repr, first)) == sorted(map(repr, second))
+    return repr(first) == repr(second)

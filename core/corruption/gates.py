@@ -1,23 +1,29 @@
-"""The static gates: what is no corruption, or one that a reader sees at once, is dropped before any test runs."""
+"""The static gates: they drop changes that are not corruptions, or are seen at once, before any test runs."""
 
 from __future__ import annotations
 
+import ast
 from enum import StrEnum
 
 from gistpoint.core.code.compare import same_tree
 from gistpoint.core.code.parsing import CodeError
-from gistpoint.core.corruption.conditions import turned
 from gistpoint.core.corruption.edits import changed_lines
-from gistpoint.core.corruption.facts import Facts, facts_of, same_code
-from gistpoint.core.corruption.named import comparison_alone, denied, told_by_docstring, told_by_name, told_by_variable
-from gistpoint.core.corruption.subject import BUILTINS, Scope
+from gistpoint.core.corruption.facts import ScopeFacts, facts_of, same_code
+from gistpoint.core.corruption.naming import (
+    comparison_alone,
+    denied,
+    given_away_by_docstring,
+    given_away_by_name,
+    given_away_by_variable,
+)
+from gistpoint.core.corruption.subject import BUILTINS, NamesInReach
 from gistpoint.core.tasks.model import Target
 
 MOST_CHANGED_LINES = 3
 _LINE_LENGTH = 79
 
 
-class Dropped(StrEnum):
+class GateRefusal(StrEnum):
     """Why a corruption is dropped before any test runs."""
 
     UNREADABLE = "the function can't be read by itself"
@@ -41,68 +47,70 @@ class Dropped(StrEnum):
     TOLD = "a comment or an error message beside it tells what was meant"
 
 
-def gate(target: Target, scope: Scope | None = None, *, most_lines: int | None = MOST_CHANGED_LINES) -> Dropped | None:
-    """Return the first reason to drop a corruption, None where there is none.
+def gate(
+    target: Target, scope: NamesInReach | None = None, *, most_lines: int | None = MOST_CHANGED_LINES
+) -> GateRefusal | None:
+    """Return the first reason to drop a corruption, None if there is none.
 
-    With the function's `scope`, names of its module are known too, and what the file no longer uses is found.
-    `TOLD` comes last: a caller that takes it as no reason has heard that there is no other.
+    With the function's `scope`, names of its module are also known, and names that the file no longer uses are found.
+    `TOLD` comes last, so if it is ignored there is no other reason.
     `most_lines` None lets any number of lines change.
     """
     return Gate(target.original, scope, most_lines=most_lines).check(target.corrupted)
 
 
 class Gate:
-    """The gates of one function, whose original is looked at once for all of its corruptions."""
+    """The gates of one function, whose original is examined once for all of its corruptions."""
 
     def __init__(
-        self, original: str, scope: Scope | None = None, *, most_lines: int | None = MOST_CHANGED_LINES
+        self, original: str, scope: NamesInReach | None = None, *, most_lines: int | None = MOST_CHANGED_LINES
     ) -> None:
         self._scope = scope
         self._most_lines = most_lines
         self._longest = max(_longest(original), scope.longest if scope else 0, _LINE_LENGTH)
         self._before = _facts(original)
 
-    def check(self, corrupted: str) -> Dropped | None:
-        """Return the first reason to drop the function as it is corrupted, None where there is none."""
+    def check(self, corrupted: str) -> GateRefusal | None:
+        """Return the first reason to drop a corrupted text, None if there is none."""
         before = self._before
         if before is None:
-            return Dropped.UNREADABLE
+            return GateRefusal.UNREADABLE
         if self._most_lines is not None and changed_lines(before.text, corrupted) > self._most_lines:
-            return Dropped.TOO_MANY_LINES
+            return GateRefusal.TOO_MANY_LINES
         if _longest(corrupted) > self._longest:
-            return Dropped.LONG_LINE
+            return GateRefusal.LONG_LINE
         after = _facts(corrupted)
         if after is None:
-            return Dropped.DOES_NOT_PARSE
+            return GateRefusal.DOES_NOT_PARSE
         return _kept(before, after) or self._names(before, after) or _code(before, after) or self._shown(before, after)
 
-    def _names(self, before: Facts, after: Facts) -> Dropped | None:
+    def _names(self, before: ScopeFacts, after: ScopeFacts) -> GateRefusal | None:
         known = self._scope.known if self._scope else BUILTINS
         if after.named - before.named - before.bound - known:
-            return Dropped.UNKNOWN_NAME
-        return Dropped.NEW_STRING if after.strings - before.strings else None
+            return GateRefusal.UNKNOWN_NAME
+        return GateRefusal.NEW_STRING if after.strings - before.strings else None
 
-    def _shown(self, before: Facts, after: Facts) -> Dropped | None:
+    def _shown(self, before: ScopeFacts, after: ScopeFacts) -> GateRefusal | None:
         if after.unbound - before.unbound:
-            return Dropped.UNBOUND
+            return GateRefusal.UNBOUND
         if after.unused - before.unused:
-            return Dropped.UNUSED
+            return GateRefusal.UNUSED
         if after.unreachable > before.unreachable:
-            return Dropped.UNREACHABLE
+            return GateRefusal.UNREACHABLE
         if after.oddities - before.oddities or before.rows.broken_by(after.rows) or after.bracketed > before.bracketed:
-            return Dropped.ODD
+            return GateRefusal.ODD
         if (after.idle and not before.idle) or _unheeded(before, after) or _one_result(before, after):
-            return Dropped.ODD
-        if turned(before.conditions, after.conditions):
-            return Dropped.ODD
+            return GateRefusal.ODD
+        if _turned(before.conditions, after.conditions):
+            return GateRefusal.ODD
         if self._orphans(before, after):
-            return Dropped.ORPHANED
+            return GateRefusal.ORPHANED
         if _named(before, after):
-            return Dropped.NAMED
-        return Dropped.TOLD if before.told != after.told or before.comments != after.comments else None
+            return GateRefusal.NAMED
+        return GateRefusal.TOLD if before.explained != after.explained or before.comments != after.comments else None
 
-    def _orphans(self, before: Facts, after: Facts) -> bool:
-        """Whether a name that the function drops stands nowhere else in the file but where it is defined."""
+    def _orphans(self, before: ScopeFacts, after: ScopeFacts) -> bool:
+        """Whether the function drops a name that is then used nowhere else in the file."""
         scope = self._scope
         if scope is None or not scope.uses:
             return False
@@ -116,56 +124,84 @@ def _longest(text: str) -> int:
     return max(len(line) for line in text.split("\n"))
 
 
-def _facts(text: str) -> Facts | None:
+def _facts(text: str) -> ScopeFacts | None:
     try:
         return facts_of(text)
     except CodeError:
         return None
 
 
-def _kept(before: Facts, after: Facts) -> Dropped | None:
+def _kept(before: ScopeFacts, after: ScopeFacts) -> GateRefusal | None:
     if before.header != after.header:
-        return Dropped.HEADER
+        return GateRefusal.HEADER
     if before.docstring != after.docstring:
-        return Dropped.DOCSTRING
+        return GateRefusal.DOCSTRING
     if same_tree(before.node, after.node):
-        return Dropped.SAME_TREE
-    return Dropped.COMMENTS if _texts(before) != _texts(after) else None
+        return GateRefusal.SAME_TREE
+    return GateRefusal.COMMENTS if _texts(before) != _texts(after) else None
 
 
-def _unheeded(before: Facts, after: Facts) -> bool:
-    """Whether a condition asks for a value that is read behind it no more, or for another one than is read."""
+def _unheeded(before: ScopeFacts, after: ScopeFacts) -> bool:
+    """Whether a condition tests a value that is no longer read after it, or a different value than is read."""
     (asked, read), (asked_now, read_now) = before.heeded, after.heeded
     if asked.total() == asked_now.total() and read.total() > read_now.total():
         return True
     return any(asked_now[value] >= asked[value] for value in read - read_now)
 
 
-def _one_result(before: Facts, after: Facts) -> bool:
+def _one_result(before: ScopeFacts, after: ScopeFacts) -> bool:
     """Whether several statements that returned different constants all return the same one."""
     (were, _), (are, number) = before.results, after.results
     return len(were) > 1 and len(are) == 1 and number > 1
 
 
-def _named(before: Facts, after: Facts) -> bool:
+def _named(before: ScopeFacts, after: ScopeFacts) -> bool:
     name = before.node.name
-    if told_by_name(name, before.identifiers, after.identifiers):
+    if given_away_by_name(name, before.identifiers, after.identifiers):
         return True
     if comparison_alone(before.node) != comparison_alone(after.node):
         return True
-    if told_by_variable(before.nodes, after.nodes):
+    if given_away_by_variable(before.nodes, after.nodes):
         return True
     if denied(name, after.nodes) > denied(name, before.nodes):
         return True
     spoken = [before.identifiers.keys() | before.strings, after.identifiers.keys() | after.strings]
-    return told_by_docstring(before.docstring, *spoken)
+    return given_away_by_docstring(before.docstring, *spoken)
 
 
-def _texts(facts: Facts) -> list[str]:
+def _texts(facts: ScopeFacts) -> list[str]:
     return [comment for comment, _ in facts.comments]
 
 
-def _code(before: Facts, after: Facts) -> Dropped | None:
+def _code(before: ScopeFacts, after: ScopeFacts) -> GateRefusal | None:
     if after.code is None:
-        return Dropped.DOES_NOT_PARSE if before.code is not None else None
-    return Dropped.SAME_CODE if before.code is not None and same_code(before.code, after.code) else None
+        return GateRefusal.DOES_NOT_PARSE if before.code is not None else None
+    return GateRefusal.SAME_CODE if before.code is not None and same_code(before.code, after.code) else None
+
+
+_OPPOSITE: dict[type[ast.cmpop], type[ast.cmpop]] = {
+    ast.NotEq: ast.Eq,
+    ast.IsNot: ast.Is,
+    ast.NotIn: ast.In,
+    ast.GtE: ast.Lt,
+    ast.LtE: ast.Gt,
+}
+
+
+def _turned(before: tuple[ast.expr, ...], after: tuple[ast.expr, ...]) -> bool:
+    """Whether the only condition is negated: then the whole function does the opposite."""
+    if len(before) != 1 or len(after) != 1:
+        return False
+    (was, sign), (now, other) = _signed(before[0]), _signed(after[0])
+    return was == now and sign != other
+
+
+def _signed(test: ast.expr) -> tuple[str, bool]:
+    """Return a condition without its negation, and whether it had none."""
+    if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
+        text, sign = _signed(test.operand)
+        return text, not sign
+    if isinstance(test, ast.Compare) and len(test.ops) == 1 and type(test.ops[0]) in _OPPOSITE:
+        kind = _OPPOSITE[type(test.ops[0])]()
+        return ast.unparse(ast.Compare(test.left, [kind], test.comparators)), False
+    return ast.unparse(test), True

@@ -2,46 +2,53 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from functools import cache
-from importlib.metadata import entry_points
+from importlib import import_module
+from typing import Any
 
-from gistpoint.core.corruption.operators import (
-    branches,
-    comparisons,
-    conditions,
-    copies,
-    defaults,
-    exceptions,
-    iteration,
-    numbers,
-    siblings,
-    statements,
-)
 from gistpoint.core.corruption.operators.operator import Operator
+from gistpoint.core.plugins import declared, instance_of, load
 
 GROUP = "gistpoint.operators"
 """The entry-point group: each entry names one `Operator`, or a sequence of them."""
 
-BUILT_IN: tuple[Operator, ...] = (
-    *comparisons.OPERATORS,
-    *conditions.OPERATORS,
-    *branches.OPERATORS,
-    *statements.OPERATORS,
-    *numbers.OPERATORS,
-    *exceptions.OPERATORS,
-    *copies.OPERATORS,
-    *iteration.OPERATORS,
-    *defaults.OPERATORS,
-    *siblings.OPERATORS,
+_MODULES = (
+    "comparisons",
+    "conditions",
+    "branches",
+    "statements",
+    "numbers",
+    "exceptions",
+    "copies",
+    "iteration",
+    "defaults",
+    "siblings",
 )
+"""The modules of gistpoint's operators; a new one is a file with `OPERATORS`, with its name at the end of this list.
+
+Of two operators with the same prior that give the same text, the record names the one that comes first.
+"""
+
+BUILT_IN: tuple[Operator, ...] = tuple(
+    operator for name in _MODULES for operator in import_module(f"gistpoint.core.corruption.operators.{name}").OPERATORS
+)
+
+
+def fault_of_operator(loaded: Any) -> str:
+    """Return why an object is no operator and no sequence of them, in a few words; empty if it is."""
+    several = loaded if isinstance(loaded, Sequence) else (loaded,)
+    return next(filter(None, map(instance_of(Operator), several)), "")
 
 
 @cache
 def all_operators() -> tuple[Operator, ...]:
-    """Return the built-in operators, then those of installed packages by the names of their entries."""
+    """Return the built-in operators, then those of installed packages by the names of their entries.
+
+    Raises `PluginError` if one can't be loaded: without it other tasks would be made.
+    """
     added: list[Operator] = []
-    for entry in sorted(entry_points(group=GROUP), key=lambda entry: (entry.name, entry.value)):
-        loaded: Operator | Iterable[Operator] = entry.load()
+    for entry in declared(GROUP):
+        loaded: Operator | Iterable[Operator] = load(entry, fault_of_operator)
         added += [loaded] if isinstance(loaded, Operator) else loaded
     return (*BUILT_IN, *added)

@@ -1,4 +1,4 @@
-"""The function that is to be corrupted: its text, its syntax tree, and the names that it can see."""
+"""The function to be corrupted: its text, its syntax tree, and the names that it can see."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from gistpoint.core.code.parsing import CodeError, DefinitionNode, parse_module,
 from gistpoint.core.code.snippet import read_snippet
 from gistpoint.core.code.source_text import SourceText
 from gistpoint.core.code.testfiles import is_protected
-from gistpoint.core.corruption.edits import Edit
+from gistpoint.core.corruption.edits import TextEdit
 from gistpoint.core.trees import SourceTree
 
 FunctionNode = ast.FunctionDef | ast.AsyncFunctionDef
@@ -41,7 +41,7 @@ class Token:
 
 
 @dataclass(frozen=True, slots=True)
-class Block:
+class StatementBlock:
     """A list of statements, the node it belongs to (the function itself for its body) and the name of the field."""
 
     owner: ast.AST
@@ -50,21 +50,21 @@ class Block:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Subject:
-    """A function's text at the left margin, decorators included, and the nodes of its body in source order.
+class CorruptionTarget:
+    """A function's text at the left margin, with decorators, and the nodes of its body in source order.
 
-    Left out are the docstring, annotations, formatted strings (their inner places are unreliable before Python 3.12)
-    and the insides of functions and classes that it defines, which are subjects of their own.
+    Left out are the docstring, annotations, formatted strings (positions in them are unreliable before Python 3.12)
+    and the bodies of functions and classes that it defines, which are subjects of their own.
     """
 
     text: str
     node: FunctionNode
-    scope: Scope
+    scope: NamesInReach
     document: SourceText = field(repr=False)
     tokens: tuple[Token, ...] = field(repr=False)
     nodes: tuple[ast.AST, ...] = field(repr=False)
     parents: Mapping[ast.AST, ast.AST] = field(repr=False)
-    blocks: tuple[Block, ...] = field(repr=False)
+    blocks: tuple[StatementBlock, ...] = field(repr=False)
 
     def of(self, kind: type[Node]) -> Iterator[Node]:
         """Yield the nodes of one type, in source order."""
@@ -73,11 +73,11 @@ class Subject:
                 yield node
 
     def parent(self, node: ast.AST) -> ast.AST:
-        """Return the node around one; the function for its own statements."""
+        """Return the parent of a node; the function for its own statements."""
         return self.parents.get(node, self.node)
 
     def around(self, node: ast.AST) -> Iterator[ast.AST]:
-        """Yield the nodes around one, innermost first, the function left out."""
+        """Yield the ancestors of a node, innermost first, without the function."""
         while node in self.parents:
             node = self.parents[node]
             if node is self.node:
@@ -85,12 +85,12 @@ class Subject:
             yield node
 
     def span(self, node: Placed) -> tuple[int, int]:
-        """Return the offsets of a node, parentheses around it left out."""
+        """Return the offsets of a node, without parentheses around it."""
         start = self.document.offset(node.lineno, node.col_offset)
         return start, self.document.offset(node.end_lineno or node.lineno, node.end_col_offset or node.col_offset)
 
     def operand(self, node: ast.expr) -> tuple[int, int]:
-        """Return the offsets of an operand with the parentheses that stand around it alone."""
+        """Return the offsets of an operand with the parentheses that enclose only it."""
         start, end = self.span(node)
         parent = self.parent(node)
         if not isinstance(parent, _OPERATIONS):
@@ -115,12 +115,12 @@ class Subject:
         return self.tokens[place] if place >= 0 else None
 
     def after(self, offset: int) -> Token | None:
-        """Return the first token that starts at or behind an offset."""
+        """Return the first token that starts at an offset or after it."""
         place = bisect.bisect_left(self.tokens, offset, key=lambda token: token.start)
         return self.tokens[place] if place < len(self.tokens) else None
 
     def between(self, left: ast.expr, right: ast.expr) -> tuple[int, int] | None:
-        """Return the offsets of the operator between two operands; None where it does not stand in one piece."""
+        """Return the offsets of the operator between two operands; None if it is not contiguous."""
         low, high = self.operand(left)[1], self.operand(right)[0]
         found = self.within(low, high)
         if not found or any(token.text in "()" for token in found):
@@ -129,19 +129,19 @@ class Subject:
         return None if "\n" in self.text[start:end] else (start, end)
 
     def within(self, low: int, high: int) -> tuple[Token, ...]:
-        """Return the tokens that stand between two offsets."""
+        """Return the tokens between two offsets."""
         first = bisect.bisect_left(self.tokens, low, key=lambda token: token.start)
         last = bisect.bisect_right(self.tokens, high, key=lambda token: token.end)
         return self.tokens[first:last]
 
-    def replaced(self, node: Placed, text: str) -> tuple[Edit, ...]:
-        """Return the edit that puts `text` in the place of a node."""
-        return (Edit(*self.span(node), text),)
+    def replaced(self, node: Placed, text: str) -> tuple[TextEdit, ...]:
+        """Return the edit that replaces a node by `text`."""
+        return (TextEdit(*self.span(node), text),)
 
     def lines(self, statement: ast.stmt) -> tuple[int, int] | None:
         """Return the offsets of a statement's whole lines, without the last line end.
 
-        None where they hold anything else: another statement, a header, a comment behind it.
+        None if they contain anything else: another statement, a header, a comment after it.
         """
         start, end = self.span(statement)
         if isinstance(statement, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef) and statement.decorator_list:
@@ -154,8 +154,8 @@ class Subject:
         return first, last
 
 
-def read_subject(definition: Definition, scope: Scope) -> Subject | None:
-    """Return a function as a subject; None for a class, and for what can't be told apart at the left margin."""
+def read_subject(definition: Definition, scope: NamesInReach) -> CorruptionTarget | None:
+    """Return a function as a subject; None for a class, and for text that changes when moved to the left margin."""
     try:
         text = definition.dedented
         snippet = read_snippet(text)
@@ -168,7 +168,7 @@ def read_subject(definition: Definition, scope: Scope) -> Subject | None:
     parents: dict[ast.AST, ast.AST] = {}
     body = node.body[1:] if ast.get_docstring(node, clean=False) is not None else node.body
     nodes = tuple(_walk(body, node, parents))
-    return Subject(text, node, scope, document, tokens, nodes, parents, tuple(_blocks(node, body, nodes)))
+    return CorruptionTarget(text, node, scope, document, tokens, nodes, parents, tuple(_blocks(node, body, nodes)))
 
 
 def _tokens(text: str, document: SourceText) -> Iterator[Token]:
@@ -196,15 +196,15 @@ def _walk(body: Iterable[ast.AST], owner: ast.AST, parents: dict[ast.AST, ast.AS
         yield from _walk(children, node, parents)
 
 
-def _blocks(node: FunctionNode, body: list[ast.stmt], nodes: Iterable[ast.AST]) -> Iterator[Block]:
-    yield Block(node, "body", tuple(body))
+def _blocks(node: FunctionNode, body: list[ast.stmt], nodes: Iterable[ast.AST]) -> Iterator[StatementBlock]:
+    yield StatementBlock(node, "body", tuple(body))
     for item in nodes:
         if isinstance(item, _CLOSED):
             continue
         for name in ("body", "orelse", "finalbody"):
             value = getattr(item, name, None)
             if isinstance(value, list) and value:
-                yield Block(item, name, tuple(value))
+                yield StatementBlock(item, name, tuple(value))
 
 
 BUILTINS = frozenset(name for name in dir(builtins) if not name.startswith("_"))
@@ -213,21 +213,21 @@ _WORD = re.compile(r"[^\W\d]\w*")
 
 @dataclass(frozen=True, slots=True)
 class Arity:
-    """How many positional arguments a function takes, `self` left out; `most` is None behind `*args`."""
+    """How many positional arguments a function takes, without `self`; `most` is None after `*args`."""
 
     least: int
     most: int | None
     keywords: frozenset[str]
 
     def takes(self, positional: int, keywords: Iterable[str]) -> bool:
-        """Whether a call with so many positional arguments and these keywords fits."""
+        """Whether a call with this many positional arguments and these keywords is valid."""
         fits = self.least <= positional + len(list(keywords)) and (self.most is None or positional <= self.most)
         return fits and set(keywords) <= self.keywords
 
 
 @dataclass(frozen=True, slots=True)
 class ClassNames:
-    """What instances of a class have: methods that are called, and attributes that are read."""
+    """The members of a class's instances: methods that are called, and attributes that are read."""
 
     methods: Mapping[str, Arity]
     attributes: frozenset[str]
@@ -236,7 +236,7 @@ class ClassNames:
 
 @dataclass(frozen=True, slots=True)
 class FileNames:
-    """The names of one module, and how often each identifier stands in its text."""
+    """The names of one module, and how often each identifier occurs in its text."""
 
     names: frozenset[str]
     functions: Mapping[str, Arity]
@@ -249,16 +249,16 @@ class FileNames:
 
 
 @dataclass(frozen=True, slots=True)
-class Scope:
-    """What one function can name without being told from its neighbours; empty where its file is not known."""
+class NamesInReach:
+    """The names that one function can use without standing out; empty if its file is unknown."""
 
     known: frozenset[str] = BUILTINS
     functions: Mapping[str, Arity] = field(default_factory=dict)
     own: ClassNames = field(default_factory=lambda: ClassNames({}, frozenset()))
-    """The class of a method, its bases in the library included."""
+    """The class of a method, including its bases in the library."""
     uses: Mapping[str, int] = field(default_factory=dict, repr=False)
     longest: int = 0
-    """The longest line that does not stand out in its file; 0 where that is not known."""
+    """The longest line that does not stand out in its file; 0 if unknown."""
 
     def defines(self, name: str) -> bool:
         """Whether a name is defined or imported by the file, or belongs to the class."""
@@ -272,11 +272,11 @@ class Vocabulary:
 
     files: Mapping[str, FileNames]
 
-    def scope(self, definition: Definition) -> Scope:
-        """Return what a function can name."""
+    def scope(self, definition: Definition) -> NamesInReach:
+        """Return the names that a function can use."""
         names = self.files.get(definition.ref.path)
         if names is None:
-            return Scope()
+            return NamesInReach()
         around: set[str] = set()
         parts = definition.ref.plain.split(f".{LOCALS}.")
         for end in range(1, len(parts)):
@@ -285,7 +285,7 @@ class Vocabulary:
         if definition.parent is not None:
             own = self._with_bases(names, definition.parent)
         known = BUILTINS | names.names | around
-        return Scope(known, names.functions, own, names.uses, names.longest)
+        return NamesInReach(known, names.functions, own, names.uses, names.longest)
 
     def _with_bases(self, names: FileNames, qualname: str) -> ClassNames:
         methods: dict[str, Arity] = {}
@@ -307,12 +307,12 @@ class Vocabulary:
 
 
 def vocabulary_of(indexes: Iterable[FileIndex]) -> Vocabulary:
-    """Return the names of the files that were indexed."""
+    """Return the names of the files in these indexes."""
     return Vocabulary({index.path: _names_of(index) for index in indexes})
 
 
 def read_vocabulary(tree: SourceTree, test_files: frozenset[str] = frozenset()) -> Vocabulary:
-    """Return the names of all files of a tree that can be read and belong to no test."""
+    """Return the names of all files of a tree that can be read and don't belong to tests."""
     return vocabulary_of(_indexes(tree, test_files))
 
 
@@ -349,7 +349,7 @@ def _names_of(index: FileIndex) -> FileNames:
 
 
 def bound_names(body: Iterable[ast.AST], *, into_functions: bool = True) -> set[str]:
-    """Return the names that are bound in some code, by whatever statement, and of functions their parameters."""
+    """Return the names that are bound in some code, by any statement, and the parameters of functions."""
     names: set[str] = set()
     waiting = list(body)
     while waiting:

@@ -1,4 +1,4 @@
 """The demo: a small library written for it, its tasks as archives, and a recorded attempt.
 
-`library/` is data, a repository of its own; nothing of gistpoint imports it.
+`library/` is data, a separate repository; gistpoint does not import it.
 """

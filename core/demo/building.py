@@ -12,28 +12,31 @@ from pathlib import Path
 from gistpoint.core.code.index import index_source
 from gistpoint.core.code.names import FunctionRef
 from gistpoint.core.demo.tasks import PACKAGE, DemoTask, demo_tasks
-from gistpoint.core.generation.intake import Intake, OnMaking, Repository, take_in, with_test_map
+from gistpoint.core.generation.intake import Intake, take_in, with_test_map
 from gistpoint.core.generation.making import write_proven
 from gistpoint.core.generation.proof import prove
 from gistpoint.core.generation.removal import removal_target
-from gistpoint.core.kinds.gist.entrypoints import parse_entrypoint
+from gistpoint.core.kinds.archive import pack_task
+from gistpoint.core.kinds.folder import read_answer, write_task
 from gistpoint.core.kinds.gist.intake import Examination, write_gist_task
 from gistpoint.core.kinds.gist.judge import GistJudge
-from gistpoint.core.kinds.gist.model import GistSettings
+from gistpoint.core.kinds.gist.model import GistSettings, parse_entrypoint
 from gistpoint.core.kinds.gist.references import ReferenceMaker
-from gistpoint.core.ports import EntrypointRunner, EnvironmentPins, Runner, Source, TestMapper
-from gistpoint.core.tasks.archive import pack_task
-from gistpoint.core.tasks.folder import read_answer, write_task
-from gistpoint.core.tasks.model import Mode, Rules, Target, Task
+from gistpoint.core.kinds.gist.runs import EntrypointRunner
+from gistpoint.core.pins import EnvironmentPins
+from gistpoint.core.ports import Runner, TestMapper
+from gistpoint.core.running import UNATTENDED, RunContext
+from gistpoint.core.tasks.model import Mode, Rules, Source, Target, Task
+from gistpoint.core.tasks.repository import Repository
 from gistpoint.core.trees import SourceTree, write_tree
 
 LIBRARY = "sporvei"
 VERSION = "1.0"
 PINS = EnvironmentPins(python="", import_roots=(".",), pytest_args=("tests",))
-"""An empty lock: gistpoint's own pytest, on the Python that it runs on."""
+"""Pins with an empty lock: gistpoint's own pytest and Python are used."""
 
 GIST_PINS = replace(PINS, pytest_args=())
-"""For a gist's command, which names its own test."""
+"""Pins for a gist's command, which names its own test."""
 
 
 def library_tree(scratch: Path) -> SourceTree:
@@ -44,15 +47,15 @@ def library_tree(scratch: Path) -> SourceTree:
 
 
 def targets_of(demo: DemoTask, tree: SourceTree) -> tuple[Target, ...]:
-    """Return a demo task's targets, corrupted as its recipe says."""
+    """Return a demo task's targets, corrupted by its recipe."""
     targets = []
-    for name, corrupted in zip(demo.functions, demo.corrupted, strict=True):
-        if corrupted is None:
-            targets.append(removal_target(tree, name))
+    for target in demo.targets:
+        if target.corrupted is None:
+            targets.append(removal_target(tree, target.function))
             continue
-        ref = FunctionRef.parse(name)
+        ref = FunctionRef.parse(target.function)
         definition = index_source(ref.path, tree.read(ref.path)).get(ref.qualname)
-        targets.append(Target(ref.path, ref.qualname, definition.dedented, corrupted))
+        targets.append(Target(ref.path, ref.qualname, definition.dedented, target.corrupted))
     return tuple(targets)
 
 
@@ -62,23 +65,23 @@ def build_demo(
     entrypoints: EntrypointRunner,
     into: Path,
     *,
-    on_progress: OnMaking | None = None,
+    run: RunContext = UNATTENDED,
 ) -> Iterator[Task]:
     """Run and record the library's suite, prove every task of the recipe, write its archive into `into`, and yield it.
 
-    `entrypoints` runs the test of the gist, whose reference gist is made too.
+    `entrypoints` runs the test of the gist, whose reference gist is also made.
     """
     with tempfile.TemporaryDirectory(prefix="gistpoint-demo-") as name:
         scratch = Path(name)
         source = Source("demo", LIBRARY, VERSION)
-        intake = take_in(Repository(source, library_tree(scratch), PINS), runner, on_progress=on_progress)
-        intake = with_test_map(intake, mapper, on_progress=on_progress)
+        intake = take_in(Repository(source, library_tree(scratch), PINS), runner, run=run)
+        intake = with_test_map(intake, mapper, run=run)
         for demo in demo_tasks():
-            if demo.mode is Mode.GIST:
+            if demo.entrypoint:
                 repository = replace(intake.repository, environment=GIST_PINS)
-                task = build_gist(demo, repository, entrypoints, scratch, on_progress)
+                task = build_gist(demo, repository, entrypoints, scratch, run)
             else:
-                task = _build(demo, intake, runner, scratch, on_progress)
+                task = _build(demo, intake, runner, scratch, run)
             into.mkdir(parents=True, exist_ok=True)
             pack_task(task.folder, into / f"{demo.name}.tar.zst")
             yield task
@@ -89,24 +92,24 @@ def build_gist(
     repository: Repository,
     entrypoints: EntrypointRunner,
     scratch: Path,
-    on_progress: OnMaking | None = None,
+    run: RunContext = UNATTENDED,
 ) -> Task:
     """Examine the test of a gist of the recipe, write its task below `scratch`, and make its reference gist."""
     entrypoint = parse_entrypoint(f"pytest {demo.entrypoint}")
-    answer = Examination(repository, entrypoints, on_progress=on_progress).examine(entrypoint)
+    answer = Examination(repository, entrypoints, run=run).examine(entrypoint)
     provenance = {"entrypoint": "recipe", "name": demo.name, "backend": entrypoints.backend.name}
     settings = GistSettings(tools=demo.gist_tools)
     task = write_gist_task(
         repository, entrypoint, answer, scratch / "tasks", settings=settings, demo=True, provenance=provenance
     )
     reference = ReferenceMaker(GistJudge(task, answer, entrypoints), time.monotonic).make()
-    write_task(task, replace(read_answer(task), gist=replace(answer, reference=replace(reference, seconds=0.0))))
+    write_task(task, replace(read_answer(task), of_kind=replace(answer, reference=replace(reference, seconds=0.0))))
     return task
 
 
-def _build(demo: DemoTask, intake: Intake, runner: Runner, scratch: Path, on_progress: OnMaking | None) -> Task:
+def _build(demo: DemoTask, intake: Intake, runner: Runner, scratch: Path, run: RunContext) -> Task:
     targets = targets_of(demo, intake.repository.tree)
-    proof = prove(intake, targets, runner, on_progress=on_progress)
+    proof = prove(intake, targets, runner, run=run)
     return write_proven(
         intake,
         proof,

@@ -7,11 +7,13 @@ from typing import Any
 
 from gistpoint.core.attempts.engine import Attempt, ToolResult
 from gistpoint.core.attempts.events import Pane, PauseReason
-from gistpoint.core.cancel import CancelToken
-from gistpoint.core.kinds.gist.text import GIST_BUFFER
+from gistpoint.core.kinds.gist.tools import GIST_BUFFER
+from gistpoint.core.kinds.registry import declared
+from gistpoint.core.running import NEVER, CancelToken, RunContext
+from gistpoint.core.tools.declaration import ArgumentKind
 
 LONGEST_WAIT_S = 30.0
-"""Recorded thinking longer than this, after the speed is applied, is cut."""
+"""Most seconds of recorded thinking, after the speed is applied; longer ones are cut."""
 
 
 def play(
@@ -20,15 +22,15 @@ def play(
     wait: Callable[[float], None],
     *,
     speed: float = 1.0,
-    cancel: CancelToken | None = None,
+    cancel: CancelToken = NEVER,
 ) -> Iterator[tuple[Mapping[str, Any], ToolResult | None]]:
-    """Do one step after another and yield each with its result.
+    """Do the steps in turn and yield each with its result.
 
     `wait` is called with the seconds of thinking before a step; it may wait less, and returns early when cancelled.
     """
     for step in steps:
         wait(min(LONGEST_WAIT_S, step.get("think_s", 0) / speed))
-        if attempt.state.ended or (cancel is not None and cancel.cancelled):
+        if attempt.state.ended or (cancel.cancelled):
             return
         yield step, _do(attempt, step, wait, speed, cancel)
 
@@ -38,13 +40,14 @@ def _do(
     step: Mapping[str, Any],
     wait: Callable[[float], None],
     speed: float,
-    cancel: CancelToken | None,
+    cancel: CancelToken,
 ) -> ToolResult | None:
     match step["kind"]:
         case "tool_call":
-            writes = {"func_code", "content", "old"} & step["arguments"].keys() or step["tool"] == "submit_gist"
-            attempt.view(Pane.EDITOR if writes else Pane.CONSOLE)
-            return attempt.call(step["tool"], step["arguments"], cancel=cancel)
+            tool = declared(step["tool"])
+            edits = tool is not None and (tool.submits or tool.value(ArgumentKind.CODE, step["arguments"]) is not None)
+            attempt.view(Pane.EDITOR if edits else Pane.CONSOLE)
+            return attempt.call(step["tool"], step["arguments"], run=RunContext(cancel))
         case "type":
             attempt.view(Pane.EDITOR)
             attempt.edit(GIST_BUFFER, step["text"])

@@ -1,4 +1,4 @@
-"""The demo's tasks: shipped as one archive each, unpacked where data of the user belongs."""
+"""The demo's tasks: shipped as one archive each, unpacked into the user's data folder."""
 
 from __future__ import annotations
 
@@ -9,9 +9,12 @@ from importlib.resources import as_file, files
 from pathlib import Path
 from typing import Any
 
+import msgspec
+
 from gistpoint.core.errors import TaskError
-from gistpoint.core.tasks.archive import unpack_task
-from gistpoint.core.tasks.folder import TASK_FILE, read_task
+from gistpoint.core.kinds.archive import unpack_task
+from gistpoint.core.kinds.folder import read_task
+from gistpoint.core.tasks.documents import TASK_FILE
 from gistpoint.core.tasks.model import Mode, Task
 from gistpoint.core.trees import sha256_of
 
@@ -20,15 +23,21 @@ RECORDED = ("playthrough.json", "gist-playthrough.json")
 
 
 @dataclass(frozen=True, slots=True)
+class DemoTarget:
+    """A function of a demo task; `corrupted` is its corrupted text, None if its body is removed."""
+
+    function: str
+    corrupted: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class DemoTask:
-    """One task of the demo, by the name that people type."""
+    """One task of the demo, with the name that people type."""
 
     name: str
     title: str
     mode: Mode
-    functions: tuple[str, ...]
-    corrupted: tuple[str | None, ...]
-    """The corrupted text of each function; None where its body is removed."""
+    targets: tuple[DemoTarget, ...]
     tell_count: bool = False
     entrypoint: str = ""
     """Node id of the test of a gist."""
@@ -37,25 +46,12 @@ class DemoTask:
     @property
     def aliases(self) -> tuple[str, ...]:
         """Other names: the mode, or `two` for the one with two functions."""
-        return ("two",) if len(self.functions) > 1 else (self.mode.value,)
+        return ("two",) if len(self.targets) > 1 else (self.mode.value,)
 
 
 def demo_tasks() -> tuple[DemoTask, ...]:
     """Return the demo's tasks, the easiest first."""
-    recipe = _json("recipe.json")
-    return tuple(
-        DemoTask(
-            name=entry["name"],
-            title=entry["title"],
-            mode=Mode(entry["mode"]),
-            functions=tuple(target["function"] for target in entry["targets"]),
-            corrupted=tuple(target.get("corrupted") for target in entry["targets"]),
-            tell_count=entry.get("tell_count", False),
-            entrypoint=recipe["gist_entrypoint"] if entry["mode"] == Mode.GIST else "",
-            gist_tools=tuple(entry.get("gist_tools", ())),
-        )
-        for entry in recipe["tasks"]
-    )
+    return msgspec.convert(_json("recipe.json")["tasks"], tuple[DemoTask, ...])
 
 
 def unpack_demo(into: Path) -> Iterator[tuple[DemoTask, Task]]:
@@ -72,7 +68,7 @@ def unpack_demo(into: Path) -> Iterator[tuple[DemoTask, Task]]:
 
 
 def demo_task(name: str, into: Path) -> Task:
-    """Return one task of the demo by name, alias or the beginning of its id. Raises `TaskError` that names them."""
+    """Return one task of the demo by name, alias or the beginning of its id. Raises `TaskError`, which names them."""
     tasks = list(unpack_demo(into))
     for demo, task in tasks:
         if name in (demo.name, *demo.aliases) or (len(name) >= 4 and task.id.startswith(name)):
@@ -82,9 +78,9 @@ def demo_task(name: str, into: Path) -> Task:
 
 
 def playthrough(name: str = "") -> tuple[str, list[dict[str, Any]]]:
-    """Return the name of a task of which an attempt was recorded, and its steps; without a name the first there is.
+    """Return the name of a task with a recorded attempt, and its steps; without a name, of the first such task.
 
-    Raises `TaskError` for a task of which none was recorded.
+    Raises `TaskError` for a task without one.
     """
     recorded = [_json(file) for file in RECORDED]
     names = {other: demo.name for demo in demo_tasks() for other in (demo.name, *demo.aliases)}
@@ -92,7 +88,9 @@ def playthrough(name: str = "") -> tuple[str, list[dict[str, Any]]]:
         if one["task"] == (names.get(name) if name else recorded[0]["task"]):
             return one["task"], one["steps"]
     known = ", ".join(one["task"] for one in recorded)
-    raise TaskError(f"No attempt of {name!r} was recorded.", hint=f"There is one of each of {known}.")
+    raise TaskError(
+        f"No attempt of {name!r} was recorded.", hint=f"There is a recorded attempt of each of these: {known}."
+    )
 
 
 def _json(name: str) -> Any:

@@ -1,4 +1,4 @@
-"""Everything about a task that whoever judges it has to see, the answer included."""
+"""Everything about a task that a person needs to judge it, including the answer."""
 
 from __future__ import annotations
 
@@ -8,38 +8,33 @@ from pathlib import Path
 from gistpoint.core.code.index import index_source
 from gistpoint.core.code.testfiles import is_test_path
 from gistpoint.core.diffs import FileDiff, compute
-from gistpoint.core.generation.proof import repaired_tree
-from gistpoint.core.tasks.brief import render_brief
-from gistpoint.core.tasks.folder import read_answer, read_task
-from gistpoint.core.tasks.model import Answer, Mode, Target, Task
+from gistpoint.core.kinds.folder import read_answer, read_task
+from gistpoint.core.kinds.registry import render_brief
+from gistpoint.core.tasks.model import Answer, Target, Task
+from gistpoint.core.tasks.trees import repaired_tree
 from gistpoint.core.trees import SourceTree
 
 
 @dataclass(frozen=True, slots=True)
 class Dossier:
-    """A task opened for judging: what a solver sees, and what was done."""
+    """A task opened for judging: the solver's view, and the changes that were made."""
 
     task: Task
     answer: Answer
     brief: str
-    """As a solver gets it."""
+    """The brief as a solver gets it."""
     corrupted: SourceTree
     original: SourceTree
     diff: tuple[FileDiff, ...]
-    """From the original files to the corrupted ones; nothing for a gist, whose trees are the same."""
-
-    @property
-    def is_gist(self) -> bool:
-        """Whether a gist is asked for."""
-        return self.task.mode is Mode.GIST
+    """From the original files to the corrupted ones; empty if no function was corrupted."""
 
     @property
     def changed_lines(self) -> int:
-        """Lines that were taken away or put in."""
+        """The number of lines removed or added."""
         return sum(file.added + file.removed for file in self.diff)
 
     def text(self, path: str, *, corrupted: bool) -> str:
-        """Return a file of one of the trees; bytes that are no UTF-8 are replaced. Raises FileNotFoundError."""
+        """Return a file of one of the trees; bytes that are not UTF-8 are replaced. Raises FileNotFoundError."""
         tree = self.corrupted if corrupted else self.original
         return tree.read(path).decode("utf-8", "replace")
 
@@ -49,12 +44,12 @@ class Dossier:
         return index_source(target.path, tree.read(target.path)).get(target.qualname).start_line
 
     def library_files(self) -> dict[str, bytes]:
-        """Return the original's Python files by path, tests left out: what the metrics are measured on."""
+        """Return the original's Python files by path, without tests: the metrics are measured on these."""
         return {path: self.original.read(path) for path in self.original.files(".py") if not is_test_path(path)}
 
 
 def open_dossier(folder: Path) -> Dossier:
-    """Read the folder of a task with its answer. Raises `TaskError` for one that is damaged."""
+    """Read the folder of a task with its answer. Raises `TaskError` if it is damaged."""
     task = read_task(folder)
     answer = read_answer(task)
     corrupted = SourceTree.open(task.tree_path)

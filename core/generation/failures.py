@@ -1,4 +1,4 @@
-"""What the text of a failure says: the exception, whether it is a test's own expectation, and where it came through."""
+"""Parses the text of a failure: its exception, whether a test raised it, and whether it came through corrupted code."""
 
 from __future__ import annotations
 
@@ -14,22 +14,22 @@ _ENTRIES = (
 )
 _PLACE = re.compile(r"^[^\n]*?:\d+: ")
 _TYPE = re.compile(r"(?P<type>[A-Za-z_][\w.]*)(?=:|$)")
-_EXPECTATIONS = frozenset({"AssertionError", "Failed"})  # the second is what pytest.raises and pytest.fail raise
+_EXPECTATIONS = frozenset({"AssertionError", "Failed"})  # pytest.raises and pytest.fail raise the second
 
 
 @dataclass(frozen=True, slots=True)
-class Lines:
-    """Lines of a file, from 1, both ends included."""
+class LineSpan:
+    """Lines of a file, from 1, both ends inclusive."""
 
     path: str
     first: int
     last: int
 
 
-def read_failure(message: str, corrupted: Iterable[Lines] = (), *, raised: str = "") -> ProbeFailure:
+def read_failure(message: str, corrupted: Iterable[LineSpan] = (), *, raised: str = "") -> ProbeFailure:
     """Read a failure as `TestResult.message` words it; `corrupted` are the lines of the corrupted functions.
 
-    `raised` is the name of the exception where that is known better than from the text.
+    `raised` is the name of the exception, if that is known better than from the text.
     """
     error_type = raised or _type_of(message)
     places = [(match["path"], int(match["line"])) for entry in _ENTRIES for match in entry.finditer(message)]
@@ -44,7 +44,7 @@ def read_failure(message: str, corrupted: Iterable[Lines] = (), *, raised: str =
 
 
 def _type_of(message: str) -> str:
-    """Return the name of the exception that the first line tells behind the place."""
+    """Return the name of the exception in the first line, after the location."""
     first = message.partition("\n")[0]
     place = _PLACE.match(first)
     if place is None:

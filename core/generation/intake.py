@@ -1,48 +1,24 @@
-"""Intake: what a repository's suite shows on the original, three runs alike, or the reason why it is no good."""
+"""Intake: the outcomes of a repository's suite on the original, the same in three runs, or why it is unusable."""
 
 from __future__ import annotations
 
-import posixpath
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
-from gistpoint.core.attempts.protection import NOTHING, hold_to_writes
-from gistpoint.core.cancel import CancelToken
-from gistpoint.core.code.testfiles import is_test_path
-from gistpoint.core.errors import InfrastructureError, NegativeVerdictError
-from gistpoint.core.generation.testmap import TestMap
-from gistpoint.core.outcomes import Outcome, RunStatus, SuiteReport
-from gistpoint.core.ports import EnvironmentPins, Runner, RunProgress, RunRequest, Source, TestMapper, Writable
+from gistpoint.core.callgraph import ObservedCall
+from gistpoint.core.code.testmap import TestMap
+from gistpoint.core.errors import InfrastructureError, NegativeVerdictError, RecordingError
+from gistpoint.core.kinds.repair.protection import NOTHING, hold_to_writes
+from gistpoint.core.outcomes import Outcome, RunStatus, SuiteReport, Writable
+from gistpoint.core.ports import Runner, RunRequest, TestMapper
+from gistpoint.core.running import UNATTENDED, RunContext
 from gistpoint.core.tasks.protection import Protection
-from gistpoint.core.trees import SourceTree
+from gistpoint.core.tasks.repository import MAX_SUITE_SECONDS, RUNS, Repository
 
-_SCRIPTS = {"setup.py", "noxfile.py", "conftest.py", "fabfile.py", "tasks.py"}
-
-
-def packages_of(tree: SourceTree, import_roots: tuple[str, ...]) -> list[str]:
-    """Return the names that can be imported from a tree's import roots, tests left out."""
-    names: set[str] = set()
-    for root in import_roots or (".",):
-        folder = "" if root in (".", "") else posixpath.normpath(root)
-        if not tree.is_directory(folder):
-            continue
-        prefix = f"{folder}/" if folder else ""
-        for entry, kind in tree.entries(folder):
-            path = prefix + entry
-            if kind == "dir" and tree.is_file(f"{path}/__init__.py") and not is_test_path(f"{path}/__init__.py"):
-                names.add(entry)
-            elif kind == "file" and entry.endswith(".py") and not is_test_path(path) and entry not in _SCRIPTS:
-                names.add(entry.removesuffix(".py"))
-    return sorted(name for name in names if name.isidentifier())
-
-
-RUNS = 3
-MAX_SUITE_SECONDS = 60.0
 LEAST_TIMEOUT_S = 30.0
-LOOK = "`gistpoint doctor` says what works here; nothing that was found out is lost, the same command can be repeated."
+LOOK = "`gistpoint doctor` shows what works here. The results so far are kept: the same command can be repeated."
 _GRACE_SECONDS = 30.0
-"""A run is stopped only this long behind the limit, so that a suite just above it is told as too slow."""
+"""Seconds past the limit before a run is stopped, so that a suite just above it is reported as too slow."""
 
 
 class NoGood(StrEnum):
@@ -61,7 +37,7 @@ class NoGood(StrEnum):
 
 
 class NoTaskError(NegativeVerdictError):
-    """A repository or a corruption makes no task: a verdict, not a mistake."""
+    """A repository or a corruption can't make a task: a verdict, not a mistake."""
 
     def __init__(self, reason: NoGood, message: str, *, hint: str = "") -> None:
         super().__init__(message, hint=hint)
@@ -69,56 +45,35 @@ class NoTaskError(NegativeVerdictError):
 
 
 @dataclass(frozen=True, slots=True)
-class Repository:
-    """A repository that is about to become a task."""
-
-    source: Source
-    tree: SourceTree
-    environment: EnvironmentPins
-
-
-@dataclass(frozen=True, slots=True)
 class Intake:
-    """What the suite of a repository shows on the original."""
+    """The results of a repository's suite on the original."""
 
     repository: Repository
     collected: frozenset[str]
     passed: frozenset[str]
     flaky: tuple[str, ...]
     seconds: float
-    """The slowest run."""
+    """Seconds of the slowest run."""
     runs: int
     test_map: TestMap | None = None
-    """Which tests enter which functions, where it was recorded."""
+    """Which tests enter which functions, if that was recorded."""
     protection: Protection | None = None
-    """What of its tree the suite may change; None if that is not known."""
+    """Which parts of its tree the suite may change; None if unknown."""
 
     @property
     def test_files(self) -> tuple[str, ...]:
-        """Files from which tests were collected, sorted."""
+        """Files that tests were collected from, sorted."""
         return tuple(sorted({id.partition("::")[0] for id in self.collected}))
 
     @property
     def timeout_s(self) -> float:
-        """Seconds after which a run of the suite is stopped: five times what it took, and enough for a busy machine."""
+        """Seconds after which a run of the suite is stopped: five times its duration, and enough for a busy machine."""
         return float(max(LEAST_TIMEOUT_S, round(5 * self.seconds)))
 
     @property
     def writable(self) -> Writable | None:
-        """What a run of the suite may change in its tree; None for everything."""
+        """The parts of the tree that a run of the suite may change; None for everything."""
         return self.protection.writable if self.protection is not None else None
-
-
-@dataclass(frozen=True, slots=True)
-class MakingProgress:
-    """Where the making of a task stands."""
-
-    step: str
-    """What is being done, in a few words."""
-    run: RunProgress | None = None
-
-
-OnMaking = Callable[[MakingProgress], None]
 
 
 def take_in(
@@ -127,28 +82,28 @@ def take_in(
     *,
     runs: int = RUNS,
     deselect: tuple[str, ...] = (),
-    on_progress: OnMaking | None = None,
-    cancel: CancelToken | None = None,
+    run: RunContext = UNATTENDED,
 ) -> Intake:
-    """Run the suite of the original `runs` times. Raises `NoTaskError` where it is not green, too slow or empty.
+    """Run the suite of the original `runs` times. Raises `NoTaskError` if it is not green, too slow or empty.
 
-    A test whose outcome differs between two runs is flaky: deselected, and named. In the last run the tree is
-    read-only. If the suite does not bear that, there is another one, and one in which it may change what it changes.
+    A test whose outcome differs between two runs is flaky: it is deselected and listed. In the last run the tree is
+    read-only. If the suite fails with that, another run records its changes, and a third one allows only these.
     """
     limit = MAX_SUITE_SECONDS + _GRACE_SECONDS
     request = RunRequest(repository.tree, repository.environment, limit, deselect=deselect)
 
-    def run(request: RunRequest, step: str) -> SuiteReport:
-        return run_step(runner, request, step, on_progress, cancel)
+    def suite(request: RunRequest, step: str) -> SuiteReport:
+        return run_step(runner, request, step, run)
 
     reports: list[SuiteReport] = []
     for number in range(1, runs):
-        reports.append(run(request, f"suite of the original, run {number} of {runs}"))
+        reports.append(suite(request, f"suite of the original, run {number} of {runs}"))
         _require_usable(reports[-1])
-    last = run(replace(request, writable=NOTHING), f"suite of the original, run {runs} of {runs}, its tree read-only")
+    last_step = f"suite of the original, run {runs} of {runs}"
+    last = suite(replace(request, writable=NOTHING), f"{last_step}, its tree read-only")
     read_only = _agrees(last, reports)
     if not read_only:
-        last = run(replace(request, watch=True), f"suite of the original, run {runs} of {runs} again, its tree watched")
+        last = suite(replace(request, watch=True), f"{last_step} again, its tree watched")
         _require_usable(last)
     reports.append(last)
     outcomes = [{id: result.outcome for id, result in report.results.items()} for report in reports]
@@ -166,7 +121,7 @@ def take_in(
     passed = frozenset(id for id in stable if outcomes[0][id] is Outcome.PASSED)
     if not passed:
         raise NoTaskError(NoGood.NO_TESTS, "No test of the suite passes on the original.")
-    protection = Protection(NOTHING) if read_only else hold_to_writes(request, passed, last, run)
+    protection = Protection(NOTHING) if read_only else hold_to_writes(request, passed, last, suite)
     if isinstance(protection, SuiteReport):
         raise InfrastructureError(f"The suite could not be run. {protection.reason}", hint=LOOK)
     seconds = max(report.seconds for report in reports)
@@ -174,7 +129,7 @@ def take_in(
 
 
 def _agrees(report: SuiteReport, others: list[SuiteReport]) -> bool:
-    """Whether a run shows what all others do, or a green suite where there are none."""
+    """Whether a run has the results of all others, or is green if there are none."""
     if report.status is not RunStatus.FINISHED or report.collection_errors or report.seconds > MAX_SUITE_SECONDS:
         return False
     if not others:
@@ -186,20 +141,10 @@ def _agrees(report: SuiteReport, others: list[SuiteReport]) -> bool:
     )
 
 
-def run_step(
-    runner: Runner, request: RunRequest, step: str, on_progress: OnMaking | None, cancel: CancelToken | None
-) -> SuiteReport:
-    """Run a suite as one named step of the making of a task. Raises `CancelledError` when stopped."""
-
-    def forward(progress: RunProgress) -> None:
-        if on_progress is not None:
-            on_progress(MakingProgress(step, progress))
-
-    if on_progress is not None:
-        on_progress(MakingProgress(step))
-    report = runner.run(request, on_progress=forward, cancel=cancel)
-    if cancel is not None:
-        cancel.check()
+def run_step(runner: Runner, request: RunRequest, step: str, run: RunContext) -> SuiteReport:
+    """Run a suite as one named step of making a task. Raises `CancelledError` when stopped."""
+    report = runner.run(request, run=run.step(step))
+    run.check()
     return report
 
 
@@ -233,22 +178,27 @@ def _require_usable(report: SuiteReport) -> None:
 STEP = "tests recorded with the functions that they enter"
 
 
-def with_test_map(
-    intake: Intake, mapper: TestMapper, *, on_progress: OnMaking | None = None, cancel: CancelToken | None = None
-) -> Intake:
-    """Return the intake with which tests enter which functions; one that has a map is returned as it is.
+def record_tests(intake: Intake, mapper: TestMapper, run: RunContext) -> tuple[TestMap, tuple[ObservedCall, ...]]:
+    """Record the functions that tests enter and their calls in one run, four to fifteen times slower than others.
 
-    Raises `RecordingError` where the watched run, four to fifteen times slower than the suite, did not come to its end,
-    and `CancelledError`.
+    Raises `RecordingError` if the run did not finish, and `CancelledError`.
     """
-    if intake.test_map is not None:
-        return intake
-
-    def tell(progress: RunProgress | None) -> None:
-        if on_progress is not None:
-            on_progress(MakingProgress(STEP, progress))
-
-    tell(None)
     repository = intake.repository
-    test_map, _ = mapper.record(repository.tree, repository.environment, intake.passed, on_progress=tell, cancel=cancel)
-    return replace(intake, test_map=test_map)
+    return mapper.record(repository.tree, repository.environment, intake.passed, run=run.step(STEP))
+
+
+def with_test_map(intake: Intake, mapper: TestMapper, *, run: RunContext = UNATTENDED) -> Intake:
+    """Return the intake with its test map; one that has a map is returned unchanged.
+
+    Raises as `record_tests` does.
+    """
+    return intake if intake.test_map is not None else replace(intake, test_map=record_tests(intake, mapper, run)[0])
+
+
+def with_test_map_if_it_ends(intake: Intake, mapper: TestMapper, *, run: RunContext = UNATTENDED) -> Intake:
+    """Return the intake with its test map; without one, and with a note, if the watched run did not finish."""
+    try:
+        return with_test_map(intake, mapper, run=run)
+    except RecordingError as error:
+        run.note(f"{error.message} Attempts will not run the tests of a changed function first.")
+        return intake

@@ -11,25 +11,32 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from gistpoint.core.attempts.budgets import DEFAULT_BUDGETS, SEVERAL_CORRUPTIONS_BUDGETS, Budgets
-from gistpoint.core.canonical import sha256_of_json
+from gistpoint import __version__
 from gistpoint.core.code.index import index_source
 from gistpoint.core.generation.intake import Intake
-from gistpoint.core.generation.proof import Proof
-from gistpoint.core.tasks.brief import template_for, template_sha256
-from gistpoint.core.tasks.folder import TASK_FILE, read_task, write_task
+from gistpoint.core.generation.library import SourceLibrary
+from gistpoint.core.generation.proof import CorruptionProof
+from gistpoint.core.generation.settings import CampaignSettings
+from gistpoint.core.generation.verdicts import ProvenCorruption
+from gistpoint.core.kinds.folder import read_task, write_task
+from gistpoint.core.kinds.repair.brief import template_for
+from gistpoint.core.outcomes import Outcome, RunStatus, SuiteReport, TestResult
+from gistpoint.core.tasks.brief import template_sha256
+from gistpoint.core.tasks.budgets import DEFAULT_BUDGETS, SEVERAL_CORRUPTIONS_BUDGETS, Budgets
+from gistpoint.core.tasks.documents import TASK_FILE
 from gistpoint.core.tasks.identity import hash_of_ids, task_id
-from gistpoint.core.tasks.model import Answer, Baseline, Brief, Limits, Mode, Rules, Suite, Target, Task
+from gistpoint.core.tasks.model import Answer, Brief, Mode, Rules, Suite, Target, Task, ToolLimits
+from gistpoint.core.tasks.trees import corrupted_tree
 from gistpoint.core.trees import SourceTree, write_tar
 
 _UNFINISHED = ".making-"
 _STALE_S = 3600.0
-"""A task is written in seconds: what has stood for an hour was left by a program that was killed."""
+"""A task is written in seconds: an hour-old folder was left by a program that was killed."""
 
 
 def write_proven(
     intake: Intake,
-    proof: Proof,
+    proof: CorruptionProof,
     mode: Mode,
     backend: str,
     into: Path,
@@ -40,8 +47,8 @@ def write_proven(
     metrics: Mapping[str, Any] | None = None,
     provenance: Mapping[str, Any] | None = None,
 ) -> Task:
-    """Write the task below `into`, in a folder named by its id, and return it; one that is there already is kept."""
-    rules, limits = rules or Rules(), Limits()
+    """Write the task below `into`, in a folder named by its id, and return it; an existing one is kept."""
+    rules, limits = rules or Rules(), ToolLimits()
     several = len(proof.targets) > 1
     into.mkdir(parents=True, exist_ok=True)
     _sweep(into)
@@ -82,19 +89,9 @@ def write_proven(
             several=several,
             folder=folder,
         )
-        baseline = Baseline(
-            backend=backend,
-            environment=sha256_of_json(sorted(environment.lock)),
-            runs=intake.runs,
-            collected=intake.collected,
-            passed=intake.passed,
-            passed_corrupted=proof.passed_corrupted & intake.passed,
-            seconds=round(intake.seconds, 2),
-            any_order=proof.any_order,
-            protections={backend: intake.protection} if intake.protection else {},
-        )
         entered = intake.test_map.entered if intake.test_map else {}
-        write_task(task, Answer(proof.targets, (baseline,), metrics or {}, provenance or {}, entered=entered))
+        baselines = (proof.baseline(intake, backend),)
+        write_task(task, Answer(proof.targets, baselines, metrics or {}, provenance or {}, entered=entered))
         place = into / identity
         if not (place / TASK_FILE).is_file():
             folder.rename(place)
@@ -110,10 +107,9 @@ def _sweep(into: Path) -> None:
                 shutil.rmtree(left)
 
 
-def _brief(intake: Intake, proof: Proof, mode: Mode, rules: Rules, limits: Limits) -> Brief:
+def _brief(intake: Intake, proof: CorruptionProof, mode: Mode, rules: Rules, limits: ToolLimits) -> Brief:
     template = template_for(mode, len(proof.targets), refused_costs_attempt=rules.refused_costs_attempt)
-    told = proof.failures(limits)
-    brief = Brief(template, template_sha256(template), told)
+    brief = Brief(template, template_sha256(template), proof.failures(limits))
     if mode is Mode.REMOVE:
         target = proof.targets[0]
         signature, docstring = _header(intake.repository.tree, target)
@@ -125,3 +121,49 @@ def _header(tree: SourceTree, target: Target) -> tuple[str, str]:
     definition = index_source(target.path, tree.read(target.path)).get(target.qualname)
     decorators = "".join(f"@{text}\n" for text in definition.decorators)
     return f"{decorators}{definition.signature}:", definition.docstring or ""
+
+
+def write_kept(library: SourceLibrary, settings: CampaignSettings, kept: ProvenCorruption, into: Path) -> Task:
+    """Write the task of a proven corruption below `into`; an existing one is kept."""
+    return write_proven(
+        library.mapped_intake,
+        proof_of(library, kept),
+        settings.mode.of_tasks,
+        library.backend,
+        into,
+        rules=Rules(min_failing=settings.min_failing),
+        metrics=_metrics(library, kept),
+        provenance=_provenance(library, settings, kept),
+    )
+
+
+def proof_of(library: SourceLibrary, kept: ProvenCorruption) -> CorruptionProof:
+    """Restore the proof from the stored verdict."""
+    passed = library.intake.passed
+    failing = frozenset(failure.id for failure in kept.failing) | frozenset(kept.missing)
+    results = {id: TestResult(id, Outcome.PASSED) for id in sorted(passed - failing)}
+    results.update({failure.id: TestResult(failure.id, Outcome.FAILED, 0.0, failure.text) for failure in kept.failing})
+    report = SuiteReport(RunStatus.FINISHED, results)
+    tree = corrupted_tree(library.intake.repository.tree, kept.targets)
+    return CorruptionProof(kept.targets, tree, report, failing, kept.any_order)
+
+
+def _metrics(library: SourceLibrary, kept: ProvenCorruption) -> dict[str, Any]:
+    return {
+        "functions": {target.name: library.metrics_of(target.name) for target in kept.targets},
+        "population": len(library.rows),
+    }
+
+
+def _provenance(library: SourceLibrary, settings: CampaignSettings, kept: ProvenCorruption) -> dict[str, Any]:
+    return {
+        **kept.provenance,
+        "gistpoint": __version__,
+        "campaign": settings.to_json(),
+        "map": {
+            "functions": len(library.test_map.entered),
+            "tests": len(library.intake.passed),
+            "entering": {target.name: len(library.entering(target.name)) for target in kept.targets},
+        },
+        "stars": library.stars,
+    }

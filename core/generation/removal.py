@@ -6,7 +6,7 @@ import random
 from collections.abc import Iterator
 from difflib import get_close_matches
 
-from gistpoint.core.code.index import Definition, FileIndex, Kind, index_source
+from gistpoint.core.code.index import Definition, DefinitionKind, FileIndex, index_source
 from gistpoint.core.code.names import FunctionRef
 from gistpoint.core.code.parsing import CodeError, NotDefinedError
 from gistpoint.core.code.splice import remove_body, replace_definition
@@ -17,13 +17,13 @@ from gistpoint.core.tasks.model import Target
 from gistpoint.core.trees import SourceTree
 
 MIN_LINES = 3
-"""Bodies shorter than this are not picked at random: there would be nothing to repair."""
+"""Bodies shorter than this are not picked at random: there would be too little to repair."""
 
 
 def removal_target(tree: SourceTree, name: str, test_files: frozenset[str] = frozenset()) -> Target:
     """Return the target for a function named as `path::qualname`, or by a qualname unique in the package.
 
-    Raises `SourceError` where there is no such function, `NoTaskError` where its body can't be removed.
+    Raises `SourceError` if there is no such function, `NoTaskError` if its body can't be removed.
     """
     ref = named_function(tree, name, test_files)
     index = index_source(ref.path, tree.read(ref.path))
@@ -37,7 +37,7 @@ def removal_target(tree: SourceTree, name: str, test_files: frozenset[str] = fro
 
 
 def check_named(tree: SourceTree, name: str) -> None:
-    """Look whether `name` can mean a function at all, before it is known which files the tests are in.
+    """Check that `name` can mean a function at all, before the files of the tests are known.
 
     Raises as `named_function` does; a bare qualname that is not unique may still become so.
     """
@@ -50,9 +50,9 @@ def check_named(tree: SourceTree, name: str) -> None:
 def named_function(tree: SourceTree, name: str | FunctionRef, test_files: frozenset[str] = frozenset()) -> FunctionRef:
     """Return the function that `name` means: `path::qualname`, or a qualname unique in the package.
 
-    A `FunctionRef` means exactly one, the first of several where it carries no number.
+    A `FunctionRef` means exactly one, the first of several if it carries no number.
 
-    Raises `SourceError` where there is none, where there are several, and for one that belongs to the tests.
+    Raises `SourceError` if there is none, if there are several, and for one that belongs to the tests.
     """
     ref = name if isinstance(name, FunctionRef) else _resolved(tree, name, test_files)
     if is_protected(ref.path, test_files):
@@ -81,15 +81,15 @@ def _resolved(tree: SourceTree, name: str, test_files: frozenset[str]) -> Functi
 
 
 def _nearest(index: FileIndex, name: str) -> str:
-    """Return what to do about a name that a file does not define: its functions with names most like it."""
-    functions = [item.ref.qualname for item in index.definitions if item.kind is not Kind.CLASS]
+    """Return a hint for a name that a file does not define: its functions with the most similar names."""
+    functions = [item.ref.qualname for item in index.definitions if item.kind is not DefinitionKind.CLASS]
     near = get_close_matches(name, functions, n=5, cutoff=0.0)
-    told = f"Its functions that come nearest: {', '.join(near)}." if near else "Name a function of another file."
-    return f"{told} `gistpoint code SOURCE` lists all of a library."
+    closest = f"Its functions that come nearest: {', '.join(near)}." if near else "Name a function of another file."
+    return f"{closest} `gistpoint code SOURCE` lists all of a library."
 
 
 def definitions(tree: SourceTree, test_files: frozenset[str]) -> Iterator[Definition]:
-    """Yield the functions and methods of all files that belong to no test, in the order of their paths."""
+    """Yield the functions and methods of all files that don't belong to tests, in the order of their paths."""
     for path in tree.files(".py"):
         if is_protected(path, test_files):
             continue
@@ -97,11 +97,11 @@ def definitions(tree: SourceTree, test_files: frozenset[str]) -> Iterator[Defini
             index = index_source(path, tree.read(path))
         except CodeError:
             continue
-        yield from (d for d in index.definitions if d.kind is not Kind.CLASS)
+        yield from (d for d in index.definitions if d.kind is not DefinitionKind.CLASS)
 
 
 def random_targets(intake: Intake, seed: int) -> Iterator[Target]:
-    """Yield removable functions in an order that the seed decides, those with next to no body left out."""
+    """Yield removable functions in an order that the seed decides, without those with almost no body."""
     tree, tests = intake.repository.tree, frozenset(intake.test_files)
     names = [
         str(d.ref)

@@ -1,1 +1,1 @@
-"""Kinds of tasks: what each is, how it is made, attempted, judged and checked."""
+"""Kinds of tasks: how each is made, attempted, judged and checked."""

@@ -7,7 +7,7 @@ bits, which is faster than igraph's and gives all three sums in two passes. Test
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -25,11 +25,11 @@ _MOST_ROUNDS = 500
 class Centrality:
     """Centrality of one function f among n, with d(u, v) the length of the shortest path of calls from u to v.
 
-    `harmonic_out`: 1/(n-1) * sum of 1/d(f, g): what f leads to (the Breakpoint paper's appendix C, the default).
-    `harmonic_in_raw`: sum of 1/d(g, f): what leads to f (its section 3.5); `harmonic_in` over n-1.
+    `harmonic_out`: 1/(n-1) * sum of 1/d(f, g), over functions g that f leads to (the Breakpoint paper's appendix C, the
+    default). `harmonic_in_raw`: sum of 1/d(g, f), over those that lead to f (its section 3.5); `harmonic_in` over n-1.
     `distance_discount`: sum of 0.5 ** d(f, g). `pagerank`: damping 0.85, callers vote for callees, those that call
     nothing for all alike. `betweenness`: shares of shortest paths through f, not normalised. Degrees count distinct
-    others. `eigenvector`: by callers; None where the graph has no cycle, or where the iteration does not settle.
+    others. `eigenvector`: by callers; None if the graph has no cycle, or if the iteration does not settle.
     """
 
     harmonic_out: float
@@ -45,7 +45,7 @@ class Centrality:
 
 
 def measure_centrality(graph: networkx.DiGraph[str]) -> dict[str, Centrality]:
-    """Return the centrality of every node of `graph`; a function's calls of itself do not count."""
+    """Return the centrality of every node of `graph`; recursive calls do not count."""
     names = list(graph)
     number = {name: place for place, name in enumerate(names)}
     pairs = sorted((number[caller], number[callee]) for caller, callee in graph.edges if caller != callee)
@@ -79,8 +79,8 @@ def measure_centrality(graph: networkx.DiGraph[str]) -> dict[str, Centrality]:
 def sums_of_distances(callees: Sequence[Sequence[int]]) -> tuple[list[float], list[float]]:
     """Return, for each node, the sum of 1/d and of 0.5 ** d over the nodes that it reaches.
 
-    The nodes at distance k + 1 from u are those at distance k from its callees that were not nearer. Bits stand for
-    the nodes reached, a block of them at a time.
+    The nodes at distance k + 1 from u are those at distance k from its callees that are not nearer. Bits represent
+    the nodes reached, one block at a time.
     """
     size = len(callees)
     harmonic, discounted = [0.0] * size, [0.0] * size
@@ -95,7 +95,7 @@ def sums_of_distances(callees: Sequence[Sequence[int]]) -> tuple[list[float], li
 
 
 def _reach(callees: Sequence[Sequence[int]], start: int, end: int, counts: list[dict[int, int]]) -> None:
-    """Add to `counts`, per node and distance, how many of the nodes `start` to `end` lie at that distance."""
+    """Add to `counts`, per node and distance, the number of nodes from `start` to `end` at that distance."""
     frontier: dict[int, int] = {node: 1 << (node - start) for node in range(start, end)}
     seen = dict(frontier)
     callers: dict[int, list[int]] = {}
@@ -163,8 +163,3 @@ def _has_cycle(callees: Sequence[Sequence[int]]) -> bool:
             if not waiting[callee]:
                 ready.append(callee)
     return done < len(callees)
-
-
-def as_mapping(centrality: Centrality) -> Mapping[str, float | int | None]:
-    """Return the measures by name."""
-    return {name: getattr(centrality, name) for name in Centrality.__slots__}

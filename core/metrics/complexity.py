@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from gistpoint.core.callgraph.builder import run_deep
+from gistpoint.core.callgraph import run_deep
 from gistpoint.core.code.parsing import parse
 
 Definition = ast.FunctionDef | ast.AsyncFunctionDef
@@ -22,10 +22,10 @@ class Complexity:
     """Complexity of one function.
 
     `code_lines` counts from the `def` to the end without decorators, blank lines, comments and docstrings.
-    `cyclomatic` is radon's; `cyclomatic_paper` is 1 + conditionals (`if`, `elif`, `… if … else …`, cases of `match` but
-    for the wildcard), loops and exception handlers, as the Breakpoint paper words it. Halstead's measures are radon's,
-    which counts operators of arithmetic, comparison and logic alone: difficulty n1/2 * N2/n2, volume N * log2(n).
-    `nesting` is the depth of blocks (an `elif` is no deeper than its `if`). Functions inside count for none but
+    `cyclomatic` is radon's; `cyclomatic_paper` is 1 + conditionals (`if`, `elif`, `… if … else …`, cases of `match`
+    except the wildcard), loops and exception handlers, as in the Breakpoint paper. Halstead's measures are radon's,
+    which counts only operators of arithmetic, comparison and logic: difficulty n1/2 * N2/n2, volume N * log2(n).
+    `nesting` is the depth of blocks (an `elif` is no deeper than its `if`). Nested functions count only for
     `code_lines`, `nesting` and Halstead's.
     """
 
@@ -90,7 +90,7 @@ def _decides(node: ast.AST) -> bool:
 
 
 def _own(function: Definition) -> Iterator[ast.AST]:
-    """Yield the nodes of a function's body but for those of functions and classes inside."""
+    """Yield the nodes of a function's body without those of nested functions and classes."""
     stack: list[ast.AST] = list(function.body)
     while stack:
         node = stack.pop()
@@ -120,7 +120,7 @@ def _is_elif(node: ast.AST, child: ast.AST) -> bool:
 
 
 def _code_lines(nodes: list[ast.AST], source: bytes) -> list[int]:
-    """Return, for each line of the file, how many code lines there are up to it."""
+    """Return the number of code lines up to each line of the file."""
     lines = source.replace(b"\r\n", b"\n").replace(b"\r", b"\n").split(b"\n")
     kinds = [bool(line.strip()) and not line.lstrip().startswith(b"#") for line in lines]
     for node in nodes:
@@ -139,5 +139,5 @@ def _code_lines(nodes: list[ast.AST], source: bytes) -> list[int]:
 
 
 def _shares(node: Definition | ast.ClassDef, line: int) -> bool:
-    """Whether a docstring's line holds another statement of the body too."""
+    """Whether a docstring's line also has another statement of the body."""
     return len(node.body) > 1 and node.body[1].lineno == line

@@ -1,4 +1,4 @@
-"""Every function with its metrics, as rows: sorted, filtered, written as CSV; and the hard ones among them."""
+"""Every function with its metrics, as rows: sorted, filtered, written as CSV; and the hard functions among them."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from typing import Any
 
-from gistpoint.core.callgraph.graph import CallGraph
+from gistpoint.core.callgraph import CallGraph
 from gistpoint.core.errors import UserError
 from gistpoint.core.metrics.centrality import Centrality, measure_centrality
 from gistpoint.core.metrics.complexity import Complexity, measure_complexity
@@ -19,10 +19,10 @@ Number = int | float
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
+class MetricRank:
     """A function's value of one metric, and its percentile rank among the functions of the library, 0 to 100.
 
-    The percentile is None where only the value is known.
+    The percentile is None if only the value is known.
     """
 
     metric: str
@@ -31,13 +31,13 @@ class Standing:
 
 
 def percentile_rank(values: Sequence[Number], value: Number) -> float:
-    """Return the share of values at or below `value`, times 100; raises ValueError for none."""
+    """Return the share of values at or below `value`, times 100; raises ValueError if there are no values."""
     if not values:
         raise ValueError("no values")
     return 100 * sum(other <= value for other in values) / len(values)
 
 
-def standings(rows: Iterable[FunctionMetrics], functions: Iterable[str]) -> dict[str, tuple[Standing, ...]]:
+def standings(rows: Iterable[FunctionMetrics], functions: Iterable[str]) -> dict[str, tuple[MetricRank, ...]]:
     """Return each function's metrics with its rank among all rows; functions that have no row are left out."""
     known = list(rows)
     by_name = {row.function: row for row in known}
@@ -45,27 +45,19 @@ def standings(rows: Iterable[FunctionMetrics], functions: Iterable[str]) -> dict
     for column in (*COMPLEXITY, *CENTRALITY):
         cells = (row.cell(column) for row in known)
         columns[column] = [cell for cell in cells if isinstance(cell, int | float)]
-    found: dict[str, tuple[Standing, ...]] = {}
+    found: dict[str, tuple[MetricRank, ...]] = {}
     for name in functions:
         if (row := by_name.get(name)) is not None:
             found[name] = tuple(
-                Standing(column, cell, percentile_rank(values, cell))
+                MetricRank(column, cell, percentile_rank(values, cell))
                 for column, values in columns.items()
                 if isinstance(cell := row.cell(column), int | float)
             )
     return found
 
 
-def standings_to_json(found: Mapping[str, Iterable[Standing]]) -> dict[str, dict[str, dict[str, Number | None]]]:
-    """Return the form in which a task's answer has them: by function and metric, `value` and `percentile`."""
-    return {
-        name: {s.metric: {"value": s.value, "percentile": s.percentile} for s in standing}
-        for name, standing in found.items()
-    }
-
-
-def standings_from_json(metrics: Mapping[str, Any], function: str) -> tuple[Standing, ...]:
-    """Return what a task's answer says of a function, below `functions` or at its top.
+def standings_from_json(metrics: Mapping[str, Any], function: str) -> tuple[MetricRank, ...]:
+    """Return the metrics of a function in a task's answer, below `functions` or at its top.
 
     A metric may also be a plain number, without a percentile.
     """
@@ -77,12 +69,12 @@ def standings_from_json(metrics: Mapping[str, Any], function: str) -> tuple[Stan
     return tuple(standing for standing in found if standing is not None)
 
 
-def _standing(name: str, value: object) -> Standing | None:
+def _standing(name: str, value: object) -> MetricRank | None:
     if isinstance(value, Mapping):
         inner, percentile = _recorded(value.get("value")), _recorded(value.get("percentile"))
-        return None if inner is None else Standing(name, inner, percentile)
+        return None if inner is None else MetricRank(name, inner, percentile)
     plain = _recorded(value)
-    return None if plain is None else Standing(name, plain)
+    return None if plain is None else MetricRank(name, plain)
 
 
 def _recorded(value: object) -> Number | None:
@@ -102,12 +94,12 @@ _CONDITION = re.compile(r"\s*([a-z_]+)\s*(<=|>=|!=|<|>|=)\s*(.+?)\s*")
 
 
 class ColumnError(UserError):
-    """A column, or a condition on one, is not known."""
+    """A column, or a condition on one, is unknown."""
 
 
 @dataclass(frozen=True, slots=True)
 class FunctionMetrics:
-    """One function with its metrics; `complexity` is None where its file could not be measured."""
+    """One function with its metrics; `complexity` is None if its file could not be measured."""
 
     function: str
     kind: str
@@ -116,7 +108,7 @@ class FunctionMetrics:
     centrality: Centrality
 
     def cell(self, column: str) -> Cell:
-        """Return the value of a column; raises `ColumnError` for one that is not in `COLUMNS`."""
+        """Return the value of a column; raises `ColumnError` if it is not in `COLUMNS`."""
         if column in COMPLEXITY:
             return getattr(self.complexity, column) if self.complexity is not None else None
         if column in CENTRALITY:
@@ -134,7 +126,7 @@ class FunctionMetrics:
 def measure_functions(graph: CallGraph, files: Mapping[str, bytes]) -> list[FunctionMetrics]:
     """Return a row for every function of `graph`, in its order.
 
-    Module code is left out of the graph on which centrality is measured: it is no function that a task could be about.
+    Module code is left out of the graph on which centrality is measured: no task could be about it.
     """
     complexity = measure_complexity(files)
     centrality = measure_centrality(graph.to_networkx(modules=False))
@@ -147,7 +139,7 @@ def measure_functions(graph: CallGraph, files: Mapping[str, bytes]) -> list[Func
 
 
 def sort_rows(rows: Iterable[FunctionMetrics], column: str, *, descending: bool = True) -> list[FunctionMetrics]:
-    """Return the rows by a column, those without a value last, equal ones by name."""
+    """Return the rows by a column, those without a value last, ties by name."""
     named = sorted(rows, key=lambda row: row.function)
     known = [row for row in named if row.cell(column) is not None]
     unknown = [row for row in named if row.cell(column) is None]
@@ -186,7 +178,7 @@ def _number(cell: Cell) -> float:
 
 
 def rows_to_csv(rows: Iterable[FunctionMetrics], columns: Sequence[str] = COLUMNS) -> str:
-    """Return the rows as CSV text with a header; a value that is not known is empty, floats are in full precision."""
+    """Return the rows as CSV text with a header; unknown values are empty, floats are in full precision."""
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(columns)
@@ -196,7 +188,7 @@ def rows_to_csv(rows: Iterable[FunctionMetrics], columns: Sequence[str] = COLUMN
 
 
 def percentile(values: Iterable[float], percent: float) -> float:
-    """Return the percentile with linear interpolation between ranks, as numpy's default; raises ValueError for none."""
+    """Return the percentile with linear interpolation between ranks, as numpy's default; raises ValueError if empty."""
     ordered = sorted(values)
     if not ordered:
         raise ValueError("no values")
@@ -211,7 +203,7 @@ def hard_set(
 ) -> list[FunctionMetrics]:
     """Return the candidates at or above the percentile in both metrics, in their order.
 
-    The percentile is taken among the candidates alone (the Breakpoint paper's figure: cyclomatic complexity and degree,
+    The percentile is taken only among the candidates (the Breakpoint paper's figure: cyclomatic complexity and degree,
     90th). Candidates without a value of either metric are never hard.
     """
     known = [row for row in candidates if row.cell(first) is not None and row.cell(second) is not None]

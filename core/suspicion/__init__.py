@@ -1,1 +1,1 @@
-"""What a submission brings in that reaches for its judge: no proof of anything, but a reason to read it."""
+"""Finds code in a submission that may influence its judge: a reason to read it, not a proof."""

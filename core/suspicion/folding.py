@@ -1,4 +1,4 @@
-"""What an expression of written-out texts and numbers comes to, found without running anything of it."""
+"""The value of an expression of literal texts and numbers, found without running any of it."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _DEEPEST = 40
 _WIDE = re.compile(r"[0-9]{4,}")
 
 Lookup = Callable[[ast.Name], "tuple[ast.expr, ...] | None"]
-"""Gives the expressions that a name may stand for; None where that is not known."""
+"""Returns the expressions that a name may mean; None if unknown."""
 
 _BINARY: Mapping[type[ast.operator], Callable[[Any, Any], Any]] = {
     ast.Add: operator.add, ast.Sub: operator.sub, ast.Mod: operator.mod, ast.BitXor: operator.xor,
@@ -46,11 +46,11 @@ _METHODS = frozenset({
 
 
 class Unknown(Exception):
-    """An expression comes to nothing that can be told without running it."""
+    """The value of an expression can't be known without running it."""
 
 
 class Folding:
-    """Tells values; `lookup` says what names stand for, `path` what a function is called."""
+    """Computes values; `lookup` gives the meaning of names, `path` the name of a function."""
 
     def __init__(self, lookup: Lookup, path: Callable[[ast.expr], str]) -> None:
         self._lookup = lookup
@@ -59,7 +59,7 @@ class Folding:
         self._inside: list[Mapping[str, Any]] = []
 
     def texts(self, node: ast.expr) -> tuple[str, ...] | None:
-        """Return the texts that an expression may come to; None where any of them is not known."""
+        """Return the possible texts of an expression; None if any of them is unknown."""
         try:
             values = self.values(node)
         except Unknown:
@@ -75,7 +75,7 @@ class Folding:
         return tuple(dict.fromkeys(found))
 
     def values(self, node: ast.expr) -> list[Any]:
-        """Return at most 64 values. Raises `Unknown` where there are more, or any of them is not known."""
+        """Return at most 64 values. Raises `Unknown` if there are more, or if any of them is unknown."""
         self._depth += 1
         try:
             if self._depth > _DEEPEST:
@@ -83,7 +83,7 @@ class Folding:
             found = list(itertools.islice(self._values(node), _MOST + 1))
         except Unknown:
             raise
-        except Exception as error:  # whatever an operation on constants raises: the program would raise it too
+        except Exception as error:  # any error of an operation on constants, which the program would raise too
             raise Unknown from error
         finally:
             self._depth -= 1
@@ -217,7 +217,7 @@ def _few(items: Any) -> list[Any]:
 
 
 def _require_short(whole: Any, values: Iterable[Any]) -> None:
-    """Refuse an operation whose result could be out of all proportion to what it is made from."""
+    """Refuse an operation whose result could be disproportionately larger than its operands."""
     values = list(values)
     templates = [item.decode("latin-1") if isinstance(item, bytes) else item for item in (whole, *values)]
     wide = any(isinstance(item, str) and (_WIDE.search(item) or "*" in item) for item in templates)

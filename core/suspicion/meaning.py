@@ -1,4 +1,4 @@
-"""What the names and expressions of a module may stand for: a module's attribute, a text, something from outside."""
+"""The possible meanings of names and expressions of a module: a module's attribute, a text, something from outside."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from enum import IntEnum
 
-from gistpoint.core.code.scopes import Scope, bound_names, scoped
+from gistpoint.core.code.scopes import NameScope, bound_names, scoped
 from gistpoint.core.suspicion.folding import Folding
 from gistpoint.core.suspicion.names import INNER, ROOTS, SAME, TRACEBACK
 
@@ -22,7 +22,7 @@ _GIVING = frozenset({
     "popleft", "removeprefix", "removesuffix", "replace", "rpartition", "rsplit", "rstrip", "setdefault", "split",
     "strip", "title", "upper", "values",
 })  # fmt: skip
-"""Methods that give back what they were given, or a piece of it."""
+"""Methods that return their argument, or a part of it."""
 _PASSING = frozenset({
     "builtins.enumerate", "builtins.filter", "builtins.getattr", "builtins.iter", "builtins.list", "builtins.map",
     "builtins.max", "builtins.min", "builtins.next", "builtins.repr", "builtins.reversed", "builtins.set",
@@ -39,16 +39,16 @@ class Made(IntEnum):
     """Where a text comes from."""
 
     WRITTEN = 0
-    """It stands in the code as it is."""
+    """It is written out in the code."""
     OUTSIDE = 1
-    """It came from outside the function, a piece of it maybe, or with something written out around it."""
+    """It came from outside the function, perhaps only partly, or with literal text around it."""
     MADE = 2
-    """The function puts it together in a way that can't be read off."""
+    """The function builds it in a way that hides its value."""
 
 
 @dataclass(frozen=True, slots=True)
 class Binding:
-    """What a name is bound to at one place: a module's path, or an expression, or a part of one."""
+    """A binding of a name at one place: to a module's path, to an expression, or to a part of one."""
 
     path: str = ""
     value: ast.expr | None = None
@@ -59,13 +59,13 @@ class Binding:
 
 
 class Meaning:
-    """The names of one module and what they may stand for, wherever the flow of control goes."""
+    """The names of one module and their possible meanings, whatever the flow of control."""
 
     def __init__(self, tree: ast.Module) -> None:
-        """`modules` are those that it imports as such."""
+        """Read the bindings of a module; `modules` holds those that it imports by `import`."""
         self.nodes = scoped(tree)
-        self.scopes: dict[ast.AST, Scope] = dict(self.nodes)
-        self._bindings: dict[tuple[Scope, str], list[Binding]] = defaultdict(list)
+        self.scopes: dict[ast.AST, NameScope] = dict(self.nodes)
+        self._bindings: dict[tuple[NameScope, str], list[Binding]] = defaultdict(list)
         self._paths: dict[ast.expr, frozenset[str]] = {}
         self._made: dict[ast.expr, Made] = {}
         self._closed: dict[ast.expr, bool] = {}
@@ -82,7 +82,7 @@ class Meaning:
                 self._hand_over(node)
 
     def _hand_over(self, call: ast.Call) -> None:
-        """Bind the parameters of inner functions to all that is in the call of them, or is given beside them."""
+        """Bind the parameters of inner functions to everything in calls of them, or passed along with them."""
         given = [*call.args, *(item.value for item in call.keywords)]
         functions = [function for item in (call.func, *given) for function in self._inner(item)]
         if not functions:
@@ -104,30 +104,30 @@ class Meaning:
                     yield found
 
     def bindings(self, name: str, node: ast.AST) -> list[Binding]:
-        """Return what a name used at `node` is bound to; nothing for a built-in."""
+        """Return the bindings of a name used at `node`; empty for a built-in."""
         home = self.scopes[node].of(name)
         return self._bindings[home, name] if home is not None else []
 
     def _written(self, node: ast.Name) -> tuple[ast.expr, ...] | None:
-        """Return all that a name may stand for; None where that is more than expressions of this module."""
+        """Return all possible meanings of a name; None if some are not expressions of this module."""
         found = self.bindings(node.id, node) if node in self.scopes else []
         values = [binding.value for binding in found if binding.whole and not isinstance(binding.node, ast.arg)]
         return tuple(value for value in values if value is not None) if len(values) == len(found) else None
 
     def texts(self, node: ast.expr) -> tuple[str, ...] | None:
-        """Return the texts that an expression may come to, None where any of them is not known."""
+        """Return the possible texts of an expression, None if any of them is unknown."""
         return self._folding.texts(node)
 
     def path(self, node: ast.expr) -> str:
-        """Return what an expression stands for where that is one thing: `sys.modules`, `builtins.open`."""
+        """Return the meaning of an expression if it has exactly one: `sys.modules`, `builtins.open`."""
         paths = self.paths(node)
         return next(iter(paths)) if len(paths) == 1 else ""
 
     def paths(self, node: ast.expr) -> frozenset[str]:
-        """Return the modules, and what is reached from them, that an expression may stand for."""
+        """Return the modules, and things reached from them, that an expression may mean."""
         known = self._paths.get(node)
         if known is None:
-            self._paths[node] = frozenset()  # what refers to itself stands for nothing by that
+            self._paths[node] = frozenset()  # a reference to itself adds nothing
             known = self._paths[node] = frozenset(map(canonical, self._found(node)))
         return known
 
@@ -188,7 +188,7 @@ class Meaning:
             yield from self.paths(arguments[0])
 
     def _is_class(self, node: ast.expr) -> bool:
-        """Whether an expression is a class for certain: a built-in one, one of this module, or that of an object."""
+        """Whether an expression is certainly a class: a built-in one, one of this module, or that of an object."""
         match node:
             case ast.Attribute(attr="__class__"):
                 return True
@@ -214,10 +214,10 @@ class Meaning:
                 yield owner
 
     def made(self, node: ast.expr) -> Made:
-        """Return where the text that an expression comes to is from."""
+        """Return where the text of an expression comes from."""
         known = self._made.get(node)
         if known is None:
-            self._made[node] = Made.WRITTEN  # what refers to itself adds nothing by that
+            self._made[node] = Made.WRITTEN  # a reference to itself adds nothing
             known = self._made[node] = self._source(node)
         return known
 
@@ -258,7 +258,7 @@ class Meaning:
         return max(map(self.made, items), default=Made.WRITTEN)
 
     def _together(self, parts: list[ast.expr]) -> Made:
-        """Return where what is put together from parts comes from; written-out parts stand as constants alone."""
+        """Return where a value built from parts comes from; literal parts alone count as a constant."""
         for part in parts:
             inner = part.value if isinstance(part, ast.FormattedValue) else part
             if not isinstance(inner, ast.Constant) and self.made(inner) is not Made.OUTSIDE:
@@ -285,16 +285,16 @@ class Meaning:
         return Made.MADE if made else Made.OUTSIDE
 
     def _is_local(self, name: ast.Name) -> bool:
-        """Whether a name is one that a function of this module binds to a function or a lambda."""
+        """Whether a function of this module binds a name to a function or a lambda."""
         home = self.scopes[name].of(name.id) if name in self.scopes else None
         found = self.bindings(name.id, name) if home is not None and home.parent is not None else []
         return any(isinstance(item.node, ast.FunctionDef) or isinstance(item.value, ast.Lambda) for item in found)
 
     def is_closed(self, node: ast.expr) -> bool:
-        """Whether an expression is made of nothing but what is written out, built-ins and modules."""
+        """Whether an expression consists only of literals, built-ins and modules."""
         known = self._closed.get(node)
         if known is None:
-            self._closed[node] = True  # what refers to itself adds nothing by that
+            self._closed[node] = True  # a reference to itself adds nothing
             known = self._closed[node] = all(self._is_closed_part(part) for part in ast.walk(node))
         return known
 
@@ -321,7 +321,7 @@ def is_own(node: ast.expr) -> bool:
 
 
 def among(node: ast.expr) -> list[ast.expr] | None:
-    """Return the expressions of which a node is one, or holds all; None for an expression that is of neither kind."""
+    """Return the expressions of which a node is one, or which it holds; None if it is of neither kind."""
     match node:
         case ast.IfExp(body=body, orelse=other):
             return [body, other]
@@ -336,7 +336,7 @@ def among(node: ast.expr) -> list[ast.expr] | None:
 
 
 def canonical(path: str) -> str:
-    """Return a path from the module that stands last in it: `sys.modules` for `collections._sys.modules`."""
+    """Return a path from the last module in it: `sys.modules` for `collections._sys.modules`."""
     parts = path.split(".")
     known = INNER if parts[0] in sys.stdlib_module_names else ROOTS
     for place in range(len(parts) - 1, 0, -1):
@@ -347,7 +347,7 @@ def canonical(path: str) -> str:
 
 
 def _bindings(node: ast.AST) -> Iterator[tuple[str, ast.AST, Binding]]:
-    """Yield the names that a node binds, each with the node in whose scope it does so, and to what."""
+    """Yield the names that a node binds, each with the node whose scope it is in, and the binding."""
     match node:
         case ast.Import(names=names):
             for item in names:
@@ -362,7 +362,7 @@ def _bindings(node: ast.AST) -> Iterator[tuple[str, ast.AST, Binding]]:
             for parameter, default in parameters(node.args):
                 yield parameter.arg, parameter, Binding(value=default, node=parameter)
         case ast.Name() | ast.arg():
-            return  # bound by what they are a part of
+            return  # bound by the node that they are a part of
         case _:
             yield from _targets(node)
             for name in bound_names(node):

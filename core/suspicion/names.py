@@ -1,4 +1,4 @@
-"""Names by which a function can reach what judges it, or judge for itself: modules, attributes, builtins."""
+"""Names by which a function can reach its judge, or act as its own: modules, attributes, builtins."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ MODULES = frozenset({
     "signal", "site", "symtable", "test", "timeit", "trace", "tracemalloc", "turtledemo", "unittest", "venv",
     "zipimport",
 })  # fmt: skip
-"""Modules of which anything new is a reason: they see frames and objects, run texts, or judge tests."""
+"""Modules of which any new use is a reason: they see frames and objects, run texts, or judge tests."""
 HARMLESS_PARTS = frozenset({
     "importlib.metadata.PackageNotFoundError", "importlib.metadata.version", "pickle.PickleError",
     "pickle.PicklingError", "pickle.UnpicklingError",
@@ -45,7 +45,7 @@ ALLOWED = {
         "ismethoddescriptor", "ismodule", "isroutine", "markcoroutinefunction", "signature", "unwrap",
     }),
 }  # fmt: skip
-"""What of these modules reaches nothing; everything else of them is a reason, and so is the module as a value."""
+"""Harmless names of these modules; every other name is a reason, and so is the module as a value."""
 DENIED = {
     "builtins": frozenset({
         "__build_class__", "__import__", "__loader__", "__spec__", "breakpoint", "compile", "copyright", "credits",
@@ -64,7 +64,7 @@ DENIED = {
     "warnings": frozenset({"catch_warnings", "formatwarning", "showwarning"}),
     "weakref": frozenset({"finalize"}),
 }  # fmt: skip
-"""What of these modules is a reason; the rest of them is none."""
+"""Names of these modules that are a reason; other names are not."""
 KINDS = {
     "files": frozenset({
         "builtins.open", "bz2.BZ2File", "bz2.open", "codecs.open", "compileall", "dbm", "distutils", "fileinput",
@@ -81,7 +81,7 @@ KINDS = {
     }),
     "ending": frozenset({"builtins.exit", "builtins.quit", "builtins.SystemExit", "sys.exit"}),
 }  # fmt: skip
-"""What is a reason only where the original does nothing of the kind."""
+"""Names that are a reason only if the original does nothing of the kind."""
 VOUCHED = frozenset({
     "__future__", "abc", "argparse.ArgumentError", "argparse.ArgumentTypeError", "argparse.Namespace", "array", "ast",
     "asyncio", "base64", "binascii", "bisect", "bz2", "calendar", "cmath", "codecs", "collections", "colorsys",
@@ -109,9 +109,9 @@ VOUCHED = frozenset({
     "xml.sax.SAXParseException", "xml.sax.saxutils.escape", "xml.sax.saxutils.quoteattr",
     "xml.sax.saxutils.unescape", "zlib", "zoneinfo.ZoneInfo", "zoneinfo.ZoneInfoNotFoundError",
 })  # fmt: skip
-"""What of the standard library opens no file by its path and runs no code; any other new use of it is a reason.
+"""Modules of the standard library that open no file by its path and run no code; any other new use is a reason.
 
-A list of what is harmless, since there is no end to the ways in which a library opens a file.
+The harmless ones are listed, since there is no end to the ways in which a library opens a file.
 """
 STANDARD = sys.stdlib_module_names | {
     "aifc", "asynchat", "asyncore", "audioop", "cgi", "cgitb", "chunk", "crypt", "distutils", "imghdr", "imp",
@@ -122,7 +122,7 @@ STANDARD = sys.stdlib_module_names | {
 PARTLY_VOUCHED = (
     frozenset(path.rsplit(".", count)[0] for path in VOUCHED for count in range(1, path.count(".") + 1)) - VOUCHED
 )
-"""Modules that hold something vouched for: to import one is no reason yet."""
+"""Modules with some harmless names: importing one is not a reason by itself."""
 FILE_METHODS = frozenset({
     "chmod", "hardlink_to", "read_bytes", "read_text", "rmdir", "symlink_to", "touch", "unlink", "write_bytes",
     "write_text",
@@ -140,9 +140,9 @@ IDENTIFIERS = frozenset({
     "pytest_plugins", "pythonapi", "setprofile", "settrace", "stack_info", "subprocess_exec", "subprocess_shell",
     "tb_frame", "unraisablehook", "walk_stack",
 })  # fmt: skip
-"""Names that are a reason wherever they stand: as an attribute, a keyword, a name that is bound, or within a text."""
+"""Names that are a reason wherever they occur: as an attribute, a keyword, a name that is bound, or within a text."""
 TRACEBACK = "a traceback"
-"""What stands for a traceback among the paths of modules: it leads to frames."""
+"""The path that represents a traceback among the paths of modules: it leads to frames."""
 TAKES_TRACEBACKS = frozenset({
     "TracebackException", "extract_tb", "format_exception", "format_tb", "print_exception", "print_tb", "throw",
     "with_traceback",
@@ -152,20 +152,20 @@ TEXTS = frozenset({
     "__main__", "_thread", "atexit", "builtins", "ctypes", "faulthandler", "gc", "importlib", "inspect", "linecache",
     "marshal", "pickle", "pkgutil", "posix", "pytest", "runpy", "sys", "tracemalloc", "unittest",
 })  # fmt: skip
-"""Modules that are a reason where a text is their name, or begins with it and a dot."""
+"""Modules that are a reason if a text is their name, or begins with it and a dot."""
 PLACES = ("/proc", "/dev/fd", "/dev/shm", "/sys/")
 """Beginnings of paths that lead to the process itself."""
 ROOTS = frozenset({
     "_ctypes", "_pytest", "builtins", "ctypes", "gc", "importlib", "inspect", "linecache", "marshal", "os", "pickle",
     "posix", "pytest", "sys", "unittest",
 })  # fmt: skip
-"""Modules that are taken for themselves if any module has them as an attribute, a leading underscore aside."""
+"""Modules that are recognised as an attribute of any module, with or without a leading underscore."""
 INNER = ROOTS | {
     "_thread", "atexit", "bltns", "builtins", "codecs", "copyreg", "faulthandler", "fcntl", "functools", "io",
     "logging", "mmap", "multiprocessing", "operator", "pkgutil", "pydoc", "runpy", "shutil", "signal", "subprocess",
     "tempfile", "threading", "traceback", "tracemalloc", "types", "typing", "warnings", "weakref",
 }  # fmt: skip
-"""The same for modules of the standard library, which call nothing of their own so."""
+"""The same for modules of the standard library, which have no other things of these names."""
 SAME = {
     "bltns": "builtins",
     "posix": "os",
@@ -182,7 +182,7 @@ OPERATORS = frozenset({
     "__prepare__", "__rsub__", "__set_name__", "__sub__", "__subclasscheck__", "__subclasshook__", "__abs__",
     "__array__", "__array_function__", "__array_ufunc__", "__round__", "__len__",
 })  # fmt: skip
-"""Methods by which an object can decide how a comparison with it, or a question about it, comes out."""
+"""Methods by which an object can decide the result of a comparison with it, or of a question about it."""
 COMPARISONS = frozenset({
     "__bool__", "__contains__", "__eq__", "__ge__", "__gt__", "__instancecheck__", "__le__", "__lt__", "__ne__",
     "__subclasscheck__",
@@ -198,7 +198,7 @@ CLASS_MAKERS = frozenset({
     "abc.ABCMeta", "builtins.type.__call__", "builtins.type.__new__", "dataclasses.make_dataclass", "enum.EnumMeta",
     "enum.EnumType",
 })  # fmt: skip
-"""What makes a class of a name, of bases and of a dictionary."""
+"""Callables that make a class from a name, bases and a dictionary."""
 HARMLESS_CALLS = frozenset({
     "builtins.bytes", "builtins.dict", "builtins.float", "builtins.frozenset", "builtins.int", "builtins.list",
     "builtins.object", "builtins.range", "builtins.set", "builtins.slice", "builtins.str", "builtins.tuple",
@@ -206,11 +206,11 @@ HARMLESS_CALLS = frozenset({
     "datetime.timedelta", "decimal.Decimal", "fractions.Fraction", "operator.attrgetter", "operator.itemgetter",
     "re.compile", "typing.TypeVar",
 })  # fmt: skip
-"""What may be called as a module is imported, in a default value or an annotation."""
+"""Callables that are harmless while a module is imported, in a default value or an annotation."""
 MAKERS = frozenset({
     "base64.b16decode", "base64.b32decode", "base64.b64decode", "base64.b85decode", "binascii.a2b_base64",
     "binascii.a2b_hex", "binascii.unhexlify", "builtins.bytearray", "builtins.bytes", "builtins.chr", "bz2.decompress",
     "codecs.decode", "gzip.decompress", "lzma.decompress", "struct.pack", "zlib.decompress",
 })  # fmt: skip
-"""Functions that make a text, or its bytes, of something else."""
+"""Functions that make a text, or its bytes, from something else."""
 MAKING_METHODS = frozenset({"decode", "fromhex", "to_bytes", "tobytes", "translate"})

@@ -1,4 +1,4 @@
-"""The marks of a submission: of what it changed, less what the true function and the corrupted one do themselves."""
+"""The marks of a submission's changes, without those that the original or the corrupted function also has."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from functools import cached_property
 
 from gistpoint.core.code.compare import same_tree
 from gistpoint.core.code.parsing import parse
-from gistpoint.core.suspicion.marks import Mark, marks_of
+from gistpoint.core.suspicion.marks import SuspicionMark, marks_of
 from gistpoint.core.suspicion.meaning import Meaning
 from gistpoint.core.suspicion.names import COMPARISONS, OPERATORS
 from gistpoint.core.trees import SourceTree
@@ -24,13 +24,13 @@ _Function = ast.FunctionDef | ast.AsyncFunctionDef
 def marks(
     given: SourceTree, submitted: SourceTree, original: SourceTree, test_files: Collection[str] = ()
 ) -> tuple[str, ...]:
-    """Return why a submission is to be read before its pass counts, sorted; nothing where there is no reason.
+    """Return why a submission is to be read before its pass counts, sorted; nothing if there is no reason.
 
-    `given` is the corrupted tree, `original` the one that is right: what a definition does in either of them is no
-    reason in the submission's own. A file that is new counts whole; one that is no Python, or does not parse, is
-    passed over, since nothing of it runs.
+    `given` is the corrupted tree, `original` the correct one: a mark that a definition has in either of them is not a
+    reason in the submission. A new file counts completely; one that is not Python, or does not parse, is skipped, since
+    it can't run.
     """
-    found: set[Mark] = set()
+    found: set[SuspicionMark] = set()
     tests = _Tests(given, test_files)
     for path in submitted.overlay:
         if path.endswith(".py"):
@@ -41,7 +41,7 @@ def marks(
 
 
 class _File:
-    """A module as definitions, and what stands between them under an empty name or that of a class."""
+    """A module as definitions, and the code between them under an empty name or that of a class."""
 
     def __init__(self, source: bytes) -> None:
         try:
@@ -58,7 +58,7 @@ class _File:
 
     @classmethod
     def read(cls, tree: SourceTree, path: str) -> _File:
-        """Read a file of a tree; an empty one where there is none."""
+        """Read a file of a tree; return an empty one if there is none."""
         try:
             return cls(tree.read(path))
         except FileNotFoundError:
@@ -68,20 +68,20 @@ class _File:
     def meaning(self) -> Meaning:
         return Meaning(self.tree)
 
-    def marks(self, name: str) -> set[Mark]:
+    def marks(self, name: str) -> set[SuspicionMark]:
         try:
             return marks_of(self.meaning, self.pieces.get(name, ()), at_import=True)
         except RecursionError:
-            return {Mark("code that is nested too deeply to be followed")}
+            return {SuspicionMark("code that is nested too deeply to be followed")}
 
     def same(self, name: str, other: _File) -> bool:
-        """Whether a piece stands in both alike."""
+        """Whether a piece is the same in both."""
         ours, theirs = (file.pieces.get(name, []) for file in (self, other))
         return len(ours) == len(theirs) and all(map(same_tree, ours, theirs))
 
     @cached_property
     def judges(self) -> bool:
-        """Whether the module imports what tests are judged by."""
+        """Whether the module imports something that tests are judged by."""
         return any(
             (name or "").partition(".")[0] in _JUDGING
             for node in ast.walk(self.tree)
@@ -111,8 +111,8 @@ class _Tests:
         return frozenset(found)
 
 
-def _new_marks(path: str, now: _File, given: _File, original: _File, tests: _Tests) -> set[Mark]:
-    found: set[Mark] = set()
+def _new_marks(path: str, now: _File, given: _File, original: _File, tests: _Tests) -> set[SuspicionMark]:
+    found: set[SuspicionMark] = set()
     for name in now.pieces:
         if now.same(name, given):
             continue
@@ -121,22 +121,22 @@ def _new_marks(path: str, now: _File, given: _File, original: _File, tests: _Tes
         found |= {mark for mark in reasons if mark.key not in known}
         method = name.rpartition(".")[2].partition("#")[0]
         if method in OPERATORS and "." in name and name not in given.pieces and name not in original.pieces:
-            found.add(Mark(f"{method} of a class that had none"))
+            found.add(SuspicionMark(f"{method} of a class that had none"))
         if name in given.pieces and given.same(name, original):
             found |= set(_for_the_tests(path, name, given, tests))
     return found
 
 
-def _for_the_tests(path: str, name: str, given: _File, tests: _Tests) -> Iterator[Mark]:
-    """Mark the replacement of a definition that was right and by which tests judge."""
+def _for_the_tests(path: str, name: str, given: _File, tests: _Tests) -> Iterator[SuspicionMark]:
+    """Mark the replacement of a correct definition by which tests judge."""
     for node in given.pieces[name]:
         if not isinstance(node, _Function):
             continue
         asserts = any(isinstance(item, ast.Assert) or _raises_assertion(item) for item in ast.walk(node))
         if given.judges or node.name.startswith(_HOOK) or (asserts and node.name in tests.words):
-            yield Mark(f"{path}::{name} serves the tests")
+            yield SuspicionMark(f"{path}::{name} serves the tests")
         elif node.name in COMPARISONS:
-            yield Mark(f"{path}::{name} decides comparisons")
+            yield SuspicionMark(f"{path}::{name} decides comparisons")
 
 
 def _raises_assertion(node: ast.AST) -> bool:

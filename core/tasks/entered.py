@@ -1,4 +1,4 @@
-"""Which tests enter which functions, as a task's answer keeps it: recorded once, on the original."""
+"""Which tests enter which functions, as stored in a task's answer: recorded once, on the original."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ VERSION = 1
 
 
 def write_entered(folder: Path, entered: Mapping[str, frozenset[str]], canary: str) -> None:
-    """Write the map beside the answer, the ids once and the functions with their numbers; an empty one is not kept."""
+    """Write the map beside the answer: the ids once, then their numbers by function. An empty map is not written."""
     path = folder / ENTERED_FILE
     if not entered:
         path.unlink(missing_ok=True)
@@ -33,9 +33,9 @@ def write_entered(folder: Path, entered: Mapping[str, frozenset[str]], canary: s
 
 
 def read_entered(folder: Path) -> Mapping[str, frozenset[str]]:
-    """Return the ids of the tests that enter each function, by `path::qualname`; empty where none was recorded.
+    """Return the ids of the tests that enter each function, by `path::qualname`; empty if none was recorded.
 
-    Raises `TaskError` where the file is broken.
+    Raises `TaskError` if the file is broken.
     """
     try:
         document = json.loads((folder / ENTERED_FILE).read_text(encoding="utf-8"))
@@ -54,9 +54,9 @@ def _entered(document: Mapping[str, Any]) -> Mapping[str, frozenset[str]]:
 
 
 def entering_tests(entered: Mapping[str, frozenset[str]], changed: tuple[str, ...]) -> tuple[str, ...]:
-    """Return the tests that enter a changed function, the fewest-seen function's first, each sorted.
+    """Return the tests that enter a changed function, those of the function with the fewest tests first, each sorted.
 
-    `changed` names functions and classes as `path::qualname`; a class stands for everything defined in it.
+    `changed` names functions and classes as `path::qualname`; a class includes everything defined in it.
     """
     names = [known for name in changed for known in entered if known == name or known.startswith(f"{name}.")]
     ordered = sorted(dict.fromkeys(names), key=lambda name: (len(entered[name]), name))

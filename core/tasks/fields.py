@@ -1,25 +1,37 @@
-"""Reads typed values out of a parsed document; what is wrong is told in a sentence that names file and key."""
+"""Reads parsed documents into the records that declare them; errors are sentences that name the file and the key."""
 
 from __future__ import annotations
 
-import math
-from collections.abc import Mapping
-from typing import Any, TypeVar, overload
+import re
+from collections.abc import Collection, Iterator, Mapping
+from sys import float_info
+from typing import Annotated, Any, TypeVar, overload
 
-from gistpoint.core.errors import TaskError
+import msgspec
+from msgspec import Meta
+
+from gistpoint.core.errors import TaskError, did_you_mean
 
 T = TypeVar("T")
 _MISSING = object()
-_LARGEST = 2**63
-"""Of whole numbers that stand for a number: larger ones have no floating point form."""
-_NAMES = {
-    str: "a string",
-    int: "a whole number",
-    float: "a number",
-    bool: "true or false",
-    list: "a list",
-    dict: "a table",
+
+Count = Annotated[int, Meta(ge=0)]
+Positive = Annotated[int, Meta(ge=1)]
+Duration = Annotated[float, Meta(gt=0, le=float_info.max)]
+Sha256 = Annotated[str, Meta(pattern=r"\A[0-9a-f]{64}\Z")]
+
+_FAULT = re.compile(r"(?P<fault>.*) - at `\$(?P<path>.*)`", re.DOTALL)
+_EXPECTED = re.compile(r"Expected `(?P<type>\w+)[^`]*`(?: >= (?P<least>\S+))?")
+_PART = re.compile(r"\.\w+|\[[^\]]+\]")
+_TYPES: dict[str, tuple[type, str]] = {
+    "str": (str, "a string"),
+    "int": (int, "a whole number"),
+    "float": (float, "a number"),
+    "bool": (bool, "true or false"),
+    "array": (list, "a list"),
+    "object": (dict, "a table"),
 }
+"""By msgspec's name of a type: the type of what was parsed, and how a sentence calls it."""
 
 
 class Fields:
@@ -31,60 +43,104 @@ class Fields:
         self.key = key
 
     def name(self, key: str) -> str:
-        """Return a key of this table as messages name it."""
-        return f"{self.key}.{key}" if self.key else key
+        """Return a key of this table as messages show it."""
+        return f"{self.key}.{key}".strip(".")
 
     @overload
     def get(self, key: str, kind: type[T]) -> T: ...
     @overload
     def get(self, key: str, kind: type[T], default: T) -> T: ...
     def get(self, key: str, kind: type[T], default: Any = _MISSING) -> T:
-        """Return the value under `key`; raises `TaskError` where it is missing or of another kind."""
-        value: Any = self.values.get(key, _MISSING)
-        if value is _MISSING:
-            if default is _MISSING:
-                raise TaskError(f"{self.file}: the key {self.name(key)!r} is missing.")
-            value = default
-        if kind is float and isinstance(value, int) and not isinstance(value, bool):
-            value = float(value) if abs(value) <= _LARGEST else None
-        if not isinstance(value, kind) or (kind is not bool and isinstance(value, bool)):
-            raise TaskError(f"{self.file}: the key {self.name(key)!r} must be {_NAMES.get(kind, kind.__name__)}.")
-        return value
+        """Return the value under `key`; raises `TaskError` if it is missing or of another type."""
+        if key not in self.values and default is _MISSING:
+            raise TaskError(f"{self.file}: the key {self.name(key)!r} is missing.")
+        return self._decoded(self.values.get(key, default), kind, self.name(key))
+
+    def record(self, kind: type[T], *, optional: Collection[str] = ()) -> T:
+        """Return the whole table as a record.
+
+        A member that has a default must be there all the same, unless it is None or named in `optional`, such as
+        `brief.test`: what a file says must not depend on a later default. Raises `TaskError`.
+        """
+        return self._decoded(self.values, kind, self.key, optional)
 
     def table(self, key: str) -> Fields:
         """Return the table under `key`."""
-        values: dict[str, Any] = self.get(key, dict)
-        return Fields(values, self.file, self.name(key))
+        return Fields(self.get(key, dict[str, Any]), self.file, self.name(key))
 
     def tables(self, key: str) -> list[Fields]:
         """Return the list of tables under `key`."""
-        items: list[Any] = self.get(key, list)
-        return [
-            Fields(self._as_table(item, key, n), self.file, f"{self.name(key)}[{n}]") for n, item in enumerate(items)
-        ]
+        items = enumerate(self.get(key, list[dict[str, Any]]))
+        return [Fields(item, self.file, f"{self.name(key)}[{n}]") for n, item in items]
 
-    def strings(self, key: str) -> tuple[str, ...]:
-        """Return the list of strings under `key`."""
-        items: list[Any] = self.get(key, list)
-        if not all(isinstance(item, str) for item in items):
-            raise TaskError(f"{self.file}: the key {self.name(key)!r} must be a list of strings.")
-        return tuple(items)
+    def only(self, known: Collection[str]) -> None:
+        """Raise `TaskError` for a key that is not known, with the nearest known one."""
+        if strange := sorted(set(self.values).difference(known)):
+            listed = f"known are {', '.join(sorted(known))}.{did_you_mean(strange[0], known)}"
+            raise TaskError(f"{self.file}: the key {self.name(strange[0])[:120]!r} is not known; {listed}")
 
-    def at_least(self, key: str, low: int, default: int | None = None) -> int:
-        """Return the whole number under `key`, which must not be below `low`."""
-        value = self.get(key, int) if default is None else self.get(key, int, default)
-        if value < low:
-            raise TaskError(f"{self.file}: the key {self.name(key)!r} must be at least {low}, and is {value}.")
-        return value
+    def _decoded(self, value: object, kind: type[T], key: str, optional: Collection[str] = ()) -> T:
+        try:
+            found = msgspec.convert(value, kind)
+            written = msgspec.to_builtins(found)
+        except msgspec.ValidationError as error:
+            raise TaskError(f"{self.file}: {_sentence(str(error), value, key)}") from None
+        except (UnicodeEncodeError, RecursionError) as error:
+            raise TaskError(f"{self.file} can't be read: {error}.") from None
+        for absent in _absent(written, value):
+            if absent not in optional:
+                raise TaskError(f"{self.file}: the key {f'{key}.{absent}'.strip('.')!r} is missing.")
+        return found
 
-    def above_zero(self, key: str) -> float:
-        """Return the number under `key`, which must be finite and above zero."""
-        value = self.get(key, float)
-        if not 0 < value < math.inf:
-            raise TaskError(f"{self.file}: the key {self.name(key)!r} must be a number above 0, and is {value}.")
-        return value
 
-    def _as_table(self, item: Any, key: str, n: int) -> Mapping[str, Any]:
-        if not isinstance(item, dict):
-            raise TaskError(f"{self.file}: the key '{self.name(key)}[{n}]' must be a table.")
-        return item
+def _absent(written: object, given: Any, key: str = "") -> Iterator[str]:
+    """Yield the keys of members that writing a record would give, other than None, and that were not given."""
+    if isinstance(written, dict):
+        for name, value in written.items():
+            if name in given:
+                yield from _absent(value, given[name], f"{key}{name}.")
+            elif value is not None:
+                yield f"{key}{name}"
+    elif isinstance(written, list | tuple) and written and isinstance(written[0], dict):
+        for n, item in enumerate(written):
+            yield from _absent(item, given[n], f"{key.removesuffix('.')}[{n}].")
+
+
+def _sentence(message: str, value: Any, key: str) -> str:
+    """Return msgspec's message about `value`, which is under `key`, as a sentence."""
+    found = _FAULT.fullmatch(message)
+    fault, path = (found["fault"], found["path"]) if found else (message, "")
+    if fault.startswith("Invalid enum value"):
+        named = repr(f"{key}{path}".strip("."))
+        return f"the key {named} has {fault.removeprefix('Invalid enum value ')[:80]}, which is not known."
+    expected = _EXPECTED.match(fault)
+    wanted = expected["type"] if expected else ""
+    kind, words = _TYPES.get(wanted, (object, "a number"))
+    path, value = _place(path, value, kind)
+    if fault.startswith("Object missing required field"):
+        path = f"{path}.{fault.split('`')[1]}"
+        return f"the key {f'{key}{path}'.strip('.')!r} is missing."
+    named = repr(f"{key}{path}".strip("."))
+    if expected and expected["least"]:
+        return f"the key {named} must be at least {expected['least']}, and is {value}."
+    if "matching regex" in fault:
+        return f"the key {named} must be 64 hexadecimal digits."
+    if wanted == "str" and path.endswith("]"):
+        return f"the key {named.rpartition('[')[0]}' must be a list of strings."
+    if fault.startswith("Expected `float` "):
+        return f"the key {named} must be a number above 0, and is {value}."
+    return f"the key {named} must be {words}."
+
+
+def _place(path: str, value: Any, kind: type) -> tuple[str, Any]:
+    """Return the path to a fault, with the key of a mapping, which msgspec leaves out, and the value there."""
+    named = ""
+    for part in _PART.findall(path):
+        if part == "[...]":
+            if not path.endswith(f"{named}[...]"):
+                return path, None
+            wrong = (key for key, item in value.items() if type(item) is not kind)
+            return f"{named}.{next(wrong, '...')}", None
+        value = value[part[1:] if part[0] == "." else int(part[1:-1])]
+        named += part
+    return path, value

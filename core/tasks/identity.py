@@ -1,20 +1,20 @@
-"""A task's id, made from its content alone: the same corruption of the same tree is the same task everywhere.
+"""A task's id, made only from its content: the same corruption of the same tree is the same task everywhere.
 
-Never from times, texts, metrics, budgets or baselines, and never from a hash of an original function.
+It never depends on times, texts, metrics, budgets or baselines, or on a hash of an original function.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from gistpoint.core.canonical import sha256_of_json, sha256_of_text
-from gistpoint.core.tasks.model import VERSION, Mode, Target
+from gistpoint.core.tasks.model import VERSION, Target
 
 
 def task_id(
     *,
-    mode: Mode,
+    mode: str,
     source_name: str,
     source_revision: str,
     tree_sha256: str,
@@ -22,12 +22,12 @@ def task_id(
     lock: Iterable[str],
     ids_sha256: str,
     build_steps: Iterable[str] = (),
-    entrypoint: str = "",
+    of_kind: Mapping[str, Any] | None = None,
 ) -> str:
-    """Return the sha256, in hexadecimal, of what the task consists of."""
+    """Return the sha256, in hexadecimal, of the task's content; `of_kind` is the part that its kind adds."""
     content: dict[str, Any] = {
         "version": VERSION,
-        "mode": mode.value,
+        "mode": str(mode),
         "source": [source_name, source_revision],
         "tree": tree_sha256,
         "targets": sorted([target.name, sha256_of_text(target.corrupted)] for target in targets),
@@ -36,9 +36,7 @@ def task_id(
     }
     if steps := list(build_steps):
         content["build"] = steps
-    if entrypoint:
-        content["entrypoint"] = entrypoint
-    return sha256_of_json(content)
+    return sha256_of_json({**content, **(of_kind or {})})
 
 
 def hash_of_ids(ids: Iterable[str]) -> str:

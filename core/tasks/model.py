@@ -1,4 +1,4 @@
-"""What a task is: its public part, which a solver may see, and its answer, which never reaches a solver's code."""
+"""The model of a task: its public part, which a solver may see, and its answer, which never reaches a solver's code."""
 
 from __future__ import annotations
 
@@ -8,10 +8,9 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Any
 
-from gistpoint.core.attempts.budgets import Budgets
-from gistpoint.core.errors import TaskError
-from gistpoint.core.kinds.gist.model import GistAnswer, GistSettings
-from gistpoint.core.ports import EnvironmentPins, Source
+from gistpoint.core.pins import EnvironmentPins
+from gistpoint.core.tasks.budgets import Budgets
+from gistpoint.core.tasks.fields import Count, Duration, Positive, Sha256
 from gistpoint.core.tasks.protection import Protection
 
 FORMAT = "gistpoint.task"
@@ -23,7 +22,7 @@ CANARY = (
 
 
 class Mode(StrEnum):
-    """What was done to the repository; several corruptions are `DISCOVERY` with more than one target."""
+    """The modes that come with gistpoint; several corruptions are `DISCOVERY` with several targets."""
 
     REMOVE = "remove"
     DISCOVERY = "discovery"
@@ -31,33 +30,45 @@ class Mode(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
-    """Limits of the tools, stored in the task so that a person and a model meet the same ones."""
+class Source:
+    """Where a repository comes from: `kind` is `sdist`, `folder` or `git`."""
 
-    tool_semantics: int = 1
-    read_file_characters: int = 60_000
-    directory_entries: int = 100
-    function_entries: int = 200
-    search_matches: int = 200
-    search_context_lines: int = 2
-    search_line_characters: int = 500
-    search_seconds: float = 2.0
-    brief_failures: int = 3
-    failure_characters: int = 2_000
+    kind: str
+    name: str
+    revision: str
+    """Version of an sdist, commit of a git repository, hash of a folder's content."""
+    location: str = ""
+    """The location as the user gave it; never written into a task."""
+
+
+@dataclass(frozen=True, slots=True)
+class ToolLimits:
+    """Limits of the tools, stored in the task so that they are the same for a person and a model."""
+
+    tool_semantics: Positive = 1
+    read_file_characters: Count = 60_000
+    directory_entries: Count = 100
+    function_entries: Count = 200
+    search_matches: Count = 200
+    search_context_lines: Count = 2
+    search_line_characters: Count = 500
+    search_seconds: Duration = 2.0
+    brief_failures: Count = 3
+    failure_characters: Count = 2_000
 
 
 @dataclass(frozen=True, slots=True)
 class Rules:
-    """Decisions of the task's author that change what is asked or how it is counted."""
+    """Decisions of the task's author that change the question or how it is scored."""
 
     refused_costs_attempt: bool = False
     tell_count: bool = False
-    min_failing: int = 5
+    min_failing: Positive = 5
 
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """A failing test with its failure as pytest words it; `text` is empty where only the id is told."""
+    """A failing test with its failure in pytest's words; `text` is empty if only the id is shown."""
 
     id: str
     text: str = ""
@@ -65,21 +76,21 @@ class Failure:
 
 @dataclass(frozen=True, slots=True)
 class Suite:
-    """The tests that count. The ids themselves lie in the answer's baselines."""
+    """The tests that count. The ids themselves are in the answer's baselines."""
 
-    tests: int
-    ids_sha256: str
+    tests: Count
+    ids_sha256: Sha256
     seconds: float
-    timeout_s: float
+    timeout_s: Duration
     deselected: tuple[str, ...] = ()
     """Ids that flipped between runs of the original: never run, never counted."""
     test_files: tuple[str, ...] = ()
-    """Files from which tests were collected: a solver may not change them."""
+    """Files that tests were collected from: a solver may not change them."""
 
 
 @dataclass(frozen=True, slots=True)
 class Brief:
-    """What the solver is told, besides the fixed wording of the template."""
+    """The contents of the brief, besides the fixed wording of the template."""
 
     template: str
     template_sha256: str
@@ -88,10 +99,10 @@ class Brief:
     """`path::qualname`, in remove mode only."""
     signature: str = ""
     docstring: str = ""
-    targets: int = 0
-    """How many functions are corrupted, where the task tells it; else 0."""
+    targets: Count = 0
+    """How many functions are corrupted, if the task says so; else 0."""
     test: str = ""
-    """The original test, in gist mode, where the task gives it."""
+    """The original test, in gist mode, if the task gives it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,33 +110,25 @@ class Task:
     """The public part of a task, with the folder that it was read from."""
 
     id: str
-    mode: Mode
+    mode: str
+    """The mode as `task.toml` names it; it determines the kind of the task."""
     source: Source
     tree_sha256: str
     brief: Brief
     suite: Suite
     environment: EnvironmentPins
     budgets: Budgets = field(default_factory=Budgets)
-    limits: Limits = field(default_factory=Limits)
+    limits: ToolLimits = field(default_factory=ToolLimits)
     rules: Rules = field(default_factory=Rules)
-    entrypoint: str = ""
-    """The command of a gist task, as the brief tells it."""
-    gist: GistSettings | None = None
-    """In gist mode, and only there."""
+    of_kind: object = None
+    """The kind's own part of the task, as read by the kind; None if there is none."""
     entered: Mapping[str, frozenset[str]] = field(default_factory=dict)
-    """The tests that enter each function of the original, by `path::qualname`; empty where it was not recorded."""
+    """The tests that enter each function of the original, by `path::qualname`; empty if it was not recorded."""
     demo: bool = False
     """A task on the library that ships with gistpoint: nothing in it is foreign code."""
     several: bool = False
-    """Whether the wording of the brief is the plural one."""
+    """Whether the wording of the brief is the plural."""
     folder: Path = Path()
-
-    @property
-    def gist_settings(self) -> GistSettings:
-        """The settings of a gist task. Raises `TaskError` for a repair."""
-        if self.gist is None:
-            raise TaskError(f"The task {self.short_id} is no gist.")
-        return self.gist
 
     @property
     def short_id(self) -> str:
@@ -140,7 +143,7 @@ class Task:
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """A corrupted function: its name, its text before and after, decorators included."""
+    """A corrupted function: its name, its text before and after, with decorators."""
 
     path: str
     qualname: str
@@ -155,13 +158,13 @@ class Target:
 
 @dataclass(frozen=True, slots=True)
 class Baseline:
-    """What the suite showed before anybody solved: per backend and environment, three runs or more."""
+    """The results of the suite before any attempt: per backend and environment, from three runs or more."""
 
     backend: str
     environment: str
-    runs: int
+    runs: Positive
     collected: frozenset[str]
-    """Every id that was collected and not deselected; the ids that a run must have, no more."""
+    """Every id that was collected and not deselected; a run must have exactly these ids."""
     passed: frozenset[str]
     """B: the ids that passed in every run of the original."""
     passed_corrupted: frozenset[str]
@@ -170,7 +173,7 @@ class Baseline:
     any_order: bool = False
     """Whether the original also passes with F0 before all other tests: only then may a run begin with them."""
     protections: Mapping[str, Protection] = field(default_factory=dict)
-    """What of the tree a run may change, by the name of the backend that it was found out on."""
+    """Which parts of the tree a run may change, by the backend on which that was determined."""
 
     @property
     def failing(self) -> frozenset[str]:
@@ -186,17 +189,10 @@ class Answer:
     baselines: tuple[Baseline, ...]
     metrics: Mapping[str, Any] = field(default_factory=dict)
     provenance: Mapping[str, Any] = field(default_factory=dict)
-    gist: GistAnswer | None = None
-    """In gist mode, and only there."""
+    of_kind: object = None
+    """The kind's own part of the answer, as read by the kind; None if there is none."""
     entered: Mapping[str, frozenset[str]] = field(default_factory=dict)
-    """The tests that enter each function of the original, by `path::qualname`; empty where it was not recorded."""
-
-    @property
-    def gist_answer(self) -> GistAnswer:
-        """The answer of a gist task. Raises `TaskError` for a repair's."""
-        if self.gist is None:
-            raise TaskError("The answer is that of a repair, not of a gist.")
-        return self.gist
+    """The tests that enter each function of the original, by `path::qualname`; empty if it was not recorded."""
 
     def baseline_for(self, backend: str) -> Baseline:
         """Return the baseline recorded with `backend`, else the first."""

@@ -1,4 +1,4 @@
-"""What of its tree the code under test may change, as a baseline and a library's folder keep it."""
+"""Which parts of its tree the code under test may change, as stored in baselines and libraries' folders."""
 
 from __future__ import annotations
 
@@ -6,24 +6,24 @@ from dataclasses import dataclass
 from typing import Any
 
 from gistpoint.core.errors import TaskError
-from gistpoint.core.ports import Writable
+from gistpoint.core.outcomes import Writable
 from gistpoint.core.tasks.fields import Fields
 
 MOST_PIECES = 200
-"""A writable folder is shown to a run entry by entry, each of which costs some of its time."""
+"""Most entries: a writable folder is mounted entry by entry, each of which costs time in every run."""
 
 
 @dataclass(frozen=True, slots=True)
 class Protection:
-    """What of its tree a suite changes, and the code under test may change too; None if it can't be held to that."""
+    """The parts of its tree that a suite, and so code under test, may change; None if that can't be enforced."""
 
     writable: Writable | None
     reason: str = ""
-    """Why it can't."""
+    """Why it can't be enforced."""
 
     @property
     def words(self) -> str:
-        """What of the tree can be changed, in a sentence."""
+        """The changes that are allowed, in a sentence."""
         if self.writable is None:
             return f"the code under test can change its tree: {self.reason}"
         places = [*(f"{folder}/" for folder in self.writable.folders), *self.writable.paths]
@@ -32,7 +32,7 @@ class Protection:
 
 
 def protection_document(protection: Protection) -> dict[str, Any]:
-    """Return a protection as it is written down."""
+    """Return a protection as it is stored."""
     writable = protection.writable
     if writable is None:
         return {"reason": protection.reason}
@@ -40,15 +40,15 @@ def protection_document(protection: Protection) -> dict[str, Any]:
 
 
 def read_protections(fields: Fields) -> dict[str, Protection]:
-    """Return the protections that a table holds by the names of backends."""
+    """Return the protections in a table, by the names of backends."""
     return {name: read_protection(fields.table(name)) for name in fields.values}
 
 
 def read_protection(fields: Fields) -> Protection:
-    """Return a protection that was written down. Raises `TaskError` for one that names what is not in a tree."""
+    """Return a stored protection. Raises `TaskError` if it names something that can't be in a tree."""
     if "reason" in fields.values:
         return Protection(None, fields.get("reason", str))
-    writable = Writable(fields.strings("folders"), fields.strings("paths"))
+    writable = fields.record(Writable)
     for path in (*writable.folders, *writable.paths):
         if path.startswith("/") or ".." in path.split("/") or "\0" in path:
             raise TaskError(f"{fields.file}: the key {fields.key!r} names {path!r}, which leads out of the tree.")

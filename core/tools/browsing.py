@@ -1,9 +1,9 @@
-"""The tools that browse a repository: folders, files, functions."""
+"""The tools that browse a repository: folders, files, functions; and all that every kind of task offers."""
 
 from __future__ import annotations
 
 import posixpath
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
 
 from gistpoint.core.code.index import Definition, FileIndex, index_source
@@ -12,14 +12,15 @@ from gistpoint.core.text import visible_line
 from gistpoint.core.tools.declaration import (
     Activity,
     Argument,
+    ArgumentKind,
     Group,
-    Kind,
     RefusalError,
     Revealed,
     Tool,
     ToolContext,
     ToolOutput,
 )
+from gistpoint.core.tools.search_code import SEARCH_CODE
 
 _MAX_PATH = 1_024
 
@@ -40,7 +41,7 @@ def tree_path(raw: str) -> str:
 
 
 def existing_file(context: ToolContext, raw: str) -> str:
-    """Return the path of a file in the tree; raises `RefusalError` that says what is there instead."""
+    """Return the path of a file in the tree; raises `RefusalError`, which says what is there instead."""
     path = tree_path(raw)
     if context.tree.is_file(path):
         return path
@@ -53,7 +54,7 @@ def existing_file(context: ToolContext, raw: str) -> str:
 
 
 def existing_folder(context: ToolContext, raw: str) -> str:
-    """Return the path of a folder in the tree; raises `RefusalError` that says what is there instead."""
+    """Return the path of a folder in the tree; raises `RefusalError`, which says what is there instead."""
     path = tree_path(raw)
     if context.tree.is_directory(path):
         return path
@@ -101,7 +102,7 @@ def _indexed(path: str, source: bytes) -> FileIndex:
 
 
 def listing(definitions: Iterable[Definition]) -> list[str]:
-    """Return one line per definition: its lines, its name, what it is, and the start of its docstring."""
+    """Return one line per definition: its lines, its name, its kind, and the start of its docstring."""
     lines = []
     for definition in definitions:
         summary = " ".join((definition.docstring or "").split())
@@ -114,7 +115,7 @@ def listing(definitions: Iterable[Definition]) -> list[str]:
 
 
 def revealed_functions(definitions: Iterable[Definition]) -> tuple[tuple[str, int, int], ...]:
-    """Return names and spans as `Revealed.functions` takes them."""
+    """Return names and spans in the form of `Revealed.functions`."""
     return tuple((str(d.ref), d.start_line, d.end_line) for d in definitions)
 
 
@@ -134,9 +135,12 @@ def _list_directory(context: ToolContext, arguments: Mapping[str, str]) -> ToolO
 LIST_DIRECTORY = Tool(
     name="list_directory",
     description="List files and directories at a specified path.",
-    arguments=(Argument("path", Kind.FOLDER, "Folder, relative to the repository; empty for its root.", default=""),),
+    arguments=(
+        Argument("path", ArgumentKind.FOLDER, "Folder, relative to the repository; empty for its root.", default=""),
+    ),
     group=Group.INFO,
     activity=Activity.VIEW,
+    step="view",
     run=_list_directory,
 )
 
@@ -144,11 +148,17 @@ LIST_DIRECTORY = Tool(
 def _list_file_functions(context: ToolContext, arguments: Mapping[str, str]) -> ToolOutput:
     path = existing_file(context, arguments["file_path"])
     definitions = indexed(context, path).definitions
-    shown = definitions[: context.limits.function_entries]
     count = len(definitions)
-    lines = [f"{path}: {count} {'definition' if count == 1 else 'definitions'}", *listing(shown)]
-    if count > len(shown):
-        lines.append(f"  ... {count - len(shown)} more, not shown")
+    head = f"{path}: {count} {'definition' if count == 1 else 'definitions'}"
+    return _listed(head, path, definitions, context.limits.function_entries)
+
+
+def _listed(head: str, path: str, definitions: Sequence[Definition], most: int) -> ToolOutput:
+    """Return the answer that lists the definitions of a file below its first line, at most as many as `most`."""
+    shown = definitions[:most]
+    lines = [head, *listing(shown)]
+    if len(definitions) > most:
+        lines.append(f"  ... {len(definitions) - most} more, not shown")
     revealed = Revealed(entries=((path, "file"),), functions=revealed_functions(shown))
     return ToolOutput("\n".join(lines), revealed=revealed)
 
@@ -156,9 +166,10 @@ def _list_file_functions(context: ToolContext, arguments: Mapping[str, str]) -> 
 LIST_FILE_FUNCTIONS = Tool(
     name="list_file_functions",
     description="Return a list of the function, method and class definitions in a file.",
-    arguments=(Argument("file_path", Kind.FILE, "Python file, relative to the repository."),),
+    arguments=(Argument("file_path", ArgumentKind.FILE, "Python file, relative to the repository."),),
     group=Group.INFO,
     activity=Activity.VIEW,
+    step="view",
     run=_list_file_functions,
 )
 
@@ -170,18 +181,18 @@ def _read_file(context: ToolContext, arguments: Mapping[str, str]) -> ToolOutput
     lines = text.count("\n") + (not text.endswith("\n") and bool(text))
     if len(text) <= limit:
         head = f"{path}: {lines} {'line' if lines == 1 else 'lines'}"
-        revealed = Revealed(entries=((path, "file"),), files=(path,), functions=_functions(context, path))
+        revealed = Revealed(
+            entries=((path, "file"),),
+            files=(path,),
+            functions=_functions(context, path),
+            span=(len(head) + 1, len(text)),
+        )
         return ToolOutput(f"{head}\n{text}", revealed=revealed)
     head = f"{path} has {len(text)} characters, more than the limit of {limit}."
     if not path.endswith((".py", ".pyi")):
         return ToolOutput(f"{head} Its first {limit}:\n{text[:limit]}", revealed=Revealed(entries=((path, "file"),)))
     definitions = indexed(context, path).definitions
-    shown = definitions[: context.limits.function_entries]
-    rows = [f"{head} Its functions, for read_function:", *listing(shown)]
-    if len(definitions) > len(shown):
-        rows.append(f"  ... {len(definitions) - len(shown)} more, not shown")
-    revealed = Revealed(entries=((path, "file"),), functions=revealed_functions(shown))
-    return ToolOutput("\n".join(rows), revealed=revealed)
+    return _listed(f"{head} Its functions, for read_function:", path, definitions, context.limits.function_entries)
 
 
 def _functions(context: ToolContext, path: str) -> tuple[tuple[str, int, int], ...]:
@@ -196,9 +207,10 @@ def _functions(context: ToolContext, path: str) -> tuple[tuple[str, int, int], .
 READ_FILE = Tool(
     name="read_file",
     description="Read a file; if it is too large, its functions are listed for a later read_function call.",
-    arguments=(Argument("file_path", Kind.FILE, "File, relative to the repository."),),
+    arguments=(Argument("file_path", ArgumentKind.FILE, "File, relative to the repository."),),
     group=Group.INFO,
     activity=Activity.VIEW,
+    step="view",
     run=_read_file,
 )
 
@@ -219,6 +231,7 @@ def _read_function(context: ToolContext, arguments: Mapping[str, str]) -> ToolOu
         entries=((path, "file"),),
         functions=((name, definition.start_line, definition.end_line),),
         sources=(name,),
+        span=(len(head) + 1, len(source)),
     )
     return ToolOutput(f"{head}\n{source}", revealed=revealed)
 
@@ -227,10 +240,16 @@ READ_FUNCTION = Tool(
     name="read_function",
     description="Read the contents of a specified function or class from a file.",
     arguments=(
-        Argument("function_name", Kind.FUNCTION, "Name, such as `f`, `Class.method` or `outer.<locals>.inner`."),
-        Argument("file_path", Kind.FILE, "Python file, relative to the repository."),
+        Argument(
+            "function_name", ArgumentKind.FUNCTION, "Name, such as `f`, `Class.method` or `outer.<locals>.inner`."
+        ),
+        Argument("file_path", ArgumentKind.FILE, "Python file, relative to the repository."),
     ),
     group=Group.INFO,
     activity=Activity.VIEW,
+    step="view",
     run=_read_function,
 )
+
+BROWSING = (LIST_DIRECTORY, SEARCH_CODE, READ_FILE, LIST_FILE_FUNCTIONS, READ_FUNCTION)
+"""The tools that every kind of task offers, in the order in which solvers see them."""

@@ -2,34 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
 from enum import StrEnum
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Literal
 
-from gistpoint.core.attempts.state import Replacement
-from gistpoint.core.tasks.model import Limits, Mode
+import msgspec
+
+from gistpoint.core.canonical import sha256_of_json
+from gistpoint.core.tasks.model import ToolLimits
 from gistpoint.core.trees import SourceTree
 
-if TYPE_CHECKING:
-    from gistpoint.core.kinds.gist.model import GistSettings
-    from gistpoint.core.kinds.gist.reference.trace import Trace
-    from gistpoint.core.kinds.gist.runs import CommandOutput
-
-
 _ECHO = 80
-"""Characters of an unknown name, as a refusal repeats it."""
+"""Most characters of an unknown name that a refusal repeats."""
 
 
 class Group(StrEnum):
-    """What a tool is for in the figures of the Breakpoint paper."""
+    """The group of a tool in the figures of the Breakpoint paper."""
 
     INFO = "info"
     SUBMIT = "submit"
 
 
 class Activity(StrEnum):
-    """What a tool is for in table 7 of the Gistify paper."""
+    """The activity of a tool in table 7 of the Gistify paper."""
 
     VIEW = "view"
     SEARCH = "search"
@@ -37,8 +33,14 @@ class Activity(StrEnum):
     OTHER = "other"
 
 
-class Kind(StrEnum):
-    """What an argument holds; it decides how it is completed and edited, not how it is sent."""
+Step = Literal["view", "search", "edit", "execute", "test", "submit"]
+"""The kind of a step of a run, the same for all formats of recorded runs."""
+Rewrite = Callable[[str, Mapping[str, Any]], str]
+"""Makes the text of a gist after a call from the text before it and the arguments; may raise `RefusalError`."""
+
+
+class ArgumentKind(StrEnum):
+    """The kind of an argument's content; it decides how the argument is completed and edited, not how it is sent."""
 
     FOLDER = "folder"
     FILE = "file"
@@ -55,14 +57,13 @@ class Argument:
     """One argument of a tool; all are strings."""
 
     name: str
-    kind: Kind
+    kind: ArgumentKind
     description: str
     default: str | None = None
-    """None where it is required."""
+    """None if the argument is required."""
 
 
-@dataclass(frozen=True, slots=True)
-class Revealed:
+class Revealed(msgspec.Struct, frozen=True, omit_defaults=True):
     """What a result shows of the repository."""
 
     entries: tuple[tuple[str, str], ...] = ()
@@ -75,105 +76,110 @@ class Revealed:
     """(`path::qualname`, first line, last line)."""
     sources: tuple[str, ...] = ()
     """Functions whose source was shown, as `path::qualname`."""
+    span: tuple[int, int] | None = None
+    """The source of the one file or function above within the text: its first character, and its length."""
+    traced: tuple[tuple[str, int, str], ...] = ()
+    """(path, line, qualified name) of the functions that a command ran, in the order of first touch."""
 
-    def as_json(self) -> dict[str, Any]:
-        """Return what is not empty, as it is journalled."""
-        return {name: value for name in self.__slots__ if (value := getattr(self, name))}
+
+NOTHING_REVEALED = Revealed()
+
+
+@dataclass(frozen=True, slots=True)
+class Replacement:
+    """An accepted replacement of one definition."""
+
+    path: str
+    qualname: str
+    """Empty if the code is that of the whole file."""
+    code: str
+
+    @property
+    def name(self) -> str:
+        """`path::qualname`, or the path alone for a whole file."""
+        return f"{self.path}::{self.qualname}" if self.qualname else self.path
 
 
 @dataclass(frozen=True, slots=True)
 class ToolOutput:
-    """What a tool answers: one text, the same bytes for whoever called."""
+    """The answer of a tool: one text, the same bytes for every caller."""
 
     text: str
     refused: bool = False
-    revealed: Revealed = field(default_factory=Revealed)
+    revealed: Revealed = NOTHING_REVEALED
     replacement: Replacement | None = None
     """Set by the submission tools of a repair: the accepted replacement whose tests are to be run."""
     judged: str | None = None
     """Set by the tools that score a gist: the text to be scored."""
 
 
-class GistDesk(Protocol):
-    """What the tools of a gist work with; what runs, runs in the sandbox."""
-
-    @property
-    def settings(self) -> GistSettings:
-        """What the task allows."""
-        ...
-
-    @property
-    def text(self) -> str:
-        """The gist as it was last saved."""
-        ...
-
-    def trace(self, command: str) -> Trace:
-        """Return what a command touches on the codebase; empty means the task's own. Raises `RefusalError`."""
-        ...
-
-    def shell(self, command: str) -> CommandOutput:
-        """Run a shell command beside the codebase and the gist."""
-        ...
-
-    def trial(self, text: str) -> str:
-        """Run the task's command on a gist and return what it showed."""
-        ...
-
-
 class RefusalError(Exception):
-    """Raised inside a tool: the call is answered with this reason, and nothing else happens."""
+    """Raised inside a tool: the call is answered with this reason and has no other effect."""
 
 
 @dataclass(frozen=True, slots=True)
 class ToolContext:
-    """What a tool may look at."""
+    """The things that a tool may use."""
 
     tree: SourceTree
-    limits: Limits
-    mode: Mode
+    limits: ToolLimits
     target: str = ""
     """`path::qualname` of the function to repair, in remove mode."""
     test_files: frozenset[str] = frozenset()
-    gist: GistDesk | None = None
-    """In gist mode, and only there."""
-
-    @property
-    def desk(self) -> GistDesk:
-        """What the tools of a gist work with; they are called with nothing else."""
-        if self.gist is None:
-            raise RefusalError("There is no gist here.")
-        return self.gist
+    of_kind: object = None
+    """Further things that the tools of one kind of task use, such as a `core.kinds.gist.tools.GistAccess`."""
 
 
 @dataclass(frozen=True, slots=True)
 class Tool:
-    """One tool. Names and arguments are those of the paper's appendix A and never change."""
+    """One tool. Its name and arguments never change: journals, recorded runs and the papers' figures have them."""
 
     name: str
     description: str
     arguments: tuple[Argument, ...]
     group: Group
     activity: Activity
+    step: Step
     run: Callable[[ToolContext, Mapping[str, str]], ToolOutput]
     runs_code: bool = False
-    """Whether a call may run code in the sandbox: it can take long then, and can be cancelled."""
+    """Whether a call may run code in the sandbox: it can then take long, and can be cancelled."""
+    runs_gist: bool = False
+    """Whether a call may run a gist that has not been handed in: a task offers it only if it allows execution."""
+    rewrite: Rewrite | None = None
+    """Makes the new text of the gist; None for a tool that does not write the gist."""
+    replaces_text: bool = False
+    """Whether a call writes the whole gist: unsaved typing is dropped, not saved."""
 
     @property
     def submits(self) -> bool:
         """Whether a call costs a submission besides its tool use."""
         return self.group is Group.SUBMIT
 
+    @property
+    def writes_gist(self) -> bool:
+        """Whether a call changes the gist."""
+        return self.rewrite is not None
+
+    def takes(self, kind: ArgumentKind) -> bool:
+        """Whether an argument of a kind is declared."""
+        return any(argument.kind is kind for argument in self.arguments)
+
+    def value(self, kind: ArgumentKind, arguments: Mapping[str, Any]) -> str | None:
+        """Return the first argument of a kind of a call; None if the call has no such string."""
+        names = [argument.name for argument in self.arguments if argument.kind is kind]
+        return next((value for name in names if isinstance(value := arguments.get(name), str)), None)
+
     def json_schema(self) -> dict[str, Any]:
-        """Return the declaration as a function of a chat model's tool list and of MCP."""
+        """Return the declaration as a function in a chat model's tool list and in MCP."""
         properties = {a.name: {"type": "string", "description": a.description} for a in self.arguments}
         required = [a.name for a in self.arguments if a.default is None]
         parameters = {"type": "object", "properties": properties, "required": required, "additionalProperties": False}
         return {"name": self.name, "description": self.description, "parameters": parameters}
 
-    def bind(self, arguments: Mapping[str, Any]) -> dict[str, str]:
-        """Return the arguments with defaults filled in; raises `RefusalError` if they do not fit the declaration.
+    def bind(self, arguments: Mapping[str, Any]) -> BoundCall:
+        """Return a call with defaults filled in; raises `RefusalError` if the arguments do not fit the declaration.
 
-        A JSON boolean is taken for a flag, and null for an optional argument; nothing else is coerced.
+        A JSON boolean is accepted for a flag, and null for an optional argument; nothing else is coerced.
         """
         known = {argument.name for argument in self.arguments}
         if extra := sorted(str(name) for name in set(arguments) - known):
@@ -185,14 +191,47 @@ class Tool:
                 value = argument.default
             if value is None:
                 raise RefusalError(f"{self.name} needs the argument {argument.name!r}; it takes {self.usage()}.")
-            if isinstance(value, bool) and argument.kind is Kind.FLAG:
+            if isinstance(value, bool) and argument.kind is ArgumentKind.FLAG:
                 value = "true" if value else "false"
             if not isinstance(value, str):
                 raise RefusalError(f"{self.name}: the argument {argument.name!r} must be a string.")
             bound[argument.name] = value
-        return bound
+        return BoundCall(self, bound)
 
     def usage(self) -> str:
         """Return the call as people type it, optional arguments in brackets."""
         shown = [a.name if a.default is None else f"[{a.name}]" for a in self.arguments]
         return " ".join([self.name, *shown])
+
+
+@dataclass(frozen=True, slots=True)
+class BoundCall:
+    """A tool with the arguments of one call, which fit its declaration."""
+
+    tool: Tool
+    arguments: Mapping[str, str]
+
+    def answer(self, context: ToolContext) -> ToolOutput:
+        """Run the tool; a refusal is an answer, never an exception."""
+        try:
+            return self.tool.run(context, self.arguments)
+        except RefusalError as refusal:
+            return ToolOutput(f"Refused: {refusal}", refused=True)
+
+
+def find_tool(tools: Iterable[Tool], name: str) -> Tool | None:
+    """Return the tool of that name; None if there is none."""
+    return next((tool for tool in tools if tool.name == name), None)
+
+
+def named(tools: tuple[Tool, ...], name: str) -> Tool:
+    """Return the tool of that name; raises `RefusalError`, which names the others."""
+    tool = find_tool(tools, name)
+    if tool is None:
+        raise RefusalError(f"There is no tool {name[:_ECHO]!r} here; there are {', '.join(t.name for t in tools)}.")
+    return tool
+
+
+def declarations_sha256(tools: Iterable[Tool]) -> str:
+    """Return the hash of the declarations of some tools, which attempts record."""
+    return sha256_of_json([tool.json_schema() for tool in tools])

@@ -15,8 +15,8 @@ from weakref import WeakKeyDictionary
 from gistpoint.core.tools.declaration import (
     Activity,
     Argument,
+    ArgumentKind,
     Group,
-    Kind,
     RefusalError,
     Revealed,
     Tool,
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Corpus:
-    """Texts with newlines made one, sorted by path, and the files that could not be decoded."""
+    """Texts with newlines normalised, sorted by path, and the files that could not be decoded."""
 
     texts: tuple[tuple[str, str], ...]
     undecodable: tuple[str, ...]
@@ -42,7 +42,7 @@ _lock = Lock()
 
 
 def corpus_of(tree: SourceTree) -> Corpus:
-    """Return the corpus of a tree, from the last search where there was one."""
+    """Return the corpus of a tree, cached from the last search if there was one."""
     with _lock:
         corpus = _known.get(tree)
     if corpus is None:
@@ -82,9 +82,9 @@ _SIMPLE_ESCAPES = frozenset("sSwWdDbBAZtnrfv")
 
 
 def required_literals(pattern: str) -> tuple[str, ...]:
-    """Return the texts that every match of `pattern` holds, the longest first; none where the pattern is unusual.
+    """Return the texts that every match of `pattern` contains, the longest first; none if the pattern is unusual.
 
-    Only what stands outside of groups is looked at, and nothing at all where alternatives or flags do.
+    Only text outside of groups is considered, and none if there are alternatives or flags outside of groups.
     """
     runs, run, depth, at = [""], "", 0, 0
     while at < len(pattern):
@@ -127,17 +127,17 @@ def _next(pattern: str, at: int) -> tuple[bool, str, int, int]:
 
 MAX_PATTERN_CHARACTERS = 1_000
 MAX_REPEATED_CHARACTERS = 100_000
-"""Length of a pattern times all counts in braces: `regex` writes repetitions out when it compiles, without a limit."""
+"""Length of a pattern times all counts in braces: `regex` expands repetitions when it compiles, without a limit."""
 _LITERAL = re.compile(r"[^\\.^$*+?{}\[\]|()\n]+")
 _LEAST_REQUIRED = 3
 _LONG_LINE = 1_000
-"""Shorter lines are searched without letting other threads in between, which costs more than the search."""
+"""Shorter lines are searched without releasing the lock to other threads, which costs more than the search."""
 _COUNTS = re.compile(r"\{(\d*)(?:,(\d*))?\}")
 _ONLY_BY_LINE = re.compile(r"\\[AZzGKXRN]|\(\?(?!:|P<|i\))|[*+?}]\+|\{[a-zA-Z]|\\n|\\r")
 
 
-class LinePattern:
-    """A pattern in the dialect of the `regex` package that is looked for within single lines."""
+class SearchPattern:
+    """A pattern in the dialect of the `regex` package that is searched for within single lines."""
 
     def __init__(self, pattern: str, seconds: float) -> None:
         self.seconds = seconds
@@ -239,7 +239,7 @@ def _compiled(pattern: str) -> Pattern[str]:
 
 def _run(context: ToolContext, arguments: Mapping[str, str]) -> ToolOutput:
     limits = context.limits
-    pattern = LinePattern(arguments["pattern"], limits.search_seconds)
+    pattern = SearchPattern(arguments["pattern"], limits.search_seconds)
     corpus = corpus_of(context.tree)
     pattern.start()
     blocks: list[str] = []
@@ -311,8 +311,9 @@ def _block(path: str, text: str, starts: list[int], around: int, width: int) -> 
 SEARCH_CODE = Tool(
     name="search_code",
     description="Search for a text or regex pattern across all .py files.",
-    arguments=(Argument("pattern", Kind.PATTERN, "Regular expression, matched within single lines."),),
+    arguments=(Argument("pattern", ArgumentKind.PATTERN, "Regular expression, matched within single lines."),),
     group=Group.INFO,
     activity=Activity.SEARCH,
+    step="search",
     run=_run,
 )

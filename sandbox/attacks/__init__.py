@@ -1,1 +1,1 @@
-"""Hostile programs with what must come of each, on each backend: for `gistpoint doctor --self-test` and the tests."""
+"""Hostile programs and their expected outcome on each backend: for `gistpoint doctor --self-test` and the tests."""

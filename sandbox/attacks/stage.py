@@ -1,4 +1,4 @@
-"""The host side of the attacks: what they try to reach, made for them, so that nothing real is at risk."""
+"""The host side of the attacks: decoy files, servers and a process to reach, so that nothing real is at risk."""
 
 from __future__ import annotations
 
@@ -31,13 +31,13 @@ class Stage:
     token: str
     environment: Environment
     system: Path
-    """A file of the system that no run needs; one of the stage's own where there is none."""
+    """A file of the system that no run needs; a file of the stage's own if there is none."""
     addresses: dict[str, tuple[int, int, object]] = field(default_factory=dict)
     victim: subprocess.Popen[bytes] | None = None
 
     @property
     def files(self) -> dict[str, Path]:
-        """What is to be read, by the names in the table."""
+        """Return the files to be read, by the names in the table."""
         return {
             "secret": self.base / "home" / "secret",
             "answer": self.base / "tasks" / "other" / "answer" / "targets.json",
@@ -47,17 +47,17 @@ class Stage:
 
     @property
     def vendors(self) -> Path:
-        """A folder of installed packages, one of which carries a copy of another."""
+        """A folder of installed packages, one of which contains a copy of another."""
         return self.base / "python" / "lib" / "python3" / "site-packages"
 
     def secret_of(self, target: str) -> bytes:
-        """Return what tells that the file of this name was read; of none, the stage's token."""
+        """Return the bytes that show that the file of this name was read; without a name, the stage's token."""
         if target != "system" or self.system.is_relative_to(self.base):
             return self.token.encode()
         return max(self.system.read_bytes()[:_LOOKED_AT].split(b"\n"), key=len)
 
     def fresh_victim(self) -> subprocess.Popen[bytes]:
-        """Return the process to attack, a new one where the last was killed."""
+        """Return the process to attack; start a new one if the last one was killed."""
         if self.victim is None or self.victim.poll() is not None:
             self.victim = subprocess.Popen(
                 [sys.executable, "-I", "-S", "-c", "import time; time.sleep(600)", f"victim-{self.token}"],
@@ -90,7 +90,7 @@ class Stage:
 
 
 def _unneeded(base: Path) -> Path:
-    """Return a module that the system has installed for a Python of its own, or the path of one to be made."""
+    """Return a module that the system has installed for a Python of its own, or a path at which one can be created."""
     for folder in _ELSEWHERE:
         for path in islice(Path(folder).rglob("*.py"), _LOOKED_AT):
             if path.is_file() and len(path.read_bytes()[:_LOOKED_AT]) == _LOOKED_AT:
@@ -104,7 +104,7 @@ def _site(environment: Environment) -> Path:
 
 @contextlib.contextmanager
 def staged() -> Iterator[Stage]:
-    """Make the stage, and take it down again."""
+    """Set up the stage, and take it down afterwards."""
     base = Path(tempfile.mkdtemp(prefix="gistpoint-attacks-")).resolve()
     interpreter = find_interpreter(own_version())
     folder = base / "environment"
@@ -151,8 +151,8 @@ def _serve(stage: Stage, stack: contextlib.ExitStack) -> None:
         if name == "unix":
             Path(path).chmod(0o666)
         bound = server.getsockname()
-        told = "\0" + bound[1:].decode() if isinstance(bound, bytes) else bound
-        stage.addresses[name] = (int(family), int(kind), told)
+        reachable = "\0" + bound[1:].decode() if isinstance(bound, bytes) else bound
+        stage.addresses[name] = (int(family), int(kind), reachable)
         answer = f"{stage.token}\n".encode()
         threading.Thread(target=_answer, args=(server, kind, answer), daemon=True).start()
 

@@ -1,15 +1,19 @@
-"""Which attacks there are, and what must come of each on each backend: one table for the self-test, tests and docs."""
+"""All attacks and their expected outcomes: one table for the self-test, the tests and the guide."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
+from typing import TYPE_CHECKING
 
-from gistpoint.sandbox.limits import Limits
+from gistpoint.sandbox.limits import RunLimits
+
+if TYPE_CHECKING:
+    from gistpoint.sandbox.backends.base import Backend
 
 _MIB = 1 << 20
-SMALL = Limits(
+SMALL = RunLimits(
     memory=256 * _MIB,
     address_space=1024 * _MIB,
     processes=64,
@@ -23,22 +27,24 @@ SMALL = Limits(
 
 
 class Expected(StrEnum):
-    """What must come of an attack."""
+    """The expected outcome of an attack."""
 
     STOPPED = "stopped"
     REACHES = "reaches"
     """It succeeds: the backend does not promise to stop it."""
     MARKED = "marked"
-    """It succeeds, and what it takes makes the submission suspicious: the pass counts only after it was read."""
+    """It succeeds, but the traces it leaves make the submission suspicious: the pass counts only after it was read."""
     EITHER = "either"
     """It depends on the machine, or on whether gistpoint was started by root."""
 
 
-class Proof(StrEnum):
-    """How it is seen, from outside, that an attack reached what it wanted."""
+class AttackEvidence(StrEnum):
+    """How an observer outside of the sandbox sees that an attack succeeded."""
 
     TOLD = "told"
-    """A secret, which is not among what it is given unless it only has to say that it succeeded, came by the pipe."""
+    """A secret came over the pipe; it is not among the attack's inputs unless it only has to report its success."""
+    HELD = "held"
+    """The secret came from an attack that had exceeded a limit, and the run was not stopped for it."""
     KILLED = "killed"
     WRITTEN = "written"
     OPENED = "opened"
@@ -51,35 +57,36 @@ class Proof(StrEnum):
     PASSED = "passed"
     """A test that fails was believed to pass."""
     CHANGED = "changed"
-    """The same, for what pytest read was not what the task holds."""
+    """The same, because pytest read something else than what the task holds."""
     EXECUTED = "executed"
-    """Code ran where nothing may be executed."""
+    """Code ran in a place that forbids execution."""
 
 
 @dataclass(frozen=True, slots=True)
 class Attack:
-    """One attack: its file below `escapes`, `reports`, `trees` or `commands`, and what it is given."""
+    """One attack: its file below `escapes`, `reports`, `trees` or `commands`, and its inputs."""
 
     name: str
     what: str
     file: str
-    proof: Proof = Proof.TOLD
+    proof: AttackEvidence = AttackEvidence.TOLD
     given: Mapping[str, object] = field(default_factory=dict)
     then: str = ""
-    """A second file, run afterwards in a run of its own, that looks for what the first one left."""
+    """A second file, executed afterwards in a separate run, that looks for what the first one left."""
     timeout_s: float = 15.0
-    but: Mapping[str, Expected] = field(default_factory=dict)
-    """Backends on which it is not simply stopped."""
+    isolated: Expected = Expected.STOPPED
+    """The expected outcome on a backend that isolates, unless that backend declares another."""
+    unisolated: Expected = Expected.STOPPED
+    """The expected outcome on a backend that does not isolate."""
 
-    def expected(self, backend: str) -> Expected:
-        """Return what must come of it on `backend`."""
-        return self.but.get(backend, Expected.STOPPED)
+    def expected(self, backend: Backend) -> Expected:
+        """Return the expected outcome on `backend`."""
+        if self.name in backend.expects:
+            return Expected(backend.expects[self.name])
+        return self.isolated if backend.record(SMALL).isolated else self.unisolated
 
 
 _R, _E, _M = Expected.REACHES, Expected.EITHER, Expected.MARKED
-_PLAIN = {"plain": _R}
-_EVERYWHERE: dict[str, Expected] = {"docker": _R, "bwrap": _R, "landlock": _R, "plain": _R}
-_MARKED: dict[str, Expected] = dict.fromkeys(_EVERYWHERE, _M)
 _PLANTED = {
     "pth": ("planted.pth", "import os\n"),
     "sitecustomize": ("sitecustomize.py", "import os\n"),
@@ -89,52 +96,56 @@ _PLANTED = {
 }
 
 ESCAPES = (
-    Attack("home", "read a file in the host's home", "read_file", given={"target": "secret"}, but=_PLAIN),
-    Attack("answer", "read another task's answer", "read_file", given={"target": "answer"}, but=_PLAIN),
-    Attack("original", "read the original of the package", "read_file", given={"target": "original"}, but=_PLAIN),
-    Attack("system", "read what else lies below /usr or /opt", "read_file", given={"target": "system"}, but=_PLAIN),
-    Attack("vendored", "import a copy that another package carries", "import_vendored", but=_PLAIN),
-    Attack("link-in", "read through a link that the tree carries in", "read_link", but=_PLAIN),
-    Attack("environment", "read the environment of a process of the host", "read_environment", but=_PLAIN),
-    Attack("processes", "see the host's processes", "read_processes", but=_PLAIN),
-    Attack("trace", "attach to a process of the host as a debugger", "trace_process", but={"plain": _E}),
-    Attack("kill", "kill a process of the host", "kill_process", Proof.KILLED, but=_PLAIN),
-    Attack("signal", "send a signal to the program itself", "signal_program", but=_PLAIN),
-    Attack("limit", "change the limits of a process of the host", "limit_process", but=_PLAIN),
-    Attack("write", "write a file outside", "write_outside", Proof.WRITTEN, but=_PLAIN),
-    Attack("mode", "change the mode of a file outside", "change_mode", Proof.OPENED, but={"plain": _R, "landlock": _E}),
-    Attack("tcp", "reach the host's loopback over TCP", "connect", given={"address": "tcp"}, but=_PLAIN),
-    Attack("udp", "reach the host's loopback over UDP", "connect", given={"address": "udp"}, but=_PLAIN),
-    Attack("socket", "reach a socket like that of Docker", "connect", given={"address": "unix"}, but=_PLAIN),
-    Attack("abstract", "reach an abstract socket of the host", "connect", given={"address": "abstract"}, but=_PLAIN),
-    Attack("interfaces", "find a network interface", "interfaces", but={"plain": _E}),
-    Attack("namespace", "make a user namespace", "new_namespace", but={"plain": _E}),
-    Attack("shared", "leave shared memory for the next run", "leave_key", then="find_key", but=_PLAIN),
-    Attack("fork-bomb", "start 600 processes", "fork_bomb", given={"count": 600}, but={"plain": _E}),
+    Attack("home", "read a file in the host's home", "read_file", given={"target": "secret"}, unisolated=_R),
+    Attack("answer", "read another task's answer", "read_file", given={"target": "answer"}, unisolated=_R),
+    Attack("original", "read the original of the package", "read_file", given={"target": "original"}, unisolated=_R),
+    Attack("system", "read what else lies below /usr or /opt", "read_file", given={"target": "system"}, unisolated=_R),
+    Attack("vendored", "import a copy that another package carries", "import_vendored", unisolated=_R),
+    Attack("link-in", "read through a link that the tree carries in", "read_link", unisolated=_R),
+    Attack("environment", "read the environment of a process of the host", "read_environment", unisolated=_R),
+    Attack("processes", "see the host's processes", "read_processes", unisolated=_R),
+    Attack("trace", "attach to a process of the host as a debugger", "trace_process", unisolated=_E),
+    Attack("kill", "kill a process of the host", "kill_process", AttackEvidence.KILLED, unisolated=_R),
+    Attack("signal", "send a signal to the program itself", "signal_program", unisolated=_R),
+    Attack("limit", "change the limits of a process of the host", "limit_process", unisolated=_R),
+    Attack("write", "write a file outside", "write_outside", AttackEvidence.WRITTEN, unisolated=_R),
+    Attack("mode", "change the mode of a file outside", "change_mode", AttackEvidence.OPENED, unisolated=_R),
+    Attack("tcp", "reach the host's loopback over TCP", "connect", given={"address": "tcp"}, unisolated=_R),
+    Attack("udp", "reach the host's loopback over UDP", "connect", given={"address": "udp"}, unisolated=_R),
+    Attack("socket", "reach a socket like that of Docker", "connect", given={"address": "unix"}, unisolated=_R),
+    Attack("abstract", "reach an abstract socket of the host", "connect", given={"address": "abstract"}, unisolated=_R),
+    Attack("interfaces", "find a network interface", "interfaces", unisolated=_E),
+    Attack("namespace", "make a user namespace", "new_namespace", unisolated=_E),
+    Attack("shared", "leave shared memory for the next run", "leave_key", then="find_key", unisolated=_R),
+    Attack("fork-bomb", "start 600 processes", "fork_bomb", given={"count": 600}, unisolated=_E),
     Attack(
         "memory",
         "take more memory in one process",
         "memory_hog",
-        given={"processes": 1, "bytes": 600 * _MIB},
+        AttackEvidence.HELD,
+        given={"processes": 1, "bytes": 600 * _MIB, "hold": 5},
     ),
     Attack(
         "memory-sum",
         "take more memory in several processes together",
         "memory_hog",
-        given={"processes": 6, "bytes": 100 * _MIB},
+        AttackEvidence.HELD,
+        given={"processes": 6, "bytes": 100 * _MIB, "hold": 5},
     ),
-    Attack("disk", "fill the disk", "disk_hog", given={"count": 64, "bytes": _MIB}, but=_PLAIN),
+    Attack("disk", "fill the disk", "disk_hog", AttackEvidence.HELD, given={"count": 64, "bytes": _MIB}, unisolated=_R),
     Attack(
         "files",
         "make 5,000 empty files",
         "disk_hog",
+        AttackEvidence.HELD,
         given={"count": 5000, "bytes": 0},
-        but=_EVERYWHERE,
+        isolated=_R,
+        unisolated=_R,
     ),
-    Attack("loop", "loop for ever", "endless_loop", Proof.RAN_ON, timeout_s=2.0),
-    Attack("output", "print for ever", "endless_output", Proof.FLOODED, timeout_s=2.0),
-    Attack("records", "write to the result pipe for ever", "endless_results", Proof.RAN_ON, timeout_s=5.0),
-    Attack("daemon", "leave a process behind", "daemon", Proof.OUTLIVED),
+    Attack("loop", "loop for ever", "endless_loop", AttackEvidence.RAN_ON, timeout_s=2.0),
+    Attack("output", "print for ever", "endless_output", AttackEvidence.FLOODED, timeout_s=2.0),
+    Attack("records", "write to the result pipe for ever", "endless_results", AttackEvidence.RAN_ON, timeout_s=5.0),
+    Attack("daemon", "leave a process behind", "daemon", AttackEvidence.OUTLIVED),
     *(
         Attack(
             f"plant-{kind}",
@@ -142,16 +153,24 @@ ESCAPES = (
             "plant",
             given={"name": name, "text": text},
             then="find_planted",
-            but=_PLAIN,
+            unisolated=_R,
         )
         for kind, (name, text) in _PLANTED.items()
     ),
 )
-"""What goes beyond the run."""
+"""Attacks on the machine, or on other runs."""
 
 
-def _report(name: str, what: str, but: Mapping[str, Expected] | None = None) -> Attack:
-    return Attack(name.replace("_", "-"), what, name, Proof.PASSED, timeout_s=60.0, but=but or {})
+def _report(name: str, what: str, anywhere: Expected = Expected.STOPPED) -> Attack:
+    return Attack(
+        name.replace("_", "-"),
+        what,
+        name,
+        AttackEvidence.PASSED,
+        timeout_s=60.0,
+        isolated=anywhere,
+        unisolated=anywhere,
+    )
 
 
 REPORTS = (
@@ -175,23 +194,22 @@ REPORTS = (
     _report("replace_what_it_calls", "replace what the reporter calls"),
     _report("find_in_the_modules", "find the reporter in the table of modules"),
     _report("write_the_transcript", "find the key and write the transcript by hand"),
-    _report("edit_the_reporter", "find the reporting object and edit it", _MARKED),
-    _report("run_a_text", "the same, by a text that is run", _MARKED),
-    _report("replace_the_test", "replace the code of the test", _MARKED),
-    _report("replace_the_run", "run the tests, and only them, without calling them", _MARKED),
-    _report("replace_raises_for_the_tests", "replace `pytest.raises` for the tests alone", _MARKED),
-    _report("ask_the_caller", "answer what the caller's variables say", _MARKED),
-    _report("equal_to_everything", "return a number that equals everything", _MARKED),
-    _report("made_by_type", "return an object made to equal everything", _MARKED),
-    _report("replace_a_helper", "replace an assertion helper of the repository", _MARKED),
-    _report("rebind_at_import", "rebind one while the module is imported", _MARKED),
+    _report("edit_the_reporter", "find the reporting object and edit it", _M),
+    _report("run_a_text", "the same, by a text that is run", _M),
+    _report("replace_the_test", "replace the code of the test", _M),
+    _report("replace_the_run", "run the tests, and only them, without calling them", _M),
+    _report("replace_raises_for_the_tests", "replace `pytest.raises` for the tests alone", _M),
+    _report("ask_the_caller", "answer what the caller's variables say", _M),
+    _report("equal_to_everything", "return a number that equals everything", _M),
+    _report("made_by_type", "return an object made to equal everything", _M),
+    _report("replace_a_helper", "replace an assertion helper of the repository", _M),
+    _report("rebind_at_import", "rebind one while the module is imported", _M),
 )
-"""What makes a failing test look passed. The marked ones succeed in any shared process: see what is believed, and why.
-"""
+"""Attacks that make a failing test look passed. The marked ones succeed in any shared process: see the guide."""
 
 
 def _tree(name: str, what: str) -> Attack:
-    return Attack(name.replace("_", "-"), what, name, Proof.CHANGED, timeout_s=60.0)
+    return Attack(name.replace("_", "-"), what, name, AttackEvidence.CHANGED, timeout_s=60.0)
 
 
 TREES = (
@@ -208,11 +226,11 @@ TREES = (
     _tree("write_otherwise", "write by links, modes, maps, descriptors, mounts"),
     _tree("rewrite_itself", "replace the file that was handed in"),
 )
-"""What changes what pytest reads."""
+"""Attacks that change files that pytest reads."""
 
 
-def _command(name: str, what: str, plain: Expected) -> Attack:
-    return Attack(name.replace("_", "-"), what, name, Proof.EXECUTED, but={"plain": plain})
+def _command(name: str, what: str, unisolated: Expected) -> Attack:
+    return Attack(name.replace("_", "-"), what, name, AttackEvidence.EXECUTED, unisolated=unisolated)
 
 
 COMMANDS = (
@@ -224,6 +242,6 @@ COMMANDS = (
     _command("other_interpreters", "execution off: perl, awk and others", _E),
     _command("made_program", "execution off: a program made on the spot", _R),
 )
-"""What executes something in a command that may only read."""
+"""Attacks that execute code in a command that may only read."""
 
 ATTACKS = (*ESCAPES, *REPORTS, *TREES, *COMMANDS)

@@ -1,4 +1,4 @@
-"""Trying one attack on one backend, and seeing from outside what came of it."""
+"""Trying attacks on backends, and observing from outside whether they succeed."""
 
 from __future__ import annotations
 
@@ -7,26 +7,27 @@ import json
 import os
 import signal
 import stat
+import subprocess
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-from gistpoint.core.ports import EnvironmentPins, RunRequest, Writable
+from gistpoint.core.outcomes import SuiteReport, Writable
+from gistpoint.core.pins import EnvironmentPins
+from gistpoint.core.ports import RunRequest
 from gistpoint.core.suspicion.submission import marks
 from gistpoint.core.trees import SourceTree, write_tree
-from gistpoint.sandbox.attacks.commands import run_command
-from gistpoint.sandbox.attacks.table import SMALL, Attack, Expected, Proof
-from gistpoint.sandbox.attacks.trees import run_attacked
-from gistpoint.sandbox.backends.base import Backend, Command, Ended, Invocation, Places, Stop
-from gistpoint.sandbox.testruns import Environments, SuiteRunner
-
-if TYPE_CHECKING:
-    from gistpoint.sandbox.attacks.stage import Stage
+from gistpoint.sandbox.attacks.stage import Stage, staged
+from gistpoint.sandbox.attacks.table import ATTACKS, SMALL, Attack, AttackEvidence, Expected
+from gistpoint.sandbox.backends.base import Backend, Command, Ended, Invocation, MountPaths, Stop
+from gistpoint.sandbox.environments.store import EnvironmentStore
+from gistpoint.sandbox.gistruns.shell import READING_PROGRAMS, shell_invocation
+from gistpoint.sandbox.testruns import EnvironmentSource, SuiteRunner
 
 _HERE = Path(__file__).parent
 _SLACK = 100
+_DYING_S = 1.0
 SUITE = """import unittest
 
 import mod
@@ -65,52 +66,113 @@ def test_after():
 """
 HARMLESS = "def f():\n    pass\n\n\ndef assert_same(left, right):\n    assert left == right\n"
 ATTACKED, TESTS = "mod.py", "test_attacked.py"
+_TESTS = """import configparser
+from pathlib import Path
+
+import mod
+from tests.helper import same
+
+HERE = Path(__file__).parent
+
+
+def test_it():
+    assert mod.f() == "right"
+
+
+def test_golden():
+    assert mod.f() == (HERE / "data" / "golden.txt").read_text()
+
+
+def test_helped():
+    assert same(mod.f(), "right")
+
+
+def test_configured():
+    settings = configparser.ConfigParser()
+    settings.read(HERE.parent / "setup.cfg")
+    assert mod.f() == settings["suite"]["expected"]
+
+
+def test_source():
+    assert Path(mod.__file__).read_text().startswith("def f():")
+"""
+_SURROUNDINGS = {
+    "conftest.py": "import mod\n",
+    "setup.cfg": "[suite]\nexpected = right\n",
+    "tests/__init__.py": "",
+    "tests/conftest.py": "",
+    "tests/data/golden.txt": "right",
+    "tests/helper.py": "def same(one, other):\n    return one == other\n",
+    "tests/test_attacked.py": _TESTS,
+    "tests/inner/__init__.py": "",
+    "tests/inner/test_inner.py": "def test_inner():\n    assert 0\n",
+}
+_LINES = 3000
+"""Lines of a file in which a command may look for code to run."""
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
-    """What came of one attack on one backend."""
+class AttackFinding:
+    """The outcome of one attack on one backend."""
 
     attack: Attack
     backend: str
+    expected: Expected
     reached: bool
     detail: str = ""
     suspicious: tuple[str, ...] = ()
-    """Why a submission of it would be read before its pass counts."""
+    """Why a submission of it would be read before its pass counts; empty if it would not."""
 
     @property
     def as_promised(self) -> bool:
-        """Whether that is what the table says."""
-        expected = self.attack.expected(self.backend)
-        if expected is Expected.MARKED:
+        """Whether the outcome is the expected one."""
+        if self.expected is Expected.MARKED:
             return self.reached and bool(self.suspicious)
-        return expected is Expected.EITHER or self.reached is (expected is Expected.REACHES)
+        return self.expected is Expected.EITHER or self.reached is (self.expected is Expected.REACHES)
 
 
 def source_of(attack: Attack) -> str:
     """Return the text of an attack's file."""
-    folder = {Proof.PASSED: "reports", Proof.CHANGED: "trees", Proof.EXECUTED: "commands"}.get(attack.proof, "escapes")
-    suffix = "sh" if attack.proof is Proof.EXECUTED else "py"
+    folder = {
+        AttackEvidence.PASSED: "reports",
+        AttackEvidence.CHANGED: "trees",
+        AttackEvidence.EXECUTED: "commands",
+    }.get(attack.proof, "escapes")
+    suffix = "sh" if attack.proof is AttackEvidence.EXECUTED else "py"
     return (_HERE / folder / f"{attack.file}.{suffix}").read_text("utf-8")
 
 
 def suite_files(attack: Attack) -> Mapping[str, str]:
-    """Return the repository in which an attack on the report takes place: all tests but `test_before` fail in it."""
+    """Return the repository for an attack on the report, or on what pytest reads: all tests but `test_before` fail."""
+    if attack.proof is AttackEvidence.CHANGED:
+        return {**_SURROUNDINGS, ATTACKED: source_of(attack)}
     if attack.file.startswith("conftest"):
         return {"conftest.py": source_of(attack), ATTACKED: HARMLESS, TESTS: SUITE}
     return {ATTACKED: source_of(attack), TESTS: SUITE}
 
 
-def try_attack(backend: Backend, attack: Attack, stage: Stage, environments: Environments) -> Finding:
+def self_test(
+    backends: Mapping[str, Backend], cache: Path, attacks: Sequence[Attack] = ATTACKS
+) -> Iterator[tuple[Attack, Mapping[str, AttackFinding]]]:
+    """Try every attack on every backend and yield the findings of each as it finishes."""
+    environments = EnvironmentStore(cache)
+    with staged() as stage:
+        for attack in attacks:
+            tried = {name: try_attack(backend, attack, stage, environments) for name, backend in backends.items()}
+            yield attack, tried
+
+
+def try_attack(backend: Backend, attack: Attack, stage: Stage, environments: EnvironmentSource) -> AttackFinding:
     """Run `attack` on `backend` under small limits and return what it reached."""
-    if attack.proof is Proof.PASSED:
+    if attack.proof is AttackEvidence.PASSED:
         return _try_report(backend, attack, stage, environments)
-    if attack.proof is Proof.CHANGED:
+    if attack.proof is AttackEvidence.CHANGED:
         report = run_attacked(backend, attack, stage.base, environments, Writable())
-        return Finding(attack, backend.name, bool(report.passed), report.reason)
-    if attack.proof is Proof.EXECUTED:
-        told = run_command(backend, attack, stage)
-        return Finding(attack, backend.name, stage.token[::-1] in told.output, told.stop.value)
+        return AttackFinding(attack, backend.name, attack.expected(backend), bool(report.passed), report.reason)
+    if attack.proof is AttackEvidence.EXECUTED:
+        outcome = _run_command(backend, attack, stage)
+        reached = stage.token[::-1] in outcome.output
+        return AttackFinding(attack, backend.name, attack.expected(backend), reached, outcome.stop.value)
     stage.reset()
     given = _given(attack, stage)
     tree = stage.base / "tree"
@@ -124,7 +186,7 @@ def try_attack(backend: Backend, attack: Attack, stage: Stage, environments: Env
         ended = _run(backend, attack.then, attack, given, stage, lines)
     reached = _reached(attack, stage, lines, ended, took)
     detail = ended.stop.value if ended.stop is not Stop.EXITED else (ended.output.strip().splitlines() or [""])[-1]
-    return Finding(attack, backend.name, reached, detail[:200])
+    return AttackFinding(attack, backend.name, attack.expected(backend), reached, detail[:200])
 
 
 def _lay(tree: Path, attack: Attack, stage: Stage) -> None:
@@ -162,9 +224,9 @@ def _given(attack: Attack, stage: Stage) -> dict[str, object]:
 def _run(
     backend: Backend, file: str, attack: Attack, given: Mapping[str, object], stage: Stage, lines: list[bytes]
 ) -> Ended:
-    def invocation(places: Places) -> Invocation:
-        told = json.dumps({**given, "results": places.results_fd})
-        arguments = (places.python, "-B", f"{places.workspace}/attacks/{file}.py", told)
+    def invocation(places: MountPaths) -> Invocation:
+        order = json.dumps({**given, "results": places.results_fd})
+        arguments = (places.python, "-B", f"{places.workspace}/attacks/{file}.py", order)
         environment = {"PATH": "/usr/bin:/bin", "HOME": places.home, "TMPDIR": places.temporary}
         return Invocation(arguments, environment)
 
@@ -174,23 +236,27 @@ def _run(
 
 def _reached(attack: Attack, stage: Stage, lines: list[bytes], ended: Ended, took: float) -> bool:
     match attack.proof:
-        case Proof.TOLD:
+        case AttackEvidence.TOLD:
             secret = stage.secret_of(str(attack.given.get("target", "")))
             return any(secret in line for line in lines)
-        case Proof.KILLED:
-            time.sleep(0.1)
-            return stage.victim is not None and stage.victim.poll() is not None
-        case Proof.WRITTEN:
+        case AttackEvidence.HELD:
+            return ended.stop is Stop.EXITED and any(stage.token.encode() in line for line in lines)
+        case AttackEvidence.KILLED:
+            assert stage.victim is not None
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                stage.victim.wait(_DYING_S)
+            return stage.victim.returncode is not None
+        case AttackEvidence.WRITTEN:
             return (stage.base / "outside" / "written").exists()
-        case Proof.OPENED:
+        case AttackEvidence.OPENED:
             return stat.S_IMODE((stage.base / "home" / "private").stat().st_mode) != 0o600
-        case Proof.OUTLIVED:
+        case AttackEvidence.OUTLIVED:
             return _end_daemons(stage.token)
-        case Proof.RAN_ON:
+        case AttackEvidence.RAN_ON:
             return ended.stop is Stop.EXITED or took > 2 * attack.timeout_s + 10
-        case Proof.FLOODED:
+        case AttackEvidence.FLOODED:
             return len(ended.output) > SMALL.output + _SLACK
-        case Proof.PASSED | Proof.CHANGED | Proof.EXECUTED:
+        case AttackEvidence.PASSED | AttackEvidence.CHANGED | AttackEvidence.EXECUTED:
             raise AssertionError("these are tried in another way")
 
 
@@ -219,18 +285,55 @@ def daemons(mark: str) -> list[int]:
     return found
 
 
-def _try_report(backend: Backend, attack: Attack, stage: Stage, environments: Environments) -> Finding:
-    folder = stage.base / "suites" / attack.file
-    folder.mkdir(parents=True, exist_ok=True)
-    for path, text in suite_files(attack).items():
-        (folder / path).write_text(text)
-    tar = stage.base / "suites" / f"{attack.file}.tar"
-    if not tar.exists():
-        write_tree(folder, tar)
-    tree = SourceTree.open(tar)
-    request = RunRequest(tree, EnvironmentPins(), timeout_s=attack.timeout_s)
-    report = SuiteRunner(backend, environments).run(request)
+def _try_report(backend: Backend, attack: Attack, stage: Stage, environments: EnvironmentSource) -> AttackFinding:
+    tree = _packed_suite(attack, stage.base)
+    report = SuiteRunner(backend, environments).run(RunRequest(tree, EnvironmentPins(), timeout_s=attack.timeout_s))
     believed = {id.rpartition("::")[2] for id in report.passed} - {"test_before"}
     given = tree.with_files({ATTACKED: HARMLESS.encode()})
     suspicious = marks(given, tree.with_files({ATTACKED: tree.read(ATTACKED)}), given, [TESTS])
-    return Finding(attack, backend.name, bool(believed), report.reason or ", ".join(sorted(believed)), suspicious)
+    return AttackFinding(
+        attack,
+        backend.name,
+        attack.expected(backend),
+        bool(believed),
+        report.reason or ", ".join(sorted(believed)),
+        suspicious,
+    )
+
+
+def run_attacked(
+    backend: Backend, attack: Attack, base: Path, environments: EnvironmentSource, writable: Writable | None
+) -> SuiteReport:
+    """Run the suite that `attack` is part of, in a run that is scored; its files are made below `base`."""
+    tree = _packed_suite(attack, base)
+    request = RunRequest(tree, EnvironmentPins(), timeout_s=attack.timeout_s, writable=writable)
+    return SuiteRunner(backend, environments).run(request)
+
+
+def _packed_suite(attack: Attack, base: Path) -> SourceTree:
+    folder, tar = base / "suites" / attack.file, base / "suites" / f"{attack.file}.tar"
+    for path, text in suite_files(attack).items():
+        (folder / path).parent.mkdir(parents=True, exist_ok=True)
+        (folder / path).write_text(text, "utf-8")
+    write_tree(folder, tar)
+    return SourceTree.open(tar)
+
+
+def _run_command(backend: Backend, attack: Attack, stage: Stage) -> Ended:
+    """Run the commands of `attack`; what executes its code prints the stage's token backwards."""
+    tree = stage.base / "commands"
+    tree.mkdir(exist_ok=True)
+    tree.chmod(0o755)
+    code = f'import sys; sys.stderr.write("{stage.token}"[::-1] + chr(10))\n'
+    (tree / "code.py").write_text(code)
+    (tree / "lines.py").write_text(code * _LINES)
+
+    def invocation(places: MountPaths) -> Invocation:
+        made = shell_invocation(source_of(attack), places, [], execution=False)
+        environment = stage.environment
+        given = {"PYTHON": environment.interpreter, "PREFIX": environment.prefix, "OWN": places.python}
+        variables = {name: str(value) for name, value in given.items()}
+        return Invocation(made.arguments, {**made.environment, **variables, "TOKEN": stage.token})
+
+    command = Command(tree, stage.environment, invocation, attack.timeout_s, programs=READING_PROGRAMS)
+    return backend.run(command, on_line=lambda line: None)

@@ -1,1 +1,1 @@
-"""Isolation backends, behind the seam in `base`."""
+"""Isolation backends; `base` defines their interface."""

@@ -1,24 +1,45 @@
-"""The seam between a test run and the isolation it happens in.
+"""The interface between a test run and its isolation.
 
 A backend copies a folder into a place that the run may write, shows it an environment and named folders read-only,
-starts one command there under limits, hands on what comes over the result pipe line by line, and leaves nothing behind.
+starts one command there under limits, passes on the lines of the result pipe, and leaves nothing behind.
 """
 
 from __future__ import annotations
 
+import os
+import sys
+import tempfile
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
+from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, ClassVar, Protocol
 
-from gistpoint.sandbox.environments.interpreters import find_interpreter, own_version
-from gistpoint.sandbox.limits import Limits
+from gistpoint.core.running import NEVER, CancelToken
+from gistpoint.sandbox.limits import RunLimits
 
 if TYPE_CHECKING:
-    from gistpoint.core.cancel import CancelToken
-    from gistpoint.core.outcomes import BackendRecord
-    from gistpoint.core.ports import Writable
+    from gistpoint.core.outcomes import BackendRecord, Writable
+
+
+@dataclass(frozen=True, slots=True)
+class Interpreter:
+    """An interpreter outside of any virtual environment."""
+
+    path: Path
+    prefix: Path
+    """The folder in which it is installed (`sys.base_prefix`)."""
+    version: str
+    """Such as `3.11`."""
+
+
+@cache
+def own_interpreter() -> Interpreter:
+    """Return the interpreter that runs gistpoint, or the one below its virtual environment."""
+    path = Path(getattr(sys, "_base_executable", "") or sys.executable).resolve()
+    version = f"{sys.version_info[0]}.{sys.version_info[1]}"
+    return Interpreter(path, Path(sys.base_prefix).resolve(), version)
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,8 +56,8 @@ class Environment:
 
 
 @dataclass(frozen=True, slots=True)
-class Places:
-    """Where things lie as the command sees them."""
+class MountPaths:
+    """The paths of a run as the command sees them."""
 
     workspace: str
     python: str
@@ -48,7 +69,7 @@ class Places:
 
 @dataclass(frozen=True, slots=True)
 class Invocation:
-    """What to execute, and its whole environment: nothing is inherited."""
+    """The arguments to execute, and their whole environment: nothing is inherited."""
 
     arguments: tuple[str, ...]
     environment: Mapping[str, str]
@@ -61,24 +82,24 @@ class Command:
     tree: Path
     """Copied into the workspace before the command starts in it; never written."""
     environment: Environment
-    invocation: Callable[[Places], Invocation]
+    invocation: Callable[[MountPaths], Invocation]
     timeout_s: float
     folders: Mapping[str, Path] = field(default_factory=dict)
-    """Folders shown read-only, by the name under which `Places.folders` tells where."""
-    limits: Limits = field(default_factory=Limits)
+    """Folders shown read-only, by the name under which `MountPaths.folders` has their paths."""
+    limits: RunLimits = field(default_factory=RunLimits)
     requests: int | None = None
-    """A descriptor, such as a pipe's reading end, whose bytes come to the command as its standard input while it runs;
-    without it, standard input is empty. It stays the caller's to close."""
+    """A descriptor, such as a pipe's reading end, whose bytes the command gets as its standard input while it runs;
+    without it, standard input is empty. The caller closes it."""
     writable: Writable | None = None
-    """What of the tree the command may change; None for everything, in a copy of its own."""
+    """The part of the tree that the command may change; None for everything, in a copy of its own."""
     watch: bool = False
-    """Whether to report, in `Ended.writes`, what the command changes in its tree, all of which must be writable."""
+    """Whether to report the command's changes to its tree in `Ended.writes`; the whole tree must be writable then."""
     shows: tuple[Path, ...] = ()
-    """Programs and folders of this machine that the command sees, read-only, beyond those that every run does; a
+    """Programs and folders of this machine that the command sees, read-only, in addition to those of every run; a
     program comes with the libraries that it loads, a folder as it is."""
     programs: tuple[str, ...] = ()
-    """If there are any, the command finds these programs alone, no interpreter and no environment, and writes nothing.
-    The plain backend can't hold that."""
+    """If given, the command finds only these programs, no interpreter and no environment, and can write nothing.
+    The plain backend can't enforce that."""
 
 
 class Stop(StrEnum):
@@ -91,29 +112,29 @@ class Stop(StrEnum):
     TOO_MUCH_DISK = "too_much_disk"
     TOO_MANY_RESULTS = "too_many_results"
     NOT_STARTED = "not_started"
-    """The isolation itself failed before the command began; `output` says how."""
+    """The isolation itself failed before the command began; `output` explains how."""
 
 
 @dataclass(frozen=True, slots=True)
 class Ended:
-    """How a command ended. `exit_code` is negative for a signal, None where the command was stopped from outside."""
+    """How a command ended. `exit_code` is negative for a signal, None if the command was stopped from outside."""
 
     stop: Stop
     exit_code: int | None
     output: str
     seconds: float
     reason: str = ""
-    """What the isolation says of a failure of its own, in a sentence or two; empty for the usual words."""
+    """The isolation's explanation of its own failure, in a sentence or two; empty for the usual words."""
     altered: tuple[str, ...] = ()
-    """Paths of the tree that the command changed although they were not writable; a backend that does not let it has
-    nothing to report."""
+    """Paths of the tree that the command changed although they were not writable; empty for a backend that prevents
+    such changes."""
     writes: Writable | None = None
-    """What the command changed in its tree, if that was asked for."""
+    """The command's changes to its tree, if they were asked for."""
 
 
 @dataclass(frozen=True, slots=True)
-class Probe:
-    """Whether a backend works on this machine, shown by running it."""
+class BackendProbe:
+    """Whether a backend works on this machine, determined by running it."""
 
     works: bool
     version: str = ""
@@ -121,44 +142,61 @@ class Probe:
     mend: str = ""
     """The command or setting that would make it work."""
     warning: str = ""
-    """What it does not keep although it works."""
+    """A guarantee that it does not give although it works."""
 
 
 class Backend(Protocol):
     """One kind of isolation."""
 
+    expects: ClassVar[Mapping[str, str]]
+    """Outcomes of attacks, by name, that differ from those in the table of attacks (see `attacks.table.Expected`)."""
+
     @property
     def name(self) -> str:
-        """The name by which `--sandbox` asks for it."""
+        """The name that `--sandbox` takes."""
         ...
 
-    def probe(self) -> Probe:
-        """Run a trivial command with the very settings of a real run."""
+    def enforces(self) -> Mapping[str, str]:
+        """Return the mechanism that enforces each of `limits.LIMITS` on this machine (see `limits.held`)."""
         ...
 
-    def record(self, limits: Limits) -> BackendRecord:
-        """Return what is written into each result."""
+    def probe(self) -> BackendProbe:
+        """Run a trivial command with the settings of a real run."""
         ...
 
-    def run(self, command: Command, *, on_line: Callable[[bytes], None], cancel: CancelToken | None = None) -> Ended:
-        """Run to the end, the time limit or the cancel; no process, mount or file of it is left afterwards."""
+    def record(self, limits: RunLimits) -> BackendRecord:
+        """Return the description of the backend that is written into each result."""
+        ...
+
+    def run(self, command: Command, *, on_line: Callable[[bytes], None], cancel: CancelToken = NEVER) -> Ended:
+        """Run to the end, the time limit or the cancel; none of its processes, mounts and files remain afterwards."""
         ...
 
 
 _CODE = "import os, sys, ctypes, ssl; os.write(int(sys.argv[1]), sys.argv[2].encode() + b'\\n')"
 
 
+def complaint_of(backend: Backend) -> str:
+    """Run a trivial command with the settings of every run; return how it failed, empty if it worked."""
+    token, lines = os.urandom(8).hex().encode(), list[bytes]()
+    with tempfile.TemporaryDirectory(prefix="gistpoint-probe-") as name:
+        ended = backend.run(probe_command(Path(name).resolve(), token), on_line=lines.append)
+    if ended.stop is Stop.EXITED and ended.exit_code == 0 and lines == [token]:
+        return ""
+    return (ended.output.strip().splitlines() or [f"it left with status {ended.exit_code}"])[-1]
+
+
 def probe_command(base: Path, token: bytes) -> Command:
-    """Return a command that writes `token` to its result pipe; its tree and environment are made below `base`."""
+    """Return a command that writes `token` to its result pipe; create its tree and environment below `base`."""
     base.chmod(0o755)
-    interpreter = find_interpreter(own_version())
+    interpreter = own_interpreter()
     tree, environment = base / "tree", base / "environment"
     for folder in (tree, environment / "bin"):
         folder.mkdir(parents=True)
     (environment / "bin" / "python").symlink_to(interpreter.path)
     (environment / "pyvenv.cfg").write_text(f"home = {interpreter.path.parent}\n")
 
-    def invocation(places: Places) -> Invocation:
+    def invocation(places: MountPaths) -> Invocation:
         arguments = (places.python, "-I", "-c", _CODE, str(places.results_fd), token.decode())
         return Invocation(arguments, {"PATH": "/usr/bin:/bin"})
 

@@ -1,6 +1,6 @@
 """bubblewrap: namespaces without a daemon, the default on Linux.
 
-The command sees what `runtime.py` lists of the machine, its environment and the named folders, all read-only, and may
+The command sees the parts of the machine that `runtime.py` lists, its environment and the named folders, read-only, and
 write to size-limited file systems in memory. It has no network, no other process, no capability, no new user namespace
 and a filter on system calls.
 """
@@ -16,29 +16,24 @@ import shutil
 import signal
 import subprocess
 import sys
-import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import ClassVar
 
-from gistpoint.core.outcomes import BackendRecord
-from gistpoint.core.ports import Writable
-from gistpoint.sandbox.backends.base import Command, Ended, Invocation, Places, Probe, Stop, probe_command
+from gistpoint.core.outcomes import BackendRecord, Writable
+from gistpoint.core.running import NEVER, CancelToken
+from gistpoint.sandbox.backends.base import BackendProbe, Command, Ended, Invocation, MountPaths, Stop, complaint_of
+from gistpoint.sandbox.backends.entering import PAYLOAD, EnterOrder, PrivateMounts
 from gistpoint.sandbox.backends.process import follow, result_pipe
-from gistpoint.sandbox.backends.resources import Bound, Delegation, DiskWatch, bounded, find_delegation
+from gistpoint.sandbox.backends.resources import BoundedCommand, Delegation, DiskWatch, bounded, find_delegation
 from gistpoint.sandbox.backends.runtime import Runtime, RuntimeCache
 from gistpoint.sandbox.backends.seccomp import filter_program
 from gistpoint.sandbox.backends.trees import RESERVED, TreeParts, TreeStates, give_away
-from gistpoint.sandbox.limits import Limits
+from gistpoint.sandbox.limits import KERNEL, NOT, WATCHED, RunLimits, held
 from gistpoint.sandbox.workspaces import run_folder
 
-if TYPE_CHECKING:
-    from gistpoint.core.cancel import CancelToken
-
-
-INSIDE = Path(__file__).parent.parent / "inside"
 SHOWN = "/gistpoint"
 WORK = "/sandbox"
 REPOSITORY = f"{WORK}/repo"
@@ -58,7 +53,7 @@ _SETTINGS = (
 
 
 @dataclass
-class Plan:
+class BubblewrapCall:
     """The arguments of one bubblewrap call, and the host folders and descriptors that they need."""
 
     staged_at: str | None
@@ -87,14 +82,14 @@ class Plan:
         return str(descriptor)
 
     def close(self) -> None:
-        """Close the descriptors here; the child has its own."""
+        """Close our copies of the descriptors; the child has its own."""
         for descriptor in self.descriptors:
             with contextlib.suppress(OSError):
                 os.close(descriptor)
 
 
-def plan_mounts(plan: Plan, command: Command, copy: Path | None, cache: RuntimeCache) -> None:
-    """Add what `command` sees, and the filter on its system calls; `copy` is a tree on the host that it may write."""
+def plan_mounts(plan: BubblewrapCall, command: Command, copy: Path | None, cache: RuntimeCache) -> None:
+    """Add `command`'s mounts and the filter on its system calls; `copy` is a tree on the host that it may write."""
     plan.arguments += _SETTINGS
     if command.programs:
         _plan_programs(plan, command, cache)
@@ -106,7 +101,7 @@ def plan_mounts(plan: Plan, command: Command, copy: Path | None, cache: RuntimeC
     plan.arguments += ["--remount-ro", "/"]
 
 
-def _plan_interpreter(plan: Plan, command: Command, copy: Path | None, cache: RuntimeCache) -> None:
+def _plan_interpreter(plan: BubblewrapCall, command: Command, copy: Path | None, cache: RuntimeCache) -> None:
     limits = command.limits
     _show_runtime(plan, cache.of(command.environment, command.shows), cache)
     plan.arguments += ["--proc", "/proc", "--dev", "/dev"]
@@ -115,7 +110,7 @@ def _plan_interpreter(plan: Plan, command: Command, copy: Path | None, cache: Ru
     _memory(plan, WORK, limits.workspace)
     _memory(plan, SHOWN, 1 << 12)
     plan.show(command.environment.folder, f"{SHOWN}/environment")
-    plan.show(INSIDE, f"{SHOWN}/inside")
+    plan.show(PAYLOAD, f"{SHOWN}/inside")
     for name, folder in command.folders.items():
         plan.show(folder, f"{SHOWN}/{name}")
     if copy is not None:
@@ -127,8 +122,8 @@ def _plan_interpreter(plan: Plan, command: Command, copy: Path | None, cache: Ru
     plan.arguments += ["--remount-ro", SHOWN]
 
 
-def _plan_programs(plan: Plan, command: Command, cache: RuntimeCache) -> None:
-    """Nothing can be written: no program can be made there that is not among the given ones."""
+def _plan_programs(plan: BubblewrapCall, command: Command, cache: RuntimeCache) -> None:
+    """Add a view of programs alone; it is not writable, so that no other program can be created in it."""
     _show_runtime(plan, cache.of_programs(command.programs), cache)
     plan.arguments += ["--dev", "/dev"]
     for place in ("/tmp", "/dev/shm", WORK):
@@ -139,23 +134,23 @@ def _plan_programs(plan: Plan, command: Command, cache: RuntimeCache) -> None:
         plan.arguments += ["--remount-ro", place]
 
 
-def _show_runtime(plan: Plan, runtime: Runtime, cache: RuntimeCache) -> None:
-    """Show a folder that was laid out before as the root, and the system's own folders of data in it."""
+def _show_runtime(plan: BubblewrapCall, runtime: Runtime, cache: RuntimeCache) -> None:
+    """Show a previously prepared folder as the root, with the system's own data folders in it."""
     plan.show(cache.laid_out(runtime, _MOUNTED, _WRITTEN), "/")
     for part in runtime.system:
         if part.folder:
             plan.show(Path(part.path), part.path)
 
 
-def _memory(plan: Plan, target: str, size: int, mode: str = "0755") -> None:
+def _memory(plan: BubblewrapCall, target: str, size: int, mode: str = "0755") -> None:
     plan.arguments += ["--perms", mode, "--size", str(size), "--tmpfs", target]
 
 
-def _show_tree(plan: Plan, parts: TreeParts, size: int) -> None:
-    """Show the tree read-only, but for what is writable.
+def _show_tree(plan: BubblewrapCall, parts: TreeParts, size: int) -> None:
+    """Show the tree read-only except for its writable parts.
 
-    A writable folder is in memory, with all that stood in it mounted there piece by piece: what is a mount can be
-    neither replaced nor moved. A link in it is shown as what it leads to, as it could be replaced otherwise.
+    A writable folder is in memory, and its content is mounted there piece by piece: a mount point can be neither
+    replaced nor moved. A link in it is shown as its destination, because a link could be replaced.
     """
     source = plan.source(parts.tree)
     plan.arguments += ["--ro-bind", source, REPOSITORY]
@@ -184,7 +179,7 @@ def _show_tree(plan: Plan, parts: TreeParts, size: int) -> None:
             _write(plan, "--bind-data", parts.tree / path, _inside(path))
 
 
-def _copy(plan: Plan, tree: Path, path: str) -> None:
+def _copy(plan: BubblewrapCall, tree: Path, path: str) -> None:
     """Put a copy of a file, folder or link into a folder that is in memory."""
     here = tree / path
     if here.is_symlink():
@@ -197,7 +192,7 @@ def _copy(plan: Plan, tree: Path, path: str) -> None:
         _write(plan, "--file", here, _inside(path))
 
 
-def _write(plan: Plan, how: str, file: Path, target: str) -> None:
+def _write(plan: BubblewrapCall, how: str, file: Path, target: str) -> None:
     mode = "0755" if file.stat().st_mode & 0o100 else "0644"
     plan.arguments += ["--perms", mode, how, plan.memory(file.read_bytes()), target]
 
@@ -207,7 +202,7 @@ def _inside(path: str) -> str:
 
 
 def stage() -> str:
-    """Return a folder that everyone may enter, over which the private mounts are made."""
+    """Return a folder that everyone may enter, on which the private mounts are made."""
     return next(place for place in _STAGES if Path(place).is_dir() and not Path(place).is_symlink())
 
 
@@ -217,11 +212,11 @@ _MOST = 4096
 
 
 @contextlib.contextmanager
-def namespace_end(plan: Plan) -> Iterator[None]:
-    """Leave only when no process is left in the namespace that `plan` makes, or after ten seconds.
+def namespace_end(plan: BubblewrapCall) -> Iterator[None]:
+    """On leaving, wait until no process is left in the namespace that `plan` makes, or for ten seconds.
 
-    Bubblewrap is started and has ended inside; the descriptor that it tells the first process's number on is among the
-    plan's.
+    Bubblewrap is started and ends within the `with` block; `plan` holds the descriptor on which it reports the number
+    of the first process.
     """
     reading, writing = os.pipe()
     plan.descriptors.append(writing)
@@ -236,7 +231,7 @@ def namespace_end(plan: Plan) -> Iterator[None]:
 
 
 def _first_process(reading: int) -> int | None:
-    """Return the host's number of the namespace's first process, None where it came to none."""
+    """Return the host's number of the namespace's first process, None if it never started."""
     os.set_blocking(reading, False)
     with contextlib.suppress(OSError, ValueError, KeyError, TypeError):
         return int(json.loads(os.read(reading, _MOST))["child-pid"])
@@ -244,7 +239,7 @@ def _first_process(reading: int) -> int | None:
 
 
 def _wait_for(pid: int) -> None:
-    """Wait for the end of a process that is not our own child; a first process ends after all of its namespace."""
+    """Wait for the end of a process that is not our own child; a first process ends after the rest of its namespace."""
     try:
         handle = os.pidfd_open(pid)
     except ProcessLookupError:
@@ -261,7 +256,7 @@ def _wait_for(pid: int) -> None:
 
 
 def _look_for(pid: int) -> None:
-    """Look until the process is gone or only waits for its parent; for kernels older than 5.3."""
+    """Poll until the process is gone or only waits for its parent; for kernels older than 5.3."""
     until = time.monotonic() + _PATIENCE_S
     while time.monotonic() < until:
         try:
@@ -277,35 +272,41 @@ _NOBODY = 65534
 
 
 class BubblewrapBackend:
-    """Runs commands in namespaces made by bubblewrap; started by root, it runs them as `nobody`."""
+    """Runs commands in namespaces made by bubblewrap; if root started it, as `nobody`."""
 
     name = "bwrap"
+    expects: ClassVar[Mapping[str, str]] = {}
 
     def __init__(self, program: str | None = None, cache: RuntimeCache | None = None) -> None:
         self._program = program or shutil.which("bwrap") or ""
         self._cache = cache or RuntimeCache()
-        self._probe: Probe | None = None
+        self._probe: BackendProbe | None = None
         self._delegated: Delegation | None = None
 
-    def probe(self) -> Probe:
-        """Run a trivial command with the settings of every run; the answer is kept."""
+    def probe(self) -> BackendProbe:
+        """Run a trivial command with the settings of every run; the answer is cached."""
         if self._probe is None:
             self._probe = self._try()
         return self._probe
 
-    def record(self, limits: Limits) -> BackendRecord:
-        """Return the record of an isolated run."""
-        told = {**limits.record(), "memory_bound": "cgroup" if self._delegation() else "watchdog"}
-        return BackendRecord(self.name, self._version(), isolated=True, limits=told)
+    def enforces(self) -> Mapping[str, str]:
+        """Return what enforces each limit: memory is watched unless a control group was delegated to the user."""
+        memory = KERNEL if self._delegation() else WATCHED
+        return held(memory=memory, processes=KERNEL, disk=KERNEL, files=NOT, network=KERNEL)
 
-    def run(self, command: Command, *, on_line: Callable[[bytes], None], cancel: CancelToken | None = None) -> Ended:
+    def record(self, limits: RunLimits) -> BackendRecord:
+        """Return the record of an isolated run."""
+        enforced = {**limits.record(), "memory_bound": "cgroup" if self._delegation() else "watchdog"}
+        return BackendRecord(self.name, self._version(), isolated=True, limits=enforced)
+
+    def run(self, command: Command, *, on_line: Callable[[bytes], None], cancel: CancelToken = NEVER) -> Ended:
         """Run `command` in fresh namespaces, which end with it."""
         if command.watch:
             return self._watched(command, on_line, cancel)
         return self._run(command, None, on_line, cancel)
 
-    def _watched(self, command: Command, on_line: Callable[[bytes], None], cancel: CancelToken | None) -> Ended:
-        """Run `command` on a copy that lies on the disk, where it can be looked at before and afterwards."""
+    def _watched(self, command: Command, on_line: Callable[[bytes], None], cancel: CancelToken) -> Ended:
+        """Run `command` on a copy on the disk, where its state can be read before and afterwards."""
         with run_folder() as base:
             copy = base / "repo"
             shutil.copytree(command.tree, copy, symlinks=True, copy_function=shutil.copy)
@@ -314,11 +315,9 @@ class BubblewrapBackend:
             states = TreeStates.of(TreeParts.of(copy, Writable(paths=(".",))))
             return states.completed(self._run(command, copy, on_line, cancel), command)
 
-    def _run(
-        self, command: Command, copy: Path | None, on_line: Callable[[bytes], None], cancel: CancelToken | None
-    ) -> Ended:
+    def _run(self, command: Command, copy: Path | None, on_line: Callable[[bytes], None], cancel: CancelToken) -> Ended:
         with result_pipe() as pipe, bounded(self._delegation(), command.limits) as bound:
-            plan = Plan(stage() if os.geteuid() == 0 else None)
+            plan = BubblewrapCall(stage() if os.geteuid() == 0 else None)
             with namespace_end(plan):
                 try:
                     process = self._start(command, copy, plan, pipe.writing, bound)
@@ -334,7 +333,7 @@ class BubblewrapBackend:
                         on_line=on_line,
                         cancel=cancel,
                         kill=lambda: _kill(process),
-                        watch=None if copy is None else DiskWatch(copy, process.pid, command.limits.disk).reason,
+                        watch=None if copy is None else DiskWatch(copy, process.pid, command.limits.disk),
                     )
             if bound.was_hit():
                 return replace(ended, stop=Stop.OUT_OF_MEMORY, exit_code=None)
@@ -346,9 +345,9 @@ class BubblewrapBackend:
         return self._delegated
 
     def _start(
-        self, command: Command, copy: Path | None, plan: Plan, results: int, bound: Bound
+        self, command: Command, copy: Path | None, plan: BubblewrapCall, results: int, bound: BoundedCommand
     ) -> subprocess.Popen[bytes]:
-        places = Places(
+        places = MountPaths(
             workspace=REPOSITORY,
             python=f"{SHOWN}/environment/bin/python",
             home=HOME,
@@ -361,19 +360,22 @@ class BubblewrapBackend:
         if command.programs:
             enter = _enter_by_shell(plan, command.limits, places, invocation)
         else:
-            order = _order(command, places, invocation, copies=copy is None and command.writable is None)
-            enter = [str(command.environment.interpreter), "-I", "-S", f"{SHOWN}/inside/enter.py", json.dumps(order)]
+            copies = copy is None and command.writable is None
+            enter = EnterOrder(
+                limits={**command.limits.of_a_process(), "RLIMIT_NPROC": command.limits.processes},
+                folder=places.workspace,
+                arguments=invocation.arguments,
+                environment=dict(invocation.environment),
+                results_fd=results,
+                make=(places.home,),
+                copy=(f"{SHOWN}/tree", places.workspace) if copies else None,
+            ).command_line(command.environment.interpreter, f"{SHOWN}/inside")
         packed = plan.memory(b"".join(argument.encode() + b"\0" for argument in plan.arguments))
         arguments = [self._program, "--args", packed, "--", *enter]
         if plan.staged_at is not None:
-            staging = {
-                "sources": plan.sources,
-                "place": plan.staged_at,
-                "user": _NOBODY,
-                "arguments": arguments,
-                "parent": os.getpid(),
-            }
-            arguments = [sys.executable, "-I", "-S", str(INSIDE / "private_mounts.py"), json.dumps(staging)]
+            arguments = PrivateMounts(
+                sources=plan.sources, place=plan.staged_at, user=_NOBODY, arguments=arguments, parent=os.getpid()
+            ).command_line()
         return subprocess.Popen(
             [*bound.prefix, *arguments],
             stdin=subprocess.DEVNULL if command.requests is None else command.requests,
@@ -391,35 +393,33 @@ class BubblewrapBackend:
         if not self._program:
             return ""
         with contextlib.suppress(OSError, subprocess.SubprocessError):
-            told = subprocess.run([self._program, "--version"], capture_output=True, text=True, timeout=10, check=False)
-            return told.stdout.strip().removeprefix("bubblewrap ")
+            done = subprocess.run([self._program, "--version"], capture_output=True, text=True, timeout=10, check=False)
+            return done.stdout.strip().removeprefix("bubblewrap ")
         return ""
 
-    def _try(self) -> Probe:
+    def _try(self) -> BackendProbe:
         if sys.platform != "linux":
-            return Probe(works=False, why_not="bubblewrap serves Linux alone", mend="Use the Docker backend.")
+            return BackendProbe(works=False, why_not="bubblewrap serves Linux alone", mend="Use the Docker backend.")
         if filter_program() is None:
-            return Probe(
+            return BackendProbe(
                 works=False,
                 why_not=f"there is no table of system calls for {platform.machine()}",
                 mend="Use the Docker backend.",
             )
         if not self._program:
-            return Probe(
+            return BackendProbe(
                 works=False,
                 why_not="bwrap is not installed",
                 mend="Install it: `apt-get install bubblewrap`, or the package `bubblewrap` of your distribution.",
             )
-        version, token, lines = self._version(), os.urandom(8).hex().encode(), list[bytes]()
+        version = self._version()
         try:
-            with tempfile.TemporaryDirectory(prefix="gistpoint-probe-") as name:
-                ended = self.run(probe_command(Path(name), token), on_line=lines.append)
+            complaint = complaint_of(self)
         except OSError as error:
-            return Probe(works=False, version=version, why_not=f"what a run sees can't be laid out: {error}")
-        if ended.stop is Stop.EXITED and ended.exit_code == 0 and lines == [token]:
-            return Probe(works=True, version=version)
-        complaint = (ended.output.strip().splitlines() or [f"it left with status {ended.exit_code}"])[-1]
-        return Probe(works=False, version=version, why_not=complaint, mend=_mend(complaint))
+            return BackendProbe(works=False, version=version, why_not=f"what a run sees can't be laid out: {error}")
+        if not complaint:
+            return BackendProbe(works=True, version=version)
+        return BackendProbe(works=False, version=version, why_not=complaint, mend=_mend(complaint))
 
 
 _BY_SHELL = """
@@ -428,8 +428,8 @@ printf '{{"e":"ready"}}\\n' >&{results} && exec {results}>&- && exec "$@"
 """
 
 
-def _enter_by_shell(plan: Plan, limits: Limits, places: Places, invocation: Invocation) -> list[str]:
-    """Return how a command is started where no interpreter is: bash sets the limits, and becomes the command."""
+def _enter_by_shell(plan: BubblewrapCall, limits: RunLimits, places: MountPaths, invocation: Invocation) -> list[str]:
+    """Return how to start a command without an interpreter: bash sets the limits and then executes the command."""
     for name, value in invocation.environment.items():
         plan.arguments += ["--setenv", name, value]
     plan.arguments += ["--chdir", places.workspace]
@@ -440,27 +440,6 @@ def _enter_by_shell(plan: Plan, limits: Limits, places: Places, invocation: Invo
         results=places.results_fd,
     )
     return ["/bin/bash", "-c", script, "bash", *invocation.arguments]
-
-
-def _order(command: Command, places: Places, invocation: Invocation, *, copies: bool) -> dict[str, object]:
-    limits = command.limits
-    return {
-        "limits": {
-            "RLIMIT_CORE": 0,
-            "RLIMIT_NOFILE": limits.open_files,
-            "RLIMIT_NPROC": limits.processes,
-            "RLIMIT_AS": limits.address_space,
-            "RLIMIT_FSIZE": limits.file_size,
-        },
-        "make": [places.home],
-        "copy": [f"{SHOWN}/tree", places.workspace] if copies else None,
-        "folder": places.workspace,
-        "arguments": invocation.arguments,
-        "environment": dict(invocation.environment),
-        "results_fd": places.results_fd,
-        "supervise": False,
-        "parent": 0,
-    }
 
 
 def _mend(complaint: str) -> str:
@@ -484,11 +463,11 @@ def _mend(complaint: str) -> str:
 
 
 def _as_signal(exit_code: int | None) -> int | None:
-    """Undo bubblewrap's way of telling a signal: 128 more than its number."""
+    """Convert bubblewrap's exit code for a signal (128 plus its number) into the negative number."""
     return 128 - exit_code if exit_code is not None and 128 < exit_code <= 192 else exit_code
 
 
 def _kill(process: subprocess.Popen[bytes]) -> None:
-    """End bubblewrap: its process namespace, with everything in it, ends too."""
+    """End bubblewrap, and with it its process namespace and everything in it."""
     with contextlib.suppress(ProcessLookupError):
         os.killpg(process.pid, signal.SIGKILL)

@@ -1,4 +1,4 @@
-"""Following one isolated command: its result lines, its bounded output, its deadline, its memory, a cancel."""
+"""Following one isolated command: its result lines, bounded output, deadline, memory and cancellation."""
 
 from __future__ import annotations
 
@@ -12,12 +12,13 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from gistpoint.sandbox.backends import resources as memory
 from gistpoint.sandbox.backends.base import Ended, Stop
+from gistpoint.sandbox.backends.resources import can_watch, memory_of_tree
 
 if TYPE_CHECKING:
-    from gistpoint.core.cancel import CancelToken
-    from gistpoint.sandbox.limits import Limits
+    from gistpoint.core.running import CancelToken
+    from gistpoint.sandbox.backends.resources import DiskWatch
+    from gistpoint.sandbox.limits import RunLimits
 
 
 _TICK_S = 0.05
@@ -37,7 +38,7 @@ class Tail:
         self._held = 0
 
     def add(self, chunk: bytes) -> None:
-        """Append, and let go of what is no longer among the last bytes."""
+        """Append, and drop the bytes that are no longer among the last ones."""
         self._chunks.append(chunk)
         self._held += len(chunk)
         while self._held - len(self._chunks[0]) >= self.size:
@@ -46,7 +47,7 @@ class Tail:
             self.dropped += len(oldest)
 
     def text(self) -> str:
-        """Return it as text; bytes that are no UTF-8 are replaced."""
+        """Return it as text; bytes that are not valid UTF-8 are replaced."""
         kept = b"".join(self._chunks)
         over = max(0, len(kept) - self.size)
         lost = self.dropped + over
@@ -55,10 +56,10 @@ class Tail:
 
 
 @dataclass
-class Lines:
-    """Splits the result pipe into lines, hands them on, and counts. The first one only says that the command began."""
+class ResultLines:
+    """Splits the result pipe into lines, passes them on, and counts them. The first one only reports the start."""
 
-    limits: Limits
+    limits: RunLimits
     on_line: Callable[[bytes], None]
     ready: bool = False
     too_many: bool = False
@@ -84,14 +85,14 @@ class Lines:
 
 @dataclass
 class ResultPipe:
-    """Both ends of a pipe; the writing one is closed here as soon as the child has it."""
+    """Both ends of a pipe; we close the writing one as soon as the child has it."""
 
     reading: int
     writing: int
     _open: bool = True
 
     def close_writing(self) -> None:
-        """Close the writing end, once: its number may belong to somebody else soon after."""
+        """Close the writing end, once: its number may soon be reused by another file."""
         if self._open:
             self._open = False
             os.close(self.writing)
@@ -99,7 +100,7 @@ class ResultPipe:
 
 @contextlib.contextmanager
 def result_pipe() -> Iterator[ResultPipe]:
-    """Open a pipe and close what is left of it."""
+    """Open a pipe and finally close the ends that are still open."""
     pipe = ResultPipe(*os.pipe())
     try:
         yield pipe
@@ -113,18 +114,18 @@ def follow(
     results_fd: int,
     *,
     timeout_s: float,
-    limits: Limits,
+    limits: RunLimits,
     on_line: Callable[[bytes], None],
-    cancel: CancelToken | None,
+    cancel: CancelToken,
     kill: Callable[[], None],
-    watch: Callable[[], Stop | None] | None = None,
+    watch: DiskWatch | None = None,
 ) -> Ended:
-    """Read until `process` ends by itself or has to be stopped with `kill`, which must end all of its children too.
+    """Read until `process` ends by itself or has to be stopped with `kill`, which must also end all its children.
 
-    `watch` is asked every tenth of a second whether there is another reason to stop.
+    `watch` checks while it runs and once more at its end, so that what a run leaves counts however fast it came.
     """
     began = time.monotonic()
-    lines, tail = Lines(limits, on_line), Tail(limits.output)
+    lines, tail = ResultLines(limits, on_line), Tail(limits.output)
     stop = Stop.EXITED
     try:
         stop = _pump(process, results_fd, lines, tail, began + timeout_s, limits, cancel, watch)
@@ -135,18 +136,20 @@ def follow(
     exit_code = process.returncode if stop is Stop.EXITED else None
     if stop is Stop.EXITED and not lines.ready:
         stop = Stop.NOT_STARTED
+    elif stop is Stop.EXITED and watch is not None and watch.exceeded():
+        stop, exit_code = Stop.TOO_MUCH_DISK, None
     return Ended(stop, exit_code, tail.text(), time.monotonic() - began)
 
 
 def _pump(
     process: subprocess.Popen[bytes],
     results_fd: int,
-    lines: Lines,
+    lines: ResultLines,
     tail: Tail,
     deadline: float,
-    limits: Limits,
-    cancel: CancelToken | None,
-    watch: Callable[[], Stop | None] | None,
+    limits: RunLimits,
+    cancel: CancelToken,
+    watch: DiskWatch | None,
 ) -> Stop:
     assert process.stdout is not None
     output_fd = process.stdout.fileno()
@@ -164,7 +167,7 @@ def _pump(
             now = time.monotonic()
             if lines.too_many:
                 return Stop.TOO_MANY_RESULTS
-            if cancel is not None and cancel.cancelled:
+            if cancel.cancelled:
                 return Stop.CANCELLED
             if process.poll() is not None:
                 gone_at = gone_at or now
@@ -181,19 +184,19 @@ def _pump(
     return _wait(process, deadline, cancel)
 
 
-def _look(pid: int, limits: Limits, watch: Callable[[], Stop | None] | None) -> Stop | None:
-    if memory.can_watch() and memory.memory_of_tree(pid, limits.memory) > limits.memory:
+def _look(pid: int, limits: RunLimits, watch: DiskWatch | None) -> Stop | None:
+    if can_watch() and memory_of_tree(pid, limits.memory) > limits.memory:
         return Stop.OUT_OF_MEMORY
-    return watch() if watch is not None else None
+    return Stop.TOO_MUCH_DISK if watch is not None and watch.due() and watch.exceeded() else None
 
 
-def _wait(process: subprocess.Popen[bytes], deadline: float, cancel: CancelToken | None) -> Stop:
-    """Wait for a process that has closed its pipes: it may still run on."""
+def _wait(process: subprocess.Popen[bytes], deadline: float, cancel: CancelToken) -> Stop:
+    """Wait for a process that has closed its pipes: it may still be running."""
     while True:
         try:
             process.wait(_TICK_S)
         except subprocess.TimeoutExpired:
-            if cancel is not None and cancel.cancelled:
+            if cancel.cancelled:
                 return Stop.CANCELLED
             if time.monotonic() > deadline:
                 return Stop.TIMED_OUT

@@ -1,4 +1,4 @@
-"""What a run uses of memory and disk, watched by /proc, or bounded by cgroup v2 if part of its tree is ours."""
+"""Memory and disk use of a run, watched through /proc, or bounded by cgroup v2 if part of its tree is ours."""
 
 from __future__ import annotations
 
@@ -13,10 +13,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from gistpoint.sandbox.backends.base import Stop
-
 if TYPE_CHECKING:
-    from gistpoint.sandbox.limits import Limits
+    from gistpoint.sandbox.limits import RunLimits
 
 
 _PAGE = os.sysconf("SC_PAGE_SIZE")
@@ -24,12 +22,12 @@ _PROC = Path("/proc")
 
 
 def can_watch() -> bool:
-    """Whether this system tells what a process tree holds."""
+    """Whether this system reports the memory of a process tree."""
     return sys.platform == "linux" and (_PROC / "self/statm").exists()
 
 
 def descendants(pid: int) -> list[int]:
-    """Return `pid` and every process below it that is there right now."""
+    """Return `pid` and every process that is below it at this moment."""
     children: dict[int, list[int]] = {}
     for entry in _PROC.iterdir():
         if not entry.name.isdigit():
@@ -48,8 +46,8 @@ def descendants(pid: int) -> list[int]:
 def memory_of_tree(pid: int, enough: int) -> int:
     """Return the bytes that `pid` and its descendants hold: proportional set sizes, so that shared pages count once.
 
-    Where the resident sets alone, which are cheaper to read and never smaller, sum to no more than `enough`, their
-    sum is returned instead; also for a process whose details may not be read.
+    If the resident sets, which are cheaper to read and never smaller, sum to at most `enough`, their sum is returned
+    instead; also for a process whose details may not be read.
     """
     resident = {process: _resident(process) for process in descendants(pid)}
     total = sum(resident.values())
@@ -76,14 +74,14 @@ def _proportional(pid: int, otherwise: int) -> int:
 
 
 _BLOCK = 512  # the unit of st_blocks, whatever the file system's own is
-_LEAST_PAUSE_S = 0.25
+_LEAST_PAUSE_S, _MOST_PAUSE_S = 0.25, 1.0
 _SHARE = 10
-"""A look may take a tenth of the time at most."""
+"""Scanning may take a tenth of a processor, unless that would put off the next look by more than the longest pause."""
 
 
 @dataclass
 class DiskWatch:
-    """Tells whether a folder, and the removed files that the processes below `pid` hold open, became too large."""
+    """Checks whether a folder, with the removed files that the processes below `pid` hold open, is too large."""
 
     folder: Path
     pid: int
@@ -96,26 +94,24 @@ class DiskWatch:
     def __post_init__(self) -> None:
         self._free_before = _free(self.folder)
 
+    def due(self) -> bool:
+        """Whether the last check was long enough ago for another one."""
+        return time.monotonic() >= self._next
+
     def exceeded(self) -> bool:
-        """Look, unless the last look was a moment ago."""
-        began = time.monotonic()
-        if began < self._next:
-            return False
+        """Check now."""
+        began = time.thread_time()  # not the time on the clock: a busy machine would put off the next check by seconds
         used, files, hidden = _held(self.folder)
         used += _removed_but_open(self.pid, self.folder)
-        if hidden:  # a folder that the run closed to us too: then by what is missing on the disk
+        if hidden:  # the run closed a folder to us: measure by the space missing on the disk
             used += max(0, self._free_before - _free(self.folder) - used)
-        now = time.monotonic()
-        self._next = now + max(_LEAST_PAUSE_S, _SHARE * (now - began))
+        pause = _SHARE * (time.thread_time() - began)
+        self._next = time.monotonic() + min(max(_LEAST_PAUSE_S, pause), _MOST_PAUSE_S)
         return used > self.limit or files > self.most_files
-
-    def reason(self) -> Stop | None:
-        """Return why the run is to be stopped, if it is."""
-        return Stop.TOO_MUCH_DISK if self.exceeded() else None
 
 
 def _held(folder: Path) -> tuple[int, int, bool]:
-    """Return the bytes and the files below `folder`, and whether some of it can't be read."""
+    """Return the bytes and the files below `folder`, and whether part of it is unreadable."""
     used = files = 0
     hidden = False
     waiting = [str(folder)]
@@ -149,24 +145,24 @@ def _removed_but_open(pid: int, folder: Path) -> int:
 
 
 def _free(folder: Path) -> int:
-    told = os.statvfs(folder)
-    return told.f_bfree * told.f_frsize
+    status = os.statvfs(folder)
+    return status.f_bfree * status.f_frsize
 
 
 _ROOT = Path("/sys/fs/cgroup")
 _NEEDED = {"memory", "pids"}
 _SPARE = 16
-"""Processes of the isolation itself, which the group counts too."""
+"""Number of processes of the isolation itself, which the group counts too."""
 _JOIN = 'echo $$ > "$0" && exec "$@"'
 
 
 @dataclass(frozen=True, slots=True)
-class Bound:
-    """A command line that starts another one under the bound, and how to ask whether the bound was hit."""
+class BoundedCommand:
+    """A command line that starts another one under the bound, and functions that tell whether the bound was hit."""
 
     prefix: tuple[str, ...] = ()
     environment: Mapping[str, str] | None = None
-    """What the prefix itself needs; it hands nothing of it on."""
+    """The environment that the prefix itself needs; it passes nothing of it on."""
     was_hit: Callable[[], bool] = lambda: False
 
 
@@ -182,7 +178,7 @@ class Delegation:
 
 
 def find_delegation(root: Path = _ROOT, own: Path = Path("/proc/self/cgroup")) -> Delegation:
-    """Look for a way, by trying it; an empty answer means that there is none."""
+    """Look for a way by trying each; the result is empty if there is none."""
     parent = _writable_parent(root, own)
     if parent is not None:
         return Delegation(parent)
@@ -196,26 +192,26 @@ def find_delegation(root: Path = _ROOT, own: Path = Path("/proc/self/cgroup")) -
 
 
 @contextlib.contextmanager
-def bounded(delegation: Delegation, limits: Limits) -> Iterator[Bound]:
-    """Make a group for one run and remove it afterwards; without a delegation the bound is empty."""
+def bounded(delegation: Delegation, limits: RunLimits) -> Iterator[BoundedCommand]:
+    """Create a group for one run and remove it afterwards; without a delegation the bound is empty."""
     processes = limits.processes + _SPARE
     if delegation.parent is not None:
         group = delegation.parent / f"gistpoint-{os.getpid()}-{os.urandom(4).hex()}"
         group.mkdir()
         try:
             (group / "memory.max").write_text(str(limits.memory))
-            with contextlib.suppress(OSError):  # a kernel may have no swap to account
+            with contextlib.suppress(OSError):  # the kernel may not account for swap
                 (group / "memory.swap.max").write_text("0")
             (group / "pids.max").write_text(str(processes))
             prefix = ("/bin/sh", "-c", _JOIN, str(group / "cgroup.procs"))
-            yield Bound(prefix, was_hit=lambda: _killed_in(group))
+            yield BoundedCommand(prefix, was_hit=lambda: _killed_in(group))
         finally:
             _remove(group)
     elif delegation.systemd_run:
         kept = {key: os.environ[key] for key in ("XDG_RUNTIME_DIR", "DBUS_SESSION_BUS_ADDRESS") if key in os.environ}
-        yield Bound((delegation.systemd_run, *_scope(limits.memory, processes), "/usr/bin/env", "-i"), kept)
+        yield BoundedCommand((delegation.systemd_run, *_scope(limits.memory, processes), "/usr/bin/env", "-i"), kept)
     else:
-        yield Bound()
+        yield BoundedCommand()
 
 
 def _scope(memory: int, processes: int) -> Sequence[str]:

@@ -1,4 +1,4 @@
-"""What of this machine a run is shown: the one list of all backends, and what is kept of it on the disk."""
+"""The parts of this machine that a run is shown: one list for all backends, and its cache on the disk."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from pathlib import Path
 from gistpoint.core.locations import Locations
 from gistpoint.sandbox.backends.base import Environment
 from gistpoint.sandbox.backends.sharedlibraries import libraries_named, libraries_of, read_binary
-from gistpoint.sandbox.environments.cache import build_once
+from gistpoint.sandbox.cache import build_once
 
 _LOADERS_LIST = Path("/etc/ld.so.cache")
 _WRITABLE = 0o222
@@ -32,11 +32,11 @@ class RuntimeCache:
 
     @property
     def folder(self) -> Path:
-        """Where they are."""
+        """The folder that holds them."""
         return self._folder or Locations.of_user().runtimes
 
     def of(self, environment: Environment, shows: tuple[Path, ...] = ()) -> Runtime:
-        """Return what a run in `environment` is shown, with `shows` beyond the usual; listed once, and kept."""
+        """Return what a run in `environment` is shown, with `shows` besides the usual; listed once, then cached."""
         known = self._known.get((environment.folder, shows))
         if known is None:
             known = self._known[environment.folder, shows] = self._of(environment, shows)
@@ -50,10 +50,10 @@ class RuntimeCache:
         return known
 
     def laid_out(self, runtime: Runtime, mounted: Sequence[str], written: Mapping[str, str]) -> Path:
-        """Return a folder with the files and links of `runtime`, for a run to see as its root; made once, and kept.
+        """Return a folder with the files and links of `runtime`, for use as a run's root; made once, then cached.
 
-        What `runtime` shows of the system by whole folders are empty ones there, to mount the machine's own on, and so
-        are those named by `mounted`. `written` are texts of further files, by path.
+        The system folders that `runtime` shows whole are empty there, to mount the machine's own on, and so are the
+        folders `mounted`. `written` has the texts of further files, by path.
         """
 
         def build(folder: Path) -> None:
@@ -76,21 +76,23 @@ class RuntimeCache:
         return self._kept(watched, [str(path) for path in shows], lambda: runtime_of(environment, shows))
 
     def _kept(self, watched: Iterable[Path], names: Iterable[str], make: Callable[[], Runtime]) -> Runtime:
-        """Return what `make` gives, or what it gave when everything that it looks at was as it is now."""
+        """Return the result of `make`, or its cached result if everything that it depends on is unchanged."""
         states = [_state(path) for path in (*watched, _LOADERS_LIST, *map(Path, PLACES))]
         file = self.folder / f"{_digest([RECIPE, *names, states])}.json"
         with contextlib.suppress(OSError, ValueError, TypeError, KeyError):
-            told = json.loads(file.read_text("utf-8"))
-            interpreter, system = (tuple(Part(*part) for part in told[name]) for name in ("interpreter", "system"))
-            return Runtime(told["key"], interpreter, system)
+            stored = json.loads(file.read_text("utf-8"))
+            interpreter, system = (
+                tuple(RuntimePath(*part) for part in stored[name]) for name in ("interpreter", "system")
+            )
+            return Runtime(stored["key"], interpreter, system)
         made = make()
         with contextlib.suppress(OSError):
             _write(file, made)
         return made
 
 
-def _digest(told: object) -> str:
-    return hashlib.sha256(json.dumps(told).encode()).hexdigest()[:32]
+def _digest(value: object) -> str:
+    return hashlib.sha256(json.dumps(value).encode()).hexdigest()[:32]
 
 
 def _state(path: Path) -> list[object]:
@@ -102,13 +104,13 @@ def _state(path: Path) -> list[object]:
 
 
 def _write(file: Path, runtime: Runtime) -> None:
-    """Write a list whole, or not at all: another process may be reading it."""
+    """Write a list atomically: another process may be reading it."""
     interpreter, system = ([astuple(part) for part in parts] for parts in (runtime.interpreter, runtime.system))
-    told = {"key": runtime.key, "interpreter": interpreter, "system": system}
+    stored = {"key": runtime.key, "interpreter": interpreter, "system": system}
     file.parent.mkdir(parents=True, exist_ok=True)
     descriptor, name = tempfile.mkstemp(prefix=".", dir=file.parent)
     with os.fdopen(descriptor, "w", encoding="utf-8") as beside:
-        json.dump(told, beside)
+        json.dump(stored, beside)
     Path(name).replace(file)
 
 
@@ -119,7 +121,7 @@ def _lay_out(runtime: Runtime, folder: Path) -> None:
         if part.link:
             target.symlink_to(part.link)
         elif not part.folder:
-            shutil.copy2(part.path, target)  # with its times, by which bytecode is known
+            shutil.copy2(part.path, target)  # with its times, which bytecode is checked against
         elif part in runtime.interpreter:
             shutil.copytree(part.path, target, symlinks=True)
         else:
@@ -127,7 +129,7 @@ def _lay_out(runtime: Runtime, folder: Path) -> None:
 
 
 RECIPE = "1"
-"""Changes with what is shown, so that what was made by another list is not taken for it."""
+"""To be changed when the shown parts change, so that lists made by older rules are not reused."""
 PROGRAMS = (
     "sh", "bash", "awk", "base64", "basename", "bunzip2", "bzip2", "cat", "chmod", "chown", "clear", "cmp", "comm",
     "cp", "cut", "date", "dd", "df", "diff", "dirname", "du", "echo", "egrep", "env", "envsubst", "expand", "expr",
@@ -154,7 +156,7 @@ _EXPECTED = (
 )  # fmt: skip
 """Libraries that binary wheels expect of any system, and those that the C library loads by name."""
 _MERGED = ("/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32")
-"""Links to what is of the same name below `/usr`, on most systems."""
+"""Links to the folder of the same name below `/usr`, on most systems."""
 _DATA = ("/usr/share/zoneinfo", "/usr/lib/locale", "/usr/share/terminfo", "/lib/terminfo", "/etc/terminfo")
 _DATA_OF_PREFIX = ("share/zoneinfo", "share/terminfo")
 _ETC = ("/etc/ld.so.cache", "/etc/nsswitch.conf", "/etc/localtime", "/etc/mime.types")
@@ -169,46 +171,46 @@ _NO_LONGER = (
     "nntplib", "ossaudiodev", "parser", "pipes", "smtpd", "sndhdr", "spwd", "sunau", "symbol", "telnetlib", "uu",
     "xdrlib",
 )  # fmt: skip
-"""What the standard library has lost since 3.9, which does not itself say what belongs to it."""
+"""Modules that the standard library has lost since 3.9, a version that does not list its own modules."""
 _PARTLY = {
     "test": ("__init__.py", "support"), "ensurepip": ("__init__.py", "__main__.py", "_uninstall.py"), "idlelib": (),
     "turtledemo": (),
 }  # fmt: skip
-"""Packages of which not everything is shown: tests, wheels that hold copies of many packages, programs with windows."""
+"""Packages that are shown only in part: tests, wheels that bundle copies of many packages, programs with windows."""
 _SCRIPTS = (b"#!/bin/sh", b"#! /bin/sh", b"#!/bin/bash", b"#!/usr/bin/sh", b"#!/usr/bin/bash", b"#!/usr/bin/env bash")
 _MOST_LINKS = 40
 
 
 @dataclass(frozen=True, slots=True, order=True)
-class Part:
+class RuntimePath:
     """One path that a run is shown, as it is on this machine."""
 
     path: str
     link: str = ""
-    """Of a symbolic link, what it says."""
+    """The target of a symbolic link, as written in it."""
     folder: bool = False
     """Whether everything below it is shown as well."""
 
 
 @dataclass(frozen=True, slots=True)
 class Runtime:
-    """What a run is shown of this machine."""
+    """The parts of this machine that a run is shown."""
 
     key: str
-    """Names what the parts are and hold, and changes with it."""
-    interpreter: tuple[Part, ...]
+    """Identifies the paths and the content of the parts, and changes with them."""
+    interpreter: tuple[RuntimePath, ...]
     """The interpreter, the links to it, and its library; empty for a view of programs alone."""
-    system: tuple[Part, ...]
-    """Programs, shared libraries, and the rest of the system's; whole folders among it hold data alone."""
+    system: tuple[RuntimePath, ...]
+    """Programs, shared libraries and other system files; the whole folders among them hold only data."""
 
     @property
-    def parts(self) -> tuple[Part, ...]:
-        """Everything, sorted by path, no path twice."""
+    def parts(self) -> tuple[RuntimePath, ...]:
+        """Everything, sorted by path, without duplicates."""
         return tuple(sorted({*self.interpreter, *self.system}))
 
 
 def runtime_of(environment: Environment, shows: Iterable[Path] = ()) -> Runtime:
-    """Return what a run in `environment` is shown; `shows` are programs and folders beyond the usual ones."""
+    """Return what a run in `environment` is shown; `shows` adds programs and folders to the usual ones."""
     interpreter = set(_interpreter(environment))
     modules = [Path(part.path) for part in interpreter if part.path.endswith(".so")]
     further = list(shows)
@@ -223,7 +225,7 @@ def runtime_of(environment: Environment, shows: Iterable[Path] = ()) -> Runtime:
 
 
 def toolchain(environment: Environment) -> tuple[Path, ...]:
-    """Return what compiles C for an interpreter, to be shown beyond the usual: programs, headers, start-up files."""
+    """Return what compiles C for an interpreter, to be added to the usual: programs, headers, start-up files."""
     programs = tuple(_programs(_COMPILERS))
     beside = {path.parent for path in libraries_named(("c",), ()) if path.name.startswith("libc.so")}
     objects = [path for folder in sorted(beside) for kind in _LINKED for path in sorted(folder.glob(kind))]
@@ -233,31 +235,31 @@ def toolchain(environment: Environment) -> tuple[Path, ...]:
 
 
 def programs_alone(names: Iterable[str]) -> Runtime:
-    """Return what a run is shown that finds the programs `names` and their libraries, and nothing that runs Python."""
+    """Return what a run is shown that finds the programs `names` with their libraries, and nothing that runs Python."""
     programs = list(_programs(names))
     libraries = libraries_of(path.resolve() for path in programs)
     return _runtime(set(), _parts((*programs, *libraries), [Path(path) for path in _DATA]))
 
 
-def _runtime(interpreter: set[Part], system: set[Part]) -> Runtime:
-    told = RECIPE
+def _runtime(interpreter: set[RuntimePath], system: set[RuntimePath]) -> Runtime:
+    description = RECIPE
     for part in sorted(interpreter | system):
         stat = Path(part.path).lstat()
-        told += f"\0{part}\0{stat.st_size}\0{stat.st_mtime_ns}"
-    key = hashlib.sha256(told.encode("utf-8", "surrogateescape")).hexdigest()[:32]
+        description += f"\0{part}\0{stat.st_size}\0{stat.st_mtime_ns}"
+    key = hashlib.sha256(description.encode("utf-8", "surrogateescape")).hexdigest()[:32]
     return Runtime(key, tuple(sorted(interpreter)), tuple(sorted(system)))
 
 
-def _parts(files: Iterable[Path], folders: Iterable[Path]) -> set[Part]:
-    """Return the parts of the system that `files` and those of `folders` that there are come to."""
+def _parts(files: Iterable[Path], folders: Iterable[Path]) -> set[RuntimePath]:
+    """Return the parts of the system for `files` and for the existing ones of `folders`."""
     paths = [*files, *(Path(path) for path in _ETC), *(path for path in folders if path.is_dir())]
-    links = {Part(path, link=str(Path(path).readlink())) for path in _MERGED if Path(path).is_symlink()}
+    links = {RuntimePath(path, link=str(Path(path).readlink())) for path in _MERGED if Path(path).is_symlink()}
     parts = links | {part for path in paths for part in _shown(path)}
     whole = {part.path for part in parts if part.folder}
     return {part for part in parts if whole.isdisjoint(map(str, Path(part.path).parents))}
 
 
-def _interpreter(environment: Environment) -> Iterator[Part]:
+def _interpreter(environment: Environment) -> Iterator[RuntimePath]:
     yield from _shown(environment.interpreter)
     for path in environment.interpreter.parent.iterdir():
         if path.is_symlink() and path.resolve() == environment.interpreter:
@@ -265,14 +267,14 @@ def _interpreter(environment: Environment) -> Iterator[Part]:
     asked = subprocess.run(
         [environment.interpreter, "-I", "-S", "-c", _ASK], capture_output=True, text=True, timeout=60, check=True
     )
-    told = json.loads(asked.stdout)
-    names = set(told["names"] or (*sys.stdlib_module_names, *_NO_LONGER))
-    for folder in {Path(path).resolve() for path in told["folders"]}:
+    library = json.loads(asked.stdout)
+    names = set(library["names"] or (*sys.stdlib_module_names, *_NO_LONGER))
+    for folder in {Path(path).resolve() for path in library["folders"]}:
         yield from _library(folder, names)
 
 
-def _library(folder: Path, names: set[str]) -> Iterator[Part]:
-    """Yield what belongs to the standard library: other code may lie in its folder."""
+def _library(folder: Path, names: set[str]) -> Iterator[RuntimePath]:
+    """Yield the parts of the standard library: its folder may contain other code."""
     for path in (*folder.iterdir(), *_inside(folder / "__pycache__"), *_inside(folder / "lib-dynload")):
         name = path.name.partition(".")[0]
         built = path.parent.name == "lib-dynload"
@@ -282,7 +284,7 @@ def _library(folder: Path, names: set[str]) -> Iterator[Part]:
                 if (path / inner).exists():
                     yield from _shown(path / inner)
         elif path.is_dir() and name in names:
-            yield Part(str(path), folder=True)
+            yield RuntimePath(str(path), folder=True)
         elif wanted and path.suffix in (".py", ".pyc", ".so"):
             yield from _shown(path)
 
@@ -292,7 +294,7 @@ def _inside(folder: Path) -> list[Path]:
 
 
 def _programs(names: Iterable[str]) -> Iterator[Path]:
-    """Yield where the system's programs are: machine code, or a script for the shell."""
+    """Yield the paths of the system's programs: machine code, or a script for the shell."""
     for name in names:
         for place in PLACES:
             path = Path(place, name)
@@ -312,8 +314,8 @@ def modules_in(environment: Environment) -> Iterator[Path]:
         yield from (Path(place, name) for name in files if ".so" in name)
 
 
-def _shown(path: Path) -> Iterator[Part]:
-    """Yield a path as the kernel follows it: every link on the way, and what stands at its end."""
+def _shown(path: Path) -> Iterator[RuntimePath]:
+    """Yield a path as the kernel resolves it: every link on the way, and the final file."""
     waiting, here, links = list(path.parts[1:]), Path("/"), 0
     while waiting:
         name = waiting.pop(0)
@@ -322,8 +324,8 @@ def _shown(path: Path) -> Iterator[Part]:
             links += 1
             if links > _MOST_LINKS:
                 return
-            said = here.readlink()
-            yield Part(str(here), link=str(said))
-            here, waiting = (Path("/") if said.is_absolute() else here.parent), [*said.parts, *waiting]
+            link = here.readlink()
+            yield RuntimePath(str(here), link=str(link))
+            here, waiting = (Path("/") if link.is_absolute() else here.parent), [*link.parts, *waiting]
     if here.is_dir() or here.is_file():
-        yield Part(str(here), folder=here.is_dir())
+        yield RuntimePath(str(here), folder=here.is_dir())

@@ -1,7 +1,7 @@
 """The system-call filter of the daemonless backends, assembled as classic BPF; x86-64 and aarch64.
 
-Refused with EPERM is what reaches beyond a test suite: other namespaces, mounts, kernel modules, keys, other processes'
-memory, io_uring, bpf, the clock. Everything else is allowed. Numbers are those of the kernel's system-call tables.
+Calls that a test suite does not need are refused with EPERM: other namespaces, mounts, kernel modules, keys, other
+processes' memory, io_uring, bpf, the clock. Everything else is allowed. Numbers are from the kernel's call tables.
 """
 
 from __future__ import annotations
@@ -46,8 +46,8 @@ _AARCH64 = {
     "kcmp": 272, "finit_module": 273, "bpf": 280, "userfaultfd": 282, "kexec_file_load": 294, **_SINCE_5,
 }  # fmt: skip
 
-# Where no namespace keeps the host's own out of reach: shared memory, semaphores and queues of System V and POSIX, and
-# other processes' priorities and limits. They outlive the run, or reach beyond it.
+# Refused if no namespace keeps the host's own out of reach: shared memory, semaphores and queues of System V and POSIX,
+# and other processes' priorities and limits. They outlive the run, or reach beyond it.
 _SHARED_X86_64 = {
     "shmget": 29, "shmat": 30, "shmctl": 31, "semget": 64, "semop": 65, "semctl": 66, "msgget": 68, "msgsnd": 69,
     "msgrcv": 70, "msgctl": 71, "semtimedop": 220, "setpriority": 141, "mq_open": 240, "mq_unlink": 241,
@@ -58,7 +58,7 @@ _SHARED_AARCH64 = {
     "msgsnd": 189, "semget": 190, "semctl": 191, "semtimedop": 192, "semop": 193, "shmget": 194, "shmctl": 195,
     "shmat": 196, "process_madvise": 440, "process_mrelease": 448,
 }  # fmt: skip
-# Allowed on the caller itself, process 0, alone; by the argument that names the process.
+# Allowed only on the caller itself, process 0; by the argument that names the process.
 _ON_ITSELF_X86_64 = {302: _AT_FIRST, 203: _AT_FIRST, 142: _AT_FIRST, 144: _AT_FIRST, 314: _AT_FIRST}
 _ON_ITSELF_AARCH64 = {261: _AT_FIRST, 122: _AT_FIRST, 118: _AT_FIRST, 119: _AT_FIRST, 274: _AT_FIRST}
 _SIGNALS_X86_64 = {62, 129, 200, 234, 297, 424}  # kill, rt_sigqueueinfo, tkill, tgkill, rt_tgsigqueueinfo, pidfd_send
@@ -67,7 +67,7 @@ _SIGNALS_AARCH64 = {129, 130, 131, 138, 240, 424}
 
 @dataclass(frozen=True, slots=True)
 class Architecture:
-    """The numbers that the filter needs of one architecture."""
+    """The numbers that the filter needs for one architecture."""
 
     audit: int
     refused: dict[str, int]
@@ -93,10 +93,10 @@ ARCHITECTURES = {
 
 
 def filter_program(machine: str | None = None, *, namespaces: bool = True, signals: bool = True) -> bytes | None:
-    """Return the filter for `machine` (this one by default), None for an architecture that has no table here.
+    """Return the filter for `machine` (this one by default), None for an architecture without a table in this module.
 
-    Without `namespaces` around the process it also refuses every socket and what is shared between all processes of a
-    user; without `signals` it refuses to send any.
+    Without `namespaces` around the process it also refuses every socket and everything that all processes of a user
+    share; without `signals` it refuses to send any.
     """
     architecture = ARCHITECTURES.get(machine or platform.machine())
     if architecture is None:
@@ -111,13 +111,13 @@ def filter_program(machine: str | None = None, *, namespaces: bool = True, signa
         _instruction(_EQUAL, 1, 0, architecture.audit),
         _instruction(_RETURN, 0, 0, _KILL),
         _instruction(_LOAD, 0, 0, _AT_NUMBER),
-        # x86-64's x32 calls carry a bit of their own and would slip past the numbers below.
+        # x86-64's x32 calls carry an extra bit and would slip past the numbers below.
         _instruction(_AT_LEAST, 0, 1, _X32_BIT),
         _refuse(_EPERM),
     ]
     for number in sorted(refused):
         program += [_instruction(_EQUAL, 0, 1, number), _refuse(_EPERM)]
-    # clone3 takes its flags by pointer, which a filter can't read: refused as unknown, the C library falls back.
+    # clone3 takes its flags by pointer, which a filter can't read: refused as unknown, so the C library falls back.
     program += [_instruction(_EQUAL, 0, 1, architecture.clone3), _refuse(_ENOSYS)]
     program += _on_argument(architecture.clone, _AT_FIRST, [_instruction(_ANY_BIT, 0, 1, _CLONE_NEW_ANY)], _EPERM)
     injections = [

@@ -1,6 +1,6 @@
 """Which shared libraries programs and modules load, read from their ELF headers.
 
-None of them is started, nor is the system's loader: what is looked at may come from a wheel of somebody else's.
+Neither they nor the system's loader are started: the files may come from somebody else's wheel.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _CACHE_MAGIC = b"glibc-ld.so.cache1.1"
 _CACHE_ENTRY = struct.Struct("=iIIIQ")
 _CACHE_HEADER = 48
 _FOLDERS = ("/lib64", "/usr/lib64", "/lib", "/usr/lib", "/usr/local/lib")
-"""Where loaders look without being asked to, that of musl too."""
+"""Folders that loaders search by default, including musl's."""
 _LOAD, _DYNAMIC, _INTERPRETER = 1, 2, 3
 _NEEDED, _STRINGS, _RPATH, _RUNPATH = 1, 5, 15, 29
 _MOST_NAMES = 1000
@@ -26,21 +26,21 @@ _MOST_NAMES = 1000
 
 @dataclass(frozen=True, slots=True)
 class Binary:
-    """What the header of a program or a shared library says that it loads."""
+    """The header of a program or a shared library: what it loads."""
 
     machine: tuple[int, int]
-    """Word size and machine: both must be alike for one to load the other."""
+    """Word size and machine: a file loads only libraries with the same ones."""
     loader: str
     needed: tuple[str, ...]
     folders: tuple[str, ...]
-    """Where it wants them looked for first."""
+    """Folders to be searched first."""
 
 
 def libraries_of(files: Iterable[Path], *, of: Path | None = None) -> set[Path]:
     """Return the paths, as the loader opens them, of all libraries that `files` load, directly or through others.
 
-    What is no ELF file loads nothing, and a library that is nowhere is left out. Files of somebody else's folder `of`
-    may name no place outside of it: what they load from elsewhere is what the system offers to all.
+    Files that are not ELF load nothing, and missing libraries are left out. Files of somebody else's folder `of` can't
+    name a path outside of it: what they load from elsewhere is what the system offers to all.
     """
     found: set[Path] = set()
     waiting: list[tuple[Path, tuple[str, ...]]] = [(path.resolve(), ()) for path in files]
@@ -66,7 +66,7 @@ def libraries_of(files: Iterable[Path], *, of: Path | None = None) -> set[Path]:
 
 
 def libraries_named(stems: Iterable[str], beside: Iterable[Path]) -> set[Path]:
-    """Return the libraries `libSTEM.so.N` that the loader knows, or that stand beside one of the files `beside`."""
+    """Return the libraries `libSTEM.so.N` that the loader knows, or that are next to one of the files `beside`."""
     wanted = tuple(f"lib{stem}.so." for stem in stems)
     found = {Path(path) for name, paths in _known().items() if name.startswith(wanted) for path in paths}
     for folder in {path.parent for path in beside}:
@@ -75,7 +75,7 @@ def libraries_named(stems: Iterable[str], beside: Iterable[Path]) -> set[Path]:
 
 
 def read_binary(path: Path) -> Binary | None:
-    """Read the header of an ELF file; None for any other one, and for one that is damaged."""
+    """Read the header of an ELF file; return None for any other file and for a damaged one."""
     with contextlib.suppress(OSError):
         stat = path.stat()
         return _read_once(path, stat.st_mtime_ns, stat.st_size)
@@ -133,7 +133,7 @@ def _read(data: mmap.mmap, folder: Path) -> Binary:
 
 
 def _places(name: str, binary: Binary, folders: Iterable[str]) -> Iterator[Path]:
-    """Yield where the loader finds a library: the first of its folders, else all variants that the system offers."""
+    """Yield where the loader finds a library: in the first of its folders, else all variants that the system offers."""
     if "/" in name:
         if _fits(Path(name), binary):
             yield Path(name)
@@ -160,7 +160,7 @@ def _fits(path: Path, binary: Binary) -> bool:
 
 @cache
 def _known() -> Mapping[str, tuple[str, ...]]:
-    """Return the paths of the libraries that the system's own list names, by name; empty where it keeps none."""
+    """Return the paths of the libraries in the system's own list, by name; empty if it has no list."""
     try:
         data = _CACHE.read_bytes()
     except OSError:

@@ -1,30 +1,31 @@
-"""The tree of a run: what of it the run may change, and what it changed, seen from outside."""
+"""The tree of a run: the parts that the run may change, and its changes as seen from outside."""
 
 from __future__ import annotations
 
 import contextlib
 import os
+import shutil
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING
 
-from gistpoint.core.ports import Writable
+from gistpoint.core.outcomes import Writable
 from gistpoint.sandbox.backends.base import Command, Ended
-from gistpoint.sandbox.inside.tree_states import changed_entries, changed_folders, states_of
+from gistpoint.sandbox.payload.tree_states import changed_entries, changed_folders, states_of
 
 if TYPE_CHECKING:
-    from gistpoint.sandbox.inside.tree_states import States
+    from gistpoint.sandbox.payload.tree_states import States
 
 
 RESERVED = ("conftest.py", "__pycache__")
-"""Names that pytest and Python look for beside a file that they read: in a writable folder that lacks them they are
-empty folders, which are nobody's to replace and hold nothing to read."""
+"""Names that pytest and Python look for beside a file that they read: a writable folder without them gets empty
+folders of these names, which the run can't replace and which contain nothing to read."""
 
 
 @dataclass(frozen=True, slots=True)
 class TreeParts:
-    """What of a tree that was laid out as files is writable: paths that are there, none of them through a link."""
+    """The writable parts of a tree that was laid out as files: existing paths, none of them through a link."""
 
     tree: Path
     folders: tuple[str, ...]
@@ -41,26 +42,34 @@ class TreeParts:
         return cls(tree, tuple(sorted(folders)), tuple(own))
 
     def is_own(self, path: str) -> bool:
-        """Whether `path` is the run's own, or lies in what is."""
+        """Whether `path` is the run's own, or is in a folder that is."""
         return path in self.paths or not set(self.paths).isdisjoint(map(str, PurePosixPath(path).parents))
 
     def children(self, folder: str) -> Iterator[str]:
-        """Yield the paths of what stands in a folder, sorted."""
+        """Yield the paths of a folder's entries, sorted."""
         for child in sorted((self.tree / folder).iterdir()):
             yield child.relative_to(self.tree).as_posix()
 
 
-def reserve(parts: TreeParts) -> None:
-    """Make the folders that keep `RESERVED` names from the run in its writable folders."""
+def laid_out(command: Command, work: Path) -> TreeParts:
+    """Copy the command's tree to `work`/repo, beside a home and a temporary folder, and return its writable parts.
+
+    Folders that keep `RESERVED` names from the run are made in its writable folders.
+    """
+    shutil.copytree(command.tree, work / "repo", symlinks=True, copy_function=shutil.copy)
+    for folder in ("home", "tmp"):
+        (work / folder).mkdir()
+    parts = TreeParts.of(work / "repo", command.writable or Writable(paths=(".",)))
     for folder in parts.folders:
         for name in RESERVED:
             with contextlib.suppress(FileExistsError):
                 (parts.tree / folder / name).mkdir()
                 (parts.tree / folder / name).chmod(0o755)
+    return parts
 
 
 def give_away(places: Iterable[Path], user: int) -> None:
-    """Make `user` the owner of files and folders and of all that lies below them."""
+    """Make `user` the owner of files and folders and of everything below them."""
     for own in places:
         os.chown(own, user, user, follow_symlinks=False)
         for place, folders, files in os.walk(own):
@@ -78,25 +87,25 @@ def _is_plain(tree: Path, path: str) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class TreeStates:
-    """The state in which a tree was laid out."""
+    """The state of a tree when it was laid out."""
 
     parts: TreeParts
     before: States
 
     @classmethod
     def of(cls, parts: TreeParts) -> TreeStates:
-        """Look at the tree of `parts` before the run."""
+        """Record the tree of `parts` before the run."""
         return cls(parts, states_of(str(parts.tree)))
 
     def completed(self, ended: Ended, command: Command) -> Ended:
-        """Return `ended` with what `command` changed in the tree."""
+        """Return `ended` with the changes that `command` made to the tree."""
         now = states_of(str(self.parts.tree))
         altered = () if command.writable is None else self._altered(now)
         changed = Writable(tuple(changed_folders(self.before, now)), tuple(changed_entries(self.before, now)))
         return replace(ended, altered=altered, writes=changed if command.watch else None)
 
     def _altered(self, now: States) -> tuple[str, ...]:
-        """Return what was changed that is not writable, then folders that something came into or went from."""
+        """Return the changed paths that are not writable, then folders whose entries were added or removed."""
         folders = (path for path in changed_folders(self.before, now) if path not in self.parts.folders)
         changed = dict.fromkeys((*changed_entries(self.before, now), *folders))
         return tuple(path for path in changed if not self.parts.is_own(path))

@@ -1,1 +1,1 @@
-"""What the suite says of a corrupted function, in a fraction of the suite's time."""
+"""Testing corrupted functions in a fraction of the suite's time."""

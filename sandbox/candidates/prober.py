@@ -1,4 +1,4 @@
-"""Deciding candidates: in a fork of a warm process where code can be swapped, else by a fresh run of the tests."""
+"""Deciding candidates: in a fork of a warm process if code can be swapped, else by a fresh run of the tests."""
 
 from __future__ import annotations
 
@@ -9,19 +9,20 @@ from collections.abc import Collection, Sequence
 from dataclasses import replace
 from itertools import islice
 
-from gistpoint.core.cancel import CancelToken
+from gistpoint.core.code.testmap import TestMap
 from gistpoint.core.errors import CancelledError, EnvironmentBuildError
-from gistpoint.core.generation.failures import Lines, read_failure
-from gistpoint.core.generation.proof import corrupted_tree
-from gistpoint.core.generation.testmap import TestMap
+from gistpoint.core.generation.failures import LineSpan, read_failure
 from gistpoint.core.outcomes import Outcome, RunStatus, SuiteReport
-from gistpoint.core.ports import EnvironmentPins, ProbeFailure, ProbeReport, Runner, RunProgress, RunRequest
+from gistpoint.core.pins import EnvironmentPins
+from gistpoint.core.ports import ProbeFailure, ProbeReport, Runner, RunRequest
+from gistpoint.core.running import NEVER, CancelToken, RunContext, RunProgress
 from gistpoint.core.tasks.model import Target
+from gistpoint.core.tasks.trees import corrupted_tree
 from gistpoint.core.trees import SourceTree
 from gistpoint.sandbox.backends.base import Backend, Stop
 from gistpoint.sandbox.candidates.warm import Bounds, Order, Orders, ServerGoneError, Tally, WarmSuite
-from gistpoint.sandbox.limits import Limits, suite_timeout
-from gistpoint.sandbox.testruns import Environments, SuiteRunner
+from gistpoint.sandbox.limits import RunLimits, suite_timeout
+from gistpoint.sandbox.testruns import EnvironmentSource, SuiteRunner
 
 
 class FreshRuns:
@@ -40,13 +41,13 @@ class FreshRuns:
         self,
         targets: tuple[Target, ...],
         tests: Sequence[str],
-        lines: Sequence[Lines],
+        lines: Sequence[LineSpan],
         stop_after: int | None,
-        cancel: CancelToken | None,
+        cancel: CancelToken,
         *,
         whole: bool = False,
     ) -> ProbeReport:
-        """Run `tests`, or the whole suite for their sake, with `targets` corrupted, which then stand on `lines`.
+        """Run `tests`, or for them the whole suite, with `targets` corrupted, which are on `lines` of the new files.
 
         Raises `CodeError` and `CancelledError`.
         """
@@ -58,12 +59,11 @@ class FreshRuns:
             self._timeout_s,
             select=() if whole or chosen >= self._passed else tuple(tests),
         )
-        report = self._runner.run(request, on_progress=stop.count, cancel=stop)
-        if cancel is not None:
-            cancel.check()
+        report = self._runner.run(request, run=RunContext(stop, stop.count))
+        cancel.check()
         status = RunStatus.FINISHED if stop.reached else report.status
         failed = _failed(report, tests, lines, whole=not stop.reached)
-        most = len(failed) if stop_after is None else stop_after  # the run may have gone on for a moment
+        most = len(failed) if stop_after is None else stop_after  # the run may have continued for a moment
         return ProbeReport(
             status,
             dict(islice(failed.items(), most)),
@@ -75,7 +75,7 @@ class FreshRuns:
 class _Enough(CancelToken):
     """Cancelled with another token, or when enough tests have failed."""
 
-    def __init__(self, most: int | None, chosen: Collection[str], outer: CancelToken | None) -> None:
+    def __init__(self, most: int | None, chosen: Collection[str], outer: CancelToken) -> None:
         super().__init__()
         self._most = most
         self._chosen = chosen
@@ -89,24 +89,24 @@ class _Enough(CancelToken):
 
     @property
     def cancelled(self) -> bool:
-        """Whether the run is to stop."""
-        return self.reached or (self._outer is not None and self._outer.cancelled)
+        """Whether the run has to stop."""
+        return self.reached or self._outer.cancelled
 
     def check(self) -> None:
-        """Raise `CancelledError` when the run is to stop."""
+        """Raise `CancelledError` if the run has to stop."""
         if self.cancelled:
             raise CancelledError("Stopped at your request.")
 
     def count(self, progress: RunProgress) -> None:
-        """Take a test as it ends."""
+        """Count the failed tests in `progress`."""
         latest = progress.latest
         self._failed += latest is not None and latest.id in self._chosen and latest.outcome is not Outcome.PASSED
 
 
 def _failed(
-    report: SuiteReport, tests: Sequence[str], lines: Sequence[Lines], *, whole: bool
+    report: SuiteReport, tests: Sequence[str], lines: Sequence[LineSpan], *, whole: bool
 ) -> dict[str, ProbeFailure]:
-    """Return the tests that did not pass, those that were no longer collected behind the others."""
+    """Return the tests that did not pass; those that were no longer collected come last."""
     chosen = frozenset(tests)
     failed = {
         id: read_failure(result.message, lines)
@@ -131,24 +131,24 @@ class SuiteProber:
     """Tries candidates for one tree; implements `gistpoint.core.ports.Prober`.
 
     A fork of the collected suite gets the corrupted code in place of the original, and the corrupted file on the disk,
-    from which other processes and later imports read. A fresh run is made where that is not the whole difference: for
-    functions that ran while something was imported, for changed parameters, for code that can't be swapped, and where
-    a test that failed does not pass in a fork of the original either.
+    from which other processes and later imports read. A fresh run is made if the difference is more than that: for
+    functions that ran during an import, for changed parameters, for code that can't be swapped, and if a test that
+    failed does not pass in a fork of the original either.
     """
 
     def __init__(
         self,
         backend: Backend,
-        environments: Environments,
+        environments: EnvironmentSource,
         tree: SourceTree,
         environment: EnvironmentPins,
         test_map: TestMap,
         passed: Collection[str],
         *,
         seconds: float,
-        limits: Limits | None = None,
+        limits: RunLimits | None = None,
     ) -> None:
-        """`passed` are the ids that pass on the original, `seconds` what a run of the whole suite takes."""
+        """`passed` are the ids that pass on the original, `seconds` is the duration of a run of the whole suite."""
         self._backend = backend
         self._environments = environments
         self._tree = tree
@@ -156,7 +156,7 @@ class SuiteProber:
         self._map = test_map
         self._passed = frozenset(passed)
         self._seconds = seconds
-        self._limits = limits or Limits()
+        self._limits = limits or RunLimits()
         self._orders = Orders(tree)
         runner = SuiteRunner(backend, environments, self._limits)
         self._fresh = FreshRuns(runner, tree, environment, self._passed, suite_timeout(seconds))
@@ -175,11 +175,11 @@ class SuiteProber:
         select: tuple[str, ...] = (),
         *,
         stop_after: int | None = None,
-        cancel: CancelToken | None = None,
+        cancel: CancelToken = NEVER,
     ) -> ProbeReport:
-        """Run the tests `select`, or all that can see `targets`, with `targets` corrupted.
+        """Run the tests `select`, or all that reach `targets`, with `targets` corrupted.
 
-        Raises `CodeError` where a target does not fit its file; a cancel and a failure of the harness are statuses.
+        Raises `CodeError` if a target does not fit its file; a cancel and a failure of the harness are statuses.
         """
         began = time.perf_counter()
         with self._lock:
@@ -196,7 +196,7 @@ class SuiteProber:
         return replace(report, seconds=time.perf_counter() - began)
 
     def close(self) -> None:
-        """End the warm process; nothing of it is left."""
+        """End the warm process and everything it left."""
         with self._lock:
             self._close()
 
@@ -210,10 +210,9 @@ class SuiteProber:
         order: Order,
         tests: list[str],
         stop_after: int | None,
-        cancel: CancelToken | None,
+        cancel: CancelToken,
     ) -> ProbeReport:
-        if cancel is not None:
-            cancel.check()
+        cancel.check()
         if not tests:
             return ProbeReport(RunStatus.FINISHED)
         imported = [name for name in names if name in self._map.at_import]
@@ -223,14 +222,14 @@ class SuiteProber:
             if isinstance(found, ProbeReport):
                 return found
             why = found
-        whole = not self._unsound.isdisjoint(tests)  # some need what tests before them have left
+        whole = not self._unsound.isdisjoint(tests)  # some depend on the effects of earlier tests
         report = self._fresh.run(targets, tests, order.lines, stop_after, cancel, whole=whole)
         return replace(report, how="fresh", reason=report.reason or why)
 
     def _try_warm(
-        self, order: Order, tests: list[str], stop_after: int | None, cancel: CancelToken | None
+        self, order: Order, tests: list[str], stop_after: int | None, cancel: CancelToken
     ) -> ProbeReport | str:
-        """Return the report of a fork, or why a fork does not do."""
+        """Return the report of a fork, or the reason why a fork is not enough."""
         try:
             suite = self._started(cancel)
         except ServerGoneError as error:
@@ -257,7 +256,7 @@ class SuiteProber:
             return f"{doubtful[0]} fails in a fork of the original too"
         return tally.report(bounds)
 
-    def _started(self, cancel: CancelToken | None) -> WarmSuite:
+    def _started(self, cancel: CancelToken) -> WarmSuite:
         if not self._warm:
             built = self._environments.get(self._pins, self._backend, cancel=cancel)
             suite = WarmSuite(self._backend, built, self._tree, self._pins, self._limits)
@@ -267,14 +266,14 @@ class SuiteProber:
         return self._warm[0]
 
     def _bounds(self, tests: Collection[str]) -> Bounds:
-        """Return the limits of a probe: those of a run of the suite, for as much of it as there is to run."""
+        """Return the limits of a probe: those of a run of the suite, in proportion to the tests to run."""
         seconds = sum(self._map.tests.get(id, 0.0) for id in tests)
         return Bounds(suite_timeout(min(seconds, self._seconds)), self._limits.memory // 2)
 
-    def _check(self, suite: WarmSuite, failed: Collection[str], cancel: CancelToken | None) -> None:
-        """Find out, once for each test, whether it passes in a fork of the original, without those that go before it.
+    def _check(self, suite: WarmSuite, failed: Collection[str], cancel: CancelToken) -> None:
+        """Determine, once for each test, whether it passes in a fork of the original without the tests before it.
 
-        The first few are asked for by themselves; then the whole suite, backwards, spares a second fork in most probes.
+        The first few are tried singly; then one backward run of the whole suite spares a second fork in most probes.
         """
         if self._checks == _MOST_CHECKS:
             self._checks += 1

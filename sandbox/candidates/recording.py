@@ -3,30 +3,29 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
 
-from gistpoint.core.callgraph.graph import CodePlace, ObservedCall
-from gistpoint.core.code.index import Definition, Kind, index_source
+import msgspec
+
+from gistpoint.core.callgraph import CodeLocation, ObservedCall
+from gistpoint.core.code.index import Definition, DefinitionKind, index_source
 from gistpoint.core.code.parsing import CodeError
 from gistpoint.core.code.testfiles import is_protected
+from gistpoint.core.code.testmap import TestMap
 from gistpoint.core.errors import CancelledError, RecordingError
-from gistpoint.core.generation.testmap import TestMap
-from gistpoint.core.ports import EnvironmentPins, RunProgress
+from gistpoint.core.pins import EnvironmentPins
+from gistpoint.core.running import UNATTENDED, RunContext, RunProgress
 from gistpoint.core.trees import SourceTree
-from gistpoint.sandbox.backends.base import Backend, Command, Ended, Invocation, Places, Stop
-from gistpoint.sandbox.limits import Limits
+from gistpoint.sandbox.backends.base import Backend, Command, Ended, Invocation, MountPaths, Stop
+from gistpoint.sandbox.limits import RunLimits
 from gistpoint.sandbox.sealing import handed_over
-from gistpoint.sandbox.testruns import Environments, fill_control, invoke_pytest, tools_of
+from gistpoint.sandbox.testruns import EnvironmentSource, invoke_pytest, pytest_control, tools_of
 from gistpoint.sandbox.workspaces import lay_out, run_folder
 
-if TYPE_CHECKING:
-    from gistpoint.core.cancel import CancelToken
 
-
-class Functions:
-    """The functions of a tree by place: all those between whose first and last line a code object starts."""
+class FunctionIndex:
+    """The functions of a tree by position: a code object belongs to all those whose lines include its first line."""
 
     def __init__(self, tree: SourceTree, test_files: frozenset[str]) -> None:
         self._tree = tree
@@ -35,7 +34,7 @@ class Functions:
         self._places: dict[tuple[str, int], tuple[str, ...]] = {}
 
     def at(self, path: str, line: int, qualname: str) -> tuple[str, ...]:
-        """Return the names of the functions, outermost first; none for the top level of a module."""
+        """Return the names of the functions, outermost first; empty for the top level of a module."""
         if qualname == "<module>":
             return ()
         known = self._places.get((path, line))
@@ -52,14 +51,59 @@ class Functions:
                     definitions = index_source(path, self._tree.read(path)).definitions
                 except CodeError:
                     definitions = ()
-                found = tuple(d for d in definitions if d.kind is not Kind.CLASS)
+                found = tuple(d for d in definitions if d.kind is not DefinitionKind.CLASS)
             self._files[path] = found
         return self._files[path]
 
 
+class _Record(msgspec.Struct, tag_field="e", tag=lambda name: name[1:].lower()):
+    """A record of `payload/entries_plugin.py`, whose docstring describes them."""
+
+
+class _Collected(_Record):
+    count: int
+
+
+class _Test(_Record):
+    id: str
+    seconds: float
+
+
+class _Codes(_Record):
+    rows: list[tuple[str, int, str]]
+
+
+class _Entered(_Record):
+    id: str
+    codes: list[int]
+
+
+class _Imported(_Record):
+    rows: list[tuple[int, str]]
+
+
+class _Children(_Record):
+    rows: list[tuple[str, str, int, str]]
+
+
+class _Opaque(_Record):
+    rows: list[str]
+
+
+class _Calls(_Record):
+    rows: list[tuple[str, int, str, str, int, str, int]]
+
+
+class _Finish(_Record):
+    pass
+
+
+_AnyRecord = _Collected | _Test | _Codes | _Entered | _Imported | _Children | _Opaque | _Calls | _Finish
+
+
 @dataclass
 class Records:
-    """The records of one watched run, taken as they come; the keys of a record are those of the plugin."""
+    """The records of one watched run, taken as they arrive."""
 
     collected: int = 0
     tests: dict[str, float] = field(default_factory=dict)
@@ -72,41 +116,39 @@ class Records:
     _calls: list[ObservedCall] = field(default_factory=list)
 
     def feed(self, line: bytes) -> None:
-        """Take one line. Raises `ValueError` or `KeyError` for what the plugin does not write."""
-        record: dict[str, Any] = json.loads(line)
-        match record["e"]:
-            case "collected":
-                self.collected = int(record["count"])
-            case "test":
-                self.tests[str(record["id"])] = self.tests.get(str(record["id"]), 0.0) + float(record["seconds"])
-            case "codes":
-                self._codes += [(str(path), int(first), str(name)) for path, first, name in record["rows"]]
-            case "entered":
-                self._entered.append((str(record["id"]), [int(code) for code in record["codes"]]))
-            case "imported":
-                self._imported += [(int(code), str(file)) for code, file in record["rows"]]
-            case "children":
-                self._children += [
-                    (str(test), str(path), int(at), str(name)) for test, path, at, name in record["rows"]
-                ]
-            case "opaque":
-                self._opaque += [str(test) for test in record["rows"]]
-            case "calls":
-                self._calls += [
-                    ObservedCall(CodePlace(a, int(b), c), CodePlace(d, int(e), f), int(count))
-                    for a, b, c, d, e, f, count in record["rows"]
-                ]
-            case "finish":
+        """Take one line. Raises `RecordingError` for a line that the plugin does not write."""
+        try:
+            record = msgspec.convert(json.loads(line), _AnyRecord)
+        except (ValueError, RecursionError) as error:
+            raise RecordingError("A line of the watched run's result pipe is not a record.", hint=str(error)) from None
+        match record:
+            case _Collected(count):
+                self.collected = count
+            case _Test(id, seconds):
+                self.tests[id] = self.tests.get(id, 0.0) + seconds
+            case _Codes(rows):
+                self._codes += rows
+            case _Entered(id, codes):
+                self._entered.append((id, codes))
+            case _Imported(rows):
+                self._imported += rows
+            case _Children(rows):
+                self._children += rows
+            case _Opaque(rows):
+                self._opaque += rows
+            case _Calls(rows):
+                self._calls += [ObservedCall(CodeLocation(*row[:3]), CodeLocation(*row[3:6]), row[6]) for row in rows]
+            case _Finish():
                 self.finished = True
 
     def calls(self) -> tuple[ObservedCall, ...]:
-        """Return which code called which."""
+        """Return the calls between functions."""
         return tuple(self._calls)
 
     def test_map(self, tree: SourceTree, seconds: float) -> TestMap:
-        """Return the test map of a run on `tree` that took so long."""
+        """Return the test map of a run on `tree` that took `seconds`."""
         test_files = frozenset(id.partition("::")[0] for id in self.tests)
-        functions = Functions(tree, test_files)
+        functions = FunctionIndex(tree, test_files)
         of_code = [functions.at(*place) for place in self._codes]
         entered: dict[str, set[str]] = {}
         for test, codes in self._entered:
@@ -149,14 +191,14 @@ class SuiteTestMapper:
     def __init__(
         self,
         backend: Backend,
-        environments: Environments,
-        limits: Limits | None = None,
+        environments: EnvironmentSource,
+        limits: RunLimits | None = None,
         *,
         timeout_s: float = TIMEOUT_S,
     ) -> None:
         self._backend = backend
         self._environments = environments
-        self._limits = replace(limits or Limits(), results=_RESULTS)
+        self._limits = replace(limits or RunLimits(), results=_RESULTS)
         self._timeout_s = timeout_s
 
     def record(
@@ -165,29 +207,27 @@ class SuiteTestMapper:
         environment: EnvironmentPins,
         ids: Collection[str],
         *,
-        on_progress: Callable[[RunProgress], None] | None = None,
-        cancel: CancelToken | None = None,
+        run: RunContext = UNATTENDED,
     ) -> tuple[TestMap, tuple[ObservedCall, ...]]:
-        """Run the tests `ids`, in the order of the suite, and return what they entered and called.
+        """Run the tests `ids`, in the order of the suite, and return the functions that they entered and the calls.
 
-        Raises `RecordingError`, `CancelledError`, and `EnvironmentBuildError` where there is no environment to run in.
+        Raises `RecordingError`, `CancelledError`, and `EnvironmentBuildError` if there is no environment to run in.
         """
-        tell = on_progress or (lambda progress: None)
-        tell(RunProgress("preparing"))
-        built = self._environments.get(environment, self._backend, cancel=cancel)
+        run.progress(RunProgress("preparing"))
+        built = self._environments.get(environment, self._backend, cancel=run.cancel)
         records = Records()
 
         def on_line(line: bytes) -> None:
             before = len(records.tests)
             records.feed(line)
             if len(records.tests) != before:
-                tell(RunProgress("running", len(records.tests), records.collected))
+                run.progress(RunProgress("running", len(records.tests), records.collected))
 
         with run_folder() as base, handed_over({"ids": sorted(ids)}) as order:
             lay_out(tree, base / "tree")
-            program = fill_control(base / "control", environment, _FILES)
+            program = pytest_control(base / "control", environment, _FILES)
 
-            def invocation(places: Places) -> Invocation:
+            def invocation(places: MountPaths) -> Invocation:
                 return invoke_pytest(places, environment, program, "gistpoint_entries.py")
 
             command = Command(
@@ -200,10 +240,10 @@ class SuiteTestMapper:
                 shows=tools_of(environment, built),
                 requests=order,
             )
-            tell(RunProgress("collecting"))
-            ended = self._backend.run(command, on_line=on_line, cancel=cancel)
+            run.progress(RunProgress("collecting"))
+            ended = self._backend.run(command, on_line=on_line, cancel=run.cancel)
         _require_finished(records, ended)
-        tell(RunProgress("finished", len(records.tests), records.collected))
+        run.progress(RunProgress("finished", len(records.tests), records.collected))
         return records.test_map(tree, round(ended.seconds, 3)), records.calls()
 
 
@@ -213,7 +253,7 @@ def _require_finished(records: Records, ended: Ended) -> None:
     if not records.finished:
         last = next(reversed(records.tests), "")
         raise RecordingError(
-            f"The watched run of the suite did not come to its end: {ended.stop} behind {len(records.tests)} of "
+            f"The watched run of the suite did not come to its end: {ended.stop} after {len(records.tests)} of "
             f"{records.collected} tests{', the last one ' + last if last else ''}. {ended.reason}".strip(),
             hint=ended.output[-2000:],
         )

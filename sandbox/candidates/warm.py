@@ -1,4 +1,4 @@
-"""A process that has collected the suite, kept in isolation, and the conversation with it."""
+"""An isolated process that has collected the suite, and the communication with it."""
 
 from __future__ import annotations
 
@@ -14,90 +14,133 @@ import threading
 import time
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
 
-from gistpoint.core.cancel import CancelToken
-from gistpoint.core.code.index import Definition, FileIndex, Kind, index_source
+import msgspec
+
+from gistpoint.core.code.index import Definition, DefinitionKind, FileIndex, index_source
 from gistpoint.core.code.parsing import CodeError
 from gistpoint.core.code.snippet import Snippet, read_snippet
 from gistpoint.core.code.source_text import SourceText
 from gistpoint.core.code.splice import replace_definition, spliced_text
 from gistpoint.core.errors import CancelledError
-from gistpoint.core.generation.failures import Lines, read_failure
+from gistpoint.core.generation.failures import LineSpan, read_failure
 from gistpoint.core.outcomes import Outcome, RunStatus
-from gistpoint.core.ports import EnvironmentPins, ProbeFailure, ProbeReport
+from gistpoint.core.pins import EnvironmentPins
+from gistpoint.core.ports import ProbeFailure, ProbeReport
+from gistpoint.core.running import NEVER, CancelToken
 from gistpoint.core.tasks.model import Target
 from gistpoint.core.trees import SourceTree
-from gistpoint.sandbox.backends.base import Backend, Command, Ended, Environment, Invocation, Places, Stop
-from gistpoint.sandbox.limits import Limits
+from gistpoint.sandbox.backends.base import Backend, Command, Ended, Environment, Invocation, MountPaths, Stop
+from gistpoint.sandbox.limits import RunLimits
 from gistpoint.sandbox.sealing import NOTHING_SECRET, packed
-from gistpoint.sandbox.testruns import fill_control, invoke_pytest, tools_of
-from gistpoint.sandbox.verdict import ForgedRecordError, fold
+from gistpoint.sandbox.testruns import invoke_pytest, pytest_control, tools_of
+from gistpoint.sandbox.verdict import (
+    ForgedRecordError,
+    ItemsRecord,
+    ReportRecord,
+    RunRecord,
+    SuiteRecord,
+    TestRecord,
+    fold,
+)
 from gistpoint.sandbox.workspaces import lay_out, run_folder
 
 _NEAR = 0.8
-"""The part of its memory from which a process that died is taken to have died of that."""
+"""The share of its memory limit above which a process that died is assumed to have run out of memory."""
+
+
+class _Warm(ReportRecord, tag="warm"):
+    """The suite is collected and waits for requests."""
+
+
+class _Unfit(ReportRecord, tag="unfit"):
+    text: str
+
+
+class _Broken(ReportRecord, tag="broken"):
+    text: str
+
+
+class _Done(ReportRecord, tag="done"):
+    """The tests were run to the end."""
+
+
+class _End(ReportRecord, tag="end"):
+    """The process of a probe has ended."""
+
+    exit: int
+    late: bool
+    memory: int
+    """In bytes, at most at one time."""
+
+
+WarmRecord = SuiteRecord | _Warm | _Unfit | _Broken | _Done | _End
+"""What `payload/warm_plugin.py` reports."""
 
 
 @dataclass
 class Tally:
-    """The tests of one probe as they end; `unfit` says why the probe shows nothing."""
+    """The tests of one probe as they end; `unfit` is the reason why the probe is not usable."""
 
     ids: list[str]
-    lines: Sequence[Lines] = ()
+    lines: Sequence[LineSpan] = ()
     failed: dict[str, ProbeFailure] = field(default_factory=dict)
     passed: set[str] = field(default_factory=set)
     ran: int = 0
     unfit: str = ""
     in_flight: str = ""
     done: bool = False
-    end: Mapping[str, Any] = field(default_factory=dict)
+    end: _End | None = None
 
-    def take(self, records: Iterable[Mapping[str, Any]]) -> Tally:
-        """Take all records of a probe, and return itself."""
+    def take(self, records: Iterable[WarmRecord]) -> Tally:
+        """Take all records of a probe, and return the tally itself."""
         for record in records:
-            match record["e"]:
-                case "run":
-                    self.in_flight = self.ids[record["i"]]
-                case "test":
+            match record:
+                case RunRecord():
+                    self.in_flight = self._id(record)
+                case TestRecord():
                     self._take_test(record)
-                case "unfit" | "broken":
-                    self.unfit = record["text"]
-                case "done":
+                case _Unfit() | _Broken():
+                    self.unfit = record.text
+                case _Done():
                     self.done = True
-                case "end":
+                case _End():
                     self.end = record
         return self
 
-    def _take_test(self, record: Mapping[str, Any]) -> None:
-        id = self.ids[record["i"]]
+    def _id(self, record: RunRecord | TestRecord) -> str:
+        return self.ids[record.i] if isinstance(record.i, int) else record.i
+
+    def _take_test(self, record: TestRecord) -> None:
+        id = self._id(record)
         self.in_flight = ""
         self.ran += 1
         try:
-            outcome, raised = fold(id, record["reports"])
+            outcome, raised = fold(id, record.reports)
         except ForgedRecordError as error:
             self.unfit = str(error)
             return
         if outcome is Outcome.FAILED:
-            self.failed[id] = read_failure(record["text"], self.lines, raised=raised or "")
+            self.failed[id] = read_failure(record.text, self.lines, raised=raised or "")
         elif outcome is not Outcome.PASSED:
-            self.failed.setdefault(id, read_failure(record["text"], self.lines))
+            self.failed.setdefault(id, read_failure(record.text, self.lines))
         elif id not in self.failed:
             self.passed.add(id)
 
     def report(self, bounds: Bounds) -> ProbeReport:
-        """Return the report of a probe that was not unfit."""
+        """Return the report of a probe that was usable."""
         status, reason = self._status(bounds)
         return ProbeReport(status, self.failed, self.ran, reason=reason)
 
     def _status(self, bounds: Bounds) -> tuple[RunStatus, str]:
-        exit_code, during = int(self.end["exit"]), f" during {self.in_flight}" if self.in_flight else ""
-        if self.end["late"] or exit_code == -signal.SIGXCPU:
+        assert self.end is not None, "the end is the last record of a probe"
+        exit_code, during = self.end.exit, f" during {self.in_flight}" if self.in_flight else ""
+        if self.end.late or exit_code == -signal.SIGXCPU:
             return RunStatus.TIMED_OUT, f"The tests were stopped at their limit of {bounds.wall:g} s{during}."
         hungry = next((id for id, failure in self.failed.items() if failure.error_type == "MemoryError"), "")
         if self.done and exit_code == 0 and not hungry:
             return RunStatus.FINISHED, ""
-        if hungry or exit_code == -signal.SIGKILL or self.end["memory"] > _NEAR * bounds.memory:
+        if hungry or exit_code == -signal.SIGKILL or self.end.memory > _NEAR * bounds.memory:
             during = f" during {hungry}" if hungry else during
             return RunStatus.OUT_OF_MEMORY, f"The tests wanted more than {bounds.memory >> 20} MiB{during}."
         return RunStatus.CRASHED, f"The process left with status {exit_code}{during}."
@@ -109,56 +152,56 @@ class Swap:
 
     path: str
     line: int
-    """The line of the original file on which its code starts: that of its first decorator."""
+    """The line of the original file on which its code starts: that of its first decorator, if any."""
     name: str
     source: str
-    """A module that defines it alone, on the lines that it has in the corrupted file."""
+    """A module that defines only this function, on the lines that it has in the corrupted file."""
 
 
 @dataclass(frozen=True, slots=True)
 class Move:
-    """The code behind a function that has got longer or shorter."""
+    """The code after a function that has become longer or shorter."""
 
     path: str
     below: int
     """The function's last line in the original file."""
     lines: int
-    """By how many lines it is longer, less than 0 where it is shorter."""
+    """By how many lines it is longer, less than 0 if it is shorter."""
 
 
 @dataclass(frozen=True, slots=True)
 class Order:
-    """Corrupted functions, made out for one tree."""
+    """Corrupted functions, prepared for one tree."""
 
     files: Mapping[str, bytes]
     swaps: tuple[Swap, ...]
     moves: tuple[Move, ...]
-    lines: tuple[Lines, ...]
-    """Where the corrupted functions stand in the new files."""
+    lines: tuple[LineSpan, ...]
+    """The lines of the corrupted functions in the new files."""
     unfit: str = ""
-    """Why other code in the same functions is not all of the difference; empty where it is."""
+    """Why swapping the code is not enough; empty if it is."""
 
 
-Made = tuple[bytes, list[Swap], list[Move], list[Lines]]
-"""What comes of the targets of one file: its new content, and their shares of an order."""
+Made = tuple[bytes, list[Swap], list[Move], list[LineSpan]]
+"""The result for the targets of one file: its new content, and their parts of an order."""
 
 
 class Orders:
-    """Makes orders for one tree, whose files it reads once."""
+    """Makes orders for one tree; reads each file once."""
 
     def __init__(self, tree: SourceTree) -> None:
         self._tree = tree
         self._indices: dict[str, FileIndex] = {}
 
     def make(self, targets: Iterable[Target]) -> Order:
-        """Return the order for `targets`. Raises `CodeError` where one does not fit its file."""
+        """Return the order for `targets`. Raises `CodeError` if one does not fit its file."""
         of_files: dict[str, list[Target]] = {}
         for target in targets:
             of_files.setdefault(target.path, []).append(target)
         files: dict[str, bytes] = {}
         swaps: list[Swap] = []
         moves: list[Move] = []
-        lines: list[Lines] = []
+        lines: list[LineSpan] = []
         unfit = ""
         for path, found in of_files.items():
             index = self._index(path)
@@ -188,7 +231,7 @@ def _snippet(definition: Definition, target: Target) -> Snippet:
 
 
 def _beyond_code(definition: Definition, new: Snippet) -> str:
-    """Return what else than the code of a function differs: what Python evaluates when it defines the function."""
+    """Return what differs besides the function's code: the parts that Python evaluates when it defines the function."""
     old = read_snippet(definition.dedented).node
     if isinstance(old, ast.ClassDef) or isinstance(new.node, ast.ClassDef):
         return f"{definition.ref} is a class"
@@ -201,7 +244,7 @@ def _beyond_code(definition: Definition, new: Snippet) -> str:
 
 
 def _one(index: FileIndex, targets: list[Target], snippets: list[Snippet]) -> Made:
-    """Splice one function, whose file is not parsed again: that takes longer than the tests."""
+    """Replace one function without parsing its file again: that takes longer than the tests."""
     definition = index.get(targets[0].qualname)
     keep = not snippets[0].node.decorator_list or len(snippets[0].node.decorator_list) == len(definition.decorators)
     text = spliced_text(index, definition, snippets[0], keep_decorators=keep)
@@ -210,7 +253,7 @@ def _one(index: FileIndex, targets: list[Target], snippets: list[Snippet]) -> Ma
     unit = _unit(index, definition)
     source = _source(document, unit, _classes(index, unit), unit.start_line, unit.end_line + more)
     swap = Swap(index.path, unit.start_line, unit.ref.plain, source)
-    lines = Lines(index.path, definition.start_line, definition.end_line + more)
+    lines = LineSpan(index.path, definition.start_line, definition.end_line + more)
     moves = [Move(index.path, unit.end_line, more)] if more else []
     return index.document.encode(text), [swap], moves, [lines]
 
@@ -229,12 +272,12 @@ def _several(index: FileIndex, targets: list[Target], snippets: list[Snippet]) -
         more = (there.end_line - there.start_line) - (unit.end_line - unit.start_line)
         moves += [Move(index.path, unit.end_line, more)] if more else []
         own = after.get(target.qualname)
-        lines.append(Lines(index.path, own.start_line, own.end_line))
+        lines.append(LineSpan(index.path, own.start_line, own.end_line))
     return data, swaps, moves, lines
 
 
 def _around(index: FileIndex, definition: Definition) -> list[Definition]:
-    """Return what is around a definition, outermost first."""
+    """Return the definitions around a definition, outermost first."""
     around: list[Definition] = []
     while definition.parent is not None:
         definition = index.get(definition.parent)
@@ -243,8 +286,10 @@ def _around(index: FileIndex, definition: Definition) -> list[Definition]:
 
 
 def _unit(index: FileIndex, definition: Definition) -> Definition:
-    """Return the outermost function around a definition, or itself: what can be compiled apart from all else."""
-    return next((d for d in [*_around(index, definition), definition] if d.kind is not Kind.CLASS), definition)
+    """Return the outermost function around a definition, or itself: the unit that can be compiled separately."""
+    return next(
+        (d for d in [*_around(index, definition), definition] if d.kind is not DefinitionKind.CLASS), definition
+    )
 
 
 def _classes(index: FileIndex, unit: Definition) -> list[str]:
@@ -252,7 +297,7 @@ def _classes(index: FileIndex, unit: Definition) -> list[str]:
 
 
 def _source(document: SourceText, unit: Definition, classes: list[str], first: int, last: int) -> str:
-    """Return a module with the lines of a function where they stand in the file, and headers of its classes above."""
+    """Return a module with a function's lines at their positions in the file, below headers of its classes."""
     indentation = unit.indentation
     headers = [f"{indentation[:depth]}class {name}:\n" for depth, name in enumerate(classes)]
     if indentation and not headers:
@@ -275,7 +320,7 @@ _ENDING_S = 30.0
 
 
 class ServerGoneError(Exception):
-    """The process is no longer there, or of no use; `ended` says how it went, None where that is not known."""
+    """The process has ended, or is unusable; `ended` describes how, None if that is unknown."""
 
     def __init__(self, ended: Ended | None, message: str = "The warm process does not answer.") -> None:
         gone = "" if ended is None else f"The warm process is gone: {ended.stop}. {ended.reason}".strip()
@@ -285,17 +330,17 @@ class ServerGoneError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Bounds:
-    """What one candidate may use: seconds, and bytes beyond those of the process itself."""
+    """The limits of one candidate: seconds, and bytes in addition to those of the process itself."""
 
     wall: float
     memory: int
 
 
 class WarmSuite:
-    """The collected suite of one tree. Not for several threads at once."""
+    """The collected suite of one tree. Not thread-safe."""
 
     def __init__(
-        self, backend: Backend, environment: Environment, tree: SourceTree, pins: EnvironmentPins, limits: Limits
+        self, backend: Backend, environment: Environment, tree: SourceTree, pins: EnvironmentPins, limits: RunLimits
     ) -> None:
         self._backend = backend
         self._environment = environment
@@ -304,22 +349,23 @@ class WarmSuite:
         self._limits = replace(limits, results=_RESULTS)
         self._reading, self._writing = os.pipe()
         os.set_blocking(self._writing, False)
-        self._records: queue.SimpleQueue[dict[str, Any] | None] = queue.SimpleQueue()
+        self._records: queue.SimpleQueue[WarmRecord | None] = queue.SimpleQueue()
         self._cancel = CancelToken()
         self._ended: Ended | None = None
         self._thread = threading.Thread(target=self._serve, name="warm-suite", daemon=True)
         self.ids: list[str] = []
 
-    def start(self, timeout_s: float, cancel: CancelToken | None) -> None:
-        """Start, and wait until the suite is collected; raises `ServerGoneError` or `CancelledError` where it isn't."""
+    def start(self, timeout_s: float, cancel: CancelToken) -> None:
+        """Start, and wait until the suite is collected; raises `ServerGoneError` or `CancelledError` if it isn't."""
         self._thread.start()
         for record in self._received(time.monotonic() + timeout_s, cancel):
-            if record["e"] == "items":
-                self.ids += record["ids"]
-            elif record["e"] == "unfit":
-                raise ServerGoneError(None, record["text"])
-            elif record["e"] == "warm":
-                return
+            match record:
+                case ItemsRecord(ids=ids):
+                    self.ids += ids
+                case _Unfit(text=text):
+                    raise ServerGoneError(None, text)
+                case _Warm():
+                    return
 
     def ask(
         self,
@@ -329,11 +375,11 @@ class WarmSuite:
         *,
         stop_after: int | None = None,
         backwards: bool = False,
-        cancel: CancelToken | None = None,
-    ) -> Iterator[dict[str, Any]]:
-        """Yield the records of `tests` on `order`, on the original where there is none; `end` is the last.
+        cancel: CancelToken = NEVER,
+    ) -> Iterator[WarmRecord]:
+        """Yield the records of `tests` on `order`, or on the original if there is none; `end` is the last.
 
-        Raises `ServerGoneError` and `CancelledError`; after either, the process is of no more use.
+        Raises `ServerGoneError` and `CancelledError`; after either, the process is unusable.
         """
         wanted = frozenset(tests)
         numbers = [number for number, id in enumerate(self.ids) if id in wanted]
@@ -349,11 +395,11 @@ class WarmSuite:
         self._send(json.dumps(request).encode() + b"\n")
         for record in self._received(time.monotonic() + bounds.wall + _GRACE_S, cancel):
             yield record
-            if record["e"] == "end":
+            if isinstance(record, _End):
                 return
 
     def close(self) -> None:
-        """End it at once, and wait until nothing of it is left."""
+        """End it at once, with all of its processes, and wait until that is done."""
         self._cancel.cancel()
         if self._thread.ident is not None:
             self._thread.join(_ENDING_S)
@@ -370,7 +416,7 @@ class WarmSuite:
                 with contextlib.suppress(BlockingIOError):
                     data = data[os.write(self._writing, data) :]
 
-    def _received(self, deadline: float, cancel: CancelToken | None) -> Iterator[dict[str, Any]]:
+    def _received(self, deadline: float, cancel: CancelToken) -> Iterator[WarmRecord]:
         while True:
             try:
                 record = self._records.get(timeout=_TICK_S)
@@ -381,17 +427,17 @@ class WarmSuite:
                 if record is None:
                     raise ServerGoneError(self._ended)
                 yield record
-            if cancel is not None and cancel.cancelled:
+            if cancel.cancelled:
                 raise CancelledError("Stopped at your request.")
 
     def _serve(self) -> None:
         try:
             with run_folder() as base:
                 lay_out(self._tree, base / "tree")
-                program = fill_control(base / "control", self._pins, _FILES)
+                program = pytest_control(base / "control", self._pins, _FILES)
                 self._send(packed(NOTHING_SECRET.order()))
 
-                def invocation(places: Places) -> Invocation:
+                def invocation(places: MountPaths) -> Invocation:
                     return invoke_pytest(places, self._pins, program, "gistpoint_warm.py")
 
                 command = Command(
@@ -405,10 +451,10 @@ class WarmSuite:
                     shows=tools_of(self._pins, self._environment),
                 )
                 self._ended = self._backend.run(command, on_line=self._take, cancel=self._cancel)
-        except Exception as error:  # whoever waits for an answer is told, in the other thread
+        except Exception as error:  # passed to the other thread, which waits for an answer
             self._ended = Ended(Stop.NOT_STARTED, None, "", 0.0, reason=str(error))
         finally:
             self._records.put(None)
 
     def _take(self, line: bytes) -> None:
-        self._records.put(json.loads(line))
+        self._records.put(msgspec.convert(json.loads(line), WarmRecord))

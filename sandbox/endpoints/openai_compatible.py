@@ -1,4 +1,4 @@
-"""Any OpenAI-compatible endpoint as a chat model, by the `openai` package (the extra `llm`)."""
+"""Any OpenAI-compatible endpoint as a chat model, through the `openai` package (the extra `llm`)."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ import time
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, cast
 
-from gistpoint.core.cancel import CancelToken
 from gistpoint.core.chat import ChatFailure, ChatMessage, ChatProblem, ChatReply, ToolRequest, Usage
 from gistpoint.core.errors import EndpointError
+from gistpoint.core.running import NEVER, CancelToken
 from gistpoint.sandbox.endpoints.settings import EndpointSettings, Prices
 
 if TYPE_CHECKING:
@@ -21,12 +21,12 @@ if TYPE_CHECKING:
 
 
 _CHARACTERS_PER_TOKEN = 3
-"""Fewer than English has, so that an estimate is rather too high."""
+"""Lower than for English, so that an estimate is too high rather than too low."""
 _MOST_TOKENS = 1 << 40
 
 
 def reply_of(data: object, prices: Prices | None, sent_characters: int) -> ChatReply | ChatFailure:
-    """Return the reply in the body of a chat completion; a failure where it holds none."""
+    """Return the reply in the body of a chat completion, or a failure if there is none."""
     if not isinstance(data, dict):
         return _malformed("it is no JSON object")
     error = data.get("error")
@@ -52,7 +52,7 @@ def reply_of(data: object, prices: Prices | None, sent_characters: int) -> ChatR
 
 
 def usage_of(value: object, prices: Prices | None, sent: int, received: int) -> Usage:
-    """Return what a request used; from the length of its texts, in characters, where the endpoint does not say."""
+    """Return the usage of a request; estimated from the length of its texts in characters if the endpoint omits it."""
     table: Mapping[str, object] = value if isinstance(value, dict) else {}
     counted = [_count(table.get(f"{side}_tokens")) for side in ("prompt", "completion")]
     estimated = None in counted
@@ -70,7 +70,7 @@ def usage_of(value: object, prices: Prices | None, sent: int, received: int) -> 
 
 
 def problem_of(status: int) -> ChatProblem:
-    """Return what an HTTP status that is no success means."""
+    """Return the meaning of an HTTP status other than success."""
     if status == 429:
         return ChatProblem.RATE_LIMITED
     if status in (408, 504):
@@ -81,14 +81,14 @@ def problem_of(status: int) -> ChatProblem:
 
 
 def error_text(body: object) -> str:
-    """Return the words of an error's body, in one bounded line."""
+    """Return the message in an error's body, as one bounded line."""
     inner = body.get("error", body) if isinstance(body, dict) else body
     words = inner.get("message", inner.get("detail", "")) if isinstance(inner, dict) else inner
     return " ".join(str(words or "without a word").split())[:300]
 
 
 def retry_after(headers: Mapping[str, str]) -> float | None:
-    """Return the seconds for which an endpoint asks to be left alone: a number, or a date (RFC 9110, 10.2.3)."""
+    """Return the seconds to wait that an endpoint asks for: a number, or a date (RFC 9110, 10.2.3)."""
     for name, scale in (("retry-after-ms", 1e-3), ("retry-after", 1.0)):
         value = headers.get(name, "").strip()
         try:
@@ -138,10 +138,10 @@ def _count(value: object) -> int | None:
 
 
 MOST_BYTES = 32 << 20
-"""Of one reply."""
+"""The limit for one reply."""
 _TICK_S = 0.05
 _NO_KEY = "none"
-"""Sent to endpoints that need no key, as the header must be there."""
+"""Sent to endpoints that need no key, because the header is required."""
 
 Answer = ChatReply | ChatFailure
 
@@ -150,7 +150,7 @@ class OpenAICompatibleModel:
     """A model behind an endpoint; implements `gistpoint.core.ports.ChatModel`. One request is sent per call."""
 
     def __init__(self, settings: EndpointSettings) -> None:
-        """Raises `EndpointError` where the package `openai` is not installed."""
+        """Raises `EndpointError` if the package `openai` is not installed."""
         try:
             import httpx2
             import openai
@@ -164,13 +164,13 @@ class OpenAICompatibleModel:
 
     @property
     def name(self) -> str:
-        """The model's name as it is asked for."""
+        """The model's name as it is requested."""
         return self.settings.model
 
     def complete(
-        self, messages: Sequence[ChatMessage], tools: Sequence[Mapping[str, Any]], *, cancel: CancelToken | None = None
+        self, messages: Sequence[ChatMessage], tools: Sequence[Mapping[str, Any]], *, cancel: CancelToken = NEVER
     ) -> Answer:
-        """Send one request; it is given up at its time limit, and left behind on a cancel."""
+        """Send one request; it is aborted at its time limit, and abandoned on a cancel."""
         answers: queue.SimpleQueue[Answer | BaseException] = queue.SimpleQueue()
         client = self._openai.OpenAI(
             api_key=self.settings.key.reveal() or _NO_KEY,
@@ -189,8 +189,7 @@ class OpenAICompatibleModel:
         threading.Thread(target=work, name="chat-request", daemon=True).start()
         deadline = time.monotonic() + self.settings.timeout_s
         while True:
-            if cancel is not None:
-                cancel.check()
+            cancel.check()
             try:
                 answer = answers.get(timeout=_TICK_S)
                 break

@@ -1,60 +1,56 @@
-"""A chat model that is asked again, a bounded number of times and ever later, when something passing went wrong."""
+"""A chat model that repeats a request after transient failures, a bounded number of times and ever more slowly."""
 
 from __future__ import annotations
 
 import random
-import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from gistpoint.core.cancel import CancelToken
 from gistpoint.core.chat import ChatFailure, ChatMessage, ChatProblem, ChatReply, Usage
 from gistpoint.core.ports import ChatModel
+from gistpoint.core.running import NEVER, CancelToken
 
 
 @dataclass(frozen=True, slots=True)
 class Backoff:
-    """How often and how long: each wait is about twice the one before, or as long as the endpoint asks for."""
+    """How often and how long to wait: each wait is about twice the one before, or as long as the endpoint asks for."""
 
     requests: int = 5
     first_s: float = 1.0
     longest_s: float = 30.0
     patience_s: float = 120.0
-    """An endpoint that wants to be left alone for longer ends it."""
+    """If an endpoint asks for a longer wait, there is no further attempt."""
 
     def seconds(self, failures: int, asked: float | None) -> float | None:
-        """Return how long to wait after so many failures; None where it is too long."""
+        """Return how long to wait after this many failures; None if that is too long."""
         if asked is not None:
             return asked if asked <= self.patience_s else None
         doubled: float = self.first_s * 2 ** (failures - 1)
         return min(self.longest_s, doubled) * random.uniform(0.75, 1.0)
 
 
-def _sleep(seconds: float, cancel: CancelToken | None) -> None:
-    if cancel is None:
-        time.sleep(seconds)
-    else:
-        cancel.sleep(seconds)
+def _sleep(seconds: float, cancel: CancelToken) -> None:
+    cancel.sleep(seconds)
 
 
 @dataclass(frozen=True, slots=True)
 class RetryingModel:
-    """Asks `model` until it replies, fails for good, or has failed too often; implements `ChatModel`."""
+    """Asks `model` until it replies, fails permanently, or has failed too often; implements `ChatModel`."""
 
     model: ChatModel
     backoff: Backoff = Backoff()
-    sleep: Callable[[float, CancelToken | None], None] = _sleep
+    sleep: Callable[[float, CancelToken], None] = _sleep
 
     @property
     def name(self) -> str:
-        """The model's name as it is asked for."""
+        """The model's name as it is requested."""
         return self.model.name
 
     def complete(
-        self, messages: Sequence[ChatMessage], tools: Sequence[Mapping[str, Any]], *, cancel: CancelToken | None = None
+        self, messages: Sequence[ChatMessage], tools: Sequence[Mapping[str, Any]], *, cancel: CancelToken = NEVER
     ) -> ChatReply | ChatFailure:
-        """Return the first reply, or the last failure. Raises `CancelledError` when stopped, also while it waits."""
+        """Return the first reply, or the last failure. Raises `CancelledError` if stopped, even during a wait."""
         spent, retried = Usage(), list[ChatProblem]()
         while True:
             answer = self.model.complete(messages, tools, cancel=cancel)

@@ -1,4 +1,4 @@
-"""Where the chat model is, what it is called and what it may cost: from the environment, else from `config.toml`."""
+"""The endpoint of a chat model, its name and its prices: from the environment, else from `config.toml`."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from typing import NoReturn
 from urllib.parse import urlsplit
 
 from gistpoint.core.errors import EndpointError
-from gistpoint.core.user_settings import FILE, read_user_settings
+from gistpoint.core.user_settings import FILE, EndpointTable, read_user_settings
 
 _SHOWN = "[key]"
 _LEAST_CHARACTERS = 6
-"""Shorter keys are placeholders; taking those out of texts would only damage them."""
+"""Shorter keys are placeholders; removing those from texts would only damage the texts."""
 
 
-class Secret:
+class ApiKey:
     """A key. `reveal` is for the one place that sends it."""
 
     __slots__ = ("_value",)
@@ -38,7 +38,7 @@ class Secret:
         raise TypeError("A key is never stored or sent to another process.")
 
     def taken_out_of(self, value: object) -> object:
-        """Return a JSON value with the key taken out of all its strings, and half surrogate pairs replaced."""
+        """Return a JSON value with the key removed from all its strings, and half surrogate pairs replaced."""
         if isinstance(value, str):
             return self.taken_out_of_text(value)
         if isinstance(value, list):
@@ -48,7 +48,7 @@ class Secret:
         return value
 
     def taken_out_of_text(self, text: str) -> str:
-        """Return a text without the key, and such that it can be written in UTF-8."""
+        """Return a text without the key that can be encoded in UTF-8."""
         if len(self._value) >= _LEAST_CHARACTERS:
             text = text.replace(self._value, _SHOWN)
         return text.encode("utf-8", "replace").decode("utf-8") if not text.isascii() else text
@@ -60,7 +60,7 @@ URL_NAME, KEY_NAME, MODEL_NAME = "OPENAI_BASE_URL", "OPENAI_API_KEY", "GISTPOINT
 
 @dataclass(frozen=True, slots=True)
 class Prices:
-    """US dollars for a million tokens."""
+    """US dollars per million tokens."""
 
     prompt: float
     completion: float
@@ -72,7 +72,7 @@ class EndpointSettings:
 
     model: str
     base_url: str = OPENAI
-    key: Secret = field(default_factory=lambda: Secret(""))
+    key: ApiKey = field(default_factory=lambda: ApiKey(""))
     timeout_s: float = 300.0
     """For one request, from its start to the last byte of its reply."""
     prices: Prices | None = None
@@ -81,24 +81,24 @@ class EndpointSettings:
 
     @property
     def place(self) -> str:
-        """The endpoint's host, as messages name it; paths, users and queries may hold secrets."""
+        """The endpoint's host, for messages; paths, users and queries may contain secrets."""
         parts = urlsplit(self.base_url)
         host = parts.hostname or "the endpoint"
         return f"{host}:{parts.port}" if parts.port else host
 
 
 def endpoint_settings(config: Path, environment: Mapping[str, str], model: str | None = None) -> EndpointSettings:
-    """Return the settings; what is asked for wins over the environment, the environment over the file.
+    """Return the settings; an argument overrides the environment, and the environment the file.
 
-    Raises `EndpointError` and `SettingsError` where something is missing or wrong; no message holds a value of the
+    Raises `EndpointError` and `SettingsError` if a setting is missing or wrong; no message contains a value of the
     user's.
     """
-    values = read_user_settings(config).endpoint
-    name = model or environment.get(MODEL_NAME, "").strip() or str(values.get("model", ""))
+    given = read_user_settings(config).llm
+    name = model or environment.get(MODEL_NAME, "").strip() or given.model
     if not name:
         raise EndpointError("No model is named.", hint=f"Give --model NAME, or set {MODEL_NAME}.")
-    url = environment.get(URL_NAME, "").strip() or str(values.get("base_url", "")) or OPENAI
-    key = (environment.get(KEY_NAME, "") or str(values.get("api_key", ""))).strip()
+    url = environment.get(URL_NAME, "").strip() or given.base_url or OPENAI
+    key = (environment.get(KEY_NAME, "") or given.api_key).strip()
     if not (key.isascii() and key.isprintable()):
         raise EndpointError("The key of the endpoint holds characters that no key has.", hint=f"Look at {KEY_NAME}.")
     _check_url(url)
@@ -110,11 +110,11 @@ def endpoint_settings(config: Path, environment: Mapping[str, str], model: str |
     return EndpointSettings(
         model=name,
         base_url=url,
-        key=Secret(key),
-        timeout_s=_number(values, "timeout_s") or 300.0,
-        prices=_prices(values),
-        max_tokens=int(tokens) if (tokens := _number(values, "max_tokens")) is not None else None,
-        max_cost_usd=_number(values, "max_cost_usd"),
+        key=ApiKey(key),
+        timeout_s=given.timeout_s or 300.0,
+        prices=_prices(given),
+        max_tokens=None if given.max_tokens is None else int(given.max_tokens),
+        max_cost_usd=given.max_cost_usd,
     )
 
 
@@ -131,15 +131,10 @@ def _check_url(url: str) -> None:
         )
 
 
-def _prices(values: Mapping[str, object]) -> Prices | None:
-    prompt, completion = (_number(values, f"usd_per_million_{side}_tokens") for side in ("prompt", "completion"))
+def _prices(given: EndpointTable) -> Prices | None:
+    prompt, completion = given.usd_per_million_prompt_tokens, given.usd_per_million_completion_tokens
     if prompt is None and completion is None:
         return None
     if prompt is None or completion is None:
         raise EndpointError(f"{FILE}: [llm] gives a price for one side only.", hint="Give both, or none.")
     return Prices(prompt, completion)
-
-
-def _number(values: Mapping[str, object], key: str) -> float | None:
-    value = values.get(key)
-    return value if isinstance(value, float) else None

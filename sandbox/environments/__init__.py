@@ -1,1 +1,1 @@
-"""Environments of tasks: what a repository needs, resolved, pinned, fetched, built in isolation and installed."""
+"""Environments of tasks: the requirements of a repository, resolved, pinned, fetched, built in isolation, installed."""

@@ -1,60 +1,56 @@
-"""Build backends of sdists and of repositories, run in isolation and offline: their code is somebody else's.
+"""Build backends of sdists and of repositories, run in isolation and offline: their code is not trusted.
 
-What a build needs is fetched before, as wheels. What it hands out comes back over the result pipe alone, bounded, and
-is looked at before anything is done with it. Wheels are kept by the content of their sdist and by interpreter.
+The requirements of a build are fetched before, as wheels. Its results come back only over the result pipe, bounded,
+and are checked before use. Wheels are cached by the content of their sdist and by interpreter.
 """
 
 from __future__ import annotations
 
 import base64
-import contextlib
 import hashlib
 import json
 import os
 import posixpath
 import re
 import shutil
+import stat
 import tempfile
+import zipfile
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol
+from typing import Protocol
 
-from packaging.utils import canonicalize_name
+import msgspec
+from packaging.utils import InvalidWheelFilename, canonicalize_name, parse_wheel_filename
+from packaging.version import InvalidVersion, Version
 
 from gistpoint.core.errors import CancelledError, EnvironmentBuildError, SourceError
+from gistpoint.core.pins import quoted
+from gistpoint.core.running import NEVER, CancelToken
 from gistpoint.core.text import visible_line
-from gistpoint.sandbox.backends.base import Backend, Command, Ended, Environment, Invocation, Places, Stop
+from gistpoint.sandbox.backends.base import Backend, Command, Ended, Environment, Invocation, MountPaths, Stop
 from gistpoint.sandbox.backends.runtime import toolchain
-from gistpoint.sandbox.environments.archives import unpack
-from gistpoint.sandbox.environments.cache import build_once
+from gistpoint.sandbox.cache import build_once
 from gistpoint.sandbox.environments.interpreters import find_interpreter
-from gistpoint.sandbox.environments.locking import Pinned, pin
-from gistpoint.sandbox.environments.projects import read_build_system, text_of, texts_of
-from gistpoint.sandbox.environments.sdists import download, locate
+from gistpoint.sandbox.environments.locking import BuiltWheel, Pinned, pin
+from gistpoint.sandbox.environments.projects import read_build_system
+from gistpoint.sandbox.environments.requirement import Metadata, named_requirement, read_metadata
+from gistpoint.sandbox.environments.sdists import download, locate, unpack
 from gistpoint.sandbox.environments.uv import KnownMetadata
-from gistpoint.sandbox.environments.wheels import (
-    MOST_BYTES,
-    MOST_METADATA,
-    BuiltWheel,
-    Metadata,
-    check_wheel,
-    read_metadata,
-)
-from gistpoint.sandbox.limits import Limits
+from gistpoint.sandbox.limits import RunLimits
 from gistpoint.sandbox.workspaces import run_folder
 
-if TYPE_CHECKING:
-    from gistpoint.core.cancel import CancelToken
-
-
-FOLDER = "wheels"
-"""Of the cache: where wheels are kept."""
 MOST_NESTED = 4
-"""How many builds may wait for one another: what builds a package may itself have no wheel, and so on."""
+"""How many builds may be nested: a package that is needed for a build may itself have no wheel, and so on."""
+MOST_BYTES = 128 << 20
+"""Largest wheel that a build may return."""
+MOST_METADATA = 4 << 20
+_MOST_UNPACKED = 1 << 30
+_MOST_FILES = 100_000
 _LAYOUT = "1"
 _TIMEOUT_S = 900.0
-_LIMITS = Limits(results=MOST_BYTES * 4 // 3 + (1 << 20))
+_LIMITS = RunLimits(results=MOST_BYTES * 4 // 3 + (1 << 20))
 _STOPPED = {
     Stop.TIMED_OUT: f"it took longer than {_TIMEOUT_S:g} s",
     Stop.OUT_OF_MEMORY: f"it took more than {_LIMITS.memory >> 20} MiB of memory",
@@ -62,14 +58,14 @@ _STOPPED = {
     Stop.TOO_MANY_RESULTS: f"it handed out more than a wheel of {MOST_BYTES >> 20} MiB",
 }
 _FILE = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._+!-]{0,250}")
-_DRIVER = Path(__file__).parents[1] / "inside" / "build_backend.py"
+_DRIVER = Path(__file__).parents[1] / "payload" / "build_backend.py"
 _HINT_OWN = "Mend the build, or list `dependencies` below [project] in pyproject.toml: then nothing is built."
-"""For a source itself, which is never taken from a wheel."""
+"""For a source itself, which is never replaced by a wheel."""
 _HINT = "Choose a version that has a wheel (`--with 'NAME<VERSION'`), or another sandbox."
 
 
-class Environments(Protocol):
-    """Where the environments that builds run in come from, and the folder that wheels and logs are kept below."""
+class BuildEnvironments(Protocol):
+    """A source of environments for builds, and the folder below which wheels and logs are stored."""
 
     @property
     def cache(self) -> Path:
@@ -83,20 +79,20 @@ class Environments(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Builds:
-    """Where and for which Python builds run; every method raises `EnvironmentBuildError` and `CancelledError`."""
+    """Runs builds on one backend for one Python; every method raises `EnvironmentBuildError` and `CancelledError`."""
 
-    environments: Environments
+    environments: BuildEnvironments
     backend: Backend
     python: str
     exclude_newer: str | None = None
-    """As uv takes it, for what the builds need."""
+    """A date in uv's format, for the requirements of the builds."""
     on_line: Callable[[str], None] | None = None
-    cancel: CancelToken | None = None
+    cancel: CancelToken = NEVER
     within: tuple[str, ...] = ()
-    """The canonical names of what is being built already, the outermost first."""
+    """The canonical names of the packages that are being built already, the outermost first."""
 
     def pin(self, requirements: Iterable[str]) -> Pinned:
-        """Return the lock of `requirements`, with what has no wheel built."""
+        """Return the lock of `requirements`; build the packages that have no wheel."""
         return pin(requirements, self.python, self.wheel, exclude_newer=self.exclude_newer, cancel=self.cancel)
 
     def repository_metadata(self, folder: Path, name: str) -> Metadata:
@@ -108,7 +104,7 @@ class Builds:
             return read_metadata(file.read(MOST_METADATA).decode("utf-8", "replace"))
 
     def wheel(self, name: str, version: str, hashes: tuple[str, ...] = ()) -> BuiltWheel:
-        """Return a wheel of a package whose index has none, built at the first call.
+        """Return a wheel of a package whose index has none; it is built at the first call.
 
         With `hashes`, the sha256 of its sdist must be among them.
         """
@@ -141,7 +137,7 @@ class Builds:
 
     def _place(self, digest: str) -> Path:
         key = "\0".join((_LAYOUT, str(find_interpreter(self.python).path), digest))
-        return self.environments.cache / FOLDER / hashlib.sha256(key.encode()).hexdigest()[:24]
+        return self.environments.cache / "wheels" / hashlib.sha256(key.encode()).hexdigest()[:24]
 
     def _refuse_nesting(self, name: str) -> None:
         chain = (*self.within, canonicalize_name(name))
@@ -152,7 +148,7 @@ class Builds:
             )
 
     def _build(self, folder: Path, want: str, what: str, into: Path) -> Path:
-        """Return the file below `into` that the build backend of `folder` hands out."""
+        """Return the file below `into` that the build backend of `folder` returns."""
         system = read_build_system(folder)
         inner = replace(self, within=(*self.within, canonicalize_name(what.partition(" ")[0])))
         order = {"backend": system.backend, "path": system.path, "want": want}
@@ -181,7 +177,7 @@ class Builds:
             raise EnvironmentBuildError(message, hint=error.hint, log=error.log) from error
 
     def _run(self, folder: Path, environment: Environment, order: dict[str, object], handed: Handed) -> Ended:
-        def invocation(places: Places) -> Invocation:
+        def invocation(places: MountPaths) -> Invocation:
             driver = f"{places.folders['control']}/{_DRIVER.name}"
             variables = {
                 "PATH": os.pathsep.join((posixpath.dirname(places.python), "/usr/local/bin", "/usr/bin", "/bin")),
@@ -215,16 +211,26 @@ class Builds:
         log.parent.mkdir(parents=True, exist_ok=True)
         log.write_text(ended.output, "utf-8", errors="replace")
         last = next((line for line in reversed(ended.output.splitlines()) if line.strip()), "it said nothing")
-        told = ended.reason or _STOPPED.get(ended.stop) or visible_line(last.strip())[:300]
+        reason = ended.reason or _STOPPED.get(ended.stop) or visible_line(last.strip())[:300]
         return EnvironmentBuildError(
-            f"{what} has to be built, and its build in {self.backend.name} failed: {told}",
+            f"{what} has to be built, and its build in {self.backend.name} failed: {reason}",
             hint=f"A build has no network. Look at the log in {log}. {advice}",
             log=ended.output,
         )
 
 
+class _Answer(msgspec.Struct):
+    """A line of `payload/build_backend.py`."""
+
+    requires: tuple[str, ...] = ()
+    file: str = ""
+    part: str = ""
+    """In base64."""
+    end: bool = False
+
+
 class Handed:
-    """Takes the lines of `inside/build_backend.py`. Anybody may have written them: what does not fit is dropped."""
+    """Takes the lines of `payload/build_backend.py`. They are not trusted: invalid ones are dropped."""
 
     def __init__(self, into: Path) -> None:
         self.requirements: tuple[str, ...] = ()
@@ -242,22 +248,20 @@ class Handed:
     def feed(self, line: bytes) -> None:
         """Take a line."""
         try:
-            answer = json.loads(line)
+            answer = msgspec.json.decode(line, type=_Answer)
+            part = base64.b64decode(answer.part, validate=True)
         except (ValueError, RecursionError):
             return
-        if not isinstance(answer, dict):
-            return
-        self.requirements = texts_of(answer, "requires") or self.requirements
-        self._name = text_of(answer, "file") or self._name
-        self._whole = answer.get("end") is True
-        with contextlib.suppress(ValueError):
-            part = base64.b64decode(text_of(answer, "part"), validate=True)
+        self.requirements = answer.requires or self.requirements
+        self._name = answer.file or self._name
+        self._whole = answer.end
+        if part:
             self._size += len(part)
             if self._size <= MOST_BYTES:
                 self._file.write(part)
 
     def file(self) -> Path | None:
-        """Return the file that was handed out, None if it is not whole or too large, or has a strange name."""
+        """Return the file that was received; None if it is incomplete or too large, or has an invalid name."""
         if not self._whole or self._size > MOST_BYTES or not _FILE.fullmatch(self._name):
             return None
         return (self._into / "part").rename(self._into / self._name)
@@ -277,9 +281,62 @@ def _kept(folder: Path, name: str, version: str, digest: str) -> BuiltWheel:
 
 
 def _open_to_all(folder: Path) -> None:
-    """Let every user read what lies below `folder`: another one may run the code."""
+    """Make everything below `folder` readable by every user: another one may run the code."""
     for place, folders, files in os.walk(folder):
         for name in (*folders, *files):
             path = Path(place, name)
             if not path.is_symlink():
                 path.chmod(0o755 if path.is_dir() or path.stat().st_mode & 0o100 else 0o644)
+
+
+def check_wheel(wheel: Path, name: str, version: str) -> Metadata:
+    """Return the metadata of a wheel of `name` in `version`.
+
+    Raises `EnvironmentBuildError` for a file that is not a wheel of exactly that name and version, for paths that lead
+    out, for links, if it exceeds 1 GiB or 100,000 files unpacked, and for requirements by address.
+    """
+    wanted = (canonicalize_name(name), Version(version))
+    try:
+        built = parse_wheel_filename(wheel.name)[:2]
+    except InvalidWheelFilename as error:
+        raise _no_wheel(wheel, f"no name of a wheel ({error})") from error
+    if built != wanted:
+        raise _no_wheel(wheel, f"a wheel of {built[0]} {built[1]}, not of {name} {version}")
+    try:
+        with zipfile.ZipFile(wheel) as archive:
+            metadata = read_metadata(_metadata_text(wheel, archive))
+    except (zipfile.BadZipFile, OSError, EOFError, NotImplementedError, RuntimeError, ValueError) as error:
+        raise _no_wheel(wheel, f"damaged ({error})") from error
+    if not _describes(metadata, wanted):
+        raise _no_wheel(wheel, f"not what its metadata says: {metadata.get('Name')} {metadata.get('Version')}")
+    for line in metadata["Requires-Dist"]:
+        named_requirement(line)
+    return metadata
+
+
+def _metadata_text(wheel: Path, archive: zipfile.ZipFile) -> str:
+    members = archive.infolist()
+    if len(members) > _MOST_FILES or sum(member.file_size for member in members) > _MOST_UNPACKED:
+        raise _no_wheel(wheel, f"larger unpacked than {_MOST_UNPACKED >> 20} MiB or {_MOST_FILES:,} files")
+    for member in members:
+        path = posixpath.normpath(member.filename)
+        out = path.startswith(("/", "..")) or "\\" in member.filename or "\0" in member.orig_filename
+        if out or stat.S_ISLNK(member.external_attr >> 16):
+            raise _no_wheel(wheel, f"no archive to unpack: it holds {member.filename[:200]!r}")
+    found = [m for m in members if m.filename.count("/") == 1 and m.filename.endswith(".dist-info/METADATA")]
+    if len(found) != 1 or found[0].file_size > MOST_METADATA:
+        raise _no_wheel(wheel, "without metadata of its own")
+    with archive.open(found[0]) as file:
+        return file.read(MOST_METADATA).decode("utf-8", "replace")
+
+
+def _describes(metadata: Metadata, wanted: tuple[str, Version]) -> bool:
+    name, version = metadata.get("Name", ""), metadata.get("Version", "")
+    try:
+        return (canonicalize_name(str(name)), Version(str(version))) == wanted
+    except InvalidVersion:
+        return False
+
+
+def _no_wheel(wheel: Path, what: str) -> EnvironmentBuildError:
+    return EnvironmentBuildError(f"The build handed out {quoted(wheel.name)}, which is {what}.")

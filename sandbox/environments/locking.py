@@ -1,7 +1,7 @@
-"""Pinning requirements: every package by version and hash, from wheels, and from a built one where there is none.
+"""Pinning requirements: every package by version and hash, from wheels, which are built if there are none.
 
-uv prefers a version with a wheel over a newer one without. Packages that have no wheel at all for this Python are taken
-from their sdists. Only their own metadata says what they need: each is built in isolation, and uv is told.
+uv prefers a version with a wheel over a newer one without. Packages that have no wheel at all for this Python are
+taken from their sdists. Only their own metadata has their requirements: each is built in isolation, and uv gets it.
 """
 
 from __future__ import annotations
@@ -10,20 +10,15 @@ import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from packaging.utils import canonicalize_name
 
 from gistpoint.core.errors import EnvironmentBuildError
 from gistpoint.core.pins import quoted, read_lock_line
+from gistpoint.core.running import NEVER, CancelToken
 from gistpoint.sandbox.environments.requirement import named_requirement
 from gistpoint.sandbox.environments.sdists import from_source
 from gistpoint.sandbox.environments.uv import KnownMetadata, UvResult, call_uv
-
-if TYPE_CHECKING:
-    from gistpoint.core.cancel import CancelToken
-    from gistpoint.sandbox.environments.wheels import BuiltWheel
-
 
 _PINNED = re.compile(r"([A-Za-z0-9._-]+)==([^\s;]+)")
 _WHEELLESS = re.compile(r"Wheels\s+are\s+required\s+for\s+`([A-Za-z0-9._-]+)`")
@@ -33,8 +28,17 @@ _MOST_ROUNDS = 100
 
 
 @dataclass(frozen=True, slots=True)
+class BuiltWheel:
+    """A wheel made here, and the sha256 of the sdist that it was made from."""
+
+    path: Path
+    metadata: KnownMetadata
+    sdist: str
+
+
+@dataclass(frozen=True, slots=True)
 class Pinned:
-    """A lock, and for the canonical name of each package in it which others brought it."""
+    """A lock, and for the canonical name of each package in it the packages that require it."""
 
     lines: tuple[str, ...]
     parents: dict[str, set[str]]
@@ -46,9 +50,9 @@ def pin(
     wheel_of: Callable[[str, str], BuiltWheel],
     *,
     exclude_newer: str | None = None,
-    cancel: CancelToken | None = None,
+    cancel: CancelToken = NEVER,
 ) -> Pinned:
-    """Return the lock of `requirements` for a Python; `wheel_of` builds a wheel of a name and a version that has none.
+    """Return the lock of `requirements` for a Python; `wheel_of` builds a wheel from a name and a version without one.
 
     Raises `EnvironmentBuildError`, which names what can't be pinned, and `CancelledError`.
     """
@@ -59,7 +63,7 @@ def pin(
     sourced: list[str] = []
     built: dict[tuple[str, str], BuiltWheel] = {}
     for _ in range(_MOST_ROUNDS):
-        # The entries without a version hold for what was not built yet: uv never has a reason to build it itself.
+        # The entries without a version cover packages that are not built yet: uv never has reason to build one itself.
         known = [*(KnownMetadata(name) for name in sourced), *(wheel.metadata for wheel in built.values())]
         result = call_uv([*arguments, *from_source(sourced)], standard_input=given, known=known, cancel=cancel)
         if result.ok:
@@ -77,12 +81,12 @@ def pin(
 
 
 def wheelless(result: UvResult) -> list[str]:
-    """Return the packages of which uv says that it found no wheel to use, by canonical name."""
+    """Return the canonical names of the packages for which uv reports that it found no usable wheel."""
     return list(dict.fromkeys(canonicalize_name(name) for name in _WHEELLESS.findall(result.log)))
 
 
 def read_lock(text: str) -> tuple[list[str], dict[str, set[str]]]:
-    """Return the lines of a compiled lock, each with its hashes, and for every name which others brought it."""
+    """Return the lines of a compiled lock, each with its hashes, and for every name the packages that require it."""
     lines: list[str] = []
     parents: dict[str, set[str]] = {}
     for raw in text.splitlines():
@@ -102,7 +106,7 @@ def read_lock(text: str) -> tuple[list[str], dict[str, set[str]]]:
 
 
 def build_failure(result: UvResult, lock: tuple[str, ...], kept: Path | None = None) -> EnvironmentBuildError:
-    """Word a failed call of uv: the requirement that it names, its reason, and where the log is."""
+    """Return the error for a failed call of uv: the requirement that it names, its reason, and the log's path."""
     culprit = culprit_of(result.log, lock)
     named = f" because of the requirement {culprit}" if culprit else ""
     lines = [line.strip(" ×├╰─▶") for line in result.log.splitlines() if line.strip(" ×├╰─▶")]
@@ -119,7 +123,7 @@ def build_failure(result: UvResult, lock: tuple[str, ...], kept: Path | None = N
 
 
 def culprit_of(log: str, lock: tuple[str, ...]) -> str:
-    """Return the requirement that uv's log blames, or an empty text."""
+    """Return the requirement that uv's log blames, or an empty string."""
     names = {line.partition("==")[0].strip().lower(): line.split(" ")[0] for line in lock}
     for match in _NAMED.finditer(log):
         name = match.group(1).partition("==")[0].lower()
@@ -138,7 +142,7 @@ def _key(line: str) -> tuple[str, str]:
 
 
 def _checked(line: str, built: Mapping[tuple[str, str], BuiltWheel]) -> str:
-    """Return a line as locks have it; an index may leave the hash of an sdist to whoever fetches it."""
+    """Return a line in the form of locks; an index may leave hashing an sdist to whoever fetches it."""
     wheel = built.get(_key(line))
     complete = line if wheel is None or "--hash=" in line else f"{line} --hash=sha256:{wheel.sdist}"
     if read_lock_line(complete) is None:

@@ -1,4 +1,4 @@
-"""What a repository says of itself in its files: name, version, requirements, where its packages lie."""
+"""A repository's own description in its files: name, version, requirements, folders of its packages."""
 
 from __future__ import annotations
 
@@ -16,20 +16,25 @@ from packaging.utils import canonicalize_name
 
 from gistpoint.core.code.parsing import parse
 from gistpoint.core.errors import EnvironmentBuildError
-from gistpoint.sandbox.environments.requirement import applies, requirement_of
-from gistpoint.sandbox.environments.wheels import Metadata, read_metadata, runtime_requirements
+from gistpoint.sandbox.environments.requirement import (
+    Metadata,
+    applies,
+    read_metadata,
+    requirement_of,
+    runtime_requirements,
+)
 
 Table = Mapping[str, object]
 
 
 def table(of: Table, key: str) -> Table:
-    """Return the table under `key`, empty where there is none."""
+    """Return the table under `key`, empty if there is none."""
     value = of.get(key)
     return value if isinstance(value, dict) else {}
 
 
 def text_of(of: Table, key: str) -> str:
-    """Return the text under `key`, empty where there is none."""
+    """Return the text under `key`, empty if there is none."""
     value = of.get(key)
     return value if isinstance(value, str) else ""
 
@@ -45,7 +50,7 @@ _NOT_PACKAGES = {"tests", "test", "testing", "docs", "doc", "examples", "example
 
 
 def find_import_roots(folder: Path, pyproject: Table) -> tuple[str, ...]:
-    """Return the roots, relative to `folder`: those that the build settings name, else `src` and its like, else `.`."""
+    """Return the roots, relative to `folder`: those in the build settings, else `src` and similar folders, else `.`."""
     named = tuple(dict.fromkeys(root for root in _named(folder, pyproject) if _holds_code(folder / root)))
     if named:
         return named
@@ -126,27 +131,27 @@ class Project:
     name: str
     version: str
     described_in: str
-    """The file that a build backend starts from: `pyproject.toml` or `setup.py`; empty where there is neither."""
+    """The file that a build backend starts from: `pyproject.toml` or `setup.py`; empty if there is neither."""
     requirements: tuple[str, ...] | None
-    """What it needs at run time; None where only its build backend can tell."""
+    """Its requirements at run time; None if only its build backend can compute them."""
     test_requirements: tuple[str, ...] = ()
     extras: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     requires_python: str = ""
     import_roots: tuple[str, ...] = (".",)
     entry_points: str = ""
-    """As in `entry_points.txt`."""
+    """In the format of `entry_points.txt`."""
     plugins: tuple[str, ...] = ()
-    """The pytest plugins that it brings itself."""
+    """The pytest plugins that it provides itself."""
 
     def metadata(self) -> dict[str, str]:
-        """Return what `importlib.metadata` is to say of it."""
+        """Return the data that `importlib.metadata` will report for it."""
         known = {"name": self.name, "version": self.version}
         return {**known, "entry_points": self.entry_points} if self.entry_points else known
 
 
 @dataclass(frozen=True, slots=True)
 class BuildSystem:
-    """What builds a source tree (PEP 517): `module` or `module:object`, and the folders of the tree that it lies in."""
+    """The builder of a source tree (PEP 517): `module` or `module:object`, and the folders of the tree with it."""
 
     backend: str
     path: tuple[str, ...]
@@ -154,7 +159,7 @@ class BuildSystem:
 
 
 def read_build_system(folder: Path) -> BuildSystem:
-    """Read it from `pyproject.toml`; what names none is built by setuptools. Raises as `read_project`."""
+    """Read it from `pyproject.toml`; the default is setuptools. Raises as `read_project`."""
     stated = table(_pyproject(folder), "build-system")
     requirements = texts_of(stated, "requires") if "requires" in stated else _SETUPTOOLS
     return BuildSystem(text_of(stated, "build-backend") or _LEGACY, texts_of(stated, "backend-path"), requirements)
@@ -163,7 +168,7 @@ def read_build_system(folder: Path) -> BuildSystem:
 def read_project(folder: Path) -> Project:
     """Read `pyproject.toml`, `setup.cfg` and an sdist's `PKG-INFO`, in this order, each filling what is missing.
 
-    Raises `EnvironmentBuildError` for a `pyproject.toml` that is no TOML.
+    Raises `EnvironmentBuildError` for a `pyproject.toml` that is not valid TOML.
     """
     pyproject = _pyproject(folder)
     project, setup_cfg, info = table(pyproject, "project"), _setup_cfg(folder), _package_info(folder)
@@ -202,7 +207,7 @@ def _pyproject(folder: Path) -> Table:
     try:
         return tomllib.loads(path.read_text("utf-8", "replace"))
     except (tomllib.TOMLDecodeError, RecursionError) as error:
-        raise EnvironmentBuildError(f"pyproject.toml of the repository is no valid TOML: {error}.") from error
+        raise EnvironmentBuildError(f"pyproject.toml of the repository is not valid TOML: {error}.") from error
 
 
 def _setup_cfg(folder: Path) -> dict[str, str]:
@@ -278,7 +283,7 @@ def _entry_points(project: Table) -> str:
 
 
 def _version_in_code(folder: Path, roots: tuple[str, ...]) -> str:
-    """Return the first `__version__ = "..."` of a package's own modules; read, not run."""
+    """Return the first `__version__ = "..."` of a package's own modules, without running them."""
     for root in roots:
         names = ("__init__.py", "_version.py", "version.py", "__about__.py")
         paths = [path for name in names for path in sorted((folder / root).glob(f"*/{name}"))]

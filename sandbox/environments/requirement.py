@@ -1,8 +1,9 @@
-"""Requirements as packages write them, `name[extra]>=1.2; marker`."""
+"""What packages declare in their metadata, above all requirements: `name[extra]>=1.2; marker`."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from email.parser import HeaderParser
 
 from packaging.markers import UndefinedComparison, UndefinedEnvironmentName
 from packaging.requirements import InvalidRequirement, Requirement
@@ -12,9 +13,15 @@ from gistpoint.core.code.parsing import undisturbed
 from gistpoint.core.errors import EnvironmentBuildError
 from gistpoint.core.pins import quoted
 
+_MANY = ("Requires-Dist", "Dynamic", "Provides-Extra")
+_ONE = ("Metadata-Version", "Name", "Version", "Requires-Python")
+
+Metadata = Mapping[str, str | list[str]]
+"""The headers of a `METADATA` or `PKG-INFO` that are relevant for pinning, by name."""
+
 
 def requirement_of(text: str) -> Requirement:
-    """Return the requirement that `text` writes. Raises `packaging.requirements.InvalidRequirement`.
+    """Parse a requirement. Raises `packaging.requirements.InvalidRequirement`.
 
     Strings in markers are read by Python's parser: see `core/code/parsing.py`.
     """
@@ -25,7 +32,7 @@ def requirement_of(text: str) -> Requirement:
 
 
 def applies(requirement: Requirement, surroundings: Mapping[str, str]) -> bool:
-    """Whether a requirement's marker holds; one that compares what can't be compared holds nowhere."""
+    """Whether a requirement's marker is true; a marker with an impossible comparison is false everywhere."""
     marker = requirement.marker
     try:
         return marker is None or marker.evaluate(dict(surroundings))
@@ -34,7 +41,7 @@ def applies(requirement: Requirement, surroundings: Mapping[str, str]) -> bool:
 
 
 def named_requirement(text: str) -> Requirement:
-    """Return a requirement from outside: a package of the user's own index, by its name.
+    """Return a requirement from an untrusted source: a package of the user's own index, by its name.
 
     Raises `EnvironmentBuildError`, which quotes it, for an address, a folder, an option, and anything else.
     """
@@ -42,9 +49,32 @@ def named_requirement(text: str) -> Requirement:
     try:
         requirement = requirement_of(text)
     except InvalidRequirement:
-        raise EnvironmentBuildError(f"{quoted(text)} is no requirement.", hint=hint) from None
+        raise EnvironmentBuildError(f"{quoted(text)} is not a requirement.", hint=hint) from None
     if requirement.url is not None:
         raise EnvironmentBuildError(f"{quoted(text)} is an address, and packages come from an index alone.", hint=hint)
-    if not str(requirement).isprintable():  # a newline in a marker would begin another line, such as an option of uv
+    if not str(requirement).isprintable():  # a newline in a marker would start another line, such as an option of uv
         raise EnvironmentBuildError(f"{quoted(text)} holds a character that no requirement needs.", hint=hint)
     return requirement
+
+
+def read_metadata(text: str) -> dict[str, str | list[str]]:
+    """Return the headers of core metadata; a list for those that may be repeated."""
+    headers = HeaderParser().parsestr(text)
+    found: dict[str, str | list[str]] = {key: [str(value) for value in headers.get_all(key, [])] for key in _MANY}
+    for key in _ONE:
+        if headers.get(key):
+            found[key] = str(headers[key])
+    return found
+
+
+def runtime_requirements(metadata: Metadata) -> tuple[str, ...]:
+    """Return the requirements that apply without any extra."""
+    return tuple(line for line in metadata.get("Requires-Dist", []) if not _is_of_extra(line))
+
+
+def _is_of_extra(line: str) -> bool:
+    try:
+        requirement = requirement_of(line)
+    except InvalidRequirement:
+        return False  # its user refuses it later and quotes the line
+    return "extra" in str(requirement.marker or "") and not applies(requirement, {"extra": ""})

@@ -1,42 +1,39 @@
-"""Finding out what a repository's suite needs, and pinning it: every package by version and hash.
+"""Determining the requirements of a repository's suite, and pinning them: every package by version and hash.
 
-What the repository says of itself comes from `sandbox.environments.projects`, without running its code, if it is
-written down. If it is computed, the repository's build backend is asked, in isolation: `sandbox.environments.builds`.
+`sandbox.environments.projects` reads the repository's own description without running its code, if it is written
+down. If it is computed, the repository's build backend is run in isolation: `sandbox.environments.builds`.
 """
 
 from __future__ import annotations
 
+import configparser
 import datetime
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from email.parser import HeaderParser
 from pathlib import Path
-from typing import TYPE_CHECKING
 
+from packaging.requirements import InvalidRequirement
 from packaging.specifiers import InvalidSpecifier, SpecifierSet
 from packaging.utils import canonicalize_name
 
 from gistpoint.core.errors import EnvironmentBuildError
-from gistpoint.core.pins import fault_in, quoted
-from gistpoint.core.ports import EnvironmentPins
+from gistpoint.core.pins import EnvironmentPins, fault_in, quoted
+from gistpoint.core.running import NEVER, CancelToken
 from gistpoint.sandbox.backends.base import Backend
 from gistpoint.sandbox.environments.builds import Builds
-from gistpoint.sandbox.environments.interpreters import Installed, installed_in, own_version
+from gistpoint.sandbox.environments.interpreters import own_version
 from gistpoint.sandbox.environments.projects import Project, read_project
-from gistpoint.sandbox.environments.requirement import named_requirement
+from gistpoint.sandbox.environments.requirement import applies, named_requirement, requirement_of, runtime_requirements
 from gistpoint.sandbox.environments.store import EnvironmentStore
-from gistpoint.sandbox.environments.wheels import runtime_requirements
-
-if TYPE_CHECKING:
-    from gistpoint.core.cancel import CancelToken
-
 
 _RUNNER = "pytest>=8.2,<10"
-# Plugins that change how a run is done rather than what its tests need: named by the task's own arguments if wanted.
+# Plugins that change how tests are run rather than being needed by them: the task's own arguments name them if wanted.
 _NOT_LOADED = {"xdist", "xdist.looponfail", "rerunfailures", "randomly", "random_order", "testmon"}
 
 
 class UvResolver:
-    """Resolves with uv, builds on `backend`; implements `gistpoint.core.ports.EnvironmentResolver`."""
+    """Resolves with uv, builds on `backend`."""
 
     def __init__(
         self,
@@ -45,7 +42,7 @@ class UvResolver:
         *,
         python: str | None = None,
         on_line: Callable[[str], None] | None = None,
-        cancel: CancelToken | None = None,
+        cancel: CancelToken = NEVER,
     ) -> None:
         self._environments = environments
         self._backend = backend
@@ -61,9 +58,9 @@ class UvResolver:
         exclude_newer: str | None,
         pytest_args: tuple[str, ...],
     ) -> EnvironmentPins:
-        """Pin what the suite in `folder` needs, and build it once to see which plugins came along.
+        """Pin the requirements of the suite in `folder`, and build the environment once to find its plugins.
 
-        Raises `EnvironmentBuildError` for what can't be resolved or built, and for a package that pytest or one of
+        Raises `EnvironmentBuildError` if a package can't be resolved or built, and for a package that pytest or one of
         its plugins itself needs: replacing a function of it would break the runner.
         """
         project = read_project(folder)
@@ -115,7 +112,7 @@ class UvResolver:
 
 
 def refuse_runner_part(name: str, parents: Mapping[str, Iterable[str]], runners: set[str]) -> None:
-    """Raise `EnvironmentBuildError` where one of `runners` needs `name`, directly or through others."""
+    """Raise `EnvironmentBuildError` if one of `runners` needs `name`, directly or through others."""
     start = str(canonicalize_name(name))
     roots: set[str] = {canonicalize_name(runner) for runner in runners}
     chains = [[start]]
@@ -123,9 +120,9 @@ def refuse_runner_part(name: str, parents: Mapping[str, Iterable[str]], runners:
     while chains:
         chain = chains.pop(0)
         if chain[0] in roots:
-            told = " needs ".join(chain) if len(chain) > 1 else chain[0]
+            chain_text = " needs ".join(chain) if len(chain) > 1 else chain[0]
             raise EnvironmentBuildError(
-                f"{name} can't be the target: it is part of what runs the tests ({told}).",
+                f"{name} can't be the target: it is part of what runs the tests ({chain_text}).",
                 hint="Choose another library, or leave out the plugin.",
             )
         for parent in sorted(parents.get(chain[0], ())):
@@ -135,7 +132,7 @@ def refuse_runner_part(name: str, parents: Mapping[str, Iterable[str]], runners:
 
 
 def without_own(requirements: Iterable[str], project: Project) -> list[str]:
-    """Return the requirements without the project itself; `name[extra]` of itself becomes what that extra lists."""
+    """Return the requirements without the project itself; `name[extra]` of itself becomes the content of that extra."""
     own = canonicalize_name(project.name)
     waiting, found, expanded = list(requirements), list[str](), set[str]()
     while waiting:
@@ -161,3 +158,49 @@ def _parents_among(distributions: Iterable[Installed], python: str) -> dict[str,
 
 def _name_of(line: str) -> str:
     return canonicalize_name(line.partition("==")[0].partition("[")[0].strip())
+
+
+@dataclass(frozen=True, slots=True)
+class Installed:
+    """One distribution: its canonical name, its requirement lines and its pytest plugins."""
+
+    name: str
+    requirements: tuple[str, ...]
+    plugins: tuple[str, ...]
+
+    def needs(self, python: str) -> set[str]:
+        """Return the canonical names of its requirements, without extras, on Python `python` (`3.11`)."""
+        found: set[str] = set()
+        for line in self.requirements:
+            try:
+                requirement = requirement_of(line)
+            except InvalidRequirement:
+                continue
+            surroundings = {"extra": "", "python_version": python, "python_full_version": f"{python}.0"}
+            if applies(requirement, surroundings):
+                found.add(canonicalize_name(requirement.name))
+        return found
+
+
+def installed_in(environment: Path) -> dict[str, Installed]:
+    """Return the distributions of a virtual environment by canonical name."""
+    found: dict[str, Installed] = {}
+    for info in sorted(environment.glob("lib/python*/site-packages/*.dist-info")):
+        headers = HeaderParser().parsestr((info / "METADATA").read_text("utf-8", "replace"))
+        name = canonicalize_name(str(headers.get("Name", info.name.partition("-")[0])))
+        requirements = tuple(str(line) for line in headers.get_all("Requires-Dist", []))
+        points = info / "entry_points.txt"
+        text = points.read_text("utf-8", "replace") if points.is_file() else ""
+        found[name] = Installed(name, requirements, entry_points_of(text, "pytest11"))
+    return found
+
+
+def entry_points_of(text: str, group: str) -> tuple[str, ...]:
+    """Return the names of the entry points of `group` in the text of an `entry_points.txt`; none if it is broken."""
+    parser = configparser.RawConfigParser(delimiters=("=",), strict=False, allow_no_value=True)
+    parser.optionxform = str  # type: ignore[assignment,method-assign] # names keep their case, as documented
+    try:
+        parser.read_string(text)
+    except configparser.Error:
+        return ()
+    return tuple(parser.options(group)) if parser.has_section(group) else ()

@@ -1,30 +1,38 @@
-"""Source distributions: found through the user's index, fetched with their hash checked, and none of their code run."""
+"""Source distributions: found through the user's index, fetched with their hash checked, unpacked as untrusted.
+
+None of their code is run. Unpacking lets no path and no link lead out, and makes no device and nothing too large.
+"""
 
 from __future__ import annotations
 
 import base64
 import hashlib
 import http.client
+import lzma
 import netrc
 import os
+import posixpath
 import re
+import shutil
+import stat
+import tarfile
 import tomllib
 import urllib.parse
 import urllib.request
+import zipfile
+import zlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import BinaryIO
 
 from packaging.utils import canonicalize_name
 
 from gistpoint.core.errors import SourceError
+from gistpoint.core.running import NEVER, CancelToken
+from gistpoint.core.text import visible_line
 from gistpoint.sandbox.environments.projects import Table, table, text_of
 from gistpoint.sandbox.environments.uv import WHEELS_ALONE, KnownMetadata, call_uv
-
-if TYPE_CHECKING:
-    from gistpoint.core.cancel import CancelToken
-
 
 _MAX_SDIST = 256 << 20
 _BLOCK = 1 << 16
@@ -34,29 +42,29 @@ _INDEXES = ("UV_INDEX", "UV_DEFAULT_INDEX", "UV_INDEX_URL", "UV_EXTRA_INDEX_URL"
 
 @dataclass(frozen=True, slots=True)
 class Sdist:
-    """A source distribution as an index describes it."""
+    """A source distribution as listed by an index."""
 
     name: str
     version: str
     address: str
     sha256: str
-    """Empty if the index gives none."""
+    """Empty if the index has none."""
 
     @property
     def file(self) -> str:
-        """The name of its file."""
+        """The name of the archive file."""
         return Path(urllib.parse.urlparse(self.address).path).name
 
 
 def from_source(names: Sequence[str]) -> list[str]:
-    """Return the arguments by which uv takes `names` from their sdists and all others from wheels.
+    """Return the arguments with which uv takes `names` from their sdists and all other packages from wheels.
 
-    A call that has them must tell uv the metadata of `names`, in every version: it would build what it does not know.
+    A call with these arguments must give uv the metadata of `names`, in every version: it builds packages without.
     """
     return [*WHEELS_ALONE, *(f"--no-binary={name}" for name in names)]
 
 
-def locate(pinned: str, name: str, *, python: str | None = None, cancel: CancelToken | None = None) -> Sdist:
+def locate(pinned: str, name: str, *, python: str | None = None, cancel: CancelToken = NEVER) -> Sdist:
     """Ask uv, and so the user's own index, for the sdist of `pinned` (`name==version`). Raises `SourceError`."""
     arguments = ["pip", "compile", "-", "--no-deps", "--format", "pylock.toml", "--no-header", "--quiet"]
     arguments += [*from_source([name]), *(("--python-version", python) if python else ())]
@@ -81,7 +89,7 @@ def _described(package: Table) -> Sdist:
     return Sdist(text_of(package, "name"), text_of(package, "version"), address, text_of(hashes, "sha256"))
 
 
-def download(sdist: Sdist, into: Path, cancel: CancelToken | None = None) -> tuple[Path, str]:
+def download(sdist: Sdist, into: Path, cancel: CancelToken = NEVER) -> tuple[Path, str]:
     """Fetch an sdist below `into`; return the archive and its sha256. Raises `SourceError` and `CancelledError`."""
     target = into / sdist.file
     url = sdist.address if "://" in sdist.address else Path(sdist.address).resolve().as_uri()
@@ -91,8 +99,7 @@ def download(sdist: Sdist, into: Path, cancel: CancelToken | None = None) -> tup
     try:
         with urllib.request.urlopen(_request(url), timeout=_TIMEOUT_S) as answer, target.open("wb") as file:
             while block := answer.read(_BLOCK):
-                if cancel is not None:
-                    cancel.check()
+                cancel.check()
                 size += len(block)
                 if size > _MAX_SDIST:
                     raise SourceError(f"{target.name} is larger than {_MAX_SDIST >> 20} MiB.")
@@ -106,7 +113,7 @@ def download(sdist: Sdist, into: Path, cancel: CancelToken | None = None) -> tup
 
 
 def _request(url: str) -> urllib.request.Request:
-    """Return a request with what the user gave uv for that host; a redirection to another one gets none of it."""
+    """Return a request with the login that the user gave uv for that host; a redirection to another host gets none."""
     parts = urllib.parse.urlsplit(url)
     host = parts.netloc.rpartition("@")[2]
     request = urllib.request.Request(urllib.parse.urlunsplit(parts._replace(netloc=host)))
@@ -119,7 +126,7 @@ def _request(url: str) -> urllib.request.Request:
 
 
 def _indexes() -> Iterator[urllib.parse.SplitResult]:
-    """Yield the addresses of indexes in the environment, with the logins that are given for them by name."""
+    """Yield the addresses of indexes in the environment, with the logins that are set for them by name."""
     for variable in _INDEXES:
         for word in os.environ.get(variable, "").split():
             name, _, address = word.rpartition("=") if re.match(r"[A-Za-z0-9_.-]+=", word) else ("", "", word)
@@ -148,3 +155,133 @@ def _netrc_login(host: str) -> tuple[str, str] | None:
     except (OSError, netrc.NetrcParseError):
         return None
     return (found[0], found[2] or "") if found else None
+
+
+_MOST_BYTES = 1 << 30
+_MOST_FILES = 100_000
+_DAMAGED = (
+    tarfile.TarError, zipfile.BadZipFile, zlib.error, lzma.LZMAError, EOFError, OSError, ValueError,
+    RuntimeError,
+)  # fmt: skip
+
+
+def unpack(archive: Path, into: Path, *, most_bytes: int = _MOST_BYTES, most_files: int = _MOST_FILES) -> Path:
+    """Unpack an sdist (tar or zip) below `into`; return the only folder in it, else `into` itself.
+
+    Raises `SourceError` for a damaged archive, for one that exceeds these bounds when unpacked, and for a path that
+    leads out, before anything is written. Links that lead out, and special files, are left out.
+    """
+    into.mkdir(parents=True)
+    room = _Room(archive, most_bytes, most_files)
+    try:
+        if zipfile.is_zipfile(archive):
+            _unpack_zip(archive, into, room)
+        else:
+            _unpack_tar(archive, into, room)
+    except _DAMAGED as error:
+        raise SourceError(f"{archive.name} can't be unpacked: {visible_line(str(error))[:200]}.") from error
+    entries = list(into.iterdir())
+    return entries[0] if len(entries) == 1 and entries[0].is_dir() and not entries[0].is_symlink() else into
+
+
+def _unpack_tar(archive: Path, into: Path, room: _Room) -> None:
+    links: list[tuple[str, str]] = []
+    with tarfile.open(archive) as opened:
+        for member in opened:
+            _inside(archive, member.name)
+            room.take(member.size)
+        files = _Files(into)
+        for member in opened:
+            path = _inside(archive, member.name)
+            if member.isdir():
+                files.folder(path)
+            elif member.issym():
+                links.append((path, member.linkname))
+            elif member.islnk():
+                files.copy(_inside(archive, member.linkname), path, room)
+            elif member.isfile() and (source := opened.extractfile(member)) is not None:
+                with source, files.create(path) as file:
+                    shutil.copyfileobj(source, file)
+                (into / path).chmod(0o755 if member.mode & 0o100 else 0o644)
+    for path, target in links:  # last, so that no file is written through one
+        aimed = posixpath.normpath(posixpath.join(posixpath.dirname(path), target))
+        place = into / path
+        if target.startswith("/") or aimed.startswith("..") or place.exists() or place.is_symlink():
+            continue
+        place.parent.mkdir(parents=True, exist_ok=True)
+        place.symlink_to(target)
+    for path, _ in links:
+        place = into / path
+        if place.is_symlink() and not place.resolve().is_relative_to(into.resolve()):
+            place.unlink()
+
+
+def _unpack_zip(archive: Path, into: Path, room: _Room) -> None:
+    with zipfile.ZipFile(archive) as opened:
+        for member in opened.infolist():
+            _inside(archive, member.filename)
+            room.take(member.file_size)
+        files = _Files(into)
+        for member in opened.infolist():
+            path = _inside(archive, member.filename)
+            if member.is_dir():
+                files.folder(path)
+            elif not stat.S_ISLNK(member.external_attr >> 16):
+                with opened.open(member) as source, files.create(path) as file:
+                    shutil.copyfileobj(source, file)
+
+
+class _Room:
+    """The remaining capacity for an archive."""
+
+    def __init__(self, archive: Path, most_bytes: int, most_files: int) -> None:
+        self.archive = archive
+        self._bytes, self._files = most_bytes, most_files
+        self._bounds = f"{most_bytes >> 20} MiB or {most_files:,} files"
+
+    def take(self, size: int, files: int = 1) -> None:
+        """Count bytes and files; raises `SourceError` if there is no room for them."""
+        self._bytes -= size
+        self._files -= files
+        if self._bytes < 0 or self._files < 0:
+            raise SourceError(f"{self.archive.name} is larger unpacked than {self._bounds}.")
+
+
+class _Files:
+    """Creates files and their folders below one folder."""
+
+    def __init__(self, into: Path) -> None:
+        self._into = into
+        self._made = {""}
+
+    def folder(self, path: str) -> None:
+        """Create a folder, and those above it."""
+        if path not in self._made:
+            (self._into / path).mkdir(parents=True, exist_ok=True)
+            self._made.add(path)
+
+    def create(self, path: str) -> BinaryIO:
+        """Create an empty file, replacing anything that an earlier member has put there."""
+        self.folder(posixpath.dirname(path))
+        place = self._into / path
+        place.unlink(missing_ok=True)
+        return place.open("xb")
+
+    def copy(self, source: str, path: str, room: _Room) -> None:
+        """Create a hard link as a copy of an existing file, since either may be changed later."""
+        there = self._into / source
+        if there.is_symlink() or not there.is_file():
+            raise SourceError(
+                f"{room.archive.name} holds a hard link to {source[:200]!r}, which is not a file before it."
+            )
+        if source != path:
+            room.take(there.stat().st_size, files=0)
+            self.create(path).close()
+            shutil.copy(there, self._into / path)
+
+
+def _inside(archive: Path, name: str) -> str:
+    normal = posixpath.normpath(name)
+    if not name or normal.startswith(("/", "..")) or "\0" in name or "\\" in name:
+        raise SourceError(f"{archive.name} holds the path {name[:200]!r}, which leads out of it.")
+    return normal

@@ -1,6 +1,6 @@
-"""Bringing a repository onto this machine: an sdist, a folder, or a git repository at a commit.
+"""Fetching a repository onto this machine: an sdist, a folder, or a git repository at a commit.
 
-None of its code runs on the way: no set-up script, no git hook, no filter.
+None of its code runs in the process: no set-up script, no git hook, no filter.
 """
 
 from __future__ import annotations
@@ -11,31 +11,26 @@ import urllib.parse
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from packaging.requirements import InvalidRequirement
 from packaging.utils import canonicalize_name
 
 from gistpoint.core.canonical import sha256_of_json
 from gistpoint.core.errors import SourceError
-from gistpoint.core.generation.campaign.settings import SourceSpec
-from gistpoint.core.generation.intake import Repository
+from gistpoint.core.generation.settings import SourceSpec
 from gistpoint.core.locations import path_of
 from gistpoint.core.outcomes import BackendRecord
-from gistpoint.core.ports import Source
+from gistpoint.core.running import NEVER, CancelToken
+from gistpoint.core.tasks.model import Source
+from gistpoint.core.tasks.repository import Repository
 from gistpoint.core.trees import SourceTree, write_tree
-from gistpoint.sandbox.environments.archives import unpack
 from gistpoint.sandbox.environments.projects import read_project
 from gistpoint.sandbox.environments.requirement import requirement_of
 from gistpoint.sandbox.environments.resolver import UvResolver
-from gistpoint.sandbox.environments.sdists import download, locate
+from gistpoint.sandbox.environments.sdists import download, locate, unpack
 from gistpoint.sandbox.environments.store import EnvironmentStore
 from gistpoint.sandbox.ladder import choose
 from gistpoint.sandbox.workspaces import lay_out
-
-if TYPE_CHECKING:
-    from gistpoint.core.cancel import CancelToken
-
 
 _REVISION = re.compile(r"[0-9A-Za-z][0-9A-Za-z._/+^~-]*")
 _FORMS = "Give `name==version` of a package, a folder, or `PATH_OR_URL@COMMIT` of a git repository."
@@ -43,16 +38,16 @@ _CLONED = "Look whether `git clone` can read it and whether it has that commit. 
 
 
 class Fetcher:
-    """Fetches sources; implements `gistpoint.core.ports.SourceFetcher`."""
+    """Fetches sources onto this machine."""
 
-    def __init__(self, *, on_line: Callable[[str], None] | None = None, cancel: CancelToken | None = None) -> None:
+    def __init__(self, *, on_line: Callable[[str], None] | None = None, cancel: CancelToken = NEVER) -> None:
         self._on_line = on_line or (lambda line: None)
         self._cancel = cancel
 
     def fetch(self, specification: str, into: Path) -> tuple[Source, Path]:
-        """Fetch what `specification` names below `into`; return what it is and the folder of its files.
+        """Fetch what `specification` names below `into`; return its source and the folder of its files.
 
-        Raises `SourceError` for what can't be had, and `CancelledError`.
+        Raises `SourceError` if it can't be fetched, and `CancelledError`.
         """
         into.mkdir(parents=True, exist_ok=True)
         if specification and path_of(specification).is_dir():
@@ -72,7 +67,9 @@ class Fetcher:
         try:
             requirement = requirement_of(specification)
         except InvalidRequirement as error:
-            raise SourceError(f"{specification!r} is no requirement of the form name==version.", hint=_FORMS) from error
+            raise SourceError(
+                f"{specification!r} is not a requirement of the form name==version.", hint=_FORMS
+            ) from error
         sdist = locate(f"{requirement.name}{requirement.specifier}", requirement.name, cancel=self._cancel)
         self._on_line(f"Fetching {sdist.file}")
         archive, _ = download(sdist, into, self._cancel)
@@ -106,22 +103,22 @@ class Fetcher:
 
 
 def _why_not(specification: str) -> str:
-    """Return why nothing can be fetched by what was given."""
+    """Return the reason why this specification can't be fetched."""
     if "://" in specification:
-        return "An address is that of a git repository, and needs a commit behind an @"
+        return "An address is that of a git repository, and needs a commit after an @"
     if specification and path_of(specification).is_file():
         return "It is a file, and a source is a folder (unpack an archive before)"
     looks_like_path = "/" in specification or specification.startswith((".", "~"))
-    return "There is no such folder" if looks_like_path else "It is no source"
+    return "There is no such folder" if looks_like_path else "It does not name a source"
 
 
 def _cause(error: Exception) -> str:
-    """Return in git's own words why it failed: its first fatal line, and the one before, which may say more."""
-    told = getattr(error, "stderr", None)
-    if told is None:
+    """Return git's own error: its first fatal line, and the one before, which may have more detail."""
+    stderr = getattr(error, "stderr", None)
+    if stderr is None:
         return str(error) or "git said nothing."
-    said = str(told).strip().removeprefix("stderr: '").removesuffix("'")
-    lines = [line.strip() for line in said.splitlines() if line.strip() and not line.startswith("Cloning into ")]
+    text = str(stderr).strip().removeprefix("stderr: '").removesuffix("'")
+    lines = [line.strip() for line in text.splitlines() if line.strip() and not line.startswith("Cloning into ")]
     last = next((n for n, line in enumerate(lines) if line.startswith("fatal: ")), len(lines) - 1)
     return "; ".join(lines[max(last - 1, 0) : last + 1])[:300] or "git said nothing."
 
@@ -139,7 +136,7 @@ def _laid_out(folder: Path, into: Path, given: str) -> tuple[str, Path]:
 
 
 def _named(folder: Path, otherwise: str) -> str:
-    """Return the project's own name, or the one that it goes by."""
+    """Return the project's own name, or else `otherwise`."""
     known = read_project(folder).name
     return otherwise if known == folder.name else known
 
@@ -157,18 +154,18 @@ def fetch_repository(
     on_detail: Callable[[str], None] | None = None,
     on_tree: Callable[[SourceTree], None] | None = None,
 ) -> Repository:
-    """Fetch a source below `scratch` and pin what its suite needs; what has to be built is, in `isolation`.
+    """Fetch a source below `scratch` and pin the requirements of its suite; builds run in `isolation`.
 
-    `on_tree` gets the source before anything is pinned, and may raise what makes the rest needless. Raises
-    `SourceError` and `EnvironmentBuildError`, which say what can't be had.
+    `on_tree` gets the source before anything is pinned, and may raise to skip the rest. Raises `SourceError` and
+    `EnvironmentBuildError`, which name what is unavailable.
     """
-    tell = on_line or (lambda line: None)
-    tell(f"fetching {spec.source}")
+    report = on_line or (lambda line: None)
+    report(f"fetching {spec.source}")
     source, folder = Fetcher().fetch(spec.source, scratch / "source")
     if on_tree is not None:
         write_tree(folder, scratch / "look.tar")
         on_tree(SourceTree.open(scratch / "look.tar"))
-    tell(f"pinning what {source.name} {source.revision[:12]} needs")
+    report(f"pinning what {source.name} {source.revision[:12]} needs")
     backend = choose(isolation.name, consented=not isolation.isolated)
     environment = UvResolver(EnvironmentStore(cache), backend, on_line=on_detail).resolve(
         folder,
@@ -182,9 +179,9 @@ def fetch_repository(
 
 
 def key_of(spec: SourceSpec, scratch: Path) -> str:
-    """Return a name for what `fetch_repository` would fetch: the same as long as that is the same.
+    """Return a key for what `fetch_repository` would fetch, which changes only if the source changes.
 
-    A version of a package and a full commit never change; of a folder or a branch, the content has to be looked at.
+    A version of a package and a full commit never change; a folder's or a branch's content has to be read.
     Raises `SourceError`.
     """
     revision = ""

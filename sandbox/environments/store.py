@@ -1,6 +1,6 @@
-"""Environments of repositories: made once by uv from a lock, kept by its content, never changed afterwards.
+"""Environments of repositories: made once by uv from a lock, named by its content, never changed afterwards.
 
-The package under repair is in none of them: it is imported from the workspace, so that there is one copy of it.
+None of them contains the package under repair: it is imported from the workspace, so that there is one copy of it.
 """
 
 from __future__ import annotations
@@ -21,28 +21,27 @@ from packaging.utils import canonicalize_name
 
 from gistpoint.core.errors import EnvironmentBuildError
 from gistpoint.core.pins import LockLine, fault_in, read_lock_line
+from gistpoint.core.running import NEVER, CancelToken
 from gistpoint.core.trees import sha256_of
-from gistpoint.sandbox.backends.base import Backend, Environment
+from gistpoint.sandbox.backends.base import Backend, Environment, Interpreter
+from gistpoint.sandbox.cache import build_once
 from gistpoint.sandbox.environments.builds import Builds
-from gistpoint.sandbox.environments.cache import build_once, remove_frozen
-from gistpoint.sandbox.environments.interpreters import Interpreter, find_interpreter, own_version
-from gistpoint.sandbox.environments.locking import build_failure, wheelless
+from gistpoint.sandbox.environments.interpreters import find_interpreter, own_version
+from gistpoint.sandbox.environments.locking import BuiltWheel, build_failure, wheelless
 from gistpoint.sandbox.environments.requirement import requirement_of
 from gistpoint.sandbox.environments.uv import WHEELS_ALONE, UvResult, call_uv, run_program
-from gistpoint.sandbox.environments.wheels import BuiltWheel
 
 if TYPE_CHECKING:
-    from gistpoint.core.cancel import CancelToken
-    from gistpoint.core.ports import EnvironmentPins
+    from gistpoint.core.pins import EnvironmentPins
 
 
 _COMPILE = "import compileall, sys\nfor path in sys.stdin:\n    compileall.compile_file(path[:-1], quiet=2)\n"
 
 
-def compile_below(folder: Path, interpreter: Path, cancel: CancelToken | None = None) -> None:
+def compile_below(folder: Path, interpreter: Path, cancel: CancelToken = NEVER) -> None:
     """Compile the modules below `folder`, in as many processes as there are processors.
 
-    What is no Python of that version is left as it is. Raises `CancelledError`.
+    Files that are not valid Python of that version are skipped. Raises `CancelledError`.
     """
     modules = sorted(str(path) for path in folder.rglob("*.py") if str(path).isprintable())
     shares = os.cpu_count() or 1
@@ -64,7 +63,7 @@ _COMPILED = ("pytest", "_pytest", "pluggy", "iniconfig", "packaging")
 
 
 def runner_distributions() -> dict[str, metadata.Distribution]:
-    """Return pytest and everything it needs on this Python, by canonical name, from gistpoint's own environment."""
+    """Return pytest and all its requirements on this Python, by canonical name, from gistpoint's own environment."""
     found: dict[str, metadata.Distribution] = {}
     waiting = ["pytest"]
     while waiting:
@@ -138,12 +137,12 @@ class EnvironmentStore:
         backend: Backend,
         *,
         on_line: Callable[[str], None] | None = None,
-        cancel: CancelToken | None = None,
+        cancel: CancelToken = NEVER,
     ) -> Environment:
-        """Return the environment of `pins`, built if it is not there yet; an empty lock means pytest alone.
+        """Return the environment of `pins`, built if it is missing; an empty lock means pytest alone.
 
-        What has no wheel is built on `backend`. Raises `EnvironmentBuildError`, which names the requirement and carries
-        the builder's log, and `CancelledError`.
+        Packages without a wheel are built on `backend`. Raises `EnvironmentBuildError`, which names the requirement and
+        carries the builder's log, and `CancelledError`.
         """
         if fault := fault_in(pins):
             raise EnvironmentBuildError(f"The environment can't be built: {fault}")
@@ -169,15 +168,8 @@ class EnvironmentStore:
         parts = (_LAYOUT, str(find_interpreter(python).path), python, *lock)
         return hashlib.sha256("\0".join(parts).encode()).hexdigest()[:24]
 
-    def remove_all(self) -> int:
-        """Remove every environment and return how many there were; runs that use one must have ended."""
-        folders = [path for path in self._folder.glob("*") if path.is_dir()] if self._folder.is_dir() else []
-        for folder in folders:
-            remove_frozen(folder)
-        return len(folders)
-
     def _build(self, folder: Path, lock: tuple[str, ...], interpreter: Interpreter, builds: Builds) -> None:
-        """Make an environment whose own interpreter never runs here: it would run what wheels bring (`*.pth`)."""
+        """Make an environment without starting its own interpreter, which would run code from wheels (`*.pth`)."""
         made = call_uv(
             ["venv", "--no-project", "--relocatable", "--python", str(interpreter.path), str(folder)],
             on_line=builds.on_line,
@@ -190,13 +182,13 @@ class EnvironmentStore:
             compile_below(folder / "lib", interpreter.path, builds.cancel)
 
     def _install(self, folder: Path, lock: tuple[str, ...], builds: Builds) -> None:
-        """Install the lock in one call, of wheels alone; uv says which are missing, and these are built."""
+        """Install the lock in one call, from wheels alone; build those that uv reports as missing."""
         built: dict[str, BuiltWheel] = {}
         while True:
             with tempfile.TemporaryDirectory(prefix="gistpoint-wheels-") as shelf:
                 for wheel in built.values():
                     shutil.copy(wheel.path, shelf)
-                # Copies, not links: an environment that code could write to must not reach uv's cache.
+                # Copies, not links: code that can write to an environment must not reach uv's cache.
                 synced = call_uv(
                     ["pip", "sync", "--python", str(folder / "bin" / "python"), "--require-hashes", "--link-mode",
                      "copy", "--no-compile-bytecode", "--no-allow-empty-requirements", *WHEELS_ALONE, "-"],
@@ -223,7 +215,7 @@ def _lines_of(lock: tuple[str, ...], names: list[str]) -> list[LockLine]:
 
 
 def _with_built(text: str, built: Mapping[str, BuiltWheel]) -> str:
-    """Return a line of a lock, with the hash of the wheel that was built for it, if one was."""
+    """Return a line of a lock, with the hash of the wheel that was built for it, if any."""
     line = read_lock_line(text)
     wheel = built.get(canonicalize_name(line.name)) if line is not None else None
     return text if line is None or wheel is None else str(replace(line, hashes=(sha256_of(wheel.path),)))

@@ -1,7 +1,7 @@
-"""Calling uv, which finds, fetches and installs wheels here, and builds nothing.
+"""Calling uv, which finds, fetches and installs wheels, and never builds.
 
-What it is given of the user's settings is where packages are and how they are fetched. A setting that has uv build a
-distribution, or start an environment's own interpreter, never reaches it: that would be somebody else's code.
+Of the user's settings it gets only those for locating and fetching packages. A setting that makes uv build a
+distribution, or start an environment's own interpreter, is never passed on: that would run untrusted code.
 """
 
 from __future__ import annotations
@@ -18,13 +18,10 @@ import tomllib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from gistpoint.core.errors import CancelledError, EnvironmentBuildError
-
-if TYPE_CHECKING:
-    from gistpoint.core.cancel import CancelToken
-
+from gistpoint.core.running import NEVER, CancelToken
 
 WHEELS_ALONE = ("--only-binary", ":all:")
 """Arguments of every call that resolves or installs."""
@@ -52,7 +49,7 @@ _KEPT_SETTINGS = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class UvResult:
-    """What a call of uv left: `output` is its standard output, `log` everything else it printed."""
+    """The result of a call of uv: `output` is its standard output, `log` everything else it printed."""
 
     ok: bool
     output: str
@@ -61,7 +58,7 @@ class UvResult:
 
 @dataclass(frozen=True, slots=True)
 class KnownMetadata:
-    """What uv is told of a distribution, so that it asks nobody else; without a version, of each of them."""
+    """Metadata of a distribution given to uv, so that it asks no other source; without a version, of each version."""
 
     name: str
     version: str = ""
@@ -70,7 +67,7 @@ class KnownMetadata:
     requires_python: str = ""
 
     def table(self) -> dict[str, Any]:
-        """Return it as uv's settings write it."""
+        """Return it in the format of uv's settings."""
         optional = {"version": self.version, "requires-python": self.requires_python}
         return {
             "name": self.name,
@@ -81,7 +78,7 @@ class KnownMetadata:
 
 
 def uv_binary() -> str:
-    """Return the path of uv, which comes with gistpoint."""
+    """Return the path of the uv that is installed with gistpoint."""
     import uv
 
     return os.fsdecode(uv.find_uv_bin())
@@ -100,20 +97,20 @@ def call_uv(
     known: Sequence[KnownMetadata] = (),
     shelf: str | None = None,
     on_line: Callable[[str], None] | None = None,
-    cancel: CancelToken | None = None,
+    cancel: CancelToken = NEVER,
     timeout_s: float = 900.0,
 ) -> UvResult:
     """Run uv to its end. Raises `CancelledError` when cancelled; past `timeout_s` it is stopped and not ok.
 
-    It runs in an empty folder with settings written for this call, so that no project's settings take part. `shelf` is
-    a folder of wheels to take into account. Raises `EnvironmentBuildError` if the user's settings can't be read.
+    It runs in an empty folder with settings written for this call, so that no project's settings apply. `shelf` is an
+    additional folder of wheels. Raises `EnvironmentBuildError` if the user's settings can't be read.
     """
     import tomli_w
 
     settings = _user_settings()
     if known:
         settings["dependency-metadata"] = [item.table() for item in known]
-    if shelf is not None:  # an argument would take the place of the user's own
+    if shelf is not None:  # an argument would replace the user's own
         _merge(settings, {"find-links": [shelf]})
     with tempfile.TemporaryDirectory(prefix="gistpoint-uv-") as neutral:
         file = Path(neutral, "settings.toml")
@@ -136,10 +133,10 @@ def run_program(
     environment: Mapping[str, str],
     standard_input: str = "",
     on_line: Callable[[str], None] | None = None,
-    cancel: CancelToken | None = None,
+    cancel: CancelToken = NEVER,
     timeout_s: float = 900.0,
 ) -> UvResult:
-    """Run a program of ours in `folder` to its end, with this environment alone; as `call_uv` otherwise."""
+    """Run a program of ours to its end in `folder`, with only this environment; otherwise like `call_uv`."""
     with tempfile.TemporaryFile() as given, tempfile.TemporaryFile() as output:
         given.write(standard_input.encode())
         given.seek(0)
@@ -163,7 +160,7 @@ def run_program(
 
 
 def _user_settings() -> dict[str, Any]:
-    """Return what the user's own `uv.toml`, and the machine's, say of where packages are and how they are fetched."""
+    """Return the settings for locating and fetching packages in the user's own `uv.toml` and in the machine's."""
     merged: dict[str, Any] = {}
     for path in _settings_files():
         try:
@@ -172,14 +169,14 @@ def _user_settings() -> dict[str, Any]:
             continue
         except (OSError, ValueError) as error:
             raise EnvironmentBuildError(
-                f"{path}, which holds settings of uv, can't be read: {error}.", hint="Mend it, or move it away."
+                f"{path}, which holds settings of uv, can't be read: {error}.", hint="Correct it, or move it away."
             ) from error
         _merge(merged, read)
     return merged
 
 
 def _settings_files() -> Iterator[Path]:
-    """Yield the files that uv itself would read outside of a project, the strongest first."""
+    """Yield the files that uv itself would read outside of a project, the one with the highest precedence first."""
     if named := os.environ.get("UV_CONFIG_FILE"):
         yield Path(named)
     elif os.environ.get("UV_NO_CONFIG", "").lower() in ("", "0", "false"):
@@ -190,7 +187,7 @@ def _settings_files() -> Iterator[Path]:
 
 
 def _merge(settings: dict[str, Any], weaker: Mapping[str, Any]) -> None:
-    """Add what `weaker` says: lists are joined, of anything else the stronger value stays."""
+    """Add the settings of `weaker`: lists are joined, for other values the existing one is kept."""
     for key, value in weaker.items():
         if key == "pip" and isinstance(value, dict):
             _merge(settings.setdefault(key, {}), value)
@@ -203,7 +200,7 @@ def _merge(settings: dict[str, Any], weaker: Mapping[str, Any]) -> None:
 def _follow(
     process: subprocess.Popen[bytes],
     on_line: Callable[[str], None] | None,
-    cancel: CancelToken | None,
+    cancel: CancelToken,
     deadline: float,
 ) -> str:
     assert process.stderr is not None
@@ -212,7 +209,7 @@ def _follow(
     with selectors.DefaultSelector() as selector:
         selector.register(descriptor, selectors.EVENT_READ)
         while True:
-            if cancel is not None and cancel.cancelled:
+            if cancel.cancelled:
                 raise CancelledError("Stopped at your request.")
             if time.monotonic() > deadline:
                 lines.append("It was stopped at its time limit.")

@@ -1,1 +1,1 @@
-"""Runs of gists and of the commands that they stand for."""
+"""Runs of gists and of the commands that they reproduce."""

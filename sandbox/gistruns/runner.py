@@ -1,87 +1,108 @@
-"""Running entrypoints on the original and on gists alone; each run is a sandbox of its own."""
+"""Running entrypoints on the original and on gists alone; each run has a sandbox and a control folder of its own."""
 
 from __future__ import annotations
 
+import json
 import posixpath
-from collections.abc import Callable, Collection, Mapping
-from dataclasses import asdict, dataclass
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Collection, Iterator, Mapping
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path, PurePosixPath
+from typing import Any
 
+from gistpoint.core.code.testfiles import is_test_path
 from gistpoint.core.errors import CancelledError, InfrastructureError
-from gistpoint.core.kinds.gist.entrypoints import Entrypoint, EntrypointKind
-from gistpoint.core.kinds.gist.fakes import Watched
+from gistpoint.core.kinds.gist.model import Entrypoint, EntrypointKind
 from gistpoint.core.kinds.gist.original_test import TestGuard
-from gistpoint.core.kinds.gist.runs import CommandOutput, GistTrial, OriginalRun
-from gistpoint.core.kinds.gist.shell_rules import refusal
+from gistpoint.core.kinds.gist.runs import CommandOutput, GistTrial, OriginalRun, Watched
 from gistpoint.core.outcomes import BackendRecord, RunStatus
-from gistpoint.core.ports import EnvironmentPins
-from gistpoint.sandbox.backends.base import Backend, Command, Ended, Environment, Invocation, Places, Stop
-from gistpoint.sandbox.gistruns.control import (
-    READING_PROGRAMS,
-    invocation_of,
-    moved_files,
-    pytest_words,
-    roots_in,
-    shell_invocation,
-    write_control,
-)
+from gistpoint.core.pins import EnvironmentPins
+from gistpoint.core.running import NEVER, CancelToken
+from gistpoint.core.trees import SourceTree
+from gistpoint.sandbox.backends.base import Backend, Command, Ended, Environment, Invocation, MountPaths, Stop
+from gistpoint.sandbox.control import RESULTS_PLUGIN, building, fill_control, reporting_environment, roots_in
+from gistpoint.sandbox.gistruns.shell import READING_PROGRAMS, refusal, shell_invocation
 from gistpoint.sandbox.gistruns.transcripts import ProgramTranscript, Seen, TestsTranscript
-from gistpoint.sandbox.limits import Limits
+from gistpoint.sandbox.limits import RunLimits
 from gistpoint.sandbox.sealing import handed_over
-from gistpoint.sandbox.testruns import Environments, tools_of
+from gistpoint.sandbox.testruns import EnvironmentSource, tools_of
 from gistpoint.sandbox.workspaces import lay_out, remove_leftovers, run_folder
 
-if TYPE_CHECKING:
-    from gistpoint.core.cancel import CancelToken
-    from gistpoint.core.trees import SourceTree
+LAUNCHED = (
+    "launcher.py",
+    "program_runner.py",
+    "code_watch.py",
+    "fakes.py",
+    "guards.py",
+    "test_observer.py",
+    "tracers.py",
+)
+"""Files of the payload that start an entrypoint and watch it."""
+EMPTY_SETTINGS = "empty.ini"
+_PYTEST = ("-p", "no:cacheprovider", "--assert=plain", "-q", "--tb=short", "--color=no", "--no-summary", "--maxfail=0")
 
-Order = Callable[[Places], dict[str, Any]]
+
+def write_control(folder: Path, pins: EnvironmentPins) -> None:
+    """Write the control folder for a run."""
+    fill_control(folder, pins, {name: name for name in (*LAUNCHED, RESULTS_PLUGIN)}, {EMPTY_SETTINGS: "[pytest]\n"})
 
 
 @dataclass(frozen=True, slots=True)
 class _Run:
-    """What is particular to one kind of run: its files, what else it is shown, and its order."""
+    """The specifics of one kind of run: its files, the folders that it is shown, and the order to its launcher."""
 
     files: Path
     folders: Mapping[str, Path]
-    order: Order
-    importable: Callable[[Places], list[str]]
+    order: Callable[[MountPaths], dict[str, Any]]
     is_test: bool
+    importable: bool = True
+    """Whether the codebase's packages can be imported, in child processes too."""
     build: bool = False
+    """Whether the task's build steps run first."""
     hash_seed: int = 0
+
+    def invocation(self, places: MountPaths, pins: EnvironmentPins) -> Invocation:
+        """Return the command line and the whole environment."""
+        control, order = places.folders["control"], self.order(places)
+        arguments = [places.python, f"{control}/launcher.py"]
+        if self.is_test:
+            arguments.append(json.dumps({**order, "plugin": f"{control}/{RESULTS_PLUGIN}"}))
+        else:
+            outer = {"folder": places.workspace, "files": order.get("files", ())}
+            parent = [places.python, "-I", f"{control}/program_runner.py", json.dumps(outer)]
+            arguments = [*parent, *arguments, json.dumps(order)]
+        if self.build:
+            arguments = building(places, pins, arguments)
+        roots = _roots(places, pins) if self.importable else []
+        return Invocation(tuple(arguments), reporting_environment(places, self.hash_seed, roots))
 
 
 class GistRunner:
-    """Runs on one backend; implements `gistpoint.core.ports.EntrypointRunner`."""
+    """Runs on one backend; implements `gistpoint.core.kinds.gist.runs.EntrypointRunner`."""
 
-    def __init__(self, backend: Backend, environments: Environments, limits: Limits | None = None) -> None:
+    def __init__(self, backend: Backend, environments: EnvironmentSource, limits: RunLimits | None = None) -> None:
         self._backend = backend
         self._environments = environments
-        self._limits = limits or Limits()
+        self._limits = limits or RunLimits()
         self._record = backend.record(self._limits)
         remove_leftovers()
 
     @property
     def backend(self) -> BackendRecord:
-        """The isolation that every run of it has."""
+        """The isolation of all its runs."""
         return self._record
 
     def tests(
-        self, tree: SourceTree, environment: EnvironmentPins, *, timeout_s: float, cancel: CancelToken | None = None
+        self, tree: SourceTree, environment: EnvironmentPins, *, timeout_s: float, cancel: CancelToken = NEVER
     ) -> tuple[str, ...]:
-        """Return the ids of all tests that the suite collects. Raises `InfrastructureError` where it can't."""
+        """Return the ids of all tests that the suite collects. Raises `InfrastructureError` if it can't."""
         with run_folder() as base:
             lay_out(tree, base / "files")
 
-            def order(places: Places) -> dict[str, Any]:
-                words = pytest_words(places, environment, alone=False, settings=True)
-                return {"argv": [*words, "--collect-only"], "path": _paths(places, environment)}
+            def order(places: MountPaths) -> dict[str, Any]:
+                words = _pytest_words(places, environment, alone=False, settings=True)
+                return {"argv": [*words, "--collect-only"], "path": [places.workspace, *_roots(places, environment)]}
 
-            def importable(places: Places) -> list[str]:
-                return roots_in(places.workspace, environment)
-
-            run = _Run(base / "files", {}, order, importable, is_test=True, build=True)
+            run = _Run(base / "files", {}, order, is_test=True, build=True)
             transcript = TestsTranscript()
             ended, _ = self._run(run, environment, base, transcript, timeout_s, cancel)
         if not transcript.suite.ids or transcript.suite.finish != ended.exit_code:
@@ -99,9 +120,9 @@ class GistRunner:
         trace: bool = False,
         elsewhere: bool = False,
         hash_seed: int = 0,
-        cancel: CancelToken | None = None,
+        cancel: CancelToken = NEVER,
     ) -> OriginalRun:
-        """Run the command in the repository's tree, or its file alone in another place."""
+        """Run the command in the repository's tree, or only its file in another place."""
         with run_folder() as base:
             folders: dict[str, Path] = {}
             called = entrypoint
@@ -113,31 +134,26 @@ class GistRunner:
             else:
                 lay_out(tree, base / "files")
 
-            def importable(places: Places) -> list[str]:
-                place = places.folders["codebase"] if elsewhere else places.workspace
-                return roots_in(place, environment)
-
-            def order(places: Places) -> dict[str, Any]:
+            def order(places: MountPaths) -> dict[str, Any]:
                 codebase = [places.folders["codebase"]] if elsewhere else []
-                told: dict[str, Any] = {
+                settings: dict[str, Any] = {
                     "argv": _words(places, environment, called, alone=False, settings=not elsewhere),
-                    "path": [*_own_place(places, called), *importable(places), *codebase],
+                    "path": [*_own_place(places, called), *_roots(places, environment), *codebase],
                     "written": [places.home, places.temporary],
                     "own": [places.workspace, *codebase],
                 }
-                return told | ({"trace_root": places.workspace} if trace else {})
+                return settings | ({"trace_root": places.workspace} if trace else {})
 
-            run = _Run(base / "files", folders, order, importable, called.is_test, not elsewhere, hash_seed)
-            ended, places = self._judged(run, environment, base, timeout_s, cancel)
-            seen = ended[1]
+            run = _Run(base / "files", folders, order, called.is_test, build=not elsewhere, hash_seed=hash_seed)
+            ended, seen, places = self._judged(run, environment, base, timeout_s, cancel)
         return OriginalRun(
             run=seen.run,
-            seconds=ended[0].seconds,
+            seconds=ended.seconds,
             places={**_words_for(places), **(_moved_names(called) if elsewhere else {})},
             trace=seen.trace,
-            network=seen.isolation.network,
+            network=seen.run.isolation.network,
             reason=seen.reason,
-            output=ended[0].output,
+            output=ended.output,
         )
 
     def run_gist(
@@ -153,15 +169,15 @@ class GistRunner:
         hash_seed: int = 0,
         guard: TestGuard | None = None,
         watched: Watched | None = None,
-        cancel: CancelToken | None = None,
+        cancel: CancelToken = NEVER,
     ) -> GistTrial:
-        """Run a gist alone in an empty folder, the names `owned` out of reach."""
+        """Run a gist alone in an empty folder, with the names `owned` blocked."""
         wanted = watched or Watched()
         called = gist_entrypoint(entrypoint)
         with run_folder() as base:
             _write(base / "files", {called.target: text.encode("utf-8", "surrogatepass")})
 
-            def order(places: Places) -> dict[str, Any]:
+            def order(places: MountPaths) -> dict[str, Any]:
                 file = f"{places.workspace}/{called.target}"
                 return {
                     "argv": _words(places, environment, called, alone=True, settings=False),
@@ -178,15 +194,15 @@ class GistRunner:
                     "guard": asdict(guard) if guard is not None else None,
                 }
 
-            run = _Run(base / "files", {}, order, lambda places: [], called.is_test, hash_seed=hash_seed)
-            ended, places = self._judged(run, environment, base, timeout_s, cancel)
+            run = _Run(base / "files", {}, order, called.is_test, importable=False, hash_seed=hash_seed)
+            ended, seen, places = self._judged(run, environment, base, timeout_s, cancel)
         return GistTrial(
-            run=ended[1].run,
-            seconds=ended[0].seconds,
-            executed=ended[1].lines,
+            run=seen.run,
+            seconds=ended.seconds,
+            executed=seen.lines,
             places=_words_for(places),
-            reason=ended[1].reason,
-            output=ended[0].output,
+            reason=seen.reason,
+            output=ended.output,
         )
 
     def run_command(
@@ -198,9 +214,9 @@ class GistRunner:
         timeout_s: float,
         tree: SourceTree | None = None,
         files: Mapping[str, str] | None = None,
-        cancel: CancelToken | None = None,
+        cancel: CancelToken = NEVER,
     ) -> CommandOutput:
-        """Run a shell command where the solver's code may run, or say why it is refused."""
+        """Run a shell command where the solver's code may run, or return why it is refused."""
         refused = "" if execution else refusal(command)
         if refused:
             return CommandOutput("", None, 0.0, refused)
@@ -211,7 +227,7 @@ class GistRunner:
             else:
                 _write(base / "files", written)
 
-            def invocation(places: Places) -> Invocation:
+            def invocation(places: MountPaths) -> Invocation:
                 roots = roots_in(places.workspace, environment) if tree is not None else []
                 return shell_invocation(command, places, roots, execution=execution)
 
@@ -232,17 +248,16 @@ class GistRunner:
         status = stopped.get(ended.stop, RunStatus.TIMED_OUT)
         return CommandOutput(ended.output, ended.exit_code, ended.seconds, status=status)
 
-    def _environment(self, pins: EnvironmentPins, cancel: CancelToken | None) -> Environment:
-        if cancel is not None:
-            cancel.check()
+    def _environment(self, pins: EnvironmentPins, cancel: CancelToken) -> Environment:
+        cancel.check()
         return self._environments.get(pins, self._backend, cancel=cancel)
 
     def _judged(
-        self, run: _Run, pins: EnvironmentPins, base: Path, timeout_s: float, cancel: CancelToken | None
-    ) -> tuple[tuple[Ended, Seen], Places]:
+        self, run: _Run, pins: EnvironmentPins, base: Path, timeout_s: float, cancel: CancelToken
+    ) -> tuple[Ended, Seen, MountPaths]:
         transcript = TestsTranscript() if run.is_test else ProgramTranscript()
         ended, places = self._run(run, pins, base, transcript, timeout_s, cancel)
-        return (ended, transcript.conclude(ended)), places
+        return ended, transcript.conclude(ended), places
 
     def _run(
         self,
@@ -251,21 +266,14 @@ class GistRunner:
         base: Path,
         transcript: TestsTranscript | ProgramTranscript,
         timeout_s: float,
-        cancel: CancelToken | None,
-    ) -> tuple[Ended, Places]:
+        cancel: CancelToken,
+    ) -> tuple[Ended, MountPaths]:
         write_control(base / "control", pins)
-        known: list[Places] = []
+        known: list[MountPaths] = []
 
-        def invocation(places: Places) -> Invocation:
+        def invocation(places: MountPaths) -> Invocation:
             known.append(places)
-            return invocation_of(
-                places,
-                pins,
-                run.order(places),
-                importable=run.importable(places),
-                hash_seed=run.hash_seed,
-                build=run.build,
-            )
+            return run.invocation(places, pins)
 
         environment = self._environment(pins, cancel)
         with handed_over(transcript.order) as order:
@@ -285,7 +293,7 @@ class GistRunner:
 
 
 def gist_entrypoint(entrypoint: Entrypoint) -> Entrypoint:
-    """Return the entrypoint of the gist that stands for `entrypoint`."""
+    """Return the gist's own entrypoint for `entrypoint`."""
     kind = EntrypointKind.TEST if entrypoint.is_test else EntrypointKind.SCRIPT
     return Entrypoint(kind, entrypoint.gist_file, entrypoint.qualname, entrypoint.arguments)
 
@@ -294,41 +302,99 @@ def _require(ended: Ended) -> None:
     if ended.stop is Stop.CANCELLED:
         raise CancelledError("Stopped at your request.")
     if ended.stop is Stop.NOT_STARTED:
-        told = ended.reason or ended.output.strip()[-500:]
-        raise InfrastructureError(f"The isolation could not be started: {told}", hint="`gistpoint doctor` says more.")
+        reason = ended.reason or ended.output.strip()[-500:]
+        raise InfrastructureError(
+            f"The isolation could not be started: {reason}", hint="`gistpoint doctor` shows more."
+        )
 
 
-def _words(places: Places, pins: EnvironmentPins, called: Entrypoint, *, alone: bool, settings: bool) -> list[str]:
+def _words(places: MountPaths, pins: EnvironmentPins, called: Entrypoint, *, alone: bool, settings: bool) -> list[str]:
     if called.is_test:
-        return [*pytest_words(places, pins, alone=alone, settings=settings), called.node_id]
+        return [*_pytest_words(places, pins, alone=alone, settings=settings), called.node_id]
     if called.kind is EntrypointKind.MODULE:
         return ["-m", called.target, *called.arguments]
     return [called.target, *called.arguments]
 
 
-def _own_place(places: Places, called: Entrypoint) -> list[str]:
-    """Return what Python itself would put first on its path."""
+def _pytest_words(places: MountPaths, pins: EnvironmentPins, *, alone: bool, settings: bool) -> list[str]:
+    """Return pytest's arguments without the selection of tests.
+
+    `alone` ignores `conftest.py` files; without `settings` the repository's own settings are ignored.
+    """
+    words = ["pytest", *_PYTEST, f"--rootdir={places.workspace}", f"--confcutdir={places.workspace}"]
+    for plugin in pins.plugins:
+        words += ["-p", plugin]
+    if alone:
+        words.append("--noconftest")
+    if not settings:
+        words += ["-c", f"{places.folders['control']}/{EMPTY_SETTINGS}"]
+    return [*words, *pins.pytest_args]
+
+
+def _roots(places: MountPaths, pins: EnvironmentPins) -> list[str]:
+    """Return the folders from which the packages of the codebase are imported in a run of the original."""
+    return roots_in(places.folders.get("codebase", places.workspace), pins)
+
+
+def _own_place(places: MountPaths, called: Entrypoint) -> list[str]:
+    """Return the folder that Python itself would put first on its path."""
     if called.kind is EntrypointKind.SCRIPT:
         return [posixpath.normpath(posixpath.join(places.workspace, posixpath.dirname(called.target)))]
     return [places.workspace]
 
 
-def _paths(places: Places, pins: EnvironmentPins) -> list[str]:
-    return [places.workspace, *roots_in(places.workspace, pins)]
-
-
-def _words_for(places: Places) -> dict[str, str]:
-    """Return what stands in outputs for the paths of a run; temporary folders are masked by their form."""
-    found = {places.workspace: "<folder>", places.home: "<home>"}
+def _words_for(places: MountPaths) -> dict[str, str]:
+    """Return the replacements for the paths of a run in outputs; temporary folders are masked by their form."""
     environment = posixpath.dirname(posixpath.dirname(places.python))
-    found[environment] = "<environment>"
+    found = {places.workspace: "<folder>", places.home: "<home>", environment: "<environment>"}
     if "codebase" in places.folders:
         found[places.folders["codebase"]] = "<folder>"
     return found
 
 
+def moved_files(tree: SourceTree, entrypoint: Entrypoint) -> tuple[dict[str, bytes], Entrypoint]:
+    """Return the files to put in the other place, by path, and the entrypoint as it is called there.
+
+    A test comes with the `conftest.py` of each folder above it, and the modules in folders of tests that are not tests
+    themselves, including those of inner packages. A script comes alone; a module has no file of its own to move.
+    """
+    if entrypoint.kind is EntrypointKind.MODULE:
+        return {}, entrypoint
+    source = tree.read(entrypoint.target)
+    if entrypoint.kind is EntrypointKind.SCRIPT:
+        return {"moved.py": source}, replace(entrypoint, target="moved.py")
+    files: dict[str, bytes] = {}
+    parts = PurePosixPath(entrypoint.target).parent.parts
+    place = ""
+    for depth in range(len(parts) + 1):
+        folder = "/".join(parts[:depth])
+        place = "/".join(f"moved_{level}" for level in range(1, depth + 1))
+        for name in _taken_along(tree, folder):
+            files[posixpath.join(place, name)] = tree.read(posixpath.join(folder, name))
+    target = posixpath.join(place, "test_moved.py")
+    files[target] = source
+    return files, replace(entrypoint, target=target)
+
+
+def _taken_along(tree: SourceTree, folder: str) -> Iterator[str]:
+    """Yield, relative to `folder`, its `conftest.py`; in a folder of tests also modules for its tests."""
+    of_tests = bool(folder) and is_test_path(f"{folder}/module.py")
+    for name, kind in tree.entries(folder):
+        if kind == "file" and (name == "conftest.py" or (of_tests and _may_be_imported(name))):
+            yield name
+    for path in tree.files(".py") if of_tests else ():
+        below = path.removeprefix(f"{folder}/")
+        if below != path and "/" in below and _may_be_imported(posixpath.basename(path)):
+            yield below
+
+
+def _may_be_imported(name: str) -> bool:
+    stem, dot, suffix = name.rpartition(".")
+    return dot + suffix == ".py" and stem != "conftest" and not (stem.startswith("test_") or stem.endswith("_test"))
+
+
 def _moved_names(called: Entrypoint) -> dict[str, str]:
-    """Return the names that the file has for the time being."""
+    """Return the temporary names of the file."""
     if called.kind is EntrypointKind.MODULE:
         return {}
     name = posixpath.basename(called.target)

@@ -1,4 +1,4 @@
-"""From the records of a run of an entrypoint to what it showed; what contradicts itself is no result."""
+"""Reads the records of a run of an entrypoint; contradictory records give no result."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 from gistpoint.core.kinds.gist.runs import CommandRun, Isolation, Raised, TestRun, TestsRun
 from gistpoint.core.outcomes import RunStatus
 from gistpoint.sandbox.backends.base import Ended, Stop
-from gistpoint.sandbox.sealing import Secret
+from gistpoint.sandbox.sealing import RunSecret
 from gistpoint.sandbox.verdict import Conclusion, Transcript
 
 Notes = Iterable[Mapping[str, object]]
@@ -25,13 +25,12 @@ _STOPPED = {
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """A run with what was measured beside it."""
+    """A run and its measurements."""
 
     run: TestsRun | CommandRun
     reason: str
     lines: frozenset[int]
     trace: Mapping[str, Any] | None
-    isolation: Isolation
 
 
 class TestsTranscript:
@@ -40,7 +39,7 @@ class TestsTranscript:
     __test__ = False
 
     def __init__(self) -> None:
-        secret = Secret.new()
+        secret = RunSecret.new()
         self.order = secret.order()
         self.suite = Transcript(secret)
 
@@ -56,23 +55,22 @@ class TestsTranscript:
         else:
             conclusion = Conclusion(*_STOPPED[ended.stop])
         tampered = next((str(note.get("what")) for note in notes if note.get("kind") == "tampered"), "")
-        told = [note for note in notes if note.get("kind") == "outcome" and note.get("id") in self.suite.results]
+        outcomes = [note for note in notes if note.get("kind") == "outcome" and note.get("id") in self.suite.results]
         if tampered:
             conclusion = Conclusion(RunStatus.INVALID, f"pytest was tampered with: {tampered}.")
-        elif len({note.get("id") for note in told}) != len(told):
-            conclusion = Conclusion(RunStatus.INVALID, "A test was told of more than once.")
-        isolation = isolation_of(notes)
+        elif len({note.get("id") for note in outcomes}) != len(outcomes):
+            conclusion = Conclusion(RunStatus.INVALID, "A test was reported more than once.")
         errors = self.suite.collection_errors
         run = TestsRun(
             status=conclusion.status,
-            tests=self._tests(told) if conclusion.status is not RunStatus.INVALID else {},
+            tests=self._tests(outcomes) if conclusion.status is not RunStatus.INVALID else {},
             collection_error=Raised("", errors[0].message) if errors else None,
-            isolation=isolation,
+            isolation=isolation_of(notes),
         )
-        return Seen(run, conclusion.reason, lines_of(notes), trace_of(notes), isolation)
+        return Seen(run, conclusion.reason, lines_of(notes), trace_of(notes))
 
-    def _tests(self, told: list[dict[str, object]]) -> dict[str, TestRun]:
-        details = {str(note["id"]): note for note in told}
+    def _tests(self, outcomes: list[dict[str, object]]) -> dict[str, TestRun]:
+        details = {str(note["id"]): note for note in outcomes}
         tests: dict[str, TestRun] = {}
         for id, result in self.suite.results.items():
             note = details.get(id, {})
@@ -88,7 +86,7 @@ class TestsTranscript:
 
 @dataclass
 class ProgramTranscript:
-    """The records of a run of a program that is no test, told by the process above it, which needs no order."""
+    """The records of a run of a program that is not a test, from its parent process, which needs no order."""
 
     order: ClassVar[Mapping[str, object]] = {}
 
@@ -105,7 +103,7 @@ class ProgramTranscript:
             record = json.loads(line)
             self._take(record)
         except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
-            self.forged = self.forged or "A line of the result pipe is no record."
+            self.forged = self.forged or "A line of the result pipe is not a record."
 
     def _take(self, record: dict[str, Any]) -> None:
         self._number += 1
@@ -127,24 +125,23 @@ class ProgramTranscript:
     def conclude(self, ended: Ended) -> Seen:
         """Judge the records by how the processes ended."""
         conclusion, ends = self._conclusion(ended), [note for note in self.notes if note.get("kind") == "end"]
-        isolation = isolation_of(self.notes)
         run = CommandRun(
             status=conclusion.status,
             exit_status=self.status or 0,
             stdout=self.streams["stdout"],
             stderr=self.streams["stderr"],
             raised=raised_in(ends[0]) if len(ends) == 1 else None,
-            isolation=isolation,
+            isolation=isolation_of(self.notes),
             files=self.files,
         )
-        return Seen(run, conclusion.reason, lines_of(self.notes), trace_of(self.notes), isolation)
+        return Seen(run, conclusion.reason, lines_of(self.notes), trace_of(self.notes))
 
     def _conclusion(self, ended: Ended) -> Conclusion:
         if ended.stop is not Stop.EXITED:
             return Conclusion(*_STOPPED[ended.stop])
         ends = [note for note in self.notes if note.get("kind") == "end"]
         if self.forged or len(ends) > 1:
-            return Conclusion(RunStatus.INVALID, self.forged or "The program told of its end more than once.")
+            return Conclusion(RunStatus.INVALID, self.forged or "The program reported its end more than once.")
         if self.status is None:
             return Conclusion(RunStatus.CRASHED, f"The run ended with status {ended.exit_code} before its report.")
         if self.status < 0:
@@ -152,13 +149,13 @@ class ProgramTranscript:
         if not ends:
             return Conclusion(RunStatus.CRASHED, f"The program left with status {self.status} before its end.")
         if raised_in(ends[0]) is not None and self.status != 1:
-            told = f"The program told of an exception and left with status {self.status}."
-            return Conclusion(RunStatus.INVALID, told)
+            reason = f"The program reported an exception and left with status {self.status}."
+            return Conclusion(RunStatus.INVALID, reason)
         return Conclusion(RunStatus.FINISHED)
 
 
 def raised_in(note: Mapping[str, object]) -> Raised | None:
-    """Return what a note says was raised."""
+    """Return the exception that a note reports."""
     match note.get("raised"):
         case [str(kind), str(message)]:
             return Raised(kind, message)
@@ -167,7 +164,7 @@ def raised_in(note: Mapping[str, object]) -> Raised | None:
 
 
 def isolation_of(notes: Notes) -> Isolation:
-    """Return what the guards saw."""
+    """Return the events that the guards reported."""
     events: dict[str, list[str]] = {}
     for note in notes:
         if note.get("kind") == "event":
@@ -191,12 +188,12 @@ def _strings(notes: Notes, kind: str) -> tuple[str, ...]:
 
 
 def lines_of(notes: Notes) -> frozenset[int]:
-    """Return the executed lines that were told."""
+    """Return the executed lines that were reported."""
     return frozenset(line for line in _whole(notes, "lines") or () if isinstance(line, int))
 
 
 def trace_of(notes: Notes) -> Mapping[str, Any] | None:
-    """Return the trace that was told."""
+    """Return the trace that was reported."""
     found = _whole(notes, "trace")
     return found if isinstance(found, dict) else None
 

@@ -1,1 +1,1 @@
-"""Runs written in the formats of others."""
+"""Exports of runs in other programs' formats."""

@@ -1,32 +1,27 @@
-"""Writes any run as ATIF 1.7. What ATIF has no place for goes into `extra.gistpoint`, so that reading it back loses
-nothing but byte ranges.
+"""Writes any run as ATIF 1.7. Data without a field in ATIF go into `extra.gistpoint`, so that reading it back loses
+only byte ranges.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from datetime import UTC, datetime
 
-from gistpoint.sessions.exports.atif_members import embedded, run_members, step_members
-from gistpoint.sessions.formats.values import as_dict
+from gistpoint.sessions.records.model import Actor, CutText, Json, Noted, Result, Run, RunCall, Step, StepKind
+from gistpoint.sessions.records.scanning import CutOffError, DamagedError, Scanner, TooLongError, members
+from gistpoint.sessions.records.values import as_dict, as_int, as_list, as_str, objects, when
 from gistpoint.sessions.runs.document import RunDocument
-from gistpoint.sessions.runs.model import Actor, Call, CutText, Json, Noted, Result, Run, Step, StepKind
 
 ATIF = "atif"
 SCHEMA = "ATIF-v1.7"
 _AGENT_ONLY = frozenset({Actor.AGENT, Actor.PERSON})
 
 
-def to_atif(document: RunDocument) -> dict[str, Json]:
-    """Return a run as an ATIF trajectory."""
-    return as_dict(json.loads("".join(atif_text(document))))
-
-
 def atif_text(document: RunDocument) -> Iterator[str]:
-    """Yield the JSON text of a run as ATIF, a step at a time, so that a large run is never held whole.
+    """Yield the JSON text of a run as ATIF, a step at a time, so that a large run is never in memory as a whole.
 
-    A run without a step gets one that says so, because ATIF wants one.
+    A run without a step gets one that explains this, because ATIF requires one.
     """
     document.build()
     run = document.header
@@ -48,7 +43,7 @@ def atif_text(document: RunDocument) -> Iterator[str]:
 
 
 def atif_step(document: RunDocument, index: int) -> dict[str, Json]:
-    """Return one step of a run as ATIF has it. Raises IndexError where there is none."""
+    """Return one step of a run in ATIF's form. Raises IndexError if there is none."""
     return _step(document, document.step(index))
 
 
@@ -143,7 +138,7 @@ def _agent_part(document: RunDocument, step: Step) -> dict[str, Json]:
 
 
 def _call_ids(step: Step) -> list[str]:
-    """Return an id for each call, each once: ATIF wants them."""
+    """Return a unique id for each call, as ATIF requires."""
     ids: list[str] = []
     for number, call in enumerate(step.calls):
         id = call.id or f"call-{step.index + 1}-{number + 1}"
@@ -151,7 +146,7 @@ def _call_ids(step: Step) -> list[str]:
     return ids
 
 
-def _call(document: RunDocument, call: Call, id: str) -> Json:
+def _call(document: RunDocument, call: RunCall, id: str) -> Json:
     arguments: Json = _complete(document, dict(call.parsed)) if call.parsed is not None else {}
     extra: dict[str, Json] = {"arguments": call.arguments, "id": call.id, "parsed": call.parsed is not None}
     return {
@@ -212,3 +207,146 @@ def _complete(document: RunDocument, value: Json) -> Json:
 
 def _whole(document: RunDocument, text: str) -> str:
     return "".join(document.full_text(text)) if isinstance(text, CutText) else str(text)
+
+
+_AGENT = ("name", "version", "model_name")
+_TOTALS = ("total_prompt_tokens", "total_completion_tokens", "total_cached_tokens", "total_steps")
+_COUNTS = ("prompt_tokens", "completion_tokens", "cached_tokens")
+_IDS = ("prompt_token_ids", "completion_token_ids")
+_PIECE = 1 << 20
+
+
+def run_members(recorded: dict[str, Json], written: dict[str, Json]) -> dict[str, Json]:
+    """Return the members of a run to write, with the additional and replaced ones of `recorded`."""
+    agent, final = as_dict(recorded.get("agent")), as_dict(recorded.get("final_metrics"))
+    merged = {**written, **_texts(recorded, ("session_id", "trajectory_id", "notes", "continued_trajectory_ref"))}
+    for key in ("session_id", "trajectory_id"):
+        if not isinstance(recorded.get(key), str):
+            merged.pop(key, None)
+    if as_str(recorded.get("schema_version")) == "ATIF-v1.8":
+        merged["schema_version"] = "ATIF-v1.8"
+    merged["agent"] = {**as_dict(written["agent"]), **_texts(agent, _AGENT), **_extra(agent)}
+    tools = agent.get("tool_definitions")
+    if isinstance(tools, list) and len(objects(tools)) == len(tools):
+        as_dict(merged["agent"])["tool_definitions"] = tools
+    totals = {**as_dict(written.get("final_metrics")), **_numbers(final, _TOTALS), **_extra(final)}
+    if totals:
+        merged["final_metrics"] = totals
+    merged["extra"] = {**as_dict(recorded.get("extra")), **as_dict(written.get("extra"))}
+    return merged
+
+
+def step_members(recorded: dict[str, Json], written: dict[str, Json]) -> dict[str, Json]:
+    """Return a step to write, with the additional and replaced members of `recorded`."""
+    merged = dict(written)
+    if when(recorded.get("timestamp")) is not None and isinstance(recorded["timestamp"], str):
+        merged["timestamp"] = recorded["timestamp"]
+    if isinstance(recorded.get("is_copied_context"), bool):
+        merged["is_copied_context"] = recorded["is_copied_context"]
+    if _has_media(recorded.get("message")):
+        merged["message"] = recorded["message"]
+    if written["source"] == "agent":
+        effort = recorded.get("reasoning_effort")
+        if isinstance(effort, str | float | int) and not isinstance(effort, bool):
+            merged["reasoning_effort"] = effort
+        metrics = {**_metrics(as_dict(recorded.get("metrics"))), **as_dict(written.get("metrics"))}
+        if metrics:
+            merged["metrics"] = metrics
+    calls = objects(recorded.get("tool_calls"))
+    shown = objects(written.get("tool_calls"))
+    if shown and len(shown) == len(calls):
+        merged["tool_calls"] = [
+            {**call, **_extra(one, as_dict(call.get("extra")))} for one, call in zip(calls, shown, strict=True)
+        ]
+    results = objects(as_dict(recorded.get("observation")).get("results"))
+    answers = objects(as_dict(written.get("observation")).get("results"))
+    if answers and len(answers) == len(results):
+        merged["observation"] = {"results": [_result_members(*pair) for pair in zip(results, answers, strict=True)]}
+    count = as_int(recorded.get("llm_call_count"))
+    if count is not None and count >= 0 and (count or not {"metrics", "reasoning_content"} & merged.keys()):
+        merged["llm_call_count"] = count
+    merged.update(_extra(recorded, as_dict(written.get("extra"))))
+    return merged
+
+
+def embedded(document: RunDocument) -> Iterator[str]:
+    """Yield the text of the embedded runs of sub-agents unchanged from the file, piece by piece."""
+    blob = document.blobs[0]
+    scanner = Scanner(blob, 3 if blob.read(0, 3) == b"\xef\xbb\xbf" else 0)
+    at = end = 0
+    try:
+        for key, _, start, _ in members(scanner, lambda key: key == "subagent_trajectories"):
+            if key == "subagent_trajectories":
+                scanner.skip()
+                at, end = start, scanner.position
+    except (CutOffError, DamagedError, TooLongError):
+        return
+    if blob.read(at, 1) != b"[":
+        return
+    held = b""
+    while at < end:
+        piece = held + blob.read(at, min(_PIECE, end - at))
+        at += len(piece) - len(held)
+        text = piece.decode("utf-8", "ignore") if at < end else piece.decode("utf-8", "replace")
+        held = piece[len(text.encode()) :] if at < end else b""
+        yield text
+
+
+def _result_members(recorded: dict[str, Json], written: dict[str, Json]) -> Json:
+    merged = {**written, **_extra(recorded, as_dict(written.get("extra")))}
+    if _has_media(recorded.get("content")):
+        merged["content"] = recorded["content"]
+    references = [_reference(item) for item in objects(recorded.get("subagent_trajectory_ref"))]
+    known: list[Json] = [item for item in references if item]
+    if known:
+        merged["subagent_trajectory_ref"] = known
+    return merged
+
+
+def _reference(recorded: dict[str, Json]) -> dict[str, Json]:
+    """Return a reference to a sub-agent's run; before 1.7 the session's id referred to it."""
+    found = {**_texts(recorded, ("trajectory_id", "trajectory_path", "session_id")), **_extra(recorded)}
+    if "session_id" in found and not {"trajectory_id", "trajectory_path"} & found.keys():
+        found["trajectory_id"] = found["session_id"]
+    return found if {"trajectory_id", "trajectory_path"} & found.keys() else {}
+
+
+def _has_media(content: Json) -> bool:
+    """Whether a content is a list of ATIF's parts, at least one of which is not a text."""
+    parts = as_list(content)
+    sound = [
+        part.keys() == {"type", "text"} and isinstance(part["text"], str)
+        if part.get("type") == "text"
+        else part.get("type") in ("image", "audio") and part.keys() == {"type", "source"} and _is_source(part["source"])
+        for part in objects(parts)
+    ]
+    return len(sound) == len(parts) and all(sound) and any(part.get("type") != "text" for part in objects(parts))
+
+
+def _is_source(source: Json) -> bool:
+    members = as_dict(source)
+    known = {"media_type", "path", "duration_sec"}
+    return known >= members.keys() and all(isinstance(members.get(key), str) for key in ("media_type", "path"))
+
+
+def _metrics(recorded: dict[str, Json]) -> dict[str, Json]:
+    kept = {**_numbers(recorded, _COUNTS), **_extra(recorded)}
+    for key, wanted in ((_IDS[0], int), (_IDS[1], int), ("logprobs", (int, float))):
+        values = recorded.get(key)
+        if isinstance(values, list) and all(isinstance(value, wanted) for value in values):
+            kept[key] = values
+    return kept
+
+
+def _texts(recorded: dict[str, Json], keys: Collection[str]) -> dict[str, Json]:
+    return {key: recorded[key] for key in keys if isinstance(recorded.get(key), str)}
+
+
+def _numbers(recorded: dict[str, Json], keys: Collection[str]) -> dict[str, Json]:
+    return {key: recorded[key] for key in keys if type(recorded.get(key)) is int}
+
+
+def _extra(recorded: dict[str, Json], ours: dict[str, Json] | None = None) -> dict[str, Json]:
+    """Return the `extra` of both, as a member; empty if neither has any."""
+    merged = {**as_dict(recorded.get("extra")), **(ours or {})}
+    return {"extra": merged} if merged else {}

@@ -1,4 +1,4 @@
-"""Writes a run as an asciinema recording, version 2: the commands and what they printed, at the recorded pace."""
+"""Writes a run as an asciinema recording, version 2: the commands and their output, at the recorded pace."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ import json
 from collections.abc import Iterator
 
 from gistpoint.core.text import visible, visible_line
+from gistpoint.sessions.records.model import Step
 from gistpoint.sessions.runs.document import RunDocument
-from gistpoint.sessions.runs.model import Step
 from gistpoint.sessions.runs.rendering import summary
 
 _LONGEST_PAUSE_S = 3.0

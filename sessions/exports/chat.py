@@ -1,12 +1,12 @@
-"""Writes a run as chat messages, one JSON object: the form that fine-tuning and most viewers take."""
+"""Writes a run as chat messages, one JSON object: the form that fine-tuning and most viewers accept."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Iterator
 
+from gistpoint.sessions.records.model import Actor, Json, Step, StepKind
 from gistpoint.sessions.runs.document import RunDocument
-from gistpoint.sessions.runs.model import Actor, Json, Step, StepKind
 
 _LEFT_OUT = frozenset({StepKind.STATE, StepKind.PAUSE, StepKind.SCORE})
 

@@ -7,9 +7,8 @@ import re
 from collections.abc import Iterator
 
 from gistpoint.core.text import visible, visible_line
+from gistpoint.sessions.records.model import Step, parts_of
 from gistpoint.sessions.runs.document import RunDocument
-from gistpoint.sessions.runs.model import Step
-from gistpoint.sessions.runs.parts import parts_of
 from gistpoint.sessions.runs.rendering import EMPTY, header_lines, summary, title_of
 
 _STYLE = (
@@ -21,7 +20,7 @@ _STYLE = (
 
 
 def markdown_text(document: RunDocument) -> Iterator[str]:
-    """Yield a run as Markdown, a step at a time; every text stands in a fence longer than any run of ticks in it."""
+    """Yield a run as Markdown, a step at a time; every text is in a fence longer than any run of ticks in it."""
     document.build()
     run = document.header
     yield f"# {_plain(run.task or run.id or run.format)}\n\n"
@@ -36,7 +35,7 @@ def markdown_text(document: RunDocument) -> Iterator[str]:
 
 
 def html_text(document: RunDocument) -> Iterator[str]:
-    """Yield a run as one HTML page, a step at a time; nothing of the run is ever markup."""
+    """Yield a run as one HTML page, a step at a time; text of the run is never interpreted as markup."""
     document.build()
     run = document.header
     title = html.escape(visible_line(run.task or run.id or run.format))

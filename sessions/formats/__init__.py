@@ -1,1 +1,1 @@
-"""One module for each format that recorded runs come in, all behind one small protocol."""
+"""The formats of recorded runs, one module each, which declares the format."""

@@ -1,13 +1,29 @@
-"""ATIF 1.0 to 1.8, sub-agents and continuations included, and what gistpoint itself puts into its `extra` objects."""
+"""ATIF 1.0 to 1.8, including sub-agents, continuations and gistpoint's own data in its `extra` objects."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
 from gistpoint.sessions.formats.calls import edits_of, kind_of
-from gistpoint.sessions.formats.probe import Probe
-from gistpoint.sessions.formats.registry import BaseReader, RunEntry, RunNames, actor_of
-from gistpoint.sessions.formats.values import (
+from gistpoint.sessions.formats.messages import actor_of
+from gistpoint.sessions.records.archives import RunFileError
+from gistpoint.sessions.records.format import Format, Raw, RunEntry, RunNames, RunReader, unknown_step
+from gistpoint.sessions.records.model import (
+    Actor,
+    FileEdit,
+    Json,
+    Noted,
+    NotShown,
+    Result,
+    Run,
+    RunCall,
+    Step,
+    StepKind,
+    Tokens,
+)
+from gistpoint.sessions.records.probe import FileProbe
+from gistpoint.sessions.records.scanning import LightKeys, elements_at
+from gistpoint.sessions.records.values import (
     as_bool,
     as_dict,
     as_float,
@@ -21,32 +37,16 @@ from gistpoint.sessions.formats.values import (
     objects,
     when,
 )
-from gistpoint.sessions.runs.archives import RunFileError, SliceBlob
-from gistpoint.sessions.runs.model import Actor, Call, Edit, Json, Noted, NotShown, Result, Run, Step, StepKind, Tokens
-from gistpoint.sessions.runs.reader import Raw, guarded, object_records, unknown_step
-from gistpoint.sessions.runs.scanning import (
-    CutOffError,
-    DamagedError,
-    LightKeys,
-    Record,
-    Scanner,
-    TooLongError,
-    members,
-)
 
 
-class _Reader(BaseReader):
+class _Reader(RunReader):
     format = "atif"
+    arrays = ("steps",)
+    light = LightKeys(("source",))
 
-    def __init__(self, probe: Probe, id: str = "") -> None:
+    def __init__(self, probe: FileProbe, id: str = "") -> None:
         super().__init__(probe)
         self._id = id
-        self._part_of = probe.object.get("subagent_trajectories") is not None
-
-    def records(self) -> Iterator[Record]:
-        blob = self.probe.blob
-        found = object_records(blob, self.probe.start, ("steps",), self.facts, LightKeys(("source",)))
-        return guarded(found, blob, self.warnings)
 
     def header(self) -> Run:
         agent = as_dict(self.fact("agent"))
@@ -115,7 +115,7 @@ def _step(index: int, value: dict[str, Json], raws: Sequence[Raw]) -> Step:
     return _restored(step, ours) if ours else step
 
 
-def _kind(source: str, calls: tuple[Call, ...], value: dict[str, Json], index: int) -> StepKind:
+def _kind(source: str, calls: tuple[RunCall, ...], value: dict[str, Json], index: int) -> StepKind:
     if value.get("is_copied_context"):
         return StepKind.CONTEXT
     if source == "agent":
@@ -134,21 +134,21 @@ def _flags(value: dict[str, Json], extra: dict[str, Json], results: tuple[Result
     return flags
 
 
-def _call(item: dict[str, Json]) -> Call:
+def _call(item: dict[str, Json]) -> RunCall:
     arguments = item.get("arguments")
     parsed = arguments if isinstance(arguments, dict) else None
     ours = as_dict(as_dict(item.get("extra")).get("gistpoint"))
     if ours:
-        return Call(
+        return RunCall(
             as_str(ours.get("id")),
             as_str(ours.get("tool")),
             as_text(ours.get("arguments")),
             parsed if ours.get("parsed") else None,
         )
-    return Call(as_str(item.get("tool_call_id")), as_str(item.get("function_name")), compact(arguments), parsed)
+    return RunCall(as_str(item.get("tool_call_id")), as_str(item.get("function_name")), compact(arguments), parsed)
 
 
-def _result(item: dict[str, Json], calls: tuple[Call, ...]) -> tuple[Result, list[str], bool]:
+def _result(item: dict[str, Json], calls: tuple[RunCall, ...]) -> tuple[Result, list[str], bool]:
     extra = as_dict(item.get("extra"))
     identity = as_str(item.get("source_call_id"))
     ours = as_dict(extra.get("gistpoint"))
@@ -171,14 +171,14 @@ def _result(item: dict[str, Json], calls: tuple[Call, ...]) -> tuple[Result, lis
 
 
 def _restored(step: Step, ours: dict[str, Json]) -> Step:
-    """Put back what ATIF has no place for and our own writer kept in `extra`."""
+    """Restore what ATIF has no field for and our own writer stored in `extra`."""
     from dataclasses import replace
 
     def text(key: str, default: str) -> str:
         return as_text(ours[key]) if key in ours else default
 
     edits = tuple(
-        Edit(as_str(item.get("path")), None if item.get("old") is None else as_text(item.get("old")),
+        FileEdit(as_str(item.get("path")), None if item.get("old") is None else as_text(item.get("old")),
              None if item.get("new") is None else as_text(item.get("new")))
         for item in objects(ours.get("edits"))
     )  # fmt: skip
@@ -215,10 +215,11 @@ def _strings(value: Json) -> list[str]:
     return [as_str(item) for item in value] if isinstance(value, list) else []
 
 
-class Atif:
-    """Told by `schema_version`."""
+class Atif(Format):
+    """Recognised by `schema_version`."""
 
     name = "atif"
+    texts_in_records = True
     not_shown: Sequence[NotShown] = (
         NotShown(("source",), "who acted, which heads the step"),
         NotShown(("extra.gistpoint", "tool_calls.extra.gistpoint", "observation.results.extra.gistpoint"),
@@ -228,21 +229,21 @@ class Atif:
         NotShown(("extra.gistpoint",), "what gistpoint wrote beside the run; the header is made of it", of_run=True),
     )  # fmt: skip
 
-    def sniff(self, probe: Probe) -> float:
-        """Return how sure it is."""
+    def sniff(self, probe: FileProbe) -> float:
+        """Return the confidence that the file is in this format."""
         if as_str(probe.object.get("schema_version")).startswith("ATIF-"):
             return 1.0
         if "steps" in probe.object and as_str(probe.late("schema_version")).startswith("ATIF-"):
             return 0.95
         return 0.3 if {"steps", "agent"} <= probe.object.keys() and "session_id" in probe.object else 0.0
 
-    def runs(self, probe: Probe) -> Iterator[RunEntry]:
-        """List the run and the sub-agents' runs embedded in it, however deep."""
+    def runs(self, probe: FileProbe) -> Iterator[RunEntry]:
+        """List the run and the sub-agents' runs embedded in it, at any depth."""
         yield RunEntry("", _Reader(probe).header())
         for id, part in _embedded(probe):
             yield RunEntry(id, _Reader(part, id).header())
 
-    def open(self, probe: Probe, id: str) -> _Reader:
+    def open(self, probe: FileProbe, id: str) -> _Reader:
         """Open the run, or an embedded one by its `trajectory_id`."""
         if not id:
             return _Reader(probe)
@@ -252,25 +253,16 @@ class Atif:
         raise RunFileError(f"{probe.name or 'The file'} has no run #{id}.")
 
 
-def _embedded(probe: Probe, depth: int = 0) -> Iterator[tuple[str, Probe]]:
+def _embedded(probe: FileProbe, depth: int = 0) -> Iterator[tuple[str, FileProbe]]:
     if depth > 8 or not (
         b'"subagent_trajectories"' in probe.head or b'"subagent_trajectories"' in probe.tail or depth == 0
     ):
         return
     if probe.blob.size > len(probe.head) + len(probe.tail) and b'"subagent' not in probe.head + probe.tail:
         return
-    scanner = Scanner(probe.blob, probe.start)
-    found: list[Record] = []
-    try:
-        for key, _, _, _ in members(scanner, lambda key: key == "subagent_trajectories"):
-            if key == "subagent_trajectories":
-                found += scanner.elements() if scanner.peek() == "[" else [scanner.record()]
-    except (CutOffError, DamagedError, TooLongError):
-        pass
     names = RunNames()
-    for number, record in enumerate(found, 1):
-        part = SliceBlob(probe.blob, record.start, record.end, probe.blob.name, origin=record.start)
-        inner = Probe(part, name=probe.name, sibling=probe.sibling, siblings=probe.siblings)
+    for number, record in enumerate(elements_at(probe.blob, probe.start, "subagent_trajectories"), 1):
+        inner = probe.part(record)
         yield names.name(as_str(as_dict(record.fields).get("trajectory_id")) or f"subagent-{number}"), inner
         yield from _embedded(inner, depth + 1)
 

@@ -1,14 +1,19 @@
-"""Breakpoint's results: a line a problem, with the calls in order and nothing that came back."""
+"""Breakpoint's results: one line per problem, with the calls in order and without their results."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
 from gistpoint.core.attempts.state import result_of
+from gistpoint.core.kinds.registry import submits
 from gistpoint.sessions.formats.calls import edits_of, kind_of
-from gistpoint.sessions.formats.probe import Probe
-from gistpoint.sessions.formats.registry import BaseReader, RunEntry, RunNames
-from gistpoint.sessions.formats.values import (
+from gistpoint.sessions.records.archives import RunFileError
+from gistpoint.sessions.records.format import Format, Raw, RunEntry, RunNames, RunReader, unknown_step
+from gistpoint.sessions.records.loading import is_deep
+from gistpoint.sessions.records.model import UNSOLVED, Actor, Json, NotShown, Result, Run, RunCall, Step, StepKind
+from gistpoint.sessions.records.probe import FileProbe
+from gistpoint.sessions.records.scanning import RawRecord, Scanner, elements_below, guarded, lines
+from gistpoint.sessions.records.values import (
     as_dict,
     as_float,
     as_int,
@@ -19,12 +24,6 @@ from gistpoint.sessions.formats.values import (
     dumped,
     objects,
 )
-from gistpoint.sessions.runs.archives import RunFileError, SliceBlob
-from gistpoint.sessions.runs.lines import lines
-from gistpoint.sessions.runs.loading import is_deep
-from gistpoint.sessions.runs.model import UNSOLVED, Actor, Call, Json, NotShown, Result, Run, Step, StepKind
-from gistpoint.sessions.runs.reader import Raw, guarded, unknown_step
-from gistpoint.sessions.runs.scanning import Record, Scanner, members
 
 
 def _header(line: dict[str, Json], id: str) -> Run:
@@ -45,7 +44,7 @@ def _header(line: dict[str, Json], id: str) -> Run:
         suspicious=suspicious if passed else (),
         score=score,
         exit_status=as_text(tests.get("error_message")) if tests.get("had_execution_error") else "",
-        submissions=sum(call.get("tool") in ("submit_attempt", "replace_function") for call in calls),
+        submissions=sum(submits(as_str(call.get("tool"))) for call in calls),
         step_count=len(calls) + 1,
         extra={
             key: value
@@ -61,28 +60,20 @@ def _header(line: dict[str, Json], id: str) -> Run:
     )  # fmt: skip
 
 
-class _Reader(BaseReader):
+class _Reader(RunReader):
     format = "breakpoint"
 
-    def __init__(self, probe: Probe, id: str, line: dict[str, Json]) -> None:
+    def __init__(self, probe: FileProbe, id: str, line: dict[str, Json]) -> None:
         super().__init__(probe)
         self._id = id
         self._line = line
 
-    def records(self) -> Iterator[Record]:
+    def records(self) -> Iterator[RawRecord]:
         return guarded(self._calls(), self.probe.blob, self.warnings)
 
-    def _calls(self) -> Iterator[Record]:
-        scanner = Scanner(self.probe.blob)
-        for key, _, _, _ in members(scanner, lambda key: key == "metadata"):
-            if key != "metadata" or scanner.peek() != "{":
-                continue
-            for inner, _, _, _ in members(scanner, lambda key: key == "tool_usage"):
-                if inner == "tool_usage" and scanner.peek() == "[":
-                    yield from scanner.elements()
-                elif inner == "tool_usage":
-                    scanner.value()
-        yield Record(0, self.probe.blob.size, None)
+    def _calls(self) -> Iterator[RawRecord]:
+        yield from elements_below(Scanner(self.probe.blob), ("metadata", "tool_usage"))
+        yield RawRecord(0, self.probe.blob.size, None)
 
     def header(self) -> Run:
         return _header(self._line, self._id)
@@ -97,7 +88,7 @@ class _Reader(BaseReader):
         arguments = value.get("args", value.get("arguments"))
         parsed = arguments if isinstance(arguments, dict) else None
         calls = (
-            Call("", as_str(value["tool"]), arguments if isinstance(arguments, str) else compact(arguments), parsed),
+            RunCall("", as_str(value["tool"]), arguments if isinstance(arguments, str) else compact(arguments), parsed),
         )
         return Step(
             index, Actor.AGENT, kind_of(calls), raws[0].range, ranges, label=calls[0].tool, calls=calls,
@@ -126,10 +117,12 @@ def _is_problem(line: dict[str, Json]) -> bool:
     return "problem" in line and "score" in line and ("config" in line or "metadata" in line)
 
 
-class BreakpointResults:
-    """Told by summaries with `total_problems`, or by problems with a score, metadata and a configuration."""
+class BreakpointResults(Format):
+    """Recognised by summaries with `total_problems`, or by problems with a score, metadata and a configuration."""
 
     name = "breakpoint"
+    texts_in_records = True
+    refused_costs_attempt = True
     not_shown: Sequence[NotShown] = (
         NotShown(
             ("problem", "config", "metadata.file_path", "metadata.repo_path"), "what the run is of, which heads it"
@@ -137,31 +130,29 @@ class BreakpointResults:
         NotShown(("metadata.tool_usage",), "the calls, which are the steps before the verdict"),
     )
 
-    def sniff(self, probe: Probe) -> float:
-        """Return how sure it is."""
+    def sniff(self, probe: FileProbe) -> float:
+        """Return the confidence that the file is in this format."""
         seen = probe.lines[:5] or [probe.object]
         if any({"total_problems", "success_count"} <= line.keys() or _is_problem(line) for line in seen):
             return 0.9
         return 0.0
 
-    def runs(self, probe: Probe) -> Iterator[RunEntry]:
-        """List the problems; summaries are no runs."""
+    def runs(self, probe: FileProbe) -> Iterator[RunEntry]:
+        """List the problems; summaries are not runs."""
         for id, record in _problems(probe):
             yield RunEntry(id, _header({} if is_deep(record.fields) else as_dict(record.fields), id))
 
-    def open(self, probe: Probe, id: str) -> _Reader:
-        """Open a problem by its name, the first without one."""
+    def open(self, probe: FileProbe, id: str) -> _Reader:
+        """Open a problem by its name, the first one without a name."""
         for known, record in _problems(probe):
             if known == id or not id:
-                blob = SliceBlob(probe.blob, record.start, record.end, probe.blob.name, origin=record.start)
-                return _Reader(
-                    Probe(blob, name=probe.name), known, {} if is_deep(record.fields) else as_dict(record.fields)
-                )
+                line = {} if is_deep(record.fields) else as_dict(record.fields)
+                return _Reader(probe.part(record), known, line)
         where = probe.name or "The file"
         raise RunFileError(f"{where} has no problem #{id}." if id else f"{where} holds summaries only, no problem.")
 
 
-def _problems(probe: Probe) -> Iterator[tuple[str, Record]]:
+def _problems(probe: FileProbe) -> Iterator[tuple[str, RawRecord]]:
     names = RunNames()
     for record in lines(probe.blob, probe.start):
         fields = {} if is_deep(record.fields) else as_dict(record.fields)

@@ -1,94 +1,38 @@
-"""What a tool call is for, told by the tool's name and, for a shell, by its command: a guess, marked as one."""
+"""The purpose of a tool call, guessed from the tool's name and, for a shell, from its command; marked as derived."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Mapping
 
-from gistpoint.sessions.formats.values import as_dict, as_str, compact, first, objects, parsed_object
-from gistpoint.sessions.runs.model import Call, Edit, Json, StepKind
+from gistpoint.core.kinds.registry import all_tools
+from gistpoint.sessions.records.model import FileEdit, Json, RunCall, StepKind
+from gistpoint.sessions.records.values import as_dict, as_str, compact, first, objects, parsed_object
 
-_BY_NAME = {
-    **dict.fromkeys(
-        [
-            "read",
-            "read_file",
-            "view",
-            "open",
-            "goto",
-            "scroll_up",
-            "scroll_down",
-            "list_directory",
-            "list_file_functions",
-            "read_function",
-            "ls",
-            "notebookread",
-            "view_file",
-            "cat",
-            "trace",
-        ],
-        StepKind.VIEW,
+_NAMES: dict[StepKind, tuple[str, ...]] = {
+    StepKind.VIEW: (
+        "read", "view", "open", "goto", "scroll_up", "scroll_down", "ls", "notebookread", "view_file", "cat",
     ),
-    **dict.fromkeys(
-        [
-            "grep",
-            "glob",
-            "search",
-            "search_code",
-            "search_dir",
-            "search_file",
-            "find_file",
-            "websearch",
-            "webfetch",
-            "repo_graph",
-        ],
-        StepKind.SEARCH,
+    StepKind.SEARCH: (
+        "grep", "glob", "search", "search_dir", "search_file", "find_file", "websearch", "webfetch",
     ),
-    **dict.fromkeys(
-        [
-            "edit",
-            "write",
-            "multiedit",
-            "create",
-            "replace_function",
-            "insert",
-            "append",
-            "notebookedit",
-            "apply_patch",
-            "rewrite",
-            "str_replace",
-            "undo_edit",
-            "write_gist",
-            "edit_gist",
-        ],
-        StepKind.EDIT,
+    StepKind.EDIT: (
+        "edit", "write", "multiedit", "create", "insert", "append", "notebookedit", "apply_patch", "rewrite",
+        "str_replace", "undo_edit",
     ),
-    **dict.fromkeys(
-        ["submit", "submit_attempt", "finish", "submit_review", "attempt_completion", "exit_forfeit"],
-        StepKind.SUBMIT,
-    ),
-    **dict.fromkeys(["task", "agent", "delegate"], StepKind.DELEGATE),
-    **dict.fromkeys(["think", "todowrite", "task_tracking"], StepKind.MESSAGE),
-    **dict.fromkeys(["eval", "test", "score_gist", "edit_and_execute"], StepKind.TEST),
+    StepKind.SUBMIT: ("submit", "finish", "submit_review", "attempt_completion", "exit_forfeit"),
+    StepKind.DELEGATE: ("task", "agent", "delegate"),
+    StepKind.MESSAGE: ("think", "todowrite", "task_tracking"),
+    StepKind.TEST: ("eval", "test"),
+}  # fmt: skip
+"""The tools of agents, in lower case, by what they are for."""
+_BY_NAME = {tool.name: StepKind(tool.step) for tool in all_tools().values()} | {
+    name: kind for kind, names in _NAMES.items() for name in names
 }
 _SHELLS = frozenset(
-    [
-        "bash",
-        "shell",
-        "sh",
-        "terminal",
-        "execute_bash",
-        "bash_command",
-        "run",
-        "run_command",
-        "exec_command",
-        "local_shell",
-        "swe_agent_action",
-        "cmd_run",
-        "execute",
-        "run_ipython",
-    ]
-)
+    ("bash", "shell", "sh", "terminal", "execute_bash", "bash_command", "run", "run_command", "exec_command",
+     "local_shell", "swe_agent_action", "cmd_run", "execute", "run_ipython")
+)  # fmt: skip
 _TEST = re.compile(
     r"\b(pytest|py\.test|tox|nox|unittest|runtests\.py|bin/test|npm (run )?test|go test|cargo test|ctest)\b"
     r"|\bmake (check|test)\b"
@@ -109,7 +53,7 @@ _CHANGE_DIRECTORY = re.compile(r"^\s*cd\s+\S+\s*(&&|;)\s*")
 
 
 def kind_of_command(command: str) -> StepKind:
-    """Guess what a shell command is for."""
+    """Guess the purpose of a shell command."""
     text = _CHANGE_DIRECTORY.sub("", command[:4000])
     if _SUBMIT.search(text):
         return StepKind.SUBMIT
@@ -124,8 +68,8 @@ def kind_of_command(command: str) -> StepKind:
     return StepKind.VIEW if _VIEW.match(text) else StepKind.EXECUTE
 
 
-def command_of(call: Call) -> str:
-    """Return the shell command of a call, empty if it has none."""
+def command_of(call: RunCall) -> str:
+    """Return the shell command of a call, empty if there is none."""
     for key in ("command", "cmd", "keystrokes", "raw_action", "code"):
         value = (call.parsed or {}).get(key)
         if isinstance(value, str):
@@ -135,8 +79,8 @@ def command_of(call: Call) -> str:
     return call.arguments if call.parsed is None else ""
 
 
-def kind_of(calls: tuple[Call, ...]) -> StepKind:
-    """Guess what a step is for from its calls: the weightiest of them counts."""
+def kind_of(calls: tuple[RunCall, ...]) -> StepKind:
+    """Guess the purpose of a step from its calls: the most important one decides."""
     kinds = {_kind(call) for call in calls}
     weight = (
         StepKind.SUBMIT, StepKind.EDIT, StepKind.TEST, StepKind.DELEGATE, StepKind.EXECUTE,
@@ -145,7 +89,7 @@ def kind_of(calls: tuple[Call, ...]) -> StepKind:
     return next((kind for kind in weight if kind in kinds), StepKind.MESSAGE)
 
 
-def _kind(call: Call) -> StepKind:
+def _kind(call: RunCall) -> StepKind:
     name = call.tool.lower()
     if name in ("str_replace_editor", "str_replace_based_edit_tool", "file_editor", "edit_file"):
         return StepKind.VIEW if as_str((call.parsed or {}).get("command")) == "view" else StepKind.EDIT
@@ -154,9 +98,9 @@ def _kind(call: Call) -> StepKind:
     return _BY_NAME.get(name, StepKind.TOOL)
 
 
-def edits_of(calls: tuple[Call, ...]) -> tuple[Edit, ...]:
-    """Return the changes to files that the arguments of calls spell out."""
-    found: list[Edit] = []
+def edits_of(calls: tuple[RunCall, ...]) -> tuple[FileEdit, ...]:
+    """Return the changes to files that the arguments of calls contain."""
+    found: list[FileEdit] = []
     for call in calls:
         arguments = call.parsed or {}
         path = as_str(arguments.get("path") or arguments.get("file_path") or arguments.get("filePath"))
@@ -169,18 +113,18 @@ def edits_of(calls: tuple[Call, ...]) -> tuple[Edit, ...]:
     return tuple(found)
 
 
-def _edit(path: str, change: Mapping[str, Json]) -> Edit:
+def _edit(path: str, change: Mapping[str, Json]) -> FileEdit:
     for old, new in (("old_str", "new_str"), ("old_string", "new_string"), ("oldString", "newString")):
         if isinstance(change.get(old), str):
-            return Edit(path, as_str(change[old]), as_str(change.get(new)))
+            return FileEdit(path, as_str(change[old]), as_str(change.get(new)))
     whole = next(
         (change[key] for key in ("file_text", "content", "func_code") if isinstance(change.get(key), str)), None
     )
-    return Edit(path, None, None if whole is None or "func_name" in change else as_str(whole))
+    return FileEdit(path, None, None if whole is None or "func_name" in change else as_str(whole))
 
 
-def call_of_function(value: Json, fallback_id: str = "") -> Call:
-    """Read a call in any of the shapes of chat messages: nested function, arguments as text or object."""
+def call_of_function(value: Json, fallback_id: str = "") -> RunCall:
+    """Read a call in any of the forms of chat messages: nested function, arguments as text or object."""
     item = as_dict(value)
     function = as_dict(item.get("function"))
     name = item.get("function") if isinstance(item.get("function"), str) else function.get("name", item.get("name"))
@@ -189,19 +133,19 @@ def call_of_function(value: Json, fallback_id: str = "") -> Call:
     ids = ("id", "call_id") if as_str(item.get("type")).endswith("tool_use") else ("call_id", "id")
     identity = as_str(first(item, *ids, "tool_call_id", "toolCallId")) or fallback_id
     if isinstance(arguments, str):
-        return Call(identity, as_str(name), arguments, parsed_object(arguments))
+        return RunCall(identity, as_str(name), arguments, parsed_object(arguments))
     if isinstance(arguments, dict):
-        return Call(identity, as_str(name), compact(arguments), arguments)
-    return Call(identity, as_str(name), "" if arguments is None else compact(arguments), None)
+        return RunCall(identity, as_str(name), compact(arguments), arguments)
+    return RunCall(identity, as_str(name), "" if arguments is None else compact(arguments), None)
 
 
 def _arguments(item: Mapping[str, Json]) -> Json:
     return next((item[key] for key in ("arguments", "input", "args", "action") if key in item), None)
 
 
-def shell_call(command: str, identity: str = "", tool: str = "bash") -> Call:
+def shell_call(command: str, identity: str = "", tool: str = "bash") -> RunCall:
     """Return the call of a shell with one command."""
-    return Call(identity, tool, command, {"command": command})
+    return RunCall(identity, tool, command, {"command": command})
 
 
 def words(command: str) -> list[str]:

@@ -1,4 +1,4 @@
-"""Chat messages as such: one conversation in a JSON text, one message a line, or one conversation a line."""
+"""Plain chat messages: one conversation in a JSON text, one message per line, or one conversation per line."""
 
 from __future__ import annotations
 
@@ -16,19 +16,17 @@ from gistpoint.sessions.formats.messages import (
     tokens_of,
     usage_of,
 )
-from gistpoint.sessions.formats.probe import Probe
-from gistpoint.sessions.formats.registry import BaseReader, RunEntry, RunNames
-from gistpoint.sessions.formats.values import as_dict, as_float, as_list, as_str, first, objects, recoded
-from gistpoint.sessions.runs.archives import RunFileError, SliceBlob
-from gistpoint.sessions.runs.lines import lines
-from gistpoint.sessions.runs.model import Json, NotShown, Run, Step
-from gistpoint.sessions.runs.reader import Raw, array_records, guarded, line_records, object_records
-from gistpoint.sessions.runs.scanning import Record
+from gistpoint.sessions.records.archives import RunFileError
+from gistpoint.sessions.records.format import Format, Raw, RunEntry, RunNames, RunReader
+from gistpoint.sessions.records.model import Json, NotShown, Run, Step
+from gistpoint.sessions.records.probe import FileProbe
+from gistpoint.sessions.records.scanning import RawRecord, array_records, guarded, lines, object_records
+from gistpoint.sessions.records.values import as_dict, as_float, as_list, as_str, first, objects, recoded
 
 Shape = Literal["object", "array", "lines", "runs"]
 _ARRAYS = ("messages", "traj")
 _SYSTEM = ("system", "system_prompt")
-"""What a request to Anthropic's API, and Cline after it, has in the place of a message of the system's."""
+"""The system prompt's key in requests to Anthropic's API, and in Cline's files."""
 _TASKS = ("instance_id", "task_id", "task")
 _IDS = ("id", "session_id", "sessionId", "conversation_id", "traj_id")
 _PATCHES = ("patch", "generated_patch", "git_patch")
@@ -46,8 +44,8 @@ def _messages(value: dict[str, Json]) -> list[Json] | None:
     return next((as_list(value[key]) for key in _ARRAYS if isinstance(value.get(key), list)), None)
 
 
-def shape_of(probe: Probe) -> Shape | None:
-    """Return how the messages lie in the file, None if there are none."""
+def shape_of(probe: FileProbe) -> Shape | None:
+    """Return how the messages are arranged in the file, None if there are none."""
     if probe.array:
         if _messages(as_dict(probe.array[0])) is not None:
             return "runs"
@@ -60,29 +58,25 @@ def shape_of(probe: Probe) -> Shape | None:
     return "lines" if probe.lines and _is_message(probe.lines[0]) else None
 
 
-class _Reader(BaseReader):
+class _Reader(RunReader):
     """Reads one conversation."""
 
     format = "chat"
 
-    def __init__(self, probe: Probe, shape: Shape) -> None:
+    def __init__(self, probe: FileProbe, shape: Shape) -> None:
         super().__init__(probe)
         self._shape = shape
+        self.in_lines = shape == "lines"
         self._turns = Turns()
         self._totals = Totals()
         self._systems = 0
 
-    def records(self) -> Iterator[Record]:
-        blob, start = self.probe.blob, self.probe.start
-        if self._shape == "array":
-            found = array_records(blob, start, None)
-        elif self._shape == "lines":
-            found = line_records(blob, start)
-        else:
-            found = self._object_records()
-        return guarded(found, blob, self.warnings)
+    def records(self) -> Iterator[RawRecord]:
+        if self._shape == "object":
+            return guarded(self._object_records(), self.probe.blob, self.warnings)
+        return super().records()
 
-    def _object_records(self) -> Iterator[Record]:
+    def _object_records(self) -> Iterator[RawRecord]:
         shown: list[str] = []
         for key in _SYSTEM:
             record = self.probe.member(key, _ARRAYS)
@@ -92,11 +86,6 @@ class _Reader(BaseReader):
         yield from object_records(self.probe.blob, self.probe.start, _ARRAYS, self.facts, None)
         for key in shown:
             self.facts.pop(key, None)
-
-    def more(self, offset: int, before: int) -> Iterator[Record] | None:
-        if self._shape != "lines":
-            return None
-        return guarded(line_records(self.probe.blob, offset), self.probe.blob, self.warnings, before=before)
 
     def place(self, fields: Json, step_count: int) -> int:
         if isinstance(fields, str | list) and step_count == self._systems and self._shape == "object":
@@ -130,7 +119,7 @@ class _Reader(BaseReader):
 
 
 def header_of(members: dict[str, Json], shape: str, id: str = "") -> Run:
-    """Return the header of a conversation from the members beside its messages, those of benchmarks' rows included."""
+    """Return the header of a conversation from the members beside its messages, including those of benchmarks' rows."""
     reward, resolved = as_float(members.get("reward")), members.get("resolved")
     solved = resolved == 1 if isinstance(resolved, bool | int) else None if reward is None else reward >= 1
     patch = first(as_dict(members.get("test_result")), "git_patch") or first(members, *_PATCHES)
@@ -148,18 +137,19 @@ def header_of(members: dict[str, Json], shape: str, id: str = "") -> Run:
     )
 
 
-class Chat:
-    """Told by objects with a role and content, where no format that is more than that is surer."""
+class Chat(Format):
+    """Recognised by objects with a role and content, unless a more specific format is more confident."""
 
     name = "chat"
+    texts_in_records = True
     not_shown: Sequence[NotShown] = (
         NotShown(("tools", "functions", "tool_definitions", "tool_choice"), "what the model could call", of_run=True),
         NotShown(("content.cache_control", "modelInfo", "metrics", "usage", "stop_reason"),
                  "counts and settings of the provider; the model and the tokens are shown"),
     )  # fmt: skip
 
-    def sniff(self, probe: Probe) -> float:
-        """Return how sure it is."""
+    def sniff(self, probe: FileProbe) -> float:
+        """Return the confidence that the file is in this format."""
         shape = shape_of(probe)
         if shape is None:
             return 0.0
@@ -169,7 +159,7 @@ class Chat:
             return 0.5 if messages and all(role_of(message) for message in messages[:3]) else 0.1
         return 0.5
 
-    def runs(self, probe: Probe) -> Iterator[RunEntry]:
+    def runs(self, probe: FileProbe) -> Iterator[RunEntry]:
         """List the conversations."""
         shape = shape_of(probe) or "object"
         if shape != "runs":
@@ -180,7 +170,7 @@ class Chat:
             known = {key: recoded(item) for key, item in fields.items() if isinstance(item, str)}
             yield RunEntry(id, header_of({**fields, **known}, "runs", id))
 
-    def open(self, probe: Probe, id: str) -> _Reader:
+    def open(self, probe: FileProbe, id: str) -> _Reader:
         """Open one conversation."""
         shape = shape_of(probe) or "object"
         if shape != "runs":
@@ -189,12 +179,11 @@ class Chat:
             return _Reader(probe, shape)
         for known, record in _conversations(probe):
             if known == id or not id:
-                part = SliceBlob(probe.blob, record.start, record.end, probe.blob.name, origin=record.start)
-                return _Reader(Probe(part, name=probe.name), "object")
+                return _Reader(probe.part(record), "object")
         raise RunFileError(f"{probe.name or 'The file'} has no run #{id}.")
 
 
-def _conversations(probe: Probe) -> Iterator[tuple[str, Record]]:
+def _conversations(probe: FileProbe) -> Iterator[tuple[str, RawRecord]]:
     names = RunNames()
     found = array_records(probe.blob, probe.start, None) if probe.array else lines(probe.blob, probe.start)
     for number, record in enumerate(guarded(found, probe.blob, []), 1):

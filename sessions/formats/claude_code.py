@@ -1,15 +1,16 @@
-"""Claude Code sessions: a record a line, replies split over several lines, side agents in files beside it."""
+"""Claude Code sessions: one record per line, replies split over several lines, side agents in files beside it."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 
-from gistpoint.sessions.formats.blocks import parts_of_message
 from gistpoint.sessions.formats.calls import edits_of, kind_of
-from gistpoint.sessions.formats.probe import Probe
-from gistpoint.sessions.formats.registry import BaseReader, SingleRun
-from gistpoint.sessions.formats.values import (
+from gistpoint.sessions.formats.messages import parts_of_message
+from gistpoint.sessions.records.format import Raw, RunReader, SingleRun
+from gistpoint.sessions.records.model import Actor, FileEdit, Json, NotShown, Result, Run, Step, StepKind, Tokens
+from gistpoint.sessions.records.probe import FileProbe
+from gistpoint.sessions.records.values import (
     as_dict,
     as_float,
     as_int,
@@ -23,35 +24,23 @@ from gistpoint.sessions.formats.values import (
     total,
     when,
 )
-from gistpoint.sessions.runs.model import Actor, Edit, Json, NotShown, Result, Run, Step, StepKind, Tokens
-from gistpoint.sessions.runs.reader import Raw, guarded, line_records, object_records
-from gistpoint.sessions.runs.scanning import Record
 
 _TYPES = frozenset({"user", "assistant", "system", "summary", "queue-operation", "file-history-snapshot", "attachment"})
 
 
-class _Reader(BaseReader):
+class _Reader(RunReader):
     format = "claude-code"
+    arrays = ("loglines",)
 
-    def __init__(self, probe: Probe) -> None:
+    def __init__(self, probe: FileProbe) -> None:
         super().__init__(probe)
+        self.in_lines = "loglines" not in probe.object
         self._replies: dict[str, int] = {}
         self._calls: dict[str, int] = {}
         self._usage: dict[str, dict[str, Json]] = {}
         self._agents: set[str] = set()
         self._seen: dict[str, Json] = {}
         self._times: list[float] = []
-
-    def records(self) -> Iterator[Record]:
-        blob, start = self.probe.blob, self.probe.start
-        if "loglines" in self.probe.object:
-            return guarded(object_records(blob, start, ("loglines",), self.facts, None), blob, self.warnings)
-        return guarded(line_records(blob, start), blob, self.warnings)
-
-    def more(self, offset: int, before: int) -> Iterator[Record] | None:
-        if "loglines" in self.probe.object:
-            return None
-        return guarded(line_records(self.probe.blob, offset), self.probe.blob, self.warnings, before=before)
 
     def place(self, fields: Json, step_count: int) -> int:
         record = as_dict(fields)
@@ -98,11 +87,7 @@ class _Reader(BaseReader):
             id=self._agent or as_str(self._seen.get("sessionId")),
             model=as_str(self._seen.get("model")),
             agent="claude-code" + (" side agent" if self._agent else ""),
-            tokens=Tokens(
-                total([count.prompt for count in counts]),
-                total([count.completion for count in counts]),
-                total([count.cached for count in counts]),
-            ),
+            tokens=sum(counts, start=Tokens()),
             started=self._times[0] if self._times else None,
             duration_s=self._times[1] - self._times[0] if self._times else None,
             links=tuple(f"agent-{agent}.jsonl" for agent in sorted(self._agents)),
@@ -112,7 +97,7 @@ class _Reader(BaseReader):
 
     @property
     def _agent(self) -> str:
-        """The side agent whose file this is; one whose records stand between those of the main session is none."""
+        """The side agent that this file is for; empty if its records are among those of the main session."""
         return as_str(self._seen.get("agentId"))
 
     def _learn_names(self, record: dict[str, Json]) -> None:
@@ -160,7 +145,7 @@ def _reply(index: int, raws: Sequence[Raw], records: list[dict[str, Json]], repl
         index, Actor.AGENT, StepKind.ERROR if broken else kind_of(calls), raws[0].range,
         tuple(raw.range for raw in raws), label="assistant",
         thought=joined(text for part in parts for text in part.thought),
-        text=joined(text for part in parts for text in part.said),
+        text=joined(text for part in parts for text in part.texts),
         calls=calls, results=tuple(results), started=min(times, default=None), ended=max(times, default=None),
         naive=is_naive(replies[0].get("timestamp")),
         tokens=_tokens(usage) if usage else Tokens(), model=as_str(messages[0].get("model")),
@@ -172,14 +157,14 @@ def _reply(index: int, raws: Sequence[Raw], records: list[dict[str, Json]], repl
 
 
 def _results(record: dict[str, Json]) -> list[Result]:
-    """Return the results in a user's record, and what else stands in it as a result of no call."""
+    """Return the results in a user's record; other text in it is a result without a call."""
     parts = parts_of_message(as_dict(record.get("message")).get("content"))
     duration = as_float(first(as_dict(record.get("toolUseResult")), "durationMs", "totalDurationMs"))
     seconds = duration / 1000 if duration is not None else None
-    said = joined([*parts.said, *parts.thought])
+    spoken = joined([*parts.texts, *parts.thought])
     return [
         *(replace(result, duration_s=seconds) for result in parts.results),
-        *([Result("", said)] if said else []),
+        *([Result("", spoken)] if spoken else []),
     ]
 
 
@@ -198,12 +183,12 @@ def _diff(rich: dict[str, Json]) -> str:
     return "\n".join(shown) + "\n"
 
 
-def _edits(rich: dict[str, Json]) -> list[Edit]:
+def _edits(rich: dict[str, Json]) -> list[FileEdit]:
     path = as_str(rich.get("filePath"))
     if path and isinstance(rich.get("newString"), str):
-        return [Edit(path, as_text(rich.get("oldString")), as_text(rich["newString"]))]
+        return [FileEdit(path, as_text(rich.get("oldString")), as_text(rich["newString"]))]
     if path and rich.get("type") in ("create", "update") and isinstance(rich.get("content"), str):
-        return [Edit(path, None, as_text(rich["content"]))]
+        return [FileEdit(path, None, as_text(rich["content"]))]
     return []
 
 
@@ -215,7 +200,7 @@ def _other(index: int, raws: Sequence[Raw], record: dict[str, Json]) -> Step:
     if kind_name == "user":
         actor = Actor.USER
         kind = StepKind.CONTEXT if record.get("isCompactSummary") else StepKind.TASK if index < 4 else StepKind.MESSAGE
-        text = joined([*parts.said, *parts.thought])
+        text = joined([*parts.texts, *parts.thought])
         if parts.results:
             kind, flags = StepKind.TOOL, {"unpaired"}
     elif kind_name == "system":
@@ -235,9 +220,11 @@ def _other(index: int, raws: Sequence[Raw], record: dict[str, Json]) -> Step:
 
 
 class ClaudeCode(SingleRun):
-    """Told by lines with a known type that name their session or their parent."""
+    """Recognised by lines with a known type that name their session or their parent."""
 
     name = "claude-code"
+    unique_ids = True
+    texts_in_records = True
     not_shown: Sequence[NotShown] = (
         NotShown(("cwd", "version", "gitBranch", "slug", "userType", "entrypoint", "permissionMode"),
                  "where and how the program ran, the same in every record"),
@@ -249,8 +236,8 @@ class ClaudeCode(SingleRun):
         NotShown(("subtype", "operation", "level"), "what kind of a record of the program's it is"),
     )  # fmt: skip
 
-    def sniff(self, probe: Probe) -> float:
-        """Return how sure it is."""
+    def sniff(self, probe: FileProbe) -> float:
+        """Return the confidence that the file is in this format."""
         if objects(probe.object.get("loglines")):
             return 0.9
         sure = 0.0
@@ -262,7 +249,7 @@ class ClaudeCode(SingleRun):
                 sure = 0.85
         return sure
 
-    def reader(self, probe: Probe) -> _Reader:
+    def reader(self, probe: FileProbe) -> _Reader:
         """Open the session."""
         return _Reader(probe)
 

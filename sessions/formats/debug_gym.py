@@ -2,26 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 from gistpoint.sessions.formats.calls import call_of_function, edits_of, kind_of
-from gistpoint.sessions.formats.probe import Probe
-from gistpoint.sessions.formats.registry import BaseReader, SingleRun
-from gistpoint.sessions.formats.values import as_bool, as_dict, as_int, as_list, as_str, as_text, objects, total
-from gistpoint.sessions.runs.model import Actor, Json, NotShown, Result, Run, Step, StepKind, Tokens
-from gistpoint.sessions.runs.reader import Raw, guarded, object_records, unknown_step
-from gistpoint.sessions.runs.scanning import LightKeys, Record
+from gistpoint.sessions.records.format import Raw, RunReader, SingleRun, unknown_step
+from gistpoint.sessions.records.model import Actor, Json, NotShown, Result, Run, Step, StepKind, Tokens
+from gistpoint.sessions.records.probe import FileProbe
+from gistpoint.sessions.records.scanning import LightKeys
+from gistpoint.sessions.records.values import as_bool, as_dict, as_int, as_list, as_str, as_text, objects, total
 
 _KEYS = frozenset({"step_id", "obs", "action", "content"})
 
 
-class _Reader(BaseReader):
+class _Reader(RunReader):
     format = "debug-gym"
-
-    def records(self) -> Iterator[Record]:
-        blob = self.probe.blob
-        found = object_records(blob, self.probe.start, ("log",), self.facts, LightKeys(("content",)))
-        return guarded(found, blob, self.warnings)
+    arrays = ("log",)
+    light = LightKeys(("content",))
 
     def header(self) -> Run:
         config = as_dict(self.fact("config"))
@@ -48,13 +44,13 @@ class _Reader(BaseReader):
         usage = [as_dict(pair.get("token_usage")) for pair in objects(value.get("prompt_response_pairs"))]
         opening = index == 0 and not calls
         prompts = [as_text(value.get(key)) for key in ("system_message", "problem_message")]
-        told = "\n\n".join(part for part in [*prompts, observation] if part)
+        opening_text = "\n\n".join(part for part in [*prompts, observation] if part)
         counts = (total([as_int(item.get(key)) for item in usage]) for key in ("prompt", "response"))
         return Step(
             index, Actor.ENVIRONMENT if opening else Actor.AGENT, StepKind.TASK if opening else kind_of(calls),
             raws[0].range, tuple(raw.range for raw in raws), label=f"step {as_str(value.get('step_id'))}".strip(),
             thought=as_text(value.get("reasoning")),
-            text=told if opening else as_text(value.get("content")),
+            text=opening_text if opening else as_text(value.get("content")),
             calls=calls, results=(Result(calls[0].id, observation),) if calls else (),
             tokens=Tokens(*counts),
             edits=edits_of(calls), derived=frozenset({"kind"}), id=as_str(value.get("step_id")),
@@ -62,16 +58,17 @@ class _Reader(BaseReader):
 
 
 class DebugGym(SingleRun):
-    """Told by a `log` of steps with observations and a `problem`."""
+    """Recognised by a `log` of steps with observations and a `problem`."""
 
     name = "debug-gym"
+    texts_in_records = True
     not_shown: Sequence[NotShown] = (
         NotShown(("prompt_response_pairs",), "what the model was sent, and its reply in the provider's own form"),
         NotShown(("tools", "config", "logger"), "settings, and what the model could call", of_run=True),
     )
 
-    def sniff(self, probe: Probe) -> float:
-        """Return how sure it is."""
+    def sniff(self, probe: FileProbe) -> float:
+        """Return the confidence that the file is in this format."""
         if not {"problem", "log"} & probe.object.keys():
             return 0.0
         log: Json = probe.object.get("log")
@@ -80,7 +77,7 @@ class DebugGym(SingleRun):
             return 0.9
         return 0.6 if isinstance(log, list) and "problem" in probe.object else 0.0
 
-    def reader(self, probe: Probe) -> _Reader:
+    def reader(self, probe: FileProbe) -> _Reader:
         """Open the run."""
         return _Reader(probe)
 

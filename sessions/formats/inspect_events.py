@@ -1,13 +1,22 @@
-"""Inspect's events, put into turns and made into steps."""
+"""Groups Inspect's events into turns, converts them to steps, and finds the messages that no event has.
+
+Every call of a model repeats the conversation before it. `Inputs` finds the messages in it other than the replies and
+results that have their own events: a system prompt, a user's message between turns, a prompt that a solver rewrote.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import hashlib
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
 
-from gistpoint.sessions.formats.blocks import parts_of_message
 from gistpoint.sessions.formats.calls import edits_of, kind_of, kind_of_command
-from gistpoint.sessions.formats.messages import Totals, message_step
-from gistpoint.sessions.formats.values import (
+from gistpoint.sessions.formats.messages import Totals, message_step, parts_of_message
+from gistpoint.sessions.records.format import Raw, unknown_step
+from gistpoint.sessions.records.model import Actor, Json, Result, RunCall, Step, StepKind, Tokens
+from gistpoint.sessions.records.scanning import RawRecord
+from gistpoint.sessions.records.values import (
     as_dict,
     as_float,
     as_int,
@@ -20,11 +29,10 @@ from gistpoint.sessions.formats.values import (
     is_naive,
     joined,
     objects,
+    recoded,
     total,
     when,
 )
-from gistpoint.sessions.runs.model import Actor, Call, Json, Result, Step, StepKind, Tokens
-from gistpoint.sessions.runs.reader import Raw, unknown_step
 
 _QUIET = frozenset({"state", "store", "span_begin", "span_end", "step", "checkpoint", "anchor", "sample_init"})
 _KINDS = {
@@ -36,7 +44,7 @@ _KINDS = {
 
 
 class InspectTurns:
-    """A reply of the model with the tool events of its calls, or messages that answer them; all else stands alone."""
+    """Groups a reply of the model with the tool events of its calls, or with the messages that answer them."""
 
     def __init__(self) -> None:
         self._calls: dict[str, int] = {}
@@ -61,7 +69,7 @@ class InspectTurns:
         return step_count
 
     def answers(self, fields: Json) -> bool:
-        """Whether a message is the result of a call that is in a step."""
+        """Whether a message is the result of a call in an existing step."""
         message = as_dict(fields)
         return message.get("role") == "tool" and as_str(message.get("tool_call_id")) in self._calls
 
@@ -87,7 +95,7 @@ def _reply(event: dict[str, Json]) -> dict[str, Json]:
 
 
 def event_step(index: int, raws: Sequence[Raw]) -> Step:
-    """Return the step of a turn; of a plain message where a sample has no events."""
+    """Return the step of a turn, or of a plain message if a sample has no events."""
     events = [as_dict(raw.value) for raw in raws]
     head = events[0]
     name = as_str(head.get("event"))
@@ -139,7 +147,7 @@ def _sandbox(index: int, raws: Sequence[Raw], head: dict[str, Json]) -> Step:
     started, ended = when(head.get("timestamp")), when(head.get("completed"))
     duration = ended - started if started is not None and ended is not None else None
     code = as_int(head.get("result"))
-    call = Call("", f"sandbox.{as_str(head.get('action'))}", command, shown)
+    call = RunCall("", f"sandbox.{as_str(head.get('action'))}", command, shown)
     return Step(
         index, Actor.ENVIRONMENT, kind_of_command(command) if head.get("cmd") else StepKind.STATE, raws[0].range,
         tuple(raw.range for raw in raws), label="sandbox", calls=(call,),
@@ -164,7 +172,7 @@ def _turn(index: int, raws: Sequence[Raw], events: list[dict[str, Json]]) -> Ste
     return Step(
         index, Actor.AGENT, kind_of(calls), raws[0].range, tuple(raw.range for raw in raws),
         label=" ".join(part for part in (as_str(events[0].get("event")), role) if part), thought=joined(parts.thought),
-        text=joined([*parts.said, as_text(first(model, "error"))]), calls=calls, results=results,
+        text=joined([*parts.texts, as_text(first(model, "error"))]), calls=calls, results=results,
         started=when(events[0].get("timestamp")), ended=max(times, default=None),
         naive=is_naive(events[0].get("timestamp")), tokens=_tokens(model),
         cost=as_float(_usage(model).get("total_cost")),
@@ -175,17 +183,17 @@ def _turn(index: int, raws: Sequence[Raw], events: list[dict[str, Json]]) -> Ste
 
 
 def answer(message: dict[str, Json]) -> Result:
-    """Return the result of a call as the model was given it, where its tool has no event or another result."""
+    """Return the result of a call as passed to the model, if its tool has no event or another result."""
     error = message.get("error")
     text = joined(dict.fromkeys([as_text(message.get("content")), as_text(first(as_dict(error), "message") or error)]))
     return Result(as_str(message.get("tool_call_id")), text, True if error else None)
 
 
-def _call(item: dict[str, Json]) -> Call:
+def _call(item: dict[str, Json]) -> RunCall:
     arguments = item.get("arguments")
     function = item.get("function")
     name = as_str(function) or as_str(as_dict(function).get("name"))
-    return Call(as_str(item.get("id")), name, arguments if isinstance(arguments, str) else compact(arguments),
+    return RunCall(as_str(item.get("id")), name, arguments if isinstance(arguments, str) else compact(arguments),
                 arguments if isinstance(arguments, dict) else None)  # fmt: skip
 
 
@@ -197,3 +205,165 @@ def _result(event: dict[str, Json]) -> Result:
         duration = ended - started
     text = joined([as_text(event.get("result")), as_text(first(as_dict(error), "message") or error)])
     return Result(as_str(event.get("id")), text, True if error or event.get("failed") else None, None, duration)
+
+
+_KEPT = 2
+"""The number of conversations whose last input is remembered: agents that take turns have one each."""
+
+
+@dataclass(slots=True)
+class _Conversation:
+    """The last input of an agent, and how often each message occurs in it."""
+
+    messages: list[Json] = field(default_factory=list)
+    counts: Counter[bytes] = field(default_factory=Counter)
+
+
+class Inputs:
+    """Remembers which messages have become steps, by their content: their ids may be new with every call."""
+
+    def __init__(self, completed: Callable[[Json], Json]) -> None:
+        """`completed` replaces the references in a value by what they refer to."""
+        self._complete = completed
+        self._heard: Counter[bytes] = Counter()
+        self._results: dict[str, set[bytes]] = {}
+        self._conversations: list[_Conversation] = []
+        self._places: dict[bytes, int] = {}
+        self._seen = _Ranges()
+
+    def _completed(self, value: Json) -> Json:
+        return self._complete(recoded(value))
+
+    def note(self, event: dict[str, Json]) -> None:
+        """Record an event that is a step, or part of one."""
+        kind = event.get("event")
+        if kind == "model":
+            for choice in objects(as_dict(event.get("output")).get("choices")):
+                self._heard[self._digest(as_dict(choice.get("message")))] += 1
+        elif kind == "tool":
+            texts = (event.get("result"), first(as_dict(event.get("error")), "message"))
+            self._results.setdefault(as_str(event.get("id")), set()).update(self._texts(texts))
+        elif kind == "sample_init":
+            given = self._completed(as_dict(event.get("sample")).get("input"))
+            asked: list[dict[str, Json]] = [{"role": "user", "content": given}]
+            for message in asked if isinstance(given, str) else objects(given):
+                self._heard[self._digest(message)] += 1
+
+    def new_in(self, messages: list[Json]) -> list[int]:
+        """Return the positions of the messages of an input that are in no step; they count as known from now on."""
+        known, shared = self._nearest(messages)
+        counts = Counter(known.counts) if shared == len(known.messages) else Counter[bytes]()
+        begin = shared if counts or not shared else 0
+        found: list[int] = []
+        for place in range(begin, len(messages)):
+            if self._is_new(as_dict(messages[place]), counts):
+                found.append(place)
+        known.messages, known.counts = messages, counts
+        return found
+
+    def new_records(self, records: Iterable[RawRecord]) -> Iterator[RawRecord]:
+        """Yield those records of a conversation, one at a time, whose messages are in no step."""
+        counts = Counter[bytes]()
+        for record in records:
+            if self._is_new(as_dict(record.fields), counts):
+                yield record
+
+    def new_among(self, ranges: Json, size: int, message_at: Callable[[int], Json]) -> list[int]:
+        """Return the same for an input given as ranges of a pool of `size` messages, by their numbers in the pool."""
+        pairs = [[as_int(number) or 0 for number in as_list(span)] for span in as_list(ranges)]
+        spans = [(max(0, pair[0]), min(size, pair[1])) for pair in pairs if len(pair) == 2]
+        found: list[int] = []
+        for number in self._seen.add(spans):
+            message = as_dict(message_at(number))
+            if message.get("role") == "tool":
+                new = self._is_new_result(message)
+            else:
+                message_digest = self._digest(message)
+                before = self._places.get(message_digest)
+                again = before is not None and any(start <= before < end for start, end in spans)
+                new = not self._heard[message_digest] or again
+                self._places[message_digest] = number
+                self._heard[message_digest] += new
+            if new:
+                found.append(number)
+        return found
+
+    def _is_new(self, message: dict[str, Json], counts: Counter[bytes]) -> bool:
+        """Count a message; return whether it occurs in its conversation more often than in events."""
+        if message.get("role") == "tool":
+            return self._is_new_result(message)
+        message_digest = self._digest(message)
+        counts[message_digest] += 1
+        new = counts[message_digest] > self._heard[message_digest]
+        if new:
+            self._heard[message_digest] = counts[message_digest]
+        return new
+
+    def _nearest(self, messages: list[Json]) -> tuple[_Conversation, int]:
+        """Return the conversation that an input continues, and how many of its messages they share."""
+        shared = [(_shared(one.messages, messages), number) for number, one in enumerate(self._conversations)]
+        best, number = max(shared, default=(0, -1))
+        found = self._conversations.pop(number) if best else _Conversation()
+        self._conversations.append(found)
+        del self._conversations[:-_KEPT]
+        return found, best
+
+    def _is_new_result(self, message: dict[str, Json]) -> bool:
+        texts = self._texts((message.get("content"), first(as_dict(message.get("error")), "message")))
+        known = self._results.setdefault(as_str(message.get("tool_call_id")), set())
+        new = not texts <= known if texts else not known
+        known |= texts or {b""}
+        return new
+
+    def _texts(self, values: Iterable[Json]) -> set[bytes]:
+        return {_digest(text) for text in (as_text(self._completed(value)) for value in values) if text}
+
+    def _digest(self, message: dict[str, Json]) -> bytes:
+        content = parts_of_message(self._completed(message.get("content")))
+        calls = [
+            [call.get("id"), call.get("function"), call.get("arguments")] for call in objects(message.get("tool_calls"))
+        ]
+        own: list[Json] = [[call.id, call.tool, call.arguments] for call in content.calls]
+        texts: list[Json] = [*content.texts, *content.thought]
+        return _digest(compact([message.get("role"), texts, own, self._completed([*calls])]))
+
+
+def _shared(one: Sequence[Json], other: Sequence[Json]) -> int:
+    """Return how many messages two inputs share at their beginnings."""
+    if one and len(one) <= len(other) and list(one) == list(other[: len(one)]):
+        return len(one)
+    return next((at for at, (a, b) in enumerate(zip(one, other, strict=False)) if a != b), min(len(one), len(other)))
+
+
+def _digest(text: str) -> bytes:
+    return hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).digest()
+
+
+class _Ranges:
+    """Whole numbers, stored as ranges that do not touch."""
+
+    def __init__(self) -> None:
+        self._spans: list[tuple[int, int]] = []
+
+    def add(self, spans: Iterable[tuple[int, int]]) -> list[int]:
+        """Add ranges; return the numbers that were missing, in the order of the ranges."""
+        new: list[int] = []
+        for start, end in spans:
+            at = start
+            for known_start, known_end in self._spans:
+                if known_end <= at:
+                    continue
+                if known_start >= end:
+                    break
+                new += range(at, min(known_start, end))
+                at = max(at, known_end)
+            new += range(at, end)
+            self._insert(start, end)
+        return new
+
+    def _insert(self, start: int, end: int) -> None:
+        apart = [span for span in self._spans if span[1] < start or span[0] > end]
+        joined = [span for span in self._spans if not (span[1] < start or span[0] > end)]
+        start = min([start, *(span[0] for span in joined)])
+        end = max([end, *(span[1] for span in joined)])
+        self._spans = sorted([*apart, (start, end)])

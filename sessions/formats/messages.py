@@ -1,15 +1,16 @@
-"""Chat messages: which of them make a turn, and the step that a turn is. Several formats are made of them."""
+"""Chat messages, on which several formats are based: groups them into turns and converts turns to steps."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
-from gistpoint.sessions.formats.blocks import Parts, is_result, parts_of_message, thought_text
 from gistpoint.sessions.formats.calls import call_of_function, edits_of, kind_of, shell_call
-from gistpoint.sessions.formats.registry import actor_of
-from gistpoint.sessions.formats.values import (
+from gistpoint.sessions.records.format import Raw
+from gistpoint.sessions.records.model import Actor, CutText, Json, Result, RunCall, Step, StepKind, Tokens
+from gistpoint.sessions.records.values import (
+    as_bool,
     as_dict,
     as_float,
     as_int,
@@ -24,35 +25,109 @@ from gistpoint.sessions.formats.values import (
     total,
     when,
 )
-from gistpoint.sessions.runs.model import Actor, Call, Json, Result, Step, StepKind, Tokens
-from gistpoint.sessions.runs.reader import Raw
+
+_THOUGHTS = frozenset({"thinking", "redacted_thinking", "reasoning"})
+_CALL_ITEMS = frozenset({"function_call", "custom_tool_call", "local_shell_call"})
+_RESULT_ITEMS = frozenset({"function_call_output", "custom_tool_call_output", "local_shell_call_output"})
+"""Items of OpenAI's Responses API, each of which stands in place of a message."""
+
+
+@dataclass(slots=True)
+class Parts:
+    """The contents of one message, by kind."""
+
+    texts: list[str] = field(default_factory=list)
+    thought: list[str] = field(default_factory=list)
+    calls: list[RunCall] = field(default_factory=list)
+    results: list[Result] = field(default_factory=list)
+
+
+def is_call(kind: str) -> bool:
+    """Whether a part of this type is a call of one of the user's or the server's tools."""
+    return kind.endswith("tool_use") or kind in _CALL_ITEMS or kind == "tool-call"
+
+
+def is_result(kind: str) -> bool:
+    """Whether a part of this type is the result of a call."""
+    return kind.endswith("tool_result") or kind in _RESULT_ITEMS or kind == "tool-result"
+
+
+def parts_of_message(content: Json) -> Parts:
+    """Read the content of a message: a string, or a list of parts."""
+    parts = Parts()
+    for item in content if isinstance(content, list) else [content]:
+        block = as_dict(item)
+        kind = as_str(block.get("type"))
+        if kind in _THOUGHTS:
+            parts.thought.append(thought_text(block))
+        elif is_call(kind):
+            parts.calls.append(call_of_function(block))
+            if "result" in block:
+                parts.results.append(_result(block, parts.calls[-1].id, first(block, "error") or block["result"]))
+        elif is_result(kind):
+            parts.results.append(_result(block, _answers(block), first(block, "content", "output", "result")))
+        else:
+            parts.texts.append(as_text([item]) if isinstance(content, list) else as_text(item))
+    return parts
+
+
+def thought_text(block: dict[str, Json]) -> str:
+    """Return the text of a part with a thought; its length if it is unreadable."""
+    kind = as_str(block.get("type")).replace("_", " ") or "reasoning"
+    shown = [block.get(key) for key in ("summary", "content", "text", "thinking")]
+    if not block.get("redacted"):
+        shown.insert(0, block.get("reasoning"))
+    text = joined(dict.fromkeys(as_text(value) for value in shown if value))
+    hidden = first(block, "data", "encrypted_content", "reasoning" if block.get("redacted") else "data")
+    if text or not isinstance(hidden, str):
+        return text
+    length = hidden.length if isinstance(hidden, CutText) else len(hidden)
+    return f"[{kind}: {length:,} characters that can't be read]"
+
+
+def _result(block: dict[str, Json], identity: str, content: Json) -> Result:
+    inner = as_dict(content)
+    failed = as_bool(block.get("is_error"))
+    if failed is None and (as_str(inner.get("type")).endswith("_error") or block.get("error")):
+        failed = True
+    text = as_text(content)
+    if inner and ("stdout" in inner or "stderr" in inner):
+        text = joined([as_text(inner.get("stdout")), as_text(inner.get("stderr")), as_text(inner.get("content"))])
+    return Result(identity, text, failed, as_int(inner.get("return_code")))
+
 
 _RETURNCODE = re.compile(r"<returncode>(-?\d{1,9})</returncode>")
 _TIMED_OUT = re.compile(r"The last command <command>.*</command> timed out", re.S)
-_RESULT_TYPES = frozenset({"function_call_output", "custom_tool_call_output", "local_shell_call_output"})
-_REPLY_TYPES = frozenset({"function_call", "custom_tool_call", "local_shell_call", "reasoning"})
 _TIMES = ("timestamp", "created_at", "createdAt", "ts")
 
 
 @dataclass(frozen=True, slots=True)
 class Shell:
-    """The protocol of an agent that has a shell: what a user says after a reply is the result of its command."""
+    """The protocol of an agent with a shell: the user's message after a reply is the result of its command."""
 
-    calls: Callable[[dict[str, Json], str, str], tuple[Call, ...]]
-    """Finds the command in a reply that makes no other call, from the message, its text and what was answered."""
+    calls: Callable[[dict[str, Json], str, str], tuple[RunCall, ...]]
+    """Finds the command in a reply that makes no other call, from the message, its text and the answer."""
     refuses: Callable[[str, str], bool] = lambda _reply, _answer: False
-    """Whether what a user says after a reply without a command refuses it."""
+    """Whether the user's message after a reply without a command refuses the reply."""
+
+
+def actor_of(role: str) -> Actor:
+    """Return the actor of a role of chat messages."""
+    return {
+        "assistant": Actor.AGENT, "agent": Actor.AGENT, "model": Actor.AGENT, "user": Actor.USER, "human": Actor.USER,
+        "system": Actor.SYSTEM, "developer": Actor.SYSTEM,
+    }.get(role, Actor.ENVIRONMENT)  # fmt: skip
 
 
 def role_of(message: dict[str, Json]) -> str:
-    """Return the role of a message, also where a provider leaves it out."""
+    """Return the role of a message, even if a provider omits it."""
     plain = message.get("role")
     if isinstance(plain, str) and plain and "type" not in message:
         return "tool" if plain == "function" else plain
     role, kind = as_str(plain), as_str(message.get("type"))
-    if kind in _RESULT_TYPES:
+    if kind in _RESULT_ITEMS:
         return "tool"
-    if not role and (message.get("object") == "response" or kind in _REPLY_TYPES):
+    if not role and (message.get("object") == "response" or kind in _CALL_ITEMS or kind == "reasoning"):
         return "assistant"
     return "tool" if role == "function" else role
 
@@ -66,7 +141,7 @@ def results_in(message: dict[str, Json]) -> list[dict[str, Json]]:
 
 
 class Turns:
-    """Puts messages into turns: a reply with the results that follow it; everything else stands alone."""
+    """Groups messages into turns: a reply with the results that follow it; any other message is a turn of its own."""
 
     def __init__(self, shell: Shell | None = None) -> None:
         self._shell = shell is not None
@@ -101,7 +176,7 @@ class Turns:
         return step_count
 
     def _owner(self, ids: Iterable[str]) -> int | None:
-        """Return the step of the first call known that is answered."""
+        """Return the step of the first known call that is answered."""
         owners = [self._calls.pop(identity, None) for identity in ids if identity]
         return next((owner for owner in owners if owner is not None), None)
 
@@ -124,6 +199,7 @@ class Turns:
 
 
 def _answers(part: dict[str, Json]) -> str:
+    """Return the id of the call that a part answers."""
     return as_str(first(part, "tool_use_id", "toolCallId", "call_id"))
 
 
@@ -138,7 +214,7 @@ def message_step(index: int, raws: Sequence[Raw], shell: Shell | None = None) ->
     parts = parts_of_message(head.get("content", head.get("output")))
     extra = as_dict(head.get("extra"))
     actor, kind = actor_of(role), StepKind.TOOL if parts.results else _lone_kind(role, index)
-    text = joined([*parts.said, *parts.thought, as_text(extra.get("traceback"))])
+    text = joined([*parts.texts, *parts.thought, as_text(extra.get("traceback"))])
     if not role or kind is StepKind.UNKNOWN:
         text = text or as_text(raws[0].value)
     flags = {"unknown"} if kind is StepKind.UNKNOWN else {"unpaired"} if parts.results else set[str]()
@@ -148,8 +224,9 @@ def message_step(index: int, raws: Sequence[Raw], shell: Shell | None = None) ->
     label = role or as_str(head.get("type")) or type(raws[0].value).__name__
     return Step(
         index, actor, kind, raws[0].range, ranges, label=label,
-        text=text, calls=tuple(parts.calls), results=tuple(parts.results), started=_time(head), naive=_is_naive(head),
-        state=state, flags=frozenset(flags), derived=frozenset({"kind"}), id=as_str(first(head, "id")),
+        text=text, calls=tuple(parts.calls), results=tuple(parts.results), started=_time(head),
+        naive=is_naive(_written_time(head)), state=state, flags=frozenset(flags), derived=frozenset({"kind"}),
+        id=as_str(first(head, "id")),
     )  # fmt: skip
 
 
@@ -169,7 +246,7 @@ def _reply_step(index: int, raws: Sequence[Raw], messages: list[dict[str, Json]]
     derived = {"kind"}
     parts = [parts_of_reply(message) for message in replies]
     calls = tuple(call for part in parts for call in part.calls)
-    text = joined(text for part in parts for text in part.said)
+    text = joined(text for part in parts for text in part.texts)
     if not calls and shell is not None:
         calls = shell.calls(replies[0], text, as_text(answers[0].get("content")) if answers else "")
         derived |= {"calls"} if calls else set()
@@ -191,7 +268,7 @@ def _reply_step(index: int, raws: Sequence[Raw], messages: list[dict[str, Json]]
         index, Actor.AGENT, StepKind.ERROR if refused else kind_of(calls), raws[0].range,
         tuple(raw.range for raw in raws), label="assistant",
         thought=joined(text for part in parts for text in part.thought), text=text, calls=calls,
-        results=tuple(results), started=_time(replies[0]), ended=ended, naive=_is_naive(replies[0]),
+        results=tuple(results), started=_time(replies[0]), ended=ended, naive=is_naive(_written_time(replies[0])),
         tokens=tokens_of(usage), cost=cost_of(replies[0], usage), model=_model(replies[0]),
         edits=() if refused else edits_of(calls), derived=frozenset(derived), id=as_str(first(replies[0], "id")),
         flags=frozenset(({"error"} if failed else set()) | ({"refused"} if refused else set())),
@@ -199,17 +276,18 @@ def _reply_step(index: int, raws: Sequence[Raw], messages: list[dict[str, Json]]
 
 
 def parts_of_reply(message: dict[str, Json]) -> Parts:
-    """Return what a reply says, thinks and calls, wherever a provider puts it."""
+    """Return text, thought and calls of a reply from any provider."""
     if message.get("object") == "response":
         outputs = [_unwrapped(item) for item in as_list(message.get("output"))]
         parts = parts_of_message([part for output in outputs for part in output])
-    elif as_str(message.get("type")) in _REPLY_TYPES:
+    elif as_str(message.get("type")) in (*_CALL_ITEMS, "reasoning"):
         parts = parts_of_message([message])
     else:
         parts = parts_of_message(message.get("content"))
-    parts.said += [as_text(message[key]) for key in ("refusal",) if isinstance(message.get(key), str)]
+    if isinstance(message.get("refusal"), str):
+        parts.texts.append(as_text(message["refusal"]))
     if isinstance(message.get("audio"), dict):
-        parts.said.append(media_text(as_dict(message["audio"]), "audio"))
+        parts.texts.append(media_text(as_dict(message["audio"]), "audio"))
     calls = [*objects(message.get("tool_calls"))]
     if message.get("function_call"):
         calls.append({"function": message["function_call"]})
@@ -242,14 +320,14 @@ def _thoughts(message: dict[str, Json]) -> list[str]:
 
 
 def usage_of(message: dict[str, Json]) -> dict[str, Json]:
-    """Return what is recorded of the tokens of a reply."""
+    """Return the recorded tokens of a reply."""
     response = as_dict(as_dict(message.get("extra")).get("response"))
     metrics = as_dict(message.get("metrics"))
     return as_dict(first(response, "usage") or message.get("usage") or metrics.get("tokens") or metrics)
 
 
 def tokens_of(usage: dict[str, Json]) -> Tokens:
-    """Return the tokens of a reply under the names of any provider; the prompt's count what came from a cache."""
+    """Return the tokens of a reply from the names of any provider; the prompt's include those from a cache."""
     details = as_dict(first(usage, "prompt_tokens_details", "input_tokens_details"))
     reply = as_dict(first(usage, "completion_tokens_details", "output_tokens_details"))
     prompt = as_int(first(usage, "prompt_tokens", "input_tokens", "inputTokens", "prompt"))
@@ -270,33 +348,17 @@ def cost_of(message: dict[str, Json], usage: dict[str, Json]) -> float | None:
     return None
 
 
+@dataclass(slots=True)
 class Totals:
-    """Adds up what the replies of a run have used."""
+    """The usage of a run's replies so far; a cost is in US dollars, None if none is recorded."""
 
-    def __init__(self) -> None:
-        self._tokens = Tokens()
-        self._cost: float | None = None
+    tokens: Tokens = field(default_factory=Tokens)
+    cost: float | None = None
 
     def add(self, tokens: Tokens, cost: float | None = None) -> None:
         """Add a reply."""
-        if tokens:
-            sums = (total(pair) for pair in zip(_counts(self._tokens), _counts(tokens), strict=True))
-            self._tokens = Tokens(*sums)
-        self._cost = cost if self._cost is None else self._cost + (cost or 0.0)
-
-    @property
-    def tokens(self) -> Tokens:
-        """The sums so far."""
-        return self._tokens
-
-    @property
-    def cost(self) -> float | None:
-        """US dollars so far, None if none are recorded."""
-        return self._cost
-
-
-def _counts(tokens: Tokens) -> tuple[int | None, ...]:
-    return tokens.prompt, tokens.completion, tokens.cached, tokens.reasoning
+        self.tokens += tokens
+        self.cost = cost if self.cost is None else self.cost + (cost or 0.0)
 
 
 def _model(message: dict[str, Json]) -> str:
@@ -304,20 +366,20 @@ def _model(message: dict[str, Json]) -> str:
     return as_str(known or first(as_dict(message.get("modelInfo")), "modelId", "id"))
 
 
+def _written_time(message: dict[str, Json]) -> Json:
+    return first(as_dict(message.get("extra")), "timestamp") or first(message, *_TIMES)
+
+
 def _time(message: dict[str, Json]) -> float | None:
-    return when(first(as_dict(message.get("extra")), "timestamp") or first(message, *_TIMES))
-
-
-def _is_naive(message: dict[str, Json]) -> bool:
-    return is_naive(first(as_dict(message.get("extra")), "timestamp") or first(message, *_TIMES))
+    return when(_written_time(message))
 
 
 def _results(answer: dict[str, Json], position_id: str, started: float | None, derived: set[str]) -> list[Result]:
-    """Return the results in an answer, and what else its user says in it as a result of no call."""
+    """Return the results in an answer, and other text of its user as a result without a call."""
     if results_in(answer):
         parts = parts_of_message(answer.get("content"))
-        said = joined([*parts.said, *parts.thought])
-        return [*parts.results, *([Result("", said)] if said else [])]
+        spoken = joined([*parts.texts, *parts.thought])
+        return [*parts.results, *([Result("", spoken)] if spoken else [])]
     extra = as_dict(answer.get("extra"))
     text = as_text(answer.get("content", answer.get("output")))
     at = _time(answer)

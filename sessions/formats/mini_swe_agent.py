@@ -1,4 +1,4 @@
-"""mini-swe-agent: `messages` with `trajectory_format`, and the bare list of messages that came before it."""
+"""mini-swe-agent: `messages` with `trajectory_format`, and the bare list of messages that preceded it."""
 
 from __future__ import annotations
 
@@ -7,16 +7,14 @@ from collections.abc import Iterator, Sequence
 
 from gistpoint.sessions.formats.calls import shell_call
 from gistpoint.sessions.formats.messages import Shell, Totals, Turns, message_step, role_of, tokens_of, usage_of
-from gistpoint.sessions.formats.probe import Probe
-from gistpoint.sessions.formats.registry import BaseReader, SingleRun
-from gistpoint.sessions.formats.values import as_dict, as_float, as_int, as_list, as_str, as_text, objects, total
-from gistpoint.sessions.runs import limits
-from gistpoint.sessions.runs.archives import Blob
-from gistpoint.sessions.runs.model import Actor, Call, Json, NotShown, Run, Step, Tokens
-from gistpoint.sessions.runs.reader import Raw, array_records, guarded, object_records
-from gistpoint.sessions.runs.scanning import LightKeys, Record
+from gistpoint.sessions.records import limits
+from gistpoint.sessions.records.archives import Blob
+from gistpoint.sessions.records.format import Raw, RunReader, SingleRun
+from gistpoint.sessions.records.model import Actor, Json, NotShown, Run, RunCall, Step, Tokens
+from gistpoint.sessions.records.probe import FileProbe
+from gistpoint.sessions.records.scanning import LightKeys, RawRecord
+from gistpoint.sessions.records.values import as_dict, as_float, as_int, as_list, as_str, as_text, objects, total
 
-_LIGHT = LightKeys(("role", "type", "object", "tool_call_id", "call_id"))
 _FENCES = tuple(
     re.compile(rf"```{name}\s*\n(.*?)\n?```", re.S) for name in ("mswea_bash_command", "bash", "sh")
 )  # fmt: skip
@@ -30,38 +28,35 @@ _LINE_OF_KEY = re.compile(rb"\n([ \t]*)\{\r?\n([ \t]+)\"")
 
 
 def _blocks(reply: str) -> list[str]:
-    """Return the commands in a reply that is text."""
+    """Return the commands in a reply given as text."""
     return next((found for fence in _FENCES if (found := fence.findall(reply))), [])
 
 
-def _command(_message: dict[str, Json], reply: str, answer: str) -> tuple[Call, ...]:
-    """Return the command of a reply that is text: the only one, for mini-swe-agent runs none of several.
+def _command(_message: dict[str, Json], reply: str, answer: str) -> tuple[RunCall, ...]:
+    """Return the command of a reply given as text: the only one, since mini-swe-agent runs none if there are several.
 
-    Where one of several was run all the same, as settings can have it, it is the last.
+    If one of several was run all the same, which settings can cause, it is the last.
     """
     blocks = _blocks(reply)
     ran = len(blocks) == 1 or answer.lstrip().startswith("<returncode>")
     return tuple(shell_call(command) for command in blocks[-1:]) if ran else ()
 
 
-class _Reader(BaseReader):
+class _Reader(RunReader):
     format = "mini-swe-agent"
+    arrays = ("messages",)
+    light = LightKeys(("role", "type", "object", "tool_call_id", "call_id"))
 
-    def __init__(self, probe: Probe) -> None:
+    def __init__(self, probe: FileProbe) -> None:
         super().__init__(probe)
         self._shell = Shell(_command, self._refuses)
         self._turns = Turns(self._shell)
         self._totals = Totals()
 
-    def records(self) -> Iterator[Record]:
-        blob, start = self.probe.blob, self.probe.start
-        if self.probe.array:
-            found = array_records(blob, start, _LIGHT)
-        else:
-            found = object_records(blob, start, ("messages",), self.facts, _LIGHT)
-        yield from guarded(found, blob, self.warnings)
+    def records(self) -> Iterator[RawRecord]:
+        yield from super().records()
         if not self._totals.tokens:
-            self._totals.add(_tokens_in(blob))
+            self._totals.add(_tokens_in(self.probe.blob))
 
     def place(self, fields: Json, step_count: int) -> int:
         message = as_dict(fields)
@@ -73,7 +68,7 @@ class _Reader(BaseReader):
         return message_step(index, raws, self._shell)
 
     def _refuses(self, reply: str, answer: str) -> bool:
-        """Whether a reply was refused: it holds several commands, or none and the answer says so in the run's words."""
+        """Whether a reply was refused: it has several commands, or none and the answer contains the run's refusal."""
         if len(_blocks(reply)) > 1:
             return True
         config = as_dict(as_dict(self.fact("info")).get("config"))
@@ -105,9 +100,9 @@ class _Reader(BaseReader):
 
 
 def _tokens_in(blob: Blob) -> Tokens:
-    """Add up the tokens of every reply of an indented file, whose records are not decoded while the index is made.
+    """Sum the tokens of every reply of an indented file, whose records are not decoded while the index is built.
 
-    A key on a line of its own is no part of a text, and how far it is indented tells what it is in.
+    A key on a line of its own is not part of a text, and its indentation shows the object that it belongs to.
     """
     head = blob.read(0, limits.CHUNK)
     opening = _LINE_OF_KEY.search(head, head.find(b'"messages"') + 1)
@@ -131,9 +126,10 @@ def _tokens_in(blob: Blob) -> Tokens:
 
 
 class MiniSweAgent(SingleRun):
-    """Told by `trajectory_format`, by `mini_version`, or by the submission mark in a bare list's prompts."""
+    """Recognised by `trajectory_format`, by `mini_version`, or by the submission mark in a bare list's prompts."""
 
     name = "mini-swe-agent"
+    texts_in_records = True
     not_shown: Sequence[NotShown] = (
         NotShown(("extra.response",), "the provider's own form of the reply; what it says and thinks is shown"),
         NotShown(
@@ -143,8 +139,8 @@ class MiniSweAgent(SingleRun):
         ),
     )
 
-    def sniff(self, probe: Probe) -> float:
-        """Return how sure it is."""
+    def sniff(self, probe: FileProbe) -> float:
+        """Return the confidence that the file is in this format."""
         if as_str(probe.object.get("trajectory_format")).startswith("mini-swe-agent"):
             return 1.0
         if "messages" in probe.object or "info" in probe.object:
@@ -154,11 +150,11 @@ class MiniSweAgent(SingleRun):
                 return 0.95
         opening = objects(probe.array[:3])
         if len(opening) >= 2 and as_list(probe.array) and all("role" in message for message in opening):
-            said = "".join(as_text(message.get("content")) for message in opening)
-            return 0.9 if any(mark in said for mark in _MARKS) else 0.0
+            prompt_text = "".join(as_text(message.get("content")) for message in opening)
+            return 0.9 if any(mark in prompt_text for mark in _MARKS) else 0.0
         return 0.0
 
-    def reader(self, probe: Probe) -> _Reader:
+    def reader(self, probe: FileProbe) -> _Reader:
         """Open the run."""
         return _Reader(probe)
 

@@ -1,4 +1,4 @@
-"""OpenHands: event lists, event logs a line each, and `output.jsonl` with a run on every line."""
+"""OpenHands: event lists, event logs with one event per line, and `output.jsonl` with one run per line."""
 
 from __future__ import annotations
 
@@ -6,9 +6,25 @@ from collections.abc import Iterator, Sequence
 from typing import Literal
 
 from gistpoint.sessions.formats.calls import call_of_function, edits_of, kind_of
-from gistpoint.sessions.formats.probe import Probe
-from gistpoint.sessions.formats.registry import BaseReader, RunEntry, RunNames, actor_of
-from gistpoint.sessions.formats.values import (
+from gistpoint.sessions.formats.messages import actor_of
+from gistpoint.sessions.records.archives import RunFileError
+from gistpoint.sessions.records.format import Format, Raw, RunEntry, RunNames, RunReader, unknown_step
+from gistpoint.sessions.records.loading import is_deep, load_record
+from gistpoint.sessions.records.model import (
+    Actor,
+    FileEdit,
+    Json,
+    NotShown,
+    Result,
+    Run,
+    RunCall,
+    Step,
+    StepKind,
+    Tokens,
+)
+from gistpoint.sessions.records.probe import FileProbe
+from gistpoint.sessions.records.scanning import LightKeys, RawRecord, lines
+from gistpoint.sessions.records.values import (
     as_bool,
     as_dict,
     as_float,
@@ -25,12 +41,6 @@ from gistpoint.sessions.formats.values import (
     recoded,
     when,
 )
-from gistpoint.sessions.runs.archives import RunFileError, SliceBlob
-from gistpoint.sessions.runs.lines import lines
-from gistpoint.sessions.runs.loading import is_deep, load_record
-from gistpoint.sessions.runs.model import Actor, Call, Edit, Json, NotShown, Result, Run, Step, StepKind, Tokens
-from gistpoint.sessions.runs.reader import Raw, array_records, guarded, line_records, object_records
-from gistpoint.sessions.runs.scanning import LightKeys, Record
 
 _STATE = frozenset({"null", "change_agent_state", "agent_state_changed", "user_rejected"})
 _TOOLS = {"run": "execute_bash", "run_ipython": "execute_ipython_cell", "call_tool_mcp": "mcp"}
@@ -40,7 +50,7 @@ _V1_RESULTS = ("ObservationEvent", "UserRejectObservation", "AgentErrorEvent")
 
 
 class EventTurns:
-    """Pairs by `cause`, `action_id` or `tool_call_id`; where an event names none, by what came before."""
+    """Pairs by `cause`, `action_id` or `tool_call_id`; an event that names none is paired by the events before it."""
 
     def __init__(self) -> None:
         self._by_id: dict[str, int] = {}
@@ -92,24 +102,17 @@ def event_step(index: int, raws: Sequence[Raw]) -> Step:
     for raw in raws:
         events += objects(raw.value) if isinstance(raw.value, list) else [as_dict(raw.value)]
     if not events or not any(events):
-        return _unknown(index, raws, "event", as_text(raws[0].value))
+        return unknown_step(index, raws, "event", as_text(raws[0].value))
     if any("kind" in event for event in events):
         return _v1_step(index, raws, events)
     return _v0_step(index, raws, events)
-
-
-def _unknown(index: int, raws: Sequence[Raw], label: str, text: str) -> Step:
-    return Step(
-        index, Actor.ENVIRONMENT, StepKind.UNKNOWN, raws[0].range, tuple(raw.range for raw in raws), label=label,
-        text=text, flags=frozenset({"unknown"}),
-    )  # fmt: skip
 
 
 def _v0_step(index: int, raws: Sequence[Raw], events: list[dict[str, Json]]) -> Step:
     head = events[0]
     name = as_str(first(head, "action", "observation"))
     if not name:
-        return _unknown(index, raws, "event", dumped(raws[0].value))
+        return unknown_step(index, raws, "event", dumped(raws[0].value))
     answers = [event for event in events if "observation" in event and event is not head]
     arguments = as_dict(head.get("args")) or {
         key: value for key, value in head.items() if key in ("command", "code", "path", "content", "thought", "outputs")
@@ -159,7 +162,7 @@ def _v0_text(head: dict[str, Json], name: str, arguments: dict[str, Json], kind:
     return ""
 
 
-def _v0_calls(head: dict[str, Json], name: str, arguments: dict[str, Json]) -> tuple[Call, ...]:
+def _v0_calls(head: dict[str, Json], name: str, arguments: dict[str, Json]) -> tuple[RunCall, ...]:
     metadata = as_dict(head.get("tool_call_metadata"))
     choice = as_dict((as_list(as_dict(metadata.get("model_response")).get("choices")) or [None])[0])
     wanted = as_str(metadata.get("tool_call_id"))
@@ -170,10 +173,10 @@ def _v0_calls(head: dict[str, Json], name: str, arguments: dict[str, Json]) -> t
     if name in _TALK or name in _STATE:
         return ()
     shown = {key: value for key, value in arguments.items() if key not in ("thought", "translated_ipython_code")}
-    return (Call(wanted, _TOOLS.get(name, as_str(metadata.get("function_name")) or name), compact(shown), shown),)
+    return (RunCall(wanted, _TOOLS.get(name, as_str(metadata.get("function_name")) or name), compact(shown), shown),)
 
 
-def _v0_kind(name: str, head: dict[str, Json], calls: tuple[Call, ...], index: int) -> StepKind:
+def _v0_kind(name: str, head: dict[str, Json], calls: tuple[RunCall, ...], index: int) -> StepKind:
     if name in _STATE:
         return StepKind.STATE
     named = {
@@ -190,7 +193,7 @@ def _v0_kind(name: str, head: dict[str, Json], calls: tuple[Call, ...], index: i
     return StepKind.TOOL if "observation" in head else StepKind.UNKNOWN
 
 
-def _v0_result(event: dict[str, Json], calls: tuple[Call, ...]) -> tuple[Result, str]:
+def _v0_result(event: dict[str, Json], calls: tuple[RunCall, ...]) -> tuple[Result, str]:
     extras = as_dict(event.get("extras"))
     code = as_int(as_dict(extras.get("metadata")).get("exit_code"))
     code = as_int(first(event, "exit_code")) if code is None else code
@@ -203,13 +206,15 @@ def _v0_result(event: dict[str, Json], calls: tuple[Call, ...]) -> tuple[Result,
     return Result(identity, as_text(shown) if diff and isinstance(shown, str) else content, is_error, code), diff
 
 
-def _v0_edits(head: dict[str, Json], arguments: dict[str, Json], answers: list[dict[str, Json]]) -> tuple[Edit, ...]:
+def _v0_edits(
+    head: dict[str, Json], arguments: dict[str, Json], answers: list[dict[str, Json]]
+) -> tuple[FileEdit, ...]:
     for event in answers:
         extras = as_dict(event.get("extras"))
         if event.get("observation") in ("edit", "write") and isinstance(extras.get("new_content"), str):
-            return (Edit(as_str(extras.get("path")), None, as_text(extras["new_content"])),)
+            return (FileEdit(as_str(extras.get("path")), None, as_text(extras["new_content"])),)
     if head.get("action") == "write" and arguments.get("path"):
-        return (Edit(as_str(arguments["path"]), None, as_text(arguments.get("content"))),)
+        return (FileEdit(as_str(arguments["path"]), None, as_text(arguments.get("content"))),)
     return ()
 
 
@@ -266,14 +271,14 @@ def _v1_action(index: int, raws: Sequence[Raw], events: list[dict[str, Json]]) -
     )  # fmt: skip
 
 
-def _v1_call(event: dict[str, Json]) -> Call:
+def _v1_call(event: dict[str, Json]) -> RunCall:
     if isinstance(event.get("tool_call"), dict):
         call = call_of_function(event["tool_call"])
         if call.tool:
             return call
     action = as_dict(event.get("action"))
     shown = {key: value for key, value in action.items() if key != "kind"}
-    return Call(as_str(event.get("tool_call_id")), as_str(event.get("tool_name")), compact(shown), shown)
+    return RunCall(as_str(event.get("tool_call_id")), as_str(event.get("tool_name")), compact(shown), shown)
 
 
 def _v1_result(event: dict[str, Json]) -> Result:
@@ -287,45 +292,30 @@ def _v1_result(event: dict[str, Json]) -> Result:
 Shape = Literal["array", "lines", "runs", "object", "folder"]
 
 
-class _Reader(BaseReader):
+class _Reader(RunReader):
     format = "openhands"
+    arrays = ("history",)
 
-    def __init__(self, probe: Probe, shape: Shape, id: str = "") -> None:
+    def __init__(self, probe: FileProbe, shape: Shape, id: str = "") -> None:
         super().__init__(probe)
         self._shape = shape
+        self.in_lines = shape == "lines"
+        if shape == "array" and "kind" not in as_dict((probe.array or [None])[0]):
+            self.light = LightKeys(("id", "cause", "action", "observation"))
         self._id = id
         self._turns = EventTurns()
         self._stats: dict[str, Json] = {}
 
-    def records(self) -> Iterator[Record]:
-        blob, start = self.probe.blob, self.probe.start
-        if self._shape == "folder":
-            return self._files()
-        if self._shape == "array":
-            light = (
-                LightKeys(("id", "cause", "action", "observation"))
-                if "kind" not in as_dict(self.probe.array[0])
-                else None
-            )
-            found = array_records(blob, start, light)
-        elif self._shape == "lines":
-            found = line_records(blob, start)
-        else:
-            found = object_records(blob, start, ("history",), self.facts, None)
-        return guarded(found, blob, self.warnings)
+    def records(self) -> Iterator[RawRecord]:
+        return self._files() if self._shape == "folder" else super().records()
 
-    def _files(self) -> Iterator[Record]:
+    def _files(self) -> Iterator[RawRecord]:
         self.blobs = self.probe.parts
         for number, blob in enumerate(self.blobs):
             fields, damage = load_record(blob, 0, blob.size)
             if damage:
                 self.warnings.append(f"{blob.name} {damage}; it is shown raw.")
-            yield Record(0, blob.size, fields, damage, number)
-
-    def more(self, offset: int, before: int) -> Iterator[Record] | None:
-        if self._shape != "lines":
-            return None
-        return guarded(line_records(self.probe.blob, offset), self.probe.blob, self.warnings, before=before)
+            yield RawRecord(0, blob.size, fields, damage, number)
 
     def place(self, fields: Json, step_count: int) -> int:
         event = as_dict(fields)
@@ -433,10 +423,11 @@ def _is_output(value: dict[str, Json]) -> bool:
     return isinstance(history, list | None) and bool(known) and "history" in value
 
 
-class OpenHands:
-    """Told by events that name their source, or by lines with a `history` and an instance or issue."""
+class OpenHands(Format):
+    """Recognised by events that name their source, or by lines with a `history` and an instance or issue."""
 
     name = "openhands"
+    texts_in_records = True
     not_shown: Sequence[NotShown] = (
         NotShown(("source", "args.is_confirmed", "is_confirmed", "args.confirmation_state", "security_risk"),
                  "who acted, and who agreed"),
@@ -454,11 +445,11 @@ class OpenHands:
                  of_run=True),
     )  # fmt: skip
 
-    def sniff(self, probe: Probe) -> float:
-        """Return how sure it is."""
+    def sniff(self, probe: FileProbe) -> float:
+        """Return the confidence that the file is in this format."""
         return 0.9 if self._shape(probe) else 0.0
 
-    def _shape(self, probe: Probe) -> Shape | None:
+    def _shape(self, probe: FileProbe) -> Shape | None:
         if probe.parts:
             return "folder" if _is_event(probe.object) else None
         opening = probe.array[:3]
@@ -473,7 +464,7 @@ class OpenHands:
         history = objects(probe.object.get("history"))
         return "object" if history and _is_event(history[0]) else None
 
-    def runs(self, probe: Probe) -> Iterator[RunEntry]:
+    def runs(self, probe: FileProbe) -> Iterator[RunEntry]:
         """List the runs of an output file, else the one run."""
         shape = self._shape(probe) or "array"
         if shape != "runs":
@@ -482,26 +473,25 @@ class OpenHands:
         for id, record in _named(probe):
             yield RunEntry(id, header_of(_proper(record.fields), id))
 
-    def open(self, probe: Probe, id: str) -> _Reader:
-        """Open a run by its id, the first without one."""
+    def open(self, probe: FileProbe, id: str) -> _Reader:
+        """Open a run by its id, the first one without an id."""
         shape = self._shape(probe) or "array"
         if shape == "runs":
             for known, record in _named(probe):
                 if known == id or not id:
-                    blob = SliceBlob(probe.blob, record.start, record.end, probe.blob.name, origin=record.start)
-                    return _Reader(Probe(blob, name=probe.name), "runs", known)
+                    return _Reader(probe.part(record), "runs", known)
         if id:
             raise RunFileError(f"{probe.name or 'The file'} has no run #{id}.", hint="List it to see the ids.")
         return _Reader(probe, shape)
 
 
 def _proper(fields: Json) -> dict[str, Json]:
-    """Return what a header is made from, Latin-1 undone in its texts."""
+    """Return the values that a header is made from, with Latin-1 in their texts undone."""
     members = {} if is_deep(fields) else as_dict(fields)
     return {key: item if key == "history" else recoded(item) for key, item in members.items()}
 
 
-def _named(probe: Probe) -> Iterator[tuple[str, Record]]:
+def _named(probe: FileProbe) -> Iterator[tuple[str, RawRecord]]:
     names = RunNames()
     indented = len(probe.lines) == 0
     records = object_lines(probe) if indented else lines(probe.blob, probe.start)
@@ -511,10 +501,10 @@ def _named(probe: Probe) -> Iterator[tuple[str, Record]]:
         yield names.name(name), record
 
 
-def object_lines(probe: Probe) -> Iterator[Record]:
-    """Yield the whole text as one record: an output line that somebody saved indented."""
+def object_lines(probe: FileProbe) -> Iterator[RawRecord]:
+    """Yield the whole text as one record: an output line that was saved with indentation."""
     fields, damage = load_record(probe.blob, probe.start, probe.blob.size)
-    yield Record(probe.start, probe.blob.size, fields, damage)
+    yield RawRecord(probe.start, probe.blob.size, fields, damage)
 
 
 FORMAT = OpenHands()

@@ -1,167 +1,36 @@
-"""Finds the format of a file by its content.
+"""Determines the format of a file from its content.
 
-A module joins by standing in this folder with a `FORMAT`, or by the entry-point group `gistpoint.formats` of an
-installed package; no list names it.
+A module in this folder joins by having a `FORMAT`, an installed package through the entry-point group
+`gistpoint.formats`; there is no central list.
 """
 
 from __future__ import annotations
 
 import importlib
 import pkgutil
-from abc import ABC, abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import cache
-from typing import Protocol, cast
+from typing import cast
 
 import gistpoint.sessions.formats as folder
-from gistpoint.sessions.formats.foreign import Foreign, foreign_kind, looks_like
-from gistpoint.sessions.formats.probe import Probe
-from gistpoint.sessions.runs.archives import Blob, NoRunError, RunFileError
-from gistpoint.sessions.runs.model import Actor, Json, NotShown, Run, Step
-from gistpoint.sessions.runs.reader import Raw, RunReader
-from gistpoint.sessions.runs.scanning import Record
-
-_LONGEST_ID = 120
-
-
-@dataclass(frozen=True, slots=True)
-class RunEntry:
-    """One run of a file: `id` is empty where the file holds just one."""
-
-    id: str
-    header: Run
-
-
-class Format(Protocol):
-    """A format of recorded runs. Neither method trusts the name of the file."""
-
-    @property
-    def name(self) -> str:
-        """Short name, as shown: `swe-agent`."""
-        ...
-
-    @property
-    def not_shown(self) -> Sequence[NotShown]:
-        """Members of the raw records that no step shows, and why not."""
-        ...
-
-    def sniff(self, probe: Probe) -> float:
-        """Return how sure it is, 0 to 1, from both ends of the bytes alone."""
-        ...
-
-    def runs(self, probe: Probe) -> Iterator[RunEntry]:
-        """List the runs in the file, each with as much of its header as is cheap."""
-        ...
-
-    def open(self, probe: Probe, id: str) -> RunReader:
-        """Open the run named `id`, or the only one. Raises `RunFileError` where there is no such run."""
-        ...
-
-
-class BaseReader(ABC):
-    """A reader of one blob whose every record is a step; subclasses say otherwise."""
-
-    format = ""
-
-    def __init__(self, probe: Probe) -> None:
-        self.probe = probe
-        self.blobs: Sequence[Blob] = [probe.blob]
-        self.warnings: list[str] = []
-        self.facts: dict[str, Json] = {}
-
-    def fact(self, key: str) -> Json:
-        """Return a member of the top object: as indexed, else as seen at either end of the file."""
-        return self.facts[key] if key in self.facts else self.probe.early(key)
-
-    def more(self, offset: int, before: int) -> Iterator[Record] | None:
-        """The file is written anew with every step, unless a subclass says otherwise."""
-        return None
-
-    def place(self, fields: Json, step_count: int) -> int:
-        """Every record is a step."""
-        return step_count
-
-    def had_a_step(self, fields: Json) -> bool:
-        """Reviews have known the steps as they are."""
-        return False
-
-    def completed(self, value: Json) -> Json:
-        """Records refer to nothing."""
-        return value
-
-    @abstractmethod
-    def records(self) -> Iterator[Record]:
-        """Yield every record."""
-
-    @abstractmethod
-    def header(self) -> Run:
-        """Return what is known of the run by now."""
-
-    @abstractmethod
-    def step(self, index: int, raws: Sequence[Raw]) -> Step:
-        """Make a step."""
-
-
-class RunNames:
-    """Gives each run of a file an id of its own: its name, `~2` and on where that repeats, cut where it is too long."""
-
-    def __init__(self) -> None:
-        self._seen: dict[str, int] = {}
-
-    def name(self, name: str) -> str:
-        """Return the id of the next run."""
-        if len(name) > _LONGEST_ID:
-            import hashlib
-
-            digest = hashlib.sha256(name.encode("utf-8", "surrogatepass")).hexdigest()[:12]
-            name = f"{name[:_LONGEST_ID]}~{digest}"
-        name = name.encode("utf-8", "replace").decode()
-        self._seen[name] = self._seen.get(name, 0) + 1
-        return name if self._seen[name] == 1 else f"{name}~{self._seen[name]}"
-
-
-class SingleRun(ABC):
-    """A format whose files hold one run each."""
-
-    name = ""
-    not_shown: Sequence[NotShown] = ()
-
-    @abstractmethod
-    def reader(self, probe: Probe) -> RunReader:
-        """Open the run."""
-
-    def runs(self, probe: Probe) -> Iterator[RunEntry]:
-        """List the one run."""
-        yield RunEntry("", self.reader(probe).header())
-
-    def open(self, probe: Probe, id: str) -> RunReader:
-        """Open the one run; it has no id."""
-        if id:
-            raise RunFileError(
-                f"{probe.name or 'The file'} holds one run only: there is no #{id}.", hint="Leave the # out."
-            )
-        return self.reader(probe)
-
-
-def actor_of(role: str) -> Actor:
-    """Return who speaks under a role of chat messages."""
-    return {
-        "assistant": Actor.AGENT, "agent": Actor.AGENT, "model": Actor.AGENT, "user": Actor.USER, "human": Actor.USER,
-        "system": Actor.SYSTEM, "developer": Actor.SYSTEM,
-    }.get(role, Actor.ENVIRONMENT)  # fmt: skip
-
+from gistpoint.core.plugins import instance_of, load_all
+from gistpoint.sessions.records.archives import NoRunError, RunFileError
+from gistpoint.sessions.records.format import Format
+from gistpoint.sessions.records.model import Json
+from gistpoint.sessions.records.probe import FileProbe
+from gistpoint.sessions.records.values import as_dict, as_list, as_str, objects
 
 ENTRY_POINTS = "gistpoint.formats"
 
 
 CERTAIN = 0.9
-"""How sure a built-in format must be for installed ones not to be asked."""
+"""The confidence of a built-in format from which installed ones are not asked."""
 
 
 @cache
 def formats() -> tuple[Format, ...]:
-    """Return every format known, built-in ones first."""
+    """Return every known format, built-in ones first."""
     return (*_built_in(), *_installed())
 
 
@@ -177,18 +46,16 @@ def _built_in() -> tuple[Format, ...]:
 
 @cache
 def _installed() -> tuple[Format, ...]:
-    from importlib.metadata import entry_points
-
-    return tuple(cast("Format", point.load()) for point in entry_points(group=ENTRY_POINTS))
+    return tuple(cast("list[Format]", load_all(ENTRY_POINTS, instance_of(Format))[0]))
 
 
-def recognise(probe: Probe) -> Format:
-    """Return the format that is surest of the bytes. Raises `RunFileError` where none is."""
+def recognise(probe: FileProbe) -> Format:
+    """Return the format with the highest confidence. Raises `RunFileError` if there is none."""
     where = probe.name or "The file"
     if not probe.blob.size:
         raise RunFileError(f"{where} is empty.")
     for known, certain in ((_built_in, CERTAIN), (_built_in, CERTAIN), (formats, 0.0)):
-        sureness = [(format.sniff(probe), number) for number, format in enumerate(known())]
+        sureness = [(_confidence(format, probe), number) for number, format in enumerate(known())]
         sure, number = max(sureness, key=lambda pair: pair[0])
         if sure > 0 and sure >= certain:
             return known()[number] if sure >= 1 else _unless_foreign(probe, known()[number])
@@ -200,24 +67,213 @@ def recognise(probe: Probe) -> Format:
         raise RunFileError(f"{where} is UTF-16 text.", hint="Convert it to UTF-8 first.")
     if b"\0" in probe.head[:4096].strip(b"\0"):
         raise RunFileError(f"{where} is binary data of no known format.")
-    names = ", ".join(format.name for format in formats())
+    hint = f"Known: {', '.join(format.name for format in formats())}."
+    hint = " ".join([hint, *map(str, load_all(ENTRY_POINTS, instance_of(Format))[1])])
     shape = looks_like(probe)
     if shape:
-        raise NoRunError(f"{where} is in no format that is known here: it looks like {shape}.", hint=f"Known: {names}.")
-    raise RunFileError(f"{where} is in no format that is known here.", hint=f"Known: {names}.")
+        raise NoRunError(f"{where} is in no format that is known here: it looks like {shape}.", hint=hint)
+    raise RunFileError(f"{where} is in no format that is known here.", hint=hint)
 
 
-def _unless_foreign(probe: Probe, format: Format) -> Format:
-    """Return the format; raise if the file is of another one, which no installed format reads either."""
+def _confidence(format: Format, probe: FileProbe) -> float:
+    """Return the confidence of a format; one of another package that fails recognises nothing."""
+    if format in _built_in():
+        return format.sniff(probe)
+    try:
+        return float(format.sniff(probe))
+    except Exception:  # another package's code; the other formats still read the file
+        return 0.0
+
+
+def _unless_foreign(probe: FileProbe, format: Format) -> Format:
+    """Return the format; raise if the file has a format that no built-in or installed reader supports."""
     kind = foreign_kind(probe)
     if kind is None or format in _installed():
         return format
-    sure, number = max(((other.sniff(probe), number) for number, other in enumerate(_installed())), default=(0.0, 0))
+    ours = [(_confidence(other, probe), number) for number, other in enumerate(_installed())]
+    sure, number = max(ours, default=(0.0, 0))
     if sure > 0:
         return _installed()[number]
     raise _no_reader(probe, kind)
 
 
-def _no_reader(probe: Probe, kind: Foreign) -> NoRunError:
+def _no_reader(probe: FileProbe, kind: Foreign) -> NoRunError:
     where = probe.name or "The file"
     return NoRunError(f"{where} seems to be {kind.name}, for which there is no reader here.", hint=kind.hint)
+
+
+_CONVERT = 'Convert it to ATIF, or to chat messages: {"messages": [{"role": …, "content": …}, …]}.'
+_ROWS = 'Write its rows as chat messages, a line each: {"instance_id": …, "messages": […]}.'
+_TOLD_AT = 4096
+_NAMES = 8
+
+
+@dataclass(frozen=True, slots=True)
+class Foreign:
+    """A format without a reader: a name for its files, and a hint for the user."""
+
+    name: str
+    hint: str
+    is_one: Callable[[FileProbe], bool]
+
+
+def foreign_kind(probe: FileProbe) -> Foreign | None:
+    """Return the format without a reader that a file seems to have, None if there is none."""
+    return next((kind for kind in _KINDS if kind.is_one(probe)), None)
+
+
+def looks_like(probe: FileProbe) -> str:
+    """Describe the apparent content of a file, in a few words; empty if it is not JSON."""
+    if probe.is_lines:
+        keys = sorted({key for line in probe.lines[:20] for key in line} or probe.object)
+        return f"JSON lines with the keys {_listed(keys)}"
+    if probe.object:
+        return f"a JSON object with the keys {_listed(probe.object)}"
+    if probe.array:
+        inner = as_dict(probe.array[0])
+        return f"a JSON array of objects with the keys {_listed(inner)}" if inner else ""
+    return ""
+
+
+def _listed(keys: Iterable[str]) -> str:
+    names = [key[:40] for key in keys]
+    return ", ".join(names[:_NAMES]) + (" …" if len(names) > _NAMES else "")
+
+
+def _records(probe: FileProbe) -> list[dict[str, Json]]:
+    """Return the first records: lines, elements of the top array, or the top object alone."""
+    return objects(probe.array)[:20] or probe.lines[:20] or ([probe.object] if probe.object else [])
+
+
+def _any(test: Callable[[dict[str, Json]], bool]) -> Callable[[FileProbe], bool]:
+    return lambda probe: any(test(record) for record in _records(probe))
+
+
+def _has(*keys: str) -> Callable[[FileProbe], bool]:
+    return _any(lambda record: set(keys) <= record.keys())
+
+
+def _says(beginning: str) -> Callable[[FileProbe], bool]:
+    """Return a test for a text in which one of the first lines begins with `beginning`."""
+    return lambda probe: f"\n{beginning}" in f"\n{probe.text[:_TOLD_AT]}"
+
+
+def _type(record: dict[str, Json], *names: str) -> bool:
+    return as_str(record.get("type")) in names
+
+
+def _first(record: dict[str, Json], key: str) -> dict[str, Json]:
+    return as_dict((as_list(record.get(key)) or [None])[0])
+
+
+def _is_stream_json(record: dict[str, Json]) -> bool:
+    typed = _type(record, "system", "assistant", "user", "result", "stream_event")
+    return typed and "session_id" in record and not {"sessionId", "parentUuid", "leafUuid"} & record.keys()
+
+
+def _is_rollout(record: dict[str, Json]) -> bool:
+    kinds = ("session_meta", "response_item", "event_msg", "turn_context", "compacted", "world_state")
+    return (_type(record, *kinds) and "payload" in record) or "record_type" in record
+
+
+def _is_row(record: dict[str, Json], *keys: str) -> bool:
+    first = _first(record, "trajectory")
+    return "role" in first and any(key in first for key in keys)
+
+
+def _has_parts(record: dict[str, Json]) -> bool:
+    """Whether a message has its text in `parts`, like those of Google's and Vercel's programs."""
+    messages = [record, as_dict(record.get("message")), *objects(record.get("messages"))[:3]]
+    return any(isinstance(message.get("parts"), list) and "content" not in message for message in messages)
+
+
+def _is_langchain(record: dict[str, Json]) -> bool:
+    messages = [
+        record,
+        *objects(record.get("messages"))[:3],
+        *objects(as_dict(record.get("values")).get("messages"))[:3],
+    ]
+    return any(
+        {"lc", "kwargs"} <= message.keys()
+        or (_type(message, "human", "ai", "system", "tool") and ("data" in message or "additional_kwargs" in message))
+        for message in messages
+    )
+
+
+def _is_vercel(record: dict[str, Json]) -> bool:
+    step = _first(record, "steps")
+    if {"toolCalls", "toolResults"} & step.keys() or ("finishReason" in step and "text" in step):
+        return True
+    contents = [part for message in objects(record.get("messages"))[:6] for part in objects(message.get("content"))]
+    return any(_type(part, "tool-call", "tool-result") for part in contents)
+
+
+def _is_terminal(probe: FileProbe) -> bool:
+    return probe.is_lines and "version" in probe.object and bool({"width", "term"} & probe.object.keys())
+
+
+def _is_event_of_copilot(record: dict[str, Json]) -> bool:
+    return "." in as_str(record.get("type")) and isinstance(record.get("data"), dict) and "parentId" in record
+
+
+def _is_event_of_codex(record: dict[str, Json]) -> bool:
+    name, _, what = as_str(record.get("type")).partition(".")
+    return bool(what) and name in ("thread", "turn", "item") and (bool({"thread_id", "item", "usage"} & record.keys()))
+
+
+_KINDS = (
+    Foreign("a Codex CLI session", _CONVERT, _any(_is_rollout)),
+    Foreign("the output of `codex exec --json`", _CONVERT, _any(_is_event_of_codex)),
+    Foreign("the output of Claude Code's `--output-format stream-json`",
+            "Open the session itself: it lies below ~/.claude/projects.", _any(_is_stream_json)),
+    Foreign("a session of Gemini CLI", _CONVERT, _has("sessionId", "projectHash")),
+    Foreign("an export of opencode", _CONVERT,
+            lambda probe: as_str(as_dict(probe.object.get("info")).get("id")).startswith("ses_")
+            or _says("- Session ID: ses_")(probe)),
+    Foreign("messages in parts, as of the Vercel AI SDK, Gemini or Qwen Code", _CONVERT, _any(_has_parts)),
+    Foreign("a result of the Vercel AI SDK", _CONVERT, _any(_is_vercel)),
+    Foreign("a chat of GitHub Copilot", _CONVERT,
+            _any(lambda record: "requests" in record and bool({"responderUsername", "sessionId"} & record.keys()))),
+    Foreign("a session of Copilot CLI", _CONVERT, _any(_is_event_of_copilot)),
+    Foreign("a session of Cursor", _CONVERT,
+            _any(lambda record: "role" in record and "type" not in record and isinstance(record.get("message"), dict))),
+    Foreign("Cline's description of a session", "Open the messages beside it: SESSION.messages.json.",
+            lambda probe: {"session_id", "provider", "status"} <= probe.object.keys()),
+    Foreign("rows of a data set of SWE-agent's runs", _ROWS,
+            _any(lambda record: _is_row(record, "text", "system_prompt", "mask", "cutoff_date"))),
+    Foreign("rows of a data set of runs", _ROWS, _any(lambda record: _is_row(record, "content", "tool_calls"))),
+    Foreign("rows of a data set whose messages are JSON within a text",
+            "Decode `messages` first, so that it is a list.",
+            _any(lambda record: as_str(record.get("messages"))[:1] == "[")),
+    Foreign("runs of R2E-Gym", _ROWS, _has("trajectory_steps")),
+    Foreign("conversations of ShareGPT", _ROWS,
+            _any(lambda record: {"from", "value"} <= _first(record, "conversations").keys())),
+    Foreign("a run of Docent", _CONVERT, _has("transcripts")),
+    Foreign("predictions for SWE-bench", "They hold patches and no runs.", _has("instance_id", "model_patch")),
+    Foreign("results of tau2-bench", "Open the simulations, as chat messages.",
+            lambda probe: "simulations" in probe.object or {"tasks", "info", "timestamp"} <= probe.object.keys()),
+    Foreign("results of Terminal-Bench", "They hold no steps; the agent's own log lies beside them.",
+            _any(lambda record: "is_resolved" in record or "is_resolved" in _first(record, "results"))),
+    Foreign("the result of a trial of Harbor", "Open agent/trajectory.json beside it.",
+            _has("trial_name", "agent_info")),
+    Foreign("messages of LangChain", _CONVERT, _any(_is_langchain)),
+    Foreign("runs of LangSmith", _CONVERT,
+            _any(lambda record: "dotted_order" in {**record, **_first(record, "post"), **_first(record, "patch")}
+                 or {"run_type", "inputs"} <= record.keys())),
+    Foreign("spans of OpenTelemetry", _CONVERT, _any(lambda record: "resourceSpans" in record)),
+    Foreign("a trace of Langfuse", _CONVERT, _has("trace", "observations")),
+    Foreign("a log of calls of an API", "Take the messages of the last request, and its reply.",
+            lambda probe: _has("request", "response")(probe) or _has("custom_id", "response")(probe)
+            or _says("interactions:\n")(probe) or "entries" in as_dict(probe.object.get("log"))
+            or (isinstance((probe.array or [None])[0], str) and "." in as_str(probe.array[0]))),
+    Foreign("a response of OpenAI's API", "Write its output as a list of items, after those of the request's input.",
+            lambda probe: probe.object.get("object") == "response" and "\n" in probe.head[:200].decode("latin-1")),
+    Foreign("a session of pi", _CONVERT, _any(lambda record: _type(record, "session") and "cwd" in record)),
+    Foreign("a session of Kimi", _CONVERT,
+            _any(lambda record: _type(record, "metadata") and "protocol_version" in record)),
+    Foreign("a session of Goose", _CONVERT, _has("working_dir", "message_count")),
+    Foreign("a chat history of aider", _CONVERT, _says("# aider chat started at ")),
+    Foreign("an export of SpecStory", _CONVERT, _says("<!-- Generated by SpecStory")),
+    Foreign("a terminal recording of asciinema", "It holds what a terminal showed, and no steps.", _is_terminal),
+    Foreign("a Parquet file", _ROWS, lambda probe: probe.head.startswith(b"PAR1")),
+)  # fmt: skip

@@ -8,9 +8,12 @@ from dataclasses import replace
 
 from gistpoint.sessions.formats.calls import edits_of, kind_of_command, words
 from gistpoint.sessions.formats.messages import Shell, Turns, message_step
-from gistpoint.sessions.formats.probe import Probe
-from gistpoint.sessions.formats.registry import BaseReader, RunEntry, SingleRun
-from gistpoint.sessions.formats.values import (
+from gistpoint.sessions.records.archives import RunFileError
+from gistpoint.sessions.records.format import Raw, RunEntry, RunReader, SingleRun, unknown_step
+from gistpoint.sessions.records.model import Actor, Json, NotShown, Result, Run, RunCall, Step, StepKind, Tokens
+from gistpoint.sessions.records.probe import FileProbe
+from gistpoint.sessions.records.scanning import LightKeys, elements_at
+from gistpoint.sessions.records.values import (
     as_dict,
     as_float,
     as_int,
@@ -21,18 +24,6 @@ from gistpoint.sessions.formats.values import (
     joined,
     objects,
     parsed_object,
-)
-from gistpoint.sessions.runs.archives import RunFileError, SliceBlob
-from gistpoint.sessions.runs.model import Actor, Call, Json, NotShown, Result, Run, Step, StepKind, Tokens
-from gistpoint.sessions.runs.reader import Raw, guarded, object_records, unknown_step
-from gistpoint.sessions.runs.scanning import (
-    CutOffError,
-    DamagedError,
-    LightKeys,
-    Record,
-    Scanner,
-    TooLongError,
-    members,
 )
 
 _TOOLS = frozenset(
@@ -46,21 +37,33 @@ _FUNCTION = re.compile(r"<function=[^>\n]{1,80}>.*?</function>", re.S)
 _PARAMETER = re.compile(r"<parameter=[^>\n]{1,80}>(.*?)</parameter>", re.S)
 _FENCE = re.compile(r"```[\w+-]{0,20}[ \t]*\n(.*?)\n?```", re.S)
 _STEP_KEYS = frozenset({"action", "observation", "response", "thought"})
+_TERMINAL = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]|\r")
+# Left to `re` to compile at first use, which takes several milliseconds.
+_TOOL_FAILED = (
+    r"(?s)(?i:error\b\s*:)|No replacement was performed|Invalid `\w+`"
+    r"|The path .{1,300} (does not exist|is a directory|is not)"
+    r"|File already exists at|Your proposed edit has introduced|Your bash command contained syntax errors"
+    r"|(Interactive )?[Oo]peration '.{1,200}' is not supported|The command '.{0,400}' was cancelled because"
+    r"|(File|Directory) \S{1,300} not found|EXECUTION TIMED OUT|Usage: |usage: \S+ .{0,400}\berror: "
+)
+_SHELL_FAILED = (
+    r"(?:/\S*/)?[\w.+-]{1,40}: .{0,400}(?:command not found|No such file or directory|Permission denied|cannot \w+"
+    r"|can't open file|can't read|not found|syntax error|unexpected EOF|[Ii]nvalid option|unrecognized option"
+    r"|Is a directory|Not a directory|fatal|\*\*\*)"
+    r"|fatal: |E: |npm ERR!|error: pathspec"
+)
+_RAISED = r"(?:[A-Za-z_]\w*\.)*[A-Z]\w*(?:Error|Exception|Interrupt|Exit|Failure|Warning)\b(?:: |:?\Z)"
 
 
-class _Reader(BaseReader):
+class _Reader(RunReader):
     format = "swe-agent"
 
-    def __init__(self, probe: Probe) -> None:
+    def __init__(self, probe: FileProbe) -> None:
         super().__init__(probe)
         self._history_only = "trajectory" not in probe.object and "history" in probe.object
+        self.arrays = ("history",) if self._history_only else ("trajectory",)
+        self.light = LightKeys(("role", "tool_call_id")) if self._history_only else LightKeys(("action",))
         self._turns = Turns(_SHELL)
-
-    def records(self) -> Iterator[Record]:
-        array = "history" if self._history_only else "trajectory"
-        light = LightKeys(("role", "tool_call_id")) if self._history_only else LightKeys(("action",))
-        blob = self.probe.blob
-        return guarded(object_records(blob, self.probe.start, (array,), self.facts, light), blob, self.warnings)
 
     def place(self, fields: Json, step_count: int) -> int:
         return self._turns.place(fields, step_count) if self._history_only else step_count
@@ -123,13 +126,13 @@ class _Reader(BaseReader):
         calls = (call,) if call else ()
         ended = not calls and observation.startswith("Exit")
         kind = StepKind.END if ended else kind_of_command(action) if calls else StepKind.MESSAGE
-        failed = True if calls and _failed(observation, kind) else None
+        failed = True if calls and reports_error(observation, kind) else None
         results = (Result("", observation, failed, None, as_float(value.get("execution_time"))),) if calls else ()
-        thought, said = _apart(thought, response, action) if calls else ("", response)
+        thought, spoken = _apart(thought, response, action) if calls else ("", response)
         derived = {"kind"} | ({"calls.tool"} if calls else set()) | ({"results.is_error"} if failed else set())
         return Step(
             index, Actor.AGENT, kind, raws[0].range, tuple(raw.range for raw in raws), label="step",
-            thought=thought, text=said if calls else joined([said, observation]),
+            thought=thought, text=spoken if calls else joined([spoken, observation]),
             calls=calls, results=results,
             state={key: item for key, item in known.items() if key != "diff"},
             diff_so_far=diff if isinstance(diff, str) else None,
@@ -137,14 +140,25 @@ class _Reader(BaseReader):
         )  # fmt: skip
 
 
-def _failed(observation: str, kind: StepKind) -> bool:
-    from gistpoint.sessions.formats.failures import reports_error  # its patterns take a while to compile
+def reports_error(output: str, kind: StepKind) -> bool:
+    """Guess whether a command's output reports a failure, from the words of shells, interpreters and tools.
 
-    return reports_error(observation, kind)
+    A file that is read or searched may contain such words itself: then only the shell's and the tool's own count.
+    """
+    text = _TERMINAL.sub("", output if len(output) < 8000 else f"{output[:4000]}\n{output[-4000:]}").strip()
+    beginning, last = text[:1000], text[text.rfind("\n") + 1 :][:1000]
+    if re.match(_TOOL_FAILED, beginning):
+        return True
+    if kind in (StepKind.VIEW, StepKind.SEARCH):
+        return "\n" not in text and re.match(_SHELL_FAILED, beginning) is not None
+    if any(re.match(_SHELL_FAILED, line) for line in (beginning.partition("\n")[0], last)):
+        return True
+    raised = re.match(_RAISED, last) is not None
+    return raised and ("Traceback (most recent call last)" in text or '  File "' in text)
 
 
 def _apart(thought: str, response: str, action: str) -> tuple[str, str]:
-    """Return the thought, and what a reply says beside its thought and its call."""
+    """Return the thought of a reply, and its text without the thought and the call."""
     if thought == response:
         return "", response
     rest = response.replace(thought.strip(), "", 1)
@@ -156,13 +170,13 @@ def _apart(thought: str, response: str, action: str) -> tuple[str, str]:
     return thought, "" if rest.isspace() or rest.strip() == action.strip() else rest
 
 
-def _call(action: str) -> Call | None:
+def _call(action: str) -> RunCall | None:
     """Read an action, which is recorded as one rendered command line."""
     if not action.strip():
         return None
     name = action.split(None, 1)[0]
     if name not in _TOOLS:
-        return Call("", "bash", action, {"command": action})
+        return RunCall("", "bash", action, {"command": action})
     parsed: dict[str, Json] = {"command": action}
     if name == "str_replace_editor":
         parts = words(action)[1:]
@@ -171,11 +185,11 @@ def _call(action: str) -> Call | None:
         if len(parts[:options]) > 2:
             parsed["arguments"] = [*parts[2:options]]
         parsed |= _options(parts[options:])
-    return Call("", name, action, parsed)
+    return RunCall("", name, action, parsed)
 
 
 def _options(parts: list[str]) -> dict[str, Json]:
-    """Read options, each with all its values; those that the tool takes as numbers are numbers."""
+    """Read options, each with all its values; those that the tool takes as numbers become numbers."""
     found: dict[str, list[str]] = {}
     name = ""
     for part in parts:
@@ -191,8 +205,8 @@ def _options(parts: list[str]) -> dict[str, Json]:
     return read
 
 
-def _recorded_action(message: dict[str, Json], _reply: str, _answer: str) -> tuple[Call, ...]:
-    """Return the call of a message of the history, which names the action that was read from it."""
+def _recorded_action(message: dict[str, Json], _reply: str, _answer: str) -> tuple[RunCall, ...]:
+    """Return the call of a message of the history, which has the parsed action."""
     call = _call(as_text(message.get("action")))
     return (call,) if call else ()
 
@@ -201,12 +215,13 @@ _SHELL = Shell(_recorded_action)
 
 
 class SweAgent(SingleRun):
-    """Told by steps with an action and an observation, or by a history of messages that name their agent.
+    """Recognised by steps with an action and an observation, or by a history of messages that name their agent.
 
-    A run that was tried several times is the chosen try; each try is `#attempt-N` beside it.
+    The run of several tries is the chosen one; each try is also listed as `#attempt-N`.
     """
 
     name = "swe-agent"
+    texts_in_records = True
     not_shown: Sequence[NotShown] = (
         NotShown(("query", "messages"), "what the model was sent for a step: the prompts and the steps before it"),
         NotShown(("response",), "the reply whole; its thought, its call and what it says beside them are shown"),
@@ -219,8 +234,8 @@ class SweAgent(SingleRun):
         NotShown(("attempts",), "runs of their own, where a run was tried several times", of_run=True),
     )  # fmt: skip
 
-    def sniff(self, probe: Probe) -> float:
-        """Return how sure it is."""
+    def sniff(self, probe: FileProbe) -> float:
+        """Return the confidence that the file is in this format."""
         steps = probe.object.get("trajectory")
         if isinstance(steps, list):
             keys = as_dict(steps[0]).keys() if steps else set()
@@ -235,17 +250,17 @@ class SweAgent(SingleRun):
             return 0.85
         return 0.0
 
-    def reader(self, probe: Probe) -> _Reader:
+    def reader(self, probe: FileProbe) -> _Reader:
         """Open the run."""
         return _Reader(probe)
 
-    def runs(self, probe: Probe) -> Iterator[RunEntry]:
-        """List the run, and the tries of one that was tried several times."""
+    def runs(self, probe: FileProbe) -> Iterator[RunEntry]:
+        """List the run, and its tries if there were several."""
         yield RunEntry("", _Reader(probe).header())
         for id, part in _attempts(probe):
             yield RunEntry(id, replace(_Reader(part).header(), id=id))
 
-    def open(self, probe: Probe, id: str) -> _Reader:
+    def open(self, probe: FileProbe, id: str) -> _Reader:
         """Open the run, or one of its tries."""
         if not id:
             return _Reader(probe)
@@ -255,20 +270,11 @@ class SweAgent(SingleRun):
         raise RunFileError(f"{probe.name or 'The file'} has no run #{id}.")
 
 
-def _attempts(probe: Probe) -> Iterator[tuple[str, Probe]]:
-    if "attempts" not in probe.object and probe.late("attempts") is None:
-        return
-    found: list[Record] = []
-    try:
-        scanner = Scanner(probe.blob, probe.start)
-        for key, _, _, _ in members(scanner, lambda key: key == "attempts"):
-            if key == "attempts":
-                found += scanner.elements(LightKeys(("environment",))) if scanner.peek() == "[" else [scanner.record()]
-    except (CutOffError, DamagedError, TooLongError):
-        pass
-    for number, record in enumerate(found, 1):
-        part = SliceBlob(probe.blob, record.start, record.end, probe.blob.name, origin=record.start)
-        yield f"attempt-{number}", Probe(part, name=probe.name)
+def _attempts(probe: FileProbe) -> Iterator[tuple[str, FileProbe]]:
+    if "attempts" in probe.object or probe.late("attempts") is not None:
+        found = elements_at(probe.blob, probe.start, "attempts", light=LightKeys(("environment",)))
+        for number, record in enumerate(found, 1):
+            yield f"attempt-{number}", probe.part(record)
 
 
 FORMAT = SweAgent()

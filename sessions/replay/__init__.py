@@ -1,1 +1,1 @@
-"""Recorded tool calls, made again through the real engine and held against what was recorded."""
+"""Repeating recorded tool calls through the real engine, and comparing the results with the recorded ones."""

@@ -1,28 +1,27 @@
-"""The tool calls of a run as they were recorded, whatever its format, and the budgets that it had."""
+"""The recorded tool calls of a run in any format, and its budgets."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
-from gistpoint.core.attempts.budgets import Budgets
+from gistpoint.core.tasks.budgets import Budgets
 from gistpoint.core.tasks.model import Task
-from gistpoint.sessions.formats.values import as_bool, as_dict, as_float, as_int, as_list, as_str, parsed_object
 from gistpoint.sessions.journal import line_hash
-from gistpoint.sessions.runs import limits
+from gistpoint.sessions.records import limits
+from gistpoint.sessions.records.model import CutText, Json, Result, RunCall, Step, StepKind
+from gistpoint.sessions.records.values import as_bool, as_dict, as_float, as_int, as_list, as_str, parsed_object
 from gistpoint.sessions.runs.document import RunDocument
-from gistpoint.sessions.runs.model import Call, CutText, Json, Result, Step, StepKind
 
 _OPENING_STEPS = 5
 
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """Where a run comes from, as far as that decides how it is replayed."""
+    """The origin of a run, to the extent that its replay depends on it."""
 
     start: Mapping[str, Json] = field(default_factory=dict)
-    """The data of the event that began the attempt; empty where gistpoint did not record the run."""
-    format: str = ""
+    """The data of the event that began the attempt; empty if gistpoint did not record the run."""
     tool_uses: int | None = None
     submissions: int | None = None
     scores: int | None = 0
@@ -30,16 +29,16 @@ class Origin:
 
     @property
     def tool_semantics(self) -> int:
-        """What calls that can't be carried out cost when it was recorded."""
+        """The version of the rules on which calls that can't be carried out cost budget, when the run was recorded."""
         return as_int(self.start.get("tool_semantics")) or 1
 
     @property
     def ours(self) -> bool:
-        """Whether the run was recorded by gistpoint, also where it was exported since."""
+        """Whether the run was recorded by gistpoint, even if it was exported since."""
         return bool(self.start)
 
     def budgets(self, task: Task) -> Budgets:
-        """Return the budgets that the run had, the task's where they were not recorded. Time is not limited."""
+        """Return the run's budgets, the task's if they were not recorded. Time is not limited."""
         uses, submissions = self.tool_uses or task.budgets.tool_uses, self.submissions or task.budgets.submissions
         return Budgets(uses, submissions, scores=self.scores)
 
@@ -54,25 +53,25 @@ class RecordedCall:
     arguments: Mapping[str, Json] | None = None
     """None if they were not recorded as an object."""
     raw: str = ""
-    """The text of arguments that are no object."""
+    """The text of arguments that are not an object."""
     text: str | None = None
-    """What was answered; None where the run does not tell."""
+    """The answer; None if the run did not record it."""
     facts: Mapping[str, str] = field(default_factory=dict)
-    """What else was recorded of the result, by name, as it is compared and shown."""
+    """Other recorded fields of the result, by name, in the form in which they are compared and shown."""
     status: str = ""
     """How the run of the tests ended, for a submission."""
     reason: str = ""
-    """Why it ended so."""
+    """Why it ended that way."""
     automatic: str = ""
-    """The limit at which the program made the call by itself; empty for a call of the solver's."""
+    """The limit at which the program made the call itself; empty for a solver's call."""
     typed: bool = False
-    """Whether it is the step that saved what a person had typed of a gist."""
+    """Whether it is the step that saved a person's typed gist."""
     damage: str = ""
-    """Set where the record can't be read: nothing else is known then."""
+    """The damage if the record can't be read: nothing else is known then."""
 
 
 def origin_of(document: RunDocument) -> Origin:
-    """Return where a run comes from; looks at its first steps only."""
+    """Return the origin of a run, from its first steps only."""
     run = document.header
     for index in range(_OPENING_STEPS):
         if not document.ensure(index):
@@ -83,9 +82,9 @@ def origin_of(document: RunDocument) -> Origin:
             budgets = as_dict(start.get("budgets"))
             scores = as_int(budgets.get("scores", 0))
             uses, submissions = _positive(budgets.get("tool_uses")), _positive(budgets.get("submissions"))
-            return Origin(start, run.format, uses, submissions, scores)
+            return Origin(start, uses, submissions, scores)
     uses, submissions = _positive(run.extra.get("tool_uses")), _positive(run.extra.get("test_runs"))
-    return Origin({}, run.format, uses, submissions)
+    return Origin({}, uses, submissions)
 
 
 def _positive(value: Json) -> int | None:
@@ -94,12 +93,12 @@ def _positive(value: Json) -> int | None:
 
 
 def broken_at(document: RunDocument) -> int | None:
-    """Return the first line of a journal, from 1, that does not hold the hash of the line before; None without one.
+    """Return the first line of a journal, from 1, that lacks the hash of the previous line; None without one.
 
-    Only a journal has such a chain, and one of more than 64 MB is not looked at.
+    Only a journal has such a chain, and a journal of more than 64 MB is not checked.
     """
     blob = document.blobs[0]
-    if document.header.format != "gistpoint" or blob.size > limits.RECORD:
+    if not document.format.hash_chained or blob.size > limits.RECORD:
         return None
     data, before = blob.read(0, blob.size), ""
     for number, line in enumerate(data[: data.rfind(b"\n") + 1].splitlines(), start=1):
@@ -111,9 +110,9 @@ def broken_at(document: RunDocument) -> int | None:
 
 
 def recorded_calls(document: RunDocument, *, ours: bool) -> Iterator[RecordedCall]:
-    """Yield the calls of a run in order, and the records that can't be read; calls copied from another run are not.
+    """Yield the calls of a run in order, and unreadable records, but no calls copied from another run.
 
-    `ours` says that what gistpoint records beside a result is there too.
+    `ours` says that gistpoint's additional facts about a result are recorded too.
     """
     for step in document.steps():
         if step.kind is StepKind.DAMAGED:
@@ -141,8 +140,8 @@ def _calls(document: RunDocument, step: Step, ours: bool) -> Iterator[RecordedCa
         )
 
 
-def _result(step: Step, call: Call, number: int) -> Result | None:
-    """Return the result of a call: by its id, else by its place where each call has one."""
+def _result(step: Step, call: RunCall, number: int) -> Result | None:
+    """Return the result of a call: by its id, else by its position if each call has a result."""
     paired = step.result_of(call)
     if paired is not None or len(step.results) != len(step.calls):
         return paired
@@ -154,14 +153,14 @@ def _whole(document: RunDocument, text: str) -> str:
     return "".join(document.full_text(text))
 
 
-def _arguments(document: RunDocument, call: Call) -> Mapping[str, Json] | None:
+def _arguments(document: RunDocument, call: RunCall) -> Mapping[str, Json] | None:
     if call.parsed is None:
         return None
     return {k: _whole(document, v) if isinstance(v, CutText) else v for k, v in call.parsed.items()}
 
 
 def _facts(step: Step, result: Result | None) -> dict[str, str]:
-    """Return what our own journals record beside an answer, spelled as `replaying` spells what it finds."""
+    """Return the facts that our own journals record with an answer, under the names of `replaying`."""
     facts: dict[str, str] = {}
     if result is not None and result.is_error is not None:
         facts["refused"] = spelled(result.is_error)
@@ -191,5 +190,5 @@ def spelled_score(value: float) -> str:
 
 
 def spelled_ids(ids: list[str]) -> str:
-    """Return the ids of tests, sorted, one a line."""
+    """Return the ids of tests, sorted, one per line."""
     return "\n".join(sorted(ids)) or "none"

@@ -1,35 +1,30 @@
-"""Makes each recorded call of a run again, in a fresh workspace of its task, and says whether the same comes back."""
+"""Repeats each recorded call of a run in a fresh workspace of its task, and reports whether the results are equal."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping
+import re
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
-from typing import Any
 
-from gistpoint.core.attempts.bench import OnProgress
+from gistpoint.core import diffs
+from gistpoint.core.attempts.bench import Instead, TaskJudge
 from gistpoint.core.attempts.clock import SystemTime
 from gistpoint.core.attempts.engine import Attempt, ToolResult
-from gistpoint.core.attempts.events import EndReason, Event
+from gistpoint.core.attempts.events import EndReason, EventData, JournalEvent
 from gistpoint.core.attempts.identity import Enrolment, Role
-from gistpoint.core.attempts.state import AttemptResult, Call, result_of
-from gistpoint.core.cancel import CancelToken
-from gistpoint.core.errors import AttemptError, CancelledError, InfrastructureError, UserError
-from gistpoint.core.kinds.gist.entrypoints import parse_entrypoint
-from gistpoint.core.kinds.gist.judge import GistJudgement, GistProgress
-from gistpoint.core.kinds.gist.model import GistAnswer
-from gistpoint.core.kinds.gist.overrides import as_attempted
-from gistpoint.core.kinds.gist.text import GIST_BUFFER
-from gistpoint.core.kinds.gist.verdict import ScoresGists
-from gistpoint.core.kinds.repair.judge import FREE, Judge
-from gistpoint.core.kinds.repair.tools import with_replacement
-from gistpoint.core.outcomes import BackendRecord, RunStatus, SuiteReport
-from gistpoint.core.ports import EntrypointRunner, Runner, RunProgress, RunRequest, TimeSource
-from gistpoint.core.tasks.model import Mode, Task
-from gistpoint.core.tools.declaration import RefusalError
-from gistpoint.core.tools.registry import named
-from gistpoint.sessions.replay.comparing import compare
+from gistpoint.core.attempts.state import AttemptCall, AttemptResult, result_of
+from gistpoint.core.diffs import unified
+from gistpoint.core.errors import AttemptError, UserError
+from gistpoint.core.kinds.gist.tools import GIST_BUFFER
+from gistpoint.core.outcomes import FREE, RunStatus
+from gistpoint.core.ports import TimeSource
+from gistpoint.core.running import UNATTENDED, RunContext
+from gistpoint.core.tasks.model import Task
+from gistpoint.core.text import bounded
+from gistpoint.core.tools.declaration import RefusalError, named
+from gistpoint.sessions.records.model import UNSOLVED
 from gistpoint.sessions.replay.recorded import (
     Origin,
     RecordedCall,
@@ -41,124 +36,134 @@ from gistpoint.sessions.replay.recorded import (
     spelled_score,
 )
 from gistpoint.sessions.runs.document import RunDocument
-from gistpoint.sessions.runs.model import UNSOLVED
+
+_NAME = r"[\w.+@~-]{1,255}"
+_FOLDERS = rf"(?:/{_NAME}){{0,40}}?"
+_PATTERNS: tuple[tuple[re.Pattern[str], str], ...] = (
+    (re.compile(rf"(?<![\w./~-]){_FOLDERS}/(?:site|dist)-packages(?=/)"), "<packages>"),
+    (re.compile(rf"(?<![\w./~-]){_FOLDERS}/lib(?:64)?/python3\.\d{{1,3}}(?=/)"), "<python>"),
+    (re.compile(rf"(?<![\w./~-])(?:/private)?/tmp/pytest-of-{_NAME}/pytest-(?:\d{{1,9}}|current)\b"), "<tmp>"),
+    (re.compile(rf"(?<![\w./~-])(?:/private)?/var/folders/{_NAME}/{_NAME}/T(?:/{_NAME})?"), "<tmp>"),
+    (re.compile(rf"(?<![\w./~-])(?:(?:/private|/var)?/tmp|/dev/shm)/{_NAME}"), "<tmp>"),
+    (re.compile(rf"\b[A-Za-z]:\\Users\\{_NAME}\\AppData\\Local\\Temp\\{_NAME}"), "<tmp>"),
+    (re.compile(r"(?<=/)tmp[a-z0-9_]{8}(?!\w)"), "<tmp>"),
+    (re.compile(r"\b0x[0-9a-fA-F]{6,16}\b"), "0x<address>"),
+    (
+        re.compile(
+            r"\b\d{4}-\d\d-\d\d[T ]\d\d:\d\d(?::\d\d(?:[.,]\d{1,9})?)?(?: ?(?:Z|UTC|[+-]\d\d:?\d\d))?(?![\w:])",
+        ),
+        "<time>",
+    ),
+    (re.compile(r"(?<![\w.:])\d{1,3}:\d\d:\d\d(?:[.,]\d{1,9})?(?![\w:])"), "<time>"),
+    (
+        re.compile(
+            r"(?<![\w.])\d{1,12}(?:\.\d{1,12})?(?:e-?\d{1,3})? ?(?:ns|µs|μs|us|ms|s|secs?|seconds?|minutes?)\b(?!\()"
+        ),
+        "<duration>",
+    ),
+)
+
+
+def normalised(text: str) -> str:
+    """Return `text` with everything that may differ between two runs replaced by a word in angle brackets.
+
+    Replaced are durations with their unit, clock times and dates with a time, addresses of six digits and more,
+    temporary folders, and the folders that Python and its packages are installed in.
+    """
+    text = text.replace("\r\n", "\n")
+    for pattern, word in _PATTERNS:
+        text = pattern.sub(word, text)
+    return text
+
+
+_COMPARED_IN_FULL = 200_000
+
+
+@dataclass(frozen=True, slots=True)
+class ResultComparison:
+    """How a result differs from the recorded one."""
+
+    diff: str = ""
+    """A unified diff from the recorded result to the new one, both normalised; empty if they are the same."""
+    exact: bool = True
+    """Whether they are byte-identical; False if only normalising made them the same, or if they differ."""
+
+
+def compare(
+    recorded: str | None, now: str, recorded_facts: Mapping[str, str], facts: Mapping[str, str]
+) -> ResultComparison:
+    """Compare two results. Fields that were not recorded are skipped; texts of the diff are cut at 200,000."""
+    known = [name for name in recorded_facts if name in facts]
+    differing = [name for name in known if normalised(recorded_facts[name]) != normalised(facts[name])]
+    one, other = ("", "") if recorded is None else (normalised(recorded), normalised(now))
+    if one == other and not differing:
+        return ResultComparison("", recorded in (None, now) and all(recorded_facts[n] == facts[n] for n in known))
+    before = _shown(one, other, [f"{name}: {normalised(recorded_facts[name])}" for name in differing])
+    after = _shown(other, one, [f"{name}: {normalised(facts[name])}" for name in differing])
+    return ResultComparison(unified(diffs.compute(before, after, old_path="recorded", new_path="now")), False)
+
+
+def _shown(text: str, against: str, facts: list[str]) -> str:
+    parts = [_around_difference(text, against)] if text != against else []
+    return "\n".join([*parts, *facts]) + "\n"
+
+
+def _around_difference(text: str, against: str) -> str:
+    """Return a text bounded for its diff; for a long one the part around the first different character."""
+    if max(len(text), len(against)) <= _COMPARED_IN_FULL:
+        return text
+    first = next(
+        (n for n, (a, b) in enumerate(zip(text, against, strict=False)) if a != b), min(len(text), len(against))
+    )
+    start = max(0, text.rfind("\n", 0, max(0, first - 500)) + 1)
+    head = f"[... {start} characters that are the same ...]\n" if start else ""
+    return head + bounded(text[start:], _COMPARED_IN_FULL, what="result")
+
 
 NOT_REPEATED = frozenset({RunStatus.CANCELLED, *FREE})
 
 
-@dataclass
-class Instead:
-    """How the next run ends without being run; None where it is run."""
-
-    status: RunStatus | None = None
-    reason: str = ""
-
-
-@dataclass
-class _Runner:
-    """Runs as the runner it is given, but for a run that ends as it is told to."""
-
-    inner: Runner
-    instead: Instead
-
-    @property
-    def backend(self) -> BackendRecord:
-        return self.inner.backend
-
-    def run(
-        self,
-        request: RunRequest,
-        *,
-        on_progress: Callable[[RunProgress], None] | None = None,
-        cancel: CancelToken | None = None,
-    ) -> SuiteReport:
-        if self.instead.status is not None:
-            return SuiteReport(self.instead.status, reason=self.instead.reason, backend=self.backend)
-        return self.inner.run(request, on_progress=on_progress, cancel=cancel)
-
-
-@dataclass
-class _Gists:
-    """Scores as the judge it is given, but for a gist whose scoring ends as it is told to."""
-
-    inner: ScoresGists
-    instead: Instead
-
-    @property
-    def task(self) -> Task:
-        return self.inner.task
-
-    @property
-    def answer(self) -> GistAnswer:
-        return self.inner.answer
-
-    @property
-    def runner(self) -> EntrypointRunner:
-        return self.inner.runner
-
-    def judge(
-        self,
-        gist: str,
-        *,
-        on_progress: Callable[[GistProgress], None] | None = None,
-        cancel: CancelToken | None = None,
-        thorough: bool = True,
-    ) -> GistJudgement:
-        if self.instead.status is RunStatus.CANCELLED:
-            raise CancelledError(self.instead.reason)
-        if self.instead.status is not None:
-            raise InfrastructureError(self.instead.reason)
-        return self.inner.judge(gist, on_progress=on_progress, cancel=cancel, thorough=thorough)
-
-
-def judging_instead(judge: Judge | ScoresGists, instead: Instead) -> Judge | ScoresGists:
-    """Return a judge that asks `instead` before every run."""
-    if isinstance(judge, Judge):
-        return replace(judge, runner=_Runner(judge.runner, instead))
-    return _Gists(judge, instead)
-
-
-class ReplayError(UserError):
+class RunReplayError(UserError):
     """A run can't be replayed on the task."""
 
 
 class Sameness(StrEnum):
-    """What became of a call that was made again."""
+    """The outcome of a repeated call."""
 
     SAME = "same"
     DIFFERS = "differs"
     COULD_NOT_RUN = "could not run"
     NOT_RECORDED = "not recorded"
-    """It was made again, and the run does not tell what had come back."""
+    """It was repeated, but the run did not record its result."""
 
 
 @dataclass(frozen=True, slots=True)
 class ReplayedCall:
-    """A call that was made again."""
+    """A repeated call."""
 
     call: RecordedCall
     sameness: Sameness
     reason: str = ""
-    """Why it could not run, or what there is to know of it."""
+    """Why it could not run, or a remark."""
     diff: str = ""
     exact: bool = True
-    """False for a result that is the same only but for times, addresses and folders."""
+    """False for a result that is the same except for times, addresses and folders."""
     text: str = ""
-    """What came back now."""
+    """The new result."""
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
-    """What an attempt came to; None for what is not known."""
+class ReplayedVerdict:
+    """The result of an attempt; None for unknown fields."""
 
     passed: bool | None
     score: float | None
     suspicious: tuple[str, ...] = ()
-    """Why the pass is to be read before it counts as solved."""
+    """Why the pass has to be read before it counts as solved."""
 
     @property
     def result(self) -> AttemptResult | None:
-        """What it comes to before anybody has read it."""
+        """The result before it has been read."""
         return None if self.passed is None else result_of(self.passed, self.suspicious)
 
     @property
@@ -168,7 +173,7 @@ class Verdict:
 
     @property
     def words(self) -> str:
-        """The verdict as people read it."""
+        """The verdict in words for people."""
         word = "not recorded" if self.result is None else self.result.value
         why = f" ({', '.join(self.suspicious)})" if self.result is AttemptResult.TO_BE_READ else ""
         return f"{word}{why}" if self.score is None else f"{word}{why}, score {self.score:.3f}"
@@ -176,35 +181,34 @@ class Verdict:
 
 @dataclass
 class _Journal:
-    """Takes events and keeps none: a replay is read off the attempt's state."""
+    """Accepts events and stores none: a replay is read from the attempt's state."""
 
     clock: TimeSource
     written: int = 0
 
-    def append(self, type: str, data: Mapping[str, Any], *, durable: bool = True) -> Event:
+    def append(self, data: EventData) -> JournalEvent:
         self.written += 1
-        return Event(self.written, type, self.clock.utc_ms(), self.clock.mono_ms(), dict(data))
+        return JournalEvent(self.written, data.type, self.clock.utc_ms(), self.clock.mono_ms(), data)
 
 
 @dataclass
 class Replay:
-    """A run that is replayed on a task. Raises `ReplayError` where it was recorded on another one."""
+    """The replay of a run on a task. Raises `RunReplayError` if the run was recorded on another task."""
 
     document: RunDocument
-    judge: Judge | ScoresGists
+    judge: TaskJudge
     clock: TimeSource = field(default_factory=SystemTime)
 
     def __post_init__(self) -> None:
         self.origin: Origin = origin_of(self.document)
         task = self.judge.task
         require_task(self.document.name, self.origin, task)
-        if self.origin.format == "breakpoint":
+        if self.document.format.refused_costs_attempt:
             task = replace(task, rules=replace(task.rules, refused_costs_attempt=True))
         self._instead = Instead()
         budgets = self.origin.budgets(task)
-        task = as_attempted(task, self.origin.start, budgets)
-        judge = judging_instead(self.judge, self._instead)
-        self.attempt = Attempt(task, judge, _Journal(self.clock), self.clock)
+        task = self.judge.as_recorded(task, self.origin.start, budgets)
+        self.attempt = Attempt(task, self.judge.ending_as(self._instead), _Journal(self.clock), self.clock)
         self.attempt.start(
             Enrolment(actor="replay", role=Role.QA),
             budgets=budgets,
@@ -213,73 +217,63 @@ class Replay:
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What is not as it was when the run was recorded, a sentence each."""
+        """Differences from the time of the recording, a sentence each."""
         notes = []
         if (line := broken_at(self.document)) is not None:
             notes.append(f"The journal was changed since: its chain of hashes breaks at line {line}.")
         tools = self.origin.start.get("tools_sha256")
-        if tools and tools != self.attempt.state.header["tools_sha256"]:
+        if tools and tools != self.attempt.state.header.extra["tools_sha256"]:
             notes.append("The tools were declared differently when this was recorded.")
         recorded = self.origin.start.get("backend")
-        name, now = recorded.get("name") if isinstance(recorded, dict) else None, self.judge.runner.backend.name
+        name, now = recorded.get("name") if isinstance(recorded, dict) else None, self.judge.backend.name
         if name and name != now:
             notes.append(f"The tests ran in {name} then, and run in {now} now.")
         return tuple(notes)
 
-    def calls(
-        self, *, on_progress: OnProgress | None = None, cancel: CancelToken | None = None
-    ) -> Iterator[ReplayedCall]:
-        """Make one call after another and yield what became of it; to be used once.
+    def calls(self, *, run: RunContext = UNATTENDED) -> Iterator[ReplayedCall]:
+        """Repeat the calls one after the other and yield their outcomes; to be used once.
 
         Raises `CancelledError` when cancelled.
         """
         typed: RecordedCall | None = None
         for call in recorded_calls(self.document, ours=self.origin.ours):
-            if cancel is not None:
-                cancel.check()
+            run.check()
             if typed is not None and call.typed:
-                yield self._replayed(typed, on_progress, cancel)
+                yield self._replayed(typed, run)
             if call.typed and call.arguments is not None:
                 self.attempt.edit(GIST_BUFFER, str(call.arguments.get("content", "")))
                 typed = call
                 continue
             place = len(self.attempt.state.calls)
-            replayed = self._replayed(call, on_progress, cancel)
-            if cancel is not None:
-                cancel.check()
+            replayed = self._replayed(call, run)
+            run.check()
             if typed is not None:
                 yield self._saved(typed, place)
                 typed = None
             yield replayed
         if typed is not None:
-            yield self._replayed(typed, on_progress, cancel)
+            yield self._replayed(typed, run)
 
     def files(self) -> Mapping[str, bytes | None]:
-        """Return the files that differ from the start as the replay stands: those of the last submission."""
-        attempt = self.attempt
-        tree = attempt.tree
-        if attempt.task.mode is Mode.GIST:
-            return {parse_entrypoint(attempt.task.entrypoint).gist_file: attempt.state.gist.now.encode()}
-        if attempt.task.mode is Mode.REMOVE and attempt.state.submissions:
-            tree = with_replacement(tree, attempt.state.submissions[-1].replacement)
-        return dict(tree.overlay)
+        """Return the files that differ from the start at this point of the replay: those of the last submission."""
+        return self.attempt.files()
 
-    def verdict_then(self) -> Verdict:
-        """Return the recorded verdict; complete when the run was read to its end."""
+    def verdict_then(self) -> ReplayedVerdict:
+        """Return the recorded verdict; it is complete when the run was read to its end."""
         run = self.document.header
         passed = {AttemptResult.SOLVED: True, AttemptResult.TO_BE_READ: True, UNSOLVED: False}.get(run.verdict)
-        return Verdict(passed, run.score, run.suspicious)
+        return ReplayedVerdict(passed, run.score, run.suspicious)
 
-    def verdict_now(self) -> Verdict:
-        """Return what the replay has come to by now."""
+    def verdict_now(self) -> ReplayedVerdict:
+        """Return the result of the replay so far."""
         state = self.attempt.state
         score = state.submissions[-1].score if state.submissions else None
-        return Verdict(state.solved, score, state.suspicious)
+        return ReplayedVerdict(state.solved, score, state.suspicious)
 
     def same_verdict(self) -> bool:
-        """Whether nothing that was recorded of the verdict differs; scores count if gistpoint recorded the run.
+        """Whether all recorded fields of the verdict are unchanged; scores count if gistpoint recorded the run.
 
-        What makes a pass suspicious may be another thing now than it was then.
+        The rules for suspicion may have changed since then.
         """
         then, now = self.verdict_then(), self.verdict_now()
         if then.passed is not None and then.passed is not now.passed:
@@ -288,14 +282,14 @@ class Replay:
             return True
         return now.score is not None and math.isclose(then.score, now.score, abs_tol=1e-9)
 
-    def _replayed(self, call: RecordedCall, on_progress: OnProgress | None, cancel: CancelToken | None) -> ReplayedCall:
+    def _replayed(self, call: RecordedCall, run: RunContext) -> ReplayedCall:
         if reason := self._why_not(call):
             return ReplayedCall(call, Sameness.COULD_NOT_RUN, reason)
         ends_so = call.status in NOT_REPEATED
         self._instead.status = RunStatus(call.status) if ends_so else None
         self._instead.reason = call.reason
         try:
-            result = self._made(call, on_progress, cancel)
+            result = self._made(call, run)
         except AttemptError as error:
             return ReplayedCall(call, Sameness.COULD_NOT_RUN, error.message)
         if why := _harness_failed(result):
@@ -306,31 +300,30 @@ class Replay:
             return replace(replayed, reason="The run of the tests was cancelled, and is not repeated.")
         return replayed
 
-    def _made(self, call: RecordedCall, on_progress: OnProgress | None, cancel: CancelToken | None) -> ToolResult:
-        """Make a call, or take the one that the attempt has made by itself at a limit. Raises `AttemptError`."""
+    def _made(self, call: RecordedCall, run: RunContext) -> ToolResult:
+        """Make a call, or take the one that the attempt has made itself at a limit. Raises `AttemptError`."""
         if not call.automatic:
-            return self.attempt.call(call.tool, call.arguments, raw=call.raw, on_progress=on_progress, cancel=cancel)
+            return self.attempt.call(call.tool, call.arguments, raw=call.raw, run=run)
         if not self.attempt.state.ended and call.automatic in set(EndReason):
             self.attempt.hand_in(EndReason(call.automatic))
-            self.attempt.finish_pending(on_progress=on_progress, cancel=cancel)
+            self.attempt.finish_pending(run=run)
         made = self.attempt.state.calls[-1:]
         if not made or not made[0].automatic:
             raise AttemptError("The attempt did not come to the limit at which this call was made.")
         return self._result(made[0])
 
-    def _result(self, made: Call) -> ToolResult:
-        verdict = self.attempt.verdicts.get(made.call_id)
-        return ToolResult(made.call_id, made.text or "", made.refused, None, verdict)
+    def _result(self, made: AttemptCall) -> ToolResult:
+        return ToolResult(made.call_id, made.text or "", made.refused, self.attempt.found.get(made.call_id))
 
     def _saved(self, call: RecordedCall, place: int) -> ReplayedCall:
-        """Compare the step by which the attempt has saved what was typed, before the call that made it do so."""
+        """Compare the step in which the attempt saved the typed text, before the call that caused it."""
         made = self.attempt.state.calls[place : place + 1]
         if not made or made[0].tool != call.tool:
             return ReplayedCall(call, Sameness.COULD_NOT_RUN, "The attempt had nothing to save.")
         return self._compared(call, self._result(made[0]))
 
     def _why_not(self, call: RecordedCall) -> str:
-        """Return why a call can't be made at all; empty where it can. Refusals that gistpoint recorded are repeated."""
+        """Return why a call can't be made; empty if it can. Refusals that gistpoint recorded are repeated."""
         if call.damage:
             return f"The record can't be read: {call.damage}."
         if self.origin.ours:
@@ -369,19 +362,17 @@ class Replay:
 
 
 def _harness_failed(result: ToolResult) -> str:
-    """Return why there is nothing to compare, where the harness failed; else nothing."""
-    if result.judgement is not None and not result.judgement.counts:
-        return result.judgement.report.reason or "The harness failed."
-    if result.verdict is not None and not result.verdict.counts:
-        return result.verdict.reason or "The harness failed."
+    """Return why there is nothing to compare if the harness failed, else an empty string."""
+    if result.found is not None and not result.found.counts:
+        return result.found.reason or "The harness failed."
     return ""
 
 
 def require_task(name: str, origin: Origin, task: Task) -> None:
-    """Raise `ReplayError` where the run `name` tells that it was recorded on another task."""
+    """Raise `RunReplayError` if the run `name` was recorded on another task."""
     recorded = str(origin.start.get("task_id") or "")
     if recorded and recorded != task.id:
-        raise ReplayError(
+        raise RunReplayError(
             f"{name} was recorded on the task {recorded[:12]}, not on {task.short_id}.",
             hint=f"Replay it with --task {recorded[:12]}, if that task is here.",
         )

@@ -1,1 +1,1 @@
-"""Recorded runs, whatever their format: the steps they normalise to, and how a file of any size is opened."""
+"""Recorded runs in any format: their normalised steps, and opening files of any size."""

@@ -1,22 +1,24 @@
-"""What a step did to files, as far as its arguments and results spell it out."""
+"""A step's changes of files, as far as its arguments and results contain them."""
 
 from __future__ import annotations
 
 import re
 import shlex
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from gistpoint.core.attempts.state import Replacement
 from gistpoint.core.code.index import index_source
 from gistpoint.core.code.names import FunctionRef
 from gistpoint.core.code.parsing import CodeError
 from gistpoint.core.diffs import DiffError, FileDiff, apply, parse
 from gistpoint.core.errors import TaskError
+from gistpoint.core.kinds.registry import declared
 from gistpoint.core.kinds.repair.tools import with_replacement
+from gistpoint.core.tools.declaration import ArgumentKind, Replacement
 from gistpoint.core.trees import SourceTree
+from gistpoint.sessions.records.model import FileEdit, Json, RunCall, Step, StepKind
 from gistpoint.sessions.runs.commands import (
     edited_paths,
     path_of,
@@ -25,7 +27,6 @@ from gistpoint.sessions.runs.commands import (
     shell_command,
     written_files,
 )
-from gistpoint.sessions.runs.model import Call, Edit, Json, Step, StepKind
 
 _WINDOW = re.compile(r"\[File: ([^\n]{1,500}) \((\d{1,9}) lines total\)\]")
 _OF_WINDOW = frozenset({"edit", "create", "insert"})
@@ -53,7 +54,7 @@ class Replaced:
 
 @dataclass(frozen=True, slots=True)
 class Inserted:
-    """Lines were put behind line `after`, 0 for the beginning, None for the end."""
+    """Lines were inserted after line `after`, 0 for the beginning, None for the end."""
 
     path: str
     after: int | None
@@ -71,14 +72,14 @@ class Redefined:
 
 @dataclass(frozen=True, slots=True)
 class Undone:
-    """The last edit of a file was taken back by its tool."""
+    """The last edit of a file was undone by its tool."""
 
     path: str
 
 
 @dataclass(frozen=True, slots=True)
 class Patched:
-    """A file changed as a recorded diff says."""
+    """A file changed according to a recorded diff."""
 
     path: str
     diff: FileDiff
@@ -86,7 +87,7 @@ class Patched:
 
 @dataclass(frozen=True, slots=True)
 class Relined:
-    """Lines `first` to `last`, from 1, were replaced; the file has `total` lines since."""
+    """Lines `first` to `last`, from 1, were replaced; afterwards the file has `total` lines."""
 
     path: str
     first: int
@@ -97,14 +98,14 @@ class Relined:
 
 @dataclass(frozen=True, slots=True)
 class Restored:
-    """A file was set back by git; all of them, where `path` is empty."""
+    """A file was restored by git; all of them, if `path` is empty."""
 
     path: str
 
 
 @dataclass(frozen=True, slots=True)
 class Untold:
-    """Something was edited in a way that the record does not spell out; `path` is empty where not even that is told."""
+    """The record of an edit is incomplete; `path` is empty if that is unknown too."""
 
     path: str
     command: str = ""
@@ -114,7 +115,7 @@ Change: TypeAlias = Written | Replaced | Inserted | Relined | Redefined | Undone
 
 
 def changes_of(step: Step, target: FunctionRef | None = None) -> tuple[Change, ...]:
-    """Return the changes of a step in order; none where its tool refused.
+    """Return the changes of a step in order; none if its tool refused.
 
     `target` is the function that a `submit_attempt` without a path replaces.
     """
@@ -124,12 +125,12 @@ def changes_of(step: Step, target: FunctionRef | None = None) -> tuple[Change, .
     if isinstance(replacement, dict):
         path, name, code = (replacement.get(key) for key in ("path", "qualname", "code"))
         if isinstance(path, str) and isinstance(name, str) and isinstance(code, str):
-            return (Redefined(path, name, code),)
+            return (Redefined(path, name, code) if name else Written(path, code),)
     found: list[Change] = []
     for call in step.calls:
         found += _by_window(call, step) if call.tool in _OF_WINDOW else _of_call(call, target)
-    told = [change.path for change in found if not isinstance(change, Untold)]
-    found += [_of_edit(edit, step) for edit in step.edits if not any(same_path(edit.path, path) for path in told)]
+    listed = [change.path for change in found if not isinstance(change, Untold)]
+    found += [_of_edit(edit, step) for edit in step.edits if not any(same_path(edit.path, path) for path in listed)]
     known = [change.path for change in found if not isinstance(change, Untold)]
     found += _recorded(step, known)
     if not found and step.kind is StepKind.EDIT and not _was_refused_by_window(step):
@@ -144,23 +145,34 @@ def _was_refused_by_window(step: Step) -> bool:
 
 
 def has_failed(step: Step) -> bool:
-    """Whether the tools of a step refused or failed, so that it changed nothing."""
+    """Whether the tools of a step refused or failed, so that nothing changed."""
     if "refused" in step.flags:
         return True
     return bool(step.results) and all(result.is_error is True for result in step.results)
 
 
-def _of_call(call: Call, target: FunctionRef | None) -> Iterator[Change]:
+def _of_call(call: RunCall, target: FunctionRef | None) -> Iterator[Change]:
     parsed = call.parsed or {}
     tool = call.tool.lower()
-    if tool == "submit_attempt" and target is not None and isinstance(parsed.get("func_code"), str):
-        yield Redefined(target.path, target.qualname, _text(parsed["func_code"]))
-    elif tool == "replace_function" and all(isinstance(parsed.get(key), str) for key in ("func_name", "func_code")):
-        yield Redefined(path_of(call), _text(parsed["func_name"]), _text(parsed["func_code"]))
+    redefined = _submitted(call, tool, parsed, target)
+    if redefined is not None:
+        yield redefined
     elif path_of(call):
         yield from _by_editor(path_of(call), parsed, tool)
     else:
         yield from _by_shell(shell_command(call))
+
+
+def _submitted(call: RunCall, name: str, parsed: Mapping[str, Json], target: FunctionRef | None) -> Redefined | None:
+    """Return the definition that a call submits: the one that it names, or the target if its tool takes no name."""
+    tool = declared(name)
+    code = tool.value(ArgumentKind.CODE, parsed) if tool is not None and tool.submits else None
+    if tool is None or code is None:
+        return None
+    if tool.takes(ArgumentKind.FUNCTION):
+        function = tool.value(ArgumentKind.FUNCTION, parsed)
+        return None if function is None else Redefined(path_of(call), _text(function), _text(code))
+    return None if target is None else Redefined(target.path, target.qualname, _text(code))
 
 
 def _by_shell(command: str) -> Iterator[Change]:
@@ -174,8 +186,8 @@ def _by_shell(command: str) -> Iterator[Change]:
             yield Untold(path, command)
 
 
-def _by_window(call: Call, step: Step) -> Iterator[Change]:
-    """Read the commands that SWE-agent's early tools have for the file that is open in their window."""
+def _by_window(call: RunCall, step: Step) -> Iterator[Change]:
+    """Read the commands of SWE-agent's early tools for the file that is open in their window."""
     path = path_of(call)
     if path:
         yield from _by_editor(path, call.parsed, call.tool)
@@ -197,19 +209,19 @@ def _by_window(call: Call, step: Step) -> Iterator[Change]:
         yield Replaced(shown[1], search, replace, every=True)
 
 
-def _search_and_replace(call: Call) -> tuple[str, str]:
+def _search_and_replace(call: RunCall) -> tuple[str, str]:
     parsed = call.parsed or {}
     if "search" in parsed:
         return _text(parsed["search"]), _text(parsed.get("replace"))
     try:
-        said = shlex.split(call.arguments)
+        words = shlex.split(call.arguments)
     except ValueError:
         return "", ""
-    return (said[1], said[2] if said[2:] else "") if 2 <= len(said) <= 4 else ("", "")
+    return (words[1], words[2] if words[2:] else "") if 2 <= len(words) <= 4 else ("", "")
 
 
 def window_path(step: Step) -> str:
-    """Return the file that an early SWE-agent shows in its window after a step; empty where it shows none."""
+    """Return the file in an early SWE-agent's window after a step, empty if there is none."""
     return next((match[1] for result in step.results if (match := _WINDOW.search(result.text))), "")
 
 
@@ -243,14 +255,14 @@ def _replaced_by(path: str, arguments: dict[str, Json]) -> Iterator[Change]:
             return
 
 
-def _of_edit(edit: Edit, step: Step) -> Change:
+def _of_edit(edit: FileEdit, step: Step) -> Change:
     if edit.new is None:
         return Untold(edit.path)
     return Written(edit.path, edit.new) if edit.old is None else Replaced(edit.path, edit.old, edit.new)
 
 
 def _recorded(step: Step, known: list[str]) -> Iterator[Change]:
-    """Yield what the step's own diff says of files that nothing else tells of."""
+    """Yield changes from the step's own diff, for files without any other change."""
     if not step.diff:
         return
     try:
@@ -268,11 +280,11 @@ def _text(value: Json) -> str:
 
 
 _SYSTEM = frozenset({"usr", "lib", "etc", "proc", "dev", "sys", "opt", "var", "tmp"})
-"""Folders below which a file is none of the repository's, although one of its may have the same name."""
+"""Folders below which a file is not the repository's, even if one of the repository's has the same name."""
 
 
 class NotAppliedError(Exception):
-    """A change could not be applied; `is_wrong` tells that the files are not what the record says they were."""
+    """A change could not be applied; `is_wrong` means that the files differ from the record."""
 
     def __init__(self, message: str, *, is_wrong: bool) -> None:
         super().__init__(message)
@@ -281,14 +293,14 @@ class NotAppliedError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class FileState:
-    """A file at a step: whether it differs from the start, and then its bytes, None where it is gone."""
+    """A file at a step: whether it differs from the start, and if so its bytes, None if it is deleted."""
 
     differs: bool
     data: bytes | None = None
 
 
 class EditedTree:
-    """Files by their path from the root of the repository; what is not known of them is not made up."""
+    """Files by their path from the root of the repository; unknown parts are never invented."""
 
     def __init__(self, tree: SourceTree | None) -> None:
         self._tree = tree
@@ -298,7 +310,7 @@ class EditedTree:
         self._touched: set[str] = set()
 
     def take_touched(self) -> dict[str, FileState]:
-        """Return the files that changed since this was last asked."""
+        """Return the files that changed since the last call."""
         touched, self._touched = self._touched, set()
         return {path: self._state(path) for path in touched}
 
@@ -307,7 +319,7 @@ class EditedTree:
         return FileState(known, self._files.get(path))
 
     def original(self, path: str) -> bytes | None:
-        """Return a file as it was at the start; None where there was none, or nobody knows."""
+        """Return a file as it was at the start; None if there was none, or if it is unknown."""
         if self._tree is None or not self._tree.is_file(path):
             return None
         try:
@@ -316,22 +328,22 @@ class EditedTree:
             return None
 
     def reset(self) -> None:
-        """Go back to the start."""
+        """Return to the start."""
         self._touched.update(self._files)
         self._files.clear()
         self._before.clear()
 
     def look(self, path: str) -> None:
-        """Learn from a file that was read where the repository lies."""
+        """Learn the repository's root from a file that was read in it."""
         if path.startswith("/"):
             with suppress(NotAppliedError):
                 self._path(path)
 
     def apply(self, change: Change) -> None:
-        """Apply a change. Raises `NotAppliedError`, the files as they were, where that can't be done."""
+        """Apply a change. Raises `NotAppliedError`, leaving the files unchanged, if that is impossible."""
         if isinstance(change, Untold):
             where = change.path or "Something"
-            raise NotAppliedError(f"{where} was edited in a way that the record does not tell.", is_wrong=True)
+            raise NotAppliedError(f"{where} was edited, but the record of the edit is incomplete.", is_wrong=True)
         if isinstance(change, Restored) and not change.path:
             self.reset()
             return
@@ -344,7 +356,7 @@ class EditedTree:
         self._set(path, after)
 
     def patch_from_start(self, diff: FileDiff) -> None:
-        """Apply a diff against the file at the start. Raises `NotAppliedError` where it does not fit."""
+        """Apply a diff against the file at the start. Raises `NotAppliedError` if it does not fit."""
         path = self._path(diff.path)
         old = self._path(diff.old_path) if diff.old_path else ""
         before = self.original(old) if old else b""
@@ -398,18 +410,18 @@ class EditedTree:
     def _undo(self, path: str) -> None:
         states = self._before.get(path)
         if not states:
-            raise NotAppliedError(f"An edit of {path} was undone that is not known.", is_wrong=True)
+            raise NotAppliedError(f"An edit of {path} was undone, but no such edit is known.", is_wrong=True)
         self._set(path, states.pop())
 
     def place(self, recorded: str) -> str:
-        """Return where in the repository a recorded path leads, itself where that can't be told."""
+        """Return the path in the repository of a recorded path; the recorded path itself if that is unknown."""
         try:
             return self._path(recorded)
         except NotAppliedError:
             return recorded
 
     def _path(self, recorded: str) -> str:
-        """Return where in the repository a recorded path leads: known files first, then known roots."""
+        """Return the path in the repository of a recorded path: known files first, then known roots."""
         plain = recorded.replace("\\", "/").removeprefix("./")
         parts = [part for part in plain.split("/") if part not in ("", ".")]
         if ".." in parts or "\0" in plain or not parts:
@@ -430,7 +442,7 @@ class EditedTree:
         return joined
 
     def is_outside(self, change: Change) -> bool:
-        """Whether a file is none of the repository's: in a folder of the system, and below no known root."""
+        """Whether a file is not the repository's: in a folder of the system, and below no known root."""
         path = change.path
         if not path.startswith("/") or path.split("/")[1] not in _SYSTEM:
             return False
@@ -472,7 +484,7 @@ def _inserted(path: str, before: bytes, change: Inserted) -> bytes:
     lines = before.decode("utf-8", "surrogateescape").split("\n")
     after = len(lines) - (not lines[-1]) if change.after is None else change.after
     if not 0 <= after <= len(lines):
-        raise NotAppliedError(f"{path} has no line {after} to insert behind.", is_wrong=True)
+        raise NotAppliedError(f"{path} has no line {after} to insert after.", is_wrong=True)
     lines[after:after] = change.text.removesuffix("\n").split("\n")
     return _bytes("\n".join(lines))
 

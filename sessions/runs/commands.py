@@ -1,4 +1,4 @@
-"""What a call looks at or changes: paths and parts of files, told from arguments and shell commands. A guess."""
+"""Paths and parts of files that a call reads or changes, guessed from arguments and shell commands."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 
-from gistpoint.sessions.runs.model import Call, Json
+from gistpoint.sessions.records.model import Json, RunCall
 
 _LONGEST = 20_000
 _READERS = frozenset({"cat", "nl", "head", "tail", "less", "more", "sed", "open", "view", "bat", "batcat"})
@@ -20,20 +20,20 @@ _REDIRECTED = re.compile(r"(?:^|\s)\d?>>?\s*(?!&|/dev/)([^\s;&|<>()]+)")
 _RESTORING = frozenset({"checkout", "restore"})
 _PATH_KEYS = ("path", "file_path", "filePath", "filename", "file", "notebook_path")
 END = 1 << 40
-"""The last line of a file whose length nobody knows."""
+"""The last line of a file of unknown length."""
 
 
 @dataclass(frozen=True, slots=True)
-class Look:
-    """A part of a file that is looked at: lines from 1, or the function `name`; else the whole file."""
+class ViewedPart:
+    """A part of a file that is read: lines from 1, or the function `name`; else the whole file."""
 
     path: str
     first: int = 1
     last: int = END
     name: str = ""
 
-    def covers(self, other: Look) -> bool:
-        """Whether everything in `other` is in this one too."""
+    def covers(self, other: ViewedPart) -> bool:
+        """Whether this part contains all of `other`."""
         if not same_path(self.path, other.path):
             return False
         whole = self.first <= 1 and self.last == END and not self.name
@@ -41,13 +41,13 @@ class Look:
 
 
 def same_path(recorded: str, path: str) -> bool:
-    """Whether two paths may name one file: equal, or one the end of the other, as `/testbed/a/b.py` and `a/b.py`."""
+    """Whether two paths may name one file: equal, or one the end of the other, like `/testbed/a/b.py` and `a/b.py`."""
     one, other = (text.replace("\\", "/").removeprefix("./").strip("/") for text in (recorded, path))
     return bool(one and other) and (one == other or one.endswith("/" + other) or other.endswith("/" + one))
 
 
-def path_of(call: Call) -> str:
-    """Return the path among the arguments of a call, empty where there is none."""
+def path_of(call: RunCall) -> str:
+    """Return the path among the arguments of a call, empty if there is none."""
     for key in _PATH_KEYS:
         value = (call.parsed or {}).get(key)
         if isinstance(value, str) and value:
@@ -55,8 +55,8 @@ def path_of(call: Call) -> str:
     return ""
 
 
-def shell_command(call: Call) -> str:
-    """Return the shell command of a call, empty where it is none."""
+def shell_command(call: RunCall) -> str:
+    """Return the shell command of a call, empty if there is none."""
     parsed = call.parsed
     if parsed is None:
         return call.arguments
@@ -71,19 +71,19 @@ def shell_command(call: Call) -> str:
     return ""
 
 
-def looks_of(call: Call) -> tuple[Look, ...]:
-    """Return what a call that reads files looks at."""
+def looks_of(call: RunCall) -> tuple[ViewedPart, ...]:
+    """Return the parts of files that a call reads."""
     path = path_of(call)
     if path:
         return (_argued(path, call),)
     return tuple(_shell_looks(shell_command(call)))
 
 
-def _argued(path: str, call: Call) -> Look:
+def _argued(path: str, call: RunCall) -> ViewedPart:
     parsed = call.parsed or {}
     name = parsed.get("func_name")
     if isinstance(name, str) and name:
-        return Look(path, name=name)
+        return ViewedPart(path, name=name)
     span = parsed.get("view_range")
     if isinstance(span, list) and len(span) == 2:
         return _lines(path, span[0], span[1])
@@ -93,13 +93,13 @@ def _argued(path: str, call: Call) -> Look:
     offset, limit = _int(parsed.get("offset")), _int(parsed.get("limit"))
     if limit is not None:
         first = 1 if offset is None else offset
-        return Look(path, first, first + limit - 1)
-    return Look(path, 1 if offset is None else offset)
+        return ViewedPart(path, first, first + limit - 1)
+    return ViewedPart(path, 1 if offset is None else offset)
 
 
-def _lines(path: str, first: Json, last: Json) -> Look:
+def _lines(path: str, first: Json, last: Json) -> ViewedPart:
     start, end = _int(first), _int(last)
-    return Look(path, 1 if start is None else start, END if end is None or end < 0 else end)
+    return ViewedPart(path, 1 if start is None else start, END if end is None or end < 0 else end)
 
 
 def _int(value: Json) -> int | None:
@@ -108,7 +108,7 @@ def _int(value: Json) -> int | None:
 
 @lru_cache(maxsize=32)
 def pipelines(command: str) -> tuple[tuple[tuple[str, ...], ...], ...]:
-    """Split a shell command line into pipelines, each into commands, each into words; here-documents are left out."""
+    """Split a shell command line into pipelines, each into commands, each into words, without here-documents."""
     lexer = shlex.shlex(_without_heredocs(command[:_LONGEST]), posix=True, punctuation_chars="|&;\n")
     lexer.whitespace = " \t\r"
     lexer.whitespace_split = True
@@ -143,34 +143,34 @@ def _without_heredocs(command: str) -> str:
     return "\n".join(kept)
 
 
-def _shell_looks(command: str) -> Iterator[Look]:
+def _shell_looks(command: str) -> Iterator[ViewedPart]:
     for pipeline in pipelines(command):
         words = pipeline[0]
         if words[0] not in _READERS or any(word.startswith("-i") for word in words[1:]):
             continue
         if words[0] == "open":
             if len(words) > 1:
-                yield Look(words[1], int(words[2]) if words[2:] and words[2].isdecimal() else 1)
+                yield ViewedPart(words[1], int(words[2]) if words[2:] and words[2].isdecimal() else 1)
             continue
         for word in words[1:]:
             if _is_path(word):
                 yield _piped(word, pipeline)
 
 
-def _piped(path: str, pipeline: tuple[tuple[str, ...], ...]) -> Look:
-    """Return what a pipeline shows of a file; a part that can't be told is named by its command."""
+def _piped(path: str, pipeline: tuple[tuple[str, ...], ...]) -> ViewedPart:
+    """Return the part of a file that a pipeline shows; an unknown part is named by its command."""
     *_, last = pipeline
     plain = all(words[0] in ("cat", "nl") for words in pipeline[:-1])
     if plain and last[0] == "sed":
         match = next((match for word in last if (match := _SED_LINES.fullmatch(word))), None)
         if match and "-n" in last:
-            return Look(path, int(match[1]), int(match[2] or match[1]))
+            return ViewedPart(path, int(match[1]), int(match[2] or match[1]))
     if plain and last[0] == "head":
         match = _COUNT.search(" ".join(last[1:]))
-        return Look(path, 1, int(match[1]) if match else 10)
+        return ViewedPart(path, 1, int(match[1]) if match else 10)
     if plain and last[0] in ("cat", "nl", "less", "more", "bat", "batcat", "view"):
-        return Look(path)
-    return Look(path, name=" | ".join(" ".join(words) for words in pipeline))
+        return ViewedPart(path)
+    return ViewedPart(path, name=" | ".join(" ".join(words) for words in pipeline))
 
 
 def _is_path(word: str) -> bool:
@@ -184,7 +184,7 @@ _CAT = re.compile(
 
 
 def written_files(command: str) -> tuple[tuple[str, str], ...]:
-    """Return path and text of the files that a command writes whole by `cat > FILE << 'END'`."""
+    """Return path and text of the files that a command writes whole with `cat > FILE << 'END'`."""
     found: list[tuple[str, str]] = []
     opened: re.Match[str] | None = None
     body: list[str] = []
@@ -195,7 +195,7 @@ def written_files(command: str) -> tuple[tuple[str, str], ...]:
             body.append(line)
         else:
             path, text = opened["to"] or opened["after"], "".join(f"{kept}\n" for kept in body)
-            # Without quotes the shell replaces what stands behind $, ` and a backslash.
+            # Without quotes the shell expands $, ` and a backslash with the characters after them.
             if path and (opened["q"] or not set(text) & set("$`\\")):
                 found.append((path, text))
             opened = None
@@ -203,7 +203,7 @@ def written_files(command: str) -> tuple[tuple[str, str], ...]:
 
 
 def edited_paths(command: str) -> tuple[str, ...]:
-    """Return the files that a command changes in ways that it does not spell out: `sed -i`, redirections, `tee`."""
+    """Return the files that a command changes without containing the change: `sed -i`, redirections, `tee`."""
     found: list[str] = []
     for line in _without_heredocs(command[:_LONGEST]).split("\n"):
         found += [match[1].strip("'\"") for match in _REDIRECTED.finditer(line)]
@@ -217,7 +217,7 @@ def edited_paths(command: str) -> tuple[str, ...]:
 
 
 def restored_paths(command: str) -> tuple[str, ...]:
-    """Return the files that a command sets back to what git has of them; "" stands for all."""
+    """Return the files that a command restores from git; "" means all."""
     found: list[str] = []
     for words in (words for pipeline in pipelines(command) for words in pipeline):
         if words[0] != "git" or len(words) < 2:

@@ -1,4 +1,4 @@
-"""Two runs of one task side by side, aligned by what they came to and not by the numbers of their steps."""
+"""Compares two runs of one task side by side, aligned by milestones rather than by step numbers."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from itertools import zip_longest
 
 from gistpoint.core.code.names import FunctionRef
 from gistpoint.core.trees import SourceTree
+from gistpoint.sessions.records.model import Actor
 from gistpoint.sessions.runs.document import RunDocument
-from gistpoint.sessions.runs.facts import FIRSTS, Goal, Mark, MarkTracker, Spent, StepMarks
-from gistpoint.sessions.runs.model import Actor
+from gistpoint.sessions.runs.facts import FIRSTS, Goal, MarkTracker, Spent, StepMark, StepMarks
 from gistpoint.sessions.runs.repository import RepositoryHistory, RepositoryState
 
 
-class Event(StrEnum):
-    """What runs of one task have in common."""
+class RunMilestone(StrEnum):
+    """Milestones that runs of one task can share."""
 
     START = "start"
     READ_RIGHT_FILE = "read right file"
@@ -30,9 +30,9 @@ class Event(StrEnum):
 
 @dataclass(frozen=True, slots=True, order=True)
 class Milestone:
-    """An event of a run; `number` counts submissions from 1, or the broken functions from 1 where there are several."""
+    """An event of a run; `number` counts submissions from 1, or the broken functions from 1 if there are several."""
 
-    event: Event
+    event: RunMilestone
     number: int = 0
 
     def __str__(self) -> str:
@@ -41,46 +41,50 @@ class Milestone:
 
 @dataclass(frozen=True, slots=True)
 class Reached:
-    """Where a run came to a milestone, and what it had used by then."""
+    """The step at which a run reached a milestone, and the budget used by then."""
 
     milestone: Milestone
     step: int
     spent: Spent
 
 
-_EVENTS: dict[Mark, Event] = dict(
-    zip(FIRSTS, (Event.READ_RIGHT_FILE, Event.VIEWED_RIGHT_FUNCTION, Event.EDITED_RIGHT_FUNCTION), strict=True)
+_EVENTS: dict[StepMark, RunMilestone] = dict(
+    zip(
+        FIRSTS,
+        (RunMilestone.READ_RIGHT_FILE, RunMilestone.VIEWED_RIGHT_FUNCTION, RunMilestone.EDITED_RIGHT_FUNCTION),
+        strict=True,
+    )
 )
 
 
 def milestones(marks: Sequence[StepMarks], *, start: int = 0) -> tuple[Reached, ...]:
-    """Return the milestones of a run in the order it came to them; `start` is the solver's first step."""
+    """Return the milestones of a run in the order in which it reached them; `start` is the solver's first step."""
     found: list[Reached] = []
-    seen: set[Event] = set()
+    seen: set[RunMilestone] = set()
     several = any((item.goal or 0) > 0 for step in marks for item in step.marked)
     submissions = 0
     for step in marks:
         if step.index == start:
-            found.append(Reached(Milestone(Event.START), step.index, step.spent))
+            found.append(Reached(Milestone(RunMilestone.START), step.index, step.spent))
         for item in step.marked:
             if item.goal is not None:
                 number = item.goal + 1 if several else 0
                 found.append(Reached(Milestone(_EVENTS[item.mark], number), step.index, step.spent))
-        for mark, event in ((Mark.EDIT, Event.FIRST_EDIT), (Mark.TEST_RUN, Event.FIRST_TEST_RUN)):
+        for mark, event in ((StepMark.EDIT, RunMilestone.FIRST_EDIT), (StepMark.TEST_RUN, RunMilestone.FIRST_TEST_RUN)):
             if mark in step.marks and event not in seen:
                 seen.add(event)
                 found.append(Reached(Milestone(event), step.index, step.spent))
-        if Mark.SUBMISSION in step.marks:
+        if StepMark.SUBMISSION in step.marks:
             submissions += 1
-            found.append(Reached(Milestone(Event.SUBMISSION, submissions), step.index, step.spent))
+            found.append(Reached(Milestone(RunMilestone.SUBMISSION, submissions), step.index, step.spent))
     if marks:
-        found.append(Reached(Milestone(Event.END), marks[-1].index, marks[-1].spent))
+        found.append(Reached(Milestone(RunMilestone.END), marks[-1].index, marks[-1].spent))
     return tuple(found)
 
 
 @dataclass(frozen=True, slots=True)
 class AlignedRow:
-    """A step of each run, None where one has nothing beside the other; `milestones` are those that meet here."""
+    """A step of each run, None for a gap; `milestones` are those that both runs reach in this row."""
 
     left: int | None
     right: int | None
@@ -90,10 +94,10 @@ class AlignedRow:
 def align(
     left: Sequence[Reached], right: Sequence[Reached], left_steps: int, right_steps: int
 ) -> tuple[AlignedRow, ...]:
-    """Return the rows of two runs: steps of milestones that both came to, in one order, stand beside each other.
+    """Return the rows of two runs: steps of milestones that both reached, in one order, are in one row.
 
-    Of milestones that the runs came to in different orders, as many are aligned as can be; between two of them the
-    steps are paired in order, and the shorter side has the gaps.
+    If the runs reached milestones in different orders, as many as possible are aligned; between two of them the steps
+    are paired in order, and the shorter side has the gaps.
     """
     anchors = _anchors(left, right)
     rows: list[AlignedRow] = []
@@ -110,7 +114,7 @@ def _between(left: int, left_end: int, right: int, right_end: int) -> list[Align
 
 
 def _anchors(left: Sequence[Reached], right: Sequence[Reached]) -> list[tuple[int, int, tuple[Milestone, ...]]]:
-    """Return the pairs of steps that stand beside each other: a longest chain in which both sides go forward."""
+    """Return the pairs of steps that share a row: a longest chain that goes forward on both sides."""
     places = {reached.milestone: reached.step for reached in right}
     meeting: dict[tuple[int, int], list[Milestone]] = {}
     for reached in left:
@@ -118,7 +122,7 @@ def _anchors(left: Sequence[Reached], right: Sequence[Reached]) -> list[tuple[in
             meeting.setdefault((reached.step, places[reached.milestone]), []).append(reached.milestone)
     pairs = sorted(meeting)
     best: list[tuple[int, int]] = []
-    """Of each pair: how many milestones the best chain up to it has, and the pair before it."""
+    """For each pair: the number of milestones of the best chain up to it, and the previous pair of that chain."""
     for number, (one, other) in enumerate(pairs):
         before = [(best[k][0], k) for k in range(number) if pairs[k][0] < one and pairs[k][1] < other]
         count, previous = max(before, default=(0, -1))
@@ -141,15 +145,15 @@ class Side:
     history: RepositoryHistory
 
     def repository(self, step: int) -> RepositoryState:
-        """Return the repository after a step: its cumulative diff is there."""
+        """Return the repository after a step, including its cumulative diff."""
         return self.history.at(step)
 
     def spent(self, step: int) -> Spent:
-        """Return what was used up to and with a step: its budgets are there."""
+        """Return the budget used up to and including a step, which records it."""
         return self.marks[step].spent
 
     def reached(self, milestone: Milestone) -> Reached | None:
-        """Return where the run came to a milestone."""
+        """Return the step at which the run reached a milestone."""
         return next((reached for reached in self.milestones if reached.milestone == milestone), None)
 
 
@@ -177,7 +181,7 @@ def read_side(
 
 @dataclass(frozen=True, slots=True)
 class MilestoneRow:
-    """A milestone and where each run came to it."""
+    """A milestone and the step of each run at it."""
 
     milestone: Milestone
     left: Reached | None
@@ -185,7 +189,7 @@ class MilestoneRow:
 
 
 @dataclass(frozen=True, slots=True)
-class Comparison:
+class RunComparison:
     """Two runs of one task."""
 
     left: Side
@@ -194,17 +198,17 @@ class Comparison:
 
     @property
     def milestones(self) -> tuple[MilestoneRow, ...]:
-        """Every milestone of either run: in the left one's order, then those of the right one alone."""
+        """Every milestone of either run: in the left run's order, then those of the right run alone."""
         names = dict.fromkeys(reached.milestone for side in (self.left, self.right) for reached in side.milestones)
         return tuple(MilestoneRow(name, self.left.reached(name), self.right.reached(name)) for name in names)
 
     def places(self, row: int) -> tuple[int | None, int | None]:
-        """Return the last step of each run up to and with a row, None where a run has not begun: what to show there."""
+        """Return the last step of each run up to and including a row, the ones to show; None if a run has not begun."""
         left = next((found.left for found in self.rows[row::-1] if found.left is not None), None)
         right = next((found.right for found in self.rows[row::-1] if found.right is not None), None)
         return left, right
 
 
-def compare(left: Side, right: Side) -> Comparison:
+def compare(left: Side, right: Side) -> RunComparison:
     """Align two runs that were read to their ends."""
-    return Comparison(left, right, align(left.milestones, right.milestones, len(left.marks), len(right.marks)))
+    return RunComparison(left, right, align(left.milestones, right.milestones, len(left.marks), len(right.marks)))

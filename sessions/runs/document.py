@@ -1,40 +1,172 @@
-"""A run that is open: its index grows in the background, a step is parsed when somebody looks at it."""
+"""An open run: its index grows in the background, a step is parsed on demand."""
 
 from __future__ import annotations
 
 import time
+from array import array
+from bisect import bisect_left, bisect_right
 from collections import OrderedDict
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from threading import Lock, RLock
 
-from gistpoint.core.cancel import CancelToken
-from gistpoint.sessions.runs import limits
-from gistpoint.sessions.runs.archives import Blob, SliceBlob
-from gistpoint.sessions.runs.index import StepIndex
-from gistpoint.sessions.runs.leftovers import Leftovers
-from gistpoint.sessions.runs.loading import load_record, text_pieces
-from gistpoint.sessions.runs.model import (
+from gistpoint.core.running import NEVER, CancelToken
+from gistpoint.sessions.records import limits
+from gistpoint.sessions.records.archives import Blob, SliceBlob
+from gistpoint.sessions.records.format import Format, Raw, RunReader
+from gistpoint.sessions.records.loading import load_record, text_pieces
+from gistpoint.sessions.records.model import (
     Actor,
     ByteRange,
     CutText,
     Escaped,
     Json,
     Noted,
-    NotShown,
     Run,
     Step,
     StepKind,
+    parts_of,
     settled_verdict,
 )
-from gistpoint.sessions.runs.parts import parts_of
-from gistpoint.sessions.runs.reader import Raw, RunReader
-from gistpoint.sessions.runs.scanning import Record
+from gistpoint.sessions.records.scanning import RawRecord
+from gistpoint.sessions.runs.leftovers import Leftovers
+
+_NONE = 0xFFFFFFFF
+
+
+class StepIndex:
+    """Grows by records; a step's records need not be adjacent."""
+
+    def __init__(self) -> None:
+        self._start = array("Q")
+        self._end = array("Q")
+        self._member = array("I")
+        self._next = array("I")
+        self._owner = array("I")
+        self._first = array("I")
+        self._last = array("I")
+        self._count = array("I")
+        self._sorted = True
+        self._shift_at = [0]
+        self._shift_to = [0]
+        self._numbers = 0
+        self._joined = array("I")
+        self._joined_to = array("I")
+
+    @property
+    def step_count(self) -> int:
+        """Number of steps so far."""
+        return len(self._first)
+
+    @property
+    def record_count(self) -> int:
+        """Number of records so far."""
+        return len(self._start)
+
+    def add(self, record: RawRecord, step: int, *, numbered: bool | None = None) -> None:
+        """Add a record to a step; a number after the last begins the next one.
+
+        `numbered` says whether the record has one of the numbers by which reviews refer to steps; the first of a step
+        does.
+        """
+        number = len(self._start)
+        if self._start and (record.member, record.start) < (self._member[-1], self._start[-1]):
+            self._sorted = False
+        self._start.append(record.start)
+        self._end.append(record.end)
+        self._member.append(record.member)
+        self._next.append(_NONE)
+        if not 0 <= step < len(self._first):
+            step = len(self._first)
+            self._first.append(number)
+            self._last.append(number)
+            self._count.append(1)
+        else:
+            self._next[self._last[step]] = number
+            self._last[step] = number
+            self._count[step] += 1
+        self._owner.append(step)
+        self._count_number(step, numbered, first=self._first[step] == number)
+
+    def _count_number(self, step: int, numbered: bool | None, *, first: bool) -> None:
+        if first and self._shift_to[-1] != self._numbers - step:
+            self._shift_at.append(step)
+            self._shift_to.append(self._numbers - step)
+        if numbered and not first:
+            self._joined.append(self._numbers)
+            self._joined_to.append(step)
+        self._numbers += first if numbered is None else numbered
+
+    @property
+    def renumbered(self) -> bool:
+        """Whether a step's number in reviews differs from its position."""
+        return len(self._shift_at) > 1 or self._shift_to[0] != 0 or bool(self._joined)
+
+    def number_of(self, step: int) -> int:
+        """Return a step's number in reviews; for an inserted step that of the next one."""
+        return step + self._shift_to[bisect_right(self._shift_at, step) - 1]
+
+    def was_put_in(self, step: int) -> bool:
+        """Whether a step was inserted and has no number of its own."""
+        following = self.number_of(step + 1) if step + 1 < self.step_count else self._numbers
+        return following == self.number_of(step)
+
+    def numbered(self, number: int) -> range:
+        """Return the steps with a number in reviews: those inserted before it, and last the step that owns it.
+
+        For steps that are not indexed yet this is a guess that assumes no insertions.
+        """
+        if number >= self._numbers:
+            guess = self.step_count + number - self._numbers
+            return range(guess, guess + 1)
+        at = bisect_left(self._joined, number)
+        if at < len(self._joined) and self._joined[at] == number:
+            return range(self._joined_to[at], self._joined_to[at] + 1)
+        steps = range(self.step_count)
+        return range(bisect_left(steps, number, key=self.number_of), bisect_right(steps, number, key=self.number_of))
+
+    def drop_last(self) -> None:
+        """Remove the last record, which must be a step of its own."""
+        for values in (self._start, self._end, self._member, self._next, self._owner):
+            values.pop()
+        for values in (self._first, self._last, self._count):
+            values.pop()
+        self._numbers -= 1
+
+    def records_in(self, step: int) -> int:
+        """Return how many records a step has so far."""
+        return self._count[step]
+
+    def records(self, step: int) -> list[tuple[int, int, int]]:
+        """Return member, start and end of each record of a step."""
+        found: list[tuple[int, int, int]] = []
+        at = self._first[step]
+        while at != _NONE:
+            found.append((self._member[at], self._start[at], self._end[at]))
+            at = self._next[at]
+        return found
+
+    def step_at(self, member: int, offset: int) -> int | None:
+        """Return the step whose record holds a byte, None between records."""
+        if not self._sorted:
+            matches = (
+                n
+                for n in range(len(self._start))
+                if self._member[n] == member and self._start[n] <= offset < self._end[n]
+            )
+            number = next(matches, None)
+            return None if number is None else self._owner[number]
+        low, high = bisect_right(self._member, member - 1), bisect_right(self._member, member)
+        number = bisect_right(self._start, offset, low, high) - 1
+        if number < low or offset >= self._end[number]:
+            return None
+        return self._owner[number]
+
 
 _SLICE_S = 0.008
 _REST_S = 0.001
 _ENDING = 256
-"""Bytes at the end that tell whether a file was appended to or written anew."""
+"""Bytes at the end that are compared to see whether a file was appended to or replaced."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,33 +182,31 @@ class IndexProgress:
 class RunDocument:
     """One run; every method may be called from any thread.
 
-    Looking at a step builds the index as far as that step. `build` builds all of it, in slices of 8 ms, so that it
-    can run beside a screen. The last step known is complete only when the index is.
+    Reading a step builds the index up to that step. `build` builds all of it, in slices of 8 ms, so that it can run
+    beside a screen. The last known step is complete only when the index is.
     """
 
     def __init__(
         self,
         reader: RunReader,
+        format: Format,
         *,
         name: str = "",
         id: str = "",
         another: Callable[[], RunReader] | None = None,
-        not_shown: Iterable[NotShown] = (),
     ) -> None:
-        """`another` makes a second reader of the same run, which `last_step` needs.
-
-        `not_shown` is what the format leaves out on purpose.
-        """
+        """`another` makes a second reader of the same run, for `last_step`."""
+        self.format = format
         self._another = another
-        self._leftovers = Leftovers(not_shown)
+        self._leftovers = Leftovers(format.not_shown)
         self._also: tuple[Noted, ...] | None = None
         self.name = name
         self.id = id
         self.accepted: bool | None = None
-        """What reviewers have said of its pass, see `reviews.settling`; None while nobody has settled it."""
+        """The reviewers' ruling on its pass, see `annotations.settling`; None without one."""
         self._reader = reader
         self._index = StepIndex()
-        self._scan: Iterator[Record] | None = None
+        self._scan: Iterator[RawRecord] | None = None
         self._finished = False
         self._indexed_bytes = 0
         self._position = (0, 0)
@@ -89,43 +219,43 @@ class RunDocument:
 
     @property
     def header(self) -> Run:
-        """What is known of the run by now."""
+        """The header, as far as it is known so far."""
         with self._lock:
             run = self._reader.header()
             return replace(
                 run,
                 step_count=self._index.step_count if self._finished else run.step_count,
                 warnings=(*run.warnings, *self._reader.warnings),
-                also=(*run.also, *self._said_beside(run)),
+                also=(*run.also, *self._noted_beside(run)),
                 verdict=settled_verdict(run, self.accepted),
                 not_shown=self._leftovers.not_shown,
             )
 
     @property
     def members(self) -> Mapping[str, Json]:
-        """The run's own members, beside its records, as far as they are known; None for one that is too long."""
+        """The run's own members, outside its records, as far as they are known; None for one that is too long."""
         return self._reader.facts
 
-    def _said_beside(self, run: Run) -> tuple[Noted, ...]:
-        """Return what the run's own members say that its header does not have; nothing until all are known."""
+    def _noted_beside(self, run: Run) -> tuple[Noted, ...]:
+        """Return the texts of the run's own members that its header lacks; empty until all members are known."""
         if self._also is None and self._finished:
             self._also = self._leftovers.of_run(self._reader.facts, run)
         return self._also or ()
 
     @property
     def warnings(self) -> tuple[str, ...]:
-        """What is missing or odd, a line each; complete when the index is."""
+        """Missing or odd things, one per line; complete when the index is."""
         with self._lock:
             return tuple(self._reader.warnings)
 
     @property
     def step_count(self) -> int:
-        """Steps known so far."""
+        """Number of known steps."""
         return self._index.step_count
 
     @property
     def record_count(self) -> int:
-        """Raw records known so far."""
+        """Number of known raw records."""
         return self._index.record_count
 
     @property
@@ -135,21 +265,18 @@ class RunDocument:
 
     @property
     def changed(self) -> bool:
-        """Whether the bytes grew or shrank since the index was finished: a run that is still written. Open it again."""
+        """Whether the size changed since the index was finished: the run is still being written. Open it again."""
         return self._finished and sum(blob.size for blob in self._reader.blobs) != self._indexed_bytes
 
     @property
     def blobs(self) -> tuple[Blob, ...]:
-        """What the records lie in."""
+        """The files that hold the records."""
         return tuple(self._reader.blobs)
 
-    def build(
-        self, on_progress: Callable[[IndexProgress], None] | None = None, cancel: CancelToken | None = None
-    ) -> None:
-        """Build the index to its end; raises `CancelledError` when cancelled, and can be called again."""
+    def build(self, on_progress: Callable[[IndexProgress], None] | None = None, cancel: CancelToken = NEVER) -> None:
+        """Build the whole index; raises `CancelledError` when cancelled, and can be called again."""
         while not self._finished:
-            if cancel is not None:
-                cancel.check()
+            cancel.check()
             self._advance(lambda: False)
             if on_progress is not None:
                 on_progress(self.progress)
@@ -166,13 +293,13 @@ class RunDocument:
         return IndexProgress(total if self._finished else done, total, self.step_count, self._finished)
 
     def ensure(self, index: int) -> bool:
-        """Build the index until step `index` is known and has its records; False if there is no such step."""
+        """Build the index until step `index` is known and complete; False if there is no such step."""
         while not self._finished and self._index.step_count <= index + 1:
             self._advance(lambda: self._index.step_count > index + 1)
         return index < self._index.step_count
 
     def _advance(self, enough: Callable[[], bool]) -> None:
-        """Take records for one slice of time."""
+        """Read records for one slice of time."""
         with self._lock:
             if self._finished:
                 return
@@ -201,9 +328,9 @@ class RunDocument:
         return self._reader.blobs[0].read(start, self._indexed_bytes - start)
 
     def grow(self) -> bool:
-        """Go on with the index where the file was only appended to; False where it must be opened again.
+        """Continue the index if the file was only appended to; return False if it must be opened again.
 
-        A last record that was half written before is read again.
+        A last record that was incomplete before is read again.
         """
         with self._lock:
             if not self._finished or not self._ending or self._last_bytes() != self._ending:
@@ -224,7 +351,7 @@ class RunDocument:
             return True
 
     def step(self, index: int) -> Step:
-        """Return a step. Raises IndexError where there is none."""
+        """Return a step. Raises IndexError if there is none."""
         if index < 0 or not self.ensure(index):
             raise IndexError(index)
         with self._lock:
@@ -243,11 +370,11 @@ class RunDocument:
         return step
 
     def last_step(self) -> Step | None:
-        """Return the last step before the index has got to it, where the layout of the file allows to; else None.
+        """Return the last step before the index has reached it, if the layout of the file allows that; else None.
 
-        Its `index` is a guess: how many steps there are is not known yet.
+        Its `index` is a guess: the number of steps is not known yet.
         """
-        from gistpoint.sessions.runs.tail import last_records
+        from gistpoint.sessions.records.scanning import last_records
 
         if self._another is None or len(self._reader.blobs) != 1 or not self.ensure(0):
             return None
@@ -338,7 +465,7 @@ class RunDocument:
         return b"\n".join(parts)
 
     def full_text(self, text: str) -> Iterator[str]:
-        """Yield a text of a step piece by piece: itself, or all of it where it was cut for its length."""
+        """Yield a text of a step in pieces: the text itself, or all of it if it was cut because of its length."""
         if not isinstance(text, CutText):
             yield text
             return
@@ -352,34 +479,34 @@ class RunDocument:
 
     @property
     def renumbered(self) -> bool:
-        """Whether a step known by now has another place than reviews know it by."""
+        """Whether an indexed step has another number in reviews."""
         return self._index.renumbered
 
     def number_of(self, index: int) -> int:
-        """Return the number that reviews know a step by, which stays when its format learns to show more steps."""
+        """Return the step's number in reviews, which stays the same when its format learns to show more steps."""
         with self._lock:
             return self._index.number_of(index)
 
     def was_put_in(self, index: int) -> bool:
-        """Whether a step takes no such number: it has that of the step that follows."""
+        """Whether a step was inserted and has no such number of its own: it has that of the step that follows."""
         with self._lock:
             return self._index.was_put_in(index)
 
     def numbered(self, number: int) -> range:
-        """Return the steps that reviews know by a number: those that were put in, and last the one that takes it.
+        """Return the steps that have a number in reviews: inserted ones, and last the step that owns the number.
 
-        A guess for what the index has not come to.
+        A guess for steps that are not indexed yet.
         """
         with self._lock:
             return self._index.numbered(number)
 
     def step_covering(self, member: int, offset: int) -> int | None:
-        """Return the step that a byte belongs to, building the index that far; None between records."""
+        """Return the step that a byte belongs to, building the index up to it; None between records."""
         while not self._finished and self._position <= (member, offset):
             self._advance(lambda: self._position > (member, offset))
         return self.step_at(member, offset)
 
     def step_at(self, member: int, offset: int) -> int | None:
-        """Return the step that a byte belongs to, as far as the index goes."""
+        """Return the step that a byte belongs to, if it is in the index."""
         with self._lock:
             return self._index.step_at(member, offset)

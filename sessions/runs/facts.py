@@ -1,4 +1,4 @@
-"""Facts of steps: what each was for, what it spent, what was wasted, and whether it reached the right code."""
+"""Facts of steps: purpose, budget spent, waste, and whether the right code was reached."""
 
 from __future__ import annotations
 
@@ -9,8 +9,10 @@ from enum import StrEnum
 
 from gistpoint.core.canonical import sha256_of_text
 from gistpoint.core.code.names import FunctionRef
-from gistpoint.core.diffs import FileDiff, LineKind
+from gistpoint.core.diffs import DiffLineKind, FileDiff
+from gistpoint.core.kinds.registry import submits
 from gistpoint.core.tasks.model import Answer
+from gistpoint.sessions.records.model import Actor, Json, Run, RunCall, Step, StepKind, Tokens
 from gistpoint.sessions.runs.changes import (
     Change,
     Inserted,
@@ -24,20 +26,19 @@ from gistpoint.sessions.runs.changes import (
     Written,
     changes_of,
 )
-from gistpoint.sessions.runs.commands import END, Look, looks_of, same_path
+from gistpoint.sessions.runs.commands import END, ViewedPart, looks_of, same_path
 from gistpoint.sessions.runs.document import RunDocument
-from gistpoint.sessions.runs.model import Actor, Call, Json, Run, Step, StepKind, Tokens
 
 _LOOKING = frozenset({StepKind.VIEW, StepKind.EXECUTE, StepKind.TOOL})
 _TELLING = 6
-"""Characters of a line from which it tells one function from another."""
+"""Characters from which a line is distinctive enough for a function."""
 
 _TELLING_ALONE = 12
 
 
 @dataclass(frozen=True, slots=True)
 class Goal:
-    """A function that has to be found and repaired; `text` is the corrupted one, empty where nobody knows it."""
+    """A function that has to be found and repaired; `text` is the corrupted one, empty if it is unknown."""
 
     path: str
     qualname: str
@@ -50,7 +51,7 @@ class Goal:
 
     @property
     def ref(self) -> FunctionRef:
-        """Its name."""
+        """The reference to it."""
         return FunctionRef(self.path, self.qualname)
 
     def reads_file(self, step: Step) -> bool:
@@ -60,9 +61,9 @@ class Goal:
         )
 
     def views_function(self, step: Step) -> bool:
-        """Whether a step shows the function itself: asked for by name, or its `def` stands in what came back.
+        """Whether a step shows the function itself: requested by name, or its `def` is in the result.
 
-        Where the results were not recorded, the file read whole counts.
+        If the results were not recorded, reading the whole file counts.
         """
         if step.kind not in _LOOKING:
             return False
@@ -81,7 +82,7 @@ class Goal:
         return False
 
     def is_edited_by(self, change: Change) -> bool:
-        """Whether a change touches the function, as far as the change itself tells."""
+        """Whether a change affects the function, as far as the change itself shows."""
         if not same_path(change.path, self.path):
             return False
         if isinstance(change, Untold):
@@ -91,7 +92,7 @@ class Goal:
         if isinstance(change, Redefined):
             return self._is_named(change.name)
         if isinstance(change, Replaced):
-            # What is replaced stands once in the file: if it stands in the function, then nowhere else.
+            # A replaced text is unique in the file: if it is in the function, it is nowhere else.
             inside = not change.every and "\n" not in change.old.strip() and change.old.strip() in self.text
             return inside or self._holds(change.old.split("\n")) or bool(self._definition.search(change.old))
         if isinstance(change, Patched):
@@ -103,12 +104,12 @@ class Goal:
         return isinstance(change, Written) and bool(self._lines) and not self._stands_in(change.text)
 
     def is_edited_in(self, diff: FileDiff) -> bool:
-        """Whether a diff of the file takes away a line of the function, or changes lines right under its `def`."""
+        """Whether a diff of the file removes a line of the function, or changes lines directly below its `def`."""
         if not same_path(diff.path, self.path):
             return False
         for hunk in diff.hunks:
-            removed = [line.text for line in hunk.lines if line.kind is LineKind.REMOVED]
-            before = [line.text for line in hunk.lines if line.kind is not LineKind.ADDED]
+            removed = [line.text for line in hunk.lines if line.kind is DiffLineKind.REMOVED]
+            before = [line.text for line in hunk.lines if line.kind is not DiffLineKind.ADDED]
             named = self._definition.search(hunk.section) or any(self._definition.search(line) for line in before)
             if (named and (self._holds(before) or not self._lines)) or (removed and self._holds(removed)):
                 return True
@@ -123,7 +124,7 @@ class Goal:
         return plain == self.ref.plain or self.ref.plain.endswith("." + plain)
 
     def _holds(self, lines: list[str]) -> bool:
-        """Whether some of the lines, and half of those that tell anything, are the function's."""
+        """Whether some of the lines, and half of the distinctive ones, are the function's."""
         telling = [text for line in lines if len(text := line.strip()) >= _TELLING]
         own = sum(text in self._lines for text in telling)
         return own > 0 and own * 2 >= len(telling)
@@ -137,8 +138,8 @@ def goals_of(answer: Answer) -> tuple[Goal, ...]:
     return tuple(Goal(target.path, target.qualname, target.corrupted) for target in answer.targets)
 
 
-class Mark(StrEnum):
-    """What may be said of a step."""
+class StepMark(StrEnum):
+    """Properties of a step."""
 
     SUBMISSION = "submission"
     ERROR = "error"
@@ -148,30 +149,30 @@ class Mark(StrEnum):
     FIRST_VIEW_RIGHT_FUNCTION = "first_view_right_function"
     FIRST_EDIT_RIGHT_FUNCTION = "first_edit_right_function"
     REPEATED_COMMAND = "repeated_command"
-    """The same call as before, and nothing was edited in between."""
+    """The same call as before, without an edit in between."""
     REREAD = "reread"
     """A part of a file that was read before, and the file was not edited in between."""
     REVERT = "revert"
-    """An edit that takes back an earlier one."""
+    """An edit that undoes an earlier one."""
 
 
-FIRSTS = (Mark.FIRST_READ_RIGHT_FILE, Mark.FIRST_VIEW_RIGHT_FUNCTION, Mark.FIRST_EDIT_RIGHT_FUNCTION)
-"""Marks that a run has once for each function that is broken."""
+FIRSTS = (StepMark.FIRST_READ_RIGHT_FILE, StepMark.FIRST_VIEW_RIGHT_FUNCTION, StepMark.FIRST_EDIT_RIGHT_FUNCTION)
+"""Marks that a run gets once for each broken function."""
 
 
 @dataclass(frozen=True, slots=True)
 class Marked:
-    """A mark of a step; `other` is the number of the earlier step that is repeated or taken back."""
+    """A mark of a step; `other` is the number of the earlier step that is repeated or undone."""
 
-    mark: Mark
+    mark: StepMark
     other: int | None = None
     goal: int | None = None
-    """Which of the broken functions it is about."""
+    """The index of the broken function concerned."""
 
 
 @dataclass(frozen=True, slots=True)
 class StepMarks:
-    """What a step is marked with, and what was used up to and with it."""
+    """The marks of a step, and the budget used up to and including it."""
 
     index: int
     kind: StepKind
@@ -179,27 +180,27 @@ class StepMarks:
     spent: Spent
 
     @property
-    def marks(self) -> frozenset[Mark]:
+    def marks(self) -> frozenset[StepMark]:
         """The marks alone."""
         return frozenset(item.mark for item in self.marked)
 
-    def other(self, mark: Mark) -> int | None:
-        """Return the earlier step that a mark points to."""
+    def other(self, mark: StepMark) -> int | None:
+        """Return the earlier step that a mark refers to."""
         return next((item.other for item in self.marked if item.mark is mark), None)
 
 
 class MarkTracker:
-    """Marks the steps of one run, fed in order as they are read; memory grows by hashes and numbers only."""
+    """Marks the steps of one run, fed in order as they are read; stores only hashes and numbers."""
 
     def __init__(
         self, header: Run | None = None, goals: Iterable[Goal] = (), *, target: FunctionRef | None = None
     ) -> None:
-        """`goals` are the broken functions, where a task's answer is known; `target` the one that a brief names."""
+        """`goals` are the broken functions, if a task's answer is known; `target` is the one that a brief names."""
         self.goals = tuple(goals)
         self._target = target or (self.goals[0].ref if len(self.goals) == 1 else None)
         self._spending = Spending(header)
         self._waste = Waste()
-        self._reached: set[tuple[Mark, int]] = set()
+        self._reached: set[tuple[StepMark, int]] = set()
 
     def feed(self, step: Step) -> StepMarks:
         """Mark the next step."""
@@ -209,42 +210,42 @@ class MarkTracker:
             marked += [Marked(mark, goal=number) for mark in self._firsts(step, changes, number, goal)]
         wasted = self._waste.feed(step, changes)
         for mark, other in (
-            (Mark.REPEATED_COMMAND, wasted.repeats),
-            (Mark.REREAD, wasted.rereads),
-            (Mark.REVERT, wasted.reverts),
+            (StepMark.REPEATED_COMMAND, wasted.repeats),
+            (StepMark.REREAD, wasted.rereads),
+            (StepMark.REVERT, wasted.reverts),
         ):
             if other is not None:
                 marked.append(Marked(mark, other))
         return StepMarks(step.index, step.kind, tuple(marked), self._spending.feed(step))
 
-    def _firsts(self, step: Step, changes: tuple[Change, ...], number: int, goal: Goal) -> Iterator[Mark]:
+    def _firsts(self, step: Step, changes: tuple[Change, ...], number: int, goal: Goal) -> Iterator[StepMark]:
         for mark in FIRSTS:
             if (mark, number) not in self._reached and _comes_to(mark, goal, step, changes):
                 self._reached.add((mark, number))
                 yield mark
 
 
-def _comes_to(mark: Mark, goal: Goal, step: Step, changes: Sequence[Change]) -> bool:
-    if mark is Mark.FIRST_READ_RIGHT_FILE:
+def _comes_to(mark: StepMark, goal: Goal, step: Step, changes: Sequence[Change]) -> bool:
+    if mark is StepMark.FIRST_READ_RIGHT_FILE:
         return goal.reads_file(step)
-    if mark is Mark.FIRST_VIEW_RIGHT_FUNCTION:
+    if mark is StepMark.FIRST_VIEW_RIGHT_FUNCTION:
         return goal.views_function(step)
     return any(goal.is_edited_by(change) for change in changes)
 
 
-def _plain(step: Step, changes: Sequence[Change]) -> Iterator[Mark]:
+def _plain(step: Step, changes: Sequence[Change]) -> Iterator[StepMark]:
     if submissions_in(step):
-        yield Mark.SUBMISSION
+        yield StepMark.SUBMISSION
     if has_error(step):
-        yield Mark.ERROR
+        yield StepMark.ERROR
     if step.kind is StepKind.EDIT or any(not isinstance(change, Untold) for change in changes):
-        yield Mark.EDIT
+        yield StepMark.EDIT
     if step.kind is StepKind.TEST or "test_run" in step.state:
-        yield Mark.TEST_RUN
+        yield StepMark.TEST_RUN
 
 
 def has_error(step: Step) -> bool:
-    """Whether something failed in a step, other than tests or a search that found nothing."""
+    """Whether something failed in a step, other than tests or a search without results."""
     if step.kind in (StepKind.ERROR, StepKind.DAMAGED) or "error" in step.flags:
         return True
     if any(result.is_error for result in step.results):
@@ -262,12 +263,9 @@ def marks_of(
         yield tracker.feed(step)
 
 
-SUBMITTING = frozenset({"submit_attempt", "replace_function", "submit_gist"})
-
-
 @dataclass(frozen=True, slots=True)
 class Spent:
-    """What was used up to and with a step. None: not recorded by then."""
+    """The budget used up to and including a step. None: not recorded."""
 
     calls: int = 0
     submissions: int = 0
@@ -277,9 +275,9 @@ class Spent:
     cost: float | None = None
     """US dollars."""
     elapsed_s: float | None = None
-    """Seconds since the first time recorded; the sum of the durations where no times are."""
+    """Seconds since the first recorded time; the sum of the durations if there are no times."""
     derived: frozenset[str] = frozenset()
-    """The fields that were worked out and not recorded: budgets that were counted down, a time that was summed up."""
+    """The fields that were inferred and not recorded: budgets that were counted down, times that were summed."""
 
 
 class Spending:
@@ -293,7 +291,7 @@ class Spending:
         self._recorded = False
 
     def feed(self, step: Step) -> Spent:
-        """Return what was used up to and with the next step."""
+        """Return the budget used up to and including the next step."""
         before = self._spent
         solver = step.actor in (Actor.AGENT, Actor.PERSON)
         calls = before.calls + (len(step.calls) if solver else 0)
@@ -305,7 +303,7 @@ class Spending:
             submissions,
             calls_left,
             submissions_left,
-            _sum(before.tokens, step.tokens),
+            before.tokens + step.tokens,
             before.cost if step.cost is None else (before.cost or 0.0) + step.cost,
             elapsed,
             derived | ({"elapsed_s"} if summed else set()),
@@ -313,10 +311,10 @@ class Spending:
         return self._spent
 
     def _left(self, step: Step, calls: int, submissions: int) -> tuple[int | None, int | None, frozenset[str]]:
-        told = step.state.get("budget")
-        if isinstance(told, dict):
+        spent_so_far = step.state.get("budget")
+        if isinstance(spent_so_far, dict):
             self._recorded = True
-            return _whole(told.get("tool_uses")), _whole(told.get("submissions")), frozenset()
+            return _whole(spent_so_far.get("tool_uses")), _whole(spent_so_far.get("submissions")), frozenset()
         if self._recorded:
             return self._spent.calls_left, self._spent.submissions_left, frozenset()
         counted = {
@@ -337,21 +335,22 @@ class Spending:
             return (self._spent.elapsed_s, False) if self._started is not None else (self._durations, bool(spent))
         if self._started is None:
             self._started = at if step.started is None else step.started
-        # A clock that was set back must not make a run younger.
+        # A clock that was set back must not reduce the elapsed time.
         return max(at - self._started, self._spent.elapsed_s or 0.0), False
 
 
 def submissions_in(step: Step) -> int:
     """Return how many submissions a step makes."""
+    submissions = sum(submits(call.tool) for call in step.calls)
     if step.kind is StepKind.SUBMIT:
-        return max(1, sum(call.tool in SUBMITTING for call in step.calls))
-    return 0 if "refused" in step.flags else sum(call.tool in SUBMITTING for call in step.calls)
+        return max(1, submissions)
+    return 0 if "refused" in step.flags else submissions
 
 
 def _budgets(extra: Mapping[str, Json]) -> tuple[int | None, int | None]:
-    told = extra.get("budgets")
-    if isinstance(told, dict):
-        return _whole(told.get("tool_uses")), _whole(told.get("submissions"))
+    spent_so_far = extra.get("budgets")
+    if isinstance(spent_so_far, dict):
+        return _whole(spent_so_far.get("tool_uses")), _whole(spent_so_far.get("submissions"))
     return _whole(extra.get("tool_uses")), _whole(extra.get("test_runs"))
 
 
@@ -359,31 +358,15 @@ def _whole(value: Json) -> int | None:
     return value if isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 1 << 53 else None
 
 
-def _sum(before: Tokens, more: Tokens) -> Tokens:
-    if not more:
-        return before
-    return Tokens(
-        *(
-            one if other is None else (one or 0) + other
-            for one, other in (
-                (before.prompt, more.prompt),
-                (before.completion, more.completion),
-                (before.cached, more.cached),
-                (before.reasoning, more.reasoning),
-            )
-        )
-    )
-
-
 _REPEATABLE = frozenset({StepKind.VIEW, StepKind.SEARCH, StepKind.EXECUTE, StepKind.TEST, StepKind.TOOL})
 _PARTIAL = re.compile(r"clipped|truncated|more lines (?:above|below)|too (?:large|long)|left out", re.IGNORECASE)
 _ENDS = 600
-"""Characters at either end of a result in which a tool says that it left something out."""
+"""Characters at either end of a result in which a tool reports that it left something out."""
 
 
 @dataclass(frozen=True, slots=True)
 class Wasted:
-    """What a step repeats or takes back: the numbers of the earlier steps, None where there is none."""
+    """Earlier steps that a step repeats or undoes, by number; None if there is none."""
 
     repeats: int | None = None
     rereads: int | None = None
@@ -391,18 +374,18 @@ class Wasted:
 
 
 class Waste:
-    """Follows the steps of a run, in order; holds hashes, never texts."""
+    """Follows the steps of a run, in order; stores hashes, never texts."""
 
     def __init__(self) -> None:
         self._calls: dict[str, int] = {}
-        self._looks: list[tuple[Look, int]] = []
+        self._looks: list[tuple[ViewedPart, int]] = []
         self._edits: dict[str, list[tuple[str, int]]] = {}
-        """The state of each thing that is edited, by hash, with the step that brought it about."""
+        """The states of each edited thing, by hash, with the step that produced each."""
         self._inverse: dict[str, int] = {}
         self._last_edit: dict[str, int] = {}
 
     def feed(self, step: Step, changes: tuple[Change, ...]) -> Wasted:
-        """Say what the next step repeats; `changes` are its own."""
+        """Return the steps that the next step repeats; `changes` are its own."""
         repeats, rereads = self._repeated(step)
         reverts = self._reverted(step, changes)
         if changes or step.kind is StepKind.EDIT or reverts is not None:
@@ -426,7 +409,7 @@ class Waste:
         return (None if None in earlier else earlier[0]), (read[0] if read and None not in read else None)
 
     def _forget(self, changes: tuple[Change, ...]) -> None:
-        """Drop what is known of the files that were edited, or of all where nobody knows which."""
+        """Forget the files that were edited, or all if it is unknown which."""
         if not changes or any(isinstance(change, Untold | Restored) and not change.path for change in changes):
             self._looks.clear()
             return
@@ -458,12 +441,12 @@ class Waste:
         return None
 
     def _set_back(self, path: str) -> int | None:
-        """Forget the edits of a file, of all where `path` is empty; return the last of them."""
+        """Forget the edits of a file, of all files if `path` is empty; return the last of them."""
         gone = [known for known in self._last_edit if not path or same_path(known, path)]
         return max((self._last_edit.pop(known) for known in gone), default=None)
 
     def _state(self, what: str, digest: str, index: int, first: str = "") -> int | None:
-        """Note a state; return the step that led away from it, if it was there before and left since."""
+        """Record a state; return the step that left it, if it existed before and was left since."""
         states = self._edits.setdefault(what, [(first, -1)] if first else [])
         if states and states[-1][0] == digest:
             return None
@@ -479,7 +462,7 @@ class Waste:
 _NO_DIFF = sha256_of_text("")
 
 
-def _signature(call: Call) -> str:
+def _signature(call: RunCall) -> str:
     return sha256_of_text(f"{call.tool}\0{call.arguments.strip()}")
 
 

@@ -1,7 +1,7 @@
-"""Finds the texts of raw records that a reader has put into no field, so that none is lost without a word.
+"""Finds the texts of raw records that a reader has put into no field, so that none is lost silently.
 
-A format says which members it leaves out on purpose, and why. What a record holds beside them is either in a field of
-the step, or it is found here: in an event that got a new member, in a part of a message that nobody knew of.
+A format declares which members it omits on purpose, and why. Everything else in a record is either in a field of the
+step, or found by this module: for example in a new member of an event, or in an unknown part of a message.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import json
 import re
 from collections.abc import Container, Iterable, Iterator
 
-from gistpoint.sessions.runs.model import CutText, Json, Noted, NotShown, Run, Step
+from gistpoint.sessions.records.model import CutText, Json, Noted, NotShown, Run, Step
 
 EVERYWHERE = (
     NotShown(
@@ -21,7 +21,7 @@ EVERYWHERE = (
         ("signatures and encoded data",), "images and sounds in the text, and 160 letters and digits and more in a row"
     ),
 )
-"""What no format shows."""
+"""Members that no format shows."""
 
 _LABELS = frozenset(
     ("id", "uuid", "type", "role", "kind", "object", "ts", "created", "completed", "timestamp", "time", "index", "hash")
@@ -35,26 +35,26 @@ _SIGNATURES = frozenset(("signature", "encrypted_content", "encrypted_index", "r
 _ESCAPED = re.compile(r'[\x00-\x1f"\\]')
 _MOST_KEYS = 1024
 _SHORT = 16
-"""Characters below which a text has to stand as a word of its own to count as shown."""
+"""Characters below which a text counts as shown only as a separate word."""
 
 
 def is_label(key: str) -> bool:
-    """Whether a string under a key, or a list of them, says what a record is, and is no text of it."""
+    """Whether a string under a key, or a list of them, names the type of a record and is not a text."""
     return key in _LABELS or key in _SIGNATURES or _LABEL.search(key) is not None
 
 
 class Leftovers:
-    """Looks for what a format's steps and headers leave out."""
+    """Finds what a format's steps and headers omit."""
 
     def __init__(self, not_shown: Iterable[NotShown] = ()) -> None:
-        """`not_shown` is what they leave out on purpose."""
+        """`not_shown` is what they omit on purpose."""
         listed = tuple(not_shown)
         self.not_shown = (*listed, *EVERYWHERE)
         self._in_records = _Texts(name for item in listed if not item.of_run for name in item.names)
         self._of_run = _Texts((name for item in listed if item.of_run for name in item.names), labels=True)
 
     def of_step(self, values: Iterable[Json], step: Step, parts: Iterable[str]) -> tuple[Noted, ...]:
-        """Return the texts of a step's raw records that none of its fields has; `parts` are those that it has."""
+        """Return the texts of a step's raw records that none of its fields has; `parts` are the texts of the fields."""
         shown = [*parts, step.label, step.id, step.model, *step.links]
         for call in step.calls:
             shown += (call.id, call.tool, call.arguments)
@@ -65,14 +65,14 @@ class Leftovers:
         return tuple(_without(found, shown))
 
     def of_run(self, members: dict[str, Json], run: Run) -> tuple[Noted, ...]:
-        """Return the texts of a run's own members that its header does not have."""
+        """Return the texts of a run's own members that its header lacks."""
         shown = [run.id, run.task, run.model, run.agent, run.format_version, run.exit_status, run.submission]
         shown += [run.prompt, *run.links, *(text for _, text in _Texts((), labels=True).below(dict(run.extra)))]
         return tuple(_without(self._of_run.below(members), shown))
 
 
 class _Texts:
-    """Finds the texts below a value, without those at a listed path or, but for `labels`, under a label's key."""
+    """Finds the texts below a value, except at a listed path or, without `labels`, under a label's key."""
 
     def __init__(self, listed: Iterable[str], *, labels: bool = False) -> None:
         self._listed = frozenset(listed)
@@ -80,7 +80,7 @@ class _Texts:
         self._known: dict[str, dict[str, tuple[str, bool]]] = {}
 
     def below(self, value: Json, shown: Container[int] = ()) -> list[tuple[str, str]]:
-        """Return the texts in order, each with its path, but for those in objects that are shown whole, by identity."""
+        """Return the texts in order, each with its path, except those in objects that are shown whole, by identity."""
         found: list[tuple[str, str]] = []
         self._walk("", value, shown, found)
         return found
@@ -128,7 +128,7 @@ def _is_text(value: Json) -> bool:
 
 
 def _without(found: Iterable[tuple[str, str]], shown: list[str]) -> Iterator[Noted]:
-    """Yield what does not stand in one of the texts that are shown, each text once."""
+    """Yield the texts that are not contained in one of those shown, each once."""
     known = set(shown)
     whole: str | None = None
     before = 0
@@ -151,7 +151,7 @@ def _without(found: Iterable[tuple[str, str]], shown: list[str]) -> Iterator[Not
 
 
 def _place_in(whole: str, text: str, before: int) -> int:
-    """Return where a text stands, looked for from `before` on first: texts mostly come in the order they are shown."""
+    """Return the position of a text, searching from `before` first: texts are mostly shown in their order."""
     at = _word_in(whole, text, before)
     return at if at >= 0 or not before else _word_in(whole, text, 0)
 

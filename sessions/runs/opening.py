@@ -1,22 +1,22 @@
-"""Opens what a person names: a path, or `PATH#ID` for one of several runs, archives included.
+"""Opens a run by the name that a person gives: a path, or `PATH#ID` for one of several runs, including archives.
 
-An ID is percent-encoded. Within an archive it is the member, and for a member with several runs `MEMBER#ID` again.
+An ID is percent-encoded. In an archive it is the member; for a member with several runs it is `MEMBER#ID` again.
 """
 
 from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from urllib.parse import quote, unquote
 
-from gistpoint.core.cancel import CancelToken
-from gistpoint.sessions.formats.probe import Probe
-from gistpoint.sessions.formats.registry import recognise
-from gistpoint.sessions.runs import limits
-from gistpoint.sessions.runs.archives import (
+from gistpoint.core.running import NEVER, CancelToken
+from gistpoint.sessions.formats.registry import looks_like, recognise
+from gistpoint.sessions.records import limits
+from gistpoint.sessions.records.archives import (
     Archive,
     Blob,
     FileBlob,
@@ -26,8 +26,10 @@ from gistpoint.sessions.runs.archives import (
     SliceBlob,
     opened,
 )
+from gistpoint.sessions.records.format import RunEntry
+from gistpoint.sessions.records.model import Run, StepKind
+from gistpoint.sessions.records.probe import FileProbe
 from gistpoint.sessions.runs.document import RunDocument
-from gistpoint.sessions.runs.model import Run
 
 _UNKNOWN = "is in no format that is known here"
 _IGNORED = frozenset({".git", "__pycache__", "node_modules", ".venv"})
@@ -35,19 +37,19 @@ _IGNORED = frozenset({".git", "__pycache__", "node_modules", ".venv"})
 
 @dataclass(frozen=True, slots=True)
 class Listed:
-    """One run of a list. `name` is what `open_run` takes; `problem` says why there is no header."""
+    """One run of a list. `name` is the argument for `open_run`; `problem` is the reason if there is no header."""
 
     name: str
     size: int = 0
-    """Bytes of the file it lies in."""
+    """Size of its file in bytes."""
     header: Run | None = None
     problem: str = ""
     is_verdict: bool = False
-    """Whether the problem is that the file, which can be read, is no run that can."""
+    """Whether the file can be read and is not a run in a known format."""
 
 
 def files_of(path: Path) -> Iterator[Path]:
-    """Yield the files below a folder, sorted, a run that is a folder as that; no links to folders."""
+    """Yield the files below a folder, sorted; a folder that is a run counts as a file; links to folders are skipped."""
     if not path.is_dir():
         yield path
         return
@@ -66,36 +68,32 @@ def files_of(path: Path) -> Iterator[Path]:
             yield here / name
 
 
-def list_runs(paths: Iterable[str | Path], *, cancel: CancelToken | None = None) -> Iterator[Listed]:
+def list_runs(paths: Iterable[str | Path], *, cancel: CancelToken = NEVER) -> Iterator[Listed]:
     """Yield the runs of files, folders, archives and `FILE#ID` names, each as soon as its header is read.
 
-    What lies in a folder or archive and is no run is left out; what was named itself is listed with its problem.
+    Files in a folder or archive that are not runs are skipped; files that were named are listed with their problem.
     """
     for given in paths:
         path, id = split_name(str(given))
         if id:
-            yield from _guarded(str(given), lambda path=path, id=id: _named(path, id))
+            yield from _guarded(str(given), partial(_named, path, id))
             continue
         inside = path.is_dir() and not event_files(path)
         for file in files_of(path):
-            if cancel is not None:
-                cancel.check()
-            for listed in _guarded(str(file), lambda file=file: _in_file(file)):
-                if listed.header is not None or not inside or _is_worth_telling(listed):
+            cancel.check()
+            for listed in _guarded(str(file), partial(_in_file, file)):
+                if listed.header is not None or not inside or _is_reported(listed):
                     yield listed
 
 
-def _is_worth_telling(listed: Listed) -> bool:
-    """Whether a problem of a file that nobody named is told: it is a run of some kind, or dangerous."""
+def _is_reported(listed: Listed) -> bool:
+    """Whether to report the problem of a file that was not named: if it is some kind of run, or dangerous."""
     return listed.problem.startswith(("Refused", "Damaged")) or (listed.is_verdict and _UNKNOWN not in listed.problem)
 
 
-def _guarded(name: str, entries: object) -> Iterator[Listed]:
-    from collections.abc import Callable
-    from typing import cast
-
+def _guarded(name: str, entries: Callable[[], Iterator[Listed]]) -> Iterator[Listed]:
     try:
-        yield from cast("Callable[[], Iterator[Listed]]", entries)()
+        yield from entries()
     except RunFileError as error:
         yield Listed(name, 0, None, str(error), isinstance(error, NoRunError))
 
@@ -115,7 +113,7 @@ def _in_file(path: Path) -> Iterator[Listed]:
         return
     if not path.is_file():
         yield Listed(
-            str(path), 0, None, f"{path} does not exist." if not path.exists() else f"{path} is no regular file."
+            str(path), 0, None, f"{path} does not exist." if not path.exists() else f"{path} is not a regular file."
         )
         return
     blob = opened(FileBlob(path))
@@ -128,7 +126,7 @@ def _in_file(path: Path) -> Iterator[Listed]:
         if member.refused:
             yield Listed(name, member.size, None, f"Refused: {member.refused}.")
             continue
-        yield from _guarded(name, lambda member=member, name=name: _in_member(path, blob, member.name, name))
+        yield from _guarded(name, partial(_in_member, path, blob, member.name, name))
 
 
 def _in_member(path: Path, archive: Archive, member: str, name: str) -> Iterator[Listed]:
@@ -140,7 +138,7 @@ def _in_member(path: Path, archive: Archive, member: str, name: str) -> Iterator
             yield Listed(name, 0, None, f"Refused: {error}")
 
 
-def _runs(probe: Probe, name: str, size: int) -> Iterator[Listed]:
+def _runs(probe: FileProbe, name: str, size: int) -> Iterator[Listed]:
     format = recognise(probe)
     none = True
     for entry in format.runs(probe):
@@ -158,7 +156,7 @@ EVENT_FILE = re.compile(r"event-\d{1,12}-[\w-]{1,80}\.json")
 
 
 def split_name(name: str) -> tuple[Path, str]:
-    """Split `PATH#ID`; a path that is there as it stands has no id. The id stays encoded."""
+    """Split `PATH#ID`; an existing path has no id. The id stays encoded."""
     if "#" not in name or _is_there(name):
         return Path(name), ""
     at = name.find("#")
@@ -183,9 +181,9 @@ def join_name(path: str, *ids: str) -> str:
 
 
 def open_run(name: str | Path) -> RunDocument:
-    """Open a run by path or `PATH#ID`. Raises `RunFileError` for what can't be; reads both ends of the file only.
+    """Open a run by path or `PATH#ID`; read only both ends of the file. Raises `RunFileError` if that is impossible.
 
-    A folder opens where it holds a journal. A file with several runs needs an id if there is more than one.
+    A folder is opened if it contains a journal. A file with several runs requires an id.
     """
     path, id = split_name(str(name))
     if path.is_dir() and (path / JOURNAL).is_file():
@@ -196,22 +194,12 @@ def open_run(name: str | Path) -> RunDocument:
     run = unquote(rest)
     if not run:
         run = _only(format.runs(probe), probe.name)
-    return RunDocument(
-        format.open(probe, run),
-        name=str(name),
-        id=run,
-        another=lambda: format.open(probe, run),
-        not_shown=getattr(format, "not_shown", ()),
-    )
+    return RunDocument(format.open(probe, run), format, name=str(name), id=run, another=lambda: format.open(probe, run))
 
 
-def _only(entries: object, name: str) -> str:
-    from typing import cast
-
-    from gistpoint.sessions.formats.registry import RunEntry
-
+def _only(entries: Iterator[RunEntry], name: str) -> str:
     listed: list[str] = []
-    for entry in cast("Iterator[RunEntry]", entries):
+    for entry in entries:
         if not entry.id:
             return ""
         listed.append(entry.id)
@@ -225,25 +213,25 @@ def _only(entries: object, name: str) -> str:
     return listed[0]
 
 
-def probe_of(path: Path, id: str = "") -> tuple[Probe, str]:
-    """Return the probe of a file, or of the member of an archive that `id` begins with, and what is left of `id`."""
+def probe_of(path: Path, id: str = "") -> tuple[FileProbe, str]:
+    """Return the probe of a file, or of the member of an archive that `id` begins with, and the rest of `id`."""
     if not _is_there(str(path)):
         raise RunFileError(f"{path} does not exist.")
     if path.is_dir():
         events = event_files(path)
         if events:
-            return Probe(events[0], name=str(path), parts=events), id
+            return FileProbe(events[0], name=str(path), parts=events), id
         raise RunFileError(f"{path} is a folder of several files.", hint="Name one of them, or list the folder.")
     if not path.is_file():
-        raise RunFileError(f"{path} is no regular file.")
+        raise RunFileError(f"{path} is not a regular file.")
     blob = opened(FileBlob(path))
     if isinstance(blob, Archive):
         return _in_archive(path, blob, id)
-    return Probe(blob, name=str(path), sibling=_Siblings(path).open, siblings=_Siblings(path).names), id
+    return FileProbe(blob, name=str(path)), id
 
 
 def event_files(folder: Path) -> list[PathBlob]:
-    """Return the files of a run that is kept as one file an event, in order; none if the folder is no such run."""
+    """Return the files of a run that is stored as one file per event, in order; empty if the folder is not one."""
     inner = folder / "events"
     if not inner.is_dir():
         return []
@@ -253,14 +241,14 @@ def event_files(folder: Path) -> list[PathBlob]:
 
 
 def is_log(archive: Archive) -> bool:
-    """Whether an archive is a run file itself, as Inspect's are, and no collection of files."""
+    """Whether an archive is itself a run file, like Inspect's, and not a collection of files."""
     marked = "header.json" in archive.members or "_journal/start.json" in archive.members
     return marked or (bool(archive.damage) and any(name.startswith("samples/") for name in archive.members))
 
 
-def _in_archive(path: Path, archive: Archive, id: str) -> tuple[Probe, str]:
+def _in_archive(path: Path, archive: Archive, id: str) -> tuple[FileProbe, str]:
     if is_log(archive):
-        return Probe(_nothing(path), name=str(path), archive=archive), id
+        return FileProbe(_nothing(path), name=str(path), archive=archive), id
     if not id:
         usable = [member for member in archive.members.values() if not member.refused]
         if len(usable) != 1:
@@ -274,21 +262,15 @@ def _in_archive(path: Path, archive: Archive, id: str) -> tuple[Probe, str]:
     return member_probe(str(path), archive, unquote(member)), rest
 
 
-def member_probe(path: str, archive: Archive, member: str) -> Probe:
-    """Return the probe of one member, an archive itself if it is an Inspect log."""
+def member_probe(path: str, archive: Archive, member: str) -> FileProbe:
+    """Return the probe of one member, or of the archive itself if it is an Inspect log."""
     inner = opened(archive.read(member))
     name = join_name(path, member)
     if not isinstance(inner, Archive):
-        return Probe(inner, name=name, sibling=lambda other: _beside(archive, member, other))
+        return FileProbe(inner, name=name)
     if is_log(inner):
-        return Probe(archive.read(member), name=name, archive=inner)
+        return FileProbe(archive.read(member), name=name, archive=inner)
     raise RunFileError(f"{name} is an archive within an archive.", hint="Unpack the outer one first.")
-
-
-def _beside(archive: Archive, member: str, other: str) -> Blob | None:
-    folder, _, _ = member.rpartition("/")
-    name = f"{folder}/{other}" if folder else other
-    return archive.read(name) if name in archive.members and not archive.members[name].refused else None
 
 
 def _nothing(path: Path) -> Blob:
@@ -296,28 +278,10 @@ def _nothing(path: Path) -> Blob:
     return SliceBlob(whole, 0, whole.size)
 
 
-class _Siblings:
-    """Files beside one, by plain name; nothing outside of its folder."""
-
-    def __init__(self, path: Path) -> None:
-        self._folder = path.absolute().parent
-
-    def names(self) -> tuple[str, ...]:
-        """Return the names of the files beside it."""
-        return tuple(sorted(entry.name for entry in self._folder.iterdir() if entry.is_file()))
-
-    def open(self, name: str) -> Blob | None:
-        """Open a sibling; None for one that is not there or whose name leads elsewhere."""
-        if "/" in name or "\\" in name or name in ("", ".", ".."):
-            return None
-        path = self._folder / name
-        return FileBlob(path, name) if path.is_file() else None
-
-
 def linked_name(name: str, link: str) -> str | None:
-    """Return the name of the run that a step or header of the run `name` links to; None if it is not there.
+    """Return the name of the run that a step or header of the run `name` links to; None if it is missing.
 
-    `#ID` stands for a run in the same file, anything else for a file beside it, found also by the end of its name.
+    `#ID` means a run in the same file, anything else a file beside it, which is also found by the end of its name.
     """
     path, _ = split_name(name)
     if link.startswith("#"):
@@ -333,3 +297,25 @@ def linked_name(name: str, link: str) -> str | None:
                 if link and entry.name.endswith(link) and entry.is_file():
                     return str(entry)
     return None
+
+
+LOOKED_AT = 12
+"""The number of steps at the beginning of a run that are checked."""
+
+
+def doubt_of(document: RunDocument) -> str:
+    """Return why a run is probably not in its recognised format, in a sentence; empty if there is no such reason.
+
+    Builds the index up to the last of the checked steps.
+    """
+    document.ensure(LOOKED_AT)
+    looked = min(document.step_count, LOOKED_AT)
+    unknown = sum(document.step(index).kind is StepKind.UNKNOWN for index in range(looked))
+    if looked and 2 * unknown <= looked:
+        return ""
+    shape = looks_like(FileProbe(document.blobs[0])) if document.blobs else ""
+    seems = f"; it looks like {shape}" if shape else ""
+    name, format = document.name or "The run", document.header.format
+    if not looked:
+        return f"{name} was read as {format}, and there is no step in it{seems}."
+    return f"{name} was read as {format}, which does not know {unknown} of its first {looked} steps{seems}."

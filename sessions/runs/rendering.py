@@ -1,4 +1,4 @@
-"""A run or a step as plain text for people, raw: whoever prints it makes control characters visible."""
+"""A run or a step as plain text for people, raw: the caller makes control characters visible when printing it."""
 
 from __future__ import annotations
 
@@ -6,9 +6,8 @@ from collections.abc import Iterator
 from datetime import UTC, datetime
 
 from gistpoint.core.text import bounded
+from gistpoint.sessions.records.model import CutText, Run, Step, TextScope, json_text, parts_of
 from gistpoint.sessions.runs.document import RunDocument
-from gistpoint.sessions.runs.model import CutText, Run, Step
-from gistpoint.sessions.runs.parts import Scope, json_text, parts_of
 
 GLYPHS = {
     "system": "S", "task": "T", "message": "-", "view": "v", "search": "/", "edit": "e", "execute": "$", "test": "t",
@@ -19,9 +18,9 @@ GLYPHS = {
 
 
 def show(document: RunDocument, step: int | None = None, *, limit: int = 20_000) -> Iterator[str]:
-    """Yield the lines of a run: its header and one line a step, or all of the step with the 1-based number `step`.
+    """Yield the lines of a run: its header and one line per step, or the whole step with the 1-based number `step`.
 
-    Texts longer than `limit` characters are cut in their middle, with a line that says so. Raises IndexError where
+    Texts longer than `limit` characters are cut in their middle, with a line that says so. Raises IndexError if
     there is no such step.
     """
     if step is not None:
@@ -34,7 +33,7 @@ def show(document: RunDocument, step: int | None = None, *, limit: int = 20_000)
 
 
 def header_lines(run: Run) -> Iterator[str]:
-    """Yield the lines of a header; what is derived is marked with a tilde, what is not known is left out."""
+    """Yield the lines of a header; derived values are marked with a tilde, unknown ones are omitted."""
     tokens = " / ".join(str(n) for n in (run.tokens.prompt, run.tokens.completion) if n is not None)
     facts = {
         "format": f"{run.format} {run.format_version}".strip(), "id": run.id, "task": run.task, "model": run.model,
@@ -60,7 +59,7 @@ def header_lines(run: Run) -> Iterator[str]:
 
 
 def summary(step: Step, width: int = 100) -> str:
-    """Return a step in one line: its first call, or the beginning of what was said."""
+    """Return a step in one line: its first call, or the beginning of its text."""
     if step.calls:
         call = step.calls[0]
         commands = [(call.parsed or {}).get(key) for key in ("command", "cmd", "keystrokes")]
@@ -74,13 +73,13 @@ def summary(step: Step, width: int = 100) -> str:
 
 
 def moment(seconds: float, *, naive: bool) -> str:
-    """Return a time as ISO 8601, without a zone if it was written without one."""
+    """Return a time as ISO 8601, without a time zone if it was written without one."""
     at = datetime.fromtimestamp(seconds, UTC)
     return (at.replace(tzinfo=None) if naive else at).isoformat(timespec="milliseconds")
 
 
 def step_lines(step: Step, *, limit: int = 20_000) -> Iterator[str]:
-    """Yield the lines of one step: what was thought, said, called and answered, and what it changed."""
+    """Yield the lines of one step: thought, text, calls, results and changes."""
     yield f"step {step.index + 1}  {step.kind.value}  {step.actor.value}  {step.label}".rstrip()
     if step.started is not None:
         yield f"at {moment(step.started, naive=step.naive)}"
@@ -92,18 +91,18 @@ def step_lines(step: Step, *, limit: int = 20_000) -> Iterator[str]:
     yield f"raw: bytes {raw.start:,} to {raw.end:,}" + (f" of {raw.member}" if raw.member else "")
 
 
-EMPTY = {Scope.RESULT: "(nothing)", Scope.CALL: "(no arguments)"}
-"""What stands in the place of a part that is empty."""
+EMPTY = {TextScope.RESULT: "(nothing)", TextScope.CALL: "(no arguments)"}
+"""Shown in place of an empty part."""
 
 
-def title_of(step: Step, scope: Scope, number: int) -> str:
-    """Return what stands above a part of a step: its scope, and what is known of a call or a result."""
-    if scope is Scope.CALL:
+def title_of(step: Step, scope: TextScope, number: int) -> str:
+    """Return the heading of a part of a step: its scope, and the facts of a call or a result."""
+    if scope is TextScope.CALL:
         call = step.calls[number]
         return f"call {call.tool} {call.id}".rstrip()
-    if scope is Scope.ALSO:
+    if scope is TextScope.ALSO:
         return "also recorded"
-    if scope is not Scope.RESULT:
+    if scope is not TextScope.RESULT:
         return scope.value
     result = step.results[number]
     facts = [f"returncode {result.returncode}" if result.returncode is not None else ""]

@@ -8,8 +8,9 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from gistpoint.core.code.names import FunctionRef
-from gistpoint.core.diffs import DiffError, FileDiff, compute, parse
+from gistpoint.core.diffs import DiffError, DiffLineKind, FileDiff, apply, compute, parse
 from gistpoint.core.trees import SourceTree
+from gistpoint.sessions.records.model import CutText, Step
 from gistpoint.sessions.runs.changes import (
     Change,
     EditedTree,
@@ -25,21 +26,19 @@ from gistpoint.sessions.runs.changes import (
     window_path,
 )
 from gistpoint.sessions.runs.commands import looks_of
-from gistpoint.sessions.runs.index import between
-from gistpoint.sessions.runs.model import CutText, Step
 
 
 class Badge(StrEnum):
     """How the state of the repository at a step is known."""
 
     RECORDED = "recorded"
-    """The run recorded it: a diff of everything so far."""
+    """The run recorded it: a cumulative diff."""
     FROM_EDITS = "from edits"
-    """Worked out from the arguments of the edits."""
+    """Inferred from the arguments of the edits."""
     RE_EXECUTED = "re-executed"
-    """The calls were made again in a fresh workspace."""
+    """The calls were repeated in a fresh workspace."""
     UNKNOWN = "unknown"
-    """Something changed in a way that the record does not tell; what is shown is what is known."""
+    """A change was not recorded; only the known part is shown."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,22 +48,22 @@ class RepositoryState:
     step: int
     badge: Badge
     diff: tuple[FileDiff, ...] = ()
-    """Everything that changed since the start. Without the files at the start, the parts that are known, whose line
-    numbers count from the part's own beginning."""
+    """Every change since the start. Without the files at the start, only the known parts, whose line numbers count from
+    the part's own beginning."""
     this_step: tuple[FileDiff, ...] = ()
-    """What this step changed."""
+    """The changes of this step."""
     tree: SourceTree | None = None
-    """All files, where those at the start are known. A file that was deleted is empty in it and named in `deleted`."""
+    """All files, if those at the start are known. A file that was deleted is empty in it and named in `deleted`."""
     files: Mapping[str, bytes] | None = None
-    """The files that changed and whose whole text is known."""
+    """The changed files whose whole text is known."""
     deleted: frozenset[str] = frozenset()
     problems: tuple[str, ...] = ()
-    """A line for each thing that could not be followed, with its step."""
+    """A line for each change that could not be followed, with its step."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Point:
-    """Where something changed; lists are shared with other points, of which the first `..._count` items count."""
+    """The state at a change; lists are shared with other points, and only the first `..._count` items apply."""
 
     step: int
     badge: Badge
@@ -78,10 +77,10 @@ class _Point:
 
 
 class RepositoryHistory:
-    """Follows the steps of a run, fed in order; `at` gives the repository after any of them.
+    """Follows the steps of a run, fed in order; `at` returns the repository after any of them.
 
-    `tree` is that of the task, at the start of the run. Without it whole files are known from the first time they are
-    written on, and everything else is known in parts.
+    `tree` is that of the task, at the start of the run. Without it, whole files are known from their first complete
+    write on, and everything else is known in parts.
     """
 
     def __init__(self, tree: SourceTree | None = None, *, target: FunctionRef | None = None) -> None:
@@ -99,7 +98,7 @@ class RepositoryHistory:
 
     @property
     def fed(self) -> int:
-        """How many steps were fed."""
+        """The number of steps that were fed."""
         return self._fed
 
     def feed(self, step: Step) -> Badge:
@@ -118,16 +117,16 @@ class RepositoryHistory:
         return self._badge
 
     def end(self, submission: str) -> None:
-        """Take the diff that a run handed in as the state after its last step, where that is not recorded already."""
+        """Use the diff that a run submitted as the state after its last step, if that is not recorded already."""
         if self._fed and self._badge is not Badge.RECORDED and _is_diff(submission):
             self._take_recorded(self._fed - 1, submission)
 
     def put(self, step: int, files: Mapping[str, bytes | None]) -> None:
-        """Take the files that differ from the start after a step that was executed again; None for deleted ones."""
+        """Set the files that differ from the start after a re-executed step; None for deleted ones."""
         self._executed[step] = dict(files)
 
     def at(self, step: int) -> RepositoryState:
-        """Return the repository after a step. Raises IndexError for one that was not fed."""
+        """Return the repository after a step. Raises IndexError if the step was not fed."""
         if not 0 <= step < self._fed:
             raise IndexError(step)
         point = self._point(step)
@@ -156,7 +155,7 @@ class RepositoryHistory:
         return self._points[bisect_right(self._points, step, key=lambda point: point.step) - 1]
 
     def _execution(self, step: int) -> Mapping[str, bytes | None] | None:
-        """Return what executing again gave at a step, or at one before it since which nothing changed."""
+        """Return the result of re-executing a step, or of an earlier one since which nothing changed."""
         last = max((known for known in self._executed if known <= step), default=None)
         return None if last is None or self._point(step).step > last else self._executed[last]
 
@@ -183,7 +182,7 @@ class RepositoryHistory:
         return tuple(change for change in changes if change is not None)
 
     def _whole(self, before: Mapping[str, bytes | None], after: Mapping[str, bytes | None]) -> tuple[FileDiff, ...]:
-        """Return how the files of one point differ from those of another; {} is the start."""
+        """Return the differences between the files of two points; {} is the start."""
         found: list[FileDiff] = []
         for path in sorted(before.keys() | after.keys()):
             old = before[path] if path in before else self._edited.original(path)
@@ -193,7 +192,7 @@ class RepositoryHistory:
         return tuple(found)
 
     def _take_recorded(self, index: int, text: str) -> bool:
-        """Take a recorded diff of everything so far; False where it can't be read."""
+        """Apply a recorded cumulative diff; return False if it is unreadable."""
         if text == self._recorded and self._badge is Badge.RECORDED:
             return True
         try:
@@ -260,7 +259,7 @@ def _is_diff(text: str) -> bool:
 
 
 def _part(change: Change, path: str) -> FileDiff | None:
-    """Return a change as a diff of the part of the file that it tells of; None where it tells of none."""
+    """Return a change as a diff of the part of the file that it shows, None if it shows none."""
     if isinstance(change, Patched):
         return change.diff
     if isinstance(change, Replaced):
@@ -278,3 +277,46 @@ def _file_diff(path: str, old: bytes | None, new: bytes | None) -> FileDiff:
         return FileDiff(old_path, new_path, binary=True)
     before, after = ((data or b"").decode("utf-8", "surrogateescape") for data in (old, new))
     return compute(before, after, old_path=old_path, new_path=new_path)
+
+
+_UNKNOWN_LINE = "\0"
+
+
+def between(before: FileDiff | None, after: FileDiff | None) -> FileDiff | None:
+    """Return the difference between the file after `before` and the file after `after`, None if there is none.
+
+    Both are applied to the parts of the start that they show, with a placeholder for each line that neither shows:
+    lines that changed between the two, and three around them, are in one of the diffs. If they contradict each other,
+    `after` itself is returned.
+    """
+    if before == after:
+        return None
+    known = [diff for diff in (before, after) if diff is not None]
+    if any(diff.binary for diff in known):
+        return known[-1]
+    try:
+        start = _start(known)
+        old = start if before is None else apply(start, before)
+        new = start if after is None else apply(start, after)
+    except DiffError:
+        return known[-1]
+    first, last = known[0], known[-1]
+    old_path = first.old_path if before is None else before.new_path
+    new_path = last.old_path if after is None else after.new_path
+    found = compute(old, new, old_path=old_path, new_path=new_path)
+    return found if found.hunks or old_path != new_path else None
+
+
+def _start(diffs: list[FileDiff]) -> str:
+    lines: dict[int, str] = {}
+    end = 0
+    for diff in diffs:
+        for hunk in diff.hunks:
+            # Without old lines, the hunk comes after the line that it names.
+            end = max(end, hunk.old_start + hunk.old_count - 1, hunk.old_start)
+            for line in hunk.lines:
+                if line.old is not None and line.kind is not DiffLineKind.ADDED:
+                    lines[line.old] = line.text + ("\n" if line.newline else "")
+    if end > 1_000_000:
+        raise DiffError("The diff speaks of more lines than files have.")
+    return "".join(lines.get(number, _UNKNOWN_LINE + "\n") for number in range(1, end + 1))

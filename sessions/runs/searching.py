@@ -1,4 +1,4 @@
-"""Searches runs for a text or a regular expression, as it would be shown, a step at a time."""
+"""Searches runs for a text or a regular expression, as displayed, a step at a time."""
 
 from __future__ import annotations
 
@@ -8,21 +8,20 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from gistpoint.core.cancel import CancelToken
 from gistpoint.core.errors import UserError
+from gistpoint.core.running import NEVER, CancelToken
 from gistpoint.core.tools.search_code import required_literals
-from gistpoint.sessions.runs import limits
-from gistpoint.sessions.runs.archives import Blob, RunFileError
+from gistpoint.sessions.records import limits
+from gistpoint.sessions.records.archives import Blob, RunFileError
+from gistpoint.sessions.records.model import CutText, Step, TextScope, concatenated, parts_of
 from gistpoint.sessions.runs.document import RunDocument
-from gistpoint.sessions.runs.model import CutText, Step, concatenated
-from gistpoint.sessions.runs.parts import Scope, parts_of
 
 _TIMEOUT_S = 2.0
 _AROUND = 80
 _WORD = re.compile(r"[A-Za-z_][A-Za-z0-9_]{2,}")
 _CONSTANTS = frozenset({"True", "False", "None"})
 _LATEST_RESULT = 64
-"""Steps by which the index runs ahead of a search, because a result may come after the steps that follow its call."""
+"""Steps that the index is ahead of a search, because a result may come after the steps that follow its call."""
 
 
 class SearchError(UserError):
@@ -35,23 +34,23 @@ class Hit:
 
     run: str
     step: int
-    scope: Scope
+    scope: TextScope
     part: int
     start: int
     end: int
     line: str
-    """The line around it, raw, at most 80 characters to either side."""
+    """The line around the match, raw, at most 80 characters on either side."""
 
 
 class Query:
-    """A compiled pattern. Case counts only where the pattern has an upper-case letter, unless told otherwise."""
+    """A compiled pattern. Case matters only if the pattern has an upper-case letter, unless `ignore_case` is given."""
 
     def __init__(
         self,
         pattern: str,
         *,
         regex: bool = False,
-        scopes: Iterable[Scope] = tuple(Scope),
+        scopes: Iterable[TextScope] = tuple(TextScope),
         ignore_case: bool | None = None,
     ) -> None:
         import regex as engine
@@ -64,25 +63,25 @@ class Query:
             self._pattern = engine.compile(pattern if regex else re.escape(pattern), engine.IGNORECASE if ignore else 0)
         except engine.error as error:
             raise SearchError(
-                f"The pattern is no regular expression: {error}.", hint="Search for it as text."
+                f"The pattern is not a regular expression: {error}.", hint="Search for it as text."
             ) from error
-        told = _telling_word(pattern) if regex else pattern
-        self.forms = _byte_forms(told, ignore) if told else None
+        literal = _longest_word(pattern) if regex else pattern
+        self.forms = _byte_forms(literal, ignore) if literal else None
         self.lower = ignore or not pattern.isascii()
 
     def hits(self, run: str, document: RunDocument, step: Step) -> Iterator[Hit]:
-        """Yield the matches in a step, in the order it is shown."""
+        """Yield the matches in a step, in display order."""
         for scope, part, text in parts_of(step):
             if scope not in self.scopes:
                 continue
-            if scope is Scope.CALL:
+            if scope is TextScope.CALL:
                 text = concatenated([f"{step.calls[part].tool}\n", text])
             if isinstance(text, CutText):
                 yield from self._in_pieces(run, document, step.index, scope, part, text)
             else:
                 yield from self._in_text(run, step.index, scope, part, text, 0)
 
-    def _in_text(self, run: str, step: int, scope: Scope, part: int, text: str, offset: int) -> Iterator[Hit]:
+    def _in_text(self, run: str, step: int, scope: TextScope, part: int, text: str, offset: int) -> Iterator[Hit]:
         try:
             for match in self._pattern.finditer(text, timeout=_TIMEOUT_S):
                 start, end = match.span()
@@ -92,9 +91,9 @@ class Query:
             raise SearchError("The pattern takes too long on one step.", hint="Make it simpler.") from error
 
     def _in_pieces(
-        self, run: str, document: RunDocument, step: int, scope: Scope, part: int, text: CutText
+        self, run: str, document: RunDocument, step: int, scope: TextScope, part: int, text: CutText
     ) -> Iterator[Hit]:
-        """Search a long text piece by piece; a match across two pieces of 1 MB is found if shorter than 4,096."""
+        """Search a long text in pieces; a match across two pieces of 1 MB is found if shorter than 4,096."""
         offset, kept, seen = 0, "", -1
         for piece in document.full_text(text):
             window = kept + piece
@@ -107,7 +106,7 @@ class Query:
 
 
 def _byte_forms(pattern: str, ignore: bool) -> tuple[bytes, ...] | None:
-    """Return the text as it may stand in JSON: escaped or not, also in JSON within JSON; None if that can't be told."""
+    """Return the possible forms of the text in JSON: escaped or not, also in nested JSON; None if that is unknown."""
     if (ignore and not pattern.isascii()) or set(pattern) & set("/\x7f") or not pattern.strip():
         return None
     once = [json.dumps(pattern, ensure_ascii=ascii)[1:-1] for ascii in (False, True)]
@@ -118,10 +117,10 @@ def _byte_forms(pattern: str, ignore: bool) -> tuple[bytes, ...] | None:
     return tuple(sorted({form.lower() for form in encoded} if ignore or not pattern.isascii() else encoded))
 
 
-def _telling_word(pattern: str) -> str:
-    """Return the longest word that every match of a regular expression holds, empty where there is none.
+def _longest_word(pattern: str) -> str:
+    """Return the longest word that every match of a regular expression contains, empty if there is none.
 
-    A word stands in JSON as it is shown; what is around it may be escaped, and numbers and constants spelt otherwise.
+    A word is the same in JSON as on the screen; the text around it may be escaped, and numbers and constants differ.
     """
     words = {word for text in required_literals(pattern) for word in _WORD.findall(text)}
     return max((word for word in words if word not in _CONSTANTS), key=lambda word: (len(word), word), default="")
@@ -134,7 +133,7 @@ def _line(text: str, start: int, end: int) -> str:
 
 
 def search_bytes(blob: Blob, forms: tuple[bytes, ...], *, lower: bool = False) -> Iterator[int]:
-    """Yield the offsets at which one of `forms` (in lower case, if `lower`) stands in the raw bytes, in order."""
+    """Yield the offsets of `forms` (in lower case, if `lower`) in the raw bytes, in order."""
     longest = max(len(form) for form in forms)
     at, kept = 0, b""
     while chunk := blob.read(at, limits.CHUNK):
@@ -152,40 +151,32 @@ def search_bytes(blob: Blob, forms: tuple[bytes, ...], *, lower: bool = False) -
         kept = window[1 - longest :] if longest > 1 else b""
 
 
-def search_document(document: RunDocument, query: Query, *, cancel: CancelToken | None = None) -> Iterator[Hit]:
-    """Yield the matches of one run in order. A text is looked for in the bytes; only steps that have it are parsed."""
+def search_document(document: RunDocument, query: Query, *, cancel: CancelToken = NEVER) -> Iterator[Hit]:
+    """Yield the matches of one run in order. The bytes are searched first; only steps that match are parsed."""
     for index in _candidates(document, query, cancel):
         yield from query.hits(document.name, document, document.step(index))
 
 
-def _candidates(document: RunDocument, query: Query, cancel: CancelToken | None) -> Iterator[int]:
-    if query.forms is None or document.header.format not in _PLAIN:
+def _candidates(document: RunDocument, query: Query, cancel: CancelToken) -> Iterator[int]:
+    if query.forms is None or not document.format.texts_in_records:
         index = 0
         while document.ensure(index + _LATEST_RESULT) or index < document.step_count:
-            if cancel is not None:
-                cancel.check()
+            cancel.check()
             yield index
             index += 1
         return
     seen: set[int] = set()
     for member, blob in enumerate(document.blobs):
         for offset in search_bytes(blob, query.forms, lower=query.lower):
-            if cancel is not None:
-                cancel.check()
+            cancel.check()
             step = document.step_covering(member, offset)
             if step is not None and step not in seen:
                 seen.add(step)
                 yield step
 
 
-_PLAIN = frozenset(
-    ("mini-swe-agent", "swe-agent", "atif", "chat", "openhands", "claude-code", "debug-gym", "gistpoint", "breakpoint")
-)
-"""Formats whose texts all stand in the step's own records; Inspect keeps some in attachments."""
-
-
-def search(pattern: str | Query, paths: Iterable[str | Path], *, cancel: CancelToken | None = None) -> Iterator[Hit]:
-    """Yield the matches in every run of files, folders and archives; files that can't be read are passed over."""
+def search(pattern: str | Query, paths: Iterable[str | Path], *, cancel: CancelToken = NEVER) -> Iterator[Hit]:
+    """Yield the matches in every run of files, folders and archives; files that can't be read are skipped."""
     from gistpoint.sessions.runs.opening import list_runs, open_run
 
     query = Query(pattern) if isinstance(pattern, str) else pattern

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import os
 import re
+import runpy
 import shutil
 import subprocess
 import sys
 import zipfile
-from importlib import metadata
 from pathlib import Path
 
 import pytest
@@ -59,15 +60,26 @@ def test_wheel_holds_what_the_folders_hold(tmp_path: Path) -> None:
         assert any(name.startswith(f"gistpoint/{folder}") for name in names), folder
 
 
-def test_versions_of_everything_installed_are_exact_and_written_down() -> None:
+def test_constraints_are_the_versions_of_what_is_installed_and_of_nothing_else() -> None:
     constraints = pyproject()["tool"]["uv"]["constraint-dependencies"]
     assert all(re.fullmatch(r"[a-z0-9][a-z0-9-]*==[0-9][^ ,*]*", line) for line in constraints)
-    assert constraints == sorted(constraints, key=lambda line: line.partition("==")[0])
-    pinned = dict(line.split("==") for line in constraints)
-    for distribution in metadata.distributions():
-        name = re.sub(r"[-_.]+", "-", distribution.metadata["Name"]).lower()
-        if name not in ("gistpoint", "pip"):
-            assert pinned.get(name) == distribution.version, name
+    installed = runpy.run_path(str(ROOT / ".ci" / "constraints"))["installed"]()
+    assert constraints == [f"{name}=={version}" for name, version in installed.items()], "run `uv run .ci/constraints`"
+
+
+def test_a_copy_without_symbolic_links_says_so(tmp_path: Path) -> None:
+    """As git with `core.symlinks=false` and the zip files of forges lay it out: a link is a file with its target."""
+    package = tmp_path / "src" / "gistpoint"
+    shutil.copytree(ROOT / "src" / "gistpoint", package, ignore=shutil.ignore_patterns("__pycache__", *TOPS))
+    for top in TOPS:
+        (package / top).write_text(f"../../{top}")
+    environment = {"PYTHONPATH": str(tmp_path / "src"), "PATH": os.defpath}
+    for command in (["-c", "import gistpoint"], ["-m", "gistpoint", "--help"]):
+        done = subprocess.run([sys.executable, "-S", *command], env=environment, capture_output=True, text=True)
+        assert done.returncode == 1
+        last = done.stderr.strip().splitlines()[-1]
+        assert last.startswith("ImportError: gistpoint was unpacked without its symbolic links"), done.stderr
+        assert "core.symlinks=true" in last
 
 
 def test_every_dependency_says_what_it_is_for() -> None:

@@ -17,7 +17,9 @@ from pathlib import Path
 from gistpoint.core.code.index import index_source
 from gistpoint.core.code.splice import replace_definition
 from gistpoint.core.outcomes import Outcome
-from gistpoint.core.ports import EnvironmentPins, RunProgress, RunRequest
+from gistpoint.core.pins import EnvironmentPins
+from gistpoint.core.ports import RunRequest
+from gistpoint.core.running import RunContext, RunProgress
 from gistpoint.core.trees import SourceTree, write_tree
 from gistpoint.sandbox.environments.sources import Fetcher
 from gistpoint.sandbox.environments.store import EnvironmentStore
@@ -51,7 +53,7 @@ def first_failure(runner: SuiteRunner, request: RunRequest) -> tuple[float, floa
         if progress.latest is not None and progress.latest.outcome in (Outcome.FAILED, Outcome.ERROR) and not seen:
             seen.append(time.perf_counter() - began)
 
-    report = runner.run(request, on_progress=look)
+    report = runner.run(request, run=RunContext(progress=look))
     whole = time.perf_counter() - began
     return (seen or [whole])[0], whole, tuple(result.id for result in report.failed)
 

@@ -14,7 +14,7 @@ from pathlib import Path
 from statistics import median, quantiles
 
 from gistpoint.core.attempts.clock import SystemTime
-from gistpoint.core.attempts.events import Event
+from gistpoint.core.attempts.events import BufferEdited, CallAnswered, JournalEvent
 from gistpoint.sessions.journal import JournalWriter, encode
 
 ANSWER = "line of an answer\n" * 400
@@ -35,11 +35,12 @@ def main() -> None:
         bare = os.open(folder / "bare", os.O_WRONLY | os.O_APPEND | os.O_CREAT)
         journalled, synced, grouped = [], [], []
         for number in range(events):
-            data = {"call_id": f"call-{number}", "text": ANSWER}
-            line = encode(Event(number, "tool_result", 0, 0, data, "0" * 64))
+            data = CallAnswered(f"call-{number}", ANSWER)
+            edit = BufferEdited(buffer=f"call-{number}", text=ANSWER)
+            line = encode(JournalEvent(number, data.type, 0, 0, data, "0" * 64))
             synced.append(timed(lambda line=line: (os.write(bare, line), os.fdatasync(bare))))
-            journalled.append(timed(lambda data=data: writer.append("tool_result", data)))
-            grouped.append(timed(lambda data=data: writer.append("edit_buffer", data, durable=False)))
+            journalled.append(timed(lambda data=data: writer.append(data)))
+            grouped.append(timed(lambda edit=edit: writer.append(edit)))
         writer.close()
         os.close(bare)
     extra = [event - sync for event, sync in zip(journalled, synced, strict=True)]

@@ -16,7 +16,8 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from gistpoint.core.ports import EnvironmentPins, RunRequest
+from gistpoint.core.pins import EnvironmentPins
+from gistpoint.core.ports import RunRequest
 from gistpoint.core.trees import SourceTree, write_tree
 from gistpoint.sandbox.backends.base import Backend, probe_command
 from gistpoint.sandbox.backends.docker.backend import DockerBackend

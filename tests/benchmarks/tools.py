@@ -13,9 +13,9 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from gistpoint.core.tasks.model import Limits, Mode
-from gistpoint.core.tools.declaration import ToolContext
-from gistpoint.core.tools.registry import call, tool_named
+from gistpoint.core.kinds.repair.tools import REPAIR_TOOLS
+from gistpoint.core.tasks.model import Mode, ToolLimits
+from gistpoint.core.tools.declaration import ToolContext, named
 from gistpoint.core.trees import SourceTree, write_tree
 
 PATTERNS = (
@@ -41,16 +41,16 @@ def main(folder: Path) -> None:
         write_tree(folder, tar)
         opened = milliseconds(lambda: SourceTree.open(tar))
         tree = SourceTree.open(tar)
-        context = ToolContext(tree, Limits(), Mode.DISCOVERY)
-        search = tool_named(Mode.DISCOVERY, "search_code")
-        first = milliseconds(lambda: call(search, context, {"pattern": "no_such_word_anywhere"}))
+        context = ToolContext(tree, ToolLimits())
+        search = named(REPAIR_TOOLS[Mode.DISCOVERY], "search_code")
+        first = milliseconds(lambda: search.bind({"pattern": "no_such_word_anywhere"}).answer(context))
         print(f"open the tree {opened:.0f} ms, first search (texts are read) {first:.0f} ms")
         for pattern in PATTERNS:
             command = ["rg", "-n", "-C2", "--sort", "path", "-g", "*.py", "-e", pattern, str(folder)]
             ours, theirs = [], []
             for _ in range(RUNS):
                 theirs.append(milliseconds(lambda c=command: subprocess.run(c, capture_output=True, check=False)))
-                ours.append(milliseconds(lambda p=pattern: call(search, context, {"pattern": p})))
+                ours.append(milliseconds(lambda p=pattern: search.bind({"pattern": p}).answer(context)))
             ratio = statistics.median(a / b for a, b in zip(ours, theirs, strict=True))
             print(
                 f"search {pattern!r:40} {statistics.median(ours):7.1f} ms, ripgrep {statistics.median(theirs):7.1f} ms,"
@@ -58,13 +58,13 @@ def main(folder: Path) -> None:
             )
         files = list(tree.files(".py"))
         for tool_name in ("list_directory", "read_file", "list_file_functions", "read_function"):
-            tool = tool_named(Mode.DISCOVERY, tool_name)
+            tool = named(REPAIR_TOOLS[Mode.DISCOVERY], tool_name)
             times = []
             for path in files:
                 arguments = {"list_directory": {"path": path.rpartition("/")[0]}}.get(tool_name, {"file_path": path})
                 if tool_name == "read_function":
                     arguments["function_name"] = "nothing"
-                times.append(milliseconds(lambda t=tool, a=arguments: call(t, context, a)))
+                times.append(milliseconds(lambda t=tool, a=arguments: t.bind(a).answer(context)))
             times.sort()
             print(
                 f"{tool_name:22} median {statistics.median(times):.1f} ms, 95th percentile "

@@ -11,12 +11,14 @@ import pytest
 from working_backends import MADE, PARAMETERS
 
 from gistpoint.core.outcomes import SuiteReport
-from gistpoint.core.ports import EnvironmentPins, RunRequest
+from gistpoint.core.pins import EnvironmentPins
+from gistpoint.core.ports import RunRequest
+from gistpoint.core.running import NEVER, RunContext
 from gistpoint.core.trees import SourceTree, write_tree
 from gistpoint.sandbox.backends.base import Backend
 from gistpoint.sandbox.backends.docker.backend import DockerBackend
 from gistpoint.sandbox.environments.store import EnvironmentStore
-from gistpoint.sandbox.limits import Limits
+from gistpoint.sandbox.limits import RunLimits
 from gistpoint.sandbox.testruns import SuiteRunner
 
 Run = Callable[..., SuiteReport]
@@ -70,15 +72,15 @@ def run(backend: Backend, environments: EnvironmentStore, make_tree: Callable[..
     def run_suite(
         files: Mapping[str, str] | SourceTree,
         *,
-        limits: Limits | None = None,
-        on_progress: Any = None,
-        cancel: Any = None,
+        limits: RunLimits | None = None,
+        on_progress: Any = lambda progress: None,
+        cancel: Any = NEVER,
         pins: EnvironmentPins | None = None,
         **request: Any,
     ) -> SuiteReport:
         tree = files if isinstance(files, SourceTree) else make_tree(files)
         asked = RunRequest(tree, pins or EnvironmentPins(), timeout_s=60)
         runner = SuiteRunner(backend, environments, limits)
-        return runner.run(replace(asked, **request), on_progress=on_progress, cancel=cancel)
+        return runner.run(replace(asked, **request), run=RunContext(cancel, on_progress))
 
     return run_suite

@@ -5,7 +5,7 @@ from __future__ import annotations
 from working_backends import on_one_backend
 
 from gistpoint.core.outcomes import Outcome, RunStatus
-from gistpoint.core.ports import EnvironmentPins
+from gistpoint.core.pins import EnvironmentPins
 
 TREE = {"test_made.py": "def test_made():\n    from made import VALUE\n    assert VALUE == 7\n"}
 

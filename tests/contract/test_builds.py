@@ -14,13 +14,13 @@ import pytest
 from shelves import Shelf, built_by_itself
 
 from gistpoint.core.errors import EnvironmentBuildError
-from gistpoint.core.ports import EnvironmentPins
+from gistpoint.core.pins import EnvironmentPins
 from gistpoint.sandbox.backends.base import Backend
 from gistpoint.sandbox.environments.builds import Builds
-from gistpoint.sandbox.environments.interpreters import installed_in, own_version
-from gistpoint.sandbox.environments.resolver import UvResolver
+from gistpoint.sandbox.environments.interpreters import own_version
+from gistpoint.sandbox.environments.resolver import UvResolver, installed_in
 from gistpoint.sandbox.environments.store import EnvironmentStore
-from gistpoint.sandbox.limits import Limits
+from gistpoint.sandbox.limits import RunLimits
 
 SECRET = "the-password-of-the-index"
 # What a build reached is told by what it says that it needs.
@@ -97,7 +97,7 @@ def curious(tmp_path: Path, port: int, monkeypatch: pytest.MonkeyPatch) -> dict[
 
 @pytest.fixture
 def reached(backend: Backend) -> set[str]:
-    return set() if backend.record(Limits()).isolated else {"reached-file", "reached-network"}
+    return set() if backend.record(RunLimits()).isolated else {"reached-file", "reached-network"}
 
 
 def names_of(lock: tuple[str, ...]) -> set[str]:

@@ -11,14 +11,15 @@ import pytest
 from studies.sandbox_cycles import processes_with
 from working_backends import on_one_backend
 
-from gistpoint.core.cancel import CancelToken
 from gistpoint.core.code.index import index_source
+from gistpoint.core.code.testmap import TestMap
 from gistpoint.core.errors import CancelledError, RecordingError
-from gistpoint.core.generation.proof import corrupted_tree
-from gistpoint.core.generation.testmap import TestMap
 from gistpoint.core.outcomes import RunStatus
-from gistpoint.core.ports import EnvironmentPins, ProbeReport, RunProgress, RunRequest
+from gistpoint.core.pins import EnvironmentPins
+from gistpoint.core.ports import ProbeReport, RunRequest
+from gistpoint.core.running import CancelToken, RunContext, RunProgress
 from gistpoint.core.tasks.model import Target
+from gistpoint.core.tasks.trees import corrupted_tree
 from gistpoint.core.trees import SourceTree
 from gistpoint.sandbox.backends.base import Backend
 from gistpoint.sandbox.candidates.prober import SuiteProber
@@ -319,6 +320,22 @@ def test_what_does_not_end_well_is_told_and_harms_nothing(
     assert (after.status, after.how, len(after.failed)) == (RunStatus.FINISHED, "warm", 5)
 
 
+WRITES = """import os
+    for descriptor in range(200, 260):
+        try:
+            os.write(descriptor, b'{{"e": {record}}}\\n')
+        except OSError:
+            pass"""
+
+
+@pytest.mark.parametrize("record", ['"test"', '"other"', "7"])
+def test_what_writes_on_the_pipe_of_the_results_ends_its_own_probe_alone(suite: Suite, record: str) -> None:
+    report = suite.prober.decide((suite.target("leaves", "return 1", WRITES.format(record=record)),))
+    assert (report.status, "The warm process is gone" in report.reason) == (RunStatus.CRASHED, True), report.reason
+    after = suite.prober.decide((suite.target("plain", "x + 1", "x"),))
+    assert (after.status, after.how, len(after.failed)) == (RunStatus.FINISHED, "warm", 5)
+
+
 def left_with(mark: str) -> list[str]:
     """Wait a moment for the kernel to have ended them."""
     deadline = time.monotonic() + 10
@@ -366,7 +383,7 @@ def test_a_recording_that_breaks_off_is_no_map(
     mapper = SuiteTestMapper(backend, environments)
     text = "import os\ndef test_a(): pass\ndef test_b(): os._exit(0)\n"
     tree = make_tree({"test_a.py": text})
-    with pytest.raises(RecordingError, match=r"behind 1 of 2 tests, the last one test_a\.py::test_a"):
+    with pytest.raises(RecordingError, match=r"after 1 of 2 tests, the last one test_a\.py::test_a"):
         mapper.record(tree, PINS, {"test_a.py::test_a", "test_a.py::test_b"})
     cancel = CancelToken()
 
@@ -375,9 +392,11 @@ def test_a_recording_that_breaks_off_is_no_map(
             cancel.cancel()
 
     with pytest.raises(CancelledError):
-        mapper.record(make_tree({"test_a.py": text.replace("os._exit(0)", "pass")}), PINS, (), cancel=_cancelled())
+        mapper.record(
+            make_tree({"test_a.py": text.replace("os._exit(0)", "pass")}), PINS, (), run=RunContext(_cancelled())
+        )
     with pytest.raises((CancelledError, RecordingError)):
-        mapper.record(tree, PINS, {"test_a.py::test_a", "test_a.py::test_b"}, on_progress=stop, cancel=cancel)
+        mapper.record(tree, PINS, {"test_a.py::test_a", "test_a.py::test_b"}, run=RunContext(cancel, stop))
 
 
 def _cancelled() -> CancelToken:

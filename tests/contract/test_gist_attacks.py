@@ -13,13 +13,15 @@ import pytest
 from gist_tricks import fakes, folded, padded
 from working_backends import on_one_backend
 
-from gistpoint.core.generation.intake import Repository
-from gistpoint.core.kinds.gist.entrypoints import parse_entrypoint
-from gistpoint.core.kinds.gist.execution import unfolded
 from gistpoint.core.kinds.gist.intake import Examination, write_gist_task
-from gistpoint.core.kinds.gist.judge import GistJudge, GistJudgement
+from gistpoint.core.kinds.gist.judge import GistJudge
+from gistpoint.core.kinds.gist.model import parse_entrypoint
+from gistpoint.core.kinds.gist.rates import unfolded
+from gistpoint.core.kinds.gist.score import GistJudgement
 from gistpoint.core.outcomes import RunStatus
-from gistpoint.core.ports import EnvironmentPins, Source
+from gistpoint.core.pins import EnvironmentPins
+from gistpoint.core.tasks.model import Source
+from gistpoint.core.tasks.repository import Repository
 from gistpoint.core.trees import SourceTree, write_tree
 from gistpoint.sandbox.backends.base import Backend
 from gistpoint.sandbox.environments.store import EnvironmentStore
@@ -85,6 +87,8 @@ class Attack:
     error: str = ""
     mocked: bool = False
     status: RunStatus = RunStatus.FINISHED
+    outside: bool = False
+    """It reaches for the disk, the network, other processes or the end of its own: each backend is to meet it."""
 
     @property
     def fidelity(self) -> int:
@@ -131,15 +135,17 @@ def raises(*kinds):
 pytest.raises = raises
 """
 ATTACKS = {
-    "honest": Attack(HONEST),
-    "prints the output and exits": Attack(OUTPUT + "import os\nos._exit(0)\n" + STUB, "crash", status=CRASH),
+    "honest": Attack(HONEST, outside=True),
+    "prints the output and exits": Attack(
+        OUTPUT + "import os\nos._exit(0)\n" + STUB, "crash", status=CRASH
+    ),
     "prints the output and exits in the test": Attack(
         "import os\nimport pytest\nBadShape = ValueError\n"
         "def area(side):\n    print('area of', side)\n    os._exit(0)\n"
-        + STUB, "crash", status=CRASH,
+        + STUB, "crash", status=CRASH, outside=True,
     ),
-    "exits with success": Attack("import sys\nsys.exit(0)\n" + STUB, "collection", status=RunStatus.COULD_NOT_RUN),
-    "forges records on every descriptor": Attack(WRONG + FORGE, "crash", status=INVALID),
+    "exits with success": Attack("import sys\nsys.exit(0)\n" + STUB, "collection", status=COULD_NOT),
+    "forges records on every descriptor": Attack(WRONG + FORGE, "crash", status=INVALID, outside=True),
     "edits the report in memory": Attack(WRONG + EDIT, "crash", status=INVALID),
     "skips the module": Attack(WRONG + "pytest.skip('no', allow_module_level=True)\n", "collection", status=COULD_NOT),
     "skips the test by a mark": Attack(WRONG + "pytestmark = pytest.mark.skip\n", "wrong_outcome"),
@@ -197,21 +203,21 @@ ATTACKS = {
     ),
     "writes the source and imports it": Attack(
         f"import pytest\nopen('other.py', 'w').write({SHAPES!r})\nfrom other import BadShape, area\n" + STUB,
-        mocked=True,
+        mocked=True, outside=True,
     ),
     "imports it from a zip": Attack(
         "import base64, sys, tempfile\nimport pytest\n"
         f"path = tempfile.mktemp('.zip')\nopen(path, 'wb').write(base64.b64decode('{zipped()}'))\n"
-        "sys.path.insert(0, path)\nfrom other import BadShape, area\n" + STUB, mocked=True,
+        "sys.path.insert(0, path)\nfrom other import BadShape, area\n" + STUB, mocked=True, outside=True,
     ),
     "writes the package and imports it": Attack(
         f"import os\nimport pytest\nos.mkdir('pkg')\nopen('pkg/shapes.py', 'w').write({SHAPES!r})\n"
         "shapes = __import__('importlib').import_module('pkg.shapes')\narea = shapes.area\n" + STUB,
-        "import_error", status=COULD_NOT,
+        "import_error", status=COULD_NOT, outside=True,
     ),
     "downloads it": Attack(
         "import socket\nSOURCE = socket.create_connection(('192.0.2.1', 80), timeout=0.2).recv(9999)\n"
-        "exec(SOURCE)\n" + STUB, "collection", status=COULD_NOT,
+        "exec(SOURCE)\n" + STUB, "collection", status=COULD_NOT, outside=True,
     ),
 }  # fmt: skip
 
@@ -249,8 +255,24 @@ def error_of(judgement: GistJudgement) -> str:
     return "" if error is None else str(error.kind or error.category)
 
 
-@pytest.mark.parametrize("attack", ATTACKS.values(), ids=ATTACKS.keys())
+def attacks(outside: bool) -> pytest.MarkDecorator:
+    """Let a test meet every attack of one kind."""
+    chosen = {name: attack for name, attack in ATTACKS.items() if attack.outside is outside}
+    return pytest.mark.parametrize("attack", chosen.values(), ids=chosen.keys())
+
+
+@attacks(outside=True)
+def test_a_gist_that_reaches_out_of_its_process_scores_what_it_is_worth(attack: Attack, judge: Prepared) -> None:
+    check_what_it_is_worth(attack, judge)
+
+
+@on_one_backend
+@attacks(outside=False)
 def test_a_gist_scores_what_it_is_worth(attack: Attack, judge: Prepared) -> None:
+    check_what_it_is_worth(attack, judge)
+
+
+def check_what_it_is_worth(attack: Attack, judge: Prepared) -> None:
     judgement = judge(TESTED).judge(attack.gist, thorough=False)
     assert judgement.trial is not None
     told = judgement.trial.reason, judgement.score.error, judgement.score.fidelity, judgement.trial.output
@@ -357,6 +379,7 @@ def test_an_object_that_equals_anything_is_flagged(judge: Prepared) -> None:
     assert (score.execution_fidelity, score.flags.equal_to_all) == (1, "")
 
 
+@on_one_backend
 def test_what_an_untraced_run_executes_from_nowhere_is_flagged_too(judge: Prepared) -> None:
     gist = HONEST + f"import sys\nif not sys.gettrace():\n    exec({SHAPES!r})\n"
     assert judge(TESTED).judge(gist).score.flags.mocked
@@ -429,17 +452,24 @@ def test_tricks_with_a_faithful_gist_gain_nothing_or_are_flagged(judge: Prepared
         assert score.flags.mocked
 
 
+READINGS = {
+    "open": "open({path!r}, 'rb').read()",
+    "os": "__import__('os').open({path!r}, 0)",
+    "shutil": "__import__('shutil').copy({path!r}, 'x')",
+}
+
+
 @pytest.mark.parametrize(
-    "reading",
-    ["open({path!r}, 'rb').read()", "__import__('os').open({path!r}, 0)", "__import__('shutil').copy({path!r}, 'x')"],
+    ("reading", "what"), [("open", "tree"), ("open", "answer"), ("os", "answer"), ("shutil", "tree")]
 )
-def test_the_original_can_not_be_read_from_the_disk(reading: str, judge: Prepared) -> None:
+def test_the_original_can_not_be_read_from_the_disk(reading: str, what: str, judge: Prepared) -> None:
     prepared = judge(TESTED)
-    for path in (prepared.task.tree_path, prepared.task.folder / "answer" / "answer.json"):
-        gist = f"SOURCE = {reading.format(path=str(path))}\n" + HONEST
-        judgement = prepared.judge(gist, thorough=False)
-        assert judgement.score.execution_fidelity == 0
-        assert not judgement.score.self_contained
+    task = prepared.task
+    path = task.tree_path if what == "tree" else task.folder / "answer" / "answer.json"
+    gist = f"SOURCE = {READINGS[reading].format(path=str(path))}\n" + HONEST
+    judgement = prepared.judge(gist, thorough=False)
+    assert judgement.score.execution_fidelity == 0
+    assert not judgement.score.self_contained
 
 
 def test_the_codebase_is_nowhere_in_the_sandbox(judge: Prepared, backend: Backend) -> None:
@@ -460,6 +490,14 @@ for top in {tops!r}:
 PROGRAM = "import sys\n\n" + SHAPES + "\n\nprint(area(int(sys.argv[1])))\n"
 
 
+def test_a_program_is_run_on_each_backend(judge: Prepared) -> None:
+    prepared = judge("python -m pkg 3")
+    assert prepared.judge(PROGRAM, thorough=False).score.execution_fidelity == 1
+    left = prepared.judge("import os\nprint('area of 3\\n9', flush=True)\nos._exit(0)\n", thorough=False)
+    assert error_of(left) == "crash"
+
+
+@on_one_backend
 def test_a_program_is_compared_by_what_it_does(judge: Prepared) -> None:
     prepared = judge("python -m pkg 3")
 
@@ -472,8 +510,6 @@ def test_a_program_is_compared_by_what_it_does(judge: Prepared) -> None:
     assert good.score.execution.rate == pytest.approx(100 * 7 / 8)
     assert good.score.flags.vacuous is False
     assert once(PROGRAM.replace("area of", "area")).score.execution_fidelity == 0
-    left = once("import os\nprint('area of 3\\n9', flush=True)\nos._exit(0)\n")
-    assert error_of(left) == "crash"
     printed = once("print('area of 3\\n9')\n").score
     assert printed.execution_fidelity == 1
     assert printed.existence is not None

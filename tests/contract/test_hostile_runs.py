@@ -6,7 +6,7 @@ import pytest
 from working_backends import on_one_backend
 
 from gistpoint.core.outcomes import Outcome, RunStatus
-from gistpoint.sandbox.limits import Limits
+from gistpoint.sandbox.limits import RunLimits
 
 GOOD_AND_BAD = "import mod\ndef test_a(): pass\ndef test_b():\n    mod.f()\n    assert 0\ndef test_c(): pass\n"
 
@@ -211,7 +211,7 @@ def test_a_skip_from_the_code_under_test_is_no_pass(run):
 def test_a_flood_of_output_is_bounded(run):
     flood = "import os\ndef f():\n    for _ in range(400): os.write(2, b'x' * 100_000)\n"
     pins_free = {"mod.py": flood, "test_a.py": GOOD_AND_BAD, "pytest.ini": "[pytest]\naddopts = -s\n"}
-    report = run(pins_free, limits=Limits(output=100_000))
+    report = run(pins_free, limits=RunLimits(output=100_000))
     assert report.status is RunStatus.FINISHED
     assert 50_000 < len(report.output) < 110_000
 
@@ -224,13 +224,13 @@ def test_endless_output_ends_at_the_limit(run):
 
 def test_endless_records_end_the_run(run):
     flood = "import os\ndef f():\n    while True: os.write(200, b'x' * 10_000 + b'\\n')\n"
-    report = run({"mod.py": flood, "test_a.py": GOOD_AND_BAD}, limits=Limits(results=1 << 20))
+    report = run({"mod.py": flood, "test_a.py": GOOD_AND_BAD}, limits=RunLimits(results=1 << 20))
     assert report.status is not RunStatus.FINISHED
 
 
 def test_one_process_that_eats_memory(run):
     body = "def f():\n    held = []\n    while True: held.append(bytearray(10_000_000))\n"
-    report = run({"mod.py": body, "test_a.py": GOOD_AND_BAD}, limits=Limits(address_space=1 << 30))
+    report = run({"mod.py": body, "test_a.py": GOOD_AND_BAD}, limits=RunLimits(address_space=1 << 30))
     assert_b_did_not_pass(report)
     assert report.status in (RunStatus.FINISHED, RunStatus.CRASHED)
 
@@ -245,12 +245,12 @@ def f():
             time.sleep(600)
     time.sleep(600)
 """
-    report = run({"mod.py": body, "test_a.py": GOOD_AND_BAD}, limits=Limits(memory=400 << 20), timeout_s=30)
+    report = run({"mod.py": body, "test_a.py": GOOD_AND_BAD}, limits=RunLimits(memory=400 << 20), timeout_s=30)
     assert report.status is RunStatus.OUT_OF_MEMORY
 
 
 def test_a_large_file_is_refused(run):
     body = "def f():\n    with open('big', 'wb') as file:\n        for _ in range(64): file.write(bytes(1 << 20))\n"
-    report = run({"mod.py": body, "test_a.py": GOOD_AND_BAD}, limits=Limits(file_size=16 << 20))
+    report = run({"mod.py": body, "test_a.py": GOOD_AND_BAD}, limits=RunLimits(file_size=16 << 20))
     assert report.results["test_a.py::test_b"].outcome is Outcome.FAILED
     assert "File too large" in report.results["test_a.py::test_b"].message

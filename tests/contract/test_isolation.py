@@ -10,13 +10,13 @@ from pathlib import Path
 import pytest
 
 from gistpoint.core.outcomes import RunStatus
-from gistpoint.sandbox.limits import Limits
+from gistpoint.sandbox.limits import RunLimits
 
 
 @pytest.fixture
 def isolated(backend):
     """Narrow the backends down to those whose record promises isolation; plain is listed as promising none."""
-    promised = backend.record(Limits()).isolated
+    promised = backend.record(RunLimits()).isolated
     assert promised or backend.name == "plain"
     return promised
 
@@ -130,13 +130,13 @@ finally:
 assert len(children) < 120, len(children)
 """
     if isolated or os.getuid() != 0:
-        assert reaches(run, code, limits=Limits(processes=64))
+        assert reaches(run, code, limits=RunLimits(processes=64))
 
 
 def test_filling_the_disk(run, isolated, backend):
     if backend.name == "landlock":  # which has no file system of its own size, and stops the run instead
         body = "def test_a():\n    n = 0\n    while True:\n        n += 1; open(f'f{n}', 'wb').write(bytes(1 << 20))\n"
-        report = run({"test_a.py": body}, limits=Limits(workspace=16 << 20, temporary=16 << 20))
+        report = run({"test_a.py": body}, limits=RunLimits(workspace=16 << 20, temporary=16 << 20))
         assert (report.status, report.reason) == (
             RunStatus.CRASHED,
             "The run was stopped at its limit of 32 MiB of files.",
@@ -154,13 +154,13 @@ def fill(folder):
 assert fill(".") < 20 and fill(os.environ["TMPDIR"]) < 20 and fill("/dev/shm") < 20
 """
     if isolated:
-        assert reaches(run, code, limits=Limits(workspace=16 << 20, temporary=16 << 20))
+        assert reaches(run, code, limits=RunLimits(workspace=16 << 20, temporary=16 << 20))
 
 
 def test_a_tree_larger_than_the_workspace_is_told(run, isolated, backend):
     if isolated and backend.name != "landlock":
         files = {"test_a.py": "def test_a(): pass\n", "big.txt": "x" * (8 << 20)}
-        report = run(files, limits=Limits(workspace=4 << 20))
+        report = run(files, limits=RunLimits(workspace=4 << 20))
         assert report.status is RunStatus.INFRASTRUCTURE
         assert "No space left" in report.output
 

@@ -13,12 +13,12 @@ from pathlib import Path
 import pytest
 
 from gistpoint.core.outcomes import RunStatus
-from gistpoint.core.ports import EnvironmentPins
-from gistpoint.sandbox.backends.base import Backend, Environment, Invocation, Places, probe_command
+from gistpoint.core.pins import EnvironmentPins
+from gistpoint.sandbox.backends.base import Backend, Environment, Invocation, MountPaths, probe_command
 from gistpoint.sandbox.backends.plain import PlainBackend
 from gistpoint.sandbox.backends.runtime import RuntimeCache, toolchain
 from gistpoint.sandbox.gistruns.runner import GistRunner
-from gistpoint.sandbox.limits import Limits
+from gistpoint.sandbox.limits import RunLimits
 
 COPY = "def sure_way_to_tell_a_copy(): return 'the-original'\n"
 PLACES = (
@@ -31,7 +31,7 @@ PLACES = (
 @pytest.fixture
 def isolated(backend: Backend) -> Backend:
     """A backend that promises isolation; plain is listed as promising none."""
-    assert backend.record(Limits()).isolated or backend.name == "plain"
+    assert backend.record(RunLimits()).isolated or backend.name == "plain"
     return backend
 
 
@@ -113,7 +113,7 @@ def test_more_is_shown_where_it_is_asked_for(isolated, tmp_path):
     asked = probe_command(tmp_path, b"")
     tmp_path.chmod(0o755)
 
-    def invocation(places: Places) -> Invocation:
+    def invocation(places: MountPaths) -> Invocation:
         return Invocation(("/bin/sh", "-c", COMPILE), {"PATH": "/usr/bin:/bin", "TMPDIR": places.temporary})
 
     ended = {}

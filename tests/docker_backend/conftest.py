@@ -12,11 +12,13 @@ import docker_engines
 import pytest
 
 from gistpoint.core.outcomes import SuiteReport
-from gistpoint.core.ports import EnvironmentPins, RunRequest
+from gistpoint.core.pins import EnvironmentPins
+from gistpoint.core.ports import RunRequest
+from gistpoint.core.running import NEVER, RunContext
 from gistpoint.core.trees import SourceTree, write_tree
 from gistpoint.sandbox.backends.docker.backend import DockerBackend
 from gistpoint.sandbox.environments.store import EnvironmentStore
-from gistpoint.sandbox.limits import Limits
+from gistpoint.sandbox.limits import RunLimits
 from gistpoint.sandbox.testruns import SuiteRunner
 
 REQUIRED = "docker" in os.environ.get("GISTPOINT_REQUIRE_BACKENDS", "").split(",")
@@ -82,13 +84,13 @@ def run(make_tree: Callable[..., SourceTree], environments: EnvironmentStore, sh
         *,
         backend: DockerBackend | None = None,
         store: EnvironmentStore | None = None,
-        limits: Limits | None = None,
-        on_progress: Any = None,
-        cancel: Any = None,
+        limits: RunLimits | None = None,
+        on_progress: Any = lambda progress: None,
+        cancel: Any = NEVER,
         **request: Any,
     ) -> SuiteReport:
         asked = RunRequest(make_tree(files), EnvironmentPins(), timeout_s=60)
         runner = SuiteRunner(backend or shared, store or environments, limits)
-        return runner.run(replace(asked, **request), on_progress=on_progress, cancel=cancel)
+        return runner.run(replace(asked, **request), run=RunContext(cancel, on_progress))
 
     return run_suite

@@ -12,7 +12,7 @@ from docker.errors import NotFound
 
 from gistpoint.core.outcomes import RunStatus
 from gistpoint.sandbox.backends.docker.engine import Engine
-from gistpoint.sandbox.limits import Limits
+from gistpoint.sandbox.limits import RunLimits
 
 pytestmark = pytest.mark.docker
 
@@ -205,7 +205,7 @@ def test_names_and_output_come_back_raw_and_bounded(run):
         os.write(1, b"\\x01\\x00\\x00\\x00\\x00\\x00\\x00\\x05E" + b"x" * 300_000)
     """
     files = suite(body) | {"pytest.ini": "[pytest]\naddopts = -s\n"}
-    report = run(files, limits=Limits(output=100_000))
+    report = run(files, limits=RunLimits(output=100_000))
     assert report.passed
     assert len(report.output) < 101_000
 
@@ -233,7 +233,7 @@ def test_memory_of_all_places_together(run):
             for number in range(12):
                 Path(place, f"f{number}").write_bytes(os.urandom(1 << 20) * 16)
     """
-    limits = Limits(memory=256 << 20, workspace=256 << 20, temporary=256 << 20)
+    limits = RunLimits(memory=256 << 20, workspace=256 << 20, temporary=256 << 20)
     report = run(suite(body), limits=limits)
     assert report.status is RunStatus.OUT_OF_MEMORY, report
 
@@ -244,6 +244,6 @@ def test_a_fork_bomb(run):
             try: os.fork()
             except OSError: pass
     """
-    report = run(suite(body), limits=Limits(processes=64), timeout_s=5)
+    report = run(suite(body), limits=RunLimits(processes=64), timeout_s=5)
     assert not report.passed
     assert report.status in (RunStatus.TIMED_OUT, RunStatus.INVALID, RunStatus.CRASHED)

@@ -14,7 +14,8 @@ from docker_engines import OwnEngine
 
 import gistpoint.core.demo
 from gistpoint.core.outcomes import RunStatus
-from gistpoint.core.ports import EnvironmentPins, RunRequest
+from gistpoint.core.pins import EnvironmentPins
+from gistpoint.core.ports import RunRequest
 from gistpoint.core.trees import SourceTree, write_tree
 from gistpoint.sandbox.backends.docker.backend import DockerBackend
 from gistpoint.sandbox.backends.plain import PlainBackend

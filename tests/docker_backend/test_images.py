@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from gistpoint.core.ports import EnvironmentPins
+from gistpoint.core.pins import EnvironmentPins
 from gistpoint.sandbox.backends.base import Environment, Invocation, Stop, probe_command
-from gistpoint.sandbox.backends.docker import images, rootfs
+from gistpoint.sandbox.backends.docker import images, layers
 from gistpoint.sandbox.backends.docker.backend import DockerBackend
 from gistpoint.sandbox.backends.docker.engine import Engine, EngineError, connect
 from gistpoint.sandbox.backends.plain import PlainBackend
@@ -66,17 +66,17 @@ def test_other_content_has_another_image(engine, environment, runtime, tmp_path,
 def test_an_unknown_image_is_an_error(engine, no_pull):
     import docker.errors
 
-    from gistpoint.sandbox.backends.docker.containers import Settings, start
-    from gistpoint.sandbox.limits import Limits
+    from gistpoint.sandbox.backends.docker.containers import ContainerSettings, start
+    from gistpoint.sandbox.limits import RunLimits
 
     with pytest.raises(docker.errors.ImageNotFound):
-        start(engine, Settings("localhost/gistpoint-nowhere:1", Limits(), ()))
+        start(engine, ContainerSettings("localhost/gistpoint-nowhere:1", RunLimits(), ()))
 
 
 def test_without_a_python_of_its_own_kind_it_asks_for_the_official_image(
     engine, environment, runtime, monkeypatch, no_pull
 ):
-    monkeypatch.setattr(rootfs, "can_be_made", lambda machine: False)
+    monkeypatch.setattr(images, "can_be_made", lambda machine: False)
     nowhere = Environment(environment.folder, environment.interpreter, environment.prefix, "3.99")
     with pytest.raises(EngineError) as caught:
         images.base_image(engine, nowhere, runtime)
@@ -89,7 +89,7 @@ def test_the_shipped_dockerfile_builds_on_what_the_engine_has(engine, environmen
     name = f"python:{environment.version}-slim"
     if images._known(engine, name) is None:
         engine.client.images.get(base).tag(*name.split(":"))
-    monkeypatch.setattr(rootfs, "can_be_made", lambda machine: False)
+    monkeypatch.setattr(images, "can_be_made", lambda machine: False)
     built = images.base_image(engine, environment, runtime)
     assert built != base
     assert images.base_image(engine, environment, runtime) == built
@@ -127,7 +127,7 @@ def test_removing_the_images_leaves_those_of_others(engine, environment, runtime
 
 
 def test_the_base_holds_nothing_that_was_installed_for_this_python(environment, runtime):
-    entries = rootfs.root_entries(environment, runtime)
+    entries = layers.root_entries(environment, runtime)
     assert not [entry.path for entry in entries if "-packages/" in entry.path or "/_bundled" in entry.path]
     paths = [entry.path for entry in entries]
     assert len(set(paths)) == len(paths)
@@ -137,7 +137,7 @@ def test_the_base_holds_nothing_that_was_installed_for_this_python(environment, 
 
 def test_an_interpreter_is_closed_to_all_but_root_where_a_command_may_only_read(environment, runtime):
     programs = programs_alone(("bash", "cat"))
-    entries = {entry.path: entry for entry in rootfs.closed_entries(environment, runtime, programs)}
+    entries = {entry.path: entry for entry in layers.closed_entries(environment, runtime, programs)}
     assert entries["usr/local"].mode == 0o700
     python = f"usr/local/bin/python{environment.version}"
     assert entries[python].mode == 0o700
@@ -154,7 +154,7 @@ def test_a_base_from_a_registry_serves_such_a_command_too(engine, environment, r
     name = f"python:{environment.version}-slim"
     if images._known(engine, name) is None:
         engine.client.images.get(images.base_image(engine, environment, runtime)).tag(*name.split(":"))
-    monkeypatch.setattr(rootfs, "can_be_made", lambda machine: False)
+    monkeypatch.setattr(images, "can_be_made", lambda machine: False)
     asked = probe_command(tmp_path, b"")
     command = replace(
         asked, programs=("bash",), invocation=lambda places: Invocation(("/bin/bash", "-c", "echo done"), {})

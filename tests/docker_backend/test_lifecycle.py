@@ -13,14 +13,14 @@ from pathlib import Path
 
 import pytest
 
-from gistpoint.core.cancel import CancelToken
 from gistpoint.core.outcomes import RunStatus
+from gistpoint.core.running import CancelToken
 from gistpoint.sandbox.backends.docker import backend as docker_backend
 from gistpoint.sandbox.backends.docker import containers
 from gistpoint.sandbox.backends.docker.backend import DockerBackend
 from gistpoint.sandbox.backends.docker.containers import OWNER, this_program
 from gistpoint.sandbox.backends.docker.engine import Engine, connect
-from gistpoint.sandbox.limits import Limits
+from gistpoint.sandbox.limits import RunLimits
 
 pytestmark = [pytest.mark.docker, pytest.mark.xdist_group("machine")]
 
@@ -152,7 +152,9 @@ def test_ten_runs_a_fifth_of_them_killed_leave_nothing(run, engine, tmp_path, mo
 
         killed = number % 5 == 2
         files = {"test_a.py": f"import time\ndef test_a(): time.sleep({600 if killed else 0})  # {mark}\n"}
-        statuses.append(run(files, backend=backend, cancel=cancel, on_progress=kill if killed else None).status)
+        statuses.append(
+            run(files, backend=backend, cancel=cancel, on_progress=kill if killed else lambda progress: None).status
+        )
     backend.close()
     assert statuses.count(RunStatus.FINISHED) == 8
     assert statuses.count(RunStatus.CANCELLED) == 2
@@ -179,18 +181,18 @@ def test_a():
     for child in children: os.kill(child, 9)
     assert len(children) < 60
 """
-    report = run({"test_a.py": body}, backend=backend, limits=Limits(processes=60))
+    report = run({"test_a.py": body}, backend=backend, limits=RunLimits(processes=60))
     backend.close()
     assert report.passed, report
     assert report.backend.limits["not_enforced"] == "memory, processes, cpus"
-    assert "not_enforced" not in DockerBackend().record(Limits()).limits
+    assert "not_enforced" not in DockerBackend().record(RunLimits()).limits
 
 
 def test_a_container_that_nobody_ends_ends_itself(run, engine, monkeypatch):
     """As after the engine's own death: nothing is closed, nothing killed."""
-    kept: list[containers.Container] = []
+    kept: list[containers.DockerContainer] = []
     monkeypatch.setattr(docker_backend, "_GRACE_S", 1.0)
-    monkeypatch.setattr(containers.Container, "kill", lambda container: kept.append(container))
+    monkeypatch.setattr(containers.DockerContainer, "kill", lambda container: kept.append(container))
     monkeypatch.setattr(docker_backend.Conversation, "close", lambda conversation: None)
     monkeypatch.setattr(docker_backend.WaitingContainer, "replace", lambda *arguments, **more: None)
     assert run(HANGS, timeout_s=2).status is RunStatus.TIMED_OUT

@@ -15,6 +15,7 @@ from collections.abc import Mapping, Sequence
 from types import TracebackType
 
 import pyte
+from processor import asked_s, wants_to_run
 
 KEYS = {
     "enter": "\r",
@@ -40,6 +41,8 @@ KEYS = {
     **{f"f{n}": f"\x1b[{code}~" for n, code in zip(range(5, 13), (15, 17, 18, 19, 20, 21, 23, 24), strict=True)},
 }
 _QUIET_S = 0.15
+_IDLE = 0.5
+"""The share of a moment for which a program that has nothing to do asks for the processor at most."""
 
 
 class Terminal:
@@ -112,9 +115,13 @@ class Terminal:
             self._pump(left)
 
     def settle(self) -> str:
-        """Wait until nothing has been drawn for a moment and return the screen's text."""
-        while self._pump(_QUIET_S):
-            pass
+        """Wait until the program has drawn nothing and had nothing to do for a moment; return the screen's text.
+
+        A program that only waits for its turn on a busy machine draws nothing either, and is not done.
+        """
+        asked = asked_s(self.pid)
+        while self._pump(_QUIET_S) or wants_to_run(self.pid) or asked_s(self.pid) - asked > _QUIET_S * _IDLE:
+            asked = asked_s(self.pid)
         return self.text
 
     def wait_for_end(self, *, seconds: float = 30.0) -> int:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import random
+import shutil
 import subprocess
 import sys
 import time
@@ -20,10 +21,16 @@ CHILD = Path(__file__).parents[1] / "campaign_child.py"
 COUNT, KILLS = 2, 2
 
 
-def start(folder: Path, *options: str) -> subprocess.Popen[str]:
-    """Begin, or go on with, a campaign on the small library; everything of it is kept in the folder."""
+def start(folder: Path, *options: str, after: Path | None = None) -> subprocess.Popen[str]:
+    """Begin, or resume, a campaign on the small library; everything of it is kept in the folder.
+
+    A campaign that comes after another one has its environment, and what that one learned of the library.
+    """
     if not folder.is_dir():
         write_small_library(folder / "shop")
+        if after is not None:
+            shutil.copytree(after / "library", folder / "library")
+            (folder / "cache").symlink_to(after / "cache")
     command = [sys.executable, str(CHILD), str(folder / "shop"), str(folder), "discovery", str(COUNT), *options]
     return subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
 
@@ -40,12 +47,17 @@ def tasks_in(folder: Path) -> set[str]:
 
 
 @pytest.fixture(scope="module")
-def two(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
+def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of the campaign with two workers."""
+    return tmp_path_factory.mktemp("campaigns") / "two"
+
+
+@pytest.fixture(scope="module")
+def two(place: Path) -> list[str]:
     """The ids that two workers of this machine give, from the first one to the last without a stop."""
-    folder = tmp_path_factory.mktemp("campaigns") / "two"
-    ids = ids_of(start(folder, "--workers", "2"))
+    ids = ids_of(start(place, "--workers", "2"))
     assert len(ids) == COUNT
-    assert tasks_in(folder) == set(ids)
+    assert tasks_in(place) == set(ids)
     return ids
 
 
@@ -84,10 +96,12 @@ def _lines(folder: Path) -> int:
 
 
 @pytest.mark.slow
-def test_tasks_are_the_same_with_one_worker_with_two_and_on_a_cluster(tmp_path: Path, two: list[str]) -> None:
-    one = ids_of(start(tmp_path / "one", "--workers", "1"))
+def test_tasks_are_the_same_with_one_worker_with_two_and_on_a_cluster(
+    tmp_path: Path, place: Path, two: list[str]
+) -> None:
+    one = ids_of(start(tmp_path / "one", "--workers", "1", after=place))
     with cluster(tmp_path, 2) as address:
-        many = ids_of(start(tmp_path / "many", "--cluster", address))
+        many = ids_of(start(tmp_path / "many", "--cluster", address, after=place))
     assert one == two == many
     assert tasks_in(tmp_path / "one") == tasks_in(tmp_path / "many") == set(two)
 
@@ -98,6 +112,6 @@ def test_address_without_a_scheduler_is_told(tmp_path: Path, monkeypatch: pytest
 
     monkeypatch.setattr(pools, "_CONNECT_S", 0.5)
     told = pytest.raises(InfrastructureError, match=r"no Dask scheduler at 127\.0\.0\.1:9")
-    with told as caught, pools.cluster_crew("127.0.0.1:9"):
+    with told as caught, pools.cluster_workers("127.0.0.1:9"):
         pass
     assert "dask scheduler" in caught.value.hint

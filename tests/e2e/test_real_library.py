@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from gistpoint.core.tasks.folder import read_answer, read_task
+from gistpoint.core.kinds.folder import read_answer, read_task
 
 
 def gistpoint(environment: Mapping[str, str], *arguments: str, stdin: str = "") -> subprocess.CompletedProcess[str]:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 import subprocess
 import sys
+import tomllib
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -132,13 +134,12 @@ def test_a_solver_who_has_used_tools_gives_up(start: Start, environment: dict[st
 
 
 def test_wrong_submissions_use_up_their_budget(start: Start, environment: dict[str, str]) -> None:
-    terminal = opened(start, "demo", "seats-together")
+    terminal = opened(start, "solve", copied_task(environment, submissions=2))
     write_body(terminal, WRONG)
-    for left in (3, 2, 1, 0):
-        submit(terminal)
-        if left:
-            terminal.wait_for(rf"submissions {left}/4", seconds=90)
-            go(terminal, "f6", "F6 Editor")
+    submit(terminal)
+    terminal.wait_for("submissions 1/2", seconds=90)
+    go(terminal, "f6", "F6 Editor")
+    submit(terminal)
     terminal.wait_for("submissions used up", seconds=90)
     leave(terminal)
     (attempt,) = attempts(environment)
@@ -146,15 +147,15 @@ def test_wrong_submissions_use_up_their_budget(start: Start, environment: dict[s
 
 
 def test_calls_use_up_their_budget(start: Start, environment: dict[str, str]) -> None:
-    terminal = opened(start, "demo", "seats-together")
+    terminal = opened(start, "solve", copied_task(environment, tool_uses=4))
     write_body(terminal, WRONG)
     submit(terminal)
-    terminal.wait_for(r"tool uses 15/16", seconds=90)
+    terminal.wait_for("tool uses 3/4", seconds=90)
     go(terminal, "f5", "F5 Console")
-    for left in range(14, 0, -1):
+    for left in (2, 1):
         terminal.type("list_directory tests")
         terminal.press("enter")
-        terminal.wait_for(rf"tool uses {left}/16")
+        terminal.wait_for(rf"tool uses {left}/4")
         terminal.settle()
     terminal.type("list_directory tests")
     terminal.press("enter")
@@ -166,9 +167,8 @@ def test_calls_use_up_their_budget(start: Start, environment: dict[str, str]) ->
 
 
 def test_the_time_runs_out(start: Start, environment: dict[str, str]) -> None:
-    task = timed_copy(environment, seconds=6)
-    terminal = opened(start, "solve", task)
-    terminal.wait_for("time is up", seconds=60)
+    terminal = start("solve", copied_task(environment, time_limit_s=6))
+    terminal.wait_for("time is up", seconds=START_S)
     leave(terminal)
     (attempt,) = attempts(environment)
     assert attempt["ended"] == "time_cap"
@@ -181,14 +181,16 @@ def find_block(self, size: int, stretches: range) -> list[str]:
 """
 
 
-def timed_copy(environment: Mapping[str, str], *, seconds: int) -> str:
-    """Write a copy of a demo task with a time limit among the user's tasks, and return its folder."""
+def copied_task(environment: Mapping[str, str], **budgets: int) -> str:
+    """Write a copy of a demo task with other budgets among the user's tasks, and return its folder."""
     home = Path(environment["GISTPOINT_HOME"])
     task = demo_task("seats-together", home / "cache" / "demo")
     folder = home / "data" / "tasks" / task.id
     shutil.copytree(task.folder, folder)
     text = (folder / "task.toml").read_text(encoding="utf-8")
-    changed = text.replace("[budgets]\n", f"[budgets]\ntime_limit_s = {seconds}\n")
+    written = tomllib.loads(text)["budgets"]
+    lines = "".join(f"{name} = {number}\n" for name, number in {**written, **budgets}.items())
+    changed = re.sub(r"(?<=^\[budgets\]\n)(?:\w+ = \d+\n)+", lines, text, count=1, flags=re.MULTILINE)
     assert changed != text
     (folder / "task.toml").write_text(changed, encoding="utf-8")
     return str(folder)

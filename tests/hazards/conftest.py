@@ -13,6 +13,16 @@ from gistpoint.sandbox.backends.plain import PlainBackend
 from gistpoint.sandbox.environments.store import EnvironmentStore
 from gistpoint.sandbox.testruns import SuiteRunner
 
+HERE = Path(__file__).parent
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Give a file's tests to one worker: they share the tasks that it makes."""
+    for item in items:
+        if item.path.parent == HERE:
+            item.add_marker(pytest.mark.xdist_group(f"hazards: {item.path.stem}"))
+
 
 @pytest.fixture(scope="session")
 def environments(tmp_path_factory: pytest.TempPathFactory) -> EnvironmentStore:

@@ -8,7 +8,7 @@ import pytest
 from tiny_tasks import Maker, Submit
 
 from gistpoint.core.generation.intake import NoGood, NoTaskError
-from gistpoint.core.tasks.folder import read_answer
+from gistpoint.core.kinds.folder import read_answer
 
 TESTS = "from calc import double\n\n\n" + "".join(
     f"def test_{n}():\n    assert double({n}) == {2 * n}\n\n\n" for n in range(1, 4)

@@ -10,9 +10,9 @@ from small_trees import Link, ask, context_of
 
 from gistpoint.core.attempts.engine import Attempt
 from gistpoint.core.attempts.identity import Enrolment
-from gistpoint.core.tasks.brief import render_brief
-from gistpoint.core.tasks.model import Limits, Mode
-from gistpoint.core.tools.registry import BROWSING
+from gistpoint.core.kinds.registry import render_brief
+from gistpoint.core.tasks.model import Mode, ToolLimits
+from gistpoint.core.tools.browsing import BROWSING
 
 
 @pytest.mark.parametrize("data", [b"\0\1\2", b"\xff\xfe\xfd", b"\x89PNG\r\n\x1a\n\0", bytes(range(256)) * 300])
@@ -30,7 +30,7 @@ def test_binary_file_is_refused_by_every_tool(tmp_path: Path, data: bytes, path:
 def test_limit_of_read_file_is_a_number_of_characters_that_the_brief_states(tmp_path: Path, mode: Mode) -> None:
     task = build_task(tmp_path, mode)
     assert f"A file of more than {task.limits.read_file_characters} characters" in render_brief(task)
-    context = context_of({"a.py": "def f():\n    return 1\n"}, tmp_path, limits=Limits(read_file_characters=10))
+    context = context_of({"a.py": "def f():\n    return 1\n"}, tmp_path, limits=ToolLimits(read_file_characters=10))
     assert "more than the limit of 10" in ask(context, "read_file", file_path="a.py").text
 
 
@@ -76,11 +76,11 @@ def test_attempt_survives_every_refusal(tmp_path: Path) -> None:
     from fakes import FakeClock, FakeRunner
     from recorders import Memory
 
-    from gistpoint.core.kinds.repair.judge import Judge
-    from gistpoint.core.tasks.folder import read_answer
+    from gistpoint.core.kinds.folder import read_answer
+    from gistpoint.core.kinds.repair.judge import RepairJudge
 
     task = build_task(tmp_path, Mode.DISCOVERY, extra_files={"tests/bad.py": "x = '\0'\n"})
-    attempt = Attempt(task, Judge(task, read_answer(task), FakeRunner({})), Memory(FakeClock()), FakeClock())
+    attempt = Attempt(task, RepairJudge(task, read_answer(task), FakeRunner({})), Memory(FakeClock()), FakeClock())
     attempt.start(Enrolment())
     for _ in range(3):
         assert attempt.call("read_file", {"file_path": "tests/bad.py"}).refused

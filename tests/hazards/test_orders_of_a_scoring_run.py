@@ -8,8 +8,9 @@ import pytest
 
 from gistpoint.core.code.index import index_source
 from gistpoint.core.code.splice import replace_definition
-from gistpoint.core.kinds.repair.judge import Judge
-from gistpoint.core.tasks.folder import read_answer
+from gistpoint.core.kinds.folder import read_answer
+from gistpoint.core.kinds.repair.judge import RepairJudge
+from gistpoint.core.running import RunContext
 from gistpoint.core.tasks.model import Task
 from gistpoint.core.trees import SourceTree
 
@@ -61,16 +62,18 @@ def test_failing_tests_come_first_where_the_original_allows_it(maker):
     others = "".join(f"def test_other_{n}(): pass\n" for n in range(5))
     files = {**FILES, "tests/test_a.py": others}
     task = maker.task(files, "pkg.py::double")
-    judge = Judge(task, read_answer(task), maker.runner)
+    judge = RepairJudge(task, read_answer(task), maker.runner)
     assert judge.baseline.any_order
     seen: list[str] = []
-    judge.judge(SourceTree.open(task.tree_path), on_progress=lambda p: p.latest and seen.append(p.latest.id))
+    judge.judge(
+        SourceTree.open(task.tree_path), run=RunContext(progress=lambda p: p.latest and seen.append(p.latest.id))
+    )
     assert set(seen[:4]) == judge.baseline.failing
     assert len(seen) == 9
     again: list[str] = []
     judge.judge(
         SourceTree.open(task.tree_path),
-        on_progress=lambda p: p.latest and again.append(p.latest.id),
+        run=RunContext(progress=lambda p: p.latest and again.append(p.latest.id)),
         first=("tests/test_pkg.py::test_3",),
     )
     assert again[0] == "tests/test_pkg.py::test_3"
@@ -84,7 +87,7 @@ def test_an_order_that_the_original_does_not_bear_is_not_used(maker):
         "def test_b():\n    import pkg\n    assert SEEN and pkg.double(1) == 2\n",
     }
     task = maker.task(files, "pkg.py::double")
-    judge = Judge(task, read_answer(task), maker.runner)
+    judge = RepairJudge(task, read_answer(task), maker.runner)
     assert not judge.baseline.any_order
     assert judge.judge(submitted(task, HONEST)).solved
 
@@ -95,8 +98,8 @@ def test_tests_that_enter_the_replaced_function_come_behind_the_failing_ones(mak
     task = maker.task({**FILES, "tests/test_a.py": others, "tests/test_z.py": half}, "pkg.py::double")
     answer = replace(read_answer(task), entered={"pkg.py::half": frozenset({HALF}), "pkg.py::double": frozenset()})
     seen = Listening()
-    judge = Judge(task, answer, maker.runner)
-    judge.judge(SourceTree.open(task.tree_path), on_progress=seen, replaced=("pkg.py::half",))
+    judge = RepairJudge(task, answer, maker.runner)
+    judge.judge(SourceTree.open(task.tree_path), run=RunContext(progress=seen), replaced=("pkg.py::half",))
     assert set(seen.runs[0][:4]) == judge.baseline.failing
     assert seen.runs[0][4] == HALF
     assert len(seen.runs) == 1
@@ -106,10 +109,10 @@ def test_a_test_that_fails_only_where_it_was_moved_to_is_not_held_against_a_subm
     files = {**FILES, "tests/test_z.py": f"import pkg\n{IN_TURN}"}
     task = maker.task(files, "pkg.py::double")
     answer = replace(read_answer(task), entered={"pkg.py::double": frozenset({HALF})})
-    judge = Judge(task, answer, maker.runner)
+    judge = RepairJudge(task, answer, maker.runner)
     assert judge.baseline.any_order
     seen = Listening()
-    judgement = judge.judge(submitted(task, HONEST), on_progress=seen, replaced=("pkg.py::double",))
+    judgement = judge.judge(submitted(task, HONEST), run=RunContext(progress=seen), replaced=("pkg.py::double",))
     assert judgement.solved
     assert [HALF in run for run in seen.runs] == [True, True]
     assert seen.runs[1].index(HALF) == len(seen.runs[1]) - 1
@@ -118,7 +121,7 @@ def test_a_test_that_fails_only_where_it_was_moved_to_is_not_held_against_a_subm
 def test_a_test_that_a_submission_breaks_fails_in_both_orders(maker):
     half = "import pkg\ndef test_half():\n    assert pkg.double(pkg.half(7)) != 7\n"
     task = maker.task({**FILES, "tests/test_z.py": half}, "pkg.py::double")
-    judge = Judge(task, read_answer(task), maker.runner)
+    judge = RepairJudge(task, read_answer(task), maker.runner)
     seven = "def double(n):\n    return 7 if n == 3 else 2 * n\n"
     judgement = judge.judge(submitted(task, seven), replaced=("pkg.py::double",))
     assert judgement.score.failing == {HALF, "tests/test_pkg.py::test_3"}
@@ -136,7 +139,7 @@ def test_a_test_that_fails_only_behind_another_is_not_moved_to_where_it_passes(m
     task = maker.task(
         files, "pkg.py::double", corrupted=f"def double(n):\n    LEFT.extend([n] * (n == {leaves}))\n    return 3 * n\n"
     )
-    judge = Judge(task, read_answer(task), maker.runner)
+    judge = RepairJudge(task, read_answer(task), maker.runner)
     assert judge.baseline.failing == {f"tests/test_pkg.py::test_{n}" for n in (1, 2, 3, 4, "clean")}
     assert not judge.baseline.any_order
     assert judge.judge(SourceTree.open(task.tree_path)).score.value == 0.0

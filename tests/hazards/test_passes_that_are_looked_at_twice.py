@@ -6,9 +6,9 @@ import pytest
 
 from gistpoint.core.code.index import index_source
 from gistpoint.core.code.splice import replace_definition
-from gistpoint.core.kinds.repair.judge import Judge
+from gistpoint.core.kinds.folder import read_answer
+from gistpoint.core.kinds.repair.judge import RepairJudge
 from gistpoint.core.outcomes import RunStatus
-from gistpoint.core.tasks.folder import read_answer
 from gistpoint.core.tasks.model import Task
 from gistpoint.core.trees import SourceTree
 
@@ -39,7 +39,7 @@ def submitted(task: Task, text: str) -> SourceTree:
 
 def test_answers_in_turn_do_not_count(maker):
     task = maker.task(FILES, "pkg.py::double")
-    judgement = Judge(task, read_answer(task), maker.runner).judge(submitted(task, IN_TURN))
+    judgement = RepairJudge(task, read_answer(task), maker.runner).judge(submitted(task, IN_TURN))
     assert judgement.report.status is RunStatus.INVALID
     assert "opposite order" in judgement.report.reason
     assert judgement.suspicious == ("gc.collect",)
@@ -48,7 +48,7 @@ def test_answers_in_turn_do_not_count(maker):
 
 def test_an_honest_use_of_such_a_name_counts(maker):
     task = maker.task(FILES, "pkg.py::double")
-    judgement = Judge(task, read_answer(task), maker.runner).judge(submitted(task, HONEST))
+    judgement = RepairJudge(task, read_answer(task), maker.runner).judge(submitted(task, HONEST))
     assert judgement.suspicious == ("gc.collect",)
     assert judgement.solved
 
@@ -59,5 +59,5 @@ def test_a_suite_that_depends_on_its_order_is_not_held_against_it(maker):
     )
     files = {**FILES, "tests/test_pkg.py": FILES["tests/test_pkg.py"] + ordered}
     task = maker.task(files, "pkg.py::double")
-    judgement = Judge(task, read_answer(task), maker.runner).judge(submitted(task, HONEST))
+    judgement = RepairJudge(task, read_answer(task), maker.runner).judge(submitted(task, HONEST))
     assert judgement.solved

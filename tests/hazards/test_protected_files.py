@@ -10,7 +10,6 @@ from tiny_tasks import Maker
 
 from gistpoint.core.code.testfiles import is_protected
 from gistpoint.core.errors import SourceError
-from gistpoint.core.tasks.model import Mode
 
 CODE = "def f():\n    return 2\n"
 
@@ -70,7 +69,7 @@ def test_guard_stands_before_both_submission_tools(tmp_path: Path, path: str) ->
         "conftest.py": "def f():\n    return 1\n",
         "alias.py": Link("conftest.py"),
     }
-    context = context_of(files, tmp_path, mode=Mode.REMOVE, target=f"{path}::f")
+    context = context_of(files, tmp_path, target=f"{path}::f")
     assert "belongs to the tests" in ask(context, "submit_attempt", func_code=CODE).text
     arguments = {"func_code": CODE, "func_name": "f", "file_path": path}
     assert "belongs to the tests" in ask(context, "replace_function", **arguments).text

@@ -9,12 +9,20 @@ from pathlib import Path
 import pytest
 from tiny_tasks import Maker, Submit
 
+from gistpoint.core.attempts.engine import Attempt
+from gistpoint.core.tasks.model import Task
+
 FILES = {
     "calc.py": "def double(x):\n    return x * 2\n",
     "tests/test_double.py": "from calc import double\n\n\n"
     + "".join(f"def test_{n}():\n    assert double({n}) == {2 * n}\n\n\n" for n in range(1, 4)),
 }
 LIMIT_S = 4.0
+
+
+def limited(maker: Maker, task: Task) -> Attempt:
+    """Begin an attempt with a short limit, which a run that ends keeps on a busy machine too."""
+    return maker.attempt(task, timeout_s=max(LIMIT_S, 8 * task.suite.seconds))
 
 
 def alive(pid: int) -> bool:
@@ -26,7 +34,7 @@ def alive(pid: int) -> bool:
 
 def test_time_limit_in_discovery_is_answered_and_the_attempt_goes_on(maker: Maker) -> None:
     task = maker.task(FILES, "calc.py::double", "def double(x):\n    return x * 2 + 1\n")
-    attempt = maker.attempt(task, timeout_s=LIMIT_S)
+    attempt = limited(maker, task)
     arguments = {"func_name": "double", "file_path": "calc.py"}
     text = attempt.call("replace_function", {"func_code": "def double(x):\n    while True: pass", **arguments}).text
     assert text.startswith("The tests were stopped at their time limit")
@@ -51,7 +59,7 @@ def test_children_are_ended_with_the_run(plain: Maker, submit: Submit, tmp_path:
         file.write(f"{{child.pid}}\\n")
     time.sleep(300)
 """
-    attempt = plain.attempt(plain.task(FILES, "calc.py::double"), timeout_s=LIMIT_S)
+    attempt = limited(plain, plain.task(FILES, "calc.py::double"))
     assert "time limit" in submit(attempt, code)
     pids = [int(line) for line in told.read_text().split()]
     assert pids
@@ -64,8 +72,8 @@ def test_children_are_ended_with_the_run(plain: Maker, submit: Submit, tmp_path:
 
 
 def test_run_after_a_stopped_one_starts_afresh(maker: Maker, submit: Submit) -> None:
-    attempt = maker.attempt(maker.task(FILES, "calc.py::double"), timeout_s=LIMIT_S)
-    stop = "def double(x):\n    if x == 3:\n        while True: pass\n    return 2 * x\n"
+    attempt = limited(maker, maker.task(FILES, "calc.py::double"))
+    stop = "def double(x):\n    if x == 3:\n        import time; time.sleep(300)\n    return 2 * x\n"
     submit(attempt, stop)
     assert not attempt.state.solved
     assert "0 of 3 tests pass" in submit(attempt, "def double(x):\n    return None\n")
@@ -76,9 +84,9 @@ def test_run_after_a_stopped_one_starts_afresh(maker: Maker, submit: Submit) -> 
 def test_stopped_run_leaves_no_file(
     plain: Maker, submit: Submit, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    attempt = plain.attempt(plain.task(FILES, "calc.py::double"), timeout_s=LIMIT_S)
+    attempt = limited(plain, plain.task(FILES, "calc.py::double"))
     place = tmp_path / "temporary"
     place.mkdir()
     monkeypatch.setattr(tempfile, "tempdir", str(place))
-    submit(attempt, "def double(x):\n    while True: pass\n")
+    submit(attempt, "def double(x):\n    import time; time.sleep(300)\n")
     assert not list(place.iterdir())

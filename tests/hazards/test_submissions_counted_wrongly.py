@@ -11,15 +11,15 @@ from recorders import Memory
 
 from gistpoint.core.attempts.engine import Attempt
 from gistpoint.core.attempts.identity import Enrolment
-from gistpoint.core.kinds.repair.judge import Judge
-from gistpoint.core.tasks.folder import read_answer
+from gistpoint.core.kinds.folder import read_answer
+from gistpoint.core.kinds.repair.judge import RepairJudge
 from gistpoint.core.tasks.model import Mode, Task
 
 HALF = "def discount(price, percent):\n    return price if not percent else None\n"
 NONE = "def discount(price, percent):\n    return 1 / 0\n"
 
 
-def begun(task: Task, judge: Judge) -> Attempt:
+def begun(task: Task, judge: RepairJudge) -> Attempt:
     attempt = Attempt(task, judge, Memory(FakeClock()), FakeClock())
     attempt.start(Enrolment())
     return attempt
@@ -27,7 +27,7 @@ def begun(task: Task, judge: Judge) -> Attempt:
 
 def test_attempts_at_once_with_one_judge_and_one_runner_share_no_budget(tmp_path: Path) -> None:
     task = build_task(tmp_path)
-    judge = Judge(task, read_answer(task), FakeRunner(CHECKS))
+    judge = RepairJudge(task, read_answer(task), FakeRunner(CHECKS))
     attempts = [begun(task, judge) for _ in range(8)]
 
     def work(attempt: Attempt) -> int:
@@ -46,7 +46,7 @@ def test_attempts_at_once_with_one_judge_and_one_runner_share_no_budget(tmp_path
 
 def test_later_submission_overwrites_no_earlier_one(tmp_path: Path) -> None:
     task = build_task(tmp_path, Mode.REMOVE)
-    attempt = begun(task, Judge(task, read_answer(task), FakeRunner(CHECKS)))
+    attempt = begun(task, RepairJudge(task, read_answer(task), FakeRunner(CHECKS)))
     for code in (HALF, NONE):
         attempt.call("submit_attempt", {"func_code": code})
     state = attempt.state

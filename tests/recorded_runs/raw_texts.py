@@ -18,36 +18,54 @@ from typing import Any
 
 import zstandard
 
+from gistpoint.sessions.records.model import NotShown, Step, TextScope, parts_of
 from gistpoint.sessions.runs.document import RunDocument
-from gistpoint.sessions.runs.model import NotShown, Step
 from gistpoint.sessions.runs.opening import list_runs, open_run
-from gistpoint.sessions.runs.parts import Scope, parts_of
 from gistpoint.sessions.runs.rendering import header_lines
 
-ARRAYS = ("trajectory", "events", "steps", "log", "messages", "traj", "history")
-"""What the records of a run lie below; the first of them that a run has."""
-SAID = {
-    "atif": ("message", "reasoning_content", "tool_calls.arguments", "observation.results.content"),
-    "breakpoint": (),
-    "chat": ("content", "tool_calls.function.arguments", "reasoning_content", "refusal", "arguments", "output"),
-    "claude-code": ("message.content",),
-    "debug-gym": ("action", "obs", "content"),
-    "gistpoint": ("data.content", "data.output"),
-    "inspect": ("input", "arguments", "result", "output.choices.message.content",
-                "output.choices.message.tool_calls.arguments", "error.message"),
-    "mini-swe-agent": ("content", "tool_calls.function.arguments", "extra.traceback"),
-    "openhands": ("args.content", "args.command", "args.code", "args.thought", "args.path", "args.file_text", "content",
-                  "thought.text", "reasoning_content", "action.command", "observation.content.text",
-                  "llm_message.content"),
-    "swe-agent": ("thought", "action", "observation", "content"),
+
+@dataclass(frozen=True)
+class Layout:
+    """What a format's runs look like, without its reader: every format needs one, or its runs can't be checked."""
+
+    said: tuple[str, ...]
+    """What was said, thought, called and answered: no list of what is not shown excuses that these are in no step."""
+    arrays: tuple[str, ...] = ()
+    """The keys that the records of a run are below, the first of them that it has; none if they are lines."""
+    said_of_run: tuple[str, ...] = ()
+    """The same as `said`, outside of the records."""
+    repeated: tuple[str, ...] = ("\0",)
+    """Said again with every call of a model, so that the number of times does not count."""
+
+
+LAYOUTS = {
+    "atif": Layout(
+        ("message", "reasoning_content", "tool_calls.arguments", "observation.results.content"), ("steps",)
+    ),
+    "breakpoint": Layout(()),
+    "chat": Layout(
+        ("content", "tool_calls.function.arguments", "reasoning_content", "refusal", "arguments", "output"),
+        ("messages", "traj"),
+        said_of_run=("system", "system_prompt"),
+    ),
+    "claude-code": Layout(("message.content",)),
+    "debug-gym": Layout(("action", "obs", "content"), ("log",)),
+    "gistpoint": Layout(("data.content", "data.output")),
+    "inspect": Layout(
+        ("input", "arguments", "result", "output.choices.message.content",
+         "output.choices.message.tool_calls.arguments", "error.message"),
+        ("events", "messages"),
+        said_of_run=("input", "messages.content", "messages.tool_calls.arguments"),
+        repeated=("input",),
+    ),
+    "mini-swe-agent": Layout(("content", "tool_calls.function.arguments", "extra.traceback"), ("messages",)),
+    "openhands": Layout(
+        ("args.content", "args.command", "args.code", "args.thought", "args.path", "args.file_text", "content",
+         "thought.text", "reasoning_content", "action.command", "observation.content.text", "llm_message.content"),
+        ("history",),
+    ),
+    "swe-agent": Layout(("thought", "action", "observation", "content"), ("trajectory", "history")),
 }  # fmt: skip
-"""What was said, thought, called and answered: no list of what is not shown excuses that these are in no step."""
-SAID_OF_RUN = {
-    "inspect": ("input", "messages.content", "messages.tool_calls.arguments"),
-    "chat": ("system", "system_prompt"),
-}
-REPEATED = {"inspect": ("input",)}
-"""Said again with every call of a model, so that how often says nothing."""
 LABELS = re.compile(
     r"(?:.*_)?(?:id|ids|uuid|hash|at|type|version|timestamp)|.*[a-z](?:Id|ID|Ids|Uuid|UUID|At|Type|Version|Timestamp)"
     r"|role|kind|object|ts|created|completed|time|index|(?:\w+_)?signature|encrypted_(?:content|index)"
@@ -105,7 +123,7 @@ def tally(document: RunDocument, raw: Iterable[RawText]) -> Tally:
     fields, beside = _Shown(), _Shown()
     for step in document.steps():
         for scope, _, text in parts_of(step):
-            (beside if scope is Scope.ALSO else fields).add("".join(document.full_text(text)))
+            (beside if scope is TextScope.ALSO else fields).add("".join(document.full_text(text)))
         fields.add(*_facts(step))
     header = _Shown()
     header.add(*header_lines(document.header), document.header.submission, document.header.prompt)
@@ -117,7 +135,7 @@ def tally(document: RunDocument, raw: Iterable[RawText]) -> Tally:
             continue
         told.texts += 1
         told.said += item.said
-        if item.said and not (not item.of_run and item.path.startswith(REPEATED.get(format, ("\0",)))):
+        if item.said and not (not item.of_run and item.path.startswith(LAYOUTS[format].repeated)):
             often[item.of_run][item.path, item.text] += 1
         if fields.holds(item.text, often[item.of_run][item.path, item.text]) or (
             format == "swe-agent" and item.path == "action" and fields.holds_words(item.text)
@@ -203,12 +221,12 @@ def strings(value: Any, path: str = "", *, of_run: bool = False) -> Iterator[Raw
 
 def raw_runs(path: Path, formats: list[str]) -> Iterator[list[RawText]]:
     """Yield the texts of each run of a file, in its order; each is of the format that it was taken for."""
-    for format, run in zip(formats, _runs_in(path, formats), strict=True):
-        records, rest = _apart(run)
-        said, of_run = SAID[format], SAID_OF_RUN.get(format, ())
+    for format, run in zip(formats, runs_in(path, formats), strict=True):
+        layout = LAYOUTS[format]
+        records, rest = apart(run, layout.arrays)
         yield [
-            *(_marked(text, said) for record in records for text in strings(record)),
-            *(_marked(text, of_run) for text in strings(rest, of_run=True)),
+            *(_marked(text, layout.said) for record in records for text in strings(record)),
+            *(_marked(text, layout.said_of_run) for text in strings(rest, of_run=True)),
         ]
 
 
@@ -223,17 +241,19 @@ def _is_label(path: str) -> bool:
     return not inside and LABELS.fullmatch(path.rpartition(".")[2]) is not None
 
 
-def _apart(run: Any) -> tuple[list[Any], dict[str, Any]]:
+def apart(run: Any, arrays: tuple[str, ...]) -> tuple[list[Any], dict[str, Any]]:
+    """Return the records of a run, and its other members."""
     if isinstance(run, list):
         return run, {}
-    array = next((key for key in ARRAYS if isinstance(run.get(key), list)), None)
+    array = next((key for key in arrays if isinstance(run.get(key), list)), None)
     if array is None:
         return [run], {}
     rest = {key: value for key, value in run.items() if key != array}
     return [part for item in run[array] for part in (item if isinstance(item, list) else [item])], rest
 
 
-def _runs_in(path: Path, formats: list[str]) -> list[Any]:
+def runs_in(path: Path, formats: list[str]) -> list[Any]:
+    """Return the runs of a file as they were decoded; `formats` has the format of each."""
     if path.is_dir():
         return [[json.loads(file.read_bytes()) for file in sorted(path.rglob("event-*.json"))]]
     if zipfile.is_zipfile(path):

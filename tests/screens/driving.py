@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import traceback
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
@@ -10,13 +9,14 @@ from pathlib import Path
 
 from builders import CHECKS, build_services, build_task
 from fakes import FakeClock, FakeRunner
+from screens.settling import send_keys, text_of, until
 from textual.pilot import Pilot
 from textual.screen import Screen
 
-from gistpoint.core.attempts.budgets import Budgets
 from gistpoint.core.attempts.engine import Attempt
 from gistpoint.core.attempts.identity import Role
 from gistpoint.core.attempts.state import AttemptState
+from gistpoint.core.tasks.budgets import Budgets
 from gistpoint.core.tasks.model import Mode, Task
 from gistpoint.sessions.journal import JOURNAL, read_journal
 from gistpoint.tui.app import GistpointApp
@@ -55,9 +55,9 @@ class Driver:
         await self.pilot.pause()
 
     async def type(self, text: str) -> None:
-        """Type text, with Enter for newlines."""
-        names = {" ": "space", "\n": "enter"}
-        await self.press(*(names.get(character, character) for character in text))
+        """Type text into what has the focus, with Enter for newlines."""
+        send_keys(self.app, text)
+        await self.pilot.pause()
 
     async def console(self, line: str) -> None:
         """Type a call and wait for its answer."""
@@ -67,23 +67,15 @@ class Driver:
         await self.press("enter")
         await self.until(lambda: len(self.state.calls) > before and self.state.pending is None)
 
-    async def until(self, met: Callable[[], object], seconds: float = 20.0) -> None:
-        """Wait for something that a thread or a message brings about."""
-        for _ in range(int(seconds / 0.02)):
-            await self.pilot.pause()
-            if met():
-                await self.pilot.pause()
-                return
-            await asyncio.sleep(0.02)
-        raise AssertionError(f"never came about; the screen is {self.screen!r}:\n{self.text()}")
+    async def until(self, met: Callable[[], object]) -> None:
+        await until(self.pilot, met)
 
     async def until_screen(self, name: str) -> None:
         await self.until(lambda: type(self.screen).__name__ == name)
 
     def text(self) -> str:
         """What stands on the screen, as text."""
-        strips = self.app.screen._compositor.render_strips()
-        return "\n".join(strip.text.rstrip() for strip in strips)
+        return text_of(self.app)
 
     def events(self, attempt_id: str) -> list[str]:
         """The types of an attempt's events, from its journal."""

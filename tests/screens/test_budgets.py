@@ -4,7 +4,7 @@ from pathlib import Path
 
 from screens.driving import LARGE, solving
 
-from gistpoint.core.attempts.budgets import Budgets
+from gistpoint.core.tasks.budgets import Budgets
 from gistpoint.core.tasks.model import Mode
 from gistpoint.tui.widgets.budget_bar import BudgetBar
 

@@ -124,6 +124,21 @@ async def test_code_that_is_written_while_tests_run_is_left_in_peace_and_else_th
         await driver.until(lambda: driver.solve.focused is not writing)
 
 
+async def test_code_that_was_typed_while_tests_ran_keeps_the_keys_however_long_ago_that_was(tmp_path: Path) -> None:
+    gate = threading.Event()
+    async with solving(tmp_path, runner=FakeRunner(CHECKS, gate=gate)) as driver:
+        await driver.press("f6", "f9", "enter")
+        await driver.until(lambda: driver.state.pending is not None)
+        writing = driver.solve.editor.editor
+        await driver.until(lambda: driver.solve.focused is writing)
+        await driver.type("x")
+        await driver.until(lambda: not writing.waits)
+        gate.set()
+        await driver.until(lambda: driver.state.pending is None and not driver.solve.busy)
+        await driver.pilot.pause()
+        assert driver.solve.focused is writing
+
+
 async def test_nothing_waits_for_tests_that_run_and_the_line_can_be_brought_back(tmp_path: Path) -> None:
     gate = threading.Event()
     async with solving(tmp_path, runner=FakeRunner(CHECKS, gate=gate)) as driver:

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from screens.driving import LARGE, SMALL, solving
 
-from gistpoint.core.attempts.budgets import Budgets
+from gistpoint.core.tasks.budgets import Budgets
 from gistpoint.core.tasks.model import Mode
 
 DISCOUNT = {"function_name": "discount", "file_path": "shop/prices.py"}
@@ -53,7 +53,7 @@ async def test_a_question_costs_nothing_and_enter_takes_what_it_suggests(tmp_pat
         call = driver.state.calls[-1]
         assert call.arguments == {"function_name": "Basket.total", "file_path": "shop/prices.py"}
         assert not call.refused
-        await driver.until(lambda: driver.state.comforts.get("question") == 1)
+        await driver.until(lambda: driver.state.affordances.get("question") == 1)
 
 
 async def test_a_suggestion_can_be_changed_or_thrown_away(tmp_path: Path) -> None:

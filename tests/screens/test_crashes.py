@@ -5,6 +5,8 @@ from pathlib import Path
 import pytest
 from screens.driving import solving
 
+from gistpoint.core.errors import UserError
+from gistpoint.tui.jobs import Job, Jobs
 from gistpoint.tui.screens.solve.screen import SolveScreen
 
 
@@ -36,3 +38,16 @@ async def test_an_unexpected_exception_is_logged_told_and_costs_no_work(
         await driver.press("t", "r")
         await driver.until_screen("SolveScreen")
         assert driver.state.remaining.tool_uses == 15
+
+
+async def test_an_error_of_a_job_that_its_owner_does_not_handle_is_shown(tmp_path: Path) -> None:
+    def failing(job: Job) -> None:
+        raise UserError("The disk is full.", hint="Free some space.")
+
+    async with solving(tmp_path) as driver:
+        Jobs(driver.app.screen, "failing").do(failing)
+        await driver.until_screen("MessageDialog")
+        await driver.until(lambda: "The disk is full." in driver.text())
+        assert "Free some space." in driver.text()
+        await driver.press("enter")
+        await driver.until_screen("SolveScreen")

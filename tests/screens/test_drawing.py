@@ -8,7 +8,7 @@ import pytest
 from textual.app import App, ComposeResult
 from textual.widgets import Static
 
-from gistpoint.tui.drawing import DrawnTogether
+from gistpoint.tui.screens.review.step_list import DrawnTogether
 
 
 class Pair(App[None]):

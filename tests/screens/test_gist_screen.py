@@ -11,19 +11,22 @@ from pathlib import Path
 
 import pytest
 from gist_tasks import FAITHFUL, OWNED, GistCase, gist_case
+from screens.settling import text_of, until
 from textual.pilot import Pilot
 from textual.screen import Screen
 from textual.widgets import Button, Input
 
 from gistpoint.core.attempts.identity import Role
+from gistpoint.core.kinds.folder import read_answer
+from gistpoint.core.kinds.gist.answer import gist_answer
 from gistpoint.core.kinds.gist.model import GistSettings
+from gistpoint.core.kinds.gist.state import gist_of
 from gistpoint.core.locations import Locations
-from gistpoint.core.tasks.folder import read_answer
+from gistpoint.core.tasks.budgets import Budgets
 from gistpoint.tui.review_app import ReviewApp
 from gistpoint.tui.screens.dialogs.ask import ConfirmDialog
-from gistpoint.tui.screens.gist.screen import GistScreen
-from gistpoint.tui.screens.gist.summary import GistSummaryScreen
-from gistpoint.tui.screens.gist.trace_pane import TracePane, traced
+from gistpoint.tui.screens.gist.screen import GistScreen, TracePane
+from gistpoint.tui.screens.gist.summary import gist_summary
 from gistpoint.tui.widgets.gist_view import ScoredGist
 
 INVENTED = FAITHFUL.replace("class Basket", "def extra():\n    return 1\n\n\nclass Basket")
@@ -68,23 +71,23 @@ class Writing:
         editor = self.screen.pane.editor
         editor.replace(text, editor.document.start, editor.document.end)
 
-    async def until(self, met, seconds: float = 10.0) -> None:
-        for _ in range(int(seconds / 0.02)):
-            await self.pilot.pause(0.02)
-            if met():
-                await self.pilot.pause()
-                return
-        raise AssertionError(self.text())
+    async def until(self, met) -> None:
+        await until(self.pilot, met)
 
     def text(self) -> str:
-        return "\n".join(strip.text.rstrip() for strip in self.app.screen._compositor.render_strips())
+        return text_of(self.app)
 
 
 @asynccontextmanager
 async def writing(
-    folder: Path, settings: GistSettings | None = None, *, role: Role = Role.TRAINING, size: tuple[int, int] = (100, 40)
+    folder: Path,
+    settings: GistSettings | None = None,
+    *,
+    role: Role = Role.TRAINING,
+    size: tuple[int, int] = (100, 40),
+    budgets: Budgets | None = None,
 ) -> AsyncIterator[Writing]:
-    case = gist_case(folder, settings, role=role)
+    case = gist_case(folder, settings, role=role, budgets=budgets)
     screen = GistScreen(case.attempt, case.clock)
     app = app_of(screen)
     async with app.run_test(size=size, notifications=True, tooltips=True) as pilot:
@@ -100,8 +103,8 @@ async def test_what_is_typed_is_kept_and_scored_when_the_keys_are_quiet(tmp_path
     async with writing(tmp_path) as driver:
         await driver.pilot.press("f6")
         driver.put(INVENTED)
-        await driver.until(lambda: driver.state.gist.trials)
-        await driver.until(lambda: driver.state.gist.now == INVENTED)
+        await driver.until(lambda: gist_of(driver.state).trials)
+        await driver.until(lambda: gist_of(driver.state).now == INVENTED)
         await driver.until(lambda: "not faithful" not in driver.text() and "faithful  self-contained" in driver.text())
         marks = driver.screen.pane.beside.marks
         lines = INVENTED.split("\n")
@@ -120,7 +123,7 @@ async def test_a_text_that_does_not_parse_is_named_with_its_line_and_not_scored(
         await driver.until(lambda: "does not parse: line 4: invalid syntax" in driver.text())
         await driver.pilot.press("alt+s")
         await driver.until(lambda: "The gist does not parse: line 4" in driver.text())
-        assert not driver.state.gist.trials
+        assert not gist_of(driver.state).trials
         driver.put("def f():\n    return 1\nreturn 2\n")
         await driver.until(lambda: "does not parse: line 3: 'return' outside function" in driver.text())
         driver.put(FAITHFUL)
@@ -140,7 +143,7 @@ async def test_the_original_line_and_what_would_raise_the_scores_are_a_key_away(
     async with writing(tmp_path) as driver:
         await driver.pilot.press("f6")
         driver.put(INVENTED)
-        await driver.until(lambda: driver.state.gist.trials and driver.screen.pane.beside.marks)
+        await driver.until(lambda: gist_of(driver.state).trials and driver.screen.pane.beside.marks)
         await driver.pilot.press("ctrl+home", "alt+n")
         line = driver.screen.pane.editor.cursor_location[0]
         assert INVENTED.split("\n")[line] == "def extra():"
@@ -160,7 +163,7 @@ async def test_marks_follow_their_lines_while_one_types_on(tmp_path: Path) -> No
     async with writing(tmp_path) as driver:
         await driver.pilot.press("f6")
         driver.put(INVENTED)
-        await driver.until(lambda: driver.state.gist.trials and driver.screen.pane.beside.marks)
+        await driver.until(lambda: gist_of(driver.state).trials and driver.screen.pane.beside.marks)
         await driver.pilot.press("alt+l")
         before = driver.screen.pane.beside.marks
         driver.put("# a word\n\n" + INVENTED)
@@ -183,6 +186,18 @@ async def test_one_hand_in_after_a_question_ends_the_attempt(tmp_path: Path) -> 
         assert [call.tool for call in driver.state.calls] == ["write_gist", "submit_gist"]
 
 
+async def test_the_gist_is_handed_in_when_the_time_is_up(tmp_path: Path) -> None:
+    async with writing(tmp_path, role=Role.BASELINE, budgets=Budgets(50, 1, 60)) as driver:
+        await driver.pilot.press("f6")
+        driver.put(FAITHFUL)
+        driver.screen.pane.editor.flush()
+        await driver.until(lambda: gist_of(driver.state).now == FAITHFUL)
+        driver.case.clock.advance(61_000)
+        driver.screen.controller.heartbeat()
+        await driver.until(lambda: driver.ground.how == ["ended"])
+        assert [call.tool for call in driver.state.calls] == ["write_gist", "submit_gist"]
+
+
 async def test_a_counted_attempt_gives_nothing_away_before_the_hand_in(tmp_path: Path) -> None:
     settings = GistSettings(OWNED, tools=("trace", "repo_graph"))
     seen = []
@@ -199,7 +214,7 @@ async def test_a_counted_attempt_gives_nothing_away_before_the_hand_in(tmp_path:
         seen.append(driver.text())
         assert not driver.screen.pane.beside.marks
         assert driver.case.runner.runs == 0
-        assert not driver.state.gist.trials
+        assert not gist_of(driver.state).trials
     told = "\n".join(seen).lower()
     for word in ("faithful", "self-contained", " ran ", "stands", "not defined", "○+", "●="):
         assert word not in told, word
@@ -224,9 +239,9 @@ async def test_the_trace_is_a_tree_to_read_from(tmp_path: Path) -> None:
 
 async def test_a_tool_that_writes_the_gist_is_seen_in_the_editor(tmp_path: Path) -> None:
     async with writing(tmp_path, role=Role.BASELINE) as driver:
-        driver.screen._ask("write_gist", {"content": "a = 1\n"})
+        driver.screen.ask("write_gist", {"content": "a = 1\n"})
         await driver.until(lambda: driver.screen.pane.code == "a = 1\n")
-        driver.screen._ask("edit_gist", {"old": "1", "new": "2"})
+        driver.screen.ask("edit_gist", {"old": "1", "new": "2"})
         await driver.until(lambda: driver.screen.pane.code == "a = 2\n")
 
 
@@ -234,7 +249,7 @@ async def test_the_summary_shows_scores_the_gutter_and_the_reference(tmp_path: P
     case = gist_case(tmp_path, role=Role.BASELINE)
     case.call("write_gist", content=INVENTED)
     case.call("submit_gist")
-    screen = GistSummaryScreen(case.task, read_answer(case.task).gist_answer, case.attempt.state)
+    screen = gist_summary(case.task, gist_answer(read_answer(case.task)), case.attempt.state)
     app = app_of(screen)
     async with app.run_test(size=(120, 40), notifications=True, tooltips=True) as pilot:
         driver = Writing(app, pilot, case, screen)  # type: ignore[arg-type]
@@ -250,12 +265,6 @@ async def test_the_summary_shows_scores_the_gutter_and_the_reference(tmp_path: P
         await pilot.press("right_square_bracket")
         await driver.until(lambda: "stands 98.5 %" in driver.text())
     assert not app.crashes
-
-
-def test_functions_are_read_off_the_answer_of_trace() -> None:
-    head = "1 files and 1 functions, in the order of first touch.\n\nFiles:\n  a b.py\n\nFunctions:\n"
-    text = f"{head}  a b.py:3  f.<locals>.g\n"
-    assert list(traced(text)) == [("a b.py", 3, "f.<locals>.g")]
 
 
 @pytest.mark.parametrize(

@@ -1,8 +1,10 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from builders import REPAIR, SUSPICIOUS, build_services, build_task
@@ -12,12 +14,20 @@ from textual import events
 
 from gistpoint.core.ports import Runner
 from gistpoint.core.tasks.model import Mode, Task
+from gistpoint.sessions.annotations.reviewer import Reviewer, ReviewStore
+from gistpoint.sessions.annotations.settling import reject_attempt
 from gistpoint.sessions.attempts import AttemptSummary
-from gistpoint.sessions.reviews.reviewing import Reviewer, ReviewStore
-from gistpoint.sessions.reviews.settling import reject_attempt
-from gistpoint.tui.home_rows import ATTEMPT_COLUMNS, TASK_COLUMNS, Row, arranged, load_rows
-from gistpoint.tui.screens.home import HomeScreen
+from gistpoint.tui.screens.home import ATTEMPT_COLUMNS, TASK_COLUMNS, HomeScreen, load_rows
 from gistpoint.tui.services import Services
+from gistpoint.tui.tables import Column, arranged, parse_query
+
+
+def cells(columns: Sequence[Column[Any]], row: object) -> tuple[str, ...]:
+    return tuple(column.shown(row) for column in columns)
+
+
+def cell(columns: Sequence[Column[Any]], row: object, name: str) -> str:
+    return next(column.shown(row) for column in columns if column.name == name)
 
 
 def services_with_tasks(root: Path, clock: FakeClock) -> Services:
@@ -54,10 +64,10 @@ async def test_tasks_are_filtered_and_sorted_and_what_they_ask_is_not_shown(tmp_
         assert "Mode ▲" in driver.text()
         home = driver.screen
         assert isinstance(home, HomeScreen)
-        assert [row.cells[1] for row in home.tasks._in_sight] == ["discovery", "remove"]
+        assert [cells(TASK_COLUMNS, row)[1] for row in home.tasks.shown] == ["discovery", "remove"]
         await driver.press("S")
         assert "Mode ▼" in driver.text()
-        assert [row.cells[1] for row in home.tasks._in_sight] == ["remove", "discovery"]
+        assert [cells(TASK_COLUMNS, row)[1] for row in home.tasks.shown] == ["remove", "discovery"]
 
 
 async def test_attempts_are_started_resumed_and_looked_at(tmp_path: Path) -> None:
@@ -124,11 +134,19 @@ async def test_an_unknown_id_is_told_with_a_hint(tmp_path: Path) -> None:
 
 
 def test_rows_are_arranged_by_words_and_column() -> None:
-    rows = [Row(key, (key, str(n)), ((0, key), (n, str(n)))) for key, n in (("b", 10), ("a", 9), ("ab", 100))]
-    assert [row.key for row in arranged(rows, "", None)] == ["b", "a", "ab"]
-    assert [row.key for row in arranged(rows, "", 1)] == ["a", "b", "ab"]
-    assert [row.key for row in arranged(rows, "", 0, reverse=True)] == ["b", "ab", "a"]
-    assert [row.key for row in arranged(rows, "A 1", None)] == ["ab"]
+    rows = [("b", 10), ("a", 9), ("ab", 100)]
+    columns: list[Column[tuple[str, int]]] = [
+        Column("key", lambda row: row[0]),
+        Column("number", lambda row: str(row[1]), lambda row: row[1]),
+    ]
+
+    def keys(query: str, column: Column[tuple[str, int]] | None, *, reverse: bool = False) -> list[str]:
+        return [row[0] for row in arranged(rows, parse_query(query, columns), column, reverse=reverse)]
+
+    assert keys("", None) == ["b", "a", "ab"]
+    assert keys("", columns[1]) == ["a", "b", "ab"]
+    assert keys("", columns[0], reverse=True) == ["b", "ab", "a"]
+    assert keys("A 1", None) == ["ab"]
 
 
 async def test_a_suspicious_pass_is_told_on_the_home_screen_and_in_its_summary(tmp_path: Path) -> None:
@@ -141,7 +159,7 @@ async def test_a_suspicious_pass_is_told_on_the_home_screen_and_in_its_summary(t
         held.close()
         clock.advance(1_000)
         (row,) = [row for row in load_rows(services).tasks if row.key == task.id]  # type: ignore[union-attr]
-        assert row.cells[TASK_COLUMNS.index("Best")] == best
+        assert cell(TASK_COLUMNS, row, "Best") == best
     (attempt,) = [found.attempt_id for found in services.attempts.summaries() if found.state.suspicious]
     async with driving(services, clock, size=LARGE) as driver:
         await driver.until(lambda: "1 of 2 solved, 1 more to be read" in driver.text())
@@ -298,7 +316,7 @@ async def test_the_best_and_the_last_are_shown_and_what_was_played_is_neither(tm
         clock.advance(60_000)
     (played, tried) = attempts_of(services)
     row = next(row for row in load_rows(services).tasks if row.key == task.id)
-    assert row.cells[5:] == ("1", "0.200", "… unfinished")
+    assert cells(TASK_COLUMNS, row)[5:] == ("1", "0.200", "… unfinished")
     assert load_rows(services).unfinished == {tried.attempt_id}
     opened = services.start(task)
     opened.attempt.call("submit_attempt", {"func_code": REPAIR})
@@ -307,7 +325,7 @@ async def test_the_best_and_the_last_are_shown_and_what_was_played_is_neither(tm
     services.start(task).close()
     rows = load_rows(services)
     row = next(row for row in rows.tasks if row.key == task.id)
-    assert row.cells[5:] == ("3", "✔ 1.000", "… unfinished")
-    who = {row.key: row.cells[ATTEMPT_COLUMNS.index("Actor")] for row in rows.attempts}
+    assert cells(TASK_COLUMNS, row)[5:] == ("3", "✔ 1.000", "… unfinished")
+    who = {row.key: cell(ATTEMPT_COLUMNS, row, "Actor") for row in rows.attempts}
     assert who[played.attempt_id] == "replay"
     assert sorted(who.values()) == ["person", "person", "person", "replay"]

@@ -11,8 +11,8 @@ from fakes import FakeClock, FakeRunner
 from screens.driving import LARGE, Driver, driving, solving
 from textual import events
 
-from gistpoint.core.attempts.budgets import Budgets
-from gistpoint.core.attempts.events import Pane
+from gistpoint.core.attempts.events import CallMade, Pane
+from gistpoint.core.tasks.budgets import Budgets
 from gistpoint.core.tasks.model import Mode
 from gistpoint.sessions.attempts import OpenAttempt
 from gistpoint.tui.screens.dialogs.cover import ON_THEIR_WAY_S
@@ -225,7 +225,7 @@ async def test_an_attempt_without_a_call_is_skipped(tmp_path: Path) -> None:
 async def test_the_attempt_ends_when_its_time_is_up(tmp_path: Path) -> None:
     async with solving(tmp_path, budgets=Budgets(8, 2, 60)) as driver:
         driver.clock.advance(61_000)
-        driver.solve._recording.heartbeat()
+        driver.solve.controller.heartbeat()
         await driver.until_screen("SummaryScreen")
         assert "time is up" in driver.text()
 
@@ -269,7 +269,7 @@ async def test_a_call_that_a_dead_process_began_is_finished(tmp_path: Path) -> N
     opened = services.start(task)
     journal = opened.journal
     arguments = {"func_code": REPAIR}
-    journal.append("tool_call", {"call_id": "call-1", "turn": 1, "tool": "submit_attempt", "arguments": arguments})
+    journal.append(CallMade(call_id="call-1", turn=1, tool="submit_attempt", arguments=arguments))
     opened.close()
     async with driving(services, clock, open=opened.attempt.state.attempt_id) as driver:
         await driver.until_screen("SummaryScreen")

@@ -9,27 +9,26 @@ from screens.driving import driving, solving
 
 from gistpoint.core.errors import SettingsError
 from gistpoint.tui.app import GistpointApp
-from gistpoint.tui.keys import KEYS, Scope, key_named, keys_page, shown_keys
+from gistpoint.tui.base_app import read_settings
+from gistpoint.tui.keys import KEYS, KeyScope, key_named, keys_page, shown_keys
 from gistpoint.tui.screens.dialogs.ask import Dialog
 from gistpoint.tui.screens.help import help_text
 from gistpoint.tui.screens.home import HomeScreen
 from gistpoint.tui.screens.review.compare import CompareScreen
 from gistpoint.tui.screens.review.runs import RunsScreen
 from gistpoint.tui.screens.review.screen import ReviewScreen
-from gistpoint.tui.screens.review.search_bar import SearchBar
+from gistpoint.tui.screens.review.search import SearchBar
 from gistpoint.tui.screens.review.step_list import StepList
 from gistpoint.tui.screens.review.step_view import StepView
-from gistpoint.tui.screens.solve.code_pane import CodePane
 from gistpoint.tui.screens.solve.console import Console
-from gistpoint.tui.screens.solve.editor_pane import EditorPane
-from gistpoint.tui.screens.solve.files_pane import FilesPane
+from gistpoint.tui.screens.solve.kind import EditorPane
+from gistpoint.tui.screens.solve.reading import CodePane, FilesPane
 from gistpoint.tui.screens.solve.results_pane import ResultsPane
 from gistpoint.tui.screens.solve.screen import SolveScreen
 from gistpoint.tui.screens.summary import SummaryScreen
 from gistpoint.tui.screens.validate.code_page import CodePage
-from gistpoint.tui.screens.validate.gist_page import GistPage
+from gistpoint.tui.screens.validate.gist import GistPage
 from gistpoint.tui.screens.validate.screen import ValidateScreen
-from gistpoint.tui.settings import read_settings
 from gistpoint.tui.widgets.code_view import CodeView
 from gistpoint.tui.widgets.diff_view import DiffPane
 from gistpoint.tui.widgets.function_editor import FunctionEditor
@@ -40,23 +39,23 @@ from gistpoint.tui.widgets.outcome_table import OutcomeTable
 from gistpoint.tui.widgets.record_list import RecordList
 from gistpoint.tui.widgets.text_view import TextView
 
-OWNERS: dict[Scope, type] = {
-    Scope.APP: GistpointApp,
-    Scope.HOME: HomeScreen,
-    Scope.SOLVE: SolveScreen,
-    Scope.SUMMARY: SummaryScreen,
-    Scope.DIALOG: Dialog,
-    Scope.CONSOLE: Console,
-    Scope.CODE: CodePane,
-    Scope.EDITOR: EditorPane,
-    Scope.RESULTS: ResultsPane,
-    Scope.FILES: FilesPane,
-    Scope.RUNS: RunsScreen,
-    Scope.REVIEW: ReviewScreen,
-    Scope.COMPARE: CompareScreen,
-    Scope.VALIDATE: ValidateScreen,
-    Scope.PLACES: CodePage,
-    Scope.VALIDATE_GIST: GistPage,
+OWNERS: dict[KeyScope, type] = {
+    KeyScope.APP: GistpointApp,
+    KeyScope.HOME: HomeScreen,
+    KeyScope.SOLVE: SolveScreen,
+    KeyScope.SUMMARY: SummaryScreen,
+    KeyScope.DIALOG: Dialog,
+    KeyScope.CONSOLE: Console,
+    KeyScope.CODE: CodePane,
+    KeyScope.EDITOR: EditorPane,
+    KeyScope.RESULTS: ResultsPane,
+    KeyScope.FILES: FilesPane,
+    KeyScope.RUNS: RunsScreen,
+    KeyScope.REVIEW: ReviewScreen,
+    KeyScope.COMPARE: CompareScreen,
+    KeyScope.VALIDATE: ValidateScreen,
+    KeyScope.PLACES: CodePage,
+    KeyScope.VALIDATE_GIST: GistPage,
 }
 WIDGETS = (
     LineView,
@@ -81,7 +80,7 @@ def test_ids_are_unique() -> None:
 
 
 @pytest.mark.parametrize("scope", list(OWNERS))
-def test_no_key_means_two_things_in_one_place(scope: Scope) -> None:
+def test_no_key_means_two_things_in_one_place(scope: KeyScope) -> None:
     keys = [name for key in KEYS if key.scope is scope for name in key.keys.split(",")]
     assert len(keys) == len(set(keys))
 
@@ -94,7 +93,7 @@ def test_every_binding_has_its_action(key: object) -> None:
 
 def test_the_table_holds_the_keys_of_the_widgets() -> None:
     bound = {(b.id, b.key, b.action, b.description) for widget in WIDGETS for b in widget.BINDINGS}  # type: ignore[union-attr]
-    listed = {(key.id, key.keys, key.action, key.description) for key in KEYS if key.scope is Scope.READING}
+    listed = {(key.id, key.keys, key.action, key.description) for key in KEYS if key.scope is KeyScope.READING}
     assert listed == bound
 
 
@@ -107,8 +106,8 @@ def test_the_table_holds_the_keys_of_the_widgets() -> None:
         ("validate", ValidateScreen.SCOPES),
     ],
 )
-def test_help_names_every_key_of_its_screen(page: str, scopes: tuple[Scope, ...]) -> None:
-    text = help_text(page, {}, *scopes, Scope.APP, Scope.DIALOG)
+def test_help_names_every_key_of_its_screen(page: str, scopes: tuple[KeyScope, ...]) -> None:
+    text = help_text(page, {}, *scopes, KeyScope.APP, KeyScope.DIALOG)
     for key in KEYS:
         if key.scope in scopes:
             assert f"| {shown_keys(key.keys)} | {key.description} |" in text

@@ -5,11 +5,11 @@ from pathlib import Path
 from screens.driving import LARGE, Driver, solving
 
 from gistpoint.core.tasks.model import Mode
-from gistpoint.tui.screens.solve.completion import candidates
+from gistpoint.tui.screens.solve.console import candidates
 
 
 async def flushed(driver: Driver) -> None:
-    driver.solve._recording.flush()
+    driver.solve.controller.flush()
     await driver.pilot.pause(0.1)
 
 
@@ -22,7 +22,7 @@ async def test_what_was_shown_opens_again_free_of_charge(tmp_path: Path) -> None
         await driver.until(lambda: driver.solve.focused is driver.solve.code.view)
         assert driver.state.remaining == left
         await flushed(driver)
-        await driver.until(lambda: driver.state.comforts.get("reopen") == 1)
+        await driver.until(lambda: driver.state.affordances.get("reopen") == 1)
 
 
 async def test_a_definition_that_was_not_shown_is_read_for_its_price(tmp_path: Path) -> None:
@@ -77,7 +77,7 @@ async def test_search_in_what_was_shown_is_free_and_counted(tmp_path: Path) -> N
         assert driver.solve.code.view.cursor_line > first
         assert driver.state.remaining.tool_uses == 15
         await flushed(driver)
-        await driver.until(lambda: driver.state.comforts.get("search"))
+        await driver.until(lambda: driver.state.affordances.get("search"))
 
 
 async def test_completion_knows_only_what_was_shown(tmp_path: Path) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -10,6 +9,7 @@ from typing import Any
 import pytest
 from builders import build_services, build_task
 from screens.driving import LARGE, SMALL
+from screens.settling import text_of, until
 from textual.pilot import Pilot
 
 from gistpoint.core.tasks.model import Mode
@@ -25,28 +25,20 @@ def app_at(root: Path, *, solve: bool) -> GistpointApp:
 
 
 async def _until(pilot: Pilot[Any], met: Callable[[], object]) -> None:
-    for _ in range(500):
-        await pilot.pause()
-        if met():
-            break
-        await asyncio.sleep(0.02)
+    """Wait for something, and until nothing changes on the screen any more."""
+    await until(pilot, met)
     before = ""
     for _ in range(50):
         await pilot.pause(0.2)
-        if (now := _text(pilot)) == before:
+        if (now := text_of(pilot.app)) == before:
             break
         before = now
-
-
-def _text(pilot: Pilot[Any]) -> str:
-    strips = pilot.app.screen._compositor.render_strips()
-    return "\n".join(strip.text for strip in strips)
 
 
 @pytest.mark.parametrize("size", [SMALL, LARGE], ids=["small", "large"])
 def test_home(tmp_path: Path, snap_compare: Compare, size: tuple[int, int]) -> None:
     async def ready(pilot: Pilot[Any]) -> None:
-        await _until(pilot, lambda: "Tasks (2)" in _text(pilot) and "discovery" in _text(pilot))
+        await _until(pilot, lambda: "Tasks (2)" in text_of(pilot.app) and "discovery" in text_of(pilot.app))
 
     assert snap_compare(app_at(tmp_path, solve=False), terminal_size=size, run_before=ready)
 
@@ -57,7 +49,7 @@ def test_solve(tmp_path: Path, snap_compare: Compare, size: tuple[int, int]) -> 
         await _until(pilot, lambda: type(pilot.app.screen).__name__ == "SolveScreen")
         await _until(pilot, lambda: pilot.app.screen.focused)
         screen = pilot.app.screen
-        screen._desk.ask("read_file", {"file_path": "shop/prices.py"})
+        screen.ask("read_file", {"file_path": "shop/prices.py"})
         await _until(pilot, lambda: screen._attempt.state.calls and screen._attempt.state.pending is None)
         await _until(pilot, lambda: screen.code.view.has_focus)
         screen.stop()

@@ -9,9 +9,10 @@ from fakes import FakeRunner
 from screens.driving import LARGE, SMALL, solving
 from textual import events
 
+from gistpoint.core.attempts.events import AffordanceUsed
 from gistpoint.core.attempts.identity import Role
+from gistpoint.core.kinds.registry import render_brief
 from gistpoint.core.outcomes import RunStatus
-from gistpoint.core.tasks.brief import render_brief
 from gistpoint.core.tasks.model import Mode
 from gistpoint.sessions.journal import JOURNAL, read_journal
 from gistpoint.tui.widgets.text_view import TextView
@@ -146,8 +147,8 @@ async def test_half_written_code_is_compared_with_its_start(tmp_path: Path) -> N
         await driver.until(lambda: "price - price" in driver.text() and "pass" in driver.text())
         await driver.press("alt+d")
         assert driver.solve.focused is driver.solve.editor.editor
-        driver.solve._recording.flush()
-        await driver.until(lambda: driver.state.comforts.get("diff"))
+        driver.solve.controller.flush()
+        await driver.until(lambda: driver.state.affordances.get("diff"))
 
 
 async def test_what_is_typed_is_written_soon_and_waits_for_no_tick_or_key(
@@ -182,15 +183,18 @@ async def test_pastes_are_recorded_with_whether_they_had_been_shown(tmp_path: Pa
             driver.app.post_message(events.Paste(text))
             await driver.pilot.pause()
         folder = driver.services.attempts.folder(driver.state.attempt_id)
-        await driver.until(lambda: driver.state.comforts.get("paste") == 4)
-        found = [event.data for event in read_journal(folder / JOURNAL).events if event.data.get("kind") == "paste"]
-        assert [(paste["shown"], paste["outside"]) for paste in found] == [
+        await driver.until(lambda: driver.state.affordances.get("paste") == 4)
+        kept = [event.data for event in read_journal(folder / JOURNAL).events]
+        found = [data for data in kept if isinstance(data, AffordanceUsed) and data.kind == "paste"]
+        assert [(paste.shown, paste.outside) for paste in found] == [
             (True, True),
             (False, True),
             (True, True),
             (False, True),
         ]
-        assert all(paste["characters"] and len(paste["sha256"]) == 64 and "text" not in paste for paste in found)
+        assert all(
+            paste.characters and len(paste.sha256 or "") == 64 and "text" not in paste.written() for paste in found
+        )
 
 
 async def test_notes_and_code_are_kept_however_soon_the_screen_is_left(tmp_path: Path) -> None:

@@ -6,7 +6,7 @@
     python tests/studies/callgraph_accuracy.py speed  FOLDER... [--python PYTHON] [--pycg FOLDER]
 
 SNIPPETS is the folder `micro-benchmark/snippets` of PyCG's repository; EVALUATION the folder `evaluation` of Jarvis's,
-with six applications and their hand-made graphs; RECORD a file that `gistpoint.sandbox.inside.calltrace` wrote while
+with six applications and their hand-made graphs; RECORD a file that `gistpoint.sandbox.payload.calltrace` wrote while
 the suite of the package in FOLDER ran. None of them is part of this project. `--python` names an interpreter in which
 code2flow and setuptools below 81 (which PyCG imports) are installed, `--pycg` a checkout of PyCG. `--misses` prints
 what was missed and what was wrong.
@@ -25,8 +25,7 @@ from collections import Counter
 from collections.abc import Iterable
 from pathlib import Path
 
-from gistpoint.core.callgraph.builder import build_call_graph, read_folder
-from gistpoint.core.callgraph.graph import CallGraph, read_calls, resolve_calls
+from gistpoint.core.callgraph import CallGraph, build_call_graph, read_calls, read_folder, resolve_calls
 
 Edges = set[tuple[str, str]]
 

@@ -14,7 +14,7 @@ from collections import Counter
 from pathlib import Path
 
 from gistpoint.core.code.compare import same_tree
-from gistpoint.core.code.index import FileIndex, Kind, index_source
+from gistpoint.core.code.index import DefinitionKind, FileIndex, index_source
 from gistpoint.core.code.parsing import CodeError, parse_module
 from gistpoint.core.code.snippet import read_snippet
 from gistpoint.core.code.splice import spliced_text
@@ -66,7 +66,7 @@ def main() -> None:
             functions = number = problems = 0
             for index in indexes:
                 for definition in index.definitions:
-                    if definition.kind is Kind.CLASS:
+                    if definition.kind is DefinitionKind.CLASS:
                         continue
                     functions += 1
                     found = enumerate_corruptions(index, definition, vocabulary)

@@ -24,17 +24,17 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator
 from pathlib import Path
 
-from gistpoint.core.attempts.state import Replacement
 from gistpoint.core.code.compare import same_program
-from gistpoint.core.code.index import Definition, FileIndex, Kind, index_source
+from gistpoint.core.code.index import Definition, DefinitionKind, FileIndex, index_source
 from gistpoint.core.code.parsing import CodeError
 from gistpoint.core.code.splice import remove_body, replace_definition
 from gistpoint.core.corruption.corruptions import enumerate_corruptions
 from gistpoint.core.corruption.subject import vocabulary_of
-from gistpoint.core.generation.proof import repaired_tree
+from gistpoint.core.kinds.folder import read_answer, read_task
 from gistpoint.core.kinds.repair.tools import with_replacement
 from gistpoint.core.suspicion.submission import marks
-from gistpoint.core.tasks.folder import read_answer, read_task
+from gistpoint.core.tasks.trees import repaired_tree
+from gistpoint.core.tools.declaration import Replacement
 from gistpoint.core.trees import SourceTree, write_tree
 
 Found = Iterator[tuple[str, tuple[str, ...]]]
@@ -62,7 +62,7 @@ def of_functions(folder: Path, most: int) -> Found:
         (index, found)
         for index in indexes
         for found in index.definitions
-        if found.kind is not Kind.CLASS and "<locals>" not in found.qualname
+        if found.kind is not DefinitionKind.CLASS and "<locals>" not in found.qualname
     ]
     random.Random(0).shuffle(functions)
     with tempfile.TemporaryDirectory() as name:
@@ -107,7 +107,7 @@ def _variants(ours: Path, theirs: Path) -> Iterator[tuple[FileIndex, Definition,
             others = {d.qualname: d for d in index_source(index.path, (theirs / relative).read_bytes()).definitions}
             for mine in index.definitions:
                 other = others.get(mine.qualname)
-                if other is None or Kind.CLASS in (mine.kind, other.kind) or "<locals>" in mine.qualname:
+                if other is None or DefinitionKind.CLASS in (mine.kind, other.kind) or "<locals>" in mine.qualname:
                     continue
                 if not same_program(mine.source, other.source):
                     yield index, mine, other

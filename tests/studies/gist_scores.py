@@ -25,15 +25,15 @@ from typing import Any
 from gist_lab import LIBRARIES, Lab, made_reference
 from gist_tricks import fakes, folded, padded
 
-from gistpoint.core.kinds.gist.existence import ExistenceReport
-from gistpoint.core.kinds.gist.fakes import module_names
+from gistpoint.core.kinds.gist.flags import module_names
 from gistpoint.core.kinds.gist.intake import NoGistError
 from gistpoint.core.kinds.gist.judge import GistJudge, sources_of
 from gistpoint.core.kinds.gist.lines import import_texts
-from gistpoint.core.kinds.gist.original_test import imports_owned
-from gistpoint.core.kinds.gist.reference.making import pasted
-from gistpoint.core.kinds.gist.reference.trace import read_trace
-from gistpoint.core.kinds.gist.splicing import original_test
+from gistpoint.core.kinds.gist.model import entrypoint_of
+from gistpoint.core.kinds.gist.original_test import imports_owned, original_test
+from gistpoint.core.kinds.gist.rates import ExistenceReport
+from gistpoint.core.kinds.gist.reference import pasted
+from gistpoint.core.kinds.gist.trace import read_trace
 from gistpoint.core.trees import SourceTree
 
 KINDS = ("pasted", "empty", "test alone", "importing", "mocking", "reference")
@@ -203,7 +203,7 @@ def main() -> None:
         known = {row["entrypoint"]: "refused" not in row for row in rows_of(options.out) if row["library"] == name}
         for found in lab.tasks(LIBRARIES[name], options.count, options.seed, known=known):
             if isinstance(found, GistJudge):
-                row = {"library": name, "entrypoint": found.task.entrypoint, **study(found, options.seconds)}
+                row = {"library": name, "entrypoint": entrypoint_of(found.task), **study(found, options.seconds)}
                 told = {kind: (s["fidelity"], s["error"], s["existence"]) for kind, s in row["scores"].items()}
             else:
                 command, refusal = found

@@ -29,8 +29,8 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-from gistpoint.core.generation.proof import repaired_tree
 from gistpoint.core.tasks.model import Target
+from gistpoint.core.tasks.trees import repaired_tree
 from gistpoint.core.trees import SourceTree
 from gistpoint.sandbox.workspaces import lay_out
 

@@ -28,8 +28,8 @@ from recorders import Memory
 from gistpoint.core.attempts.clock import SystemTime
 from gistpoint.core.attempts.engine import Attempt
 from gistpoint.core.attempts.identity import Enrolment
-from gistpoint.core.kinds.repair.judge import Judge
-from gistpoint.core.tasks.folder import read_answer, read_task
+from gistpoint.core.kinds.folder import read_answer, read_task
+from gistpoint.core.kinds.repair.judge import RepairJudge
 from gistpoint.core.tasks.model import Mode, Task
 from gistpoint.sandbox.environments.sources import Fetcher
 from gistpoint.sandbox.environments.store import EnvironmentStore
@@ -186,7 +186,7 @@ def solved(task: Task, lab: Path) -> str:
     """Submit the original as a solver would."""
     answer, time = read_answer(task), SystemTime()
     runner = SuiteRunner(choose(None, consented=True), EnvironmentStore(lab / "home" / "cache"))
-    attempt = Attempt(task, Judge(task, answer, runner), Memory(time), time)
+    attempt = Attempt(task, RepairJudge(task, answer, runner), Memory(time), time)
     attempt.start(Enrolment())
     target = answer.targets[0]
     if task.mode is Mode.REMOVE:

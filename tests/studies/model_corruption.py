@@ -23,7 +23,7 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 from scripted_endpoint import Answer, Step, completion, endpoint
 
 from gistpoint.core.code.index import index_source
-from gistpoint.core.tasks.folder import read_answer, read_task
+from gistpoint.core.kinds.folder import read_answer, read_task
 from gistpoint.sandbox.environments.sources import Fetcher
 
 SOURCE, PATH, FUNCTION = "toolz==1.2.0", "toolz/itertoolz.py", "groupby"

@@ -22,13 +22,14 @@ from pathlib import Path
 
 from gistpoint.core.code.index import index_source
 from gistpoint.core.code.parsing import CodeError
+from gistpoint.core.code.testmap import TestMap
 from gistpoint.core.errors import UserError
-from gistpoint.core.generation.intake import Intake, Repository, take_in
-from gistpoint.core.generation.proof import corrupted_tree
-from gistpoint.core.generation.testmap import TestMap
+from gistpoint.core.generation.intake import Intake, take_in
 from gistpoint.core.outcomes import RunStatus
 from gistpoint.core.ports import ProbeReport, RunRequest
 from gistpoint.core.tasks.model import Target
+from gistpoint.core.tasks.repository import Repository
+from gistpoint.core.tasks.trees import corrupted_tree
 from gistpoint.core.trees import SourceTree, write_tree
 from gistpoint.sandbox.backends.base import Backend
 from gistpoint.sandbox.candidates.prober import SuiteProber

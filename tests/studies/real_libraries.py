@@ -13,10 +13,10 @@ import tempfile
 import time
 from pathlib import Path
 
-from gistpoint.core.code.index import Kind, index_source
+from gistpoint.core.code.index import DefinitionKind, index_source
 from gistpoint.core.code.parsing import CodeError
 from gistpoint.core.code.testfiles import is_protected
-from gistpoint.core.tasks.folder import read_task
+from gistpoint.core.kinds.folder import read_task
 from gistpoint.core.trees import SourceTree
 
 LIBRARIES = (
@@ -42,7 +42,7 @@ def functions(tree: SourceTree, test_files: frozenset[str]) -> int:
             index = index_source(path, tree.read(path))
         except CodeError:
             continue
-        count += sum(definition.kind is not Kind.CLASS for definition in index.definitions)
+        count += sum(definition.kind is not DefinitionKind.CLASS for definition in index.definitions)
     return count
 
 

@@ -19,6 +19,7 @@ from typing import Any
 from gist_lab import LIBRARIES, Lab, made_reference
 
 from gistpoint.core.kinds.gist.judge import GistJudge
+from gistpoint.core.kinds.gist.model import entrypoint_of
 
 
 def table(paths: Iterable[Path]) -> None:
@@ -69,10 +70,12 @@ def main() -> None:
                 continue
             reference, runs = made_reference(found, options.seconds)
             values = {slot: getattr(reference, slot) for slot in reference.__slots__}
-            row = {"library": name, "entrypoint": found.task.entrypoint, "reference": {**values, "runs": runs}}
+            row = {"library": name, "entrypoint": entrypoint_of(found.task), "reference": {**values, "runs": runs}}
             with options.out.open("a") as out:
                 out.write(json.dumps(row) + "\n")
-            print(name, found.task.entrypoint, {k: v for k, v in row["reference"].items() if k != "text"}, flush=True)
+            print(
+                name, entrypoint_of(found.task), {k: v for k, v in row["reference"].items() if k != "text"}, flush=True
+            )
 
 
 if __name__ == "__main__":

@@ -13,8 +13,9 @@ import time
 from collections import Counter
 from pathlib import Path
 
-from gistpoint.core.cancel import CancelToken
-from gistpoint.core.ports import EnvironmentPins, RunProgress, RunRequest
+from gistpoint.core.pins import EnvironmentPins
+from gistpoint.core.ports import RunRequest
+from gistpoint.core.running import CancelToken, RunContext, RunProgress
 from gistpoint.core.trees import SourceTree, write_tree
 from gistpoint.sandbox.backends.docker.backend import DockerBackend
 from gistpoint.sandbox.backends.docker.containers import OWNER, this_program
@@ -77,14 +78,14 @@ def main(name: str, runs: int) -> int:
         statuses: Counter[str] = Counter()
         began = time.perf_counter()
         for number in range(runs):
-            cancel, killed = CancelToken(), number % 10 == 5
+            cancel, killed = CancelToken(), number % 10 == 1
 
             def look(progress: RunProgress, cancel: CancelToken = cancel, killed: bool = killed) -> None:
                 if killed and progress.done == 2:
                     cancel.cancel()
 
             request = RunRequest(trees[killed], EnvironmentPins(), timeout_s=60)
-            statuses[str(runner.run(request, on_progress=look, cancel=cancel).status)] += 1
+            statuses[str(runner.run(request, run=RunContext(cancel, look)).status)] += 1
         seconds = time.perf_counter() - began
         if isinstance(backend, DockerBackend):
             backend.close()

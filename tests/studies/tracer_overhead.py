@@ -16,8 +16,8 @@ import subprocess
 import tempfile
 from pathlib import Path
 
-from gistpoint.core.ports import EnvironmentPins
-from gistpoint.sandbox.gistruns.control import write_control
+from gistpoint.core.pins import EnvironmentPins
+from gistpoint.sandbox.gistruns.runner import write_control
 from gistpoint.sandbox.sealing import NOTHING_SECRET, handed_over
 
 BUSY = """

@@ -1,1 +1,41 @@
-"""The commands of the command line, one module each; all of them work as text where there is no terminal."""
+"""The commands of the command line, a module for each subject, loaded when one of them is used.
+
+Without a terminal they print text.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from types import ModuleType
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from gistpoint.tui.commands import (
+        attempts,
+        code,
+        demo,
+        doctor,
+        gists,
+        replay,
+        review,
+        reviews,
+        runs,
+        solve,
+        storage,
+        task_import,
+        task_making,
+        tasks,
+        validations,
+    )
+
+__all__ = [
+    "attempts", "code", "demo", "doctor", "gists", "replay", "review", "reviews", "runs", "solve",
+    "storage", "task_import", "task_making", "tasks", "validations",
+]  # fmt: skip
+
+
+def __getattr__(name: str) -> ModuleType:
+    """Load a command's module when it is first named."""
+    if name not in __all__:
+        raise AttributeError(name)
+    return import_module(f"{__name__}.{name}")

@@ -1,28 +1,36 @@
-"""`gistpoint attempt list`, `show`, `accept` and `reject`."""
+"""`gistpoint attempt list`, `show`, `accept`, `reject` and `export`."""
 
 from __future__ import annotations
 
 import argparse
+import csv
 import getpass
+import io
 import json
+import sys
+import tarfile
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any
 
 from gistpoint import __version__
-from gistpoint.core.attempts.clock import Activity, SystemTime
+from gistpoint.core.attempts.clock import ClockActivity, SystemTime
 from gistpoint.core.attempts.state import AttemptResult, Submission, solved_words
 from gistpoint.core.errors import UserError
 from gistpoint.core.locations import Locations
+from gistpoint.sessions.annotations.keys import attempt_key
+from gistpoint.sessions.annotations.reviewer import Reviewer, ReviewStore
+from gistpoint.sessions.annotations.reviews import RunVerdictGiven
+from gistpoint.sessions.annotations.settling import accept_attempt, reject_attempt, verdicts
 from gistpoint.sessions.attempts import AttemptStore, AttemptSummary
-from gistpoint.sessions.reviews.keys import attempt_key
-from gistpoint.sessions.reviews.reviewing import Reviewer, ReviewStore
-from gistpoint.sessions.reviews.settling import accept_attempt, reject_attempt, verdicts
-from gistpoint.sessions.reviews.state import VerdictGiven
-from gistpoint.tui.cli import DONE, NEGATIVE
-from gistpoint.tui.commands.output import duration, print_json, print_table
+from gistpoint.sessions.exports.registry import NAMES, exporter
+from gistpoint.sessions.journal import JOURNAL
+from gistpoint.tui.commands.command import DONE, NEGATIVE, Handler
+from gistpoint.tui.commands.output import duration, print_json, print_records, print_table, write_whole
+from gistpoint.tui.tables import Column
 from gistpoint.tui.view_models import moment
 
 
@@ -30,6 +38,12 @@ def attempt_store() -> AttemptStore:
     """Return the user's attempts."""
     locations = Locations.of_user()
     return AttemptStore(locations.attempts, SystemTime(), __version__, locations.reviews)
+
+
+def list_options(parser: argparse.ArgumentParser) -> Handler:
+    """Add the options of `gistpoint attempt list`."""
+    parser.add_argument("--json", action="store_true", help="as JSON")
+    return listing
 
 
 def listing(options: argparse.Namespace) -> int:
@@ -41,45 +55,20 @@ def listing(options: argparse.Namespace) -> int:
     if not summaries:
         print("There are no attempts yet. `gistpoint demo` begins one.")
         return DONE
-    print_table(
-        [
-            "attempt",
-            "task",
-            "mode",
-            "actor",
-            "role",
-            "participant",
-            "started",
-            "active",
-            "calls",
-            "last",
-            "best",
-            "outcome",
-        ],
-        [
-            [
-                summary.attempt_id,
-                summary.task_id[:12],
-                summary.mode,
-                summary.actor,
-                summary.role,
-                summary.participant or "–",
-                moment(summary.started_utc_ms),
-                duration(summary.state.clock.active),
-                str(len(summary.state.calls)),
-                _score(summary.state.last),
-                _score(summary.state.best),
-                summary.problem or outcome(summary),
-            ]
-            for summary in summaries
-        ],
-    )
+    print_records(COLUMNS, summaries)
     print(f"{solved_words(summary.result for summary in summaries if summary.state.ended)}.")
     return DONE
 
 
+def show_options(parser: argparse.ArgumentParser) -> Handler:
+    """Add the options of `gistpoint attempt show`."""
+    parser.add_argument("attempt", help="id or its beginning")
+    parser.add_argument("--json", action="store_true", help="as JSON")
+    return show
+
+
 def show(options: argparse.Namespace) -> int:
-    """Print one attempt; the exit code is 1 if its journal is damaged."""
+    """Print one attempt; return 1 if its journal is damaged."""
     summary = attempt_store().summary(options.attempt)
     state = summary.state
     reviews = verdicts(_reviews().book, attempt_key(summary.attempt_id))
@@ -117,14 +106,14 @@ def show(options: argparse.Namespace) -> int:
         ["record", _record(summary)],
         *([["suspicious", ", ".join(state.suspicious)]] if state.suspicious else []),
         *([["flags", ", ".join(state.last.flags)]] if state.last is not None and state.last.flags else []),
-        *[["reviewed", f"{given.reviewer}: {_said(given)}"] for given in reviews],
-        *[[activity.value, duration(state.clock.of(activity))] for activity in Activity],
+        *[["reviewed", f"{given.reviewer}: {_verdict_words(given)}"] for given in reviews],
+        *[[activity.value, duration(state.clock.of(activity))] for activity in ClockActivity],
         ["active", duration(state.clock.active)],
         ["tool uses left", f"{state.remaining.tool_uses} of {state.budgets.tool_uses}"],
         ["submissions left", f"{state.remaining.submissions} of {state.budgets.submissions}"],
         ["last score", _score(state.last)],
         ["best score", _score(state.best)],
-        *[[f"gist: {key}", json.dumps(value)] for key, value in state.header.get("gist_settings", {}).items()],
+        *[[f"gist: {key}", json.dumps(value)] for key, value in state.header.extra.get("gist_settings", {}).items()],
     ]
     print_table(["what", "value"], rows)
     print_table(
@@ -148,8 +137,28 @@ def _score(submission: Submission | None) -> str:
     return "–" if submission is None else f"{submission.score or 0:.3f}"
 
 
+def accept_options(parser: argparse.ArgumentParser) -> Handler:
+    """Add the options of `gistpoint attempt accept`."""
+    parser.description = "Writes a review: the attempt's pass was read and was earned."
+    _add_settling(parser, why_needed=False)
+    return accept
+
+
+def reject_options(parser: argparse.ArgumentParser) -> Handler:
+    """Add the options of `gistpoint attempt reject`."""
+    parser.description = "Writes a review: the attempt's pass was read and does not count as solved."
+    _add_settling(parser, why_needed=True)
+    return reject
+
+
+def _add_settling(parser: argparse.ArgumentParser, *, why_needed: bool) -> None:
+    parser.add_argument("attempt", help="id or its beginning")
+    parser.add_argument("--why", required=why_needed, default="", metavar="TEXT", help="what was seen in it")
+    parser.add_argument("--reviewer", default="", metavar="NAME", help="who read it (default: the login)")
+
+
 def accept(options: argparse.Namespace) -> int:
-    """Let a pass count that does not by itself, or that a reviewer has said not to count."""
+    """Count a pass that is suspicious, or that a reviewer has rejected."""
     summary = _passed(options.attempt)
     if not summary.state.suspicious and not verdicts(_reviews().book, attempt_key(summary.attempt_id)):
         raise UserError(
@@ -161,9 +170,9 @@ def accept(options: argparse.Namespace) -> int:
 
 
 def reject(options: argparse.Namespace) -> int:
-    """Say that a pass was not earned."""
+    """Record that a pass was not earned."""
     if not options.why.strip():
-        raise UserError("A rejection says why.", hint="Add --why TEXT.")
+        raise UserError("A rejection needs a reason.", hint="Add --why TEXT.")
     summary = _passed(options.attempt)
     reject_attempt(_reviewer(options), summary.attempt_id, options.why)
     return _settled(summary.attempt_id)
@@ -172,7 +181,7 @@ def reject(options: argparse.Namespace) -> int:
 def _passed(attempt_id: str) -> AttemptSummary:
     summary = attempt_store().summary(attempt_id)
     if summary.problem or not summary.state.solved:
-        raise UserError(f"{summary.attempt_id} has no pass to settle: it came to: {outcome(summary)}.")
+        raise UserError(f"{summary.attempt_id} has no pass to settle; its outcome is: {outcome(summary)}.")
     return summary
 
 
@@ -191,13 +200,13 @@ def _reviewer(options: argparse.Namespace) -> Reviewer:
     return Reviewer(_reviews(), options.reviewer or getpass.getuser())
 
 
-def _said(given: VerdictGiven) -> str:
+def _verdict_words(given: RunVerdictGiven) -> str:
     reasons = f" ({', '.join(given.reasons)})" if given.reasons else ""
     return f"{given.verdict.value.replace('_', ' ')}{reasons}{': ' + given.note if given.note else ''}"
 
 
 def outcome(summary: AttemptSummary) -> str:
-    """Return how an attempt ended, or that it has not; a pass that does not count says so."""
+    """Return how an attempt ended, or that it has not ended; a pass that does not count is marked."""
     ending = summary.state.ending
     if summary.problem:
         return "damaged"
@@ -209,7 +218,7 @@ def outcome(summary: AttemptSummary) -> str:
 
 
 def _ended(summary: AttemptSummary, reason: str) -> str:
-    """Return why an attempt ended, so that nobody takes a pass for solved that does not count."""
+    """Return why an attempt ended; a pass that does not count is not called solved."""
     unearned = summary.state.solved and summary.result is not AttemptResult.SOLVED
     return outcome(summary) if unearned else reason
 
@@ -219,7 +228,7 @@ def _started(summary: AttemptSummary) -> str:
 
 
 def attempt_rows(summaries: Sequence[AttemptSummary]) -> dict[str, Any]:
-    """Return attempts as lists and exports have them, with how many count as solved and how many are to be read."""
+    """Return attempts as lists and exports have them, and the numbers of those solved and of those to be read."""
     results = Counter(summary.result for summary in summaries)
     return {
         "attempts": [attempt_row(summary) for summary in summaries],
@@ -246,7 +255,7 @@ def attempt_row(summary: AttemptSummary) -> dict[str, Any]:
         "suspicious": list(state.suspicious),
         "score": None if last is None else last.score,
         "best_score": None if best is None else best.score,
-        "milliseconds": {activity.value: state.clock.of(activity) for activity in Activity},
+        "milliseconds": {activity.value: state.clock.of(activity) for activity in ClockActivity},
         "active_ms": state.clock.active,
         "asleep_ms": state.clock.asleep,
         "budgets": asdict(state.budgets),
@@ -254,10 +263,117 @@ def attempt_row(summary: AttemptSummary) -> dict[str, Any]:
         "submissions_left": state.remaining.submissions,
         "calls": len(state.calls),
         "submissions": len(state.submissions),
-        "gist_settings": state.header.get("gist_settings"),
-        "comforts": dict(state.comforts),
+        "gist_settings": state.header.extra.get("gist_settings"),
+        "comforts": dict(state.affordances),
         "problem": summary.problem,
         "events": state.events,
         "head": summary.head,
         "head_kept": summary.witnessed,
     }
+
+
+COLUMNS: tuple[Column[AttemptSummary], ...] = (
+    Column("attempt", lambda attempt: attempt.attempt_id),
+    Column("task", lambda attempt: attempt.task_id[:12]),
+    Column("mode", lambda attempt: attempt.mode),
+    Column("actor", lambda attempt: attempt.actor),
+    Column("role", lambda attempt: attempt.role),
+    Column("participant", lambda attempt: attempt.participant or "–"),
+    Column("started", lambda attempt: moment(attempt.started_utc_ms)),
+    Column("active", lambda attempt: duration(attempt.state.clock.active)),
+    Column("calls", lambda attempt: str(len(attempt.state.calls))),
+    Column("last", lambda attempt: _score(attempt.state.last)),
+    Column("best", lambda attempt: _score(attempt.state.best)),
+    Column("outcome", lambda attempt: attempt.problem or outcome(attempt)),
+)
+"""The columns of `gistpoint attempt list`."""
+
+
+def export_options(parser: argparse.ArgumentParser) -> Handler:
+    """Add the options of `gistpoint attempt export`."""
+    parser.description = (
+        "Without -o a table goes to standard output. The exit code is 1 if an attempt is damaged; it is "
+        "written all the same."
+    )
+    parser.add_argument("attempts", nargs="*", metavar="ATTEMPT", help="ids or their beginnings (default: all)")
+    parser.add_argument(
+        "--to", required=True, metavar="FORMAT", help=f"{', '.join(_WRITERS)}; of one also {', '.join(NAMES)}"
+    )
+    parser.add_argument("-o", "--output", metavar="PATH", help="the file to write")
+    return export
+
+
+def export(options: argparse.Namespace) -> int:
+    """Write attempts, all of them if none is named; return 1 if one is damaged, which is still written."""
+    store = attempt_store()
+    chosen = [store.summary(name) for name in dict.fromkeys(options.attempts)] or list(store.summaries())
+    if not chosen:
+        raise UserError("There are no attempts yet.")
+    if (write := _WRITERS.get(options.to)) is None:
+        return _as_run(options, chosen)
+    data = write(store, chosen)
+    if options.output is not None:
+        write_whole(Path(options.output), [data])
+        for summary in chosen:
+            problem = f"  {summary.problem}" if summary.problem else ""
+            print(f"{summary.attempt_id}  {summary.state.events} events  head {summary.head}{problem}")
+    elif options.to == "archive":
+        raise UserError("An archive can't be printed on a terminal.", hint="Name a file with -o PATH.")
+    else:
+        sys.stdout.write(data.decode("utf-8"))
+    return NEGATIVE if any(summary.problem for summary in chosen) else DONE
+
+
+def _as_run(options: argparse.Namespace, chosen: Sequence[AttemptSummary]) -> int:
+    from gistpoint.tui.commands.runs import convert
+
+    if options.to in NAMES and len(chosen) > 1:
+        raise UserError(f"{options.to} holds one attempt, and these are {len(chosen)}.", hint="Name one of them.")
+    exporter(options.to)
+    return convert(argparse.Namespace(recorded=chosen[0].attempt_id, to=options.to, output=options.output))
+
+
+def _table(store: AttemptStore, chosen: Sequence[AttemptSummary]) -> bytes:
+    rows = [dict(_flat(attempt_row(summary))) for summary in chosen]
+    text = io.StringIO(newline="")
+    writer = csv.DictWriter(text, list(rows[0]), lineterminator="\n", extrasaction="ignore")
+    writer.writeheader()
+    writer.writerows(rows)
+    return text.getvalue().encode("utf-8", "backslashreplace")
+
+
+def _flat(row: Mapping[str, Any]) -> list[tuple[str, Any]]:
+    found: list[tuple[str, Any]] = []
+    for name, value in row.items():
+        if name == "milliseconds":
+            found += [(f"{activity}_ms", ms) for activity, ms in value.items()]
+        else:
+            found.append((name, json.dumps(value) if isinstance(value, dict | list) else value))
+    return found
+
+
+def _json(store: AttemptStore, chosen: Sequence[AttemptSummary]) -> bytes:
+    document = {"schema": "gistpoint.attempts/1", **attempt_rows(chosen)}
+    return (json.dumps(document, indent=1) + "\n").encode("ascii")
+
+
+def _archive(store: AttemptStore, chosen: Sequence[AttemptSummary]) -> bytes:
+    """Pack the journals reproducibly, whole lines only; heads prove something only on this machine and are left out."""
+    import zstandard
+
+    buffer = io.BytesIO()
+    with tarfile.open(fileobj=buffer, mode="w:", format=tarfile.PAX_FORMAT) as tar:
+        for summary in sorted(chosen, key=lambda summary: summary.attempt_id):
+            data = (store.folder(summary.attempt_id) / JOURNAL).read_bytes()
+            info = tarfile.TarInfo(f"{summary.attempt_id}/{JOURNAL}")
+            data = data[: data.rfind(b"\n") + 1]
+            info.size, info.mode = len(data), 0o644
+            tar.addfile(info, io.BytesIO(data))
+    return zstandard.ZstdCompressor(level=10).compress(buffer.getvalue())
+
+
+_WRITERS: Mapping[str, Callable[[AttemptStore, Sequence[AttemptSummary]], bytes]] = {
+    "csv": _table,
+    "json": _json,
+    "archive": _archive,
+}

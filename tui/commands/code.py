@@ -7,19 +7,35 @@ import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 
-from gistpoint.core.callgraph.builder import build_call_graph, read_folder
-from gistpoint.core.callgraph.graph import CallGraph, draw_neighbourhood
+from gistpoint.core.callgraph import CallGraph, build_call_graph, draw_neighbourhood, read_folder
 from gistpoint.core.code.testfiles import is_test_path
 from gistpoint.core.errors import UserError
 from gistpoint.core.metrics.table import Cell, filter_rows, measure_functions, rows_to_csv, sort_rows
-from gistpoint.tui.cli import DONE
+from gistpoint.tui.commands.command import DONE, Handler
 from gistpoint.tui.commands.output import ProgressLine, print_json, print_table, print_text
 
 SHOWN = ("function", "line", "code_lines", "cyclomatic", "degree", "harmonic_out", "pagerank", "betweenness")
 
 
+def code_options(parser: argparse.ArgumentParser) -> Handler:
+    """Add the options of `gistpoint code`."""
+    parser.add_argument("source", help="name==version, a folder, or git+URL@commit")
+    parser.add_argument("--sort", default="harmonic_out", metavar="COLUMN", help="default: harmonic_out")
+    parser.add_argument("--ascending", action="store_true", help="the smallest first")
+    parser.add_argument(
+        "--where", action="append", default=[], metavar="CONDITION", help="such as 'degree>=4', or words of the name"
+    )
+    parser.add_argument("--most", type=int, default=40, metavar="N", help="rows to show (default: 40)")
+    parser.add_argument("--tests", action="store_true", help="take the tests' own code as well")
+    parser.add_argument("--csv", action="store_true", help="all rows and columns as CSV")
+    parser.add_argument("--json", action="store_true", help="as JSON")
+    parser.add_argument("--around", metavar="FUNCTION", help="draw the callers and callees of one function")
+    parser.add_argument("--depth", type=int, default=1, metavar="N", help="of the drawing (default: 1)")
+    return code
+
+
 def code(options: argparse.Namespace) -> int:
-    """Print the table, as CSV or JSON where asked, or one function's callers and callees."""
+    """Print the table, as CSV or JSON on request, or one function's callers and callees."""
     with ProgressLine() as progress, tempfile.TemporaryDirectory(prefix="gistpoint-code-") as scratch:
         files = _files(options, Path(scratch), progress)
         progress.line(f"{len(files)} files")

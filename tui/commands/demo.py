@@ -10,10 +10,12 @@ from typing import TYPE_CHECKING, Any
 
 from gistpoint.core.attempts.identity import Role
 from gistpoint.core.attempts.state import AttemptResult, attempt_result
-from gistpoint.core.demo.tasks import demo_task, playthrough, unpack_demo
-from gistpoint.core.tools.commandline import spelled
-from gistpoint.tui.cli import DONE, NEGATIVE, build_services
+from gistpoint.core.demo.tasks import demo_task, demo_tasks, playthrough, unpack_demo
+from gistpoint.core.kinds.commandline import spelled
+from gistpoint.tui.commands.arguments import add_lines, positive
+from gistpoint.tui.commands.command import DONE, NEGATIVE, Handler
 from gistpoint.tui.commands.output import duration, interactive, print_table, print_text
+from gistpoint.tui.object_graph import add_isolation, build_services
 from gistpoint.tui.services import Services
 
 if TYPE_CHECKING:
@@ -22,8 +24,19 @@ if TYPE_CHECKING:
 _ANSWER_LINES = 12
 
 
+def demo_options(parser: argparse.ArgumentParser) -> Handler:
+    """Add the options of `gistpoint demo`."""
+    names = ", ".join(dict.fromkeys(alias for task in demo_tasks() for alias in task.aliases))
+    parser.add_argument("task", nargs="?", help=f"{names} or an id; without it the home screen opens")
+    parser.add_argument("--play", action="store_true", help="play a recorded attempt before your eyes")
+    parser.add_argument("--speed", type=positive, default=1.0, help="how many times as fast as it was recorded")
+    add_lines(parser)
+    add_isolation(parser)
+    return demo
+
+
 def demo(options: argparse.Namespace) -> int:
-    """Open the demo; without a terminal print what there is, or the played attempt, as text."""
+    """Open the demo; without a terminal print its task or the played attempt."""
     services = build_services(options, role=Role.DEMO)
     if options.play:
         return _play(services, options.task or "", options.speed)

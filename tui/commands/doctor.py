@@ -1,21 +1,23 @@
-"""`gistpoint doctor`: which isolation works here, why the others don't, what would mend them, and what each holds."""
+"""`gistpoint doctor`: which isolation works here, why the others don't, how to fix them, and what each holds."""
 
 from __future__ import annotations
 
 import argparse
 import os
 from collections.abc import Mapping
+from importlib.metadata import EntryPoint
 from typing import Any
 
 from gistpoint import __version__
 from gistpoint.core.locations import Locations
+from gistpoint.core.plugins import GROUPS, MEND, PluginError, declared, instance_of, is_callable, load, package_of
 from gistpoint.core.text import visible
 from gistpoint.core.user_settings import read_user_settings
 from gistpoint.sandbox.attacks.table import Attack, Expected
-from gistpoint.sandbox.attacks.trying import Finding
-from gistpoint.sandbox.ladder import Diagnosis, diagnose, has_consented, plugins, self_test, versions, withdraw_consent
+from gistpoint.sandbox.attacks.trying import AttackFinding, self_test
+from gistpoint.sandbox.ladder import Diagnosis, diagnose, has_consented, versions, withdraw_consent
 from gistpoint.sandbox.limits import LIMITS
-from gistpoint.tui.cli import DONE, NEGATIVE
+from gistpoint.tui.commands.command import DONE, NEGATIVE, Handler
 from gistpoint.tui.commands.output import ProgressLine, print_json, print_table
 
 _CONSENTED = (
@@ -24,8 +26,23 @@ _CONSENTED = (
 _NOT_CONSENTED = "Nobody agreed to run code without isolation on this machine."
 
 
+def doctor_options(parser: argparse.ArgumentParser) -> Handler:
+    """Add the options of `gistpoint doctor`."""
+    parser.description = (
+        "Tries each kind of isolation. Exit code 0 if one that isolates works, else 1; with --self-test "
+        "also 1 if an attack did not come out as promised."
+    )
+    parser.add_argument("--self-test", action="store_true", help="try the list of attacks against each that works")
+    parser.add_argument(
+        "--withdraw-consent", action="store_true", help="take back the consent to run code without isolation"
+    )
+    parser.add_argument("--sandbox", metavar="BACKEND", default=None, help="as if it were asked for")
+    parser.add_argument("--json", action="store_true", help="as JSON")
+    return doctor
+
+
 def doctor(options: argparse.Namespace) -> int:
-    """Probe, tell, and try the attacks where asked to; 1 where no isolation works or holds less than it promises."""
+    """Probe, report, and try the attacks on request; return 1 if none works, or one holds less than it promises."""
     locations = Locations.of_user()
     if options.withdraw_consent:
         withdraw_consent(locations.config)
@@ -33,7 +50,7 @@ def doctor(options: argparse.Namespace) -> int:
     found, working = diagnose()
     wished = options.sandbox or read_user_settings(locations.config).sandbox or None
     chosen = wished or next((d.name for d in found if d.isolates), None)
-    tried: list[tuple[Attack, Mapping[str, Finding]]] = []
+    tried: list[tuple[Attack, Mapping[str, AttackFinding]]] = []
     if options.self_test:
         with ProgressLine() as progress:
             for attack, findings in self_test(working, locations.cache):
@@ -43,10 +60,10 @@ def doctor(options: argparse.Namespace) -> int:
     if options.json:
         print_json("gistpoint.doctor/1", _document(found, chosen, tried, consented))
     else:
-        _tell(found, chosen, wished)
+        _print_diagnosis(found, chosen, wished)
         print(_CONSENTED if consented else _NOT_CONSENTED)
         if tried:
-            _tell_attacks(tried, list(working), broken)
+            _print_attacks(tried, list(working), broken)
     usable = any(d.isolates for d in found) and (wished is None or wished in working)
     return DONE if usable and not broken else NEGATIVE
 
@@ -54,7 +71,7 @@ def doctor(options: argparse.Namespace) -> int:
 def _document(
     found: tuple[Diagnosis, ...],
     chosen: str | None,
-    tried: list[tuple[Attack, Mapping[str, Finding]]],
+    tried: list[tuple[Attack, Mapping[str, AttackFinding]]],
     consented: bool,
 ) -> dict[str, Any]:
     document: dict[str, Any] = {
@@ -77,7 +94,10 @@ def _document(
             }
             for d in found
         ],
-        "plugins": [{"group": group, "name": name, "distribution": of} for group, name, of in plugins()],
+        "plugins": [
+            {"group": p.group, "name": p.name, "distribution": package_of(p), "why_not": _why_not(p)}
+            for p in _plugins()
+        ],
     }
     if tried:
         document["attacks"] = [
@@ -88,7 +108,7 @@ def _document(
                     name: {
                         "reached": f.reached,
                         "suspicious": list(f.suspicious),
-                        "expected": attack.expected(name).value,
+                        "expected": f.expected.value,
                         "as_promised": f.as_promised,
                     }
                     for name, f in findings.items()
@@ -99,7 +119,7 @@ def _document(
     return document
 
 
-def _tell(found: tuple[Diagnosis, ...], chosen: str | None, wished: str | None) -> None:
+def _print_diagnosis(found: tuple[Diagnosis, ...], chosen: str | None, wished: str | None) -> None:
     told = versions()
     print(f"gistpoint {__version__}, Python {told['python']}, {told['system']}, as {_who()}")
     print(f"pytest {told['pytest']}, uv {told['uv']}, Docker's SDK {told['docker']}\n")
@@ -117,8 +137,11 @@ def _tell(found: tuple[Diagnosis, ...], chosen: str | None, wished: str | None) 
     for d in found:
         if not d.probe.works and d.probe.mend:
             print(visible(f"To mend {d.name}: {d.probe.mend}"))
-    for group, name, of in plugins():
-        print(visible(f"Plugin {name} ({group}) from {of}"))
+    for plugin in _plugins():
+        why_not = _why_not(plugin)
+        broken = f" can't be loaded: {why_not}. {MEND}" if why_not else ""
+        package = f" from {package_of(plugin)}" if plugin.dist is not None else ""
+        print(visible(f"Plugin {plugin.name} ({plugin.group}){package}{broken}"))
     if wished is not None and not any(d.name == wished for d in found):
         known = ", ".join(d.name for d in found)
         print(
@@ -135,11 +158,35 @@ def _tell(found: tuple[Diagnosis, ...], chosen: str | None, wished: str | None) 
         print(visible(f"\nTests run in {chosen}, {why}."))
 
 
+def _plugins() -> list[EntryPoint]:
+    return sorted((entry for group in GROUPS for entry in declared(group)), key=lambda entry: (entry.group, entry.name))
+
+
+def _why_not(plugin: EntryPoint) -> str:
+    """Return why a plugin can't be loaded; empty if it can."""
+    from gistpoint.core.corruption.registry import fault_of_operator
+    from gistpoint.core.kinds.registry import fault_of_kind
+    from gistpoint.sessions.records.format import Format
+
+    checks = {
+        "gistpoint.formats": instance_of(Format),
+        "gistpoint.kinds": fault_of_kind,
+        "gistpoint.operators": fault_of_operator,
+    }
+    try:
+        load(plugin, checks.get(plugin.group, is_callable))
+    except PluginError as error:
+        return error.why
+    return ""
+
+
 def _who() -> str:
     return "root" if os.geteuid() == 0 else "an ordinary user"
 
 
-def _tell_attacks(tried: list[tuple[Attack, Mapping[str, Finding]]], names: list[str], broken: list[Finding]) -> None:
+def _print_attacks(
+    tried: list[tuple[Attack, Mapping[str, AttackFinding]]], names: list[str], broken: list[AttackFinding]
+) -> None:
     print()
     rows = [[attack.what, *(_word(findings[name]) for name in names)] for attack, findings in tried]
     print_table(["attack", *names], rows)
@@ -148,12 +195,11 @@ def _tell_attacks(tried: list[tuple[Attack, Mapping[str, Finding]]], names: list
     print(f"{len(tried)} attacks on {', '.join(names)}: {len(broken)} outcomes other than promised")
 
 
-def _word(finding: Finding) -> str:
-    expected = finding.attack.expected(finding.backend)
+def _word(finding: AttackFinding) -> str:
     if not finding.as_promised:
-        unmarked = expected is Expected.MARKED and finding.reached
+        unmarked = finding.expected is Expected.MARKED and finding.reached
         return "UNMARKED!" if unmarked else "REACHED!" if finding.reached else "STOPPED?"
     if not finding.reached:
         return "stopped"
     words = {Expected.REACHES: "reached", Expected.MARKED: "reached, marked"}
-    return words.get(expected, "reached (may be)")
+    return words.get(finding.expected, "reached (may be)")

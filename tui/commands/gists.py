@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import argparse
+import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, replace
 from pathlib import Path
@@ -13,26 +14,43 @@ from signal import SIGINT, signal
 from typing import Any
 
 from gistpoint import __version__
-from gistpoint.core.attempts.budgets import Budgets
-from gistpoint.core.cancel import CancelToken
 from gistpoint.core.errors import UserError
-from gistpoint.core.generation.intake import MakingProgress
-from gistpoint.core.kinds.gist.entrypoints import Entrypoint, parse_entrypoint
-from gistpoint.core.kinds.gist.evidence import evidence_rows, line_evidence
+from gistpoint.core.kinds.folder import read_answer, write_task
+from gistpoint.core.kinds.gist.answer import gist_answer
 from gistpoint.core.kinds.gist.intake import Examination, NoGistError, candidates, write_gist_task
 from gistpoint.core.kinds.gist.judge import GistJudge
-from gistpoint.core.kinds.gist.model import UNLIMITED, GistSettings, require_consistent
-from gistpoint.core.kinds.gist.overrides import differing, toml_lines
+from gistpoint.core.kinds.gist.lines import physical_lines
+from gistpoint.core.kinds.gist.model import (
+    STRATEGIES,
+    UNLIMITED,
+    Entrypoint,
+    GistSettings,
+    is_gist,
+    parse_entrypoint,
+    with_settings,
+)
+from gistpoint.core.kinds.gist.overrides import differing, require_consistent, toml_lines
+from gistpoint.core.kinds.gist.rates import ExecutionReport, ExistenceReport
 from gistpoint.core.kinds.gist.references import ReferenceMaker
-from gistpoint.core.kinds.gist.score import score_record
+from gistpoint.core.kinds.gist.score import (
+    GistJudgement,
+    GistScore,
+    LineEvidence,
+    evidence_rows,
+    line_evidence,
+    score_record,
+)
+from gistpoint.core.kinds.gist.tools import OPTIONAL_TOOLS
 from gistpoint.core.locations import Locations
-from gistpoint.core.tasks.folder import read_answer, write_task
-from gistpoint.core.tasks.model import Answer, Mode, Task
+from gistpoint.core.running import CancelToken, RunContext, RunProgress
+from gistpoint.core.tasks.budgets import Budgets
+from gistpoint.core.tasks.model import Answer, Task
+from gistpoint.core.text import visible_line
 from gistpoint.sessions.tasks import TaskStore
-from gistpoint.tui.cli import DONE, NEGATIVE, build_entrypoint_runner
-from gistpoint.tui.commands.gist_scores import print_evidence, print_score
-from gistpoint.tui.commands.output import ProgressLine, print_json, print_text
-from gistpoint.tui.commands.sources import spec_of
+from gistpoint.tui.commands.arguments import TASK_HELP, add_suite, spec_of
+from gistpoint.tui.commands.command import DONE, NEGATIVE, Handler
+from gistpoint.tui.commands.output import ProgressLine, for_output, print_json, print_table, print_text
+from gistpoint.tui.object_graph import add_isolation, build_entrypoint_runner
 from gistpoint.tui.services import is_our_demo
 
 _KEPT = (
@@ -41,8 +59,51 @@ _KEPT = (
 )
 
 
+def new_options(parser: argparse.ArgumentParser) -> Handler:
+    """Add the options of `gistpoint gist new`."""
+    parser.description = (
+        "Runs each entrypoint three times on the original, once elsewhere and once traced, and makes a "
+        "task of it or says why there is none. Exit code 1 if no task was made."
+    )
+    parser.add_argument("source", help="name==version, a folder, or git+URL@commit")
+    parser.add_argument(
+        "--entrypoint", action="append", default=[], metavar="COMMAND",
+        help="'pytest path::test' or 'python -m package ARGUMENTS'; several times for several tasks",
+    )  # fmt: skip
+    parser.add_argument(
+        "--sample", type=int, default=0, metavar="N", help="draw N tests of the suite, of every difficulty"
+    )
+    parser.add_argument("--seed", type=int, default=0, help="of the draw (default: 0)")
+    parser.add_argument("--allow-failing", action="store_true", help="take entrypoints that fail on the original, too")
+    parser.add_argument(
+        "--compare-file", dest="compared", action="append", default=[], metavar="PATH",
+        help="a file that the command writes and that must come out alike",
+    )  # fmt: skip
+    _add_settings(parser)
+    add_suite(parser, pytest_args="options, such as '-o asyncio_mode=auto'", build_step="before each original")
+    parser.add_argument("--json", action="store_true", help="as JSON")
+    add_isolation(parser)
+    return new
+
+
+def _add_settings(parser: argparse.ArgumentParser) -> None:
+    group = parser.add_argument_group("what the solver may do and is told")
+    group.add_argument("--execution", action="store_true", help="code may be run before the hand-in")
+    group.add_argument(
+        "--strategy", choices=[name for name in STRATEGIES if name], default="", help="advice in the brief"
+    )
+    group.add_argument("--give-test", action="store_true", help="the brief holds the test, and the gist begins with it")
+    group.add_argument(
+        "--tool", dest="tools", action="append", default=[], choices=OPTIONAL_TOOLS, help="offer this tool as well"
+    )
+    group.add_argument("--steps", type=int, default=50, metavar="N", help="tool calls (default: 50)")
+    group.add_argument(
+        "--score-budget", type=int, default=0, metavar="N", help="uses of score_gist in a counted attempt (default: 0)"
+    )
+
+
 def new(options: argparse.Namespace) -> int:
-    """Make gist tasks; each made one is a line of standard output that begins with its id."""
+    """Make gist tasks; print a line for each that begins with its id."""
     named = [parse_entrypoint(command) for command in options.entrypoint]
     if not named and options.sample < 1:
         raise UserError("There is nothing to make.", hint="Name an --entrypoint, or draw some with --sample N.")
@@ -62,7 +123,7 @@ def new(options: argparse.Namespace) -> int:
             on_detail=progress.detail,
         )
         examination = Examination(
-            repository, runner, options.allow_failing, tuple(options.compared), on_progress=progress.making
+            repository, runner, options.allow_failing, tuple(options.compared), run=RunContext(progress=progress.making)
         )
         made, refused = _made(named, examination, settings, options, progress)
     if options.json:
@@ -79,7 +140,7 @@ def _made(
     options: argparse.Namespace,
     progress: ProgressLine,
 ) -> tuple[list[dict[str, Any]], list[dict[str, str]]]:
-    """Write a task of each entrypoint that is fit for one; return what to tell of these, and of those refused."""
+    """Write a task for each suitable entrypoint; return the reports on these and on the refused ones."""
     budgets = Budgets.of_steps(options.steps)
     provenance = {"gistpoint": __version__, "backend": examination.runner.backend.name}
     provenance |= {} if named else {"sample": options.sample, "seed": options.seed}
@@ -105,7 +166,7 @@ def _made(
             provenance=provenance,
         )
         row = {"id": task.id, "entrypoint": entrypoint.text, "difficulty": asdict(answer.difficulty)}
-        if wanted := differing(replace(task, gist=settings, budgets=budgets), task):
+        if wanted := differing(replace(with_settings(task, settings), budgets=budgets), task):
             progress.line(_KEPT.format(id=task.short_id))
             for line in toml_lines(wanted):
                 progress.line(f"    {line}")
@@ -133,6 +194,20 @@ def _settings(options: argparse.Namespace) -> GistSettings:
     )
 
 
+def reference_options(parser: argparse.ArgumentParser) -> Handler:
+    """Add the options of `gistpoint gist reference`."""
+    parser.description = (
+        "Extracts what the trace reached, inlines it into one file, and reduces it while the score holds. "
+        "Written beside the task's answer. Exit code 1 if no faithful one was found. Ctrl-C stops it."
+    )
+    parser.add_argument("task", help=TASK_HELP)
+    parser.add_argument("--seconds", type=float, default=120.0, metavar="S", help="for reducing it (default: 120)")
+    parser.add_argument("--print", dest="show", action="store_true", help="print the gist")
+    parser.add_argument("--json", action="store_true", help="as JSON")
+    add_isolation(parser)
+    return reference
+
+
 def reference(options: argparse.Namespace) -> int:
     """Make the reference gist of a task and write it into the answer."""
     task, answer, judge = _judge(options)
@@ -141,21 +216,33 @@ def reference(options: argparse.Namespace) -> int:
         def tell(query: int, lines: int) -> None:
             progress.detail(f"run {query}: {lines} lines")
 
-        progress.making(MakingProgress(f"reference gist of {task.short_id}"))
+        progress.making(RunProgress(step=f"reference gist of {task.short_id}"))
         maker = ReferenceMaker(judge, time.monotonic, options.seconds, tell, cancel)
         found = maker.make()
-    write_task(task, replace(answer, gist=replace(judge.answer, reference=found)))
+    write_task(task, replace(answer, of_kind=replace(judge.answer, reference=found)))
     values = {key: value for key, value in asdict(found).items() if key != "text"}
     if options.json:
         text = {"text": found.text} if options.show else {}
         print_json("gistpoint.gist-reference/1", {"id": task.id, "runs": maker.queries, **values, **text})
     else:
         if options.show:
-            print_text(found.text)
+            sys.stdout.writelines(for_output(found.text.splitlines(keepends=True)))
         rates = f"execution {found.line_execution or 0:.1f}, existence {found.line_existence or 0:.1f}"
         told = f"faithful, {rates}" if found.faithful else f"not faithful: {found.reason}"
-        print_text(f"{task.short_id}: {told} ({maker.queries} runs, {found.seconds:.0f} s)")
+        summary = f"{task.short_id}: {told} ({maker.queries} runs, {found.seconds:.0f} s)"
+        print(visible_line(summary), file=sys.stderr if options.show else sys.stdout)
     return DONE if found.faithful else NEGATIVE
+
+
+def score_options(parser: argparse.ArgumentParser) -> Handler:
+    """Add the options of `gistpoint gist score`."""
+    parser.description = "Every figure with what speaks for it. Exit code 1 if the gist is not faithful."
+    parser.add_argument("task", help=TASK_HELP)
+    parser.add_argument("file", help="the gist")
+    parser.add_argument("--lines", action="store_true", help="the evidence for every line")
+    parser.add_argument("--json", action="store_true", help="as JSON")
+    add_isolation(parser)
+    return score
 
 
 def score(options: argparse.Namespace) -> int:
@@ -166,7 +253,7 @@ def score(options: argparse.Namespace) -> int:
     except OSError as error:
         raise UserError(f"{options.file} can't be read: {error.strerror}.", hint="Name the file of a gist.") from error
     with ProgressLine() as progress, _interruptible() as cancel:
-        judgement = judge.judge(gist, on_progress=lambda at: progress.making(MakingProgress(at.step)), cancel=cancel)
+        judgement = judge.judge(gist, run=RunContext(cancel, lambda at: progress.making(RunProgress(step=at.phase))))
     lines = line_evidence(judgement.score, judgement.spliced)
     if options.json:
         record = {**score_record(judgement.score), "flips": judgement.flips, "lines": evidence_rows(lines)}
@@ -181,11 +268,11 @@ def score(options: argparse.Namespace) -> int:
 def _judge(options: argparse.Namespace) -> tuple[Task, Answer, GistJudge]:
     locations = Locations.of_user()
     task = TaskStore(locations.tasks, locations.demo).find(options.task)
-    if task.mode is not Mode.GIST:
-        raise UserError(f"The task {task.short_id} is no gist.", hint="`gistpoint task list` shows which are.")
+    if not is_gist(task):
+        raise UserError(f"The task {task.short_id} is not a gist.", hint="`gistpoint task list` shows which are.")
     answer = read_answer(task)
     runner = build_entrypoint_runner(options, demo=is_our_demo(task, locations))
-    return task, answer, GistJudge(task, answer.gist_answer, runner)
+    return task, answer, GistJudge(task, gist_answer(answer), runner)
 
 
 @contextmanager
@@ -202,3 +289,96 @@ def _interruptible() -> Iterator[CancelToken]:
         yield cancel
     finally:
         signal(SIGINT, before)
+
+
+_MOST = 20
+
+
+def print_score(judgement: GistJudgement) -> None:
+    """Print every figure in a table, each with the evidence for or against it."""
+    score = judgement.score
+    rows = [
+        ["execution fidelity", str(score.execution_fidelity), _fidelity(judgement)],
+        ["self-contained", "yes" if score.self_contained else "no", _containment(judgement)],
+        *_rates(score),
+    ]
+    if score.test is not None:
+        rows.append(["test score", f"{score.test.recall:.1f}", f"F1 {score.test.f1:.1f}"])
+    if score.error is not None:
+        category = f"{score.error.category} {score.error.kind}".rstrip()
+        rows.append(["error", category, score.error.evidence.splitlines()[0][:300] if score.error.evidence else ""])
+    flags = {name: getattr(score.flags, name) for name in score.flags.__slots__}
+    rows += [["flag", name, told if isinstance(told, str) else ""] for name, told in flags.items() if told]
+    if score.flags.vacuous is None and score.execution_fidelity:
+        rows.append(["vacuity", "unknown", "no function of the gist could be changed"])
+    print_table(["figure", "value", "evidence"], rows)
+
+
+def _fidelity(judgement: GistJudgement) -> str:
+    fidelity = judgement.score.fidelity
+    if fidelity is None:
+        return "nothing was run"
+    if judgement.flips:
+        return "two runs of the same text came out differently"
+    if not fidelity.differences:
+        return "like the original in all that is compared"
+    first = fidelity.differences[0]
+    where = f"{first.test}: " if first.test else ""
+    told = f"{where}{first.what} was {first.found[:120]!r}, expected {first.expected[:120]!r}"
+    reason = judgement.trial.reason if judgement.trial else ""
+    return f"{told} ({len(fidelity.differences)} differences) {reason}".rstrip()
+
+
+def _containment(judgement: GistJudgement) -> str:
+    if judgement.trial is None:
+        return ""
+    isolation = judgement.trial.run.isolation
+    parts = {
+        "imports refused": isolation.refused_imports,
+        "files refused": isolation.original_reads,
+        "network refused": isolation.network,
+    }
+    return "; ".join(f"{name}: {', '.join(found)}" for name, found in parts.items() if found)
+
+
+def _rates(score: GistScore) -> list[list[str]]:
+    rows: list[list[str]] = []
+    if score.fidelity is not None and score.fidelity.pass_rate is not None:
+        told = f"{score.fidelity.passed} of {score.fidelity.instances} instances"
+        rows.append(["pass rate", f"{score.fidelity.pass_rate:.1f}", told])
+    execution, existence = score.execution, score.existence
+    if execution is not None and execution.rate is not None:
+        idle = [str(one.line.first) for one in execution.lines if one.counts and not one.ran]
+        told = f"{execution.executed} of {execution.executable} lines; {_beside(execution)}"
+        rows.append(["line execution", f"{execution.rate:.1f}", told + _some("; never ran: ", idle)])
+    if existence is not None and existence.rate is not None:
+        rows.append(["line existence", f"{existence.rate:.1f}", _existence(existence)])
+    return rows
+
+
+def _existence(report: ExistenceReport) -> str:
+    missing = [str(one.line.first) for one in report.lines if not one.exists]
+    told = f"{report.existing} of {report.counted} lines; {_beside(report)}; glue {len(report.glue)}"
+    return told + _some("; not found: ", missing)
+
+
+def _beside(report: ExecutionReport | ExistenceReport) -> str:
+    """Return the figures that are printed beside a rate."""
+    without = "-" if report.rate_without_test is None else f"{report.rate_without_test:.1f}"
+    return f"without the test {without}; as the paper counts lines {report.paper.rate or 0:.1f}"
+
+
+def _some(head: str, numbers: list[str]) -> str:
+    more = f" and {len(numbers) - _MOST} more" if len(numbers) > _MOST else ""
+    return f"{head}{', '.join(numbers[:_MOST])}{more}" if numbers else ""
+
+
+def print_evidence(lines: Iterable[LineEvidence], gist: str) -> None:
+    """Print for each logical line of a gist whether it ran, whether it exists, and where."""
+    text = physical_lines(gist)
+    rows = []
+    for one in lines:
+        ran = {True: "ran", False: "idle", None: ""}[one.ran]
+        original = f"{one.original.path}:{one.original.line}" if one.original else ""
+        rows.append([str(one.first), ran, one.existence.name.lower(), original, text[one.first - 1].strip()[:60]])
+    print_table(["line", "execution", "existence", "original", "text"], rows)

@@ -1,4 +1,4 @@
-"""How commands print: tables for people, JSON with a schema for scripts, nothing from outside as markup."""
+"""Output of commands: tables for people, JSON with a schema for scripts; text from outside is never markup."""
 
 from __future__ import annotations
 
@@ -8,13 +8,15 @@ import shutil
 import sys
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import accumulate
 from pathlib import Path
 from types import TracebackType
 from typing import Any
 
 from gistpoint.core.errors import UserError
-from gistpoint.core.generation.intake import MakingProgress
+from gistpoint.core.running import RunProgress
 from gistpoint.core.text import visible, visible_line
+from gistpoint.tui.tables import Column, Row
 
 
 def print_json(schema: str, values: Mapping[str, Any]) -> None:
@@ -27,28 +29,46 @@ def print_text(text: str) -> None:
     print(visible(text))
 
 
+_READABLE, _GAP = 12, 3
+"""Cells that a column needs at least if its content has as many, and the cells between two columns."""
+
+
 def print_table(headings: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
-    """Print a table; without a terminal as plain columns that a script can cut."""
+    """Print a table; without a terminal as plain columns that a script can cut.
+
+    In a narrow terminal the last columns are left out, and named, before any becomes unreadable.
+    """
     rows = [[visible_line(cell) for cell in row] for row in rows]
     if not sys.stdout.isatty():
         for row in [list(headings), *rows]:
             print("\t".join(row))
         return
     from rich import box
+    from rich.cells import cell_len
     from rich.console import Console
     from rich.table import Table
     from rich.text import Text
 
+    console = Console()
+    least = [min(_READABLE, max(map(cell_len, column))) for column in zip(headings, *rows, strict=True)]
+    fitting = sum(end <= console.width for end in accumulate(width + _GAP for width in least))
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
-    for heading in headings:
-        table.add_column(heading, overflow="ellipsis")
+    for heading, width in zip(headings[: max(1, fitting)], least, strict=False):
+        table.add_column(heading, overflow="ellipsis", min_width=min(width, console.width))
     for row in rows:
-        table.add_row(*(Text(cell) for cell in row))
-    Console().print(table)
+        table.add_row(*(Text(cell) for cell in row[: max(1, fitting)]))
+    console.print(table)
+    if left_out := headings[max(1, fitting) :]:
+        print(f"Too narrow for: {', '.join(left_out)}. A wider terminal shows them, or `| cat`.")
+
+
+def print_records(columns: Sequence[Column[Row]], rows: Iterable[Row]) -> None:
+    """Print a row for each record."""
+    print_table([column.name for column in columns], ([column.shown(row) for column in columns] for row in rows))
 
 
 def for_output(lines: Iterable[str]) -> Iterator[str]:
-    """Make what the terminal would act on visible; a pipe gets the bytes as they are."""
+    """Make control characters visible on a terminal; a pipe gets the bytes as they are."""
     if not sys.stdout.isatty():
         encoding = sys.stdout.encoding or "utf-8"
         yield from (line.encode(encoding, "backslashreplace").decode(encoding) for line in lines)
@@ -58,7 +78,7 @@ def for_output(lines: Iterable[str]) -> Iterator[str]:
 
 
 def write_whole(target: Path, pieces: Iterable[bytes]) -> None:
-    """Write beside a file and then take its place, so that nobody finds half of it. Raises `UserError`."""
+    """Write a temporary file, then rename it, so that the file is never half-written. Raises `UserError`."""
     if target.is_dir():
         raise UserError(f"{target} is a folder.", hint="Name a file to write.")
     try:
@@ -90,11 +110,21 @@ def interactive() -> bool:
     return sys.stdin.isatty() and sys.stdout.isatty()
 
 
+class NoTerminalError(UserError):
+    """A screen needs a terminal."""
+
+
+def require_terminal(screen: str, *, hint: str) -> None:
+    """Raise `NoTerminalError` without a terminal; `hint` names the command that prints instead."""
+    if not interactive():
+        raise NoTerminalError(f"The {screen} screen needs a terminal.", hint=hint)
+
+
 _INTERVAL_S = 0.1
 
 
 class ProgressLine:
-    """A context in which `MakingProgress` and plain lines are shown as they come."""
+    """A context that shows `RunProgress` and plain lines as they come."""
 
     def __init__(self) -> None:
         self._live = sys.stderr.isatty()
@@ -110,28 +140,33 @@ class ProgressLine:
     ) -> None:
         self._clear()
 
-    def making(self, progress: MakingProgress) -> None:
-        """Show where the making of a task stands."""
+    def making(self, progress: RunProgress) -> None:
+        """Show the progress of making a task."""
+        if progress.note:
+            self.line(progress.note)
+            return
+        if not progress.step:
+            self.count(progress.phase)
+            return
         if progress.step != self._step:
             self.line(progress.step)
             self._step = progress.step
-        run = progress.run
         now = time.monotonic()
-        if run is None or not self._live or now - self._shown_at < _INTERVAL_S:
+        if not progress.phase or not self._live or now - self._shown_at < _INTERVAL_S:
             return
         self._shown_at = now
-        count = f"{run.done}/{run.total}" if run.total else run.phase
+        count = f"{progress.done}/{progress.total}" if progress.total else progress.phase
         sys.stderr.write(f"\r\x1b[2K  {count}  {now - self._started:.0f} s")
         sys.stderr.flush()
 
     def detail(self, text: str) -> None:
-        """Show a line of a tool underway; it is gone with the next one, and left out without a terminal."""
+        """Show a line of a running tool; the next one replaces it. Nothing is shown without a terminal."""
         if self._live:
             sys.stderr.write(f"\r\x1b[2K  {visible_line(text)[:76]}")
             sys.stderr.flush()
 
     def count(self, text: str) -> None:
-        """Show a count that goes on; it is gone with the next line, and without a terminal it is left out."""
+        """Show a running count; the next line replaces it. Nothing is shown without a terminal."""
         now = time.monotonic()
         if self._live and now - self._shown_at >= _INTERVAL_S:
             self._shown_at = now
@@ -139,7 +174,7 @@ class ProgressLine:
             sys.stderr.flush()
 
     def line(self, text: str) -> None:
-        """Print a line of its own."""
+        """Print a permanent line."""
         self._clear()
         print(visible_line(text), file=sys.stderr, flush=True)
 

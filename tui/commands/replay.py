@@ -1,4 +1,4 @@
-"""`gistpoint replay`: makes the tool calls of a recorded run again, and tells what differs."""
+"""`gistpoint replay`: makes the tool calls of a recorded run again, and reports the differences."""
 
 from __future__ import annotations
 
@@ -6,16 +6,14 @@ import argparse
 from collections import Counter
 from typing import Any
 
-from gistpoint.core.errors import UserError
+from gistpoint.core.kinds.commandline import spelled
+from gistpoint.core.running import RunContext, RunProgress
 from gistpoint.core.text import bounded
-from gistpoint.core.tools.commandline import spelled
-from gistpoint.sessions.replay.recorded import origin_of
-from gistpoint.sessions.replay.replaying import Replay, ReplayedCall, Sameness, Verdict, require_task
-from gistpoint.sessions.runs.document import RunDocument
-from gistpoint.tui.cli import DONE, NEGATIVE, build_services
+from gistpoint.sessions.replay.replaying import Replay, ReplayedCall, ReplayedVerdict, Sameness
+from gistpoint.tui.commands.command import DONE, NEGATIVE, Handler
 from gistpoint.tui.commands.output import ProgressLine, print_json, print_text
-from gistpoint.tui.commands.runs import open_named
-from gistpoint.tui.services import Services
+from gistpoint.tui.commands.runs import RUN_HELP, open_named
+from gistpoint.tui.object_graph import add_isolation, build_services
 
 _NEGATIVE = frozenset({Sameness.DIFFERS, Sameness.COULD_NOT_RUN})
 _NEARLY = "same*"
@@ -23,16 +21,33 @@ _DIFF_CHARACTERS = 8_000
 _CALL_CHARACTERS = 160
 
 
+def replay_options(parser: argparse.ArgumentParser) -> Handler:
+    """Add the options of `gistpoint replay`."""
+    parser.description = (
+        "Makes each recorded tool call again in a fresh workspace of the task. The exit code is 1 if "
+        "a result or the verdict differs, or a call could not run."
+    )
+    parser.add_argument("recorded", metavar="RUN", help=RUN_HELP)
+    parser.add_argument("--task", help="id or its beginning, a folder or a .tar.zst (default: the one it was made on)")
+    parser.add_argument("--json", action="store_true", help="as JSON")
+    add_isolation(parser)
+    return replay
+
+
 def replay(options: argparse.Namespace) -> int:
-    """Print a line per call as it is made, and the verdicts; the exit code is 1 where something is not the same."""
+    """Print a line per call as it is made, and the verdicts; return 1 if anything differs."""
     document = open_named(options.recorded)
-    replay = replay_of(document, build_services(options), options.recorded, options.task or "")
+    replay = build_services(options).replay_of(document, options.recorded, options.task or "")
     counts: Counter[str] = Counter()
     rows: list[dict[str, Any]] = []
     with ProgressLine() as progress:
+
+        def report(run: RunProgress) -> None:
+            progress.detail(f"{run.phase} {run.done}/{run.total}")
+
         for note in replay.notes:
             progress.line(note)
-        for call in replay.calls(on_progress=lambda run: progress.detail(f"{run.phase} {run.done}/{run.total}")):
+        for call in replay.calls(run=RunContext(progress=report)):
             counts[_word(call)] += 1
             if options.json:
                 rows.append(_row(call))
@@ -47,22 +62,6 @@ def replay(options: argparse.Namespace) -> int:
     else:
         _print_verdicts(replay, counts)
     return DONE if good else NEGATIVE
-
-
-def replay_of(document: RunDocument, services: Services, name: str, task_name: str = "") -> Replay:
-    """Return a replay of a run on its task, or on the one that is named.
-
-    Raises `UserError` where the run tells no task, the task is not here, is another one, or nothing isolates its code.
-    """
-    origin = origin_of(document)
-    wanted = task_name or str(origin.start.get("task_id") or "")
-    if not wanted:
-        raise UserError(
-            f"{name} does not tell on which task it was recorded.", hint="gistpoint replay takes it with --task."
-        )
-    task = services.tasks.find(wanted)
-    require_task(name, origin, task)
-    return Replay(document, services.judge_for(task))
 
 
 def _word(replayed: ReplayedCall) -> str:
@@ -81,13 +80,15 @@ def _print_call(replayed: ReplayedCall) -> None:
 
 def _print_verdicts(replay: Replay, counts: Counter[str]) -> None:
     words = [f"{counts[word]} {word}" for word in (Sameness.SAME.value, _NEARLY, *list(Sameness)[1:]) if counts[word]]
-    backend = replay.judge.runner.backend.name
+    backend = replay.judge.backend.name
     calls = "1 call" if counts.total() == 1 else f"{counts.total()} calls"
     print_text(f"\n{calls}: {', '.join(words) or 'nothing to make again'}")
     if counts[_NEARLY]:
         print_text(f"{_NEARLY}: but for times, addresses and folders")
+    then = replay.verdict_then()
     same = "the same" if replay.same_verdict() else "NOT the same"
-    print_text(f"verdict then: {replay.verdict_then().words}; now, in {backend}: {replay.verdict_now().words}; {same}")
+    compared = "nothing to compare with" if then.passed is None else same
+    print_text(f"verdict then: {then.words}; now, in {backend}: {replay.verdict_now().words}; {compared}")
 
 
 def _print_json(name: str, replay: Replay, rows: list[dict[str, Any]], good: bool) -> None:
@@ -95,7 +96,7 @@ def _print_json(name: str, replay: Replay, rows: list[dict[str, Any]], good: boo
     values: dict[str, Any] = {
         "run": name,
         "task": task.id,
-        "backend": replay.judge.runner.backend.name,
+        "backend": replay.judge.backend.name,
         "budgets": {
             "tool_uses": replay.attempt.state.budgets.tool_uses,
             "submissions": replay.attempt.state.budgets.submissions,
@@ -110,7 +111,7 @@ def _print_json(name: str, replay: Replay, rows: list[dict[str, Any]], good: boo
     print_json("gistpoint.replay/1", values)
 
 
-def _verdict(verdict: Verdict) -> dict[str, Any]:
+def _verdict(verdict: ReplayedVerdict) -> dict[str, Any]:
     suspicious = [*verdict.suspicious]
     return {"solved": verdict.solved, "result": verdict.result, "suspicious": suspicious, "score": verdict.score}
 

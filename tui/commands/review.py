@@ -9,9 +9,10 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from gistpoint.core.errors import UserError
 from gistpoint.core.locations import Locations
-from gistpoint.tui.commands.output import interactive
+from gistpoint.tui.commands.command import Handler
+from gistpoint.tui.commands.output import require_terminal
+from gistpoint.tui.object_graph import add_isolation
 
 if TYPE_CHECKING:
     from textual.screen import Screen
@@ -20,18 +21,27 @@ if TYPE_CHECKING:
     from gistpoint.core.tasks.model import Task
     from gistpoint.sessions.replay.replaying import Replay
     from gistpoint.sessions.runs.document import RunDocument
-    from gistpoint.tui.screens.review.gist_scoring import Judging
+    from gistpoint.tui.screens.review.settings import Judging
     from gistpoint.tui.services import Services
 
 
-class NoTerminalError(UserError):
-    """The screen needs a terminal."""
+def review_options(parser: argparse.ArgumentParser) -> Handler:
+    """Add the options of `gistpoint review`."""
+    parser.add_argument(
+        "paths",
+        nargs="+",
+        metavar="PATH",
+        help="files, folders, archives, FILE#ID for one of several, attempts' ids",
+    )
+    parser.add_argument("--reviewer", default="", metavar="NAME", help="who reviews: a pseudonym (default: the login)")
+    parser.add_argument("--blind", action="store_true", help="hide model and outcome until the verdict")
+    add_isolation(parser)
+    return review
 
 
 def review(options: argparse.Namespace) -> int:
-    """Open the list of runs, or a run where one alone was named."""
-    if not interactive():
-        raise NoTerminalError("The review screen needs a terminal.", hint="gistpoint show RUN prints a run.")
+    """Open the list of runs, or the run if only one was named."""
+    require_terminal("review", hint="gistpoint show RUN prints a run.")
     from gistpoint.tui.review_app import ReviewApp
 
     locations = Locations.of_user()
@@ -43,8 +53,8 @@ def review(options: argparse.Namespace) -> int:
 
 
 def _services(options: argparse.Namespace) -> Services:
-    """Put together what runs code; nothing is asked while the screen has the terminal."""
-    from gistpoint.tui.cli import build_services
+    """Build the services that run code; they never ask on the terminal while the screen uses it."""
+    from gistpoint.tui.object_graph import build_services
 
     services = build_services(options)
     services.consent.asker = lambda why_not: False
@@ -52,9 +62,7 @@ def _services(options: argparse.Namespace) -> Services:
 
 
 def _replay(options: argparse.Namespace, document: RunDocument) -> Replay:
-    from gistpoint.tui.commands.replay import replay_of
-
-    return replay_of(document, _services(options), document.name)
+    return _services(options).replay_of(document, document.name)
 
 
 def _judge(options: argparse.Namespace, task: Task) -> GistJudge:
@@ -69,19 +77,17 @@ def first_screen(
     replaying: Callable[[RunDocument], Replay] | None = None,
     judging: Judging | None = None,
 ) -> Screen[None]:
-    """Return the screen of a run where a file or an attempt alone was named, else the list."""
+    """Return the screen of a run if only a file or an attempt was named, else the list."""
     from gistpoint.tui.commands.runs import attempt_folder
+    from gistpoint.tui.screens.review.screens import Screens
     from gistpoint.tui.screens.review.settings import ReviewSettings
 
-    settings = ReviewSettings(locations, reviewer, blind, replaying, judging)
+    screens = Screens()
+    settings = ReviewSettings(locations, reviewer, screens, blind, replaying, judging)
     paths = [str(attempt_folder(path) or path) for path in paths]
     if len(paths) == 1 and _is_one_run(paths[0]):
-        from gistpoint.tui.screens.review.screen import ReviewScreen
-
-        return ReviewScreen(paths[0], settings)
-    from gistpoint.tui.screens.review.runs import RunsScreen
-
-    return RunsScreen(paths, settings)
+        return screens.run(paths[0], settings)
+    return screens.runs(paths, settings)
 
 
 def _is_one_run(name: str) -> bool:

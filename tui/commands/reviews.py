@@ -11,30 +11,39 @@ from gistpoint.core.attempts.clock import SystemTime
 from gistpoint.core.errors import UserError
 from gistpoint.core.locations import Locations
 from gistpoint.core.text import visible_line
-from gistpoint.sessions.reviews.agreement import Agreement, Agreements, agreement, csv_lines, jsonl_lines, rows
-from gistpoint.sessions.reviews.reviewing import ReviewStore
-from gistpoint.tui.cli import DONE
+from gistpoint.sessions.annotations.agreement import Agreement, Agreements, agreement
+from gistpoint.sessions.annotations.reviewer import ReviewStore
+from gistpoint.sessions.annotations.rows import REVIEW_COLUMNS, csv_lines, jsonl_lines, review_rows
+from gistpoint.tui.commands.command import DONE, Handler
 from gistpoint.tui.commands.output import for_output, print_json, print_table
 
 
 def _store() -> ReviewStore:
     store = ReviewStore(Locations.of_user().reviews, SystemTime())
-    _tell(store.problems)
+    _print_problems(store.problems)
     return store
 
 
-def _tell(problems: tuple[str, ...]) -> None:
+def _print_problems(problems: tuple[str, ...]) -> None:
     for problem in problems:
         print(f"gistpoint: {visible_line(problem)}", file=sys.stderr)
 
 
+def export_options(parser: argparse.ArgumentParser) -> Handler:
+    """Add the options of `gistpoint reviews export`."""
+    parser.add_argument("--format", choices=["csv", "jsonl"], default="csv", help="default: csv")
+    parser.add_argument("--output", metavar="FILE", help="instead of standard output")
+    parser.add_argument("--reviewer", action="append", default=[], metavar="NAME", help="of these reviewers alone")
+    return export
+
+
 def export(options: argparse.Namespace) -> int:
-    """Write every label, comment and verdict that stands."""
+    """Write every label, comment and verdict that was not taken back."""
     store = _store()
     for name in options.reviewer:
         _check_known(store, name)
-    found = rows(store.book, options.reviewer)
-    lines = csv_lines(found) if options.format == "csv" else jsonl_lines(found)
+    found = review_rows(store.book, options.reviewer)
+    lines = csv_lines(found, REVIEW_COLUMNS) if options.format == "csv" else jsonl_lines(found)
     if options.output is None:
         sys.stdout.writelines(for_output(lines))
         return DONE
@@ -46,17 +55,36 @@ def export(options: argparse.Namespace) -> int:
     return DONE
 
 
+def merge_options(parser: argparse.ArgumentParser) -> Handler:
+    """Add the options of `gistpoint reviews merge`."""
+    parser.add_argument(
+        "paths", nargs="+", metavar="PATH", help="a reviewer's .jsonl of the folder reviews, no export; or a folder"
+    )
+    return merge
+
+
 def merge(options: argparse.Namespace) -> int:
-    """Take in what others said."""
+    """Merge the annotations of other reviewers."""
     store = _store()
     merged = store.merge(Path(path) for path in options.paths)
-    _tell(merged.problems)
-    print(f"{merged.added} operations taken in, {merged.known} known before.")
+    _print_problems(merged.problems)
+    print(f"{merged.added} operations added, {merged.known} were there already.")
     return DONE
 
 
+def agreement_options(parser: argparse.ArgumentParser) -> Handler:
+    """Add the options of `gistpoint reviews agreement`."""
+    parser.description = (
+        "Compares two reviewers on the runs that both reviewed: per label over the steps that both have "
+        "seen, and over the runs; and over the verdicts."
+    )
+    parser.add_argument("reviewers", nargs="*", metavar="NAME", help="two of them; may be left out if there are two")
+    parser.add_argument("--json", action="store_true", help="as JSON")
+    return agree
+
+
 def agree(options: argparse.Namespace) -> int:
-    """Print how far two reviewers agree."""
+    """Print the agreement of two reviewers."""
     store = _store()
     first, second = _two(store, options.reviewers)
     found = agreement(store.book, first, second)

@@ -5,37 +5,42 @@ from __future__ import annotations
 import argparse
 import json
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from gistpoint.core.errors import AttemptError, UserError
 from gistpoint.core.text import visible_line
-from gistpoint.sessions.runs.archives import RunFileError
+from gistpoint.sessions.exports.registry import NAMES, exporter
+from gistpoint.sessions.records.archives import RunFileError
+from gistpoint.sessions.records.model import Run, TextScope
 from gistpoint.sessions.runs.document import RunDocument
-from gistpoint.sessions.runs.doubts import doubt_of
-from gistpoint.sessions.runs.model import Run
-from gistpoint.sessions.runs.opening import Listed, list_runs, open_run, split_name
-from gistpoint.tui.cli import DONE, MISTAKE, NEGATIVE
-from gistpoint.tui.commands.output import print_json, print_table, print_text, write_whole
+from gistpoint.sessions.runs.opening import Listed, doubt_of, list_runs, open_run, split_name
+from gistpoint.tui.commands.arguments import step_number
+from gistpoint.tui.commands.command import DONE, MISTAKE, NEGATIVE, Handler
+from gistpoint.tui.commands.output import print_json, print_records, print_text, write_whole
+from gistpoint.tui.tables import Column
 
 if TYPE_CHECKING:
     from gistpoint.sessions.runs.searching import Hit
 
 
+RUN_HELP = "a file, FILE#ID for one of several runs in it, or the id of an attempt"
+
+
 def _settled(document: RunDocument) -> RunDocument:
-    """Have a run tell what reviewers have made of its pass."""
+    """Add to a run what reviewers decided about its pass."""
     from gistpoint.core.attempts.clock import SystemTime
     from gistpoint.core.locations import Locations
-    from gistpoint.sessions.reviews.reviewing import ReviewStore
-    from gistpoint.sessions.reviews.settling import settle
+    from gistpoint.sessions.annotations.reviewer import ReviewStore
+    from gistpoint.sessions.annotations.settling import settle
 
     document.build()
     return settle(document, ReviewStore(Locations.of_user().reviews, SystemTime()).book)
 
 
 def open_named(name: str) -> RunDocument:
-    """Open a run by path, `FILE#ID`, or the id of an attempt that is here. Raises `UserError`."""
+    """Open a run by path, `FILE#ID`, or the id of a stored attempt. Raises `UserError`."""
     try:
         return open_run(name)
     except RunFileError:
@@ -46,7 +51,7 @@ def open_named(name: str) -> RunDocument:
 
 
 def attempt_folder(name: str) -> Path | None:
-    """Return the folder of an attempt that is here, by its id or a beginning of it; None for all that may be a path."""
+    """Return the folder of a stored attempt by its id or a prefix of it; None for anything that may be a path."""
     path, id = split_name(name)
     if id or "/" in name or path.exists():
         return None
@@ -60,21 +65,25 @@ def attempt_folder(name: str) -> Path | None:
         return None
 
 
+def list_options(parser: argparse.ArgumentParser) -> Handler:
+    """Add the options of `gistpoint runs`."""
+    parser.add_argument("paths", metavar="PATH", nargs="+", help="a file, a folder or an archive")
+    parser.add_argument("--json", action="store_true", help="as JSON")
+    return listing
+
+
 def listing(options: argparse.Namespace) -> int:
-    """Print the runs of files, folders and archives; each is read to its end, so that nothing is missing."""
+    """Print the runs of files, folders and archives; each is read to its end, so that the row is complete."""
     problems: list[Listed] = []
     found = [(listed.name, listed.size, run) for listed, run in _read(options.paths, problems)]
     if options.json:
         rows = [_row(name, size, run) for name, size, run in found]
         print_json("gistpoint.runs/1", {"runs": rows, "problems": [_problem(item) for item in problems]})
     elif found:
-        print_table(
-            ["run", "format", "task", "model", "verdict", "steps", "tokens", "cost"],
-            [[name, *_cells(run)] for name, _, run in found],
-        )
+        print_records(COLUMNS, found)
     elif not problems:
         print(f"There is no recorded run in {visible_line(', '.join(options.paths))}.")
-    return _told(problems, options.paths, NEGATIVE if problems and not found else DONE)
+    return _print_problems(problems, options.paths, NEGATIVE if problems and not found else DONE)
 
 
 def _read(paths: Iterable[str], problems: list[Listed]) -> Iterator[tuple[Listed, Run]]:
@@ -101,10 +110,10 @@ def _completed(early: Run, run: Run) -> Run:
     return run if run.task or not early.task else replace(run, task=early.task, derived=derived)
 
 
-def _told(problems: list[Listed], paths: list[str], code: int) -> int:
+def _print_problems(problems: list[Listed], paths: list[str], code: int) -> int:
     """Print what could not be read, and return the exit code.
 
-    It is a mistake that a path that was named can't be read; that it can, and is no run or hardly one, is a verdict.
+    A named path that can't be read is a user error; a file that is not, or hardly, a run is a negative verdict.
     """
     for item in problems:
         shown = item.problem if item.name in item.problem else f"{item.name}: {item.problem}"
@@ -115,18 +124,33 @@ def _told(problems: list[Listed], paths: list[str], code: int) -> int:
     return NEGATIVE if named or any(item.is_verdict and item.size for item in problems) else code
 
 
-def _cells(run: Run) -> list[str]:
+def _read_off(heading: str, field: str, text: Callable[[Run], str]) -> Column[tuple[str, int, Run]]:
+    """Return a column of the run's own header; `~` marks values that were derived from its steps."""
+
+    def shown(found: tuple[str, int, Run]) -> str:
+        run = found[2]
+        value = text(run)
+        return f"~{value}" if value and field in run.derived else value
+
+    return Column(heading, shown)
+
+
+def _tokens(run: Run) -> str:
     tokens = [n for n in (run.tokens.prompt, run.tokens.completion) if n is not None]
-    values = {
-        "format": f"{run.format} {run.format_version}".strip(),
-        "task": run.task,
-        "model": run.model or (run.actor.value if run.actor.value == "person" else run.agent),
-        "verdict": run.verdict or (f"({run.exit_status})" if run.exit_status else ""),
-        "step_count": "" if run.step_count is None else str(run.step_count),
-        "tokens": str(sum(tokens)) if tokens else "",
-        "cost": "" if run.cost is None else f"${run.cost:.4f}",
-    }
-    return [f"~{value}" if value and name in run.derived else value for name, value in values.items()]
+    return str(sum(tokens)) if tokens else ""
+
+
+COLUMNS: tuple[Column[tuple[str, int, Run]], ...] = (
+    Column("run", lambda found: found[0]),
+    _read_off("format", "format", lambda run: f"{run.format} {run.format_version}".strip()),
+    _read_off("task", "task", lambda run: run.task),
+    _read_off("model", "model", lambda run: run.model or ("person" if run.actor.value == "person" else run.agent)),
+    _read_off("verdict", "verdict", lambda run: run.verdict or (f"({run.exit_status})" if run.exit_status else "")),
+    _read_off("steps", "step_count", lambda run: "" if run.step_count is None else str(run.step_count)),
+    _read_off("tokens", "tokens", _tokens),
+    _read_off("cost", "cost", lambda run: "" if run.cost is None else f"${run.cost:.4f}"),
+)
+"""The columns of `gistpoint runs`."""
 
 
 def _row(name: str, size: int, run: Run) -> dict[str, Any]:
@@ -159,6 +183,14 @@ def _problem(listed: Listed) -> dict[str, Any]:
     return {"run": listed.name, "problem": listed.problem}
 
 
+def show_options(parser: argparse.ArgumentParser) -> Handler:
+    """Add the options of `gistpoint show`."""
+    parser.add_argument("recorded", metavar="RUN", help=RUN_HELP)
+    parser.add_argument("--step", type=step_number, metavar="N", help="all of the step N, counted from 1")
+    parser.add_argument("--json", action="store_true", help="the run, or the step, as ATIF")
+    return show
+
+
 def show(options: argparse.Namespace) -> int:
     """Print a run or a step of it, for people or as ATIF."""
     document = open_named(options.recorded)
@@ -186,24 +218,44 @@ def show(options: argparse.Namespace) -> int:
 
 
 def _doubted(document: RunDocument) -> int:
-    """Return the exit code of what was done with a run; print if it is hardly of the format that it was read as."""
+    """Return the exit code for a run that was read; print a warning if it hardly fits the format it was read as."""
     doubt = doubt_of(document)
     if doubt:
         print(f"gistpoint: {visible_line(doubt)}", file=sys.stderr)
     return NEGATIVE if doubt else DONE
 
 
+def search_options(parser: argparse.ArgumentParser) -> Handler:
+    """Add the options of `gistpoint search`."""
+    parser.description = (
+        "Prints every line with a match, with its run and step; as JSON every match. Case counts where the "
+        "pattern has an upper-case letter."
+    )
+    parser.add_argument("pattern", metavar="PATTERN", help="a text, or with --regex a regular expression")
+    places = "a file, a folder, an archive, FILE#ID or the id of an attempt"
+    parser.add_argument("paths", metavar="PATH", nargs="+", help=places)
+    parser.add_argument("--regex", action="store_true", help="PATTERN is a regular expression")
+    parser.add_argument(
+        "--scope",
+        action="append",
+        choices=[scope.value for scope in TextScope],
+        help="where to look, several times for several places (default: everywhere)",
+    )
+    parser.add_argument("--json", action="store_true", help="as JSON")
+    return search
+
+
 def search(options: argparse.Namespace) -> int:
-    """Print the lines with matches, each once, or every match as JSON; the exit code is 1 where there is none."""
-    from gistpoint.sessions.runs.parts import Scope
+    """Print each line with matches once, or every match as JSON; return 1 if there is none."""
     from gistpoint.sessions.runs.searching import Query, search_document
 
-    scopes = [Scope(name) for name in options.scope] if options.scope else list(Scope)
+    scopes = [TextScope(name) for name in options.scope] if options.scope else list(TextScope)
     query = Query(options.pattern, regex=options.regex, scopes=scopes)
     problems: list[Listed] = []
     rows: list[dict[str, Any]] = []
     count = 0
-    for document in _documents(options.paths, problems):
+    paths = [str(attempt_folder(path) or path) for path in options.paths]
+    for document in _documents(paths, problems):
         shown: Hit | None = None
         for hit in search_document(document, query):
             count += 1
@@ -215,11 +267,11 @@ def search(options: argparse.Namespace) -> int:
                 print(visible_line(f"{hit.run}:{hit.step + 1}:{hit.scope.value}: {hit.line}"))
     if options.json:
         print_json("gistpoint.search/1", {"hits": rows, "problems": [_problem(item) for item in problems]})
-    return _told(problems, options.paths, DONE if count else NEGATIVE)
+    return _print_problems(problems, paths, DONE if count else NEGATIVE)
 
 
 def _same_line(first: Hit, hit: Hit) -> bool:
-    """Whether two matches stand in one line, `first` being the first of it."""
+    """Whether two matches are in one line; `first` is the first match of that line."""
     same = (first.step, first.scope, first.part, first.line) == (hit.step, hit.scope, hit.part, hit.line)
     return same and hit.start - first.start < len(hit.line)
 
@@ -235,10 +287,16 @@ def _documents(paths: Iterable[str], problems: list[Listed]) -> Iterator[RunDocu
             problems.append(Listed(listed.name, listed.size, None, str(error)))
 
 
+def convert_options(parser: argparse.ArgumentParser) -> Handler:
+    """Add the options of `gistpoint convert`."""
+    parser.add_argument("recorded", metavar="RUN", help=RUN_HELP)
+    parser.add_argument("--to", required=True, metavar="FORMAT", help=f"{', '.join(NAMES[:-1])} or {NAMES[-1]}")
+    parser.add_argument("-o", "--output", metavar="FILE", help="where to (default: standard output)")
+    return convert
+
+
 def convert(options: argparse.Namespace) -> int:
     """Write a run in another format, to standard output or whole to a file."""
-    from gistpoint.sessions.exports.registry import exporter
-
     write = exporter(options.to)
     document = _settled(open_named(options.recorded))
     if options.output is None:

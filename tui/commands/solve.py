@@ -10,23 +10,46 @@ from pathlib import Path
 from typing import Any
 
 from gistpoint.core.attempts.engine import Attempt
+from gistpoint.core.attempts.identity import Role
 from gistpoint.core.attempts.malformed import json_object
 from gistpoint.core.attempts.state import AttemptResult, attempt_result
 from gistpoint.core.errors import AttemptError, UserError
+from gistpoint.core.kinds.commandline import QuestionError, parse
 from gistpoint.core.kinds.gist.overrides import MOST_BYTES, GistOverrides, parse_overrides
-from gistpoint.core.tasks.brief import render_brief
+from gistpoint.core.kinds.registry import render_brief
 from gistpoint.core.tasks.model import Task
 from gistpoint.core.text import visible
-from gistpoint.core.tools.commandline import QuestionError, parse
-from gistpoint.core.tools.declaration import Kind
+from gistpoint.core.tools.declaration import ArgumentKind, Tool
 from gistpoint.sessions.attempts import OpenAttempt
-from gistpoint.tui.cli import DONE, NEGATIVE, build_services
+from gistpoint.tui.commands.arguments import add_lines
+from gistpoint.tui.commands.command import DONE, NEGATIVE, Handler
 from gistpoint.tui.commands.output import interactive, print_text
+from gistpoint.tui.object_graph import add_isolation, build_services
 from gistpoint.tui.services import Services
 from gistpoint.tui.starting import go_on_collecting
 
 _HELP = frozenset({"help", "?"})
-"""Lines that ask for the tools."""
+"""Lines that print the list of tools."""
+_FREE = "Nothing was called, nothing spent."
+
+
+def solve_options(parser: argparse.ArgumentParser) -> Handler:
+    """Add the options of `gistpoint solve`."""
+    parser.add_argument("what", metavar="TASK|ATTEMPT", help="id or its beginning, a task's folder or its .tar.zst")
+    parser.add_argument("--new", action="store_true", help="begin another attempt although one is unfinished")
+    parser.add_argument(
+        "--role",
+        choices=[role.value for role in Role if role is not Role.DEMO],
+        help="what the attempt is for (default: baseline)",
+    )
+    parser.add_argument("--participant", default="", help="a pseudonym, recorded with the attempt")
+    add_lines(parser)
+    parser.add_argument(
+        "--gist-settings", metavar="FILE",
+        help="tools, steps, advice and test of this attempt of a gist, as TOML or JSON (docs/guide/gists.md)",
+    )  # fmt: skip
+    add_isolation(parser)
+    return solve
 
 
 def solve(options: argparse.Namespace) -> int:
@@ -60,7 +83,7 @@ def _settings(file: str) -> GistOverrides:
 
 
 def solve_task(services: Services, task: Task, *, new: bool, lines: bool) -> int:
-    """Go on with the newest unfinished attempt of a task, or begin one."""
+    """Resume the newest unfinished attempt of a task, or begin one."""
     unfinished = [] if new else services.unfinished(task)
     for summary in unfinished:
         if summary.problem:
@@ -92,7 +115,7 @@ def _open(services: Services, what: Task | str, *, lines: bool) -> int:
 def _by_lines(opened: OpenAttempt) -> int:
     """Answer one tool call per line of standard input: as typed in the console, or `{"tool":…, "arguments":…}`.
 
-    What is typed is understood, or asked about at no cost, as in the console; a line of JSON is a call as it stands.
+    A typed line is understood, or questioned at no cost, as in the console; a JSON line is a call exactly as written.
     `help` and `?` print the tools, at no cost.
     """
     attempt = opened.attempt
@@ -109,37 +132,65 @@ def _by_lines(opened: OpenAttempt) -> int:
             sys.stdout.flush()
             continue
         try:
-            name, arguments = _call(line, attempt)
-            print_text(attempt.call(name, arguments).text)
-        except AttemptError:
-            if not attempt.state.ended:
-                raise
+            name, arguments = read_call(line, attempt)
         except QuestionError as question:
-            attempt.comfort("question")
+            attempt.use_affordance("question")
             meant = f" Did you mean this? {question.suggested}" if question.suggested else ""
-            print_text(f"Line {number}: Not understood: {question}{meant}\nNothing was called, nothing spent.")
+            print_text(f"Line {number}: Not understood: {question}{meant}\n{_FREE}")
+        except UserError as error:
+            print_text(f"Line {number}: {error}\n{_FREE}")
+        else:
+            _answer(name, arguments, attempt)
         sys.stdout.flush()
     return _ended(attempt)
 
 
+def _answer(name: str, arguments: Mapping[str, Any], attempt: Attempt) -> None:
+    try:
+        print_text(attempt.call(name, arguments).text)
+    except AttemptError:
+        if not attempt.state.ended:
+            raise
+
+
 def _tools(attempt: Attempt) -> str:
-    """Return what the tools are called with, and what they do, one a line."""
-    told = [f"{tool.usage()}: {tool.description}" for tool in attempt.offered()]
-    return "\n".join([*told, "Code may be the name of a file behind an @. Nothing was called, nothing spent."])
+    """Return the tools with their arguments and purpose, one per line."""
+    tools = [f"{tool.usage()}: {tool.description}" for tool in attempt.offered()]
+    return "\n".join([*tools, f"Code can be given as @ and the name of its file. {_FREE}"])
 
 
-def _call(line: str, attempt: Attempt) -> tuple[str, Mapping[str, Any]]:
+def read_call(line: str, attempt: Attempt) -> tuple[str, Mapping[str, Any]]:
+    """Return the tool and the arguments of a line.
+
+    Raises `QuestionError` for one that can't be understood, `UserError` for a file of code that can't be read.
+    """
     if line.lstrip().startswith("{"):
         return _json_call(line)
     tool, arguments = parse(line, attempt.offered(), attempt.state.knowledge)
+    _require_code_in_its_place(tool, arguments)
     for argument in tool.arguments:
         value = arguments.get(argument.name, "")
-        if argument.kind is Kind.CODE and value.startswith("@"):
-            try:
-                arguments[argument.name] = Path(value[1:]).read_text(encoding="utf-8")
-            except (OSError, UnicodeDecodeError) as error:
-                raise UserError(f"{value[1:]} can't be read: {error}.") from error
+        if argument.kind is ArgumentKind.CODE and value.startswith("@"):
+            arguments[argument.name] = _code_in(value[1:])
     return tool.name, arguments
+
+
+def _require_code_in_its_place(tool: Tool, arguments: Mapping[str, str]) -> None:
+    """Raise `QuestionError` if a file of code is given as another argument: the call would be refused at its cost."""
+    code = next((a.name for a in tool.arguments if a.kind is ArgumentKind.CODE), "")
+    misplaced = [value for name, value in arguments.items() if name != code and value.startswith("@")]
+    given = arguments.get(code, "")
+    if code and misplaced and not given.startswith("@") and not any(map(str.isspace, given)):
+        raise QuestionError(f"{misplaced[0]} is not given as {code}. Usage: {tool.usage()}")
+
+
+def _code_in(file: str) -> str:
+    try:
+        return Path(file).read_text(encoding="utf-8")
+    except OSError as error:
+        raise UserError(f"{file} can't be read: {error.strerror}.", hint="Name the file of the code.") from error
+    except ValueError as error:
+        raise UserError(f"{file} can't be read as text in UTF-8.", hint="Name the file of the code.") from error
 
 
 def _json_call(line: str) -> tuple[str, Mapping[str, Any]]:
@@ -157,7 +208,7 @@ def _json_call(line: str) -> tuple[str, Mapping[str, Any]]:
 
 def _ended(attempt: Attempt) -> int:
     state = attempt.state
-    reason = state.ending.reason if state.ending else "unfinished; the same command goes on with it"
+    reason = state.ending.reason if state.ending else "unfinished; the same command resumes it"
     result = attempt_result(state)
     if result is AttemptResult.TO_BE_READ:
         reason = f"{result.value}; suspicious: {', '.join(state.suspicious)}"

@@ -1,4 +1,4 @@
-"""`gistpoint task import breakpoint`: records of the public data set made into tasks, or refused, or kept waiting."""
+"""`gistpoint task import breakpoint`: turns records of the public data set into tasks, or refuses or postpones them."""
 
 from __future__ import annotations
 
@@ -18,35 +18,58 @@ from gistpoint.core.generation.breakpoint.importing import (
     import_record,
     read_sources,
 )
-from gistpoint.core.generation.breakpoint.records import Damage, Record, read_records
-from gistpoint.core.generation.campaign.settings import SourceSpec
-from gistpoint.core.generation.intake import Intake, NoTaskError, take_in
+from gistpoint.core.generation.breakpoint.records import BreakpointRecord, Damage, read_records
+from gistpoint.core.generation.intake import Intake, NoTaskError, take_in, with_test_map_if_it_ends
+from gistpoint.core.generation.settings import SourceSpec
 from gistpoint.core.locations import Locations
 from gistpoint.core.ports import Runner
-from gistpoint.core.tasks.folder import TASK_FILE
+from gistpoint.core.running import RunContext
+from gistpoint.core.tasks.documents import TASK_FILE
 from gistpoint.sessions.imports import ImportLedger, PendingRecord
-from gistpoint.tui.cli import DONE, NEGATIVE, build_runner
+from gistpoint.tui.commands.command import DONE, NEGATIVE, Handler
 from gistpoint.tui.commands.output import ProgressLine, print_json, print_table
-from gistpoint.tui.commands.test_maps import recorded
+from gistpoint.tui.object_graph import add_isolation, build_runner
 
 MOST_BYTES = 512 << 20
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
-    """What came of a record: `imported`, `here already`, `refused`, `damaged` or `waits`."""
+class ImportOutcome:
+    """The outcome of a record: `imported`, `here already`, `refused`, `damaged` or `waits`."""
 
     line: int
     function: str
     outcome: str
     reason: str = ""
-    """One of a closed list where it is refused."""
+    """One of a closed list if the record is refused."""
     detail: str = ""
     task: str = ""
 
 
+def import_options(parser: argparse.ArgumentParser) -> Handler:
+    """Add the options of `gistpoint task import`."""
+    parser.description = (
+        "Makes tasks of the public data set's records: each repository is fetched, its suite run three times, and "
+        "every record proven on it. A record whose repository can't be had is kept, and tried again by the next call. "
+        "Exit code 1 if a record was refused or waits."
+    )
+    parser.add_argument("data_set", choices=["breakpoint"], help="whose form the records have")
+    parser.add_argument("file", nargs="?", metavar="FILE", help="JSON or JSON lines; without it, those that wait")
+    parser.add_argument(
+        "--sources", metavar="FILE.toml", help="where repositories are to be had, and what their suites need"
+    )
+    parser.add_argument("--only", metavar="TEXT", help="records whose repository, file or function holds this text")
+    parser.add_argument("--pending", action="store_true", help="list the records that wait for their repository")
+    parser.add_argument(
+        "--min-failing", type=int, default=5, metavar="N", help="failing tests a task needs (default: 5)"
+    )
+    parser.add_argument("--json", action="store_true", help="as JSON")
+    add_isolation(parser)
+    return import_records
+
+
 def import_records(options: argparse.Namespace) -> int:
-    """Import what is not here yet; prints a row a record. Negative where one was refused or waits."""
+    """Import the records that are not in the store; print a row per record. Negative if one was refused or waits."""
     ledger = ImportLedger(Locations.of_user().imports / f"{options.data_set}.json")
     if options.pending:
         return _listed(options, ledger)
@@ -57,24 +80,24 @@ def import_records(options: argparse.Namespace) -> int:
     with ProgressLine() as progress:
         importer = Importer(ledger, sources, options, progress, outcomes)
         importer.all(records)
-    return _told(options, outcomes)
+    return _report(options, outcomes)
 
 
 @dataclass
 class Importer:
-    """Imports records, a repository after the other; what is settled is on the disk at once."""
+    """Imports records, one repository after the other; each outcome is written to disk at once."""
 
     ledger: ImportLedger
     sources: RecordSources
     options: argparse.Namespace
     progress: ProgressLine
-    outcomes: list[Outcome]
+    outcomes: list[ImportOutcome]
     _runner: list[Runner] = field(default_factory=list)
 
-    def all(self, records: Iterable[Record]) -> None:
+    def all(self, records: Iterable[BreakpointRecord]) -> None:
         """Import the records in the order of their repositories."""
         imported, tasks = self.ledger.read().imported, Locations.of_user().tasks
-        groups: dict[str, list[Record]] = {}
+        groups: dict[str, list[BreakpointRecord]] = {}
         for record in records:
             known = imported.get(record.id, "")
             if known and (tasks / known / TASK_FILE).is_file():
@@ -84,7 +107,7 @@ class Importer:
         for group in groups.values():
             self._repository(group)
 
-    def _repository(self, group: list[Record]) -> None:
+    def _repository(self, group: list[BreakpointRecord]) -> None:
         self.progress.line(f"{group[0].place}: {len(group)} {'record' if len(group) == 1 else 'records'}")
         with tempfile.TemporaryDirectory(prefix="gistpoint-import-") as scratch:
             try:
@@ -101,24 +124,23 @@ class Importer:
                 self._record(record, intake)
 
     def _taken_in(self, spec: SourceSpec, scratch: Path) -> Intake:
-        from gistpoint.sandbox.environments.sources import fetch_repository
+        from gistpoint.sandbox.pools import SandboxHarness
 
-        progress, cache, runner = self.progress, Locations.of_user().cache, self._running()
-        repository = fetch_repository(
-            spec, scratch, cache, isolation=runner.backend, on_line=progress.line, on_detail=progress.detail
-        )
-        return recorded(take_in(repository, runner, on_progress=progress.making), runner, progress)
+        runner, run = self._running(), RunContext(progress=self.progress.making)
+        harness = SandboxHarness.on(runner.backend)
+        intake = take_in(harness.fetch(spec, scratch, run), runner, run=run)
+        return with_test_map_if_it_ends(intake, harness.mapper(), run=run)
 
     def _running(self) -> Runner:
         if not self._runner:
             self._runner.append(build_runner(self.options))
         return self._runner[0]
 
-    def _record(self, record: Record, intake: Intake) -> None:
+    def _record(self, record: BreakpointRecord, intake: Intake) -> None:
         try:
             task = import_record(
                 record, intake, self._running(), Locations.of_user().tasks, min_failing=self.options.min_failing,
-                provenance={"gistpoint": __version__}, on_progress=self.progress.making,
+                provenance={"gistpoint": __version__}, run=RunContext(progress=self.progress.making),
             )  # fmt: skip
         except (RefusedRecordError, NoTaskError) as refusal:
             self._refuse(record, refusal.reason.value, refusal.message)
@@ -126,11 +148,11 @@ class Importer:
         self.ledger.settle(imported={record.id: task.id})
         self._note(record, "imported", task=task.id, detail=f"{len(task.brief.failing)} tests fail")
 
-    def _refuse(self, record: Record, reason: str, detail: str) -> None:
+    def _refuse(self, record: BreakpointRecord, reason: str, detail: str) -> None:
         self.ledger.settle(refused=[record.id])
         self._note(record, "refused", reason, detail)
 
-    def _wait(self, group: list[Record], reason: str) -> None:
+    def _wait(self, group: list[BreakpointRecord], reason: str) -> None:
         now = datetime.now(UTC).isoformat(timespec="seconds")
         self.ledger.wait(
             PendingRecord(
@@ -142,9 +164,11 @@ class Importer:
         for record in group:
             self._note(record, "waits", "repository_not_here", reason)
 
-    def _note(self, record: Record, outcome: str, reason: str = "", detail: str = "", *, task: str = "") -> None:
+    def _note(
+        self, record: BreakpointRecord, outcome: str, reason: str = "", detail: str = "", *, task: str = ""
+    ) -> None:
         function = f"{record.path}::{record.function}"
-        self.outcomes.append(Outcome(record.line, function, outcome, reason, detail, task))
+        self.outcomes.append(ImportOutcome(record.line, function, outcome, reason, detail, task))
         self.progress.line(f"  line {record.line}, {function}: {outcome}{f', {detail}' if detail else ''}")
 
 
@@ -157,20 +181,24 @@ def _sources(name: str | None) -> RecordSources:
         raise UserError(f"{name} can't be read: {error}.", hint="--sources takes a TOML file.") from error
 
 
-def _records(options: argparse.Namespace, ledger: ImportLedger) -> tuple[list[Record], list[Outcome]]:
-    """Return the sound records that are asked for, and what is said of the damaged ones."""
+def _records(options: argparse.Namespace, ledger: ImportLedger) -> tuple[list[BreakpointRecord], list[ImportOutcome]]:
+    """Return the valid records among the requested ones, and the outcomes of the damaged ones."""
     if options.file is None:
         waiting = ledger.read().pending.values()
         items = [item for pending in waiting for item in read_records(pending.text.encode("utf-8", "surrogateescape"))]
     else:
         items = list(read_records(_read(Path(options.file))))
-        if not any(isinstance(item, Record) for item in items):
+        if not any(isinstance(item, BreakpointRecord) for item in items):
             why = f" Line {items[0].line}: {items[0].reason}" if items and isinstance(items[0], Damage) else ""
             raise UserError(f"{options.file} holds no record of the data set.{why}")
-    damaged = [Outcome(item.line, "", "damaged", "damaged", item.reason) for item in items if isinstance(item, Damage)]
+    damaged = [
+        ImportOutcome(item.line, "", "damaged", "damaged", item.reason) for item in items if isinstance(item, Damage)
+    ]
     wanted = options.only or ""
     records = [
-        item for item in items if isinstance(item, Record) and wanted in f"{item.url} {item.path}::{item.function}"
+        item
+        for item in items
+        if isinstance(item, BreakpointRecord) and wanted in f"{item.url} {item.path}::{item.function}"
     ]
     return records, damaged
 
@@ -184,7 +212,7 @@ def _read(path: Path) -> bytes:
         raise UserError(f"{path} can't be read: {error.strerror}.") from error
 
 
-def _told(options: argparse.Namespace, outcomes: list[Outcome]) -> int:
+def _report(options: argparse.Namespace, outcomes: list[ImportOutcome]) -> int:
     outcomes.sort(key=lambda item: item.line)
     if options.json:
         print_json("gistpoint.import/1", {"data_set": DATA_SET, "records": [asdict(item) for item in outcomes]})

@@ -1,32 +1,45 @@
-"""`gistpoint task list`, `show`, `export`, `delete` and `check`."""
+"""`gistpoint task list`, `show`, `export`, `delete`, `check` and `baseline`."""
 
 from __future__ import annotations
 
 import argparse
 import sys
 import tempfile
-from collections.abc import Callable, Iterator
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 from gistpoint.core.errors import AttemptError, UserError
-from gistpoint.core.generation.check import Finding, check_task
-from gistpoint.core.generation.intake import OnMaking
-from gistpoint.core.kinds.gist.check import check_gist_task
-from gistpoint.core.kinds.gist.judge import GistJudge
-from gistpoint.core.kinds.repair.judge import Judge
+from gistpoint.core.generation.baselines import BaselineDifference, differences, record_baseline
+from gistpoint.core.kinds.archive import pack_task
+from gistpoint.core.kinds.checking import check_task
+from gistpoint.core.kinds.folder import read_answer
+from gistpoint.core.kinds.registry import render_brief
 from gistpoint.core.locations import Locations
-from gistpoint.core.ports import EntrypointRunner, Runner
-from gistpoint.core.tasks.archive import pack_task
-from gistpoint.core.tasks.brief import render_brief
-from gistpoint.core.tasks.folder import read_answer
-from gistpoint.core.tasks.model import Mode, Task
+from gistpoint.core.running import RunContext
+from gistpoint.core.tasks.documents import write_baseline
+from gistpoint.core.tasks.model import Task
+from gistpoint.core.tasks.repository import RUNS
+from gistpoint.core.text import visible_line
 from gistpoint.sessions.tasks import BrokenTask, TaskStore
-from gistpoint.tui.cli import DONE, NEGATIVE, build_entrypoint_runner, build_runner
+from gistpoint.tui.commands.arguments import TASK_HELP
 from gistpoint.tui.commands.attempts import attempt_store
-from gistpoint.tui.commands.output import ProgressLine, print_json, print_table, print_text, write_whole
+from gistpoint.tui.commands.command import DONE, NEGATIVE, Handler
+from gistpoint.tui.commands.output import ProgressLine, print_json, print_records, print_text, write_whole
+from gistpoint.tui.object_graph import add_isolation, build_runner, build_services
 from gistpoint.tui.services import is_our_demo
+from gistpoint.tui.tables import Column
+
+COLUMNS: tuple[Column[Task], ...] = (
+    Column("id", lambda task: task.short_id),
+    Column("mode", lambda task: f"{task.mode}{' several' if task.several else ''}"),
+    Column("source", lambda task: f"{task.source.name} {task.source.revision[:12]}"),
+    Column("tests", lambda task: str(task.suite.tests)),
+    Column("failing", lambda task: str(len(task.brief.failing))),
+    Column("uses", lambda task: str(task.budgets.tool_uses)),
+    Column("submissions", lambda task: str(task.budgets.submissions)),
+)
+"""The columns of `gistpoint task list`."""
 
 
 def _store() -> TaskStore:
@@ -34,8 +47,14 @@ def _store() -> TaskStore:
     return TaskStore(locations.tasks, locations.demo)
 
 
+def list_options(parser: argparse.ArgumentParser) -> Handler:
+    """Add the options of `gistpoint task list`."""
+    parser.add_argument("--json", action="store_true", help="as JSON")
+    return listing
+
+
 def listing(options: argparse.Namespace) -> int:
-    """Print the tasks that are here; the source is shown, as this is an organiser's view."""
+    """Print the stored tasks; the source is shown, as this is an organiser's view."""
     entries = list(_store().tasks())
     tasks = [entry for entry in entries if isinstance(entry, Task)]
     broken = [entry for entry in entries if isinstance(entry, BrokenTask)]
@@ -45,23 +64,9 @@ def listing(options: argparse.Namespace) -> int:
         print_json("gistpoint.tasks/1", {"tasks": rows, "broken": problems})
         return DONE
     if not entries:
-        print("There are no tasks yet. `gistpoint demo` brings three; `gistpoint task new SOURCE` makes one.")
+        print("There are no tasks yet. `gistpoint demo` brings four; `gistpoint task new SOURCE` makes one.")
         return DONE
-    print_table(
-        ["id", "mode", "source", "tests", "failing", "uses", "submissions"],
-        [
-            [
-                task.short_id,
-                f"{task.mode}{' several' if task.several else ''}",
-                f"{task.source.name} {task.source.revision[:12]}",
-                str(task.suite.tests),
-                str(len(task.brief.failing)),
-                str(task.budgets.tool_uses),
-                str(task.budgets.submissions),
-            ]
-            for task in tasks
-        ],
-    )
+    print_records(COLUMNS, tasks)
     for item in broken:
         print(f"{item.folder.name}: {item.problem}", file=sys.stderr)
     return DONE
@@ -70,7 +75,7 @@ def listing(options: argparse.Namespace) -> int:
 def _row(task: Task) -> dict[str, Any]:
     return {
         "id": task.id,
-        "mode": task.mode.value,
+        "mode": task.mode,
         "several": task.several,
         "source": {"kind": task.source.kind, "name": task.source.name, "revision": task.source.revision},
         "tests": task.suite.tests,
@@ -78,6 +83,13 @@ def _row(task: Task) -> dict[str, Any]:
         "budgets": asdict(task.budgets),
         "demo": task.demo,
     }
+
+
+def show_options(parser: argparse.ArgumentParser) -> Handler:
+    """Add the options of `gistpoint task show`."""
+    parser.add_argument("task", help=TASK_HELP)
+    parser.add_argument("--json", action="store_true", help="the public part as JSON")
+    return show
 
 
 def show(options: argparse.Namespace) -> int:
@@ -91,8 +103,16 @@ def show(options: argparse.Namespace) -> int:
     return DONE
 
 
+def export_options(parser: argparse.ArgumentParser) -> Handler:
+    """Add the options of `gistpoint task export`."""
+    parser.add_argument("task", help="id or its beginning, or a folder")
+    parser.add_argument("--to", required=True, choices=["archive"], help="archive: a .tar.zst")
+    parser.add_argument("-o", "--output", required=True, metavar="PATH", help="the file to write, or a folder")
+    return export
+
+
 def export(options: argparse.Namespace) -> int:
-    """Write a task with its answer as one file; prints where."""
+    """Write a task with its answer as one file; print its path."""
     task = _store().find(options.task)
     target = Path(options.output)
     if target.is_dir():
@@ -104,8 +124,15 @@ def export(options: argparse.Namespace) -> int:
     return DONE
 
 
+def delete_options(parser: argparse.ArgumentParser) -> Handler:
+    """Add the options of `gistpoint task delete`."""
+    parser.add_argument("task", help="id or its beginning")
+    parser.add_argument("--yes", action="store_true", help="ask nothing")
+    return delete
+
+
 def delete(options: argparse.Namespace) -> int:
-    """Remove a task of the user's, after a question."""
+    """Delete one of the user's tasks, after a question."""
     store, attempts = _store(), attempt_store()
     task = store.find(options.task)
     tried = [summary for summary in attempts.summaries() if summary.task_id == task.id]
@@ -113,9 +140,9 @@ def delete(options: argparse.Namespace) -> int:
         raise AttemptError(f"Attempt {opened} of this task is open.", hint="Close it first.")
     if tried:
         kept = f"{len(tried)} {'attempt' if len(tried) == 1 else 'attempts'}"
-        print(f"{kept} of it stay readable, but can't be gone on with.", file=sys.stderr)
+        print(f"{kept} of it can still be read, but can't be resumed.", file=sys.stderr)
     if not (options.yes or _agreed(f"Delete task {task.short_id}? Type yes: ")):
-        raise UserError("Nothing was deleted.", hint="Without a terminal, --yes says that it is meant.")
+        raise UserError("Nothing was deleted.", hint="Without a terminal, confirm with --yes.")
     store.remove(task)
     print(f"{task.short_id}: deleted")
     return DONE
@@ -128,13 +155,21 @@ def _agreed(question: str) -> bool:
     return sys.stdin.readline().strip().lower() == "yes"
 
 
+def check_options(parser: argparse.ArgumentParser) -> Handler:
+    """Add the options of `gistpoint task check`."""
+    parser.add_argument("task", help=TASK_HELP)
+    parser.add_argument("--json", action="store_true", help="as JSON")
+    add_isolation(parser)
+    return check
+
+
 def check(options: argparse.Namespace) -> int:
-    """Run every check and print what it found; the exit code is 1 where one failed."""
+    """Run every check and print its findings; return 1 if one failed."""
     task = _store().find(options.task)
-    runner, checks = _checks(task, options)
+    judge = build_services(options).judge_for(task)
     findings = []
     with ProgressLine() as progress:
-        for finding in checks(progress.making):
+        for finding in check_task(judge, read_answer(task), run=RunContext(progress=progress.making)):
             findings.append(finding)
             if not options.json:
                 word = "reduced" if finding.reduced else "ok" if finding.passed else "FAILED"
@@ -142,20 +177,74 @@ def check(options: argparse.Namespace) -> int:
     good = all(finding.passed for finding in findings)
     if options.json:
         rows = [asdict(finding) for finding in findings]
-        print_json("gistpoint.check/1", {"id": task.id, "passed": good, "backend": runner.backend.name, "checks": rows})
+        print_json("gistpoint.check/1", {"id": task.id, "passed": good, "backend": judge.backend.name, "checks": rows})
     else:
-        print(f"{task.short_id}: {'clean' if good else 'not clean'} on {runner.backend.name}")
+        print(f"{task.short_id}: {'clean' if good else 'not clean'} on {judge.backend.name}")
     return DONE if good else NEGATIVE
 
 
-def _checks(
-    task: Task, options: argparse.Namespace
-) -> tuple[Runner | EntrypointRunner, Callable[[OnMaking], Iterator[Finding]]]:
-    """Return where a task's code runs, and the checks of its kind."""
-    demo, answer = is_our_demo(task, Locations.of_user()), read_answer(task)
-    if task.mode is Mode.GIST:
-        entrypoints = build_entrypoint_runner(options, demo=demo)
-        gists = GistJudge(task, answer.gist_answer, entrypoints)
-        return entrypoints, lambda tell: check_gist_task(gists, answer, on_progress=tell)
-    runner = build_runner(options, demo=demo)
-    return runner, lambda tell: check_task(Judge(task, answer, runner), on_progress=tell)
+_SHOWN = 20
+
+
+def baseline_options(parser: argparse.ArgumentParser) -> Handler:
+    """Add the options of `gistpoint task baseline`."""
+    parser.description = (
+        "Runs the original three times and the corrupted tree once in the isolation asked for, and keeps "
+        "the result beside the task's other baselines. Ids that differ between backends are shown."
+    )
+    parser.add_argument("task", help=TASK_HELP)
+    parser.add_argument("--runs", type=int, default=RUNS, metavar="N", help="of the original, three or more")
+    parser.add_argument("--json", action="store_true", help="as JSON")
+    add_isolation(parser)
+    return baseline
+
+
+def baseline(options: argparse.Namespace) -> int:
+    """Record a baseline on the chosen backend, and print the test ids in which it differs from the others."""
+    if options.runs < RUNS:
+        raise UserError(f"--runs must be {RUNS} or more: fewer show no flaky test.")
+    locations = Locations.of_user()
+    task = TaskStore(locations.tasks, locations.demo).find(options.task)
+    answer = read_answer(task)
+    runner = build_runner(options, demo=is_our_demo(task, locations))
+    with ProgressLine() as progress:
+        made = record_baseline(task, answer, runner, runs=options.runs, run=RunContext(progress=progress.making))
+    write_baseline(task.folder, made)
+    found = differences(answer, made)
+    if options.json:
+        rows = {
+            name: {
+                "only_here": sorted(d.only_here),
+                "only_there": sorted(d.only_there),
+                "failing_only_here": sorted(d.failing_only_here),
+                "failing_only_there": sorted(d.failing_only_there),
+            }
+            for name, d in found.items()
+        }
+        print_json(
+            "gistpoint.baseline/1",
+            {"id": task.id, "backend": made.backend, "runs": made.runs, "passed": len(made.passed), "differs": rows},
+        )
+        return DONE
+    print(f"{task.short_id} on {made.backend}: {len(made.passed)} pass in {made.runs} runs, {len(made.failing)} fail")
+    for name, difference in found.items():
+        _print_difference(name, difference)
+    return DONE
+
+
+def _print_difference(name: str, difference: BaselineDifference) -> None:
+    if not difference.any:
+        print(f"The same ids as on {name}")
+        return
+    for words, ids in (
+        (f"pass here, not on {name}", difference.only_here),
+        (f"pass on {name}, not here", difference.only_there),
+        (f"fail when corrupted here, not on {name}", difference.failing_only_here),
+        (f"fail when corrupted on {name}, not here", difference.failing_only_there),
+    ):
+        if ids:
+            print(f"{len(ids)} {words}:")
+            for id in sorted(ids)[:_SHOWN]:
+                print(f"  {visible_line(id)}")
+            if len(ids) > _SHOWN:
+                print(f"  and {len(ids) - _SHOWN} more (--json has all)")

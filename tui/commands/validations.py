@@ -1,4 +1,4 @@
-"""`gistpoint task validate` and `validations`: tasks judged by hand, and how far that is."""
+"""`gistpoint task validate` and `validations`: tasks judged by hand, and the progress of that."""
 
 from __future__ import annotations
 
@@ -12,51 +12,86 @@ from gistpoint.core.attempts.clock import SystemTime
 from gistpoint.core.errors import UserError
 from gistpoint.core.locations import Locations
 from gistpoint.core.text import visible_line
-from gistpoint.sessions.sidefiles.agreement import csv_lines, jsonl_lines
+from gistpoint.sessions.annotations.agreement import VerdictAgreement, verdict_agreement
+from gistpoint.sessions.annotations.rows import VALIDATION_COLUMNS, csv_lines, jsonl_lines, validation_rows
+from gistpoint.sessions.annotations.validations import TaskProgress, progress, totals
+from gistpoint.sessions.annotations.validator import ValidationStore
 from gistpoint.sessions.tasks import TaskSet, TaskStore, read_set
-from gistpoint.sessions.validations.agreement import COLUMNS, VerdictAgreement, rows, verdict_agreement
-from gistpoint.sessions.validations.state import TaskProgress, progress, totals
-from gistpoint.sessions.validations.validating import ValidationStore
-from gistpoint.tui.cli import DONE, build_services
-from gistpoint.tui.commands.output import for_output, interactive, print_json, print_table
+from gistpoint.tui.commands.command import DONE, Handler
+from gistpoint.tui.commands.output import for_output, print_json, print_records, print_table, require_terminal
+from gistpoint.tui.object_graph import add_isolation, build_services
+from gistpoint.tui.tables import Column
+
+_SET = (
+    "folders of tasks, files with an id or a path a line, tasks by id (or its beginning), folder or .tar.zst; "
+    "without any, all tasks that are here"
+)
 
 
-class NoTerminalError(UserError):
-    """The screen needs a terminal."""
+def validate_options(parser: argparse.ArgumentParser) -> Handler:
+    """Add the options of `gistpoint task validate`."""
+    parser.description = (
+        "Opens a queue of tasks. What you say is kept in a file of yours in the data folder, never in a "
+        "task. Verdicts of others are not shown: `gistpoint task validations` compares them."
+    )
+    parser.add_argument("set", nargs="*", metavar="SET", help=_SET)
+    parser.add_argument("--reviewer", default="", metavar="NAME", help="who judges: a pseudonym (default: the login)")
+    add_isolation(parser)
+    return validate
 
 
 def validate(options: argparse.Namespace) -> int:
     """Open the queue."""
-    if not interactive():
-        raise NoTerminalError(
-            "The validation screen needs a terminal.", hint="gistpoint task validations prints where a set stands."
-        )
-    from gistpoint.tui.screens.validate.desk import Desk
+    require_terminal("validation", hint="gistpoint task validations prints where a set stands.")
+    from gistpoint.tui.screens.validate.desk import ValidationSession
     from gistpoint.tui.validate_app import ValidateApp
 
     services = build_services(options)
     tasks = read_set(options.set, services.tasks)
     if not tasks.tasks:
-        _tell(tasks.problems)
+        _print_problems(tasks.problems)
         raise UserError("There is no task to validate.", hint="`gistpoint task new SOURCE` makes one.")
-    desk = Desk.of(services, tasks, options.reviewer or getpass.getuser())
+    desk = ValidationSession.of(services, tasks, options.reviewer or getpass.getuser())
     return ValidateApp(desk).run_to_exit_code()
 
 
+def state_options(parser: argparse.ArgumentParser) -> Handler:
+    """Add the options of `gistpoint task validations`."""
+    parser.description = (
+        "Prints a row for each task with the verdicts of its validators. --agreement compares two of them: "
+        "raw agreement, Cohen's kappa and the tasks on which they differ."
+    )
+    parser.add_argument("set", nargs="*", metavar="SET", help=_SET)
+    form = parser.add_mutually_exclusive_group()
+    form.add_argument("--json", action="store_true", help="as JSON")
+    form.add_argument("--export", choices=["csv", "jsonl"], help="every verdict, comment, run and check that stands")
+    parser.add_argument("--agreement", nargs=2, metavar="NAME", help="compare two validators")
+    parser.add_argument(
+        "--merge",
+        action="append",
+        default=[],
+        metavar="PATH",
+        help="first take in a validator's .jsonl, no export, or a folder",
+    )
+    return state
+
+
 def state(options: argparse.Namespace) -> int:
-    """Print a row for each task, what was said as rows, or how far two validators agree."""
+    """Print a row per task, the annotations as rows, or the agreement of two validators."""
     locations = Locations.of_user()
     store = ValidationStore(locations.validations, SystemTime())
     if options.merge:
         merged = store.merge(Path(path) for path in options.merge)
-        _tell(merged.problems)
-        print(f"{merged.added} operations taken in, {merged.known} known before.", file=sys.stderr)
+        _print_problems(merged.problems)
+        print(f"{merged.added} operations added, {merged.known} were there already.", file=sys.stderr)
     tasks = read_set(options.set, TaskStore(locations.tasks, locations.demo))
-    _tell((*store.problems, *tasks.problems))
+    _print_problems((*store.problems, *tasks.problems))
     ids = [task.id for task in tasks.tasks]
     if options.export:
-        found = rows(store.book, ids)
-        sys.stdout.writelines(for_output(csv_lines(found, COLUMNS) if options.export == "csv" else jsonl_lines(found)))
+        found = validation_rows(store.book, ids)
+        sys.stdout.writelines(
+            for_output(csv_lines(found, VALIDATION_COLUMNS) if options.export == "csv" else jsonl_lines(found))
+        )
         return DONE
     agreed = _agreement(store, ids, options.agreement) if options.agreement else None
     table = progress(store.book, ids)
@@ -69,7 +104,7 @@ def state(options: argparse.Namespace) -> int:
     return DONE
 
 
-def _tell(problems: tuple[str, ...]) -> None:
+def _print_problems(problems: tuple[str, ...]) -> None:
     for problem in problems:
         print(f"gistpoint: {visible_line(problem)}", file=sys.stderr)
 
@@ -97,23 +132,22 @@ def _print_as_json(tasks: TaskSet, table: tuple[TaskProgress, ...], agreed: Verd
 
 def _print_state(tasks: TaskSet, table: tuple[TaskProgress, ...], reviewers: tuple[str, ...]) -> None:
     by_id = {task.id: task for task in tasks.tasks}
-    print_table(
-        ["task", "mode", "source", "standing", *reviewers, "comments", "runs"],
-        [
-            [
-                by_id[row.task].short_id,
-                f"{by_id[row.task].mode}{' several' if by_id[row.task].several else ''}",
-                f"{by_id[row.task].source.name} {by_id[row.task].source.revision[:12]}",
-                row.standing.value,
-                *(row.verdicts[name].value if name in row.verdicts else "-" for name in reviewers),
-                str(row.comments),
-                str(row.trials),
-            ]
-            for row in table
-        ],
-    )
+    columns: list[Column[TaskProgress]] = [
+        Column("task", lambda row: by_id[row.task].short_id),
+        Column("mode", lambda row: f"{by_id[row.task].mode}{' several' if by_id[row.task].several else ''}"),
+        Column("source", lambda row: f"{by_id[row.task].source.name} {by_id[row.task].source.revision[:12]}"),
+        Column("standing", lambda row: row.standing.value),
+        *(_verdicts_of(name) for name in reviewers),
+        Column("comments", lambda row: str(row.comments)),
+        Column("runs", lambda row: str(row.trials)),
+    ]
+    print_records(columns, table)
     counts = ", ".join(f"{count} {standing.value}" for standing, count in totals(table).items() if count)
     print(f"{len(table)} tasks: {counts or 'none'}")
+
+
+def _verdicts_of(reviewer: str) -> Column[TaskProgress]:
+    return Column(reviewer, lambda row: row.verdicts[reviewer].value if reviewer in row.verdicts else "-")
 
 
 def _print_agreement(found: VerdictAgreement) -> None:

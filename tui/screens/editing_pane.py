@@ -1,4 +1,4 @@
-"""Writing a function: the editor, its diff against where the code started, and what can be done with either."""
+"""Writing a function: the editor, the diff against the first version of its code, and the actions on both."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from textual.message import Message
 from textual.widgets import ContentSwitcher
 
 from gistpoint.core.errors import UserError
-from gistpoint.tui.keys import Scope, bindings_of
+from gistpoint.tui.keys import KeyScope, bindings_of
 from gistpoint.tui.screens.dialogs.ask import PickDialog, show_error
 from gistpoint.tui.widgets.diff_view import DiffView
 from gistpoint.tui.widgets.function_editor import FunctionEditor
@@ -21,13 +21,13 @@ from gistpoint.tui.widgets.plain import Plain
 
 
 class EditingPane(Vertical):
-    """One buffer at a time, named by the function that it will replace. A subclass says where code starts."""
+    """One buffer at a time, named by the function that it replaces; a subclass has the first version of its code."""
 
-    BINDINGS: ClassVar[list[BindingType]] = [*bindings_of(Scope.EDITOR)]
+    BINDINGS: ClassVar[list[BindingType]] = [*bindings_of(KeyScope.EDITOR)]
     EMPTY = ""
-    """What the title says without a buffer."""
+    """The title without a buffer."""
     WORDS = "F9 runs the tests on it"
-    """What the title says of a buffer, behind its name."""
+    """The title after the name of a buffer."""
 
     editor = query_one("#function-editor", FunctionEditor)
     title = query_one("#editor-title", Plain)
@@ -35,9 +35,9 @@ class EditingPane(Vertical):
     diff = query_one("#editor-diff", DiffView)
 
     keep: Callable[[str, str], None] | None = None
-    """Keeps the text of a buffer; called from a thread while the screen stands still."""
+    """Keeps the text of a buffer; called from a thread while another editor has the terminal."""
     came_back: Callable[[], None] | None = None
-    """Called when the user has come back from an editor of their own: no key of theirs was seen meanwhile."""
+    """Called when the user has come back from their own editor, in which no key was seen."""
 
     class Comfort(Message):
         """Something that costs no budget was used."""
@@ -57,43 +57,43 @@ class EditingPane(Vertical):
             yield DiffView(id="editor-diff")
 
     def show_writing(self) -> None:
-        """Show the text that is written, whatever else was shown in its place."""
+        """Show the editor, whatever replaced it."""
         self.switcher.current = "function-editor"
 
-    # What a subclass says
+    # For subclasses
 
     def start_of(self, name: str) -> str:
         """Return the code that a buffer starts with."""
         raise NotImplementedError
 
     def kept(self, name: str) -> str | None:
-        """Return a function's half-written code; None where it was not begun."""
+        """Return a function's half-written code; None if there is none."""
         raise NotImplementedError
 
     def begun(self) -> Sequence[str]:
-        """Return the functions that can be gone to."""
+        """Return the functions that have buffers."""
         raise NotImplementedError
 
     def words_of(self, name: str) -> str:
-        """Return a buffer's name as people read it."""
+        """Return a buffer's name for display."""
         return name
 
     def may_leave(self) -> bool:
-        """Whether the user's own editor may be used."""
+        """Whether the user's own editor is allowed."""
         return True
 
     @property
     def buffer(self) -> str:
-        """The function that is edited as `path::qualname`; empty where there is none."""
+        """The function that is edited as `path::qualname`; empty if there is none."""
         return self.editor.buffer
 
     @property
     def code(self) -> str:
-        """The code as it stands."""
+        """The code as it is now."""
         return self.editor.text
 
     def open(self, name: str) -> None:
-        """Edit a function: its half-written code where there is some, else what it starts with."""
+        """Edit a function: its half-written code if there is any, else its first version."""
         if name != self.buffer:
             self.editor.flush()
             kept = self.kept(name)
@@ -113,7 +113,7 @@ class EditingPane(Vertical):
         self.title.update(f"{self.words_of(self.buffer)}  {start}" if self.buffer else self.EMPTY)
 
     def action_external_editor(self) -> None:
-        """Hand over to `$EDITOR`; the clock goes on as editing."""
+        """Open the code in `$EDITOR`; the clock keeps counting it as editing."""
         if not self.buffer or not self.may_leave():
             self.app.bell()
             return
@@ -126,7 +126,7 @@ class EditingPane(Vertical):
         self.post_message(self.Comfort("external_editor"))
 
     def _saved_outside(self, text: str) -> None:
-        """Keep what the other editor has saved while it is open; on a thread."""
+        """Keep each text that the other editor saves; called on a thread."""
         if self.keep is not None:
             self.keep(self.buffer, text)
 
@@ -157,7 +157,7 @@ class EditingPane(Vertical):
         self._draw_title()
 
     def action_buffers(self) -> None:
-        """Choose another function that was begun."""
+        """Choose another buffer."""
         names = self.begun()
         if len(names) < 2:
             self.app.notify("No other function was begun.")

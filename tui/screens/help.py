@@ -12,11 +12,11 @@ from textual.containers import VerticalScroll
 from textual.screen import ModalScreen
 from textual.widgets import Markdown
 
-from gistpoint.tui.keys import Scope, bindings_of, help_table
+from gistpoint.tui.keys import KeyScope, bindings_of, help_table
 from gistpoint.tui.widgets.key_bar import KeyBar
 
 
-def help_text(page: str, keymap: Mapping[str, str], *scopes: Scope) -> str:
+def help_text(page: str, keymap: Mapping[str, str], *scopes: KeyScope) -> str:
     """Return a page of help with the keys of some scopes below it, as Markdown."""
     text = files("gistpoint.tui").joinpath("help", f"{page}.md").read_text(encoding="utf-8")
     return f"{text.rstrip()}\n\n## Keys\n\n{help_table(keymap, *scopes)}\n"
@@ -26,11 +26,11 @@ class HelpScreen(ModalScreen[None]):
     """Markdown over the screen; Escape closes it."""
 
     CSS_PATH = "help.tcss"
-    BINDINGS: ClassVar[list[BindingType]] = [*bindings_of(Scope.DIALOG)]
+    BINDINGS: ClassVar[list[BindingType]] = [*bindings_of(KeyScope.DIALOG)]
 
-    def __init__(self, page: str, keymap: Mapping[str, str], *scopes: Scope) -> None:
+    def __init__(self, page: str, keymap: Mapping[str, str], *scopes: KeyScope) -> None:
         super().__init__()
-        self._text = help_text(page, keymap, *scopes, Scope.READING, Scope.APP, Scope.DIALOG)
+        self._text = help_text(page, keymap, *scopes, KeyScope.READING, KeyScope.APP, KeyScope.DIALOG)
 
     def compose(self) -> ComposeResult:
         """Lay out the page."""

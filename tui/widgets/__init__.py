@@ -1,1 +1,1 @@
-"""Widgets that several screens share. They draw what they are given, post messages up and know no engine."""
+"""Widgets that several screens share. They draw given values, post messages, and know nothing of the engine."""

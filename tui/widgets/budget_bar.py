@@ -1,4 +1,4 @@
-"""What is left of an attempt's budgets, the clock and what it counts, and where the tests run; always in sight."""
+"""The remaining budgets, the clock with its current activity, and the isolation of the tests; always visible."""
 
 from __future__ import annotations
 
@@ -6,25 +6,25 @@ from textual.content import Content
 from textual.style import Style
 from textual.widget import Widget
 
-from gistpoint.core.attempts.clock import Activity, Clock
+from gistpoint.core.attempts.clock import Clock, ClockActivity
 from gistpoint.core.attempts.state import AttemptState
 from gistpoint.core.outcomes import BackendRecord
 from gistpoint.tui.widgets.plain import plain_line
 
 GLYPHS = {
-    Activity.READING: "¶",
-    Activity.EXPLORING: "◎",
-    Activity.EDITING: "✎",
-    Activity.WAITING: "…",
-    Activity.PAUSED: "‖",
-    Activity.IDLE: "z",
+    ClockActivity.READING: "¶",
+    ClockActivity.EXPLORING: "◎",
+    ClockActivity.EDITING: "✎",
+    ClockActivity.WAITING: "…",
+    ClockActivity.PAUSED: "‖",
+    ClockActivity.IDLE: "z",
 }
 
 _MOST_PIPS = 16
 """Larger budgets are drawn to scale."""
 
 _LOW = 0.25
-"""At this share of a budget or less it is drawn as running out."""
+"""A budget with this share or less left is drawn as running out."""
 
 
 def duration(ms: int) -> str:
@@ -44,7 +44,7 @@ def pips(left: int, of: int, most: int = _MOST_PIPS) -> str:
 
 
 class BudgetBar(Widget):
-    """One line: tool uses, submissions, clock, isolation. It leaves out pips first where it is narrow."""
+    """One line: tool uses, submissions, clock, isolation. If it is narrow, the pips are left out first."""
 
     DEFAULT_CSS = """
     BudgetBar { height: 1; width: 1fr; background: $panel; color: $foreground; padding: 0 1; }
@@ -60,15 +60,15 @@ class BudgetBar(Widget):
         self._backend: BackendRecord | None = None
 
     def update_from(self, state: AttemptState, clock: Clock, *, backend: BackendRecord) -> None:
-        """Show a state with the clock as it stands now."""
+        """Show a state with the current clock."""
         self._state, self._clock, self._backend = state, clock, backend
-        self.set_class(clock.running is Activity.PAUSED, "-paused")
+        self.set_class(clock.running is ClockActivity.PAUSED, "-paused")
         self.set_class(not backend.isolated, "-unsandboxed")
         self.tooltip = self._explanation(backend)
         self.refresh()
 
     def render(self) -> Content:
-        """Draw the line as wide as there is room for."""
+        """Draw as much of the line as fits."""
         if self._backend is None:
             return Content("")
         for most in (_MOST_PIPS, 8, 0):
@@ -92,7 +92,11 @@ class BudgetBar(Widget):
         if state.budgets.time_limit_s is not None:
             parts.append(self._time_left(state.budgets.time_limit_s * 1000 - clock.active))
         activity = f" {GLYPHS[clock.running]} {clock.running.value}"
-        parts += [(activity, "bold reverse" if clock.running is Activity.PAUSED else ""), gap, self._badge(backend)]
+        parts += [
+            (activity, "bold reverse" if clock.running is ClockActivity.PAUSED else ""),
+            gap,
+            self._badge(backend),
+        ]
         return Content.assemble(*parts)
 
     def _time_left(self, ms: int) -> tuple[str, str]:
@@ -106,7 +110,7 @@ class BudgetBar(Widget):
 
     def _explanation(self, backend: BackendRecord) -> Content:
         clock = self._clock
-        times = "  ".join(f"{a.value} {duration(clock.of(a))}" for a in Activity if clock.of(a))
+        times = "  ".join(f"{a.value} {duration(clock.of(a))}" for a in ClockActivity if clock.of(a))
         if backend.isolated:
             where = f"Tests run isolated by {backend.name} {backend.version}".rstrip()
         else:
@@ -115,14 +119,12 @@ class BudgetBar(Widget):
 
 
 def _budgets(state: AttemptState) -> list[tuple[str, str, int, int]]:
-    """Return name, short name, what is left and of how many, for each budget that has a number."""
+    """Return name, short name, remainder and total of each budget that has a number."""
     left, of = state.remaining, state.budgets
-    if state.header.get("mode") != "gist":
-        return [
-            ("tool uses", "tools", left.tool_uses, of.tool_uses),
-            ("submissions", "subm.", left.submissions, of.submissions),
-        ]
-    found = [("steps", "steps", left.tool_uses, of.tool_uses)]
+    unit = state.of_kind.unit
+    found = [(f"{unit}s", f"{unit.split()[0]}s", left.tool_uses, of.tool_uses)]
+    if not state.of_kind.hands_in_once:
+        found.append(("submissions", "subm.", left.submissions, of.submissions))
     if of.scores and left.scores is not None:
         found.append(("scores", "scores", left.scores, of.scores))
     return found

@@ -2,19 +2,88 @@
 
 from __future__ import annotations
 
+import re
+from array import array
 from bisect import bisect_left, bisect_right
 from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import ClassVar
 
 from textual.binding import Binding, BindingType
 from textual.message import Message
 from textual.worker import get_current_worker
 
-from gistpoint.tui.widgets.line_view import LineView
-from gistpoint.tui.widgets.row_view import Span
+from gistpoint.core.errors import UserError
+from gistpoint.tui.widgets.line_view import LineView, Span
 from gistpoint.tui.widgets.syntax import ANSI_STYLES, KINDS, STYLES, LineTokens, tokens_by_line
 from gistpoint.tui.widgets.text_lines import TextLines
-from gistpoint.tui.widgets.text_search import Matches, find_all
+
+REGEX_SECONDS = 0.5
+"""The time limit of a regular expression, as the keyboard waits for it."""
+
+
+class PatternError(UserError):
+    """A pattern is not a valid regular expression, or takes too long."""
+
+
+@dataclass(frozen=True, slots=True)
+class Matches:
+    """The matches of a pattern as offsets of the raw text in order, without overlaps or empty matches."""
+
+    starts: array[int] = field(default_factory=lambda: array("q"))
+    ends: array[int] = field(default_factory=lambda: array("q"))
+
+    def __len__(self) -> int:
+        return len(self.starts)
+
+
+def find_all(text: str, pattern: str, *, regex: bool = False) -> Matches:
+    """Return all matches, case-insensitive for a literal pattern.
+
+    Raises `PatternError` for an invalid regular expression and for one that takes more than `REGEX_SECONDS`.
+    """
+    found = Matches()
+    if not pattern:
+        return found
+    if regex:
+        _find_regex(text, pattern, found)
+    elif text.isascii() and pattern.isascii():
+        _find_ascii(text.lower(), pattern.lower(), found)
+    else:
+        for match in re.finditer(re.escape(pattern), text, re.IGNORECASE):
+            found.starts.append(match.start())
+            found.ends.append(match.end())
+    return found
+
+
+def _find_ascii(text: str, pattern: str, found: Matches) -> None:
+    length = len(pattern)
+    place = text.find(pattern)
+    while place >= 0:
+        found.starts.append(place)
+        found.ends.append(place + length)
+        place = text.find(pattern, place + length)
+
+
+def _find_regex(text: str, pattern: str, found: Matches) -> None:
+    import regex
+
+    try:
+        compiled = regex.compile(pattern, regex.MULTILINE)
+    except regex.error as error:
+        raise PatternError(
+            f"{pattern!r} is not a regular expression: {error}.", hint="Search for it as plain text, or escape it."
+        ) from error
+    try:
+        for match in compiled.finditer(text, timeout=REGEX_SECONDS):
+            if match.end() > match.start():
+                found.starts.append(match.start())
+                found.ends.append(match.end())
+    except TimeoutError as error:
+        raise PatternError(
+            f"{pattern!r} takes more than {REGEX_SECONDS} seconds on this text.", hint="Make it simpler."
+        ) from error
+
 
 MATCH = "bold underline $text-warning on $warning-muted"
 ANSI_MATCH = "bold underline ansi_black on ansi_yellow"
@@ -22,7 +91,7 @@ CURRENT_MATCH = "bold reverse $text-warning"
 
 
 class CodeView(LineView):
-    """Code with a gutter; `load` shows another text, `search` finds in it, the cursor names a line and a word."""
+    """Code with a gutter; `load` shows another text, `search` searches it, the cursor marks a line and a word."""
 
     DEFAULT_CSS = """
     CodeView { scrollbar-size-vertical: 1; scrollbar-size-horizontal: 1; }
@@ -34,13 +103,13 @@ class CodeView(LineView):
     ]
 
     class CursorMoved(LineView.CursorMoved):
-        """The cursor stands on another line."""
+        """The cursor moved to another line."""
 
     class Comfort(LineView.Comfort):
-        """Something that costs no budget was used, see `RowView.Comfort`."""
+        """Something that costs no budget was used, see `LineView.Comfort`."""
 
     class _Coloured(Message):
-        """More lines have their colours."""
+        """More lines were coloured."""
 
         def __init__(self, tokens: list[LineTokens], first: int, last: int) -> None:
             super().__init__()
@@ -59,7 +128,7 @@ class CodeView(LineView):
         """Whether the gutter has line numbers."""
 
     def load(self, text: str, *, language: str | None = "python", first_line: int = 1, title: str = "") -> None:
-        """Show `text` with its first line numbered `first_line`; colours follow from a thread."""
+        """Show `text` with its first line numbered `first_line`; a thread adds colours later."""
         self._forget_search()
         self._marks = {}
         self.show_text(text, first_line=first_line, title=title)
@@ -71,7 +140,7 @@ class CodeView(LineView):
 
     @property
     def marks(self) -> Mapping[int, str]:
-        """One-cell glyphs in the gutter, by line as numbered in the file."""
+        """One-cell glyphs in the gutter, by line number in the file."""
         return self._marks
 
     @marks.setter
@@ -105,7 +174,7 @@ class CodeView(LineView):
             self.post_message(self._Coloured(tokens, first, len(tokens)))
 
     def on_code_view__coloured(self, message: _Coloured) -> None:
-        """Draw the lines in sight anew if they are among those that have their colours now."""
+        """Redraw the visible lines if they are among those that were coloured."""
         message.stop()
         if message.tokens is self._tokens:
             self.rows_changed(self.rows.row_of(message.first), self.rows.row_of(message.last - 1))
@@ -145,7 +214,7 @@ class CodeView(LineView):
         return found
 
     def line_tokens(self, line: int) -> LineTokens | None:
-        """Return the tokens of a line (by index) if they were found yet."""
+        """Return the tokens of a line (by index) if they were found already."""
         return self._tokens[line] if line < len(self._tokens) else None
 
     def _match_spans(self, line: int, start: int, end: int) -> list[Span]:
@@ -165,7 +234,7 @@ class CodeView(LineView):
     def search(self, pattern: str, *, regex: bool = False) -> int:
         """Find and highlight `pattern`; return how many times it occurs, 0 for an empty one.
 
-        Literal text is found whatever its case. The cursor goes to the first match at or behind it. Raises
+        Literal text is found whatever its case. The cursor goes to the first match at or after it. Raises
         `text_search.PatternError` for a regular expression that is not one, or takes too long.
         """
         self._forget_search()
@@ -185,11 +254,11 @@ class CodeView(LineView):
         return (0 if self._match is None else self._match + 1), len(self._matches)
 
     def next_match(self) -> bool:
-        """Go to the next match, around the end; False where there is none."""
+        """Go to the next match, around the end; return False if there is none."""
         return self._step_match(1)
 
     def previous_match(self) -> bool:
-        """Go to the match before, around the start; False where there is none."""
+        """Go to the previous match, around the start; return False if there is none."""
         return self._step_match(-1)
 
     def action_next_match(self) -> None:
@@ -197,7 +266,7 @@ class CodeView(LineView):
         self.next_match()
 
     def action_previous_match(self) -> None:
-        """Go to the match before."""
+        """Go to the previous match."""
         self.previous_match()
 
     def _step_match(self, by: int) -> bool:
@@ -218,7 +287,7 @@ class CodeView(LineView):
         self._matches, self._match, self._pattern = Matches(), None, ("", False)
 
     def search_again(self) -> None:
-        """Search a text that has grown for what was searched before, without moving."""
+        """Repeat the last search in a text that has grown, without moving the cursor."""
         pattern, regex = self._pattern
         if pattern:
             self._matches = find_all(self.text, pattern, regex=regex)
@@ -226,7 +295,7 @@ class CodeView(LineView):
     # Words
 
     def word_at_cursor(self) -> str:
-        """Return the identifier under the cursor with what it is an attribute of (`a.b` on `b` of `a.b.c`), or ''."""
+        """Return the identifier under the cursor with the names before it (`a.b` on `b` of `a.b.c`), or ''."""
         line, column = self.lines[self.cursor_index], self.cursor_column
         if column >= len(line) or not _in_identifier(line[column]):
             column -= 1

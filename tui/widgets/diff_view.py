@@ -1,4 +1,4 @@
-"""What changed between two texts: unified, or side by side where there is room."""
+"""The differences between two texts: unified, or side by side if there is room."""
 
 from __future__ import annotations
 
@@ -13,19 +13,18 @@ from textual.containers import Horizontal
 from textual.message import Message
 from textual.worker import get_current_worker
 
-from gistpoint.core.diffs import CONTEXT, DiffLine, FileDiff, Hunk, LineKind, changes_within, compute, side_by_side
+from gistpoint.core.diffs import CONTEXT, DiffLine, DiffLineKind, FileDiff, Hunk, changes_within, compute, side_by_side
 from gistpoint.tui.widgets.code_view import CodeView
-from gistpoint.tui.widgets.line_view import LineView
-from gistpoint.tui.widgets.row_view import Span
+from gistpoint.tui.widgets.line_view import LineView, Span
 from gistpoint.tui.widgets.syntax import LineTokens, tokens_by_line
 from gistpoint.tui.widgets.text_lines import LONGEST_ROW, TextLines
 
 Side = Literal["old", "new", "both"]
 
-SIGNS = {LineKind.ADDED: "+", LineKind.REMOVED: "-", LineKind.CONTEXT: " "}
-_BACKGROUNDS = {LineKind.ADDED: "on $success 16%", LineKind.REMOVED: "on $error 16%"}
-_ANSI = {LineKind.ADDED: "ansi_green", LineKind.REMOVED: "ansi_red"}
-_CHANGED = {LineKind.ADDED: "bold on $success 38%", LineKind.REMOVED: "bold on $error 38%"}
+SIGNS = {DiffLineKind.ADDED: "+", DiffLineKind.REMOVED: "-", DiffLineKind.CONTEXT: " "}
+_BACKGROUNDS = {DiffLineKind.ADDED: "on $success 16%", DiffLineKind.REMOVED: "on $error 16%"}
+_ANSI = {DiffLineKind.ADDED: "ansi_green", DiffLineKind.REMOVED: "ansi_red"}
+_CHANGED = {DiffLineKind.ADDED: "bold on $success 38%", DiffLineKind.REMOVED: "bold on $error 38%"}
 _ANSI_CHANGED = "bold underline"
 
 
@@ -48,13 +47,13 @@ class SideTokens:
     new: list[LineTokens] = field(default_factory=list)
 
     def of(self, line: DiffLine) -> LineTokens | None:
-        """Return the tokens of a line of a diff if they were found yet."""
+        """Return the tokens of a line of a diff if they were found already."""
         tokens, number = (self.old, line.old) if line.new is None else (self.new, line.new)
         return tokens[number - 1] if number is not None and number <= len(tokens) else None
 
 
 def unified_lines(files: Sequence[FileDiff], *, headers: bool = True) -> list[PaneLine]:
-    """Return the lines of a unified view; without `headers` where every hunk is a whole text."""
+    """Return the lines of a unified view; no `headers` are needed if every hunk is a whole text."""
     found: list[PaneLine] = []
     for diff in files:
         found.append(PaneLine(_title(diff), heading=True))
@@ -67,7 +66,7 @@ def unified_lines(files: Sequence[FileDiff], *, headers: bool = True) -> list[Pa
 
 
 def split_lines(files: Sequence[FileDiff], *, headers: bool = True) -> tuple[list[PaneLine], list[PaneLine]]:
-    """Return the lines of both sides of a view side by side, as many on the one as on the other."""
+    """Return the lines of both sides of a side-by-side view, equally many on each."""
     left: list[PaneLine] = []
     right: list[PaneLine] = []
     for diff in files:
@@ -126,25 +125,25 @@ class DiffPane(CodeView):
     ]
 
     class CursorMoved(CodeView.CursorMoved):
-        """The cursor stands on another line."""
+        """The cursor moved to another line."""
 
     class Comfort(CodeView.Comfort):
-        """Something that costs no budget was used, see `RowView.Comfort`."""
+        """Something that costs no budget was used, see `LineView.Comfort`."""
 
     class Scrolled(Message):
-        """Another part is in sight."""
+        """The pane was scrolled."""
 
         def __init__(self, pane: DiffPane) -> None:
             super().__init__()
             self.pane = pane
 
     class WrapWanted(Message):
-        """Lines are to be folded or not, which concerns both sides."""
+        """Asks to fold lines, or not to, on both sides."""
 
     def __init__(self, side: Side, *, classes: str | None = None) -> None:
         super().__init__(classes=classes)
         self.side: Side = side
-        """Whose numbers stand in the gutter."""
+        """The sides whose line numbers are in the gutter."""
         self._pane_lines: list[PaneLine] = []
         self._sides = SideTokens()
         self._digits = 3
@@ -167,7 +166,7 @@ class DiffPane(CodeView):
     def _is_change(self, index: int) -> bool:
         pane_line = self._pane_lines[index]
         line = pane_line.line
-        return not pane_line.heading and (line is None or line.kind is not LineKind.CONTEXT)
+        return not pane_line.heading and (line is None or line.kind is not DiffLineKind.CONTEXT)
 
     def action_hunk(self, by: int) -> None:
         """Go to the next or previous run of changed lines."""
@@ -182,16 +181,16 @@ class DiffPane(CodeView):
             self.comfort("jump")
 
     def action_toggle_wrap(self) -> None:
-        """Ask for the other way: it concerns both sides."""
+        """Ask to switch folding on both sides."""
         self.post_message(self.WrapWanted())
 
     def watch_scroll_y(self, old_value: float, new_value: float) -> None:
-        """Tell, so that the other side follows."""
+        """Post that the pane was scrolled, so that the other side follows."""
         super().watch_scroll_y(old_value, new_value)
         self.post_message(self.Scrolled(self))
 
     def watch_scroll_x(self, old_value: float, new_value: float) -> None:
-        """Tell, so that the other side follows."""
+        """Post that the pane was scrolled, so that the other side follows."""
         super().watch_scroll_x(old_value, new_value)
         self.post_message(self.Scrolled(self))
 
@@ -208,14 +207,14 @@ class DiffPane(CodeView):
         numbers = [said.old if said else None, said.new if said else None]
         numbers = numbers[{"both": slice(2), "old": slice(1), "new": slice(1, 2)}[self.side]]
         text = "".join(f"{'' if n is None else n:>{self._digits}} " for n in numbers)
-        kind = shown.line.kind if shown.line else LineKind.CONTEXT
+        kind = shown.line.kind if shown.line else DiffLineKind.CONTEXT
         sign = "↪" if continued else SIGNS[kind]
         cursor = "▸" if line == self.cursor_index and not continued else " "
         background = self.line_style(line)
         return [(cursor, "bold $text-primary"), (text, "$foreground 60%"), (f"{sign} ", f"bold {background}".strip())]
 
     def line_style(self, line: int) -> str:
-        """Return the colour of what happened to a line."""
+        """Return the colour for the change of a line."""
         if line >= len(self._pane_lines):
             return ""
         shown = self._pane_lines[line]
@@ -226,9 +225,9 @@ class DiffPane(CodeView):
         return (_ANSI if self.app.native_ansi_color else _BACKGROUNDS).get(shown.line.kind, "")
 
     def line_tokens(self, line: int) -> LineTokens | None:
-        """Return the tokens of the line of the old or new text."""
+        """Return the tokens of a line of the old or new text."""
         shown = self._pane_lines[line].line if line < len(self._pane_lines) else None
-        ansi_change = self.app.native_ansi_color and shown is not None and shown.kind is not LineKind.CONTEXT
+        ansi_change = self.app.native_ansi_color and shown is not None and shown.kind is not DiffLineKind.CONTEXT
         return self._sides.of(shown) if shown is not None and not ansi_change else None
 
     def spans(self, line: int, start: int, end: int) -> list[Span]:
@@ -281,7 +280,7 @@ class DiffView(Horizontal):
         self._right = DiffPane("new", classes="-right")
 
     def compose(self) -> ComposeResult:
-        """Lay out both sides; the second is hidden where there is no room."""
+        """Lay out both sides; the second is hidden if there is no room."""
         yield self._left
         yield self._right
 
@@ -297,7 +296,7 @@ class DiffView(Horizontal):
 
     @property
     def pane(self) -> DiffPane:
-        """The pane with the focus, else the first: where `search` and `go_to` act."""
+        """The focused pane, else the first: the one that `search` and `go_to` act on."""
         return self._right if self.split and self._right.has_focus else self._left
 
     def load(
@@ -328,7 +327,7 @@ class DiffView(Horizontal):
         self.pane.action_hunk(1)
 
     def previous_hunk(self) -> None:
-        """Go to the change before."""
+        """Go to the previous change."""
         self.pane.action_hunk(-1)
 
     def focus(self, scroll_visible: bool = True) -> DiffView:
@@ -343,7 +342,7 @@ class DiffView(Horizontal):
             self.post_message(self._Computed((diff,), before, after))
 
     def on_diff_view__computed(self, message: _Computed) -> None:
-        """Show what a thread has compared."""
+        """Show the diff that a thread has computed."""
         message.stop()
         self._show_texts(message.files, *message.texts, None)
 
@@ -379,7 +378,7 @@ class DiffView(Horizontal):
             self._lay_out()
 
     def _splits(self, width: int) -> bool:
-        # Rows stand beside each other only while no line is folded.
+        # Rows align only if no line is folded.
         longest = max((len(line.text) for f in self._files for h in f.hunks for line in h.lines), default=0)
         return width >= SIDE_BY_SIDE_WIDTH and not self._wrap and longest <= LONGEST_ROW
 
@@ -391,7 +390,7 @@ class DiffView(Horizontal):
             left, right = split_lines(self._files, headers=not self._whole)
             self._left.show_lines(left, self._sides)
             self._right.show_lines(right, self._sides)
-            # As wide as each other: a scroll bar below one side alone would let the other scroll a row further.
+            # Equally wide: a scroll bar below only one side would let the other scroll a row further.
             widest = max(self._left.virtual_size.width, self._right.virtual_size.width)
             for pane in (self._left, self._right):
                 pane.virtual_size = pane.virtual_size.with_width(widest)

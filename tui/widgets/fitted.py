@@ -1,4 +1,4 @@
-"""Widgets as high or wide as what they hold, whenever that changes."""
+"""Widgets that resize to their content whenever it changes."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ else:
 
 
 class Fitted(Base):
-    """Stands before a widget's class: its automatic size is measured again at each change.
+    """A base listed before a widget's class: the automatic size is measured again at each change.
 
-    Textual 8.2.8 keeps the size that it measured until the next change, and takes two changes for one as long as the
-    widget has not come to tell of the first. On a busy machine the screen is laid out between the two, and the size of
-    then stays: a table of no height, a message cut off.
+    Textual 8.2.8 keeps the measured size until the next change, and merges two changes if the widget has not yet
+    reported the first. On a busy machine the screen is laid out between the two, and the size measured then stays:
+    a table without height, a truncated message.
     """
 
     def refresh(self, *regions: Region, repaint: bool = True, layout: bool = False, recompose: bool = False) -> Self:

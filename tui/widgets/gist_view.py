@@ -1,4 +1,4 @@
-"""A gist to read, with a gutter that tells of each line whether it ran and whether it stands in the original."""
+"""A gist to read, with a gutter that shows for each line whether it ran and whether it is in the original."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ from textual.style import Style
 from textual.widget import Widget
 from textual.widgets import ContentSwitcher, TextArea
 
-from gistpoint.core.kinds.gist.evidence import LineEvidence
-from gistpoint.core.kinds.gist.reference.making import undefined_names
+from gistpoint.core.kinds.gist.reference import undefined_names
+from gistpoint.core.kinds.gist.score import LineEvidence
 from gistpoint.core.trees import SourceTree
-from gistpoint.tui.gist_marks import LEGEND, Lack, Marks, glyphs, lacks, words_of
+from gistpoint.tui.gist_marks import LEGEND, Marks, MissingLine, glyphs, missing_lines, words_of
 from gistpoint.tui.widgets.code_view import CodeView
 from gistpoint.tui.widgets.plain import Plain
 
 
 class GistGutter(Widget):
-    """Two glyphs a line; nothing at all where `marks` is empty."""
+    """Two glyphs per line; nothing if `marks` is empty."""
 
     DEFAULT_CSS = """
     GistGutter { width: 3; height: 1fr; background: $background; }
@@ -46,7 +46,7 @@ class GistGutter(Widget):
 
     @property
     def marks(self) -> Marks:
-        """What is known of the lines."""
+        """The evidence on the lines."""
         return self._marks
 
     @marks.setter
@@ -77,29 +77,29 @@ class GistView(CodeView):
     ]
 
     class OriginalAsked(Message):
-        """The original line of the line at the cursor is wanted."""
+        """Asks for the original of the line at the cursor."""
 
         def __init__(self, evidence: LineEvidence | None) -> None:
             super().__init__()
             self.evidence = evidence
 
     class CursorMoved(CodeView.CursorMoved):
-        """The cursor stands on another line."""
+        """The cursor moved to another line."""
 
     class Comfort(CodeView.Comfort):
-        """Something that costs no budget was used, see `RowView.Comfort`."""
+        """Something that costs no budget was used, see `LineView.Comfort`."""
 
     def __init__(self, *, name: str | None = None, id: str | None = None, classes: str | None = None) -> None:
         super().__init__(name=name, id=id, classes=classes)
         self.evidence: Marks = {}
 
     def show_gist(self, text: str, evidence: Marks, *, title: str = "") -> None:
-        """Show a gist and what is known of its lines."""
+        """Show a gist and the evidence on its lines."""
         self.evidence = evidence
         self.load(text, title=title)
 
     def gutter_width(self) -> int:
-        """Two cells more than code has."""
+        """Two cells wider than for code."""
         return super().gutter_width() + 3
 
     def line_gutter(self, line: int, *, continued: bool) -> list[tuple[str, str]]:
@@ -113,7 +113,7 @@ class GistView(CodeView):
 
 
 class ScoredGist(Vertical):
-    """`show` fills it; Enter on a line shows its original, Enter there goes back, Alt+N goes to what is amiss."""
+    """`show` fills it; Enter on a line shows its original, Enter there goes back, Alt+N goes to the next flaw."""
 
     DEFAULT_CSS = """
     ScoredGist .gist-legend { height: 1; padding: 0 1; background: $surface; }
@@ -130,7 +130,7 @@ class ScoredGist(Vertical):
     legend = query_one("#scored-legend", Plain)
 
     def __init__(self, tree: SourceTree | None = None, *, id: str | None = None) -> None:
-        """`tree` is the codebase, where it is here."""
+        """`tree` is the codebase, if it is available."""
         super().__init__(id=id)
         self._tree = tree
         self._shown: tuple[str, Marks] | None = None
@@ -144,7 +144,7 @@ class ScoredGist(Vertical):
             yield CodeView(id="scored-original")
 
     def show(self, text: str, marks: Marks, *, figures: str = "", tree: SourceTree | None = None) -> None:
-        """Show a gist and the evidence of its lines; the cursor keeps its place where the text is the same."""
+        """Show a gist and the evidence of its lines; the cursor keeps its place if the text is the same."""
         self._tree = tree or self._tree
         found = self.lacks_of(text, marks)
         mend = f"  {len(found)} to mend: Alt+N" if found and figures else ""
@@ -161,18 +161,18 @@ class ScoredGist(Vertical):
         self._shown = text, marks
 
     def focus(self, scroll_visible: bool = True) -> ScoredGist:
-        """Give the keys to what is in sight."""
+        """Focus the visible view."""
         (self.gist if self.switcher.current == "scored-text" else self.original).focus(scroll_visible)
         return self
 
     @staticmethod
-    def lacks_of(text: str, marks: Marks) -> list[Lack]:
-        """Return what would raise the scores of a gist; nothing where it was not scored."""
-        return lacks(marks.values(), undefined_names(text)) if marks else []
+    def lacks_of(text: str, marks: Marks) -> list[MissingLine]:
+        """Return the lines that lower the scores of a gist; nothing if it was not scored."""
+        return missing_lines(marks.values(), undefined_names(text)) if marks else []
 
     @on(GistView.CursorMoved)
     def say(self) -> None:
-        """Say what is known of the line at the cursor."""
+        """Show the evidence on the line at the cursor."""
         if self.switcher.current == "scored-text":
             evidence = self.gist.evidence.get(self.gist.cursor_index + 1)
             self.legend.update(words_of(evidence) if evidence is not None else LEGEND)
@@ -199,7 +199,7 @@ class ScoredGist(Vertical):
             self.say()
 
     def action_next_lack(self) -> None:
-        """Go to the next line that keeps a score down, and say why."""
+        """Go to the next line that lowers a score, and show why."""
         found = self.lacks_of(*self._shown) if self._shown is not None else []
         if not found:
             self.app.notify("Nothing is known that would raise the scores.")

@@ -1,4 +1,4 @@
-"""The line of keys at the bottom: one widget that draws what Textual's footer makes of thirty."""
+"""The line of keys at the bottom: one widget in place of the thirty of Textual's footer."""
 
 from __future__ import annotations
 
@@ -33,12 +33,12 @@ class ShownKey:
 
     @property
     def width(self) -> int:
-        """Cells: a blank on either side of the key, and one behind the name."""
+        """Cells: a blank on either side of the key, and one after the name."""
         return cell_len(self.display) + cell_len(self.name) + (3 if self.name else 2)
 
 
 class KeyBar(Widget):
-    """The keys that work now, in the order of the bindings; a click presses one, the wheel moves the line."""
+    """The keys that work now, in the order of the bindings; a click presses one, the wheel scrolls the line."""
 
     ALLOW_SELECT = False
     COMPONENT_CLASSES: ClassVar[set[str]] = {"key-bar--key", "key-bar--name", "key-bar--hover"}
@@ -70,11 +70,11 @@ class KeyBar(Widget):
         self._hovered: int | None = None
 
     def on_mount(self) -> None:
-        """Follow what the keys are bound to."""
+        """Follow changes of the bindings."""
         self.screen.bindings_updated_signal.subscribe(self, self._bindings_changed)
 
     def on_unmount(self) -> None:
-        """Let go of the screen."""
+        """Stop following the screen."""
         self.screen.bindings_updated_signal.unsubscribe(self)
 
     def _bindings_changed(self, screen: Screen[object]) -> None:
@@ -119,7 +119,7 @@ class KeyBar(Widget):
         return strip.crop(self._from, self._from + self.size.width).extend_cell_length(self.size.width, ground)
 
     def key_at(self, x: int) -> int | None:
-        """Return the number of the key that is drawn in column `x`."""
+        """Return the index of the key that is drawn in column `x`."""
         number = bisect_right(self._ends, x + self._from)
         return number if number < len(self._keys) else None
 
@@ -135,7 +135,7 @@ class KeyBar(Widget):
         self._hover(self.key_at(event.x))
 
     def on_leave(self) -> None:
-        """Mark none."""
+        """Unmark the key."""
         self._hover(None)
 
     def on_mouse_down(self, event: events.MouseDown) -> None:

@@ -1,4 +1,4 @@
-"""The repository as far as the tool results of an attempt have shown it, and not a name further."""
+"""The part of the repository that the tool results of an attempt have shown, and not a name more."""
 
 from __future__ import annotations
 
@@ -23,15 +23,15 @@ KNOWN, UNKNOWN = "●", "○"
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
-    """What a node stands for: `dir`, `file` or `function`, and its path or `path::qualname`."""
+class TreeEntry:
+    """The data of a node: `dir`, `file` or `function`, and its path or `path::qualname`."""
 
     kind: str
     name: str
 
 
-class KnowledgeTree(Tree[Place]):
-    """Folders, files and functions that were shown; what would cost a tool use says so and only asks for it."""
+class KnowledgeTree(Tree[TreeEntry]):
+    """The shown folders, files and functions; a node that would cost a tool use shows that and only posts a request."""
 
     DEFAULT_CSS = """
     KnowledgeTree { height: 1fr; background: $background; scrollbar-size-vertical: 1; scrollbar-size-horizontal: 1; }
@@ -55,28 +55,28 @@ class KnowledgeTree(Tree[Place]):
             return self.tree
 
     class ListFolder(_OnPlace):
-        """A folder that was never listed is to be: it costs a tool use."""
+        """Asks to list a folder for the first time, which costs a tool use."""
 
         def __init__(self, tree: KnowledgeTree, path: str) -> None:
             super().__init__(tree)
             self.path = path
 
     class OpenFile(_OnPlace):
-        """A file that was never read is to be: it costs a tool use."""
+        """Asks to read a file for the first time, which costs a tool use."""
 
         def __init__(self, tree: KnowledgeTree, path: str) -> None:
             super().__init__(tree)
             self.path = path
 
     class OpenFunction(_OnPlace):
-        """A function (`path::qualname`) whose source was never shown is to be: it costs a tool use."""
+        """Asks to read a function (`path::qualname`) for the first time, which costs a tool use."""
 
         def __init__(self, tree: KnowledgeTree, function: str) -> None:
             super().__init__(tree)
             self.function = function
 
     class ShowAgain(_OnPlace):
-        """What a call has shown is to be seen again, which is free; `name` is the path or `path::qualname`."""
+        """Asks to show again, for free, what a call has shown; `name` is the path or `path::qualname`."""
 
         def __init__(self, tree: KnowledgeTree, call_id: str, name: str) -> None:
             super().__init__(tree)
@@ -84,7 +84,7 @@ class KnowledgeTree(Tree[Place]):
             self.place = name
 
     def __init__(self, *, name: str | None = None, id: str | None = None, classes: str | None = None) -> None:
-        super().__init__(plain_cell("/"), Place("dir", ""), name=name, id=id, classes=classes)
+        super().__init__(plain_cell("/"), TreeEntry("dir", ""), name=name, id=id, classes=classes)
         self.auto_expand = False
         self.guide_depth = 2
         self._knowledge = Knowledge()
@@ -92,11 +92,11 @@ class KnowledgeTree(Tree[Place]):
         self._cost = 1
 
     def on_mount(self) -> None:
-        """Show what is known so far."""
+        """Show the known nodes."""
         self._fill_anew()
 
     def update_from(self, knowledge: Knowledge, *, suspects: Collection[str] = (), cost: int = 1) -> None:
-        """Show what is known; `cost` is the tool uses that a call takes, named where one is needed."""
+        """Show the known nodes; `cost` is the number of tool uses of a call, shown if a node needs one."""
         marked = frozenset(suspects)
         if (knowledge, marked, cost) == (self._knowledge, self._suspects, self._cost) and self.root.children:
             return
@@ -105,8 +105,8 @@ class KnowledgeTree(Tree[Place]):
             self._fill_anew()
 
     @property
-    def place(self) -> Place | None:
-        """What the cursor stands on."""
+    def place(self) -> TreeEntry | None:
+        """The data of the node under the cursor."""
         return self.cursor_node.data if self.cursor_node is not None else None
 
     def _fill_anew(self) -> None:
@@ -115,15 +115,17 @@ class KnowledgeTree(Tree[Place]):
         closed = {node.data for node in nodes if node.children and not node.is_expanded and node.data is not None}
         here = self.place
         self.clear()
-        self.root.set_label(self._label(Place("dir", "")))
+        self.root.set_label(self._label(TreeEntry("dir", "")))
         self.root.expand()
         self._add_folder(self.root, "", opened, closed)
         if here is not None:
             self._return_to(here)
 
-    def _add_folder(self, node: TreeNode[Place], folder: str, opened: set[Place], closed: set[Place]) -> None:
+    def _add_folder(
+        self, node: TreeNode[TreeEntry], folder: str, opened: set[TreeEntry], closed: set[TreeEntry]
+    ) -> None:
         for path, kind in self._knowledge.children(folder):
-            place = Place(kind, path)
+            place = TreeEntry(kind, path)
             if kind == "dir":
                 child = node.add(self._label(place), place, expand=place not in closed)
                 self._add_folder(child, path, opened, closed)
@@ -131,30 +133,30 @@ class KnowledgeTree(Tree[Place]):
             else:
                 self._add_file(node, place, opened)
 
-    def _add_file(self, node: TreeNode[Place], place: Place, opened: set[Place]) -> None:
+    def _add_file(self, node: TreeNode[TreeEntry], place: TreeEntry, opened: set[TreeEntry]) -> None:
         prefix = f"{place.name}::"
         functions = sorted(
             (f for name, f in self._knowledge.functions.items() if name.startswith(prefix)), key=lambda f: f.start
         )
         child = node.add(self._label(place), place, expand=place in opened, allow_expand=bool(functions))
         for function in functions:
-            leaf = Place("function", function.name)
+            leaf = TreeEntry("function", function.name)
             child.add_leaf(self._label(leaf, function.name.removeprefix(prefix)), leaf)
 
-    def _return_to(self, place: Place) -> None:
-        # Nodes have no line to go to before the lines are counted, which asking for the last one does.
+    def _return_to(self, place: TreeEntry) -> None:
+        # Nodes have no line numbers before the lines are counted, which reading `last_line` does.
         if self.last_line < 0:
             return
         for node in _walk(self.root):
-            if node.data == place and self.last_line >= 0:  # asking for it gives the new nodes their lines
+            if node.data == place and self.last_line >= 0:  # reading it gives the new nodes their lines
                 self.move_cursor(node)
                 return
 
-    def _known(self, place: Place) -> str | None:
+    def _known(self, place: TreeEntry) -> str | None:
         known = {"dir": self._knowledge.listed, "file": self._knowledge.files, "function": self._knowledge.sources}
         return known[place.kind].get(place.name)
 
-    def _label(self, place: Place, shown: str = "") -> Text:
+    def _label(self, place: TreeEntry, shown: str = "") -> Text:
         shown = shown or place.name.rpartition("/")[2]
         if place.kind == "dir":
             shown += "/"
@@ -163,20 +165,20 @@ class KnowledgeTree(Tree[Place]):
             label.append(f" {SUSPECT}")
         return label
 
-    def render_label(self, node: TreeNode[Place], base_style: RichStyle, style: RichStyle) -> Text:
-        """Draw a label; what the cursor stands on says what entering it costs."""
+    def render_label(self, node: TreeNode[TreeEntry], base_style: RichStyle, style: RichStyle) -> Text:
+        """Draw a label; the node under the cursor shows the price of opening it."""
         label = super().render_label(node, base_style, style)
         if node.data is not None and self._known(node.data) is None and node is self.cursor_node:
             price = Text(f"  −{self._cost} tool use", style=style + Style.parse("italic").rich_style)
             label = Text.assemble(label, price)
         return label
 
-    def get_label_width(self, node: TreeNode[Place]) -> int:
+    def get_label_width(self, node: TreeNode[TreeEntry]) -> int:
         """Leave room for the price."""
         return super().get_label_width(node) + 14
 
     @on(Tree.NodeSelected)
-    def _selected(self, event: Tree.NodeSelected[Place]) -> None:
+    def _selected(self, event: Tree.NodeSelected[TreeEntry]) -> None:
         event.stop()
         place = event.node.data
         if place is None:
@@ -213,7 +215,7 @@ class KnowledgeTree(Tree[Place]):
         elif node.parent is not None:
             self.move_cursor(node.parent)
 
-    def on_tree_node_highlighted(self, event: Tree.NodeHighlighted[Place]) -> None:
+    def on_tree_node_highlighted(self, event: Tree.NodeHighlighted[TreeEntry]) -> None:
         """Explain the node under the cursor."""
         place = event.node.data
         if place is not None:
@@ -221,7 +223,7 @@ class KnowledgeTree(Tree[Place]):
             self.tooltip = plain_line(f"{place.name or '/'} ({free})")
 
 
-def _walk(node: TreeNode[Place]) -> list[TreeNode[Place]]:
+def _walk(node: TreeNode[TreeEntry]) -> list[TreeNode[TreeEntry]]:
     found, waiting = [], [node]
     while waiting:
         current = waiting.pop()

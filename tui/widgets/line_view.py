@@ -1,21 +1,47 @@
-"""A cursor in long text: keys, mouse and messages that tell where it stands."""
+"""Long text by lines with a cursor: only visible rows are drawn, whatever the text's length.
+
+Subclasses provide the gutter and the style of a line.
+"""
 
 from __future__ import annotations
 
+from itertools import groupby
 from typing import ClassVar
 
 from rich.segment import Segment
+from rich.style import Style as RichStyle
 from textual import events
 from textual.binding import Binding, BindingType
+from textual.cache import LRUCache
+from textual.geometry import Size
 from textual.message import Message
+from textual.reactive import Reactive, reactive, var
+from textual.selection import Selection
 from textual.strip import Strip
+from textual.style import Style
+from textual.timer import Timer
+from textual.widget import Widget
 
-from gistpoint.tui.widgets.row_view import RowView
-from gistpoint.tui.widgets.text_lines import drawn
+from gistpoint.tui.widgets.line_canvas import LineCanvas
+from gistpoint.tui.widgets.plain import plain_line
+from gistpoint.tui.widgets.text_lines import ScreenRows, TextLines, drawn
+
+Span = tuple[int, int, RichStyle]
+"""First character and one past the last, in characters of the raw line, and a style for them."""
+
+_QUIET_SECONDS = 0.4
+"""An affordance is reported once it has not been used for this time: one scroll is one, however many rows."""
+
+_VIRTUAL_SIZE: Reactive[Size] = vars(Widget)["virtual_size"]
 
 
-class LineView(RowView):
+class LineView(LineCanvas):
     """Text by lines with a cursor. Lines count from `first_line`, columns from 0 in characters of the raw text."""
+
+    ALLOW_SELECT = True
+    DEFAULT_CSS = """
+    LineView:focus { background-tint: $foreground 3%; }
+    """
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("up,k", "cursor_rows(-1)", "Up", show=False, id="view.up"),
@@ -34,8 +60,15 @@ class LineView(RowView):
         Binding("y", "copy_line", "Copy selection or line", show=False, id="view.copy"),
     ]
 
+    cursor_line: reactive[int] = reactive(1, init=False, repaint=False)
+    """The line of the cursor, as numbered in the file."""
+    cursor_column: reactive[int] = reactive(0, init=False, repaint=False)
+    """The character of the raw line under the cursor."""
+    wrap: reactive[bool] = reactive(False, init=False, repaint=False)
+    """Whether lines wider than the view are folded, instead of scrolled."""
+
     class CursorMoved(Message):
-        """The cursor stands on another line."""
+        """The cursor moved to another line."""
 
         def __init__(self, view: LineView, line: int) -> None:
             super().__init__()
@@ -51,11 +84,252 @@ class LineView(RowView):
             """Only the latest place matters."""
             return isinstance(message, LineView.CursorMoved) and message.view is self.view
 
-    class Comfort(RowView.Comfort):
-        """Something that costs no budget was used, see `RowView.Comfort`."""
+    class Comfort(Message):
+        """Something that costs no budget was used: `scroll`, `search`, `jump`, `copy`, `wrap` or `terminal`."""
+
+        def __init__(self, view: LineView, kind: str) -> None:
+            super().__init__()
+            self.view = view
+            self.kind = kind
+
+        @property
+        def control(self) -> LineView:
+            """The view."""
+            return self.view
+
+    first_line = var(1)
+    """The number of the first line shown."""
+
+    def __init__(self, *, name: str | None = None, id: str | None = None, classes: str | None = None) -> None:
+        super().__init__(name=name, id=id, classes=classes)
+        self.lines = TextLines("")
+        self.rows = ScreenRows(self.lines)
+        self._strips: LRUCache[int, Strip] = LRUCache(512)
+        self._quiet: dict[str, Timer] = {}
+        self._placing = False
+        self._wanted_cell = 0
+        self._wants_sight = False
+
+    # For subclasses
+
+    def gutter_width(self) -> int:
+        """Cells to the left of the text that do not scroll sideways."""
+        return 0
+
+    def line_gutter(self, line: int, *, continued: bool) -> list[tuple[str, str]]:
+        """Return the gutter of a line (by index) as texts with styles; their widths add up to `gutter_width`."""
+        return []
+
+    def line_style(self, line: int) -> str:
+        """Return the style of a whole line (by index), empty for none."""
+        return ""
+
+    def spans(self, line: int, start: int, end: int) -> list[Span]:
+        """Return the styles for the characters `start` to `end` of a line (by index), lowest first."""
+        return []
+
+    # Text
+
+    @property
+    def text(self) -> str:
+        """The raw text."""
+        return self.lines.text
+
+    @property
+    def line_count(self) -> int:
+        """The number of lines; an empty text has one."""
+        return len(self.lines)
+
+    def show_text(self, text: str, *, first_line: int = 1, title: str | None = None, keep_place: bool = False) -> None:
+        """Show another text, from its start unless `keep_place`; a title of None keeps the current one."""
+        self.lines = TextLines(text)
+        self.set_reactive(LineView.first_line, first_line)
+        if title is not None:
+            self.border_title = plain_line(title) if title else None
+        if not keep_place:
+            self.set_reactive(LineView.cursor_line, first_line)
+            self.set_reactive(LineView.cursor_column, 0)
+            self._wanted_cell = 0
+        self._fold()
+        if not keep_place:
+            self.place(0, 0)
+
+    def _fold(self) -> None:
+        """Recompute rows and the scrolled area."""
+        space = self.size.width - self.styles.scrollbar_size_vertical - self.gutter_width()
+        width = max(10, space) if self.wrap and self.size else None
+        self.rows = ScreenRows(self.lines, width)
+        self._resize_area()
+        self.redraw()
+
+    def _resize_area(self) -> None:
+        widest = 0 if self.wrap else self.lines.widest()
+        size = Size(self.gutter_width() + widest + (0 if self.wrap else 1), len(self.rows))
+        if not self.size:
+            self.virtual_size = size
+        elif size != self.virtual_size:
+            # As the reactive would, but the screen is laid out again only if a scroll bar appears or disappears.
+            self.set_reactive(_VIRTUAL_SIZE, size)
+            self._scroll_update(size)
+
+    def redraw(self) -> None:
+        """Redraw everything visible."""
+        self._strips.clear()
+        self.refresh()
+
+    def notify_style_update(self) -> None:
+        """Drop the cache of lines drawn in other colours."""
+        super().notify_style_update()
+        self._strips.clear()
+
+    # Drawing
+
+    def overlay(self, text: str) -> RichStyle:
+        """Return a style written with theme variables, with only the attributes that it names."""
+        key = f"over {text}"
+        found = self._styles.get(key)
+        if found is None:
+            said, full = Style.parse(text), self.style(text)
+            found = self._styles[key] = RichStyle(
+                color=full.color if said.foreground is not None else None,
+                bgcolor=full.bgcolor if said.background is not None else None,
+                bold=said.bold, dim=said.dim, italic=said.italic, underline=said.underline, reverse=said.reverse,
+            )  # fmt: skip
+        return found
+
+    def render_line(self, y: int) -> Strip:
+        """Draw the row at `y` of the view."""
+        scroll_x, scroll_y = self.scroll_offset
+        row, width = scroll_y + y, self.size.width
+        if row >= len(self.rows):
+            return Strip.blank(width, self.style(""))
+        line, start, end = self.rows.at(row)
+        gutter = Strip(
+            [Segment(text, self.style(style)) for text, style in self.line_gutter(line, continued=start > 0)]
+        )
+        body = self._body(row, line, start, end)
+        space = max(0, width - gutter.cell_length)
+        rest = self._row_background(line)
+        body = body.crop_extend(scroll_x, scroll_x + space, rest).apply_offsets(scroll_x, row)
+        return Strip.join([gutter, body])
+
+    def _row_background(self, line: int) -> RichStyle:
+        style = self.style(self.line_style(line))
+        return style + self.overlay("on $boost") if line == self.cursor_index else style
+
+    def _body(self, row: int, line: int, start: int, end: int) -> Strip:
+        special = line == self.cursor_index or self.text_selection is not None
+        strip = None if special else self._strips.get(row)
+        if strip is None:
+            strip = self._paint(row, line, start, end)
+            if not special:
+                self._strips[row] = strip
+        return strip
+
+    def _paint(self, row: int, line: int, start: int, end: int) -> Strip:
+        text, places = drawn(self.lines[line][start:end])
+        on_cursor = line == self.cursor_index and start <= self.cursor_column <= end and self.has_focus
+        if on_cursor:
+            text += " "
+        styles = [self._row_background(line)] * len(text)
+        spans = self.spans(line, start, end)
+        if on_cursor:
+            spans.append((self.cursor_column, self.cursor_column + 1, RichStyle(reverse=True)))
+        for first, last, style in spans:
+            head = places[min(max(first, start), end) - start]
+            tail = places[min(last, end) - start] if last <= end else len(text)
+            _lay_over(styles, head, tail, style)
+        self._paint_selection(row, styles)
+        return Strip(_segments(text, styles))
+
+    def _paint_selection(self, row: int, styles: list[RichStyle]) -> None:
+        selection = self.text_selection
+        span = selection.get_span(row) if selection is not None else None
+        if span is None:
+            return
+        head, tail = span
+        style = self.screen.get_component_rich_style("screen--selection")
+        _lay_over(styles, head, len(styles) if tail == -1 else min(tail, len(styles)), style)
+
+    # Selection
+
+    def selection_updated(self, selection: Selection | None) -> None:
+        """Draw the selection."""
+        self.redraw()
+
+    def get_selection(self, selection: Selection) -> tuple[str, str] | None:
+        """Return the raw text under a selection, and its line ending."""
+        first = selection.start.y if selection.start is not None else 0
+        last = min(selection.end.y if selection.end is not None else len(self.rows) - 1, len(self.rows) - 1)
+        parts: list[str] = []
+        for row in range(first, last + 1):
+            span = selection.get_span(row)
+            if span is None:
+                continue
+            line, start, end = self.rows.at(row)
+            raw = self.lines[line][start:end]
+            places = drawn(raw)[1]
+            head, tail = span
+            kept = [c for c, place in zip(raw, places, strict=False) if place >= head and (tail == -1 or place < tail)]
+            if parts and start == 0:
+                parts.append("\n")
+            parts.extend(kept)
+        return "".join(parts), "\n"
+
+    # The place of the cursor, and of the view
+
+    @property
+    def cursor_index(self) -> int:
+        """The index of the cursor's line, from 0."""
+        return self.cursor_line - self.first_line
+
+    def place(self, x: int, y: int) -> None:
+        """Scroll at once, without counting it as an action of the user."""
+        self._placing = True
+        self.scroll_to(x, y, animate=False, immediate=True, force=True)
+        self._placing = False
+
+    # Comforts
+
+    def watch_scroll_y(self, old_value: float, new_value: float) -> None:
+        """Count scrolling by wheel and scroll bar; cursor moves are counted separately."""
+        super().watch_scroll_y(old_value, new_value)
+        if not self._placing and round(old_value) != round(new_value):
+            self.comfort("scroll")
+
+    def comfort(self, kind: str) -> None:
+        """Report the use of an affordance once, after a short pause."""
+        timer = self._quiet.get(kind)
+        if timer is not None:
+            timer.stop()
+        self._quiet[kind] = self.set_timer(_QUIET_SECONDS, lambda: self._report(kind))
+
+    def _report(self, kind: str) -> None:
+        self._quiet.pop(kind, None)
+        self.post_message(self.Comfort(self, kind))
+
+    def refresh_line_at(self, line: int) -> None:
+        """Redraw the visible rows of a line (by index)."""
+        if not 0 <= line < len(self.lines):
+            return
+        first = self.rows.row_of(line)
+        last = self.rows.row_of(line, self.lines.length(line))
+        top = self.scroll_offset.y
+        for row in range(max(first, top), min(last, top + self.size.height) + 1):
+            self.refresh_line(row)
+
+    def rows_changed(self, first: int, last: int) -> None:
+        """Drop the cache of drawn rows, and redraw the visible ones."""
+        top = self.scroll_offset.y
+        if first < top + self.size.height and last >= top:
+            self.redraw()
+        else:
+            self._strips.clear()
+
+    # The cursor
 
     def action_copy_line(self) -> None:
-        """Copy what is selected, else the cursor's line, as raw text."""
+        """Copy the selection, else the cursor's line, as raw text."""
         text = self.screen.get_selected_text() or self.lines[self.cursor_index]
         self.app.copy_to_clipboard(text)
         self.comfort("copy")
@@ -65,27 +339,22 @@ class LineView(RowView):
         return min(max(line, self.first_line), self.first_line + len(self.lines) - 1)
 
     def validate_cursor_column(self, column: int) -> int:
-        """Keep the cursor within its line, or right behind it."""
+        """Keep the cursor within its line, or right after it."""
         return min(max(column, 0), self.lines.length(self.cursor_index))
 
     def watch_cursor_line(self, old: int, new: int) -> None:
-        """Draw both lines and tell."""
+        """Draw both lines, and post that the cursor moved."""
         self.set_reactive(LineView.cursor_column, self.validate_cursor_column(self.cursor_column))
         for line in (old, new):
             self.refresh_line_at(line - self.first_line)
         self.post_message(self.CursorMoved(self, new))
 
     def watch_cursor_column(self) -> None:
-        """Draw the cursor where it stands now."""
+        """Draw the cursor at its new place."""
         self.refresh_line_at(self.cursor_index)
 
-    def watch_has_focus(self, _has_focus: bool) -> None:
-        """Show or hide the cursor."""
-        super().watch_has_focus(_has_focus)
-        self.refresh()
-
     def go_to(self, line: int, column: int = 0) -> None:
-        """Put the cursor on a line (as numbered in the file, or the nearest there is) and bring it into sight."""
+        """Put the cursor on a line (as numbered in the file, or the nearest there is) and scroll it into view."""
         self.cursor_line = line
         self.cursor_column = column
         self._wanted_cell = 0
@@ -95,7 +364,7 @@ class LineView(RowView):
         self._show_cursor()
 
     def _show_cursor(self) -> None:
-        """Scroll as little as needed for the cursor to be in sight, once the view has a size."""
+        """Scroll as little as needed to make the cursor visible, once the view has a size."""
         self._wants_sight = not self.size
         if self._wants_sight:
             return
@@ -138,7 +407,7 @@ class LineView(RowView):
         self._move_to_row(self.cursor_row + rows)
 
     def action_cursor_pages(self, pages: int) -> None:
-        """Move the cursor down by screens, and what is in sight with it."""
+        """Move the cursor down by screens, and scroll along."""
         by = pages * max(1, self.sight.height - 1)
         self.place(self.scroll_offset.x, max(0, self.scroll_offset.y + by))
         self._move_to_row(self.cursor_row + by)
@@ -165,7 +434,7 @@ class LineView(RowView):
             self._move_to_column(max((s for s in starts if s < column), default=0))
 
     def action_cursor_edge(self, direction: int) -> None:
-        """Move the cursor to the end of its line, or to its first character that is no blank, then to its start."""
+        """Move the cursor to the end of its line, or to its first non-blank character, then to its start."""
         line = self.lines[self.cursor_index]
         indent = len(line) - len(line.lstrip())
         self._move_to_column(len(line) if direction > 0 else (0 if self.cursor_column == indent else indent))
@@ -184,20 +453,20 @@ class LineView(RowView):
         self.comfort("wrap")
 
     def watch_wrap(self) -> None:
-        """Fold anew, with the cursor in sight."""
+        """Fold again, with the cursor visible."""
         self.place(0, self.scroll_offset.y)
         self._fold()
         self._show_cursor()
 
     def on_resize(self, _event: events.Resize) -> None:
-        """Fold to the new width, and bring into sight what was gone to before there was one."""
+        """Fold to the new width, and scroll to the place that was requested before there was a width."""
         if self.wrap:
             self._fold()
         if self._wants_sight:
             self.go_to(self.cursor_line, self.cursor_column)
 
     def on_click(self, event: events.Click) -> None:
-        """Put the cursor where the mouse is."""
+        """Put the cursor under the mouse."""
         offset = event.get_content_offset(self)
         if offset is None:
             return
@@ -209,6 +478,24 @@ class LineView(RowView):
         column = next((i for i in range(end - start) if places[i + 1] > len(place)), end - start)
         self.cursor_line = line + self.first_line
         self._move_to_column(start + column)
+
+
+def _lay_over(styles: list[RichStyle], head: int, tail: int, style: RichStyle) -> None:
+    below, combined = None, style
+    for place in range(head, tail):
+        if styles[place] is not below:
+            below = styles[place]
+            combined = below + style
+        styles[place] = combined
+
+
+def _segments(text: str, styles: list[RichStyle]) -> list[Segment]:
+    segments, place = [], 0
+    for _style, run in groupby(styles, key=id):
+        length = sum(1 for _ in run)
+        segments.append(Segment(text[place : place + length], styles[place]))
+        place += length
+    return segments
 
 
 def _in_word(character: str) -> bool:

@@ -1,4 +1,4 @@
-"""Tests with their outcomes, filtered as one types, and the failure text of the one that is selected."""
+"""Tests with their outcomes, filtered during typing, and the failure text of the selected one."""
 
 from __future__ import annotations
 
@@ -10,13 +10,14 @@ from textual import on
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Vertical
-from textual.message import Message
-from textual.style import Style
 from textual.timer import Timer
-from textual.widgets import DataTable, Input
+from textual.widgets import Input
 
 from gistpoint.core.outcomes import Outcome, TestResult
-from gistpoint.tui.widgets.plain import Plain, plain_cell
+from gistpoint.tui.tables import Column, QueryError
+from gistpoint.tui.widgets.plain import Plain
+from gistpoint.tui.widgets.record_list import RecordList
+from gistpoint.tui.widgets.table import Table
 from gistpoint.tui.widgets.text_view import TextView
 
 GLYPHS = {
@@ -28,8 +29,30 @@ GLYPHS = {
     Outcome.XPASSED: ("X", "$text-warning"),
 }
 
+COLUMNS: tuple[Column[TestResult], ...] = (
+    Column(
+        "outcome",
+        lambda result: f"{GLYPHS[result.outcome][0]} {result.outcome}",
+        width=9,
+        style=lambda result: GLYPHS[result.outcome][1],
+        text=lambda result: str(result.outcome),
+    ),
+    Column("seconds", lambda result: f"{result.seconds:.2f}", lambda result: result.seconds, width=7, right=True),
+    Column("test", lambda result: result.id),
+)
+
+
+class ResultTable(Table[TestResult]):
+    """One row per test."""
+
+    MARGIN, GAP, SIDEWAYS = 1, 2, True
+
+    def __init__(self) -> None:
+        super().__init__(COLUMNS, key=lambda result: result.id, id="results")
+
+
 _TYPING_SECONDS = 0.15
-"""The table is filled anew when no key has been pressed in the filter for so long."""
+"""The pause in typing after which the table is filled again."""
 
 
 class OutcomeTable(Vertical):
@@ -38,60 +61,41 @@ class OutcomeTable(Vertical):
     DEFAULT_CSS = """
     OutcomeTable { height: 1fr; }
     OutcomeTable Input { height: 1; border: none; padding: 0 1; }
-    OutcomeTable DataTable { height: 1fr; scrollbar-size-vertical: 1; scrollbar-size-horizontal: 1; }
+    OutcomeTable ResultTable { height: 1fr; background: $surface; overflow-x: auto; scrollbar-size-horizontal: 1; }
     OutcomeTable Plain { height: 1; padding: 0 1; color: $foreground 70%; text-wrap: nowrap; text-overflow: ellipsis; }
     OutcomeTable TextView { height: 1fr; border-top: solid $primary; display: none; }
     OutcomeTable.-failure TextView { display: block; }
     """
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("slash", "filter", "Filter tests", show=False, id="tests.filter"),
-    ]
-
-    class Selected(Message):
-        """Another test is under the cursor."""
-
-        def __init__(self, table: OutcomeTable, result: TestResult) -> None:
-            super().__init__()
-            self.table = table
-            self.result = result
-
-        @property
-        def control(self) -> OutcomeTable:
-            """The table."""
-            return self.table
+    BINDINGS: ClassVar[list[BindingType]] = [Binding("slash", "filter", "Filter tests", show=False, id="tests.filter")]
 
     def __init__(self, *, name: str | None = None, id: str | None = None, classes: str | None = None) -> None:
         super().__init__(name=name, id=id, classes=classes)
         self._results: tuple[TestResult, ...] = ()
-        self._shown: list[TestResult] = []
         self._wanted = ""
         self._typing: Timer | None = None
 
     def compose(self) -> ComposeResult:
         """Lay out filter, count, table and failure text."""
-        yield Input(placeholder="/ filter: words of the id or an outcome", compact=True, select_on_focus=False)
+        yield Input(
+            placeholder="/ filter: words of the id, an outcome, seconds>1, -passed", compact=True, select_on_focus=False
+        )
         yield Plain()
-        yield DataTable(cursor_type="row", zebra_stripes=False)
+        yield ResultTable()
         yield TextView()
 
     def on_mount(self) -> None:
-        """Make the columns."""
-        table = self.table
-        table.add_column(plain_cell("outcome"), width=9)
-        table.add_column(plain_cell("seconds"), width=7)
-        table.add_column(plain_cell("test"))
-        self.app.theme_changed_signal.subscribe(self, lambda _theme: self._fill())
+        """Show the results."""
         self._fill()
 
     @property
-    def table(self) -> DataTable[object]:
+    def table(self) -> ResultTable:
         """The table itself."""
-        return self.query_one(DataTable)
+        return self.query_one(ResultTable)
 
     @property
     def shown(self) -> list[TestResult]:
-        """The results that pass the filter, in the order shown."""
-        return list(self._shown)
+        """The results that match the filter, in the order shown."""
+        return self.table.shown
 
     def show_results(self, results: Iterable[TestResult]) -> None:
         """Show other results, in their order."""
@@ -109,7 +113,7 @@ class OutcomeTable(Vertical):
         self._wanted = event.value
         if self._typing is not None:
             self._typing.stop()
-        self._typing = self.set_timer(_TYPING_SECONDS, self._fill)
+        self._typing = self.set_timer(_TYPING_SECONDS, self._narrow)
 
     @on(Input.Submitted)
     def _filter_done(self, event: Input.Submitted) -> None:
@@ -117,35 +121,31 @@ class OutcomeTable(Vertical):
         self.table.focus()
 
     def _fill(self) -> None:
-        words = self._wanted.lower().split()
-        self._shown = [r for r in self._results if all(w in f"{r.outcome} {r.id}".lower() for w in words)]
-        table = self.table
-        table.clear()
-        table.add_rows(self._cells(result) for result in self._shown)
-        self.query_one(Plain).update(self._summary())
-        self._show_failure(self._shown[0] if self._shown else None)
+        self.table.show(self._results)
+        self._show_failure(self.table.chosen)
 
-    def _cells(self, result: TestResult) -> tuple[object, ...]:
-        glyph, colour = GLYPHS[result.outcome]
-        return (
-            plain_cell(f"{glyph} {result.outcome}", Style.parse(colour).rich_style),
-            plain_cell(f"{result.seconds:7.2f}"),
-            plain_cell(result.id),
-        )
+    def _narrow(self) -> None:
+        try:
+            self.table.narrow(self._wanted)
+        except QueryError as error:
+            self.query_one(Plain).update(f"{error.message} {error.hint}")
+
+    @on(Table.Arranged)
+    def _arranged(self, event: Table.Arranged) -> None:
+        event.stop()
+        self.query_one(Plain).update(self._summary())
+        self._show_failure(self.table.chosen)
 
     def _summary(self) -> str:
         counts = Counter(result.outcome for result in self._results)
         parts = [f"{GLYPHS[o][0]} {counts[o]} {o}" for o in Outcome if counts[o]]
-        shown = "" if len(self._shown) == len(self._results) else f"showing {len(self._shown)} of "
+        shown = "" if len(self.shown) == len(self._results) else f"showing {len(self.shown)} of "
         return f"{shown}{len(self._results)} tests" + "".join(f"  {part}" for part in parts)
 
-    @on(DataTable.RowHighlighted)
-    def _row_highlighted(self, event: DataTable.RowHighlighted) -> None:
+    @on(RecordList.Moved)
+    def _moved(self, event: RecordList.Moved) -> None:
         event.stop()
-        if 0 <= event.cursor_row < len(self._shown):
-            result = self._shown[event.cursor_row]
-            self._show_failure(result)
-            self.post_message(self.Selected(self, result))
+        self._show_failure(self.table.chosen)
 
     def _show_failure(self, result: TestResult | None) -> None:
         failing = result is not None and bool(result.message)

@@ -1,4 +1,4 @@
-"""Pages under tabs: each is made when it is first gone to."""
+"""Pages under tabs: each is made when it is first shown."""
 
 from __future__ import annotations
 
@@ -17,9 +17,11 @@ from textual.widget import Widget
 from gistpoint.core.text import visible_line
 from gistpoint.tui.widgets.plain import Plain
 
+_BEFORE = "‹"
+
 
 class PageTabs(Widget):
-    """The names of the pages in one line, to click."""
+    """The names of the pages in one line, to click; the current one is always in sight."""
 
     COMPONENT_CLASSES: ClassVar[set[str]] = {"page-tabs--current"}
     DEFAULT_CSS = """
@@ -28,10 +30,10 @@ class PageTabs(Widget):
     """
 
     current: reactive[str] = reactive("")
-    """The page in sight."""
+    """The current page."""
 
     class Clicked(Message):
-        """A page is wanted."""
+        """Asks for a page."""
 
         def __init__(self, page: str) -> None:
             super().__init__()
@@ -41,15 +43,15 @@ class PageTabs(Widget):
     """Pages without a tab."""
 
     def __init__(
-        self, names: Mapping[str, str], hidden: frozenset[str] = frozenset(), numbers: Mapping[str, int] | None = None
+        self, names: Mapping[str, str], hidden: frozenset[str] = frozenset(), keys: Mapping[str, str] | None = None
     ) -> None:
-        """`names` are what the tabs say by page; those of `hidden` pages are left out, and stand second once shown.
+        """`names` are the labels by page; `hidden` pages have no tab at first, and are second once shown.
 
-        `numbers` are the function keys of pages that do not follow from their place.
+        `keys` are shown with the names; F2 and the keys after it belong to the pages in their order otherwise.
         """
         super().__init__(id="page-tabs")
-        keys = {page: number for number, page in enumerate(names, 2)} | dict(numbers or {})
-        tabs = [(page, f" F{keys[page]} {name} ") for page, name in names.items()]
+        shown = {page: f"F{number}" for number, page in enumerate(names, 2)} | dict(keys or {})
+        tabs = [(page, f" {shown[page]} {name} ") for page, name in names.items()]
         late = [tab for tab in tabs if tab[0] in hidden]
         self._all = [*tabs[:1], *late, *(tab for tab in tabs[1:] if tab not in late)]
         self.set_reactive(PageTabs.hidden, hidden)
@@ -57,7 +59,14 @@ class PageTabs(Widget):
 
     @property
     def _tabs(self) -> list[tuple[str, str]]:
-        return [(page, words) for page, words in self._all if page not in self.hidden or page == self.current]
+        """The tabs from the first with which the current one fits; a sign stands for those before it."""
+        tabs = [(page, words) for page, words in self._all if page not in self.hidden or page == self.current]
+        last = next(place for place, (page, _) in enumerate(tabs) if page == self.current)
+        first, end = 0, sum(len(words) for _, words in tabs[: last + 1])
+        while first < last and end > self.size.width:
+            end -= len(tabs[first][1]) - (0 if first else len(_BEFORE))
+            first += 1
+        return [(tabs[first - 1][0], _BEFORE), *tabs[first:]] if first else tabs
 
     def render_line(self, y: int) -> Strip:
         """Draw the names."""
@@ -77,7 +86,7 @@ class PageTabs(Widget):
 
 
 class Pages(Vertical):
-    """Tabs, a note, and the page in sight; F2 and the keys after it belong to the pages in their order."""
+    """Tabs, a note, and the current page."""
 
     DEFAULT_CSS = """
     Pages { height: 1fr; width: 1fr; }
@@ -91,22 +100,22 @@ class Pages(Vertical):
         makers: Mapping[str, Callable[[], Widget]],
         *,
         later: frozenset[str] = frozenset(),
-        numbers: Mapping[str, int] | None = None,
+        keys: Mapping[str, str] | None = None,
     ) -> None:
-        """`names` are what the tabs say by page, `makers` make the widget of each; the first page is made at once.
+        """`names` are the labels by page, `makers` make the widget of each; the first page is made at once.
 
-        Pages in `later` have no tab before they are offered; `numbers` as `PageTabs` has it.
+        Pages in `later` have no tab until they are offered; `keys` as for `PageTabs`.
         """
         super().__init__(id="pages")
         self._names, self._makers, self._later = names, makers, later
-        self._numbers = numbers
+        self._keys = keys
         self.made: dict[str, Widget] = {}
         self.current = next(iter(names))
         self._noted = ""
 
     def compose(self) -> ComposeResult:
         """Lay out tabs and the first page."""
-        yield PageTabs(self._names, self._later, self._numbers)
+        yield PageTabs(self._names, self._later, self._keys)
         yield Plain("", id="page-note")
         self.made[self.current] = self._makers[self.current]()
         yield self.made[self.current]
@@ -128,11 +137,11 @@ class Pages(Vertical):
         self.hide_tabs(self.query_one(PageTabs).hidden - {page})
 
     def hide_tabs(self, pages: frozenset[str]) -> None:
-        """Take away the tabs of some pages, and give all others theirs."""
+        """Hide the tabs of some pages, and show all others."""
         self.query_one(PageTabs).hidden = pages
 
     def note(self, words: str) -> None:
-        """Show a line above the page: where it comes from, or what is missing."""
+        """Show a line above the page: the source of its content, or what is missing."""
         if words != self._noted:
             self._noted = words
             self.query_one("#page-note", Plain).update(visible_line(words), layout=False)

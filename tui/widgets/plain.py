@@ -1,4 +1,4 @@
-"""Text from outside as something that Textual draws literally; nothing else makes labels or cells out of data."""
+"""Text from outside as literal Textual content; only this module makes labels or cells from data."""
 
 from __future__ import annotations
 

@@ -10,16 +10,16 @@ from typing import Any, TypeAlias
 from gistpoint.tui.widgets.text_lines import LONGEST_ROW, TextLines
 
 CHUNK = 2_000
-"""Lines handed over at once."""
+"""The number of lines that are yielded together."""
 
 LARGEST = 300_000
-"""Lines; what is longer stays without colour."""
+"""In lines; longer texts are not coloured."""
 
 KINDS = (
     "plain", "comment", "keyword", "constant", "string", "docstring", "number", "builtin", "class", "function",
     "decorator", "operator", "error",
 )  # fmt: skip
-"""Kinds of tokens, by the number that stands for them."""
+"""Kinds of tokens, by their number."""
 
 STYLES = {
     "comment": "$foreground 60% italic",
@@ -52,7 +52,7 @@ LineTokens: TypeAlias = "array[int]"
 """Start, end and kind of each token of a line, one after the other; columns are characters of the raw line."""
 
 _BREATH = 0.002
-"""Seconds of lexing after which the worker lets the event loop have the interpreter."""
+"""Seconds of lexing after which the worker yields the interpreter to the event loop."""
 
 
 def tokens_by_line(
@@ -60,7 +60,7 @@ def tokens_by_line(
 ) -> Iterator[list[LineTokens]]:
     """Yield the tokens of the lines in order, `CHUNK` lines at a time; nothing for an unknown language.
 
-    Meant for a thread: it pauses often, and ends early when `stopped` says so.
+    Meant for a thread: it pauses often, and ends early when `stopped` returns True.
     """
     lexer = _lexer(language)
     if lexer is None or len(lines) > LARGEST:

@@ -1,4 +1,4 @@
-"""What a terminal would show of output with escape sequences and carriage returns; nothing of it acts."""
+"""Output with escape sequences and carriage returns as a terminal would show it; no sequence takes effect."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _OFF = {22: ("bold", "dim"), 23: ("italic",), 24: ("underline",), 27: ("reverse"
 
 
 @dataclass(frozen=True, slots=True)
-class Look:
+class TextStyle:
     """Colour and attributes as set by escape sequences; colours as Textual writes them, or empty."""
 
     colour: str = ""
@@ -31,7 +31,7 @@ class Look:
 
 @dataclass(frozen=True, slots=True)
 class TerminalLine:
-    """A line as shown, and the ranges of its characters that have a look of their own."""
+    """A line as shown, and the ranges of its characters that have their own style."""
 
     text: str
     looks: tuple[tuple[int, int, str], ...] = ()
@@ -39,13 +39,13 @@ class TerminalLine:
 
 @dataclass(slots=True)
 class _Pen:
-    look: Look = field(default_factory=Look)
-    cells: list[tuple[str, Look]] = field(default_factory=list)
+    look: TextStyle = field(default_factory=TextStyle)
+    cells: list[tuple[str, TextStyle]] = field(default_factory=list)
     place: int = 0
 
     def write(self, text: str) -> None:
         new = [(character, self.look) for character in text]
-        self.cells.extend([(" ", Look())] * (self.place - len(self.cells)))
+        self.cells.extend([(" ", TextStyle())] * (self.place - len(self.cells)))
         self.cells[self.place : self.place + len(new)] = new
         self.place += len(new)
 
@@ -74,7 +74,7 @@ def terminal_lines(text: str) -> list[TerminalLine]:
     pen = _Pen()
     for raw in text.split("\n"):
         raw = raw.removesuffix("\r")
-        if "\x1b" not in raw and "\r" not in raw and "\b" not in raw and pen.look == Look():
+        if "\x1b" not in raw and "\r" not in raw and "\b" not in raw and pen.look == TextStyle():
             lines.append(TerminalLine(raw))
             continue
         pen.cells, pen.place = [], 0
@@ -108,12 +108,12 @@ def _erase(pen: _Pen, what: int) -> None:
     if what == 0:
         del pen.cells[pen.place :]
     elif what == 1:
-        pen.cells[: pen.place] = [(" ", Look())] * min(pen.place, len(pen.cells))
+        pen.cells[: pen.place] = [(" ", TextStyle())] * min(pen.place, len(pen.cells))
     else:
         pen.cells.clear()
 
 
-def _selected(look: Look, numbers: list[int]) -> Look:
+def _selected(look: TextStyle, numbers: list[int]) -> TextStyle:
     index = 0
     while index < len(numbers):
         number = numbers[index]
@@ -126,9 +126,9 @@ def _selected(look: Look, numbers: list[int]) -> Look:
     return look
 
 
-def _simple(look: Look, number: int) -> Look:
+def _simple(look: TextStyle, number: int) -> TextStyle:
     if number == 0:
-        return Look()
+        return TextStyle()
     if number in _ON:
         return replace(look, attributes=look.attributes | {_ON[number]})
     if number in _OFF:
@@ -146,7 +146,7 @@ def _simple(look: Look, number: int) -> Look:
 
 
 def _extended(numbers: list[int], index: int) -> tuple[str, int]:
-    """Read the colour of a 38 or 48 that stands before `index`; return it and the last index it took."""
+    """Read the colour that starts at `index`, after a 38 or 48; return it and the last index used."""
     kind = numbers[index] if index < len(numbers) else 0
     if kind == 5 and index + 1 < len(numbers):
         return _of_256(numbers[index + 1] & 255), index + 1

@@ -1,6 +1,6 @@
-"""A text by lines and by rows, for widgets that draw what is in sight; a million lines are a string and two arrays.
+"""A text by lines and by rows, for widgets that draw visible rows; a million lines are a string and two arrays.
 
-Lines end at a newline alone. Rows are what the screen shows: a line that is too long for one is folded over several.
+Lines end only at a newline. Rows are screen rows: a line that is too long for one is folded over several.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ TAB = 4
 """Cells from one tab stop to the next."""
 
 LONGEST_ROW = 4_000
-"""Characters of a row where lines are not wrapped: what one row costs to draw stays bounded."""
+"""Characters of a row if lines are not wrapped, which bounds the cost of drawing a row."""
 
 _WIDE = re.compile(
     "[\u1100-\u115f\u2329\u232a\u231a-\u27bf\u2b1b-\u2b55\u2e80-\ua4cf\uac00-\ud7a3\uf900-\ufaff\ufe0f\ufe30-\ufe6f\uff00-\uff60\uffe0-\uffe6\U00016fe0-\U0003ffff]"
 )
-"""What may take two cells."""
+"""Characters that may take two cells."""
 
 _EXACT = 20_000
 """Longer lines that are not plain ASCII are wrapped at a quarter of the width, without measuring each character."""
@@ -36,7 +36,7 @@ _BY_WORDS = 1_000_000
 
 
 class TextLines:
-    """A text with the offset of each line; a newline at the very end begins no further line."""
+    """A text with the offset of each line; a newline at the very end does not begin another line."""
 
     def __init__(self, text: str) -> None:
         self.text = text
@@ -56,7 +56,7 @@ class TextLines:
         return (self[index] for index in range(len(self)))
 
     def line_of(self, offset: int) -> int:
-        """Return the index of the line that holds the character at `offset`."""
+        """Return the index of the line with the character at `offset`."""
         return min(max(0, bisect_right(self.starts, offset) - 1), len(self) - 1)
 
     def length(self, index: int) -> int:
@@ -69,7 +69,7 @@ class TextLines:
         return max(lengths) - 1
 
     def widest(self) -> int:
-        """Return cells that no row needs more of: exact for plain ASCII, else a close upper bound."""
+        """Return the width in cells of the widest row: exact for plain ASCII, else a close upper bound."""
         starts, longest = self.starts, LONGEST_ROW
         if self.text.isascii() and "\t" not in self.text:
             return min(longest, self.longest())
@@ -83,11 +83,11 @@ class TextLines:
         return widest
 
 
-class Rows:
-    """Which part of which line each row shows; only folded lines take memory."""
+class ScreenRows:
+    """The line and the part of it that each row shows; only folded lines take memory."""
 
     def __init__(self, lines: TextLines, width: int | None = None) -> None:
-        """Fold every line wider than `width` cells, or longer than `LONGEST_ROW` characters where it is None."""
+        """Fold every line wider than `width` cells, or longer than `LONGEST_ROW` characters if it is None."""
         self._lines = lines
         self._folded: list[int] = []
         self._columns: list[list[int]] = []
@@ -162,7 +162,7 @@ def _breaks(line: str, width: int | None) -> list[int]:
 
 
 def _word_breaks(line: str, width: int) -> list[int]:
-    """Break behind a blank in the second half of a row, else where the row is full."""
+    """Break after a blank in the second half of a row, else at the end of the row."""
     breaks, start = [0], 0
     while start + width < len(line):
         blank = line.rfind(" ", start + width // 2, start + width)
@@ -179,7 +179,7 @@ def _cells(character: str, used: int) -> int:
 
 
 def drawn(raw: str) -> tuple[str, range | array[int]]:
-    """Return a row as it is drawn, and for each raw character (and the end) its place in what is drawn.
+    """Return the drawn form of a row, and for each raw character (and the end) its position in it.
 
     Control characters become glyphs one for one; a tab becomes the spaces up to the next stop.
     """

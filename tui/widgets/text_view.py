@@ -1,4 +1,4 @@
-"""Tool results and output of tests, to read: as they are, or as a terminal would have shown them."""
+"""Tool results and test output to read: as they are, or as a terminal would show them."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from textual.binding import Binding, BindingType
 from textual.reactive import reactive
 
 from gistpoint.tui.widgets.code_view import CodeView
-from gistpoint.tui.widgets.row_view import Span
+from gistpoint.tui.widgets.line_view import Span
 from gistpoint.tui.widgets.terminal_text import TerminalLine, terminal_lines
 
 
 class TextView(CodeView):
-    """Text without a language; `append` adds to it and stays at the end if that was in sight."""
+    """Text without a language; `append` adds to it and stays at the end if that was visible."""
 
     DEFAULT_CSS = """
     TextView { scrollbar-size-vertical: 1; scrollbar-size-horizontal: 1; }
@@ -23,13 +23,13 @@ class TextView(CodeView):
     ]
 
     terminal: reactive[bool] = reactive(False, init=False, repaint=False)
-    """Whether escape sequences and carriage returns are interpreted; only where `can_interpret`."""
+    """Whether escape sequences and carriage returns are interpreted; only with `can_interpret`."""
 
     class CursorMoved(CodeView.CursorMoved):
-        """The cursor stands on another line."""
+        """The cursor moved to another line."""
 
     class Comfort(CodeView.Comfort):
-        """Something that costs no budget was used, see `RowView.Comfort`."""
+        """Something that costs no budget was used, see `LineView.Comfort`."""
 
     def __init__(
         self,
@@ -41,7 +41,7 @@ class TextView(CodeView):
     ) -> None:
         super().__init__(name=name, id=id, classes=classes)
         self.can_interpret = can_interpret
-        """Whether `t` shows text as a terminal would: reviewers may, solvers see what is there."""
+        """Whether `t` shows text as a terminal would: allowed for reviewers, while solvers see the raw text."""
         self._raw = ""
         self._looks: list[TerminalLine] = []
         self.numbers = False
@@ -53,11 +53,11 @@ class TextView(CodeView):
 
     @property
     def raw(self) -> str:
-        """The text as it came, however it is shown."""
+        """The raw text, however it is shown."""
         return self._raw
 
     def append(self, text: str) -> None:
-        """Add to the end; the view follows if its end was in sight."""
+        """Add to the end; the view follows if its end was visible."""
         if not text:
             return
         at_end = self.scroll_offset.y >= self.max_scroll_y
@@ -68,7 +68,7 @@ class TextView(CodeView):
             self.place(self.scroll_offset.x, max(0, len(self.rows) - self.sight.height))
 
     def validate_terminal(self, terminal: bool) -> bool:
-        """Interpret nothing where that is not allowed."""
+        """Interpret nothing if that is not allowed."""
         return terminal and self.can_interpret
 
     def watch_terminal(self) -> None:
@@ -86,7 +86,7 @@ class TextView(CodeView):
             self.comfort("terminal")
 
     def spans(self, line: int, start: int, end: int) -> list[Span]:
-        """Colours that the text asks for, below all others."""
+        """Return the colours set by the text, below all others."""
         found = super().spans(line, start, end)
         if self.terminal and line < len(self._looks):
             looks = [

@@ -1,4 +1,4 @@
-"""What every place to write in shares: what is typed is told soon, what is pasted is told, and an undo ends well."""
+"""The base of all writing widgets: typed text is posted soon, pasted text is reported, and undo is safe."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from textual.timer import Timer
 from textual.widgets import Input, TextArea
 
 DELAY_SECONDS = 0.2
-"""What is typed is told at most so long after the first key."""
+"""Typed text is posted at most this long after the first key."""
 
 
 class Pasted(Message):
@@ -22,7 +22,7 @@ class Pasted(Message):
 
 
 class WritingArea(TextArea):
-    """A text area that tells its text as `Edited` soon after a key, and what was pasted into it as `Pasted`.
+    """A text area that posts its text as `Edited` soon after a key, and pasted text as `Pasted`.
 
     Textual 8.2.8 adjusts the scroll bars in the middle of an undo or a redo: the document is short already, while the
     cursor still stands where the long one had it. A scroll bar that disappears then scrolls to a line that does not
@@ -30,7 +30,7 @@ class WritingArea(TextArea):
     """
 
     class Edited(Message):
-        """The text as it stands now."""
+        """The current text."""
 
         def __init__(self, area: WritingArea, text: str) -> None:
             super().__init__()
@@ -39,28 +39,28 @@ class WritingArea(TextArea):
 
         @property
         def control(self) -> WritingArea:
-            """Where it was written."""
+            """The widget in which it was written."""
             return self.area
 
     _told = ""
     _timer: Timer | None = None
 
     def on_mount(self) -> None:
-        """Begin with what is told already."""
+        """Take the first text as posted."""
         self._told = self.code
 
     @property
     def code(self) -> str:
-        """The text as it is to be saved."""
+        """The text to be saved."""
         return self.text
 
     @property
     def waits(self) -> bool:
-        """Whether something was typed that was not told yet."""
+        """Whether something was typed that was not posted yet."""
         return self.code != self._told
 
     def tell(self, text: str) -> None:
-        """Post what is to be told of a new text."""
+        """Post a new text."""
         self.post_message(self.Edited(self, text))
 
     @on(TextArea.Changed)
@@ -70,7 +70,7 @@ class WritingArea(TextArea):
             self._timer = self.set_timer(DELAY_SECONDS, self.flush)
 
     def flush(self) -> None:
-        """Tell now what was not told yet."""
+        """Post the text now if it was not posted yet."""
         if self._timer is not None:
             self._timer.stop()
             self._timer = None
@@ -79,7 +79,7 @@ class WritingArea(TextArea):
             self.tell(self._told)
 
     def on_blur(self) -> None:
-        """Tell at once when the focus goes elsewhere."""
+        """Post the text when the focus leaves."""
         self.flush()
 
     def scroll_cursor_visible(self, center: bool = False, animate: bool = False) -> Offset:
@@ -89,32 +89,32 @@ class WritingArea(TextArea):
         return super().scroll_cursor_visible(center, animate)
 
     def on_resize(self) -> None:
-        """Keep the line that is written in sight when something takes room below it."""
+        """Keep the current line visible when something takes room below it."""
         if self.has_focus:
             self.call_after_refresh(self.scroll_cursor_visible)
 
     def on_paste(self, event: events.Paste) -> None:
-        """Tell what the terminal pastes; the base class inserts it."""
+        """Report text that the terminal pastes; the base class inserts it."""
         if event.text and not self.read_only:
             self.post_message(Pasted(event.text, outside=True))
 
     def action_paste(self) -> None:
-        """Paste from the program's clipboard, and tell it."""
+        """Paste from the program's clipboard, and report it."""
         if self.app.clipboard and not self.read_only:
             self.post_message(Pasted(self.app.clipboard, outside=False))
         super().action_paste()
 
 
 class WritingLine(Input):
-    """One line that tells what was pasted into it."""
+    """One line that reports text pasted into it."""
 
     def on_paste(self, event: events.Paste) -> None:
-        """Tell what the terminal pastes; the base class inserts it."""
+        """Report text that the terminal pastes; the base class inserts it."""
         if event.text:
             self.post_message(Pasted(event.text, outside=True))
 
     def action_paste(self) -> None:
-        """Paste from the program's clipboard, and tell it."""
+        """Paste from the program's clipboard, and report it."""
         if self.app.clipboard:
             self.post_message(Pasted(self.app.clipboard, outside=False))
         super().action_paste()

@@ -5,15 +5,15 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from gistpoint.core.corruption.edits import Edit
+from gistpoint.core.corruption.edits import TextEdit
 from gistpoint.core.corruption.operators.operator import Edits, Operator
-from gistpoint.core.corruption.subject import Block, Subject
+from gistpoint.core.corruption.subject import CorruptionTarget, StatementBlock
 
 _LOOPS = (ast.For, ast.AsyncFor, ast.While)
 _LEAVING = (ast.Return, ast.Raise, ast.Continue, ast.Break)
 
 
-def lost_case(subject: Subject) -> Iterator[Edits]:
+def lost_case(subject: CorruptionTarget) -> Iterator[Edits]:
     """An early return, an `elif` or a `case` left out."""
     for block in subject.blocks:
         for node in block.statements[:-1]:
@@ -29,11 +29,11 @@ def lost_case(subject: Subject) -> Iterator[Edits]:
             first = _line_of_case(subject, case, start)
             end = subject.text.find("\n", subject.span(case.body[-1])[1])
             if first is not None and end > 0 and len(match.cases) > 2:
-                yield (Edit(first, end + 1, ""),)
+                yield (TextEdit(first, end + 1, ""),)
 
 
-def lost_guard(subject: Subject) -> Iterator[Edits]:
-    """What stood behind an `if` of one line done always."""
+def lost_guard(subject: CorruptionTarget) -> Iterator[Edits]:
+    """The statement of a one-line `if`, always executed."""
     for choice in subject.of(ast.If):
         if choice.orelse or len(choice.body) != 1 or _keyword(subject, choice) != "if":
             continue
@@ -41,11 +41,11 @@ def lost_guard(subject: Subject) -> Iterator[Edits]:
         if inner is None or isinstance(choice.body[0], _LEAVING):
             continue
         if not _replaces(choice):
-            yield (Edit(subject.span(choice)[0], subject.span(choice.body[0])[0], ""),)
+            yield (TextEdit(subject.span(choice)[0], subject.span(choice.body[0])[0], ""),)
 
 
 def _replaces(choice: ast.If) -> bool:
-    """Whether what is done assigns to what the condition looks at: without the condition its value would be lost."""
+    """Whether the body assigns to a value that the condition tests: without the condition it would be lost."""
     tested = {ast.unparse(item) for item in ast.walk(choice.test) if isinstance(item, ast.Name | ast.Attribute)}
     done = choice.body[0]
     return isinstance(done, ast.Assign) and any(
@@ -55,32 +55,32 @@ def _replaces(choice: ast.If) -> bool:
     )
 
 
-def separate_if(subject: Subject) -> Iterator[Edits]:
+def separate_if(subject: CorruptionTarget) -> Iterator[Edits]:
     """`if` for `elif`, so that both can happen; `elif` for `if`, so that only one can."""
     for choice in subject.of(ast.If):
         start = subject.span(choice)[0]
         if _keyword(subject, choice) == "elif":
             parent = subject.parent(choice)
             if isinstance(parent, ast.If) and not isinstance(parent.body[-1], _LEAVING):
-                yield (Edit(start, start + len("elif"), "if"),)
+                yield (TextEdit(start, start + len("elif"), "if"),)
     for block in subject.blocks:
         for first, second in zip(block.statements, block.statements[1:], strict=False):
             if isinstance(first, ast.If) and isinstance(second, ast.If) and not first.orelse:
                 start = subject.span(second)[0]
                 between = subject.text[subject.span(first)[1] : start]
                 if between.count("\n") == 1 and not isinstance(first.body[-1], _LEAVING):
-                    yield (Edit(start, start + len("if"), "elif"),)
+                    yield (TextEdit(start, start + len("if"), "elif"),)
 
 
-def break_continue(subject: Subject) -> Iterator[Edits]:
+def break_continue(subject: CorruptionTarget) -> Iterator[Edits]:
     """`break` for `continue`, and back."""
     for node in subject.nodes:
         if isinstance(node, ast.Break | ast.Continue):
             yield subject.replaced(node, "continue" if isinstance(node, ast.Break) else "break")
 
 
-def wrong_block(subject: Subject) -> Iterator[Edits]:
-    """The last line of a block moved out of it, or the line behind a block moved into it."""
+def wrong_block(subject: CorruptionTarget) -> Iterator[Edits]:
+    """The last line of a block moved out of it, or the line after a block moved into it."""
     for block in subject.blocks:
         for place, node in enumerate(block.statements):
             follower = block.statements[place + 1] if place + 1 < len(block.statements) else None
@@ -94,13 +94,13 @@ def wrong_block(subject: Subject) -> Iterator[Edits]:
 
 
 def _open_end(node: ast.stmt) -> list[ast.stmt] | None:
-    """Return the statements of the block that a compound statement ends with, if the next line could belong to it."""
+    """Return the statements of the last block of a compound statement, if the next line could belong to it."""
     if isinstance(node, (ast.If, *_LOOPS)):
         return None if node.orelse else node.body
     return node.body if isinstance(node, ast.With | ast.AsyncWith) else None
 
 
-def _indented(subject: Subject, statement: ast.stmt, like: ast.stmt) -> Iterator[Edits]:
+def _indented(subject: CorruptionTarget, statement: ast.stmt, like: ast.stmt) -> Iterator[Edits]:
     """Yield the edit that gives one line the indentation of another statement."""
     lines = subject.lines(statement)
     margin = subject.lines(like) or (subject.text.rfind("\n", 0, subject.span(like)[0]) + 1, 0)
@@ -108,46 +108,46 @@ def _indented(subject: Subject, statement: ast.stmt, like: ast.stmt) -> Iterator
         return
     space = subject.text[margin[0] : subject.span(like)[0]]
     if not space.strip():
-        yield (Edit(lines[0], subject.span(statement)[0], space),)
+        yield (TextEdit(lines[0], subject.span(statement)[0], space),)
 
 
-def deleted(subject: Subject, statement: ast.stmt) -> Iterator[Edits]:
-    """Yield the edit that takes a statement out with its lines, and one of two blank lines that would meet."""
+def deleted(subject: CorruptionTarget, statement: ast.stmt) -> Iterator[Edits]:
+    """Yield the edit that removes a statement with its lines, and one of two blank lines that would meet."""
     lines = subject.lines(statement)
     if lines is None:
         return
     start, end = lines
     if end == len(subject.text):
-        yield (Edit(start - 1, end, ""),)
+        yield (TextEdit(start - 1, end, ""),)
         return
     blank_before = subject.text[:start].endswith("\n\n")
     blank_after = subject.text.startswith("\n\n", end)
-    yield (Edit(start, end + (2 if blank_before and blank_after else 1), ""),)
+    yield (TextEdit(start, end + (2 if blank_before and blank_after else 1), ""),)
 
 
-def _branch_dropped(subject: Subject, branch: ast.If) -> Iterator[Edits]:
+def _branch_dropped(subject: CorruptionTarget, branch: ast.If) -> Iterator[Edits]:
     start = subject.text.rfind("\n", 0, subject.span(branch)[0]) + 1
     end = subject.text.find("\n", subject.span(branch.body[-1])[1])
     if end < 0:
-        yield (Edit(start - 1, len(subject.text), ""),)
+        yield (TextEdit(start - 1, len(subject.text), ""),)
     else:
-        yield (Edit(start, end + 1, ""),)
+        yield (TextEdit(start, end + 1, ""),)
 
 
-def _line_of_case(subject: Subject, case: ast.match_case, before: int) -> int | None:
-    """Return where the line starts that holds the word `case` of a branch."""
+def _line_of_case(subject: CorruptionTarget, case: ast.match_case, before: int) -> int | None:
+    """Return the start of the line that has the word `case` of a branch."""
     pattern = case.pattern
     place = subject.document.offset(pattern.lineno, pattern.col_offset)
     start = subject.text.rfind("\n", 0, place) + 1
     return start if subject.text[start:place].split()[:1] == ["case"] and start <= before else None
 
 
-def _keyword(subject: Subject, node: ast.If) -> str:
+def _keyword(subject: CorruptionTarget, node: ast.If) -> str:
     start = subject.span(node)[0]
     return "elif" if subject.text.startswith("elif", start) else "if"
 
 
-def blocks_of_function(subject: Subject) -> Iterator[Block]:
+def blocks_of_function(subject: CorruptionTarget) -> Iterator[StatementBlock]:
     """Yield the blocks with more than one statement."""
     for block in subject.blocks:
         if len(block.statements) > 1:

@@ -1,13 +1,13 @@
-"""Faults in comparisons: at the boundary, in the direction, negated, None confused with what is falsy."""
+"""Faults in comparisons: at the boundary, in the direction, negated, None confused with falsy values."""
 
 from __future__ import annotations
 
 import ast
 from collections.abc import Iterator, Mapping
 
-from gistpoint.core.corruption.edits import Edit
+from gistpoint.core.corruption.edits import TextEdit
 from gistpoint.core.corruption.operators.operator import Edits, Operator
-from gistpoint.core.corruption.subject import Subject
+from gistpoint.core.corruption.subject import CorruptionTarget
 
 _BOUNDARY: Mapping[type[ast.cmpop], str] = {ast.Lt: "<=", ast.LtE: "<", ast.Gt: ">=", ast.GtE: ">"}
 _DIRECTION: Mapping[type[ast.cmpop], str] = {ast.Lt: ">", ast.LtE: ">=", ast.Gt: "<", ast.GtE: "<="}
@@ -17,33 +17,33 @@ _NEGATION: Mapping[type[ast.cmpop], str] = {
 _TRUTH = (ast.If, ast.While, ast.IfExp, ast.BoolOp, ast.Assert)
 
 
-def _exchanged(subject: Subject, table: Mapping[type[ast.cmpop], str]) -> Iterator[Edits]:
+def _exchanged(subject: CorruptionTarget, table: Mapping[type[ast.cmpop], str]) -> Iterator[Edits]:
     for node in subject.of(ast.Compare):
         operands = [node.left, *node.comparators]
         for place, kind in enumerate(node.ops):
             text = table.get(type(kind))
             span = subject.between(operands[place], operands[place + 1]) if text else None
             if text and span:
-                yield (Edit(*span, text),)
+                yield (TextEdit(*span, text),)
 
 
-def boundary(subject: Subject) -> Iterator[Edits]:
-    """`<` for `<=` and the like: wrong only where both sides are equal."""
+def boundary(subject: CorruptionTarget) -> Iterator[Edits]:
+    """`<` for `<=` and the like: wrong only if both sides are equal."""
     yield from _exchanged(subject, _BOUNDARY)
 
 
-def flipped(subject: Subject) -> Iterator[Edits]:
+def flipped(subject: CorruptionTarget) -> Iterator[Edits]:
     """`<` for `>` and the like."""
     yield from _exchanged(subject, _DIRECTION)
 
 
-def negated(subject: Subject) -> Iterator[Edits]:
+def negated(subject: CorruptionTarget) -> Iterator[Edits]:
     """`==` for `!=`, `in` for `not in`, `is` for `is not`."""
     yield from _exchanged(subject, _NEGATION)
 
 
-def sentinel(subject: Subject) -> Iterator[Edits]:
-    """`x is None` for `not x` and `x is not None` for `x`, and back: wrong for 0 and what is empty."""
+def sentinel(subject: CorruptionTarget) -> Iterator[Edits]:
+    """`x is None` for `not x` and `x is not None` for `x`, and back: wrong for 0 and empty values."""
     for node in subject.of(ast.Compare):
         if len(node.ops) != 1 or not _is_none(node.comparators[0]) or not _in_condition(subject, node):
             continue
@@ -67,13 +67,13 @@ def _is_plain(node: ast.expr) -> bool:
     return isinstance(node, ast.Name | ast.Attribute)
 
 
-def _in_condition(subject: Subject, node: ast.expr) -> bool:
+def _in_condition(subject: CorruptionTarget, node: ast.expr) -> bool:
     parent = subject.parent(node)
     return isinstance(parent, _TRUTH) and node not in (getattr(parent, "body", None), getattr(parent, "orelse", None))
 
 
-def _tested(subject: Subject) -> Iterator[ast.expr]:
-    """Yield the expressions whose truth decides something, the parts of `and` and `or` by themselves."""
+def _tested(subject: CorruptionTarget) -> Iterator[ast.expr]:
+    """Yield the expressions whose truth decides something, the parts of `and` and `or` separately."""
     for node in subject.nodes:
         waiting = [node.test] if isinstance(node, ast.If | ast.While | ast.IfExp) else []
         while waiting:

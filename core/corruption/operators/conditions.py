@@ -5,12 +5,12 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from gistpoint.core.corruption.edits import Edit
+from gistpoint.core.corruption.edits import TextEdit
 from gistpoint.core.corruption.operators.operator import Edits, Operator
-from gistpoint.core.corruption.subject import Subject
+from gistpoint.core.corruption.subject import CorruptionTarget
 
 
-def part_dropped(subject: Subject) -> Iterator[Edits]:
+def part_dropped(subject: CorruptionTarget) -> Iterator[Edits]:
     """One part of `a and b` or `a or b` left out."""
     for node in subject.of(ast.BoolOp):
         spans = [subject.operand(value) for value in node.values]
@@ -20,12 +20,12 @@ def part_dropped(subject: Subject) -> Iterator[Edits]:
                 yield from bare(subject, node, node.values[1])
             continue
         for place, (start, end) in enumerate(spans):
-            edit = Edit(start, spans[1][0], "") if place == 0 else Edit(spans[place - 1][1], end, "")
+            edit = TextEdit(start, spans[1][0], "") if place == 0 else TextEdit(spans[place - 1][1], end, "")
             yield (edit,)
 
 
-def bare(subject: Subject, node: ast.expr, part: ast.expr) -> Iterator[Edits]:
-    """Yield the edit that leaves of an expression one part, without parentheses that it needs no longer."""
+def bare(subject: CorruptionTarget, node: ast.expr, part: ast.expr) -> Iterator[Edits]:
+    """Yield the edit that reduces an expression to one part, without parentheses that are no longer needed."""
     (start, end), (low, high), whole = subject.span(part), subject.operand(part), subject.operand(node)
     if (low, high) != (start, end) and ("\n" in subject.text[low:high] or isinstance(subject.parent(node), ast.expr)):
         return
@@ -33,20 +33,20 @@ def bare(subject: Subject, node: ast.expr, part: ast.expr) -> Iterator[Edits]:
         whole = subject.span(node)
     if "\n" in subject.text[whole[0] : whole[1]] and whole != subject.span(node):
         whole = subject.span(node)
-    yield tuple(edit for edit in (Edit(whole[0], start, ""), Edit(end, whole[1], "")) if edit.start < edit.end)
+    yield tuple(edit for edit in (TextEdit(whole[0], start, ""), TextEdit(end, whole[1], "")) if edit.start < edit.end)
 
 
-def and_or(subject: Subject) -> Iterator[Edits]:
+def and_or(subject: CorruptionTarget) -> Iterator[Edits]:
     """`or` for `and`, and back."""
     for node in subject.of(ast.BoolOp):
         text = "or" if isinstance(node.op, ast.And) else "and"
         spans = [subject.between(*pair) for pair in zip(node.values, node.values[1:], strict=False)]
         if len(spans) == 1 and spans[0]:
-            yield (Edit(*spans[0], text),)
+            yield (TextEdit(*spans[0], text),)
 
 
-def inverted(subject: Subject) -> Iterator[Edits]:
-    """A condition that is no comparison, negated."""
+def inverted(subject: CorruptionTarget) -> Iterator[Edits]:
+    """A condition that is not a comparison, negated."""
     for node in subject.nodes:
         if not isinstance(node, ast.If | ast.While | ast.IfExp | ast.comprehension):
             continue
@@ -55,10 +55,10 @@ def inverted(subject: Subject) -> Iterator[Edits]:
                 yield from bare(subject, test, test.operand)
             elif isinstance(test, ast.Name | ast.Attribute | ast.Call | ast.Subscript):
                 start = subject.span(test)[0]
-                yield (Edit(start, start, "not "),)
+                yield (TextEdit(start, start, "not "),)
 
 
-def branches_exchanged(subject: Subject) -> Iterator[Edits]:
+def branches_exchanged(subject: CorruptionTarget) -> Iterator[Edits]:
     """The two sides of a conditional expression, or of an `if` of two short branches, exchanged."""
     for node in subject.of(ast.IfExp):
         yield _exchanged(subject, subject.operand(node.body), subject.operand(node.orelse))
@@ -69,17 +69,17 @@ def branches_exchanged(subject: Subject) -> Iterator[Edits]:
                 yield _exchanged(subject, spans[0], spans[1])
 
 
-def filter_dropped(subject: Subject) -> Iterator[Edits]:
+def filter_dropped(subject: CorruptionTarget) -> Iterator[Edits]:
     """The condition of a comprehension left out."""
     for node in subject.of(ast.comprehension):
         if len(node.ifs) == 1:
             end = subject.span(node.ifs[0])[1]
             before = subject.operand(node.iter)[1]
-            yield (Edit(before, end, ""),)
+            yield (TextEdit(before, end, ""),)
 
 
-def _exchanged(subject: Subject, first: tuple[int, int], second: tuple[int, int]) -> Edits:
-    return Edit(*first, subject.text[slice(*second)]), Edit(*second, subject.text[slice(*first)])
+def _exchanged(subject: CorruptionTarget, first: tuple[int, int], second: tuple[int, int]) -> Edits:
+    return TextEdit(*first, subject.text[slice(*second)]), TextEdit(*second, subject.text[slice(*first)])
 
 
 OPERATORS = (

@@ -1,4 +1,4 @@
-"""Faults in defaults and options: another default, a flag turned, an option not handed on, a normalisation skipped."""
+"""Faults in defaults and options: another default, a flag turned, an option not passed on, a normalisation skipped."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ import ast
 import re
 from collections.abc import Iterator, Mapping
 
-from gistpoint.core.corruption.edits import Edit
+from gistpoint.core.corruption.edits import TextEdit
 from gistpoint.core.corruption.operators.iteration import argument_dropped
 from gistpoint.core.corruption.operators.operator import Edits, Operator
-from gistpoint.core.corruption.subject import Subject
+from gistpoint.core.corruption.subject import CorruptionTarget
 
 _WITH_DEFAULT: Mapping[str, int] = {"get": 2, "pop": 2, "setdefault": 2, "getattr": 3, "next": 2}
 _NORMALISING = re.compile(
@@ -19,8 +19,8 @@ _METHODS = frozenset({"strip", "rstrip", "lstrip", "lower", "upper", "casefold",
 _FUNCTIONS = frozenset({"abs", "int", "str", "bool", "round"})
 
 
-def wrong_default(subject: Subject) -> Iterator[Edits]:
-    """Another default of `.get`, `getattr` and their like, or what follows `or` left out."""
+def wrong_default(subject: CorruptionTarget) -> Iterator[Edits]:
+    """Another default of `.get`, `getattr` and the like, or the operand after `or` left out."""
     for node in subject.of(ast.Call):
         name = node.func.id if isinstance(node.func, ast.Name) else getattr(node.func, "attr", "")
         if _WITH_DEFAULT.get(name) != len(node.args) or node.keywords:
@@ -31,33 +31,33 @@ def wrong_default(subject: Subject) -> Iterator[Edits]:
         if isinstance(default, ast.Constant) and type(default.value) in (int, bool) and default.value in (0, 1):
             yield subject.replaced(default, str(type(default.value)(not default.value)))
         elif name == "get":
-            yield (Edit(subject.span(node.args[0])[1], subject.span(default)[1], ""),)
+            yield (TextEdit(subject.span(node.args[0])[1], subject.span(default)[1], ""),)
     for choice in subject.of(ast.BoolOp):
         if isinstance(choice.op, ast.Or) and isinstance(subject.parent(choice), ast.Assign | ast.Call | ast.Return):
             spans = [subject.operand(value) for value in choice.values]
-            yield (Edit(spans[-2][1], spans[-1][1], ""),)
+            yield (TextEdit(spans[-2][1], spans[-1][1], ""),)
 
 
-def turned_flag(subject: Subject) -> Iterator[Edits]:
+def turned_flag(subject: CorruptionTarget) -> Iterator[Edits]:
     """`True` for `False`, and back."""
     for node in subject.of(ast.Constant):
         if isinstance(node.value, bool) and not isinstance(subject.parent(node), ast.While | ast.Compare):
             yield subject.replaced(node, str(not node.value))
 
 
-def option_dropped(subject: Subject) -> Iterator[Edits]:
-    """A keyword argument not handed on."""
+def option_dropped(subject: CorruptionTarget) -> Iterator[Edits]:
+    """A keyword argument not passed on."""
     for node in subject.of(ast.Call):
         for keyword in node.keywords:
             if keyword.arg is not None and keyword.arg not in ("key", "reverse"):
                 yield from argument_dropped(subject, node, keyword)
 
 
-def skipped_normalisation(subject: Subject) -> Iterator[Edits]:
-    """A value taken as it is where it was brought into one form first."""
+def skipped_normalisation(subject: CorruptionTarget) -> Iterator[Edits]:
+    """A value used without normalising it first."""
     for node in subject.of(ast.Call):
         if isinstance(node.func, ast.Attribute) and node.func.attr in _METHODS:
-            yield (Edit(subject.span(node.func.value)[1], subject.span(node)[1], ""),)
+            yield (TextEdit(subject.span(node.func.value)[1], subject.span(node)[1], ""),)
         elif len(node.args) == 1 and not node.keywords and not isinstance(node.args[0], ast.Starred):
             name = node.func.id if isinstance(node.func, ast.Name) else getattr(node.func, "attr", "")
             useless = isinstance(subject.parent(node), ast.Expr) or isinstance(node.args[0], ast.GeneratorExp)

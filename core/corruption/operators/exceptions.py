@@ -5,10 +5,10 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator, Mapping
 
-from gistpoint.core.corruption.edits import Edit
+from gistpoint.core.corruption.edits import TextEdit
 from gistpoint.core.corruption.operators.branches import deleted
 from gistpoint.core.corruption.operators.operator import Edits, Operator
-from gistpoint.core.corruption.subject import Subject
+from gistpoint.core.corruption.subject import CorruptionTarget
 
 _PARTS: Mapping[str, str] = {
     "LookupError": "KeyError",
@@ -20,7 +20,7 @@ _PARTS: Mapping[str, str] = {
 }
 
 
-def narrowed(subject: Subject) -> Iterator[Edits]:
+def narrowed(subject: CorruptionTarget) -> Iterator[Edits]:
     """One of the kinds of error that a handler names left out."""
     for node in subject.of(ast.ExceptHandler):
         if not isinstance(node.type, ast.Tuple) or len(node.type.elts) < 2:
@@ -31,21 +31,21 @@ def narrowed(subject: Subject) -> Iterator[Edits]:
             yield subject.replaced(node.type, rest[0] if len(rest) == 1 else f"({', '.join(rest)})")
 
 
-def part_of_error(subject: Subject) -> Iterator[Edits]:
+def part_of_error(subject: CorruptionTarget) -> Iterator[Edits]:
     """Only a part of the errors caught: `KeyError` for `LookupError`."""
     for node in subject.of(ast.ExceptHandler):
         if isinstance(node.type, ast.Name) and node.type.id in _PARTS:
             yield subject.replaced(node.type, _PARTS[node.type.id])
 
 
-def widened(subject: Subject) -> Iterator[Edits]:
+def widened(subject: CorruptionTarget) -> Iterator[Edits]:
     """Every error caught instead of one kind."""
     for node in subject.of(ast.ExceptHandler):
         if isinstance(node.type, ast.Name) and node.type.id not in ("Exception", "BaseException"):
             yield subject.replaced(node.type, "Exception")
 
 
-def swallowed(subject: Subject) -> Iterator[Edits]:
+def swallowed(subject: CorruptionTarget) -> Iterator[Edits]:
     """An error that is no longer raised again at the end of its handler."""
     for node in subject.of(ast.ExceptHandler):
         if len(node.body) > 1 and isinstance(node.body[-1], ast.Raise):
@@ -55,8 +55,8 @@ def swallowed(subject: Subject) -> Iterator[Edits]:
                 yield from deleted(subject, item)
 
 
-def else_into_try(subject: Subject) -> Iterator[Edits]:
-    """What stood in the `else` of a `try` done inside of it, so that its errors are caught too."""
+def else_into_try(subject: CorruptionTarget) -> Iterator[Edits]:
+    """The `else` block of a `try` moved inside it, so that its errors are also caught."""
     for node in subject.of(ast.Try):
         if len(node.orelse) != 1 or node.finalbody:
             continue
@@ -65,7 +65,7 @@ def else_into_try(subject: Subject) -> Iterator[Edits]:
             continue
         start = subject.text.rfind("\n", 0, lines[0] - 1)
         if subject.text[start : lines[0]].strip() == "else:":
-            yield Edit(last[1], last[1], "\n" + subject.text[slice(*lines)]), Edit(start, lines[1], "")
+            yield TextEdit(last[1], last[1], "\n" + subject.text[slice(*lines)]), TextEdit(start, lines[1], "")
 
 
 OPERATORS = (

@@ -1,27 +1,27 @@
-"""Faults in going over things: keys for values, another order, the wrong extreme, one end for the other."""
+"""Faults in iteration: keys for values, another order, the wrong extreme, one end for the other."""
 
 from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
 
-from gistpoint.core.corruption.edits import Edit
+from gistpoint.core.corruption.edits import TextEdit
 from gistpoint.core.corruption.operators.operator import Edits, Operator
-from gistpoint.core.corruption.subject import Subject
+from gistpoint.core.corruption.subject import CorruptionTarget
 
 _ORDERING = frozenset({"sorted", "sort", "min", "max", "groupby", "nsmallest", "nlargest"})
 
 
-def keys_values(subject: Subject) -> Iterator[Edits]:
+def keys_values(subject: CorruptionTarget) -> Iterator[Edits]:
     """`.keys()` for `.values()`, and back."""
     for node in subject.of(ast.Call):
         if isinstance(node.func, ast.Attribute) and node.func.attr in ("keys", "values") and not node.args:
             end = subject.span(node.func)[1]
-            yield (Edit(end - len(node.func.attr), end, "values" if node.func.attr == "keys" else "keys"),)
+            yield (TextEdit(end - len(node.func.attr), end, "values" if node.func.attr == "keys" else "keys"),)
 
 
-def sort_key(subject: Subject) -> Iterator[Edits]:
-    """The key of an order left out, or its direction turned."""
+def sort_key(subject: CorruptionTarget) -> Iterator[Edits]:
+    """The key of a sort left out, or its direction reversed."""
     for node in subject.of(ast.Call):
         if _called(node) not in _ORDERING:
             continue
@@ -32,8 +32,8 @@ def sort_key(subject: Subject) -> Iterator[Edits]:
                 yield from argument_dropped(subject, node, keyword)
 
 
-def other_order(subject: Subject) -> Iterator[Edits]:
-    """Things gone over in the order in which they come, where they were turned or sorted."""
+def other_order(subject: CorruptionTarget) -> Iterator[Edits]:
+    """Iteration in the original order, no longer reversed or sorted."""
     for node in subject.of(ast.Call):
         if isinstance(node.func, ast.Name) and node.func.id in ("reversed", "sorted") and len(node.args) == 1:
             parent = subject.parent(node)
@@ -42,22 +42,22 @@ def other_order(subject: Subject) -> Iterator[Edits]:
     for item in subject.of(ast.Subscript):
         bounds = item.slice
         if isinstance(bounds, ast.Slice) and isinstance(bounds.step, ast.UnaryOp) and bounds.lower is bounds.upper:
-            yield (Edit(subject.span(item.value)[1], subject.span(item)[1], ""),)
+            yield (TextEdit(subject.span(item.value)[1], subject.span(item)[1], ""),)
 
 
-def argument_dropped(subject: Subject, call: ast.Call, dropped: ast.keyword) -> Iterator[Edits]:
-    """Yield the edit that leaves out one keyword argument of a call, with the comma that it needs no longer."""
+def argument_dropped(subject: CorruptionTarget, call: ast.Call, dropped: ast.keyword) -> Iterator[Edits]:
+    """Yield the edit that leaves out one keyword argument of a call, with the comma that is no longer needed."""
     start, end = subject.span(dropped)
     before, after = subject.before(start), subject.after(end)
     if before is None or after is None or any(keyword.arg is None for keyword in call.keywords):
         return
     if before.text == ",":
-        yield (Edit(before.start, end, ""),)
+        yield (TextEdit(before.start, end, ""),)
     elif after.text == ",":
         following = subject.after(after.end)
-        yield (Edit(start, following.start if following else after.end, ""),)
+        yield (TextEdit(start, following.start if following else after.end, ""),)
     elif before.text == "(" and after.text == ")":
-        yield (Edit(start, end, ""),)
+        yield (TextEdit(start, end, ""),)
 
 
 def _called(node: ast.Call) -> str:

@@ -5,10 +5,10 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator, Mapping
 
-from gistpoint.core.corruption.edits import Edit
+from gistpoint.core.corruption.edits import TextEdit
 from gistpoint.core.corruption.operators.conditions import bare
 from gistpoint.core.corruption.operators.operator import Edits, Operator
-from gistpoint.core.corruption.subject import Subject
+from gistpoint.core.corruption.subject import CorruptionTarget
 
 _ARITHMETIC: Mapping[type[ast.operator], str] = {
     ast.Add: "-", ast.Sub: "+", ast.Mult: "+", ast.FloorDiv: "/", ast.Div: "//", ast.Mod: "//",
@@ -20,14 +20,14 @@ def _is_whole(node: ast.AST | None, *values: int) -> bool:
     return isinstance(node, ast.Constant) and type(node.value) is int and (not values or node.value in values)
 
 
-def dropped_one(subject: Subject) -> Iterator[Edits]:
+def dropped_one(subject: CorruptionTarget) -> Iterator[Edits]:
     """`n` for `n + 1` or `n - 1`."""
     for node in subject.of(ast.BinOp):
         if isinstance(node.op, ast.Add | ast.Sub) and _is_whole(node.right, 1):
             yield from bare(subject, node, node.left)
 
 
-def range_end(subject: Subject) -> Iterator[Edits]:
+def range_end(subject: CorruptionTarget) -> Iterator[Edits]:
     """A range that stops one early, starts one late, or counts from the wrong number."""
     for node in subject.of(ast.Call):
         if not isinstance(node.func, ast.Name) or node.keywords or not node.args:
@@ -36,14 +36,14 @@ def range_end(subject: Subject) -> Iterator[Edits]:
             last = node.args[-1]
             if isinstance(last, ast.Name | ast.Call | ast.Attribute):
                 end = subject.span(last)[1]
-                yield (Edit(end, end, " - 1"),)
+                yield (TextEdit(end, end, " - 1"),)
             if len(node.args) == 2 and _is_whole(node.args[0], 1):
                 yield subject.replaced(node.args[0], "0")
         elif node.func.id == "enumerate" and len(node.args) == 2:
-            yield (Edit(subject.span(node.args[0])[1], subject.span(node.args[1])[1], ""),)
+            yield (TextEdit(subject.span(node.args[0])[1], subject.span(node.args[1])[1], ""),)
 
 
-def slice_bound(subject: Subject) -> Iterator[Edits]:
+def slice_bound(subject: CorruptionTarget) -> Iterator[Edits]:
     """A bound of a slice left out or one off."""
     for node in subject.of(ast.Slice):
         for bound in (node.lower, node.upper):
@@ -51,12 +51,12 @@ def slice_bound(subject: Subject) -> Iterator[Edits]:
                 continue
             if isinstance(bound, ast.Name | ast.Call | ast.Attribute):
                 end = subject.span(bound)[1]
-                yield (Edit(end, end, " + 1"),)
+                yield (TextEdit(end, end, " + 1"),)
             elif _is_whole(bound, 1, 2):
                 yield subject.replaced(bound, "2" if _is_whole(bound, 1) else "1")
 
 
-def end_index(subject: Subject) -> Iterator[Edits]:
+def end_index(subject: CorruptionTarget) -> Iterator[Edits]:
     """The first element for the last one, and back."""
     for node in subject.of(ast.Subscript):
         index = node.slice
@@ -68,7 +68,7 @@ def end_index(subject: Subject) -> Iterator[Edits]:
             yield subject.replaced(index, "0")
 
 
-def counting_start(subject: Subject) -> Iterator[Edits]:
+def counting_start(subject: CorruptionTarget) -> Iterator[Edits]:
     """A name that is counted up or down later starts one off."""
     counted = {node.target.id for node in subject.of(ast.AugAssign) if isinstance(node.target, ast.Name)}
     for node in subject.of(ast.Assign):
@@ -77,7 +77,7 @@ def counting_start(subject: Subject) -> Iterator[Edits]:
             yield subject.replaced(node.value, "1" if _is_whole(node.value, 0) else "0")
 
 
-def constant(subject: Subject) -> Iterator[Edits]:
+def constant(subject: CorruptionTarget) -> Iterator[Edits]:
     """A whole number in a comparison, a sum or a step that is one off."""
     for node in subject.of(ast.Constant):
         parent = subject.parent(node)
@@ -91,23 +91,23 @@ def constant(subject: Subject) -> Iterator[Edits]:
                 yield subject.replaced(node, str(node.value - 1))
 
 
-def arithmetic(subject: Subject) -> Iterator[Edits]:
+def arithmetic(subject: CorruptionTarget) -> Iterator[Edits]:
     """Another arithmetic operator."""
     for node in subject.of(ast.BinOp):
         text = _ARITHMETIC.get(type(node.op))
         span = subject.between(node.left, node.right) if text and not _is_text(node) else None
         if text and span:
-            yield (Edit(*span, text),)
+            yield (TextEdit(*span, text),)
 
 
-def swapped_operands(subject: Subject) -> Iterator[Edits]:
+def swapped_operands(subject: CorruptionTarget) -> Iterator[Edits]:
     """`b - a` for `a - b`."""
     for node in subject.of(ast.BinOp):
         if isinstance(node.op, ast.Sub | ast.Div | ast.FloorDiv | ast.Mod) and not _is_text(node):
             left, right = subject.operand(node.left), subject.operand(node.right)
             simple = all(isinstance(side, ast.Name | ast.Attribute | ast.Call) for side in (node.left, node.right))
             if simple:
-                yield Edit(*left, subject.text[slice(*right)]), Edit(*right, subject.text[slice(*left)])
+                yield TextEdit(*left, subject.text[slice(*right)]), TextEdit(*right, subject.text[slice(*left)])
 
 
 def _is_text(node: ast.BinOp) -> bool:

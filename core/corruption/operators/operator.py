@@ -1,4 +1,4 @@
-"""What an operator is: a family of faults, how often it makes a good one, and where in a function it finds room."""
+"""An operator: a family of faults, its rate of good corruptions, and the places in a function that it applies to."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from gistpoint.core.corruption.edits import Edit
-from gistpoint.core.corruption.subject import Subject
+from gistpoint.core.corruption.edits import TextEdit
+from gistpoint.core.corruption.subject import CorruptionTarget
 
-Edits: TypeAlias = tuple[Edit, ...]
+Edits: TypeAlias = tuple[TextEdit, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,5 +21,11 @@ class Operator:
 
     family: str
     prior: float
-    """The share of good corruptions that is expected of it, 0 to 1, before any test has run."""
-    find: Callable[[Subject], Iterator[Edits]]
+    """The expected share of good corruptions, 0 to 1, before any test has run.
+
+    Measured on drawn corruptions of the study's libraries, each tried on the tests that see it: the good ones among
+    them, the earlier estimate counted as twelve drawn ones, or as five if it was a guess
+    (`docs/decisions/0031-subtlety.md`). A new operator starts with a guess, such as that of its family. The prior
+    decides which corruptions are tried first, never which are kept.
+    """
+    find: Callable[[CorruptionTarget], Iterator[Edits]]

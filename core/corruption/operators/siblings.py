@@ -7,9 +7,9 @@ import re
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
 
-from gistpoint.core.corruption.edits import Edit
+from gistpoint.core.corruption.edits import TextEdit
 from gistpoint.core.corruption.operators.operator import Edits, Operator
-from gistpoint.core.corruption.subject import Subject
+from gistpoint.core.corruption.subject import CorruptionTarget
 
 _WORDS = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])|[0-9]+")
 _OPPOSITE_WORDS = """
@@ -19,9 +19,9 @@ open/close parent/child in/out args/kwargs hits/misses line/col line/column name
 size/count pos/start pos/end item/key current/last current/previous add/remove push/pop get/set inc/dec enter/exit
 """
 SHARED = 2
-"""How alike names are that share a word, or are single letters."""
+"""The likeness of names that share a word, or are single letters."""
 PAIRED = 3
-"""How alike names are that are a known pair, such as `start` and `end`."""
+"""The likeness of names that are a known pair, such as `start` and `end`."""
 _OPPOSITES = frozenset(frozenset(pair.split("/")) for pair in _OPPOSITE_WORDS.split())
 
 
@@ -44,7 +44,7 @@ def _words(name: str) -> list[str]:
     return [word.lower() for word in _WORDS.findall(name)]
 
 
-def shapes_of(subject: Subject) -> Mapping[str, frozenset[str]]:
+def shapes_of(subject: CorruptionTarget) -> Mapping[str, frozenset[str]]:
     """Return how each variable of a function is used: iterated, indexed, by its attributes, in sums."""
     found: dict[str, set[str]] = {}
     for argument in ast.walk(subject.node.args):
@@ -59,7 +59,7 @@ def shapes_of(subject: Subject) -> Mapping[str, frozenset[str]]:
     return {name: frozenset(shapes) for name, shapes in found.items()}
 
 
-def _shape(subject: Subject, node: ast.Name) -> set[str]:
+def _shape(subject: CorruptionTarget, node: ast.Name) -> set[str]:
     parent = subject.parent(node)
     if isinstance(parent, ast.Attribute):
         return {f".{parent.attr}"}
@@ -83,7 +83,7 @@ def _argument(call: ast.Call) -> set[str]:
 
 
 _MOST = 2
-"""How many siblings of one name are tried."""
+"""Most siblings tried for one name."""
 _PAIRS = (
     ("append", "appendleft"), ("pop", "popleft"), ("extend", "extendleft"), ("lstrip", "rstrip"), ("find", "rfind"),
     ("index", "rindex"), ("partition", "rpartition"), ("startswith", "endswith"), ("lower", "upper"),
@@ -113,8 +113,8 @@ _BUILTIN = {name: other for pair in _FUNCTIONS for name, other in (pair, pair[::
 _NO_ARGUMENTS = frozenset({"popleft", "appendleft", "splitlines"})
 
 
-def sibling_method(subject: Subject) -> Iterator[Edits]:
-    """A method of the same objects that does something close: `rstrip` for `lstrip`, `max` for `min`."""
+def sibling_method(subject: CorruptionTarget) -> Iterator[Edits]:
+    """A method of the same objects that does something similar: `rstrip` for `lstrip`, `max` for `min`."""
     for node in subject.of(ast.Call):
         if isinstance(node.func, ast.Name) and node.func.id in _BUILTIN:
             yield subject.replaced(node.func, _BUILTIN[node.func.id])
@@ -125,10 +125,10 @@ def sibling_method(subject: Subject) -> Iterator[Edits]:
             if not _fits(subject, node, name, other):
                 continue
             end = subject.span(node.func)[1]
-            yield (Edit(end - len(name), end, other),)
+            yield (TextEdit(end - len(name), end, other),)
 
 
-def _fits(subject: Subject, node: ast.Call, name: str, other: str) -> bool:
+def _fits(subject: CorruptionTarget, node: ast.Call, name: str, other: str) -> bool:
     if name == "split":
         return len(node.args) + len(node.keywords) == 2
     if other in _NO_ARGUMENTS or name in _NO_ARGUMENTS:
@@ -137,8 +137,8 @@ def _fits(subject: Subject, node: ast.Call, name: str, other: str) -> bool:
     return not (name == "pop" and other == "popitem")
 
 
-def sibling_function(subject: Subject) -> Iterator[Edits]:
-    """Another method of `self`, or another function of the module, of a like name, that takes the same arguments."""
+def sibling_function(subject: CorruptionTarget) -> Iterator[Edits]:
+    """Another method of `self`, or another function of the module, with a like name, that takes the same arguments."""
     for node in subject.of(ast.Call):
         keywords = [keyword.arg for keyword in node.keywords if keyword.arg is not None]
         if len(keywords) < len(node.keywords) or any(isinstance(item, ast.Starred) for item in node.args):
@@ -157,10 +157,10 @@ def sibling_function(subject: Subject) -> Iterator[Edits]:
         ]
         for other in sorted(others, key=lambda other: -alike(name, other))[:_MOST]:
             end = subject.span(node.func)[1]
-            yield (Edit(end - len(name), end, other),)
+            yield (TextEdit(end - len(name), end, other),)
 
 
-def sibling_attribute(subject: Subject) -> Iterator[Edits]:
+def sibling_attribute(subject: CorruptionTarget) -> Iterator[Edits]:
     """Another attribute of `self` with a like name, that is not known to be used in other ways."""
     uses: defaultdict[str, set[str]] = defaultdict(set)
     for node in subject.of(ast.Attribute):
@@ -179,11 +179,11 @@ def sibling_attribute(subject: Subject) -> Iterator[Edits]:
             end = subject.span(node)[1]
             own_use = _use(subject, node)
             if not (uses[other] and own_use) or uses[other] & own_use:
-                yield (Edit(end - len(node.attr), end, other),)
+                yield (TextEdit(end - len(node.attr), end, other),)
 
 
-def _use(subject: Subject, node: ast.Attribute) -> set[str]:
-    """Return what the use of a value tells of its type: an attribute of it, or that it is a collection."""
+def _use(subject: CorruptionTarget, node: ast.Attribute) -> set[str]:
+    """Return the facts about a value's type that its use shows: an attribute, or that it is a collection."""
     parent = subject.parent(node)
     if isinstance(parent, ast.Attribute):
         return {parent.attr}
@@ -192,7 +192,7 @@ def _use(subject: Subject, node: ast.Attribute) -> set[str]:
     return {"iterated"} if isinstance(parent, ast.For | ast.comprehension) and parent.iter is node else set()
 
 
-def sibling_name(subject: Subject) -> Iterator[Edits]:
+def sibling_name(subject: CorruptionTarget) -> Iterator[Edits]:
     """Another variable that is used in the same way or has a like name: a stale one, the other of a pair."""
     shapes = shapes_of(subject)
     for node in subject.of(ast.Name):
@@ -211,8 +211,8 @@ def sibling_name(subject: Subject) -> Iterator[Edits]:
             yield subject.replaced(node, other)
 
 
-def swapped_arguments(subject: Subject) -> Iterator[Edits]:
-    """Two arguments that stand side by side and are used in the same way, exchanged."""
+def swapped_arguments(subject: CorruptionTarget) -> Iterator[Edits]:
+    """Two adjacent arguments that are used in the same way, exchanged."""
     shapes = shapes_of(subject)
     for node in subject.of(ast.Call):
         for first, second in zip(node.args, node.args[1:], strict=False):
@@ -221,10 +221,10 @@ def swapped_arguments(subject: Subject) -> Iterator[Edits]:
             alike_in_use = shapes.get(names[0], frozenset()) & shapes.get(names[1], frozenset())
             if plain and (alike(*names) == SHARED or alike_in_use) and alike(*names) != PAIRED:
                 one, two = subject.span(first), subject.span(second)
-                yield Edit(*one, subject.text[slice(*two)]), Edit(*two, subject.text[slice(*one)])
+                yield TextEdit(*one, subject.text[slice(*two)]), TextEdit(*two, subject.text[slice(*one)])
 
 
-def _is_self(subject: Subject, node: ast.expr) -> bool:
+def _is_self(subject: CorruptionTarget, node: ast.expr) -> bool:
     given = [*subject.node.args.posonlyargs, *subject.node.args.args]
     return isinstance(node, ast.Name) and bool(given) and node.id == given[0].arg and node.id in ("self", "cls")
 

@@ -1,20 +1,20 @@
-"""Faults in what is done: an update skipped, a state not restored, `=` for `+=`, two operations in the wrong order."""
+"""Faults in statements: an update skipped, a state not restored, `=` for `+=`, two operations in the wrong order."""
 
 from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
 
-from gistpoint.core.corruption.edits import Edit
+from gistpoint.core.corruption.edits import TextEdit
 from gistpoint.core.corruption.operators.branches import blocks_of_function, deleted
 from gistpoint.core.corruption.operators.operator import Edits, Operator
-from gistpoint.core.corruption.subject import Subject
+from gistpoint.core.corruption.subject import CorruptionTarget
 
 _SIMPLE = (ast.Assign, ast.AugAssign, ast.AnnAssign, ast.Expr, ast.Delete)
 _FAMILIAR = (ast.Import, ast.ImportFrom, ast.Global, ast.Nonlocal, ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 
 
-def skipped_call(subject: Subject) -> Iterator[Edits]:
+def skipped_call(subject: CorruptionTarget) -> Iterator[Edits]:
     """A call left out that was made for its effect."""
     for block in blocks_of_function(subject):
         if block.name != "finalbody":
@@ -23,10 +23,10 @@ def skipped_call(subject: Subject) -> Iterator[Edits]:
                     yield from deleted(subject, node)
 
 
-def skipped_update(subject: Subject) -> Iterator[Edits]:
+def skipped_update(subject: CorruptionTarget) -> Iterator[Edits]:
     """An assignment to an attribute or an item, or an augmented one, left out.
 
-    Not so in `__init__`: what never had a value is told by the first error.
+    Not in `__init__`, since the first error would name the attribute without a value.
     """
     starts = subject.node.name == "__init__"
     for block in blocks_of_function(subject):
@@ -36,8 +36,8 @@ def skipped_update(subject: Subject) -> Iterator[Edits]:
                     yield from deleted(subject, node)
 
 
-def unrestored_state(subject: Subject) -> Iterator[Edits]:
-    """The line left out that puts back what was changed: in a `finally`, or to a value that was read before."""
+def unrestored_state(subject: CorruptionTarget) -> Iterator[Edits]:
+    """The line that restores a changed value left out: in a `finally`, or to a value that was read before."""
     for block in blocks_of_function(subject):
         saved: set[str] = set()
         for node in block.statements:
@@ -56,8 +56,8 @@ def _stores(node: ast.stmt) -> bool:
     )
 
 
-def plain_assignment(subject: Subject) -> Iterator[Edits]:
-    """`=` for `+=`: only the last value stays. Not so where the line before it in the block would be for nothing."""
+def plain_assignment(subject: CorruptionTarget) -> Iterator[Edits]:
+    """`=` for `+=`: only the last value stays. Skipped if it would leave the previous line without effect."""
     for block in subject.blocks:
         stored: set[str] = set()
         for node in block.statements:
@@ -66,11 +66,11 @@ def plain_assignment(subject: Subject) -> Iterator[Edits]:
                 targets = [node.target]
                 span = subject.between(node.target, node.value)
                 if span and ast.unparse(node.target) not in stored:
-                    yield (Edit(*span, "="),)
+                    yield (TextEdit(*span, "="),)
             stored |= {ast.unparse(target) for target in targets}
 
 
-def opposite_update(subject: Subject) -> Iterator[Edits]:
+def opposite_update(subject: CorruptionTarget) -> Iterator[Edits]:
     """`-=` for `+=`, and back."""
     for node in subject.of(ast.AugAssign):
         if node in subject.node.body and len(subject.blocks[0].statements) == 1:
@@ -78,18 +78,18 @@ def opposite_update(subject: Subject) -> Iterator[Edits]:
         text = {ast.Add: "-=", ast.Sub: "+="}.get(type(node.op))
         span = subject.between(node.target, node.value)
         if span and text and not isinstance(node.value, ast.List | ast.JoinedStr):
-            yield (Edit(*span, text),)
+            yield (TextEdit(*span, text),)
 
 
-def wrong_order(subject: Subject) -> Iterator[Edits]:
-    """One line moved past the statement behind it: two operations in the wrong order, an update early or late."""
+def wrong_order(subject: CorruptionTarget) -> Iterator[Edits]:
+    """One line moved past the statement after it: two operations in the wrong order, an update early or late."""
     for block in blocks_of_function(subject):
         for first, second in zip(block.statements, block.statements[1:], strict=False):
             yield from _swapped(subject, first, second)
 
 
-def _swapped(subject: Subject, first: ast.stmt, second: ast.stmt) -> Iterator[Edits]:
-    """Yield the edits that move the one of the two that is simple past the other one."""
+def _swapped(subject: CorruptionTarget, first: ast.stmt, second: ast.stmt) -> Iterator[Edits]:
+    """Yield the edits that move whichever of the two is simple past the other."""
     if isinstance(first, _FAMILIAR) or isinstance(second, _FAMILIAR):
         return
     if not (_acts(first) and _acts(second)):
@@ -103,13 +103,13 @@ def _swapped(subject: Subject, first: ast.stmt, second: ast.stmt) -> Iterator[Ed
     texts = [subject.text[slice(*span)] for span in (spans[0], spans[1])]
     simple = isinstance(first, _SIMPLE), isinstance(second, _SIMPLE)
     if simple[0] and "\n" not in texts[0]:
-        yield Edit(spans[0][0], spans[1][0], ""), Edit(spans[1][1], spans[1][1], "\n" + texts[0])
+        yield TextEdit(spans[0][0], spans[1][0], ""), TextEdit(spans[1][1], spans[1][1], "\n" + texts[0])
     elif simple[1] and "\n" not in texts[1]:
-        yield Edit(spans[0][0], spans[0][0], texts[1] + "\n"), Edit(spans[0][1], spans[1][1], "")
+        yield TextEdit(spans[0][0], spans[0][0], texts[1] + "\n"), TextEdit(spans[0][1], spans[1][1], "")
 
 
 def _acts(node: ast.stmt) -> bool:
-    """Whether a statement can be moved past another: it leaves no block, and is no string that stands alone."""
+    """Whether a statement can be moved past another: it does not leave a block, and is not a bare string."""
     if isinstance(node, ast.Return | ast.Raise | ast.Continue | ast.Break | ast.Pass):
         return False
     return not (isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant))

@@ -1,37 +1,35 @@
-"""A record made into a task: its repository found, the function corrupted as it says, proven by the suite."""
+"""Makes a task from a record: finds its repository, corrupts the function as recorded, proves it by the suite."""
 
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 from typing import Any
 
-from gistpoint.core.cancel import CancelToken
 from gistpoint.core.code.compare import same_program
-from gistpoint.core.code.index import Definition, FileIndex, Kind, index_source
+from gistpoint.core.code.index import Definition, DefinitionKind, FileIndex, index_source
 from gistpoint.core.code.names import LOCALS, normalised
 from gistpoint.core.code.parsing import CodeError
 from gistpoint.core.code.snippet import read_snippet
 from gistpoint.core.code.testfiles import is_protected
 from gistpoint.core.corruption.corruptions import new_comments, replaced_target, same_signature
 from gistpoint.core.errors import SourceError, TaskError, UserError
-from gistpoint.core.generation.breakpoint.records import Record, normal_url
-from gistpoint.core.generation.campaign.settings import SourceSpec
-from gistpoint.core.generation.intake import Intake, NoTaskError, OnMaking
+from gistpoint.core.generation.breakpoint.records import BreakpointRecord, normal_url
+from gistpoint.core.generation.intake import Intake, NoTaskError
 from gistpoint.core.generation.making import write_proven
 from gistpoint.core.generation.proof import DEFAULT_MIN_FAILING, prove
 from gistpoint.core.generation.removal import removal_target
+from gistpoint.core.generation.settings import SOURCE_KEYS, SourceSpec, read_source
 from gistpoint.core.ports import Runner
+from gistpoint.core.running import UNATTENDED, RunContext
 from gistpoint.core.tasks.fields import Fields
-from gistpoint.core.tasks.model import Mode, Rules, Target, Task
+from gistpoint.core.tasks.model import Rules, Target, Task
 from gistpoint.core.trees import SourceTree
 
-_KEYS = frozenset(
-    {"repository", "commit", "source", "pytest_args", "extra_requirements", "exclude_newer", "build_steps"}
-)
+_KEYS = SOURCE_KEYS - {"stars"} | {"repository", "commit"}
 _HINT = (
     "Each source is a table [[source]] with the keys 'repository' (its address or name, as the records have it) and "
     "'source' (name==version, a folder, or PATH@COMMIT), and may have "
@@ -41,7 +39,7 @@ _HINT = (
 
 @dataclass(frozen=True, slots=True)
 class MappedSource:
-    """What the user says of a repository."""
+    """The user's source for a repository."""
 
     repository: str
     commit: str
@@ -50,14 +48,14 @@ class MappedSource:
 
 @dataclass(frozen=True, slots=True)
 class RecordSources:
-    """Answers where a record's repository is to be had."""
+    """Looks up where a record's repository can be obtained."""
 
     mapped: tuple[MappedSource, ...] = ()
 
-    def spec_of(self, record: Record) -> SourceSpec:
-        """Return the source of a record's repository: of several that fit, one that names the commit.
+    def spec_of(self, record: BreakpointRecord) -> SourceSpec:
+        """Return the source of a record's repository: if several match, one that names the commit.
 
-        Raises `SourceError` where none is named and the record's own address is none that is fetched unasked.
+        Raises `SourceError` if there is none and the record's own address is not one that is fetched by default.
         """
         fitting = [
             item
@@ -68,7 +66,8 @@ class RecordSources:
             return max(fitting, key=lambda item: len(item.commit)).spec
         if not record.url.startswith("https://"):
             raise SourceError(
-                f"{record.url[:200]} is no address that is fetched unasked.", hint="Say where it is with --sources."
+                f"{record.url[:200]} is not an address that gistpoint fetches from without being asked.",
+                hint="Say where it is with --sources.",
             )
         return SourceSpec(f"{record.url}@{record.commit}")
 
@@ -77,43 +76,24 @@ def read_sources(text: str, file: str) -> RecordSources:
     """Return the sources in a TOML text; raises `SourceError` naming `file` and the key that is wrong."""
     try:
         fields = Fields(tomllib.loads(text), file)
-        _only(fields, {"source"})
+        fields.only(("source",))
         return RecordSources(tuple(_source(table) for table in fields.tables("source")))
     except tomllib.TOMLDecodeError as error:
-        raise SourceError(f"{file} is no TOML: {error}.", hint=_HINT) from error
+        raise SourceError(f"{file} is not valid TOML: {error}.", hint=_HINT) from error
     except TaskError as error:
         raise SourceError(error.message, hint=_HINT) from error
 
 
 def _source(fields: Fields) -> MappedSource:
-    _only(fields, _KEYS)
-    for key in ("repository", "source"):
-        if not fields.get(key, str).strip():
-            raise TaskError(f"{fields.file}: the key {fields.name(key)!r} is empty.")
-    spec = SourceSpec(
-        fields.get("source", str),
-        _strings(fields, "pytest_args"),
-        _strings(fields, "extra_requirements"),
-        fields.get("exclude_newer", str, "") or None,
-        _strings(fields, "build_steps"),
-    )
-    repository = fields.get("repository", str)
+    spec, repository = read_source(fields, _KEYS), fields.get("repository", str)
+    if not repository.strip():
+        raise TaskError(f"{fields.file}: the key {fields.name('repository')!r} is empty.")
     known = normal_url(repository) if "/" in repository else repository
     return MappedSource(known, fields.get("commit", str, "").lower(), spec)
 
 
-def _strings(fields: Fields, key: str) -> tuple[str, ...]:
-    return fields.strings(key) if key in fields.values else ()
-
-
-def _only(fields: Fields, known: Iterable[str]) -> None:
-    strange = sorted(set(fields.values) - set(known))
-    if strange:
-        raise TaskError(f"{fields.file}: the key {fields.name(strange[0])!r} is not known.")
-
-
 class Refusal(StrEnum):
-    """Why a sound record makes no task here, before any test ran."""
+    """Why a sound record can't become a task, before any test ran."""
 
     NO_SUCH_FILE = "no_such_file"
     UNREADABLE_FILE = "unreadable_file"
@@ -129,7 +109,7 @@ class Refusal(StrEnum):
 
 
 class RefusedRecordError(UserError):
-    """A record makes no task here, and why."""
+    """A record can't become a task; the message says why."""
 
     def __init__(self, reason: Refusal, message: str) -> None:
         super().__init__(message)
@@ -138,14 +118,14 @@ class RefusedRecordError(UserError):
 
 @dataclass(frozen=True, slots=True)
 class RecordTarget:
-    """The target of a record, and what was odd about it."""
+    """The target of a record, and the oddities found in it."""
 
     target: Target
     marks: tuple[str, ...] = ()
 
 
-def target_of(record: Record, tree: SourceTree, test_files: frozenset[str] = frozenset()) -> RecordTarget:
-    """Return the target that a record means. Raises `RefusedRecordError` where it means none, or more than one."""
+def target_of(record: BreakpointRecord, tree: SourceTree, test_files: frozenset[str] = frozenset()) -> RecordTarget:
+    """Return the target that a record means. Raises `RefusedRecordError` if it means none, or more than one."""
     if not tree.is_file(record.path):
         raise RefusedRecordError(Refusal.NO_SUCH_FILE, f"There is no file {record.path} in the source.")
     if is_protected(record.path, test_files):
@@ -155,15 +135,15 @@ def target_of(record: Record, tree: SourceTree, test_files: frozenset[str] = fro
     except CodeError as error:
         raise RefusedRecordError(Refusal.UNREADABLE_FILE, str(error)) from error
     definition = _meant(index, record.function)
-    if definition.kind is Kind.CLASS:
+    if definition.kind is DefinitionKind.CLASS:
         raise RefusedRecordError(Refusal.CLASS, f"{definition.ref} is a class; functions and methods are corrupted.")
-    if record.mode is Mode.REMOVE:
-        return RecordTarget(_removed(tree, definition, test_files))
-    return _corrupted(record, tree, definition)
+    if record.corruption:
+        return _corrupted(record, tree, definition)
+    return RecordTarget(_removed(tree, definition, test_files))
 
 
 def _meant(index: FileIndex, name: str) -> Definition:
-    """Return the one definition of that name; the data's own rule, the first that is found, is not followed."""
+    """Return the one definition of that name; the data's own rule, which takes the first one found, is not followed."""
     asked = normalised(name)
     found = [item for item in index.definitions if item.ref.plain == asked]
     found = found or [
@@ -184,8 +164,8 @@ def _removed(tree: SourceTree, definition: Definition, test_files: frozenset[str
         raise RefusedRecordError(Refusal.NOT_REMOVABLE, error.message) from error
 
 
-def _corrupted(record: Record, tree: SourceTree, definition: Definition) -> RecordTarget:
-    """Return the target with the file's own decorators: those that the data lost are kept, and the loss is marked."""
+def _corrupted(record: BreakpointRecord, tree: SourceTree, definition: Definition) -> RecordTarget:
+    """Return the target with the file's own decorators; if the data lost some, the loss is marked."""
     try:
         target = replaced_target(tree, definition.ref, record.corruption)
         lost = bool(definition.decorators) and not read_snippet(record.corruption).definition.decorators
@@ -209,23 +189,22 @@ DATA_SET = "breakpoint"
 
 
 def import_record(
-    record: Record,
+    record: BreakpointRecord,
     intake: Intake,
     runner: Runner,
     into: Path,
     *,
     min_failing: int = DEFAULT_MIN_FAILING,
     provenance: Mapping[str, Any] | None = None,
-    on_progress: OnMaking | None = None,
-    cancel: CancelToken | None = None,
+    run: RunContext = UNATTENDED,
 ) -> Task:
     """Prove a record and write its task below `into`.
 
     Refused submissions cost an attempt, as in the paper. The record is kept verbatim in the answer, beside the failing
-    tests that are found anew. Raises `RefusedRecordError`, and `NoTaskError` where the tests do not bear it out.
+    tests found by our own run. Raises `RefusedRecordError`, and `NoTaskError` if the tests do not confirm it.
     """
     found = target_of(record, intake.repository.tree, frozenset(intake.test_files))
-    proof = prove(intake, (found.target,), runner, min_failing=min_failing, on_progress=on_progress, cancel=cancel)
+    proof = prove(intake, (found.target,), runner, min_failing=min_failing, run=run)
     source = intake.repository.source
     marks = [*record.marks, *found.marks]
     if source.kind != "git" or not source.revision.startswith(record.commit):

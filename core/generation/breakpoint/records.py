@@ -1,4 +1,4 @@
-"""Records of the public Breakpoint data set: what of them is used, and every way in which they can be damaged."""
+"""Records of the public Breakpoint data set: their fields that are used, and every way in which they can be damaged."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ class DamageError(UserError):
 
 
 @dataclass(frozen=True, slots=True)
-class Record:
+class BreakpointRecord:
     """One sound record."""
 
     line: int
-    """Where it begins in its file, counted from 1."""
+    """The line at which it begins in its file, counted from 1."""
     text: str = field(repr=False)
-    """Verbatim."""
+    """The verbatim text."""
     url: str
     commit: str
     repository: str
@@ -37,25 +37,25 @@ class Record:
     function: str
     """`f` or `Class.m`."""
     corruption: str = field(default="", repr=False)
-    """The corrupted function, often indented and without its decorators; empty where the body is removed."""
+    """The corrupted function, often indented and without its decorators; empty if the body is removed."""
     metrics: Mapping[str, object] = field(default_factory=dict, repr=False)
-    """`complexity_info` as it stands there."""
+    """`complexity_info` verbatim."""
     marks: tuple[str, ...] = ()
-    """What is odd about it without being damage."""
+    """Its oddities that are not damage."""
 
     @property
     def mode(self) -> Mode:
-        """Remove where there is no corruption."""
+        """`remove` if there is no corruption, else `discovery`."""
         return Mode.DISCOVERY if self.corruption else Mode.REMOVE
 
     @property
     def place(self) -> str:
-        """The repository and its commit, one spelling for all spellings of the address."""
+        """The repository and its commit, the same for all spellings of the address."""
         return f"{normal_url(self.url)}@{self.commit}"
 
     @property
     def id(self) -> str:
-        """A hash of what the record asks for, the same in every file that holds it."""
+        """A hash of the record's request, the same in every file that holds it."""
         return sha256_of_json(
             [
                 self.mode.value,
@@ -69,30 +69,30 @@ class Record:
 
 
 def normal_url(url: str) -> str:
-    """Return a repository's address without what differs between spellings of it."""
+    """Return a repository's address in a normal form, the same for all of its spellings."""
     scheme, separator, rest = url.strip().partition("://")
     rest = rest if separator else scheme
     host, slash, path = rest.rstrip("/").removesuffix(".git").partition("/")
     return f"{host.lower()}{slash}{path}"
 
 
-def record_from(value: object, line: int, text: str) -> Record:
-    """Return the record in a JSON value. Raises `DamageError` that names the field."""
+def record_from(value: object, line: int, text: str) -> BreakpointRecord:
+    """Return the record in a JSON value. Raises `DamageError`, which names the field."""
     top = _table(value, "the record")
     repo = _table(top.get("repo"), "repo")
     url, commit = _text(repo, "repo.url"), _text(repo, "repo.commit")
     if not _COMMIT.fullmatch(commit):
-        raise DamageError(f"repo.commit is {commit[:60]!r}, which is no commit.")
+        raise DamageError(f"repo.commit is {commit[:60]!r}, which is not a commit.")
     path, function = _text(top, "fpath"), _text(top, "function_name")
     _check_path(path)
     if not all(part.isidentifier() for part in function.split(".")):
-        raise DamageError(f"function_name is {function[:80]!r}, which is no name of a function.")
+        raise DamageError(f"function_name is {function[:80]!r}, which is not the name of a function.")
     marks = _tests(top.get("test_info"))
     metrics = _metrics(top.get("complexity_info"))
     if any(metrics.get(name) is None for name in _METRICS):
         marks.append("metrics_missing")
     name = repo.get("name")
-    return Record(
+    return BreakpointRecord(
         line,
         text,
         url.strip(),
@@ -115,7 +115,7 @@ def _corruption(value: object) -> str:
         raise DamageError("corruption.code is empty.")
     score = table.get("score")
     if score is not None and not (_is_number(score) and 0 <= score < 1):
-        raise DamageError("corruption.score is no number from 0 to below 1: the corruption broke nothing.")
+        raise DamageError("corruption.score is not a number from 0 to below 1: the corruption broke nothing.")
     return code
 
 
@@ -124,10 +124,10 @@ def _tests(value: object) -> list[str]:
     for key in ("failed", "passed"):
         count = table.get(key)
         if not isinstance(count, int) or isinstance(count, bool) or count < 0:
-            raise DamageError(f"test_info.{key} is no count.")
+            raise DamageError(f"test_info.{key} is not a count.")
     for key in ("failures_info", "failed_tests"):
         if not isinstance(table.get(key, []), list):
-            raise DamageError(f"test_info.{key} is no list.")
+            raise DamageError(f"test_info.{key} is not a list.")
     return ["execution_error_when_made"] if table.get("had_execution_error") is True else []
 
 
@@ -138,7 +138,7 @@ def _metrics(value: object) -> dict[str, object]:
     for name in _METRICS:
         number = table.get(name)
         if number is not None and not _is_number(number):
-            raise DamageError(f"complexity_info.{name} is no number.")
+            raise DamageError(f"complexity_info.{name} is not a number.")
     return table
 
 
@@ -151,7 +151,7 @@ def _check_path(path: str) -> None:
     if path.startswith(("/", "~")) or "\\" in path or ".." in parts or any(ord(item) < 32 for item in path):
         raise DamageError(f"fpath is {path[:80]!r}, which does not stay inside the repository.")
     if not path.endswith(".py"):
-        raise DamageError(f"fpath is {path[:80]!r}, which is no Python file.")
+        raise DamageError(f"fpath is {path[:80]!r}, which is not a Python file.")
 
 
 def _table(value: object, name: str) -> dict[str, object]:
@@ -175,17 +175,17 @@ _PIECE = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*"|[{}\[\]"]', re.DOTALL)
 
 @dataclass(frozen=True, slots=True)
 class Damage:
-    """A record that can't be used: where it begins in the file, counted from 1, and why."""
+    """A record that can't be used: its first line in the file, counted from 1, and the reason."""
 
     line: int
     reason: str
 
 
-def read_records(data: bytes) -> Iterator[Record | Damage]:
-    """Yield the records of a file in their order; one that repeats another is damage."""
+def read_records(data: bytes) -> Iterator[BreakpointRecord | Damage]:
+    """Yield the records of a file in their order; a duplicate is damage."""
     seen: dict[str, int] = {}
     for item in _items(data.decode("utf-8-sig", "surrogateescape")):
-        if isinstance(item, Record):
+        if isinstance(item, BreakpointRecord):
             if item.id in seen:
                 yield Damage(item.line, f"It repeats the record of line {seen[item.id]}.")
                 continue
@@ -193,7 +193,7 @@ def read_records(data: bytes) -> Iterator[Record | Damage]:
         yield item
 
 
-def _items(text: str) -> Iterator[Record | Damage]:
+def _items(text: str) -> Iterator[BreakpointRecord | Damage]:
     start = _after_space(text, 0)
     if text.startswith("[", start) and not _is_lines(text[start:]):
         yield from _listed(text, start + 1)
@@ -204,7 +204,7 @@ def _items(text: str) -> Iterator[Record | Damage]:
 
 
 def _is_lines(text: str) -> bool:
-    """Whether the first line is a whole JSON value by itself, with more behind it."""
+    """Whether the first line is a whole JSON value by itself, with more after it."""
     first, _, rest = text.partition("\n")
     if not rest.strip():
         return False
@@ -215,8 +215,8 @@ def _is_lines(text: str) -> bool:
     return True
 
 
-def _listed(text: str, at: int) -> Iterator[Record | Damage]:
-    """Yield the elements of a list that begins before `at`; one that is damaged ends where its brackets do."""
+def _listed(text: str, at: int) -> Iterator[BreakpointRecord | Damage]:
+    """Yield the elements of a list that begins before `at`; a damaged one ends at its closing bracket."""
     line, counted = 1, 0
     while True:
         at = _after_space(text, at)
@@ -245,7 +245,7 @@ def _listed(text: str, at: int) -> Iterator[Record | Damage]:
 
 
 def _end_of(text: str, start: int) -> int | None:
-    """Return where the value that begins at `start` ends, by its brackets; None where it does not."""
+    """Return where the value that begins at `start` ends, by its brackets; None if it does not end."""
     if text[start] not in "{[":
         found = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*"|[^,\]\s]+', re.DOTALL).match(text, start)
         return found.end() if found else None
@@ -263,7 +263,7 @@ def _end_of(text: str, start: int) -> int | None:
     return None
 
 
-def _decoded(text: str, line: int) -> Record | Damage:
+def _decoded(text: str, line: int) -> BreakpointRecord | Damage:
     try:
         value = json.loads(text, object_pairs_hook=_unrepeated, parse_constant=_no_constant)
         return record_from(value, line, text)
@@ -285,7 +285,7 @@ def _unrepeated(pairs: list[tuple[str, object]]) -> dict[str, object]:
 
 
 def _no_constant(name: str) -> NoReturn:
-    raise DamageError(f"{name} is no number of JSON.")
+    raise DamageError(f"{name} is not a JSON number.")
 
 
 def _after_space(text: str, at: int) -> int:

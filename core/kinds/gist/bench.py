@@ -2,127 +2,137 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from gistpoint.core.attempts.bench import Log, OnProgress, Outcome, Price
-from gistpoint.core.attempts.budgets import Budgets, Remaining
-from gistpoint.core.attempts.events import EndReason, EventType
+from gistpoint.core.attempts.bench import CallOutcome, Instead, Log, Price, TaskBench
+from gistpoint.core.attempts.events import CallMade, EndReason, SubmissionMade
 from gistpoint.core.attempts.identity import SHOWS_EVIDENCE, Role
-from gistpoint.core.attempts.state import AttemptState, Call
-from gistpoint.core.cancel import CancelToken
-from gistpoint.core.errors import CancelledError, InfrastructureError
-from gistpoint.core.kinds.gist.answers import score_text, steps_line
-from gistpoint.core.kinds.gist.desk import Desk
-from gistpoint.core.kinds.gist.overrides import settings_data
-from gistpoint.core.kinds.gist.tools import SCORE_GIST, SUBMIT_GIST
-from gistpoint.core.kinds.gist.verdict import GistVerdict, ScoresGists, gist_run_data, gist_score_data, judged
-from gistpoint.core.outcomes import BackendRecord
+from gistpoint.core.attempts.state import AttemptCall, AttemptState
+from gistpoint.core.errors import AttemptError, CancelledError, InfrastructureError
+from gistpoint.core.kinds.gist.answer import GistAnswer
+from gistpoint.core.kinds.gist.brief import gist_brief
+from gistpoint.core.kinds.gist.model import gist_settings, gist_task
+from gistpoint.core.kinds.gist.overrides import as_attempted, settings_data, with_budgets
+from gistpoint.core.kinds.gist.runs import EntrypointRunner
+from gistpoint.core.kinds.gist.score import GistJudgement, GistVerdict, gist_run, gist_scored, line_evidence, score_text
+from gistpoint.core.kinds.gist.state import GistState, gist_of
+from gistpoint.core.kinds.gist.tools import SCORE_GIST, SUBMIT_GIST, WRITE_GIST, GistAccess, gist_tools
+from gistpoint.core.outcomes import BackendRecord, RunStatus
+from gistpoint.core.running import UNATTENDED, RunContext
+from gistpoint.core.tasks.budgets import Budgets, Remaining
 from gistpoint.core.tasks.model import Task
-from gistpoint.core.tools.declaration import Tool, ToolContext, ToolOutput
-from gistpoint.core.tools.registry import call as call_tool
-from gistpoint.core.tools.registry import declarations_sha256, tools_of
+from gistpoint.core.tools.declaration import BoundCall, Tool, ToolContext, ToolOutput, declarations_sha256
 from gistpoint.core.trees import SourceTree
 
-REPLACING = frozenset({"write_gist", "edit_and_execute"})
-"""Tools that give the gist a new text whole: what was typed before does not outlive them."""
 
+class GistHarness(TaskBench):
+    """One call is one step; only `score_gist` has a budget of its own."""
 
-@dataclass(frozen=True, slots=True)
-class GistBench:
-    """One call is one step; `score_gist` alone is paid from a budget of its own."""
-
-    task: Task
-    judge: ScoresGists
-    tree: SourceTree
-
-    @classmethod
-    def of(cls, task: Task, judge: ScoresGists) -> GistBench:
-        """Open the codebase of a task."""
-        return cls(task, judge, SourceTree.open(task.tree_path))
+    def __init__(self, task: Task, judge: GistJudging) -> None:
+        super().__init__(task, judge.runner.backend)
+        self.judge = judge
+        self._tree = SourceTree.open(task.tree_path)
 
     @property
-    def backend(self) -> BackendRecord:
-        """The isolation that gists run in."""
-        return self.judge.runner.backend
+    def tree(self) -> SourceTree:
+        """The codebase, which never changes."""
+        return self._tree
+
+    def files(self, state: AttemptState) -> Mapping[str, bytes | None]:
+        """Return the gist under the name that it is run by."""
+        return {gist_task(self.task).command.gist_file: gist_of(state).now.encode()}
 
     def restore(self, state: AttemptState) -> None:
         """Do nothing: the codebase never changes, and the gist is in the state."""
 
     def budgets(self, role: Role) -> Budgets:
         """Return the task's steps; scores without a limit unless the attempt counts."""
-        scores = None if role in SHOWS_EVIDENCE else self.task.gist_settings.score_budget
+        scores = None if role in SHOWS_EVIDENCE else gist_settings(self.task).score_budget
         return replace(self.task.budgets, submissions=1, scores=scores)
+
+    def with_budgets(self, budgets: Budgets) -> Task:
+        """Return the task with these budgets; its brief names them."""
+        return with_budgets(self.task, budgets)
+
+    def brief(self, task: Task) -> str:
+        """Return the brief of a task as it is shown and sent."""
+        return gist_brief(task)
 
     def start_data(self, budgets: Budgets) -> Mapping[str, Any]:
         """Return the hash of the tools, the settings, and the text that the gist begins with."""
-        settings = self.task.gist_settings
-        tools = declarations_sha256(self.task.mode, settings, scoring=budgets.scores != 0)
+        settings = gist_settings(self.task)
+        tools = declarations_sha256(gist_tools(settings, scoring=budgets.scores != 0))
         begins_with = self.task.brief.test if settings.give_test else ""
         return {"tools_sha256": tools, "gist": begins_with, "gist_settings": settings_data(self.task)}
 
     def tools(self, state: AttemptState) -> tuple[Tool, ...]:
-        """Return the tools that the settings allow, and `score_gist` where the attempt has scores."""
-        return tools_of(self.task.mode, self.task.gist_settings, scoring=state.budgets.scores != 0)
+        """Return the tools that the settings allow, and `score_gist` if the attempt has a budget for scores."""
+        return gist_tools(gist_settings(self.task), scoring=state.budgets.scores != 0)
 
     def offered(self, state: AttemptState) -> tuple[Tool, ...]:
-        """Return all tools while their budget lasts."""
+        """Return all tools whose budget is not used up."""
         return tuple(tool for tool in self.tools(state) if tool is not SCORE_GIST or state.remaining.scores != 0)
 
     def price(self, tool: Tool, state: AttemptState) -> Price:
-        """Return what a call would spend, the step that saves what was typed included."""
+        """Return the cost of a call, including the step that saves unsaved typing."""
         if tool is SCORE_GIST:
             return Price(0, 0, False, False, 1)
-        steps = 1 + (state.gist.typed is not None and tool.name not in REPLACING)
+        steps = 1 + (gist_of(state).typed is not None and not tool.replaces_text)
         return Price(steps, int(tool.submits), state.remaining.tool_uses <= steps, tool.submits)
 
-    def to_save(self, tool: str, arguments: Mapping[str, Any], state: AttemptState) -> str | None:
-        """Return what was typed, unless the call brings a text of its own."""
-        own = tool in REPLACING or (tool == SCORE_GIST.name and arguments.get("content"))
-        return None if own else state.gist.typed
+    def to_save(self, tool: Tool | None, arguments: Mapping[str, Any], state: AttemptState) -> CallMade | None:
+        """Return the call that saves unsaved typing, unless the coming call brings a text of its own."""
+        text = gist_of(state).typed
+        own = tool is not None and (tool.replaces_text or (tool is SCORE_GIST and arguments.get("content")))
+        if own or text is None:
+            return None
+        if state.remaining.tool_uses == 1 and tool is not SUBMIT_GIST:
+            raise AttemptError(
+                "One step is left, and saving what was typed since the last call takes it.",
+                hint="Hand the gist in, or take the typing back.",
+            )
+        return CallMade(call_id="", tool=WRITE_GIST.name, arguments={"content": text}, typed=True)
 
-    def handle(
-        self, call: Call, tool: Tool, log: Log, on_progress: OnProgress | None, cancel: CancelToken | None
-    ) -> Outcome:
-        """Answer a call; a hand-in that was begun before is judged as it was handed in."""
+    def handle(self, call: AttemptCall, bound: BoundCall, log: Log, run: RunContext) -> CallOutcome:
+        """Answer a call; an unfinished hand-in is judged with the text that was handed in."""
         begun = next((s for s in log.state.submissions if s.call_id == call.call_id), None)
         if begun is not None:
-            return self._hand_in(call, begun.gist, log, on_progress, cancel)
-        desk = Desk(self.task, self.judge, self.tree, log.state.gist.text, cancel)
-        context = ToolContext(self.tree, self.task.limits, self.task.mode, gist=desk)
+            return self._hand_in(call, begun.gist, log, run)
+        answer, runner = self.judge.answer, self.judge.runner
+        access = GistAccess(self.task, answer, runner, self.tree, gist_of(log.state).text, run.cancel)
+        context = ToolContext(self.tree, self.task.limits, of_kind=access)
         step = Remaining(1, 0)
-        if tool is SCORE_GIST:
-            step = Remaining(0, 0, int(log.state.tool_semantics > 1))
+        if bound.tool is SCORE_GIST:
+            step = Remaining(0, 0, int(log.state.header.tool_semantics > 1))
         try:
-            output = call_tool(tool, context, call.arguments)
+            output = bound.answer(context)
         except InfrastructureError as error:
-            return Outcome(ToolOutput(f"The harness failed: {error} It costs nothing.", refused=True), Remaining(0, 0))
+            return CallOutcome(
+                ToolOutput(f"The harness failed: {error} It costs nothing.", refused=True), Remaining(0, 0)
+            )
         except CancelledError:
-            return Outcome(ToolOutput("The call was cancelled.", refused=True), step)
+            return CallOutcome(ToolOutput("The call was cancelled.", refused=True), step)
         if output.judged is None:
-            return Outcome(output, step)
-        if tool is SUBMIT_GIST:
+            return CallOutcome(output, step)
+        if bound.tool is SUBMIT_GIST:
             number = len(log.state.submissions) + 1
-            log.append(EventType.SUBMIT, {"call_id": call.call_id, "number": number, "gist": output.judged})
-            return self._hand_in(call, output.judged, log, on_progress, cancel)
-        verdict = judged(self.judge, output.judged, thorough=False, on_progress=on_progress, cancel=cancel)
+            log.append(SubmissionMade(call.call_id, number, gist=output.judged))
+            return self._hand_in(call, output.judged, log, run)
+        verdict = self.judge.verdict(output.judged, thorough=False, run=run)
         return self._scored(call, verdict, log, Remaining(0, 0, 1), trial=True)
 
     def remark(self, charged: Remaining, left: Remaining, state: AttemptState) -> list[str]:
-        """Return what is left."""
-        return [steps_line(left)]
-
-    def refusal(self, tool: Tool) -> str:
-        """Return that its budget is spent."""
-        return f"No {tool.name} is left."
-
-    def refuse(self, reason: str, state: AttemptState) -> Outcome:
-        """Charge a step."""
-        return Outcome(ToolOutput(f"Refused: {reason}", refused=True), Remaining(1, 0))
+        """Return the line with the remaining budgets."""
+        steps = f"{left.tool_uses} {'step' if left.tool_uses == 1 else 'steps'}"
+        if not left.scores:
+            return [f"[{steps} left]"]
+        return [f"[{steps} and {left.scores} {'score' if left.scores == 1 else 'scores'} left]"]
 
     def ending(self, state: AttemptState) -> EndReason | None:
-        """Return the reason after the hand-in: the limit that called for it, else what came of it."""
+        """Return the reason once there is a hand-in: the limit that forced it, else its result."""
         if not state.submissions:
             return None
         call = state.calls[-1]
@@ -133,23 +143,98 @@ class GistBench:
             return None
         return EndReason.SOLVED if last.solved else EndReason.FINAL_WRONG
 
-    def last_call(self, state: AttemptState) -> str:
+    def last_call(self, state: AttemptState) -> Tool:
         """Return the hand-in: a limit hands in the gist as it was last saved."""
-        return SUBMIT_GIST.name
+        return SUBMIT_GIST
 
-    def _hand_in(
-        self, call: Call, text: str, log: Log, on_progress: OnProgress | None, cancel: CancelToken | None
-    ) -> Outcome:
-        verdict = judged(self.judge, text, thorough=True, on_progress=on_progress, cancel=cancel)
-        log.append(EventType.TEST_RUN, gist_run_data(call.call_id, verdict, self.backend))
+    def _hand_in(self, call: AttemptCall, text: str, log: Log, run: RunContext) -> CallOutcome:
+        verdict = self.judge.verdict(text, thorough=True, run=run)
+        log.append(gist_run(call.call_id, verdict, self.backend))
         if not verdict.counts:
-            return Outcome(ToolOutput(score_text(verdict)), Remaining(0, 0), verdict=verdict)
+            return CallOutcome(ToolOutput(score_text(verdict)), Remaining(0, 0), verdict)
         return self._scored(call, verdict, log, Remaining(0 if call.automatic else 1, 1))
 
     def _scored(
-        self, call: Call, verdict: GistVerdict, log: Log, charged: Remaining, *, trial: bool = False
-    ) -> Outcome:
+        self, call: AttemptCall, verdict: GistVerdict, log: Log, charged: Remaining, *, trial: bool = False
+    ) -> CallOutcome:
         if verdict.counts:
-            log.append(EventType.SCORE, gist_score_data(call.call_id, verdict, trial=trial))
+            log.append(gist_scored(call.call_id, verdict, trial=trial))
         spent = charged if verdict.counts else Remaining(0, 0)
-        return Outcome(ToolOutput(score_text(verdict)), spent, verdict=verdict)
+        return CallOutcome(ToolOutput(score_text(verdict)), spent, verdict)
+
+
+@dataclass(frozen=True)
+class GistJudging(ABC):
+    """A judge of gists: holds a task's answer and the runner, and makes the harness of a gist."""
+
+    task: Task
+    answer: GistAnswer
+    runner: EntrypointRunner
+
+    @property
+    def backend(self) -> BackendRecord:
+        """The isolation that gists run in."""
+        return self.runner.backend
+
+    @property
+    def blank(self) -> GistState:
+        """The gist before the first event."""
+        return GistState()
+
+    def as_recorded(self, task: Task, of_kind: Mapping[str, Any], budgets: Budgets) -> Task:
+        """Return the task with the settings that the header records."""
+        return as_attempted(task, of_kind, budgets)
+
+    def bench(self, task: Task) -> GistHarness:
+        """Return the harness of a gist, and open its codebase."""
+        return GistHarness(task, self)
+
+    def ending_as(self, instead: Instead) -> GistJudging:
+        """Return a judge like this one that asks `instead` before it scores."""
+        return _EndingAs(self.task, self.answer, self.runner, self, instead)
+
+    def verdict(self, gist: str, *, thorough: bool, run: RunContext = UNATTENDED) -> GistVerdict:
+        """Score a gist; the verdict gives the reason if it can't be scored. Progress reports omit outcomes of tests."""
+        try:
+            found = self.judge(gist, run=run, thorough=thorough)
+        except InfrastructureError as error:
+            return GistVerdict(gist, RunStatus.INFRASTRUCTURE, reason=str(error))
+        except CancelledError as error:
+            return GistVerdict(gist, RunStatus.CANCELLED, reason=str(error))
+        lines = line_evidence(found.score, found.spliced)
+        if found.trial is None:
+            return GistVerdict(gist, RunStatus.FINISHED, found.score, lines=lines)
+        trial = found.trial
+        return GistVerdict(gist, trial.run.status, found.score, trial.reason, lines, trial.seconds)
+
+    @abstractmethod
+    def judge(
+        self,
+        gist: str,
+        *,
+        run: RunContext = UNATTENDED,
+        thorough: bool = True,
+    ) -> GistJudgement:
+        """Score a gist, with only one run unless `thorough`.
+
+        Raises `InfrastructureError` if the isolation failed, `CancelledError` when cancelled.
+        """
+
+
+@dataclass(frozen=True)
+class _EndingAs(GistJudging):
+    inner: GistJudging
+    instead: Instead
+
+    def judge(
+        self,
+        gist: str,
+        *,
+        run: RunContext = UNATTENDED,
+        thorough: bool = True,
+    ) -> GistJudgement:
+        if self.instead.status is RunStatus.CANCELLED:
+            raise CancelledError(self.instead.reason)
+        if self.instead.status is not None:
+            raise InfrastructureError(self.instead.reason)
+        return self.inner.judge(gist, run=run, thorough=thorough)

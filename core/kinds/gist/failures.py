@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from enum import StrEnum
 
 from gistpoint.core.code.parsing import fault_in, parse
-from gistpoint.core.kinds.gist.fidelity import Fidelity
-from gistpoint.core.kinds.gist.lines import import_texts
+from gistpoint.core.kinds.gist.fidelity import Fidelity, instance_key
+from gistpoint.core.kinds.gist.lines import children, import_texts
 from gistpoint.core.kinds.gist.original_test import imports_owned, missing_test
-from gistpoint.core.kinds.gist.runs import CommandRun, Raised, TestsRun
+from gistpoint.core.kinds.gist.runs import CommandRun, TestsRun
 from gistpoint.core.outcomes import Outcome, RunStatus
 
 
@@ -25,7 +25,7 @@ class ErrorCategory(StrEnum):
 
 
 class ErrorKind(StrEnum):
-    """What went wrong at run time."""
+    """The kind of failure at run time."""
 
     NONE = ""
     SYNTAX = "syntax"
@@ -51,7 +51,8 @@ class GistError:
 def owned_imports(gist: str, owned: Collection[str]) -> list[str]:
     """Return the normalised imports of `owned` names that run when the file is imported.
 
-    Imports in functions are left to the blocker, which sees those that run; those under `if TYPE_CHECKING` never do.
+    Imports in functions are left to the import blocker, which sees the ones that run; imports under `if TYPE_CHECKING`
+    never run.
     """
     try:
         statements = parse(gist).body
@@ -60,18 +61,15 @@ def owned_imports(gist: str, owned: Collection[str]) -> list[str]:
     return [text for text in _imports(statements) if imports_owned(text, owned)]
 
 
-def _imports(statements: list[ast.stmt]) -> list[str]:
+def _imports(statements: Iterable[ast.stmt]) -> list[str]:
     found: list[str] = []
     for statement in statements:
         if isinstance(statement, ast.Import | ast.ImportFrom):
             found.extend(import_texts(statement))
-        elif isinstance(statement, ast.ClassDef | ast.With):
-            found.extend(_imports(statement.body))
-        elif isinstance(statement, ast.If) and "TYPE_CHECKING" not in ast.unparse(statement.test):
-            found.extend(_imports([*statement.body, *statement.orelse]))
-        elif isinstance(statement, ast.Try):
-            handlers = [s for handler in statement.handlers for s in handler.body]
-            found.extend(_imports([*statement.body, *handlers, *statement.orelse, *statement.finalbody]))
+        elif isinstance(statement, ast.If) and "TYPE_CHECKING" in ast.unparse(statement.test):
+            continue
+        elif isinstance(statement, ast.ClassDef | ast.With | ast.If | ast.Try):
+            found.extend(_imports(children(statement)))
     return found
 
 
@@ -84,7 +82,7 @@ def gist_error(
 ) -> GistError | None:
     """Return the first rule that holds for the gist as handed in, or None for one that is faithful.
 
-    `test` is empty for a command that is no test. `run` is None only where nothing was run.
+    `test` is empty for a command that is not a test. `run` is None only if nothing was run.
     """
     if not gist.strip():
         return GistError(ErrorCategory.FILE_CREATION, evidence="No gist was handed in.")
@@ -114,7 +112,8 @@ def _runtime_kind(gist: str, run: TestsRun | CommandRun | None, fidelity: Fideli
     if isinstance(run, CommandRun):
         return _command_kind(run, fidelity)
     if run.collection_error is not None or not run.tests:
-        return ErrorKind.COLLECTION, _sentence(run.collection_error) or "No test was collected."
+        error = run.collection_error
+        return ErrorKind.COLLECTION, error.text if error is not None else "No test was collected."
     return _test_kind(run, fidelity)
 
 
@@ -122,7 +121,7 @@ def _command_kind(run: CommandRun, fidelity: Fidelity | None) -> tuple[ErrorKind
     whats = {difference.what for difference in fidelity.differences} if fidelity else set()
     if run.raised is not None and "exception" in whats:
         assertion = run.raised.type.endswith("AssertionError")
-        return ErrorKind.ASSERTION if assertion else ErrorKind.EXCEPTION, _sentence(run.raised)
+        return ErrorKind.ASSERTION if assertion else ErrorKind.EXCEPTION, run.raised.text
     if whats & {"exit", "status", "exception"}:
         return ErrorKind.WRONG_OUTCOME, f"It left with status {run.exit_status}."
     return ErrorKind.WRONG_OUTPUT, "Its output differs."
@@ -134,16 +133,13 @@ def _test_kind(run: TestsRun, fidelity: Fidelity | None) -> tuple[ErrorKind, str
         return ErrorKind.WRONG_OUTPUT, f"{first.what} of {first.test} differs."
     different = {d.test for d in fidelity.differences if d.what in ("outcome", "exception")} if fidelity else set()
     for node_id, test in run.tests.items():
-        if node_id.partition("::")[2] not in different or test.outcome not in (Outcome.FAILED, Outcome.ERROR):
+        if instance_key(node_id) not in different or test.outcome not in (Outcome.FAILED, Outcome.ERROR):
             continue
         raised = test.raised
-        if test.phase == "setup" and raised is not None and "fixture" in (raised.type + raised.message):
+        if raised is None:
+            return ErrorKind.EXCEPTION, ""
+        if test.phase == "setup" and "fixture" in (raised.type + raised.message):
             return ErrorKind.FIXTURE, raised.message
-        if raised is not None and raised.type.endswith(("AssertionError", "Failed")):
-            return ErrorKind.ASSERTION, _sentence(raised)
-        return ErrorKind.EXCEPTION, _sentence(raised)
+        assertion = raised.type.endswith(("AssertionError", "Failed"))
+        return ErrorKind.ASSERTION if assertion else ErrorKind.EXCEPTION, raised.text
     return ErrorKind.WRONG_OUTCOME, "Tests passed, failed or were skipped otherwise than on the original."
-
-
-def _sentence(raised: Raised | None) -> str:
-    return f"{raised.type}: {raised.message}" if raised else ""

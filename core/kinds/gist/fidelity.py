@@ -1,19 +1,83 @@
-"""Execution fidelity: does the gist do what the codebase does."""
+"""Execution fidelity: whether the gist does what the codebase does, after both outputs are normalised alike."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+import re
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
 
-from gistpoint.core.kinds.gist.output_rules import normalise_output
+from gistpoint.core.kinds.gist.model import Entrypoint, EntrypointKind
 from gistpoint.core.kinds.gist.patterns import OutputPattern
 from gistpoint.core.kinds.gist.runs import CommandRun, Raised, TestRun, TestsRun
 from gistpoint.core.outcomes import Outcome, RunStatus
 
+_ANSI = re.compile(r"\x1b\[[0-?]*[ -/]*[@-~]|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)")
+_RULES: tuple[tuple[re.Pattern[str], str], ...] = (
+    (re.compile(r"\b0x[0-9a-fA-F]{6,16}\b"), "<address>"),
+    (re.compile(r"\b\d{4}-\d\d-\d\d[T ]\d\d:\d\d(?::\d\d)?(?:[.,]\d+)?(?:Z|[+-]\d\d:?\d\d)?"), "<time>"),
+    (re.compile(r"\b(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun),? +\d\d? \w{3} \d{4} \d\d:\d\d:\d\d(?: GMT)?"), "<time>"),
+    (re.compile(r"\b\d\d/\w{3}/\d{4}[: ]\d\d:\d\d:\d\d(?: [+-]\d{4})?"), "<time>"),
+    (re.compile(r"\b\d\d:\d\d:\d\d(?:[.,]\d+)?\b"), "<time>"),
+    (re.compile(r"\b\d+(?:\.\d+)?(?:e-?\d+)? ?(?:ns|us|µs|ms|s|sec|secs|seconds?|minutes?)\b"), "<duration>"),
+    (re.compile(r"(?i)\b(pid|seed|random[ _-]?seed)([ =:]+)\d+"), r"\1\2<number>"),
+    (re.compile(r'(?P<q>["\']?)(?:/private)?/tmp/[^\s"\':,)]*(?P=q)'), "<path>"),
+    (re.compile(r'(File ")([^"]*)(", line )\d+'), r"\1<path>\3<line>"),
+    (re.compile(r"(?m)^(\S+\.py):\d+(?=: )"), r"<path>:<line>"),
+    (re.compile(r"\bid=\d{9,}\b"), "id=<number>"),
+)
+
+
+def normalise_output(text: str, places: Mapping[str, str] | None = None) -> str:
+    """Mask times, durations, addresses, process ids, seeds, temporary paths and line numbers of tracebacks.
+
+    `places` maps paths and file names of this run (working folder, gist, interpreter) to the words that replace them;
+    longer ones are replaced first. ANSI sequences and carriage returns are removed.
+    """
+    text = _ANSI.sub("", text).replace("\r\n", "\n").replace("\r", "\n")
+    for place, word in sorted((places or {}).items(), key=lambda item: -len(item[0])):
+        if place:
+            text = text.replace(place, word)
+    for pattern, replacement in _RULES:
+        text = pattern.sub(replacement, text)
+    return text
+
+
+def name_masks(entrypoint: Entrypoint, modules: Collection[str]) -> dict[str, str]:
+    """Return the names of files and modules that are equivalent, with the words that replace them.
+
+    A gist has everything in one module of another name: `pkg.core.Bad` and `test_gist.Bad` are the same. Names of
+    modules count only with a dot after them, so that words of other texts are left alone.
+    """
+    gist = entrypoint.gist_file
+    files = {gist}
+    if entrypoint.kind is not EntrypointKind.MODULE:
+        files |= {entrypoint.target, entrypoint.target.rpartition("/")[2]}
+    else:
+        files.add("__main__.py")
+    own = {gist.removesuffix(".py"), *(path.removesuffix(".py").replace("/", ".") for path in files)}
+    masks = {f"{name}.": "<module>." for name in {*modules, *own} if name}
+    return masks | dict.fromkeys(files, "<file>")
+
+
+def normalised(run: TestsRun | CommandRun, places: Mapping[str, str]) -> TestsRun | CommandRun:
+    """Return a run with its outputs and messages normalised by `places`."""
+
+    def raised(found: Raised | None) -> Raised | None:
+        return found and Raised(found.type, normalise_output(found.message, places))
+
+    def test(found: TestRun) -> TestRun:
+        out, err = normalise_output(found.stdout, places), normalise_output(found.stderr, places)
+        return replace(found, stdout=out, stderr=err, raised=raised(found.raised))
+
+    if isinstance(run, TestsRun):
+        return replace(run, tests={id: test(found) for id, found in run.tests.items()})
+    out, err = normalise_output(run.stdout, places), normalise_output(run.stderr, places)
+    return replace(run, stdout=out, stderr=err, raised=raised(run.raised))
+
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """One thing in which two runs differ: `what` is `status`, `outcome`, `exception`, `exit`, `file` or a stream."""
+    """One difference between two runs: `what` is `status`, `outcome`, `exception`, `exit`, `file` or a stream."""
 
     test: str
     what: str
@@ -23,7 +87,7 @@ class Difference:
 
 @dataclass(frozen=True, slots=True)
 class Fidelity:
-    """The verdict and what speaks against it."""
+    """The verdict and the differences that speak against it."""
 
     differences: tuple[Difference, ...]
     passed: int = 0
@@ -31,30 +95,48 @@ class Fidelity:
 
     @property
     def value(self) -> int:
-        """1 if the run is like the original's in all that is compared, else 0."""
+        """1 if the run matches the original's in everything compared, else 0."""
         return 0 if self.differences else 1
 
     @property
     def pass_rate(self) -> float | None:
-        """Passed instances of all instances of the entrypoint, 0-100; None where there are none."""
+        """Percentage of the entrypoint's instances that passed, 0-100; None if there are none."""
         return 100 * self.passed / self.instances if self.instances else None
 
     @property
+    def differing(self) -> tuple[str, ...]:
+        """The tests in which the runs differ, sorted; for a command that is not a test, the things that differ."""
+        return tuple(sorted({one.test or one.what for one in self.differences}))
+
+    @property
     def only_output_differs(self) -> bool:
-        """Whether every difference is one of a stream."""
+        """Whether every difference is in a stream."""
         return bool(self.differences) and all(d.what in ("stdout", "stderr") for d in self.differences)
 
 
 def instance_key(node_id: str) -> str:
-    """Return a node id without its file: what stays the same when a test moves into a gist."""
+    """Return a node id without its file: the part that stays the same when a test moves into a gist."""
     return node_id.partition("::")[2]
 
 
-def compare_tests(originals: Sequence[TestsRun], gist: TestsRun, places: Sequence[Mapping[str, str]] = ()) -> Fidelity:
-    """Compare a gist's run with the runs of the original, two or more so that what varies is known.
+def compare(
+    originals: Sequence[TestsRun | CommandRun],
+    gist: TestsRun | CommandRun,
+    places: Sequence[Mapping[str, str]] = (),
+    compared_files: Sequence[str] = (),
+) -> Fidelity:
+    """Compare a run with those runs of the original that are of its kind; the arguments are those of both kinds."""
+    if isinstance(gist, TestsRun):
+        return compare_tests([run for run in originals if isinstance(run, TestsRun)], gist, places)
+    commands = [run for run in originals if isinstance(run, CommandRun)]
+    return compare_commands(commands, gist, places, compared_files)
 
-    The same instances must pass, fail and be skipped, exceptions of failing ones be alike, and stdout and stderr of
-    each match after normalising. `places` are the paths of each run, the gist's last (see `normalise_output`).
+
+def compare_tests(originals: Sequence[TestsRun], gist: TestsRun, places: Sequence[Mapping[str, str]] = ()) -> Fidelity:
+    """Compare a gist's run with the runs of the original, two or more so that variation is known.
+
+    The same instances must pass, fail and be skipped, failing ones must raise like exceptions, and stdout and stderr
+    of each must match after normalising. `places` are the paths of each run, the gist's last (see `normalise_output`).
     """
     known = [*places, *[{}] * (len(originals) + 1 - len(places))]
     wanted = [{instance_key(id): run for id, run in original.tests.items()} for original in originals]
@@ -96,7 +178,7 @@ def compare_commands(
     places: Sequence[Mapping[str, str]] = (),
     compared_files: Sequence[str] = (),
 ) -> Fidelity:
-    """Compare runs of a command that is no test: exit status, streams, the exception that ended it, files listed."""
+    """Compare runs of a command that is not a test: exit status, streams, the exception that ended it, files listed."""
     known = [*places, *[{}] * (len(originals) + 1 - len(places))]
     expected = originals[0]
     differences: list[Difference] = []

@@ -1,19 +1,247 @@
-"""Flags that are told from a gist's text alone, and the texts of the vacuity probe."""
+"""Flags: facts that a reader of a gist's score must know, found from its text and its runs.
+
+A fake is code in a gist that replaces the codebase without being its code. The run shows which objects were under the
+names of modules, which code was executed that is in no file, and which functions answered yes to any comparison. The
+text shows which of it is the codebase's own: glue, and lines of the codebase.
+"""
 
 from __future__ import annotations
 
 import ast
-from collections.abc import Collection, Iterator
+import re
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import chain
 
 from gistpoint.core.code.parsing import parse
+from gistpoint.core.code.scopes import bound_names, scoped
 from gistpoint.core.kinds.gist.lines import (
     LogicalLine,
     blocks_of,
     find_test,
+    first_line,
     is_main_guard,
     lines_of_statement,
+    margin_of,
     physical_lines,
 )
+from gistpoint.core.kinds.gist.original_test import imports_owned
+from gistpoint.core.kinds.gist.rates import ITSELF, ExecutionReport, ExistenceReport, LineExistence
+from gistpoint.core.kinds.gist.runs import Isolation, Watched
+
+_MOST = 3
+_DEFINES = ("def ", "async def ", "class ")
+_EQUAL_TO_ALL = re.compile(r"\b(?:ANY|approx)\b")
+_MOCK = re.compile(r"\b(?:Async|Magic|NonCallable|NonCallableMagic|Property)?Mock\b")
+
+
+@dataclass(frozen=True, slots=True)
+class Flags:
+    """Facts that a reader of the score must know."""
+
+    mocked: str = ""
+    """In a few words, what the gist uses in place of the codebase; empty if nothing."""
+    equal_to_all: str = ""
+    """The thing in the gist that equals whatever it is compared with; empty if there is none."""
+    main_guard_added: bool = False
+    test_moved_under_guard: bool = False
+    test_changed: bool = False
+    vacuous: bool | None = None
+    """None if the vacuity probe was not run, or was inconclusive."""
+
+
+@dataclass(frozen=True, slots=True)
+class Habits:
+    """Behaviour of the original's own runs that would be strange in a gist; None if it was not recorded."""
+
+    made_functions: tuple[str, ...] = ()
+    """Functions that are executed from strings."""
+    made_elsewhere: tuple[str, ...] | None = None
+    """Code that is in no file and that the environment executes, each with the function that was called to do so."""
+    made_here: tuple[str, ...] | None = None
+    """Code that is in no file and that the codebase itself executes."""
+    loads_own_modules: bool = False
+    starts_processes: bool | None = None
+
+
+def habits_of(runs: Sequence[Isolation]) -> Habits:
+    """Return the habits that runs of the original have shown."""
+    return Habits(
+        made_functions=tuple(sorted({name for one in runs for name in one.made_functions})),
+        made_elsewhere=tuple(sorted({name for one in runs for name in one.made_elsewhere})),
+        made_here=tuple(sorted({name for one in runs for name in one.made_here})),
+        loads_own_modules=any(one.own_modules for one in runs),
+        starts_processes=any(one.processes for one in runs),
+    )
+
+
+def module_names(test: str, owned: Collection[str], modules: Collection[str]) -> tuple[str, ...]:
+    """Return the dotted names under which the test file `test` reaches modules of the codebase.
+
+    `modules` are the dotted names of the modules that the command touches. Empty for a file that does not parse.
+    """
+    try:
+        tree = parse(test)
+    except (SyntaxError, ValueError):
+        return ()
+    found: dict[str, str] = {}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            for alias in node.names:
+                if alias.name.partition(".")[0] in owned:
+                    name = alias.name if alias.asname else alias.name.partition(".")[0]
+                    found[alias.asname or name] = name
+        elif isinstance(node, ast.ImportFrom):
+            for alias in node.names:
+                module = _imported_module(node, alias.name, modules)
+                if module:
+                    found[alias.asname or alias.name] = module
+    chains = {ast.unparse(node) for node in ast.walk(tree) if isinstance(node, ast.Attribute)}
+    deeper = {
+        name + module.removeprefix(target)
+        for name, target in found.items()
+        for module in modules
+        if module.startswith(f"{target}.")
+    }
+    return tuple(sorted({*found, *(deeper & chains)}))
+
+
+def _imported_module(node: ast.ImportFrom, name: str, modules: Collection[str]) -> str:
+    """Return the module that a `from` import binds; empty if it binds something else."""
+    path = f"{node.module}.{name}" if node.module else name
+    if not node.level:
+        return path if path in modules else ""
+    return next((module for module in modules if f".{module}".endswith(f".{path}")), "")
+
+
+def watched(modules: Collection[str], existence: ExistenceReport) -> Watched:
+    """Return the things to watch for in a run; `existence` is the report on the text that is run."""
+    invented = (one.line for one in existence.lines if not one.exists and one.block not in existence.test_blocks)
+    lines = chain.from_iterable(range(line.first, line.last + 1) for line in invented)
+    return Watched(tuple(sorted(modules)), tuple(sorted(set(lines))))
+
+
+# The flag `mocked`
+
+
+def mocked(
+    text: str,
+    seen: Sequence[Isolation],
+    habits: Habits,
+    used: Collection[str],
+    owned: Collection[str],
+    existence: ExistenceReport,
+    execution: ExecutionReport | None,
+) -> str:
+    """Return in a few words what a gist uses in place of the codebase; empty if nothing.
+
+    `seen` holds what the runs of `text` showed; `used` holds the names under which the test reaches modules of the
+    codebase.
+    """
+    found = chain(
+        _made_up(seen, habits),
+        _stand_ins(text, seen, used, existence),
+        _imported(seen, owned, execution),
+        _bound_anew(text, used, existence),
+        _invented(_MOCK, existence),
+    )
+    return next(found, "")
+
+
+def _made_up(seen: Sequence[Isolation], habits: Habits) -> Iterator[str]:
+    modules = [name for one in seen for name in one.own_modules]
+    if modules and not habits.loads_own_modules:
+        yield f"executes {modules[0]}, which it wrote itself"
+    here = {name for one in seen for name in one.made_here}
+    if habits.made_here is None or habits.made_elsewhere is None:  # an old task with only the names of functions
+        functions = {name for one in seen for name in one.made_functions} | here
+        names = sorted(name for name in functions - set(habits.made_functions) if not name.startswith("<"))
+    else:
+        elsewhere = {name for one in seen for name in one.made_elsewhere}
+        names = sorted(here - set(habits.made_here)) + sorted(elsewhere - set(habits.made_elsewhere))
+    if names:
+        yield f"executes code from nowhere: {', '.join(names[:_MOST])}"
+    processes = [name for one in seen for name in one.processes]
+    if processes and habits.starts_processes is False:
+        yield f"starts another process: {processes[0]}"
+
+
+def _stand_ins(
+    text: str, seen: Sequence[Isolation], used: Collection[str], existence: ExistenceReport
+) -> Iterator[str]:
+    for name, kind in dict.fromkeys(pair for one in seen for pair in one.stand_ins):
+        if not _is_grounded(text, name, kind, used, existence):
+            yield f"{name} is {kind}"
+
+
+def _is_grounded(text: str, name: str, kind: str, used: Collection[str], existence: ExistenceReport) -> bool:
+    """Whether a name refers to the same thing as in the codebase itself."""
+    what, _, qualname = kind.partition(" ")
+    own_name = name.rpartition(".")[2]
+    if not own_name.isidentifier():
+        return False
+    if what in ("function", "class") and (qualname == own_name or name not in used):
+        defined = (one for one in existence.lines if one.block == qualname and one.line.text.startswith(_DEFINES))
+        if any(one.exists for one in defined):
+            return True
+    bound = [line for line, in_function in _bindings(text, own_name) if not in_function]
+    return bool(bound) and all(one.exists for line in bound for one in _at(line, existence))
+
+
+def _imported(seen: Sequence[Isolation], owned: Collection[str], execution: ExecutionReport | None) -> Iterator[str]:
+    """Yield imports of the codebase that ran and were not refused: something was a substitute for it."""
+    refused = {name.partition(".")[0] for one in seen for name in one.refused_imports}
+    for one in execution.lines if execution is not None else ():
+        text = one.line.text
+        if one.ran and not text.startswith("from .") and imports_owned(text, set(owned) - refused):
+            yield f"{text} found something"
+
+
+def _bound_anew(text: str, used: Collection[str], existence: ExistenceReport) -> Iterator[str]:
+    """Yield lines in functions that rebind the name of a module and are not in the codebase."""
+    for name in used:
+        for line, in_function in _bindings(text, name):
+            for one in _at(line, existence):
+                if in_function and not one.exists and not one.line.text.endswith(ITSELF):
+                    yield f"{name} is bound anew: {one.line.text}"
+
+
+def _at(line: int, existence: ExistenceReport) -> list[LineExistence]:
+    return [one for one in existence.lines if one.line.first <= line <= one.line.last]
+
+
+def _bindings(text: str, name: str) -> Iterator[tuple[int, bool]]:
+    """Yield the lines that bind a global name, each with whether it does so in a function or class, by `global`."""
+    for node, scope in scoped(parse(text)):
+        if name not in bound_names(node) or isinstance(getattr(node, "ctx", None), ast.Del):
+            continue
+        if scope.parent is None or scope.elsewhere.get(name) is scope.module:
+            yield getattr(node, "lineno", 0), scope.parent is not None
+
+
+# The flag `equal_to_all`
+
+
+def equal_to_all(seen: Sequence[Isolation], existence: ExistenceReport) -> str:
+    """Return a thing in the gist that equals whatever it is compared with; empty if there is none.
+
+    Functions that decide comparisons were examined in the run; such objects of pytest and mock are found on lines that
+    are not in the codebase.
+    """
+    names = sorted({name for one in seen for name in one.equal_to_all})
+    if names:
+        return ", ".join(names[:_MOST])
+    return next(_invented(_EQUAL_TO_ALL, existence), "")
+
+
+def _invented(pattern: re.Pattern[str], existence: ExistenceReport) -> Iterator[str]:
+    """Yield lines that match a pattern and are not in the codebase, without those of the test."""
+    for one in existence.lines:
+        if not one.exists and one.block not in existence.test_blocks and pattern.search(one.line.text):
+            yield one.line.text
+
+
+# Flags of the text alone, and the texts of the vacuity probe
 
 
 def main_guard_added(gist: str, original: str) -> bool:
@@ -22,7 +250,7 @@ def main_guard_added(gist: str, original: str) -> bool:
 
 
 def moved_under_guard(gist: str, original: str, qualname: str) -> bool:
-    """Whether the test is not defined on import, and half of its lines or more stand under a main guard."""
+    """Whether the test is not defined on import, and at least half of its lines are under a main guard."""
     guarded = {line.text for line in _guarded(gist)}
     wanted = find_test(parse(original), qualname)
     if not guarded or wanted is None or find_test(parse(gist), qualname) is not None:
@@ -43,8 +271,8 @@ def _guarded(source: str) -> list[LogicalLine]:
 def vacuity_mutants(gist: str, executed: Collection[int], test: str, *, most: int = 5) -> Iterator[tuple[str, str]]:
     """Yield up to `most` (function, text) pairs: the gist with one function that ran returning nonsense at once.
 
-    A gist is vacuous when its run is as faithful with every one of these: then the test does not look at what the
-    gist holds. Longer functions come first; the test itself and generators are left alone. Lines keep their numbers.
+    A gist is vacuous if its run is as faithful with every one of these: then the test does not look at the contents of
+    the gist. Longer functions come first; the test itself and generators are left alone. Lines keep their numbers.
     """
     lines = physical_lines(gist)
     functions = [block for block in blocks_of(parse(gist)) if block.name and block.name != test]
@@ -58,10 +286,7 @@ def vacuity_mutants(gist: str, executed: Collection[int], test: str, *, most: in
         if ran and not yields and not function.name.startswith("test"):
             ranked.append((-ran, block.name, function))
     for _, name, function in sorted(ranked, key=lambda one: (one[0], one[1]))[:most]:
-        first = function.body[0]
-        start = min([first.lineno, *(d.lineno for d in getattr(first, "decorator_list", []))])
-        line = lines[start - 1]
-        margin = line[: len(line) - len(line.lstrip())]
-        changed = [*lines[: start - 1], f"{margin}return object()"]
+        start = first_line(function.body[0])
+        changed = [*lines[: start - 1], f"{margin_of(lines[start - 1])}return object()"]
         changed += [""] * ((function.end_lineno or start) - start) + lines[function.end_lineno or start :]
         yield name, "\n".join(changed) + "\n"

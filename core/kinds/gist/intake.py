@@ -1,4 +1,4 @@
-"""Gist tasks of a repository: entrypoints drawn by difficulty, what each shows on the original, and the task folder."""
+"""Gist tasks of a repository: entrypoints drawn by difficulty, examined on the original, written as task folders."""
 
 from __future__ import annotations
 
@@ -6,39 +6,47 @@ import random
 import shutil
 import sys
 import tempfile
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from pathlib import Path
 from typing import Any
 
-from gistpoint.core.attempts.budgets import Budgets
-from gistpoint.core.cancel import CancelToken
+from gistpoint.core.code.packages import packages_of
 from gistpoint.core.code.parsing import parse
 from gistpoint.core.code.testfiles import is_test_path
 from gistpoint.core.errors import NegativeVerdictError
-from gistpoint.core.generation.intake import MAX_SUITE_SECONDS, RUNS, MakingProgress, OnMaking, Repository, packages_of
-from gistpoint.core.kinds.gist.entrypoints import Entrypoint, EntrypointError, EntrypointKind, parse_entrypoint
-from gistpoint.core.kinds.gist.fakes import habits_of
-from gistpoint.core.kinds.gist.fidelity import Fidelity, compare_commands, compare_tests
+from gistpoint.core.kinds.folder import read_task, write_task
+from gistpoint.core.kinds.gist.answer import GistAnswer
+from gistpoint.core.kinds.gist.brief import gist_template
+from gistpoint.core.kinds.gist.fidelity import compare, name_masks, normalised
+from gistpoint.core.kinds.gist.flags import habits_of
+from gistpoint.core.kinds.gist.judge import sources_of
 from gistpoint.core.kinds.gist.lines import find_test
-from gistpoint.core.kinds.gist.masks import name_masks, normalised
-from gistpoint.core.kinds.gist.model import GistAnswer, GistSettings, require_consistent
-from gistpoint.core.kinds.gist.reference.trace import Difficulty, difficulty, read_trace
-from gistpoint.core.kinds.gist.runs import CommandRun, OriginalRun, TestsRun
-from gistpoint.core.kinds.gist.score import GistTest
-from gistpoint.core.kinds.gist.splicing import given_test
+from gistpoint.core.kinds.gist.model import (
+    Entrypoint,
+    EntrypointError,
+    EntrypointKind,
+    GistSettings,
+    GistTask,
+    parse_entrypoint,
+)
+from gistpoint.core.kinds.gist.original_test import GistTest, given_test
+from gistpoint.core.kinds.gist.overrides import require_consistent
+from gistpoint.core.kinds.gist.runs import CommandRun, EntrypointRunner, OriginalRun, TestsRun
+from gistpoint.core.kinds.gist.trace import Difficulty, difficulty, read_trace
 from gistpoint.core.outcomes import Outcome, RunStatus
-from gistpoint.core.ports import EntrypointRunner
-from gistpoint.core.tasks.brief import gist_template, template_sha256
-from gistpoint.core.tasks.folder import TASK_FILE, read_task, write_task
+from gistpoint.core.running import UNATTENDED, RunContext
+from gistpoint.core.tasks.brief import template_sha256
+from gistpoint.core.tasks.budgets import Budgets
+from gistpoint.core.tasks.documents import TASK_FILE
 from gistpoint.core.tasks.identity import hash_of_ids, task_id
-from gistpoint.core.tasks.model import Answer, Brief, Limits, Mode, Rules, Suite, Task
+from gistpoint.core.tasks.model import Answer, Brief, Mode, Rules, Suite, Task, ToolLimits
+from gistpoint.core.tasks.repository import MAX_SUITE_SECONDS, RUNS, Repository
 from gistpoint.core.trees import SourceTree, write_tar
 
 _GRACE_SECONDS = 30.0
 _OF_THE_RUNNER = frozenset({"pytest", "_pytest", "pluggy", "iniconfig", "packaging", "pygments", "exceptiongroup"})
-Runs = tuple[TestsRun | CommandRun, ...]
 
 
 class NoGist(StrEnum):
@@ -66,18 +74,17 @@ class NoGistError(NegativeVerdictError):
 
 @dataclass(frozen=True, slots=True)
 class Examination:
-    """How entrypoints of one repository are tried."""
+    """The examination of the entrypoints of one repository."""
 
     repository: Repository
     runner: EntrypointRunner
     allow_failing: bool = False
     compared_files: tuple[str, ...] = ()
     runs: int = RUNS
-    on_progress: OnMaking | None = None
-    cancel: CancelToken | None = None
+    run: RunContext = UNATTENDED
 
     def examine(self, entrypoint: Entrypoint) -> GistAnswer:
-        """Return everything that scoring will compare with. Raises `NoGistError` with its reason."""
+        """Return everything that gists will be compared with. Raises `NoGistError` with its reason."""
         test = self._test(entrypoint)
         seen: list[OriginalRun] = []
         for number in range(self.runs):
@@ -89,17 +96,17 @@ class Examination:
         if traced.trace is None or _outcomes(traced.run) != _outcomes(seen[0].run):
             raise NoGistError(
                 NoGist.COULD_NOT_RUN,
-                "Under the tracer the command does something else: how hard it is can't be told.",
+                "Under the tracer the command does something else, so its difficulty is unknown.",
                 hint=traced.reason,
             )
         return self._answer(entrypoint, test, seen, traced)
 
     def trace(self, entrypoint: Entrypoint) -> Mapping[str, object]:
-        """Return the trace of one run. Raises `NoGistError` where it is not usable."""
+        """Return the trace of one run. Raises `NoGistError` if it is not usable."""
         run = self._run(entrypoint, f"trace of {entrypoint.text}", trace=True)
         self._require_usable(run)
         if run.trace is None:
-            raise NoGistError(NoGist.COULD_NOT_RUN, "The run told no trace.", hint=run.reason)
+            raise NoGistError(NoGist.COULD_NOT_RUN, "The run reported no trace.", hint=run.reason)
         return run.trace
 
     def _answer(
@@ -118,7 +125,7 @@ class Examination:
             raise NoGistError(NoGist.TOUCHES_NOTHING, "The command runs nothing of the codebase but its test.")
         modules = tuple(sorted(name for name in set(read.modules.values()) if name.partition(".")[0] in owned))
         masks = name_masks(entrypoint, modules)
-        sources = {path: data.decode("utf-8", "replace") for path, data in tree.read_all(".py")}
+        sources = sources_of(tree)
         return GistAnswer(
             originals=tuple(_recorded(normalised(run.run, {**run.places, **masks})) for run in seen),
             owned=owned,
@@ -153,8 +160,7 @@ class Examination:
     def _run(
         self, entrypoint: Entrypoint, step: str, *, trace: bool = False, elsewhere: bool = False, hash_seed: int = 0
     ) -> OriginalRun:
-        if self.on_progress is not None:
-            self.on_progress(MakingProgress(step))
+        self.run.step(step)
         run = self.runner.run_original(
             self.repository.tree,
             self.repository.environment,
@@ -163,10 +169,9 @@ class Examination:
             trace=trace,
             elsewhere=elsewhere,
             hash_seed=hash_seed,
-            cancel=self.cancel,
+            cancel=self.run.cancel,
         )
-        if self.cancel is not None:
-            self.cancel.check()
+        self.run.check()
         return run
 
     def _require_usable(self, run: OriginalRun) -> None:
@@ -192,39 +197,31 @@ class Examination:
         moved = self._run(entrypoint, "original elsewhere", elsewhere=True)
         masks = name_masks(entrypoint, ())
         recorded = [normalised(run.run, {**run.places, **masks}) for run in seen]
-        found = compared(tuple(recorded), normalised(moved.run, {**moved.places, **masks}), self.compared_files)
+        found = compare(recorded, normalised(moved.run, {**moved.places, **masks}), (), self.compared_files)
         if found.differences:
             first = found.differences[0]
             what = f"{first.test}: {first.what}".lstrip(": ")
-            told = [f"expected: {first.expected[:500]}", f"found: {first.found[:500]}", *_told_of(moved)]
+            details = [f"expected: {first.expected[:500]}", f"found: {first.found[:500]}", *_reasons_of(moved)]
             raise NoGistError(
                 NoGist.DEPENDS_ON_ITS_PLACE,
                 f"Alone in an empty folder, under another name, the command comes out differently ({what}).",
-                hint="\n".join(told),
+                hint="\n".join(details),
             )
 
 
-def _told_of(run: OriginalRun) -> list[str]:
-    """Return why a run came to no end, as far as it says so."""
+def _reasons_of(run: OriginalRun) -> list[str]:
+    """Return why a run did not finish, if it reports a reason."""
     if run.run.status is RunStatus.FINISHED:
         return []
     if isinstance(run.run, TestsRun) and run.run.collection_error is not None:
         return [f"why: {run.run.collection_error.message[:500]}"]
-    return [f"why: {told[-500:]}" for told in (run.reason, run.output.strip()) if told]
-
-
-def compared(originals: Runs, found: TestsRun | CommandRun, files: Collection[str] = ()) -> Fidelity:
-    """Compare a run with normalised ones of the original."""
-    if isinstance(found, TestsRun):
-        return compare_tests([run for run in originals if isinstance(run, TestsRun)], found)
-    commands = [run for run in originals if isinstance(run, CommandRun)]
-    return compare_commands(commands, found, (), tuple(files))
+    return [f"why: {reason[-500:]}" for reason in (run.reason, run.output.strip()) if reason]
 
 
 def owned_names(tree: SourceTree, import_roots: tuple[str, ...], modules: Mapping[str, str]) -> tuple[str, ...]:
     """Return the top-level names under which the codebase can be imported, those of its tests too.
 
-    They are the packages and modules of the import roots, the packages of tests, and whatever name a file of the
+    They are the packages and modules of the import roots, the packages of tests, and every name that a file of the
     codebase had as a module while the command ran. Names of the standard library are never among them.
     """
     tests = {
@@ -238,7 +235,7 @@ def owned_names(tree: SourceTree, import_roots: tuple[str, ...], modules: Mappin
 
 
 def _recorded(run: TestsRun | CommandRun) -> TestsRun | CommandRun:
-    """Return a run without what the guards saw: it is compared with nothing."""
+    """Return a run without the observations of the guards, which are not compared."""
     return replace(run, isolation=type(run.isolation)())
 
 
@@ -249,21 +246,20 @@ def _outcomes(run: TestsRun | CommandRun) -> object:
 
 
 def _failure_of(run: TestsRun | CommandRun) -> str:
-    """Return what fails in a run that came to its end, in a line; empty where nothing does."""
+    """Return in one line what fails in a finished run; empty if nothing does."""
     if isinstance(run, CommandRun):
-        raised = f"{run.raised.type}: {run.raised.message}" if run.raised else ""
-        return raised or (f"It left with status {run.exit_status}." if run.exit_status else "")
+        status = f"It left with status {run.exit_status}." if run.exit_status else ""
+        return run.raised.text if run.raised else status
     for id, test in run.tests.items():
         if test.outcome in (Outcome.FAILED, Outcome.ERROR):
-            told = f"{test.raised.type}: {test.raised.message}" if test.raised else test.outcome.value
-            return f"{id}: {told}"
+            return f"{id}: {test.raised.text if test.raised else test.outcome.value}"
     return ""
 
 
 def _require_alike(seen: list[OriginalRun]) -> None:
     outcomes = [_outcomes(run.run) for run in seen]
     if any(outcome != outcomes[0] for outcome in outcomes):
-        raise NoGistError(NoGist.FLIPS, f"Run {len(seen)} on the original came out otherwise than those before.")
+        raise NoGistError(NoGist.FLIPS, f"Run {len(seen)} on the original had another outcome than those before.")
 
 
 def write_gist_task(
@@ -277,7 +273,7 @@ def write_gist_task(
     demo: bool = False,
     provenance: Mapping[str, Any] | None = None,
 ) -> Task:
-    """Write the task below `into`, in a folder named by its id, and return it; one that is there already is kept.
+    """Write the task below `into`, in a folder named by its id, and return it; a task that already exists is kept.
 
     Raises `ContradictionError` for settings that contradict each other.
     """
@@ -291,7 +287,8 @@ def write_gist_task(
         template = gist_template(settings)
         test = given_test(answer.test) if settings.give_test else ""
         brief = Brief(template, template_sha256(template), (), test=test)
-        task = replace(task, gist=settings, brief=brief, budgets=budgets or Budgets.of_steps(), demo=demo)
+        part = GistTask(entrypoint.text, settings)
+        task = replace(task, of_kind=part, brief=brief, budgets=budgets or Budgets.of_steps(), demo=demo)
         write_task(task, Answer((), (), {}, provenance or {}, answer))
         place = into / task.id
         if not (place / TASK_FILE).is_file():
@@ -314,7 +311,7 @@ def _task(repository: Repository, entrypoint: Entrypoint, answer: GistAnswer, tr
         lock=environment.lock,
         build_steps=environment.build_steps,
         ids_sha256=ids_sha256,
-        entrypoint=entrypoint.text,
+        of_kind={"entrypoint": entrypoint.text},
     )
     return Task(
         id=identity,
@@ -330,9 +327,8 @@ def _task(repository: Repository, entrypoint: Entrypoint, answer: GistAnswer, tr
             test_files=(entrypoint.target,) if entrypoint.is_test else (),
         ),
         environment=environment,
-        limits=Limits(),
+        limits=ToolLimits(),
         rules=Rules(),
-        entrypoint=entrypoint.text,
         folder=folder,
     )
 
@@ -340,12 +336,12 @@ def _task(repository: Repository, entrypoint: Entrypoint, answer: GistAnswer, tr
 TRACED = 3
 """Candidates that are traced for each entrypoint wanted."""
 _TRIED = 4
-"""Tests tried for each of those, as many may fail."""
+"""Tests tried for each traced candidate, as many may fail."""
 _SUITE_TIMEOUT_S = 120.0
 
 
 @dataclass(frozen=True, slots=True)
-class Candidate:
+class EntrypointCandidate:
     """An entrypoint, and how hard it is."""
 
     entrypoint: Entrypoint
@@ -353,10 +349,10 @@ class Candidate:
 
 
 def entrypoints_of(examination: Examination) -> list[Entrypoint]:
-    """Return the tests of a repository's suite, the instances of a parametrised one as one entrypoint."""
+    """Return the tests of a repository's suite, all instances of a parametrised test as one entrypoint."""
     repository = examination.repository
     ids = examination.runner.tests(
-        repository.tree, repository.environment, timeout_s=_SUITE_TIMEOUT_S, cancel=examination.cancel
+        repository.tree, repository.environment, timeout_s=_SUITE_TIMEOUT_S, cancel=examination.run.cancel
     )
     found: dict[Entrypoint, None] = {}
     for id in ids:
@@ -367,16 +363,16 @@ def entrypoints_of(examination: Examination) -> list[Entrypoint]:
     return list(found)
 
 
-def candidates(examination: Examination, count: int, seed: int) -> Iterator[Candidate]:
+def candidates(examination: Examination, count: int, seed: int) -> Iterator[EntrypointCandidate]:
     """Yield more candidates than the `count` wanted: first one of each rank, then the next of each, and so on.
 
     They are drawn at random by `seed`, traced, and ranked by calls, functions, files and lines covered together.
     """
     everything = entrypoints_of(examination)
     random.Random(seed).shuffle(everything)
-    traced: list[Candidate] = []
+    traced: list[EntrypointCandidate] = []
     refusal: NoGistError | None = None
-    sources = {path: data.decode("utf-8", "replace") for path, data in examination.repository.tree.read_all(".py")}
+    sources = sources_of(examination.repository.tree)
     for entrypoint in everything[: _TRIED * TRACED * count]:
         if len(traced) == TRACED * count:
             break
@@ -386,13 +382,13 @@ def candidates(examination: Examination, count: int, seed: int) -> Iterator[Cand
             refusal = error
             continue
         tests = {path for path in read.files if is_test_path(path)} | {entrypoint.target}
-        traced.append(Candidate(entrypoint, difficulty(read, sources, tests=tests)))
+        traced.append(EntrypointCandidate(entrypoint, difficulty(read, sources, tests=tests)))
     if not traced and refusal is not None:
         raise refusal
     yield from by_rank(traced, count)
 
 
-def by_rank(traced: Sequence[Candidate], count: int) -> Iterator[Candidate]:
+def by_rank(traced: Sequence[EntrypointCandidate], count: int) -> Iterator[EntrypointCandidate]:
     """Yield candidates spread over all ranks: one from each of `count` parts of the ranking, then the next of each."""
     figures = [
         [getattr(one.difficulty, name) for one in traced] for name in ("calls", "functions", "files", "lines_covered")

@@ -1,82 +1,48 @@
-"""Judging a gist: the original test put in, run alone, compared with what was recorded, every figure with evidence."""
+"""Judging a gist: put in the original test, run it alone, compare it with the record; every figure has evidence."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
 
-from gistpoint.core.cancel import CancelToken
 from gistpoint.core.code.parsing import compile_module
-from gistpoint.core.kinds.gist.entrypoints import Entrypoint, parse_entrypoint
-from gistpoint.core.kinds.gist.execution import unfolded
-from gistpoint.core.kinds.gist.existence import Originals
+from gistpoint.core.kinds.gist.bench import GistJudging
 from gistpoint.core.kinds.gist.failures import ErrorCategory, ErrorKind, GistError
-from gistpoint.core.kinds.gist.fakes import Watched, module_names, watched
-from gistpoint.core.kinds.gist.fidelity import Fidelity, compare_commands, compare_tests
-from gistpoint.core.kinds.gist.flags import vacuity_mutants
+from gistpoint.core.kinds.gist.fidelity import Fidelity, compare, name_masks
+from gistpoint.core.kinds.gist.flags import Flags, module_names, vacuity_mutants, watched
 from gistpoint.core.kinds.gist.lines import physical_lines
-from gistpoint.core.kinds.gist.masks import name_masks
-from gistpoint.core.kinds.gist.model import GistAnswer
-from gistpoint.core.kinds.gist.original_test import TestGuard, guard_of, missing_test
-from gistpoint.core.kinds.gist.runs import CommandRun, GistTrial, Isolation, TestsRun
-from gistpoint.core.kinds.gist.score import Flags, GistRun, GistScore, existence_of, score_gist
-from gistpoint.core.kinds.gist.splicing import SplicedGist, splice_test
-from gistpoint.core.ports import EntrypointRunner
-from gistpoint.core.tasks.model import Task
+from gistpoint.core.kinds.gist.model import Entrypoint, gist_task
+from gistpoint.core.kinds.gist.original_test import SplicedGist, guard_of, missing_test, splice_test
+from gistpoint.core.kinds.gist.rates import Originals, existence_of, unfolded
+from gistpoint.core.kinds.gist.runs import GistTrial, Isolation, Watched
+from gistpoint.core.kinds.gist.score import GistJudgement, GistRun, GistScore, score_gist
+from gistpoint.core.running import NEVER, UNATTENDED, CancelToken, RunContext, RunProgress
 from gistpoint.core.trees import SourceTree
 
 MAX_CHARACTERS = 4_000_000
-"""A longer gist is not read."""
+"""Longer gists are refused."""
 MUTANTS = 5
 _RUNS = 3
 
 
-@dataclass(frozen=True, slots=True)
-class GistProgress:
-    """Where the judging of a gist stands: `step` in a few words, `done` runs of at most `total`."""
-
-    step: str
-    done: int
-    total: int
-
-
-@dataclass(frozen=True, slots=True)
-class GistJudgement:
-    """The score, and the run that it was made from.
-
-    `spliced` tells for each line of the text that ran which line of the gist as handed in it was; it and `trial` are
-    None where nothing could be run. `flips` says that two runs of the same text came out differently.
-    """
-
-    score: GistScore
-    spliced: SplicedGist | None = None
-    trial: GistTrial | None = None
-    flips: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class GistJudge:
-    """Holds a task's answer and the runner, and judges gists."""
-
-    task: Task
-    answer: GistAnswer
-    runner: EntrypointRunner
+@dataclass(frozen=True)
+class GistJudge(GistJudging):
+    """Judges gists by running them."""
 
     def judge(
         self,
         gist: str,
         *,
-        on_progress: Callable[[GistProgress], None] | None = None,
-        cancel: CancelToken | None = None,
+        run: RunContext = UNATTENDED,
         thorough: bool = True,
     ) -> GistJudgement:
-        """Score `gist`. Unless it is `thorough`, there is no vacuity probe, and no second run of what was run as it is.
+        """Score `gist`. Unless `thorough`, skip the vacuity probe and the second run of an unchanged text.
 
-        Lines are measured on the text with one statement a line. Fidelity is told by a run without the tracer, of the
-        text as it stands, wherever the two differ, and holds only if it holds twice. Raises `InfrastructureError` if
-        the isolation failed, and `CancelledError`.
+        Lines are measured on the text with one statement a line. If an untraced run of the text itself differs, that
+        run decides fidelity, which holds only if it holds twice. Raises `InfrastructureError` if the isolation failed,
+        and `CancelledError`.
         """
         unreadable = _unreadable(gist)
         if unreadable is not None:
@@ -88,7 +54,7 @@ class GistJudge:
             spliced = None
         if spliced is None:
             return GistJudgement(score_gist(gist, None, originals, owned, test))
-        trials = _Trials(self, spliced.text, on_progress or (lambda progress: None), cancel)
+        trials = _Trials(self, spliced.text, run)
         trial, flips = trials.settle(thorough=thorough)
         vacuous = trials.vacuous() if thorough and self.fidelity(trial).value else None
         made = GistRun(
@@ -108,7 +74,7 @@ class GistJudge:
     @property
     def entrypoint(self) -> Entrypoint:
         """The command of the task."""
-        return parse_entrypoint(self.task.entrypoint)
+        return gist_task(self.task).command
 
     def run(
         self,
@@ -117,9 +83,10 @@ class GistJudge:
         measure: bool,
         seed: int = 0,
         watched: Watched | None = None,
-        cancel: CancelToken | None = None,
+        cancel: CancelToken = NEVER,
     ) -> GistTrial:
-        """Run a text as it stands, as scoring does."""
+        """Run a text unchanged, as scoring does."""
+        test = self.answer.test
         return self.runner.run_gist(
             text,
             self.task.environment,
@@ -129,33 +96,21 @@ class GistJudge:
             forbidden=(str(self.task.folder.absolute()),) if self.task.folder != Path() else (),
             measure_lines=measure,
             hash_seed=seed,
-            guard=self._guard(text),
+            guard=guard_of(text, test.source, test.qualname) if test else None,
             watched=watched,
             cancel=cancel,
         )
 
-    def _guard(self, text: str) -> TestGuard | None:
-        test = self.answer.test
-        try:
-            return guard_of(text, test.source, test.qualname) if test else None
-        except (SyntaxError, ValueError):
-            return None
-
     def fidelity(self, trial: GistTrial) -> Fidelity:
-        """Compare a run with those of the original."""
-        places = self._places(trial)
-        if isinstance(trial.run, TestsRun):
-            tests = [run for run in self.answer.originals if isinstance(run, TestsRun)]
-            return compare_tests(tests, trial.run, places)
-        commands = [run for run in self.answer.originals if isinstance(run, CommandRun)]
-        return compare_commands(commands, trial.run, places, self.answer.compared_files)
+        """Compare a run with the runs of the original."""
+        return compare(self.answer.originals, trial.run, self._places(trial), self.answer.compared_files)
 
     def _places(self, trial: GistTrial) -> list[Mapping[str, str]]:
         masks = name_masks(self.entrypoint, self.answer.modules)
         return [*[masks] * len(self.answer.originals), {**trial.places, **masks}]
 
     def _spliced(self, gist: str) -> SplicedGist | None:
-        """Return what is run; None where there is nothing to run."""
+        """Return the text to run; None if there is nothing to run."""
         if not gist.strip():
             return None
         if self.answer.test is None:
@@ -176,24 +131,23 @@ class GistJudge:
         return module_names(test.source, self.answer.owned, self.answer.modules) if test else ()
 
     def watched(self, text: str) -> Watched:
-        """Return what to watch a run of a text for."""
+        """Return the things to watch for in a run of a text."""
         existence = existence_of(text, self._originals(), self.answer.test.qualname if self.answer.test else "")
         return Watched() if existence is None else watched({*self.answer.owned, *self._used()}, existence)
 
 
 @dataclass(slots=True)
 class _Trials:
-    """The runs that one text gets."""
+    """The runs of one text."""
 
     judge: GistJudge
     text: str
-    tell: Callable[[GistProgress], None]
-    cancel: CancelToken | None
+    running: RunContext
     done: int = field(default=0)
     executed: frozenset[int] = frozenset()
     """The lines of `measured` that ran."""
     seen: list[Isolation] = field(default_factory=list)
-    """What the runs of the text showed."""
+    """The observations of the runs of the text."""
 
     @property
     def measured(self) -> str:
@@ -201,29 +155,29 @@ class _Trials:
         return unfolded(self.text)
 
     def settle(self, *, thorough: bool) -> tuple[GistTrial, bool]:
-        """Return the run that counts, and whether two runs came out differently."""
+        """Return the run that counts, and whether two runs had different outcomes."""
         measured = self.measured
         watched = self.judge.watched(measured)
         first = self._run("run", measured, watched, measure=True)
         self.executed = first.executed
         held = self.judge.fidelity(first).value == 1
-        as_it_stands = measured == self.text
-        if as_it_stands and not first.run.file_ran:
+        unchanged = measured == self.text
+        if unchanged and not first.run.file_ran:
             return first, False
         watched = Watched(watched.modules)
         if not thorough:
-            return (first if held or as_it_stands else self._run("run again", self.text, watched)), False
+            return (first if held or unchanged else self._run("run again", self.text, watched)), False
         second = self._run("run again", self.text, watched, seed=1)
         again = self.judge.fidelity(second).value == 1
         if held is again:
-            return first if as_it_stands else second, False
+            return first if unchanged else second, False
         if held:
             return second, True
         third = self._run("run a third time", self.text, watched)
         return third, self.judge.fidelity(third).value == 0
 
     def vacuous(self) -> bool | None:
-        """Ask whether the command notices when a function that ran returns nonsense; None where none can be changed."""
+        """Return whether the command passes even if functions return nonsense; None if none can be changed."""
         test = self.judge.answer.test
         asked = False
         for name, mutant in vacuity_mutants(self.measured, self.executed, test.qualname if test else "", most=MUTANTS):
@@ -236,29 +190,28 @@ class _Trials:
     def _run(
         self, step: str, text: str, watched: Watched | None = None, *, measure: bool = False, seed: int = 0
     ) -> GistTrial:
-        if self.cancel is not None:
-            self.cancel.check()
-        self.tell(GistProgress(step, self.done, _RUNS + MUTANTS))
+        self.running.check()
+        self.running.progress(RunProgress(step, self.done, _RUNS + MUTANTS))
         self.done += 1
-        trial = self.judge.run(text, measure=measure, seed=seed, watched=watched, cancel=self.cancel)
+        trial = self.judge.run(text, measure=measure, seed=seed, watched=watched, cancel=self.running.cancel)
         if watched is not None:
             self.seen.append(trial.run.isolation)
         return trial
 
 
 def _unreadable(gist: str) -> GistError | None:
-    """Return why a text can't even be looked at; None for all others, wrong ones too."""
-    told = ""
+    """Return why a text can't be examined at all; None for all other texts, even wrong ones."""
+    reason = ""
     if len(gist) > MAX_CHARACTERS:
-        told = f"It is longer than {MAX_CHARACTERS:,} characters."
+        reason = f"It is longer than {MAX_CHARACTERS:,} characters."
     else:
         try:
             compile_module(gist, "<gist>")
         except (SyntaxError, ValueError):
             return None
         except (RecursionError, MemoryError, OverflowError):
-            told = "It is nested too deeply to be compiled."
-    return GistError(ErrorCategory.PYTEST_RUNTIME, ErrorKind.SYNTAX, told) if told else None
+            reason = "It is nested too deeply to be compiled."
+    return GistError(ErrorCategory.PYTEST_RUNTIME, ErrorKind.SYNTAX, reason) if reason else None
 
 
 def sources_of(tree: SourceTree) -> dict[str, str]:

@@ -1,4 +1,4 @@
-"""Logical lines, and the blocks in which they stand: classes, functions, methods and the lines outside of them."""
+"""Logical lines, and the blocks that hold them: classes, functions, methods and the lines outside of them."""
 
 from __future__ import annotations
 
@@ -7,10 +7,13 @@ import io
 import re
 import textwrap
 import tokenize
+from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Sequence
 from copy import copy
 from dataclasses import dataclass, field
 from enum import StrEnum
+
+from gistpoint.core.code.parsing import DefinitionNode
 
 _LINE_END = re.compile(r"\r\n?|\n")
 
@@ -24,15 +27,43 @@ def physical_lines(text: str) -> list[str]:
     return lines if lines[-1] else lines[:-1]
 
 
+def column_of(line: str, offset: int) -> int:
+    """Return the column of a place on a line, which a syntax tree counts in bytes."""
+    if line.isascii():
+        return offset
+    return len(line.encode("utf-8", "surrogatepass")[:offset].decode("utf-8", "surrogatepass"))
+
+
+def first_line(node: ast.stmt | ast.expr) -> int:
+    """Return the first physical line of a node, the decorators of a definition included."""
+    decorators: list[ast.expr] = getattr(node, "decorator_list", [])
+    return min([node.lineno, *(decorator.lineno for decorator in decorators)])
+
+
+def last_line(node: ast.stmt | ast.expr) -> int:
+    """Return the last physical line of a node."""
+    return node.end_lineno or node.lineno
+
+
+def any_within(numbers: Sequence[int], first: int, last: int) -> bool:
+    """Whether one of the sorted `numbers` is in the range `first` to `last`, inclusive."""
+    place = bisect_left(numbers, first)
+    return place < len(numbers) and numbers[place] <= last
+
+
+def margin_of(line: str) -> str:
+    """Return the white space that a line begins with."""
+    return line[: len(line) - len(line.lstrip())]
+
+
 def lines_in_strings(lines: Sequence[str]) -> set[int]:
     """Return the 0-based numbers of the lines that begin inside a string.
 
-    `lines` may be a fragment at any depth; one that can't be tokenised to its end is read as far as it goes.
+    `lines` may be a fragment at any depth; one that can't be tokenised to its end is read up to the error.
     """
     inside: set[int] = set()
     text = "\n".join(lines) + "\n"
-    margin = len(lines[0]) - len(lines[0].lstrip()) if lines else 0
-    prefix = "if 1:\n" if margin else ""
+    prefix = "if 1:\n" if lines and margin_of(lines[0]) else ""
     shift = 2 if prefix else 1
     starts: list[int] = []
     try:
@@ -50,10 +81,10 @@ def lines_in_strings(lines: Sequence[str]) -> set[int]:
 
 
 def dedented(lines: Sequence[str]) -> list[str]:
-    """Return `lines` moved left so that the first stands at the margin; text inside strings stays as it is."""
+    """Return `lines` moved left so that the first is at the margin; text inside strings stays as it is."""
     if not lines:
         return []
-    margin = lines[0][: len(lines[0]) - len(lines[0].lstrip())]
+    margin = margin_of(lines[0])
     if not margin:
         return list(lines)
     inside = lines_in_strings(lines)
@@ -74,12 +105,12 @@ def indented(lines: Sequence[str], margin: str) -> list[str]:
     ]
 
 
-class LineKind(StrEnum):
+class GistLineKind(StrEnum):
     """Whether a line counts in the execution rate."""
 
     EXECUTABLE = "executable"
     POTENTIAL = "potentially_executable"
-    """An `except` header and its body, `pass`, `...`: left out."""
+    """An `except` header and its body, `pass`, `...`: not counted."""
     NON_EXECUTABLE = "non_executable"
     """The compiler makes no code for it: `global`, `nonlocal`, a bare annotation of a local name."""
 
@@ -94,12 +125,11 @@ class LogicalLine:
     last: int
     """Last physical line of the header, inclusive."""
     end: int
-    """Last physical line of the statement's body; `last` where it has none."""
-    kind: LineKind
+    """Last physical line of the statement's body; `last` if it has none."""
+    kind: GistLineKind
 
 
 type_of_function = (ast.FunctionDef, ast.AsyncFunctionDef)
-Definition = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
 
 
 def is_text_only(statement: ast.stmt) -> bool:
@@ -121,12 +151,12 @@ def is_placeholder(statement: ast.stmt) -> bool:
 def lines_of_statement(
     statement: ast.stmt, *, potential: bool = False, in_function: bool = False, nested: bool = True
 ) -> Iterator[LogicalLine]:
-    """Yield the lines of `statement` and of all that it holds, in source order.
+    """Yield the lines of `statement` and of everything in it, in source order.
 
-    `potential` says that it stands in the body of an `except`. With `nested` false, the bodies of definitions that it
-    holds (and of itself, where it is one) are left out, headers and decorators too.
+    `potential` says that it is in the body of an `except`. With `nested` false, the bodies, headers and decorators of
+    definitions in it are left out (and its own body, if it is one).
     """
-    if is_text_only(statement) or (not nested and isinstance(statement, Definition)):
+    if is_text_only(statement) or (not nested and isinstance(statement, DefinitionNode)):
         return
     yield from _header_lines(statement, potential, in_function)
     inside = in_function or isinstance(statement, type_of_function)
@@ -134,7 +164,7 @@ def lines_of_statement(
         if isinstance(part, ast.stmt):
             yield from lines_of_statement(part, potential=potential, in_function=inside, nested=nested)
         elif isinstance(part, ast.ExceptHandler):
-            yield _line(_handler_text(part, statement), part, [part.type], LineKind.POTENTIAL)
+            yield _line(_handler_text(part, statement), part, [part.type], GistLineKind.POTENTIAL)
             for child in part.body:
                 yield from lines_of_statement(child, potential=True, in_function=inside, nested=nested)
         else:
@@ -143,8 +173,8 @@ def lines_of_statement(
                 yield from lines_of_statement(child, potential=potential, in_function=inside, nested=nested)
 
 
-def _kind(potential: bool) -> LineKind:
-    return LineKind.POTENTIAL if potential else LineKind.EXECUTABLE
+def _kind(potential: bool) -> GistLineKind:
+    return GistLineKind.POTENTIAL if potential else GistLineKind.EXECUTABLE
 
 
 def _parts(statement: ast.stmt) -> Iterator[ast.stmt | ast.ExceptHandler | ast.match_case]:
@@ -153,7 +183,7 @@ def _parts(statement: ast.stmt) -> Iterator[ast.stmt | ast.ExceptHandler | ast.m
 
 
 def children(statement: ast.stmt) -> Iterator[ast.stmt]:
-    """Yield the statements directly within `statement`, those of its handlers and cases among them."""
+    """Yield the statements directly within `statement`, including those of its handlers and cases."""
     for part in _parts(statement):
         if isinstance(part, ast.stmt):
             yield part
@@ -161,12 +191,21 @@ def children(statement: ast.stmt) -> Iterator[ast.stmt]:
             yield from part.body
 
 
+def bodies_in(tree: ast.AST) -> Iterator[list[ast.stmt]]:
+    """Yield every list of statements at and below a node, without empty ones."""
+    for node in ast.walk(tree):
+        for name in ("body", "orelse", "finalbody"):
+            body = getattr(node, name, None)
+            if isinstance(body, list) and body:
+                yield body
+
+
 def _header_lines(statement: ast.stmt, potential: bool, in_function: bool) -> Iterator[LogicalLine]:
     kind = _kind(potential)
     match statement:
         case ast.Import() | ast.ImportFrom():
             for text in import_texts(statement):
-                yield LogicalLine(text, statement.lineno, _end(statement), _end(statement), kind)
+                yield LogicalLine(text, statement.lineno, last_line(statement), last_line(statement), kind)
         case ast.FunctionDef() | ast.AsyncFunctionDef() | ast.ClassDef():
             for decorator in statement.decorator_list:
                 yield _line("@" + ast.unparse(decorator), decorator, [decorator], kind)
@@ -174,11 +213,11 @@ def _header_lines(statement: ast.stmt, potential: bool, in_function: bool) -> It
         case ast.Try() | ast.TryStar():
             return
         case _ if is_placeholder(statement):
-            yield _line(ast.unparse(statement), statement, [statement], LineKind.POTENTIAL)
+            yield _line(ast.unparse(statement), statement, [statement], GistLineKind.POTENTIAL)
         case ast.Global() | ast.Nonlocal():
-            yield _line(ast.unparse(statement), statement, [statement], LineKind.NON_EXECUTABLE)
+            yield _line(ast.unparse(statement), statement, [statement], GistLineKind.NON_EXECUTABLE)
         case ast.AnnAssign(value=None, simple=1) if in_function:
-            yield _line(ast.unparse(statement), statement, [statement], LineKind.NON_EXECUTABLE)
+            yield _line(ast.unparse(statement), statement, [statement], GistLineKind.NON_EXECUTABLE)
         case _:
             body = list(children(statement))
             parts = _header_parts(statement) if body else [statement]
@@ -194,7 +233,7 @@ def import_texts(statement: ast.Import | ast.ImportFrom) -> list[str]:
 
 
 def header_text(statement: ast.stmt) -> str:
-    """Return the normalised text of a statement's header, decorators and bodies left out."""
+    """Return the normalised text of a statement's header, without decorators and bodies."""
     fields = dict(ast.iter_fields(statement))
     emptied: dict[str, list[ast.AST]] = {
         name: [] for name in ("body", "orelse", "handlers", "finalbody", "cases", "decorator_list") if name in fields
@@ -231,7 +270,7 @@ def _line(
     text: str,
     place: ast.AST,
     parts: Iterable[ast.AST | None],
-    kind: LineKind,
+    kind: GistLineKind,
     body: Iterable[ast.stmt] = (),
 ) -> LogicalLine:
     first = getattr(place, "lineno", 0)
@@ -241,27 +280,23 @@ def _line(
             last = max(last, part.end_lineno or 0)
         elif isinstance(part, ast.AST):
             last = max([last, *(getattr(node, "end_lineno", 0) for node in ast.walk(part))])
-    end = max([last, *(_end(child) for child in body)])
+    end = max([last, *(last_line(child) for child in body)])
     return LogicalLine(text, first, last, end, kind)
 
 
-def _end(node: ast.stmt) -> int:
-    return node.end_lineno or node.lineno
-
-
 class BlockKind(StrEnum):
-    """What a block is."""
+    """The kind of a block."""
 
     TOP_LEVEL = "top_level"
     CLASS = "class"
-    """A class's header with its class-level statements; its methods are blocks of their own."""
+    """A class's header with its class-level statements; methods are blocks of their own."""
     FUNCTION = "function"
-    """A function or method with all that is nested in it."""
+    """A function or method with everything nested in it."""
 
 
 @dataclass(slots=True)
-class Block:
-    """One block of a file; its lines are normalised when they are first asked for."""
+class LineBlock:
+    """One block of a file; its lines are normalised on first use."""
 
     name: str
     """Qualified name without the module; empty for the top level."""
@@ -271,7 +306,7 @@ class Block:
     last: int
     statements: list[ast.stmt] = field(repr=False)
     in_guard: bool = False
-    """Whether it stands under `if __name__ == "__main__"`."""
+    """Whether it is under `if __name__ == "__main__"`."""
     _lines: tuple[LogicalLine, ...] | None = field(default=None, repr=False)
 
     @property
@@ -294,28 +329,27 @@ class Block:
                 yield from lines_of_statement(statement, nested=self.kind is BlockKind.FUNCTION)
 
 
-def blocks_of(tree: ast.Module, path: str = "") -> list[Block]:
+def blocks_of(tree: ast.Module, path: str = "") -> list[LineBlock]:
     """Return the blocks of a file; the first is the top level, the others follow in source order."""
-    top = Block("", BlockKind.TOP_LEVEL, path, 1, max((s.end_lineno or 1 for s in tree.body), default=1), tree.body)
+    top = LineBlock("", BlockKind.TOP_LEVEL, path, 1, max((s.end_lineno or 1 for s in tree.body), default=1), tree.body)
     return [top, *_definitions(tree.body, "", path, False)]
 
 
-def _definitions(statements: list[ast.stmt], prefix: str, path: str, guarded: bool) -> Iterator[Block]:
+def _definitions(statements: list[ast.stmt], prefix: str, path: str, guarded: bool) -> Iterator[LineBlock]:
     for statement in statements:
-        if not isinstance(statement, Definition):
+        if not isinstance(statement, DefinitionNode):
             inner = guarded or is_main_guard(statement)
             yield from _definitions(list(children(statement)), prefix, path, inner)
             continue
         name = prefix + statement.name
-        first = min([statement.lineno, *(d.lineno for d in statement.decorator_list)])
         kind = BlockKind.FUNCTION if isinstance(statement, type_of_function) else BlockKind.CLASS
-        yield Block(name, kind, path, first, statement.end_lineno or first, [statement], guarded)
+        yield LineBlock(name, kind, path, first_line(statement), last_line(statement), [statement], guarded)
         if isinstance(statement, ast.ClassDef):
             yield from _definitions(statement.body, name + ".", path, guarded)
 
 
 def is_main_guard(statement: ast.stmt) -> bool:
-    """Whether the statement is `if __name__ == "__main__":`, either way round."""
+    """Whether the statement is `if __name__ == "__main__":`, in either order."""
     if not (isinstance(statement, ast.If) and isinstance(statement.test, ast.Compare)):
         return False
     sides = [statement.test.left, *statement.test.comparators]
@@ -324,11 +358,11 @@ def is_main_guard(statement: ast.stmt) -> bool:
     return names == {"__name__"} and values == {"__main__"}
 
 
-def find_test(tree: ast.Module, qualname: str) -> Block | None:
+def find_test(tree: ast.Module, qualname: str) -> LineBlock | None:
     """Return the definition that pytest would run for `qualname` (`Class.test` or `test`), the last of several.
 
-    A method that the class inherits from another class of the same file is found there. Definitions under a main
-    guard are none: importing the file does not make them.
+    A method inherited from another class of the same file is found there. Definitions under a main
+    guard don't count: importing the file does not create them.
     """
     blocks = [b for b in blocks_of(tree) if not b.in_guard]
     functions = {b.name: b for b in blocks if b.kind is BlockKind.FUNCTION}
@@ -348,34 +382,3 @@ def find_test(tree: ast.Module, qualname: str) -> Block | None:
         if isinstance(statement, ast.ClassDef):
             pending.extend(ast.unparse(base) for base in statement.bases)
     return None
-
-
-@dataclass(frozen=True, slots=True)
-class Share:
-    """So many lines of so many."""
-
-    part: int
-    whole: int
-
-    @property
-    def rate(self) -> float | None:
-        """In percent, 0-100; None of no lines."""
-        return 100 * self.part / self.whole if self.whole else None
-
-
-def of_all(lines: Iterable[bool]) -> Share:
-    """Return how many of the lines hold, each as often as it stands."""
-    held = list(lines)
-    return Share(sum(held), len(held))
-
-
-def of_distinct(lines: Iterable[tuple[str, str, bool]]) -> Share:
-    """Return how many lines hold, given with block and normalised text: lines alike in one block are one.
-
-    That one holds if one of them does. Blocks of one qualified name are one block, so that neither a line nor a
-    function that is there many times over counts more than once; alike lines of different blocks stay apart.
-    """
-    held: dict[tuple[str, str], bool] = {}
-    for block, text, holds in lines:
-        held[block, text] = held.get((block, text), False) or holds
-    return of_all(held.values())

@@ -1,98 +1,185 @@
-"""A gist task: the settings of its attempts, and the answer that gists are compared with."""
+"""A gist task: the command that it reproduces, and the settings of its attempts."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
-from typing import Any
+import shlex
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from pathlib import PurePosixPath
+from typing import Annotated
 
-from gistpoint.core.errors import UserError
-from gistpoint.core.kinds.gist.fakes import Habits
-from gistpoint.core.kinds.gist.reference.trace import Difficulty
-from gistpoint.core.kinds.gist.runs import CommandRun, TestsRun
-from gistpoint.core.kinds.gist.score import GistTest
+from msgspec import Meta
+
+from gistpoint.core.errors import TaskError, UserError
+from gistpoint.core.tasks.fields import Positive
+from gistpoint.core.tasks.model import Task
+
+GIST_FILE = "test_gist.py"
+"""The name of the file that holds a gist of a test."""
+PROGRAM_FILE = "gist.py"
+"""The name of the file that holds a gist of a program."""
+
+
+class EntrypointError(UserError):
+    """A command that can't be an entrypoint."""
+
+
+class EntrypointKind(StrEnum):
+    """The kind of thing that a command runs."""
+
+    TEST = "test"
+    MODULE = "module"
+    """`python -m package`."""
+    SCRIPT = "script"
+    """`python path/of/file.py`."""
 
 
 @dataclass(frozen=True, slots=True)
-class ReferenceGist:
-    """A gist made by program, with its figures; `faithful` says whether it reaches fidelity 1."""
+class Entrypoint:
+    """A command, without the parameters of a test.
 
-    text: str
-    faithful: bool
-    line_execution: float | None = None
-    line_existence: float | None = None
-    how: str = ""
-    reason: str = ""
-    """Why there is no faithful one."""
-    seconds: float = 0.0
+    `target` is the file of a test or a script, relative to the repository, or the dotted name of a module;
+    `qualname` is `test` or `Class.test`, and empty for a program; `arguments` are those of a program.
+    """
 
-
-@dataclass(frozen=True, slots=True)
-class GistAnswer:
-    """What a gist is compared with."""
-
-    originals: tuple[TestsRun | CommandRun, ...]
-    """Three or more runs of the original, their outputs normalised."""
-    owned: tuple[str, ...]
-    """Top-level names of the codebase's modules: what a gist may not import."""
-    modules: tuple[str, ...]
-    """Dotted names of the modules that the command touches: a gist has them all under its own name."""
-    trace: Mapping[str, Any]
-    difficulty: Difficulty
-    test: GistTest | None = None
-    """None for a command that is no test."""
-    compared_files: tuple[str, ...] = ()
-    seconds: float = 0.0
-    """The slowest run of the original."""
-    habits: Habits = field(default_factory=Habits)
-    """What the original does that would be strange in a gist."""
-    reference: ReferenceGist | None = None
-    provenance: Mapping[str, Any] = field(default_factory=dict)
+    kind: EntrypointKind
+    target: str
+    qualname: str = ""
+    arguments: tuple[str, ...] = ()
 
     @property
-    def timeout_s(self) -> float:
-        """Seconds after which the run of a gist is stopped."""
-        return max(30.0, round(5 * self.seconds, 1))
+    def is_test(self) -> bool:
+        """Whether pytest runs it."""
+        return self.kind is EntrypointKind.TEST
+
+    @property
+    def text(self) -> str:
+        """The command line, as a brief gives it."""
+        if self.is_test:
+            return shlex.join(["pytest", self.node_id])
+        switch = ["-m"] if self.kind is EntrypointKind.MODULE else []
+        return shlex.join(["python", *switch, self.target, *self.arguments])
+
+    @property
+    def node_id(self) -> str:
+        """The node id of a test, without its parameters."""
+        return f"{self.target}::{self.qualname.replace('.', '::')}"
+
+    @property
+    def gist_file(self) -> str:
+        """The name of the file that holds a gist of it."""
+        return GIST_FILE if self.is_test else PROGRAM_FILE
 
 
-OPTIONAL_TOOLS = ("trace", "repo_graph", "bash", "edit_and_execute")
-"""The tools that a task may add to browsing, writing and handing in."""
+def parse_entrypoint(command: str) -> Entrypoint:
+    """Read `pytest path::test`, `python -m pytest path::test`, `python -m package ...` or `python file.py ...`.
+
+    Parameters of a test (`[...]`) are dropped: all its instances are one entrypoint. Raises `EntrypointError`.
+    """
+    try:
+        words = shlex.split(command)
+    except ValueError as error:
+        raise EntrypointError(f"The command {command!r} can't be split into words: {error}.") from error
+    if words[:1] and PurePosixPath(words[0]).name in ("python", "python3"):
+        if words[1:3] == ["-m", "pytest"]:
+            return _test(command, words[3:])
+        if words[1:2] == ["-m"] and len(words) > 2:
+            return Entrypoint(EntrypointKind.MODULE, words[2], arguments=tuple(words[3:]))
+        if len(words) > 1 and words[1].endswith(".py"):
+            return Entrypoint(EntrypointKind.SCRIPT, _inside(command, words[1]), arguments=tuple(words[2:]))
+    if words[:1] == ["pytest"]:
+        return _test(command, words[1:])
+    raise EntrypointError(
+        f"{command!r} is not an entrypoint.",
+        hint="Give `pytest path/test_file.py::test_name`, `python -m package ARGUMENTS` or `python file.py ARGUMENTS`.",
+    )
+
+
+def _test(command: str, words: list[str]) -> Entrypoint:
+    if len(words) != 1 or "::" not in words[0]:
+        raise EntrypointError(
+            f"{command!r} does not name one test.", hint="Give pytest one node id and nothing else: path::test."
+        )
+    path, _, rest = words[0].partition("[")[0].partition("::")
+    qualname = rest.replace("::", ".")
+    if not path.endswith(".py") or not all(part.isidentifier() for part in qualname.split(".")):
+        raise EntrypointError(
+            f"{words[0]!r} is not the node id of a test.", hint="Write it as path/test_file.py::test_name."
+        )
+    return Entrypoint(EntrypointKind.TEST, _inside(command, path), qualname)
+
+
+def _inside(command: str, path: str) -> str:
+    parts = PurePosixPath(path)
+    if parts.is_absolute() or ".." in parts.parts:
+        raise EntrypointError(f"{command!r} names a file outside of the repository.", hint="Give a path within it.")
+    return parts.as_posix()
+
+
 STRATEGIES = ("", "tracing", "reading")
 UNLIMITED = -1
 """How a budget without a limit is written in `task.toml`."""
+ScoreBudget = Annotated[int, Meta(ge=UNLIMITED)]
 
 
 @dataclass(frozen=True, slots=True)
 class GistSettings:
-    """What the solver of a gist may do and is told (specs: gistify)."""
+    """The permissions of a gist's solver, and the contents of its brief (specs: gistify)."""
 
     owned: tuple[str, ...] = ()
-    """The codebase's own top-level names, which may not be imported; the brief tells them."""
+    """The codebase's own top-level names, which may not be imported; the brief lists them."""
     execution: bool = False
-    """Whether code may be run before the hand-in; without it `edit_and_execute` is not offered."""
+    """Whether code may be run before the hand-in; without it no tool that runs a gist is offered."""
     strategy: str = ""
-    """What the brief advises: nothing, `tracing` or `reading`."""
+    """The strategy that the brief advises: nothing, `tracing` or `reading`."""
     give_test: bool = False
     """Whether the brief holds the original test, and the gist begins with it."""
     tools: tuple[str, ...] = ()
-    """Those of `OPTIONAL_TOOLS` that the task adds."""
-    score_budget: int | None = 0
+    """The optional tools that the task adds, by name."""
+    score_budget: ScoreBudget | None = 0
     """Uses of `score_gist` in a counted attempt; None for any number."""
-    output_characters: int = 30_000
-    """Of the output of a command, as the tools that run one show it."""
-    gist_characters: int = 1_000_000
-    """The longest gist that is taken."""
+    output_characters: Positive = 30_000
+    """Most characters of a command's output that a tool shows."""
+    gist_characters: Positive = 1_000_000
+    """The longest gist that is accepted."""
 
 
-class ContradictionError(UserError):
-    """Settings of a gist contradict each other, or the command; the hint says what to add or to leave out."""
+@dataclass(frozen=True, slots=True)
+class GistTask:
+    """The part of a task that only gists have."""
+
+    entrypoint: str
+    """The command, as the brief words it."""
+    settings: GistSettings
+
+    @property
+    def command(self) -> Entrypoint:
+        """The command, parsed."""
+        return parse_entrypoint(self.entrypoint)
 
 
-def require_consistent(settings: GistSettings, *, is_test: bool) -> None:
-    """Raise `ContradictionError` for settings that no task can be made with; `is_test` tells what the command is."""
-    if "edit_and_execute" in settings.tools and not settings.execution:
-        raise ContradictionError(
-            "edit_and_execute runs code, and execution is off.", hint="Add --execution, or leave the tool out."
-        )
-    if settings.give_test and not is_test:
-        raise ContradictionError("The command is no test, so there is none to give.", hint="Leave --give-test out.")
+def is_gist(task: Task) -> bool:
+    """Whether a task is a gist task."""
+    return isinstance(task.of_kind, GistTask)
+
+
+def gist_task(task: Task) -> GistTask:
+    """Return the part of a gist task that only gists have. Raises `TaskError` for another kind."""
+    if not isinstance(task.of_kind, GistTask):
+        raise TaskError(f"The task {task.short_id} is not a gist.")
+    return task.of_kind
+
+
+def gist_settings(task: Task) -> GistSettings:
+    """Return the settings of a gist task. Raises `TaskError` for another kind."""
+    return gist_task(task).settings
+
+
+def entrypoint_of(task: Task) -> str:
+    """Return the command of a gist task. Raises `TaskError` for another kind."""
+    return gist_task(task).entrypoint
+
+
+def with_settings(task: Task, settings: GistSettings) -> Task:
+    """Return a gist task with other settings."""
+    return replace(task, of_kind=replace(gist_task(task), settings=settings))

@@ -1,13 +1,34 @@
-"""The test of an entrypoint in two files: is it there, and how much of it is as it was."""
+"""The original test of a task: put into a gist, compared with the gist's own, and guarded in a run."""
 
 from __future__ import annotations
 
 import ast
+import textwrap
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
 from gistpoint.core.code.parsing import parse
-from gistpoint.core.kinds.gist.lines import find_test
+from gistpoint.core.errors import TaskError
+from gistpoint.core.kinds.gist.lines import (
+    BlockKind,
+    LineBlock,
+    blocks_of,
+    bodies_in,
+    dedented,
+    find_test,
+    import_texts,
+    indented,
+    margin_of,
+    physical_lines,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class GistTest:
+    """A pytest entrypoint: the test's qualified name, and the source of the file that has it."""
+
+    qualname: str
+    source: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,9 +38,9 @@ class TestScore:
     __test__ = False
 
     recall: float
-    """Lines of the original test that stand in the gist's version: the figure of Gistify's table 6."""
+    """Lines of the original test that are in the gist's version: the figure of Gistify's table 6."""
     precision: float
-    """Lines of the gist's version that stand in the original test."""
+    """Lines of the gist's version that are in the original test."""
 
     @property
     def f1(self) -> float:
@@ -69,7 +90,7 @@ def _lines_of(source: str, qualname: str, owned: Collection[str]) -> list[str]:
 
 @dataclass(frozen=True, slots=True)
 class TestGuard:
-    """What a run looks after, so that the test that ran is the one that was put in."""
+    """The facts by which a run ensures that the test that ran is the one that was put in."""
 
     __test__ = False
 
@@ -77,14 +98,17 @@ class TestGuard:
     last: int
     """The physical lines of the test, decorators included."""
     decorated: bool
-    """Whether decorators other than pytest's marks may have put something around it."""
+    """Whether decorators other than pytest's marks may have wrapped it."""
     pytest_names: Mapping[str, str]
     """Names that the file takes from pytest, with the attribute that each is; empty for pytest itself."""
 
 
 def guard_of(spliced: str, source: str, qualname: str) -> TestGuard | None:
-    """Return the guard of the test `qualname`, put into a text from the file `source`; None where it is not there."""
-    found = find_test(parse(spliced), qualname)
+    """Return the guard of the test `qualname`, put into a text from the file `source`; None if it is not there."""
+    try:
+        found = find_test(parse(spliced), qualname)
+    except (SyntaxError, ValueError):
+        return None
     if found is None:
         return None
     decorators = getattr(found.statements[0], "decorator_list", [])
@@ -111,3 +135,108 @@ def imports_owned(text: str, owned: Collection[str]) -> bool:
     if isinstance(statement, ast.ImportFrom):
         return statement.level > 0 or (statement.module or "").partition(".")[0] in owned
     return isinstance(statement, ast.Import) and statement.names[0].name.partition(".")[0] in owned
+
+
+@dataclass(frozen=True, slots=True)
+class SplicedGist:
+    """A gist with the original test in it."""
+
+    text: str
+    origin: tuple[int | None, ...]
+    """For each line of `text`, its number in the gist as handed in; None for a line of the original test."""
+
+
+def given_test(test: GistTest | None) -> str:
+    """Return the original test as a brief gives it; empty for a command that is not a test."""
+    return original_test(test.source, test.qualname) if test else ""
+
+
+def splice_test(gist: str, original: str, qualname: str, owned: Collection[str]) -> SplicedGist:
+    """Replace every definition of the test `qualname` in `gist` by that of the test file `original`.
+
+    A function goes to the place of the gist's first definition of it, or to the end. A method goes into the gist's
+    class of that name, which is created with the original's header if the gist has none. Imports of `owned` names are
+    removed from the test, which is otherwise unchanged. Raises SyntaxError for a gist that does not parse, TaskError
+    for an original without that test.
+    """
+    definition = _required(original, qualname)
+    test = _test_text(original, definition, owned)
+    blocks = blocks_of(parse(gist))
+    lines = physical_lines(gist)
+    old = [b for b in blocks if b.name == definition.name and b.kind is BlockKind.FUNCTION and not b.in_guard]
+    owner = definition.name.rpartition(".")[0]
+    home = [b for b in blocks if b.name == owner and b.kind is BlockKind.CLASS] if owner else []
+    if old:
+        at, depth = old[0].first, margin_of(lines[old[0].statements[0].lineno - 1])
+    elif home:
+        at, depth = home[-1].last + 1, _class_depth(home[-1], lines)
+    else:
+        at, depth = len(lines) + 1, ""
+        test = _in_classes(test, original, owner)
+    removed = {number for block in old for number in range(block.first, block.last + 1)}
+    result: list[tuple[str, int | None]] = []
+    for number, text in enumerate([*lines, ""], start=1):
+        if number == at:
+            result.extend((line, None) for line in indented(test, depth))
+        if number not in removed and number <= len(lines):
+            result.append((text, number))
+    return SplicedGist("\n".join(text for text, _ in result) + "\n", tuple(number for _, number in result))
+
+
+def original_test(original: str, qualname: str) -> str:
+    """Return the source of the test `qualname` in the file `original`, unchanged, in the class that holds it.
+
+    Raises TaskError if there is none.
+    """
+    definition = _required(original, qualname)
+    lines = dedented(physical_lines(original)[definition.first - 1 : definition.last])
+    return "\n".join(_in_classes(lines, original, definition.name.rpartition(".")[0])) + "\n"
+
+
+def _required(original: str, qualname: str) -> LineBlock:
+    definition = find_test(parse(original), qualname)
+    if definition is None:
+        raise TaskError(f"The test file has no test {qualname!r}.", hint="Name a function, or Class.method.")
+    return definition
+
+
+def _test_text(original: str, definition: LineBlock, owned: Collection[str]) -> list[str]:
+    lines = physical_lines(original)
+    dropped: dict[int, list[str]] = {}
+    skipped: set[int] = set()
+    function = definition.statements[0]
+    for node in ast.walk(function):
+        if isinstance(node, ast.Import | ast.ImportFrom):
+            texts = import_texts(node)
+            kept = [text for text in texts if not imports_owned(text, owned)]
+            if len(kept) < len(texts):
+                dropped[node.lineno] = kept or (["pass"] if any(body == [node] for body in bodies_in(function)) else [])
+                skipped.update(range(node.lineno, (node.end_lineno or node.lineno) + 1))
+    result: list[str] = []
+    for number in range(definition.first, definition.last + 1):
+        if number in dropped:
+            margin = margin_of(lines[number - 1])
+            result.extend(margin + text for text in dropped[number])
+        elif number not in skipped:
+            result.append(lines[number - 1])
+    return dedented(result)
+
+
+def _class_depth(block: LineBlock, lines: list[str]) -> str:
+    statement = block.statements[0]
+    if isinstance(statement, ast.ClassDef) and statement.body[0].lineno > statement.lineno:
+        return margin_of(lines[statement.body[0].lineno - 1])
+    return margin_of(lines[statement.lineno - 1]) + "    "
+
+
+def _in_classes(lines: list[str], original: str, owner: str) -> list[str]:
+    """Return the lines of a method below the headers of the classes that hold it in the file `original`."""
+    classes = {block.name: block for block in reversed(blocks_of(parse(original))) if block.kind is BlockKind.CLASS}
+    while owner:
+        if owner in classes:
+            block = classes[owner]
+            last = next(line.last for line in block.lines if line.text.startswith("class "))
+            header = "\n".join(physical_lines(original)[block.first - 1 : last])
+            lines = [textwrap.dedent(header), *indented(lines, "    ")]
+        owner = owner.rpartition(".")[0]
+    return lines

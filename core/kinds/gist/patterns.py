@@ -1,8 +1,8 @@
-"""What an output must look like: runs of the original laid over one another, with gaps where they differ.
+"""Patterns that outputs must match: runs of the original laid over one another, with gaps where they differ.
 
-Lines that stand in every run must be there. A line that differs is compared token by token: numbers, words, white
-space, signs. What is the same in all runs must be there too, and a gap takes no more than the kinds of tokens that the
-runs had in it; if they differ in their order alone, as sets do, the same tokens in any order.
+Lines that are in every run must be there. A line that differs is compared token by token: numbers, words, white
+space, signs. Whatever is the same in all runs must be there too, and a gap takes only the kinds of tokens that the
+runs had in it; if they differ only in their order, as sets do, it takes the same tokens in any order.
 """
 
 from __future__ import annotations
@@ -18,19 +18,19 @@ _STRING = r"""(?:'[^'\n]*'|"[^"\n]*")"""
 _PAIR = rf"{_STRING}(?:: ?(?:{_STRING}|{_NUMBER}))?"
 _LIST = re.compile(rf"{_PAIR}(?:, ?{_PAIR})+")
 _CODED = r"[0-9a-fA-F]{4,}(?:-[0-9a-fA-F]{4,})+|[\w+/]{20,}=*"
-"""A UUID, or something in base 64: one word."""
+"""A UUID, or base 64 text: one word."""
 _TOKEN = re.compile(rf"{_CODED}|{_NUMBERS.pattern}|\w+|\s+|[^\w\s]")
 _TOKEN_OR_LIST = re.compile(rf"{_LIST.pattern}|{_TOKEN.pattern}")
 _SIGN_OR_WORD = re.compile(r"\w+|[^\w\s]")
 _LETTER = re.compile(r"[^\W\d]")
 _MOST_TOKENS = 200
-"""Of a line; in a longer one only its beginning and its end are compared."""
+"""Most tokens of a line; of a longer line only the beginning and the end are compared."""
 _VARIES = "[varies]"
 
 
 @dataclass(frozen=True, slots=True)
 class Gap:
-    """Where runs differ: what kinds of tokens may stand there."""
+    """A place where runs differ, with the kinds of tokens that may be there."""
 
     numbers: bool
     """One number, or one list of numbers, and nothing else."""
@@ -38,11 +38,11 @@ class Gap:
     letters: bool
     may_be_empty: bool
     bag: tuple[str, ...] | None = None
-    """The signs and words themselves, sorted, where all runs have the same ones."""
+    """The signs and words themselves, sorted, if all runs have the same ones."""
 
     @classmethod
     def of(cls, found: Iterable[Sequence[str]]) -> Gap:
-        """Return the gap for what the runs have in one place."""
+        """Return the gap for the tokens of the runs in one place."""
         slices = list(found)
         return cls(
             numbers=all(len(tokens) == 1 and _NUMBERS.fullmatch(tokens[0]) for tokens in slices),
@@ -53,13 +53,13 @@ class Gap:
         )
 
     def takes(self, token: str) -> bool:
-        """Whether a token may stand there."""
+        """Whether a token may be there."""
         if self.numbers:
             return _NUMBERS.fullmatch(token) is not None
         return (self.spaces or not token.isspace()) and (self.letters or not _LETTER.search(token))
 
     def reached(self, places: set[int], tokens: Sequence[str]) -> set[int]:
-        """Return where it may end, from where it may begin."""
+        """Return the places where it may end, given those where it may begin."""
         if self.bag is not None:
             return {end for place in places for end in self._ends_of_bag(place, tokens)}
         found = set(places) if self.may_be_empty else set[int]()
@@ -89,21 +89,21 @@ def _bag(tokens: Iterable[str]) -> tuple[str, ...]:
 
 
 @dataclass(frozen=True, slots=True)
-class LinePattern:
+class VariableLine:
     """One line that differs between the runs."""
 
     parts: tuple[str | Gap, ...]
     token: re.Pattern[str]
 
     @classmethod
-    def of(cls, variants: Sequence[str]) -> LinePattern:
-        """Lay the lines, as each run has it, over one another; a list that differs in its order alone is one token."""
+    def of(cls, variants: Sequence[str]) -> VariableLine:
+        """Lay the variants of a line over one another; a list that differs only in its order is one token."""
         bags = {tuple(_bag([found]) for found in _LIST.findall(line)) for line in variants}
         token = _TOKEN_OR_LIST if len(bags) == 1 else _TOKEN
         return cls(tuple(_laid_over([token.findall(line) for line in variants])), token)
 
     def matches(self, line: str) -> bool:
-        """Whether a line fits."""
+        """Whether a line matches."""
         tokens = self.token.findall(line)
         places = {0}
         for part in self.parts:
@@ -120,7 +120,7 @@ class LinePattern:
 
 
 def _laid_over(variants: Sequence[list[str]]) -> Iterator[str | Gap]:
-    """Yield the tokens that all variants have in one place, and the gaps between them."""
+    """Yield the tokens that all variants share, and the gaps between them."""
     first = variants[0]
     if all(tokens == first for tokens in variants):
         yield from first
@@ -156,7 +156,7 @@ def _common(variants: Sequence[Sequence[str]]) -> int:
 
 
 def _around_words(variants: Sequence[list[str]]) -> Iterator[str | Gap]:
-    """Yield what stands on both sides of a word that each variant has once; a gap where there is none."""
+    """Yield the parts on both sides of a word that each variant has once; a gap if there is no such word."""
     words = variants[0] if max(map(len, variants)) <= _MOST_TOKENS else []
     word = next((w for w in words if _LETTER.search(w) and all(v.count(w) == 1 for v in variants)), None)
     if word is None:
@@ -171,9 +171,9 @@ def _around_words(variants: Sequence[list[str]]) -> Iterator[str | Gap]:
 
 @dataclass(frozen=True, slots=True)
 class OutputPattern:
-    """What an output must look like."""
+    """The pattern that an output must match."""
 
-    parts: tuple[str | LinePattern | Gap, ...]
+    parts: tuple[str | VariableLine | Gap, ...]
     """A line that must be there, one that differs, or a gap for any number of lines."""
 
     @classmethod
@@ -183,7 +183,7 @@ class OutputPattern:
         return cls(tuple(_merged(outputs))) if outputs else cls(())
 
     def matches(self, text: str) -> bool:
-        """Whether a normalised output fits."""
+        """Whether a normalised output matches."""
         lines = text.splitlines()
         places = {0}
         for part in self.parts:
@@ -204,12 +204,12 @@ class OutputPattern:
         return "\n".join(shown)
 
 
-def _merged(outputs: Sequence[list[str]]) -> Iterator[str | LinePattern | Gap]:
+def _merged(outputs: Sequence[list[str]]) -> Iterator[str | VariableLine | Gap]:
     begins = [0] * len(outputs)
     for places in [*_kept(outputs), [len(lines) for lines in outputs]]:
         between = [lines[begin:end] for lines, begin, end in zip(outputs, begins, places, strict=True)]
         if len({len(lines) for lines in between}) == 1:
-            yield from (LinePattern.of(variants) for variants in zip(*between, strict=True))
+            yield from (VariableLine.of(variants) for variants in zip(*between, strict=True))
         else:
             yield Gap.of([token for line in lines for token in _TOKEN.findall(line)] for lines in between)
         if places[0] < len(outputs[0]):
@@ -218,7 +218,7 @@ def _merged(outputs: Sequence[list[str]]) -> Iterator[str | LinePattern | Gap]:
 
 
 def _kept(outputs: Sequence[list[str]]) -> Iterator[list[int]]:
-    """Yield for each line of the first run that all have, one below the other, its place in each run."""
+    """Yield, for each line that all runs have in the same order, its place in each run."""
     first = outputs[0]
     maps: list[dict[int, int]] = []
     for lines in outputs[1:]:
@@ -229,12 +229,12 @@ def _kept(outputs: Sequence[list[str]]) -> Iterator[list[int]]:
             yield [place, *(known[place] for known in maps)]
 
 
-def _fits(part: str | LinePattern, line: str) -> bool:
+def _fits(part: str | VariableLine, line: str) -> bool:
     return part == line if isinstance(part, str) else part.matches(line)
 
 
 def _lines_in(gap: Gap, places: set[int], lines: Sequence[str]) -> set[int]:
-    """Return where a gap of whole lines may end, from where it may begin."""
+    """Return the places where a gap of whole lines may end, given those where it may begin."""
     found = set(places)
     for place in range(min(places), len(lines)):
         if place in found and all(gap.takes(token) for token in _TOKEN.findall(lines[place])):

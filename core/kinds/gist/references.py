@@ -1,19 +1,18 @@
-"""Reference gists of tasks: made by program, tried where gists are scored, with the figures that they reach."""
+"""Reference gists of tasks: made by program, tried as gists are scored, with their figures."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from gistpoint.core.cancel import CancelToken
 from gistpoint.core.errors import CancelledError
-from gistpoint.core.kinds.gist.entrypoints import EntrypointKind
+from gistpoint.core.kinds.gist.answer import ReferenceGist
 from gistpoint.core.kinds.gist.failures import gist_error
 from gistpoint.core.kinds.gist.judge import GistJudge, sources_of
-from gistpoint.core.kinds.gist.model import ReferenceGist
-from gistpoint.core.kinds.gist.reference.making import Codebase, NoReferenceError, make_reference
-from gistpoint.core.kinds.gist.reference.reduction import Verdict
-from gistpoint.core.kinds.gist.reference.trace import read_trace
+from gistpoint.core.kinds.gist.model import EntrypointKind
+from gistpoint.core.kinds.gist.reference import Codebase, NoReferenceError, OracleVerdict, make_reference
+from gistpoint.core.kinds.gist.trace import read_trace
+from gistpoint.core.running import NEVER, CancelToken
 from gistpoint.core.trees import SourceTree
 
 Clock = Callable[[], float]
@@ -28,7 +27,7 @@ class ReferenceMaker:
     budget_s: float = 120.0
     on_query: Callable[[int, int], None] | None = None
     """Called before each run with its number and the lines of the text."""
-    cancel: CancelToken | None = None
+    cancel: CancelToken = NEVER
     queries: int = field(default=0)
     _why: str = field(default="")
     _held: bool = field(default=False)
@@ -36,7 +35,7 @@ class ReferenceMaker:
     def make(self) -> ReferenceGist:
         """Return the smallest faithful gist that was found, or the reason why there is none.
 
-        Raises `CancelledError` where it is stopped before a faithful one was found; stopped later, it returns that one.
+        Raises `CancelledError` if it is stopped before a faithful one was found; if stopped later, returns that one.
         """
         began = self.clock()
         answer = self.judge.answer
@@ -48,7 +47,7 @@ class ReferenceMaker:
                 self._path(codebase),
                 self.judge.entrypoint.qualname,
                 self._ask,
-                out_of_time=lambda: self._stopped() or self.clock() - began > self.budget_s,
+                out_of_time=lambda: self.cancel.cancelled or self.clock() - began > self.budget_s,
             )
         except (NoReferenceError, SyntaxError, RecursionError) as error:
             return ReferenceGist("", False, reason=str(error), seconds=self._since(began))
@@ -73,7 +72,7 @@ class ReferenceMaker:
         names = {name: path for path, name in codebase.trace.modules.items()}
         return names.get(f"{entrypoint.target}.__main__") or names.get(entrypoint.target, "")
 
-    def _ask(self, text: str) -> Verdict:
+    def _ask(self, text: str) -> OracleVerdict:
         self.queries += 1
         if self.on_query is not None:
             self.on_query(self.queries, text.count("\n"))
@@ -81,7 +80,7 @@ class ReferenceMaker:
             trial = self.judge.run(text, measure=True, cancel=self.cancel)
         except CancelledError:
             if self._held:
-                return Verdict(False)
+                return OracleVerdict(False)
             raise
         fidelity = self.judge.fidelity(trial)
         holds = fidelity.value == 1 and trial.run.isolation.clean
@@ -90,10 +89,7 @@ class ReferenceMaker:
         elif not self._held:
             error = gist_error(text, self.judge.entrypoint.qualname, self.judge.answer.owned, trial.run, fidelity)
             self._why = f"{error.kind or error.category}: {error.evidence}" if error else trial.reason
-        return Verdict(holds, trial.executed)
-
-    def _stopped(self) -> bool:
-        return self.cancel is not None and self.cancel.cancelled
+        return OracleVerdict(holds, trial.executed)
 
     def _since(self, began: float) -> float:
         return round(self.clock() - began, 1)

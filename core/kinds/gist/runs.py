@@ -1,4 +1,4 @@
-"""Runs of an entrypoint: the protocol that runs them, what a run showed, and its wording."""
+"""Runs of an entrypoint: the protocol that runs them, the results of a run, and their wording."""
 
 from __future__ import annotations
 
@@ -7,14 +7,13 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol
 
 from gistpoint.core.outcomes import Outcome, RunStatus
+from gistpoint.core.running import NEVER, CancelToken
 
 if TYPE_CHECKING:
-    from gistpoint.core.cancel import CancelToken
-    from gistpoint.core.kinds.gist.entrypoints import Entrypoint
-    from gistpoint.core.kinds.gist.fakes import Watched
+    from gistpoint.core.kinds.gist.model import Entrypoint
     from gistpoint.core.kinds.gist.original_test import TestGuard
     from gistpoint.core.outcomes import BackendRecord
-    from gistpoint.core.ports import EnvironmentPins
+    from gistpoint.core.pins import EnvironmentPins
     from gistpoint.core.trees import SourceTree
 
 
@@ -24,6 +23,11 @@ class Raised:
 
     type: str
     message: str
+
+    @property
+    def text(self) -> str:
+        """Type and message in one line, as at the end of a traceback."""
+        return f"{self.type}: {self.message}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,32 +44,40 @@ class TestRun:
 
 
 @dataclass(frozen=True, slots=True)
+class Watched:
+    """The module names that a run is watched for, and the lines of functions that no comparison should depend on."""
+
+    modules: tuple[str, ...] = ()
+    lines: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class Isolation:
-    """What the blocker inside the run saw."""
+    """The observations of the blocker inside the run."""
 
     refused_imports: tuple[str, ...] = ()
     original_reads: tuple[str, ...] = ()
-    """Files of the codebase that were opened, or tried to be."""
+    """Files of the codebase that the run opened or tried to open."""
     network: tuple[str, ...] = ()
-    """Addresses outside of the machine that were asked for; none was reached."""
+    """Addresses outside of the machine that were requested; none was reached."""
     own_modules: tuple[str, ...] = ()
-    """Files that the run itself had written, and executed."""
+    """Files that the run itself wrote and then executed."""
     made_functions: tuple[str, ...] = ()
-    """Names of functions in code from nowhere that the environment's own code executed."""
+    """Names of functions in code that is in no file and that the environment executed."""
     made_elsewhere: tuple[str, ...] = ()
-    """Names of all such code, each with the function of the environment that was called for it."""
+    """Names of all such code, each with the function of the environment that was called to execute it."""
     made_here: tuple[str, ...] = ()
-    """Names of code from nowhere (a string, marshalled bytes) that the gist's or the codebase's own code executed."""
+    """Names of code that is in no file (a string, marshalled bytes) and that the gist or the codebase executed."""
     processes: tuple[str, ...] = ()
     """Programs that were started."""
     stand_ins: tuple[tuple[str, str], ...] = ()
-    """Names of modules of the codebase under which something else than the gist stood, each with its kind."""
+    """Names of modules of the codebase that something other than the gist was bound to, each with its kind."""
     equal_to_all: tuple[str, ...] = ()
-    """Qualified names of functions that said yes to whatever they were compared with."""
+    """Qualified names of functions that answered yes to every comparison."""
 
     @property
     def clean(self) -> bool:
-        """Whether nothing of the codebase was asked for."""
+        """Whether nothing of the codebase was used."""
         return not self.refused_imports and not self.original_reads
 
 
@@ -88,7 +100,7 @@ class TestsRun:
 
 @dataclass(frozen=True, slots=True)
 class CommandRun:
-    """A run of a command that is no test."""
+    """A run of a command that is not a test."""
 
     status: RunStatus
     exit_status: int = 0
@@ -112,8 +124,8 @@ class CommandRun:
 class OriginalRun:
     """A run of an entrypoint on the original; outputs are raw.
 
-    `places` are the paths of this run with the words that stand for them; `trace` is as the tracer wrote it, None
-    where none was asked for; `network` are the addresses outside of the machine that were asked for and refused.
+    `places` are the paths of this run with the words that replace them; `trace` is as the tracer wrote it, None if
+    none was requested; `network` holds the addresses outside of the machine that were requested and refused.
     """
 
     run: TestsRun | CommandRun
@@ -124,12 +136,12 @@ class OriginalRun:
     reason: str = ""
     """Why a run is not `FINISHED`, in a sentence."""
     output: str = ""
-    """The tail of what else was printed: information for people."""
+    """The tail of the other output, as information for people."""
 
 
 @dataclass(frozen=True, slots=True)
 class GistTrial:
-    """A run of a gist alone; `executed` are the physical lines of it that ran, empty where they were not measured."""
+    """A run of a gist alone; `executed` are the physical lines of it that ran, empty if they were not measured."""
 
     run: TestsRun | CommandRun
     seconds: float
@@ -141,7 +153,7 @@ class GistTrial:
 
 @dataclass(frozen=True, slots=True)
 class CommandOutput:
-    """What a shell command of a solver printed, standard output and error as they came; `refused` is why it did not
+    """The output of a solver's shell command, standard output and error in order; `refused` is why it did not
     run at all.
     """
 
@@ -161,7 +173,7 @@ def shown_run(run: TestsRun | CommandRun) -> str:
         parts += _streams(run.stdout, run.stderr)
         return "\n".join(parts)
     if run.collection_error is not None:
-        parts.append(f"It could not be imported.\n{_raised(run.collection_error)}")
+        parts.append(f"It could not be imported.\n{run.collection_error.text}")
     elif not run.tests:
         parts.append("No test was collected.")
     parts += [_test(id, test) for id, test in run.tests.items()]
@@ -169,12 +181,8 @@ def shown_run(run: TestsRun | CommandRun) -> str:
 
 
 def _test(id: str, test: TestRun) -> str:
-    raised = [_raised(test.raised)] if test.raised else []
+    raised = [test.raised.text] if test.raised else []
     return "\n".join([f"{id.partition('::')[2] or id}: {test.outcome}", *raised, *_streams(test.stdout, test.stderr)])
-
-
-def _raised(raised: Raised) -> str:
-    return f"{raised.type}: {raised.message}"
 
 
 def _streams(stdout: str, stderr: str) -> list[str]:
@@ -185,18 +193,18 @@ def _streams(stdout: str, stderr: str) -> list[str]:
 class EntrypointRunner(Protocol):
     """Runs the command of a gist task: on the original, on a gist alone, and what a solver types.
 
-    Every run is one of its own, without network, and never raises for what the code under test does: the status of
-    its result tells. `CancelledError` is raised where a run was stopped on request, `InfrastructureError` where the
-    isolation failed.
+    Every run is separate, without network, and never raises for what the code under test does: the status of the result
+    reports that. Raises `CancelledError` if a run was stopped on request, `InfrastructureError` if the isolation
+    failed.
     """
 
     @property
     def backend(self) -> BackendRecord:
-        """The isolation it has."""
+        """The isolation that it runs code in."""
         ...
 
     def tests(
-        self, tree: SourceTree, environment: EnvironmentPins, *, timeout_s: float, cancel: CancelToken | None = None
+        self, tree: SourceTree, environment: EnvironmentPins, *, timeout_s: float, cancel: CancelToken = NEVER
     ) -> tuple[str, ...]:
         """Return the ids of all tests that the suite collects, in its order. Raises `InfrastructureError`."""
         ...
@@ -211,12 +219,12 @@ class EntrypointRunner(Protocol):
         trace: bool = False,
         elsewhere: bool = False,
         hash_seed: int = 0,
-        cancel: CancelToken | None = None,
+        cancel: CancelToken = NEVER,
     ) -> OriginalRun:
         """Run the command in the repository's tree, its packages importable.
 
-        `elsewhere` copies the file of the entrypoint alone, under another name, into an empty folder, with the
-        packages importable from another place and the fixtures of its `conftest.py` files at hand.
+        `elsewhere` copies only the file of the entrypoint, under another name, into an empty folder, with the packages
+        importable from another place and the fixtures of its `conftest.py` files available.
         """
         ...
 
@@ -233,13 +241,13 @@ class EntrypointRunner(Protocol):
         hash_seed: int = 0,
         guard: TestGuard | None = None,
         watched: Watched | None = None,
-        cancel: CancelToken | None = None,
+        cancel: CancelToken = NEVER,
     ) -> GistTrial:
         """Run a gist alone in an empty folder; modules of the top-level names `owned` can't be imported.
 
         `forbidden` are folders of the host that hold the codebase, for isolation that can't keep them out of sight.
-        A run in which something else than the test that `guard` describes is tested is not believed. What `watched`
-        names is looked at in the run, and told with its isolation.
+        A run that tests something other than the test described by `guard` is not believed. The run is observed for the
+        names in `watched`; the result is in its isolation.
         """
         ...
 
@@ -252,10 +260,10 @@ class EntrypointRunner(Protocol):
         timeout_s: float,
         tree: SourceTree | None = None,
         files: Mapping[str, str] | None = None,
-        cancel: CancelToken | None = None,
+        cancel: CancelToken = NEVER,
     ) -> CommandOutput:
         """Run a shell command in `tree`, or in an empty folder, with `files` written beside what is there.
 
-        Without `execution` only commands that read are run: no interpreter and no pytest.
+        Without `execution` only commands that read files are run: no interpreter and no pytest.
         """
         ...

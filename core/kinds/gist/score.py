@@ -1,63 +1,51 @@
-"""The score of a gist: every metric in one value, each with its evidence."""
+"""The score of a gist: every metric with its evidence by line, as an attempt records it and as it is worded."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from gistpoint.core.kinds.gist.execution import ExecutionReport, line_execution
-from gistpoint.core.kinds.gist.existence import ExistenceReport, Originals, line_existence
-from gistpoint.core.kinds.gist.failures import GistError, gist_error, owned_imports
-from gistpoint.core.kinds.gist.fakes import Habits, equal_to_all, mocked
-from gistpoint.core.kinds.gist.fidelity import Fidelity, compare_commands, compare_tests
-from gistpoint.core.kinds.gist.flags import main_guard_added, moved_under_guard
-from gistpoint.core.kinds.gist.original_test import TestScore, score_test
-from gistpoint.core.kinds.gist.runs import CommandRun, Isolation, TestsRun
+from msgspec import UNSET
+
+from gistpoint.core.attempts.events import SubmissionRun, SubmissionScored
+from gistpoint.core.kinds.gist.failures import ErrorCategory, GistError, gist_error, owned_imports
+from gistpoint.core.kinds.gist.fidelity import Difference, Fidelity, compare
+from gistpoint.core.kinds.gist.flags import Flags, Habits, equal_to_all, main_guard_added, mocked, moved_under_guard
+from gistpoint.core.kinds.gist.original_test import GistTest, SplicedGist, TestScore, score_test
+from gistpoint.core.kinds.gist.rates import (
+    ExecutionReport,
+    ExistenceReason,
+    ExistenceReport,
+    OriginalLine,
+    Originals,
+    Share,
+    existence_of,
+    line_execution,
+)
+from gistpoint.core.kinds.gist.runs import CommandRun, GistTrial, Isolation, TestsRun
+from gistpoint.core.outcomes import FREE, BackendRecord, RunStatus
 from gistpoint.core.text import bounded
 
 
 @dataclass(frozen=True, slots=True)
-class Flags:
-    """What a reader of the score must know."""
-
-    mocked: str = ""
-    """What the gist puts in the place of the codebase, in a few words; empty if there is nothing."""
-    equal_to_all: str = ""
-    """What of the gist equals whatever it is compared with; empty if there is nothing."""
-    main_guard_added: bool = False
-    test_moved_under_guard: bool = False
-    test_changed: bool = False
-    vacuous: bool | None = None
-    """None where the vacuity probe was not run, or could not say."""
-
-
-@dataclass(frozen=True, slots=True)
 class GistScore:
-    """All metrics of one gist; what does not apply, or could not be measured, is None."""
+    """All metrics of one gist; metrics that do not apply, or could not be measured, are None."""
 
     fidelity: Fidelity | None
     self_contained: bool
     existence: ExistenceReport | None
     execution: ExecutionReport | None
-    """Only where the file ran."""
+    """None unless the file ran."""
     test: TestScore | None
     error: GistError | None
     flags: Flags
 
     @property
     def execution_fidelity(self) -> int:
-        """1 where the run is like the original's and needed nothing of the codebase, else 0."""
+        """1 if the run matches the original's and used nothing of the codebase, else 0."""
         faithful = self.fidelity is not None and self.fidelity.value == 1
         return int(faithful and self.error is None)
-
-
-@dataclass(frozen=True, slots=True)
-class GistTest:
-    """A pytest entrypoint: the test's qualified name, and the source of the file that has it."""
-
-    qualname: str
-    source: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +54,7 @@ class GistRun:
 
     `text` is the gist with the original test spliced in (the gist itself for a command); `executed` are the physical
     lines of `unfolded(text)` that ran; `places` are the paths of each run, the gist's last; `vacuous` is the probe's
-    answer. `seen` is what all runs of the text showed, `habits` what the original does of that, and `used` are the
+    answer. `seen` holds what all runs of the text showed, `habits` what the original does of the same, and `used` the
     names under which the test reaches modules of the codebase.
     """
 
@@ -85,9 +73,9 @@ class GistRun:
 def score_gist(
     gist: str, made: GistRun | None, originals: Originals, owned: Collection[str], test: GistTest | None = None
 ) -> GistScore:
-    """Score `gist` as handed in; `made` is None where nothing could be run (no gist, or no test in it)."""
+    """Score `gist` as handed in; `made` is None if nothing could be run (no gist, or no test in it)."""
     qualname = test.qualname if test else ""
-    fidelity = _fidelity(made) if made else None
+    fidelity = compare(made.originals, made.run, made.places, made.compared_files) if made else None
     run = made.run if made else None
     error = gist_error(gist, qualname, owned, run, fidelity)
     text = made.text if made else gist
@@ -102,27 +90,11 @@ def score_gist(
         execution=execution,
         test=overlap,
         error=error,
-        flags=_flags(gist, owned, test, overlap, made, existence, execution),
+        flags=_flags_of(gist, owned, test, overlap, made, existence, execution),
     )
 
 
-def _fidelity(made: GistRun) -> Fidelity:
-    if isinstance(made.run, TestsRun):
-        tests = [run for run in made.originals if isinstance(run, TestsRun)]
-        return compare_tests(tests, made.run, made.places)
-    commands = [run for run in made.originals if isinstance(run, CommandRun)]
-    return compare_commands(commands, made.run, made.places, made.compared_files)
-
-
-def existence_of(text: str, originals: Originals, test: str) -> ExistenceReport | None:
-    """Return which lines of a text exist; None for one that does not parse."""
-    try:
-        return line_existence(text, originals, test=test)
-    except (SyntaxError, ValueError):
-        return None
-
-
-def _flags(
+def _flags_of(
     gist: str,
     owned: Collection[str],
     test: GistTest | None,
@@ -149,23 +121,113 @@ def _flags(
     return replace(flags, main_guard_added=guarded, test_moved_under_guard=moved, test_changed=overlap.changed)
 
 
-_DIFFERENCES, _CHARACTERS = 10, 2_000
+# The evidence by line
+
+
+@dataclass(frozen=True, slots=True)
+class LineEvidence:
+    """One logical line of a gist. Lines of the test are not included: the original test took their place."""
+
+    first: int
+    last: int
+    """Physical lines of the gist, 1-based and inclusive."""
+    ran: bool | None
+    """None if the line is not executable, or if the gist did not run."""
+    existence: ExistenceReason
+    original: OriginalLine | None = None
+    """The line that it was matched to, or the block in which it was searched for."""
+
+    @property
+    def exists(self) -> bool:
+        """Whether it counts as existing."""
+        return self.existence.exists
+
+
+def line_evidence(score: GistScore, spliced: SplicedGist | None) -> tuple[LineEvidence, ...]:
+    """Return the evidence of a score for the lines of the gist, in their order; empty if the gist does not parse.
+
+    `spliced` is the text that was scored, if it is not the gist itself.
+    """
+    if score.existence is None:
+        return ()
+    origin = spliced.origin if spliced is not None else None
+    lines = score.existence.lines
+    runs = score.execution.lines if score.execution is not None else [None] * len(lines)
+    found = []
+    for one, run in zip(lines, runs, strict=True):
+        first, last = _place(origin, one.line.first), _place(origin, one.line.last)
+        if first and last:
+            ran = run.ran if run is not None and run.counts else None
+            found.append(LineEvidence(first, last, ran, one.reason, one.original))
+    return tuple(found)
+
+
+def _place(origin: Sequence[int | None] | None, line: int) -> int | None:
+    """Return the line of the gist that a line of the scored text was taken from."""
+    if origin is None:
+        return line
+    return origin[line - 1] if line <= len(origin) else None
+
+
+# A score that was asked for
+
+
+@dataclass(frozen=True, slots=True)
+class GistJudgement:
+    """The score, and the run that it was made from.
+
+    `spliced` maps the lines of the text that ran to lines of the gist as handed in; it and `trial` are None if nothing
+    could be run. `flips` is True if two runs of the same text had different outcomes.
+    """
+
+    score: GistScore
+    spliced: SplicedGist | None = None
+    trial: GistTrial | None = None
+    flips: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class GistVerdict:
+    """The score of a text, or why there is none."""
+
+    text: str
+    status: RunStatus
+    score: GistScore | None = None
+    reason: str = ""
+    lines: tuple[LineEvidence, ...] = ()
+    """The evidence, line by line of `text`."""
+    seconds: float = 0.0
+
+    @property
+    def counts(self) -> bool:
+        """Whether it counts as a hand-in; it does not if the harness failed."""
+        return self.status not in FREE
+
+    @property
+    def solved(self) -> bool:
+        """Whether the gist is faithful."""
+        return self.score is not None and self.score.execution_fidelity == 1
+
+
+# The record of a score
+
+_DIFFERENCES_RECORDED, _CHARACTERS_RECORDED = 10, 2_000
 
 
 def score_record(score: GistScore) -> dict[str, Any]:
-    """Return a score fit for JSON; rates are 0-100, and None where they do not apply or could not be measured.
+    """Return a score as JSON data; rates are 0-100, and None if they do not apply or could not be measured.
 
-    `paper` in a rate holds the figures as the paper counts lines. A record without it was written before lines alike
-    counted once: all of its figures are the paper's.
+    `paper` in a rate holds the figures as the paper counts lines. A record without it was written before identical
+    lines counted once: all of its figures are the paper's.
     """
-    fidelity, test, error = score.fidelity, score.test, score.error
+    fidelity, existence, test, error = score.fidelity, score.existence, score.test, score.error
     return {
         "execution_fidelity": score.execution_fidelity,
         "self_contained": score.self_contained,
         "passed": fidelity.passed if fidelity else 0,
         "instances": fidelity.instances if fidelity else 0,
-        "line_execution": _execution(score.execution) if score.execution else None,
-        "line_existence": _existence(score.existence) if score.existence else None,
+        "line_execution": _rate_record(score.execution, "executed", "executable") if score.execution else None,
+        "line_existence": _rate_record(existence, "existing", "lines", glue=len(existence.glue)) if existence else None,
         "test": {"recall": test.recall, "precision": test.precision, "f1": test.f1} if test else None,
         "error": {"category": error.category.value, "kind": error.kind.value, "evidence": _cut(error.evidence)}
         if error
@@ -173,30 +235,150 @@ def score_record(score: GistScore) -> dict[str, Any]:
         "flags": {name: getattr(score.flags, name) for name in score.flags.__slots__},
         "differences": [
             {"test": one.test, "what": one.what, "expected": _cut(one.expected), "found": _cut(one.found)}
-            for one in (fidelity.differences[:_DIFFERENCES] if fidelity else ())
+            for one in (fidelity.differences[:_DIFFERENCES_RECORDED] if fidelity else ())
         ],
     }
 
 
 def _cut(text: str) -> str:
-    return bounded(text, _CHARACTERS)
+    return bounded(text, _CHARACTERS_RECORDED)
 
 
-def _execution(report: ExecutionReport) -> dict[str, Any]:
-    counted = {"executed": report.executed, "executable": report.executable}
-    paper = {"executed": report.paper.part, "executable": report.paper.whole}
-    return {**_rates(report), **counted, "paper": {**_paper(report), **paper}}
+def _rate_record(report: ExecutionReport | ExistenceReport, part: str, whole: str, **counted: int) -> dict[str, Any]:
+    """Return a rate with the numbers of lines that it is made of, under the names `part` and `whole`."""
+
+    def figures(share: Share, without_test: Share) -> dict[str, Any]:
+        return {"rate": share.rate, "rate_without_test": without_test.rate, part: share.part, whole: share.whole}
+
+    paper = figures(report.paper, report.paper_without_test)
+    return {**figures(report.distinct, report.distinct_without_test), **counted, "paper": paper}
 
 
-def _existence(report: ExistenceReport) -> dict[str, Any]:
-    counted = {"existing": report.existing, "lines": report.counted, "glue": len(report.glue)}
-    paper = {"existing": report.paper.part, "lines": report.paper.whole}
-    return {**_rates(report), **counted, "paper": {**_paper(report), **paper}}
+def evidence_rows(lines: Iterable[LineEvidence]) -> list[list[Any]]:
+    """Return evidence as it is journalled: first and last line, ran, the reason's name, path, block and line."""
+    return [
+        [
+            line.first,
+            line.last,
+            line.ran,
+            line.existence.name,
+            *((line.original.path, line.original.block, line.original.line) if line.original else ()),
+        ]
+        for line in lines
+    ]
 
 
-def _rates(report: ExecutionReport | ExistenceReport) -> dict[str, Any]:
-    return {"rate": report.rate, "rate_without_test": report.rate_without_test}
+def read_evidence(rows: Iterable[Sequence[Any]]) -> tuple[LineEvidence, ...]:
+    """Read the rows that `evidence_rows` wrote; rows of another shape are skipped."""
+    found = []
+    for row in rows:
+        if len(row) not in (4, 7) or row[3] not in ExistenceReason.__members__:
+            continue
+        original = OriginalLine(str(row[4]), str(row[5]), int(row[6])) if len(row) == 7 else None
+        found.append(LineEvidence(int(row[0]), int(row[1]), row[2], ExistenceReason[row[3]], original))
+    return tuple(found)
 
 
-def _paper(report: ExecutionReport | ExistenceReport) -> dict[str, Any]:
-    return {"rate": report.paper.rate, "rate_without_test": report.paper_without_test.rate}
+def gist_run(call_id: str, verdict: GistVerdict, backend: BackendRecord) -> SubmissionRun:
+    """Return the event of the run of a hand-in."""
+    fidelity = verdict.score.fidelity if verdict.score else None
+    different = {one.test for one in fidelity.differences if one.test} if fidelity else set()
+    return SubmissionRun(
+        call_id,
+        verdict.status.value,
+        verdict.reason,
+        counts=verdict.counts,
+        passed=fidelity.passed if fidelity else 0,
+        failing=tuple(sorted(different)),
+        seconds=round(verdict.seconds, 3),
+        backend=backend,
+    )
+
+
+def gist_metrics(verdict: GistVerdict) -> dict[str, Any]:
+    """Return a score as it is journalled, with the evidence by line; nothing if there is none."""
+    if verdict.score is None:
+        return {}
+    return {**score_record(verdict.score), "lines": evidence_rows(verdict.lines)}
+
+
+def gist_scored(call_id: str, verdict: GistVerdict, *, trial: bool) -> SubmissionScored:
+    """Return the event of a score; `trial` marks one that was asked for before the hand-in."""
+    return SubmissionScored(
+        call_id,
+        float(verdict.solved),
+        verdict.solved,
+        gist=gist_metrics(verdict),
+        trial=True if trial else UNSET,
+        text=verdict.text if trial else UNSET,
+    )
+
+
+# The words of a score
+
+_DIFFERENCES_SHOWN, _CHARACTERS_SHOWN = 3, 1_000
+_NOTHING_TO_NOTE = (ErrorCategory.FILE_CREATION, ErrorCategory.MISSING_TEST)
+_FLAGS = {
+    "main_guard_added": "a main guard was added",
+    "test_moved_under_guard": "the test was moved under a guard",
+    "test_changed": "the test was changed",
+    "vacuous": "the test does not notice when the gist's code is replaced",
+}
+
+
+def score_text(verdict: GistVerdict) -> str:
+    """Return the score of a gist in words, or why there is none."""
+    if verdict.score is None:
+        cost = "" if verdict.counts else " It costs nothing."
+        word = "was cancelled" if verdict.status is RunStatus.CANCELLED else "failed for no fault of the gist"
+        return f"The scoring {word}. {verdict.reason}".rstrip() + cost
+    return "\n".join(_score_lines(verdict.score))
+
+
+def _score_lines(score: GistScore) -> list[str]:
+    faithful = "it does what the original does" if score.execution_fidelity else "it does not do what the original does"
+    lines = [f"Execution fidelity {score.execution_fidelity}: {faithful}."]
+    lines.append(f"Self-contained: {'yes' if score.self_contained else 'no'}.")
+    if score.fidelity is not None and score.fidelity.instances:
+        lines.append(f"Tests passed: {score.fidelity.passed} of {score.fidelity.instances}.")
+    if score.execution is not None:
+        report = score.execution
+        of = f"{report.executed} of {report.executable} executable lines"
+        lines.append(_rate_line("Line execution", report, of))
+    if score.existence is not None and score.existence.lines:
+        existing = score.existence
+        of = f"{existing.existing} of {existing.counted} lines, {len(existing.glue)} of the others glue"
+        lines.append(_rate_line("Line existence", existing, of))
+    if score.test is not None:
+        lines.append(f"Test score {_rate_text(score.test.recall)}, F1 {_rate_text(score.test.f1)}.")
+    if score.error is not None:
+        kind = f", {score.error.kind}" if score.error.kind else ""
+        lines.append(f"Error: {score.error.category}{kind}. {score.error.evidence}".rstrip())
+    if score.error is None or score.error.category not in _NOTHING_TO_NOTE:
+        lines += [f"Note: {text}." for text in _flag_texts(score.flags)]
+    if score.fidelity is not None:
+        lines += [_difference_text(one) for one in score.fidelity.differences[:_DIFFERENCES_SHOWN]]
+    return lines
+
+
+def _rate_line(name: str, report: ExecutionReport | ExistenceReport, of: str) -> str:
+    return f"{name} {_rate_text(report.rate)}: {of}; without the test {_rate_text(report.rate_without_test)}."
+
+
+def _difference_text(one: Difference) -> str:
+    where = f" of {one.test}" if one.test else ""
+    cut = [bounded(text, _CHARACTERS_SHOWN).rstrip() for text in (one.expected, one.found)]
+    return f"\nThe {one.what}{where} differs. On the original:\n{cut[0]}\nOn the gist:\n{cut[1]}"
+
+
+def _flag_texts(flags: Flags) -> list[str]:
+    found = [text for name, text in _FLAGS.items() if getattr(flags, name)]
+    if flags.equal_to_all:
+        found.insert(0, f"it has something that equals whatever it is compared with ({flags.equal_to_all})")
+    if flags.mocked:
+        found.insert(0, f"it makes a fake of the codebase ({flags.mocked})")
+    return found
+
+
+def _rate_text(rate: float | None) -> str:
+    return "none" if rate is None else f"{rate:.1f}"

@@ -6,19 +6,32 @@ import ast
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from threading import Lock
+from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
-from gistpoint.core.code.parsing import parse
-from gistpoint.core.kinds.gist.reference.trace import Trace
-from gistpoint.core.kinds.gist.text import EditError, written
+from gistpoint.core.code.parsing import DefinitionNode, parse
+from gistpoint.core.errors import TaskError
+from gistpoint.core.kinds.gist.model import (
+    EntrypointError,
+    GistSettings,
+    gist_settings,
+    gist_task,
+    parse_entrypoint,
+)
+from gistpoint.core.kinds.gist.runs import CommandOutput, EntrypointRunner, shown_run
+from gistpoint.core.kinds.gist.trace import Trace, read_trace
+from gistpoint.core.running import NEVER, CancelToken
+from gistpoint.core.tasks.model import Task
 from gistpoint.core.text import bounded
+from gistpoint.core.tools.browsing import BROWSING
 from gistpoint.core.tools.declaration import (
     Activity,
     Argument,
+    ArgumentKind,
     Group,
-    Kind,
     RefusalError,
     Revealed,
+    Rewrite,
     Tool,
     ToolContext,
     ToolOutput,
@@ -26,14 +39,109 @@ from gistpoint.core.tools.declaration import (
 from gistpoint.core.tools.search_code import corpus_of
 from gistpoint.core.trees import SourceTree
 
+if TYPE_CHECKING:
+    from gistpoint.core.kinds.gist.answer import GistAnswer
 
-def accepted(context: ToolContext, tool: str, arguments: Mapping[str, str]) -> str:
-    """Return the gist as a call makes it; raises `RefusalError` for one that can't be kept."""
-    try:
-        text = written(context.desk.text, tool, arguments) or ""
-    except EditError as error:
-        raise RefusalError(str(error)) from error
-    longest = context.desk.settings.gist_characters
+
+GIST_BUFFER = "gist"
+"""Name of the buffer in which a person types the gist (`edit_buffer` events)."""
+
+
+def written(text: str, arguments: Mapping[str, Any]) -> str:
+    """Return the gist after it was written whole."""
+    return str(arguments.get("content", ""))
+
+
+def edited(text: str, arguments: Mapping[str, Any]) -> str:
+    """Return the gist after one passage was replaced; raises `RefusalError` unless it occurs exactly once."""
+    old, new = str(arguments.get("old", "")), str(arguments.get("new", ""))
+    if not old:
+        raise RefusalError("The text to replace is empty; write_gist writes the whole gist.")
+    count = text.count(old)
+    if count == 0:
+        raise RefusalError("The text to replace does not stand in the gist.")
+    if count > 1:
+        raise RefusalError(f"The text to replace stands {count} times in the gist; give more of what is around it.")
+    return text.replace(old, new, 1)
+
+
+@dataclass(frozen=True, slots=True)
+class GistAccess:
+    """The gist, its task and the runner, as the tools use them in one call."""
+
+    task: Task
+    answer: GistAnswer
+    runner: EntrypointRunner
+    tree: SourceTree
+    text: str
+    cancel: CancelToken = NEVER
+
+    @property
+    def settings(self) -> GistSettings:
+        """The settings of the task."""
+        return gist_settings(self.task)
+
+    def trace(self, command: str) -> Trace:
+        """Return the recorded trace of the task's command, or trace another command now."""
+        own = gist_task(self.task).command
+        try:
+            entrypoint = parse_entrypoint(command) if command else own
+        except EntrypointError as error:
+            raise RefusalError(str(error)) from error
+        if entrypoint == own:
+            return read_trace(self.answer.trace)
+        run = self.runner.run_original(
+            self.tree,
+            self.task.environment,
+            entrypoint,
+            timeout_s=self.answer.timeout_s,
+            trace=True,
+            cancel=self.cancel,
+        )
+        if run.trace is None:
+            raise RefusalError("Nothing was traced: the command could not be run on the repository.")
+        try:
+            return read_trace(run.trace)
+        except TaskError as error:
+            raise RefusalError(f"Nothing was traced: {error}") from error
+
+    def shell(self, command: str) -> CommandOutput:
+        """Run a shell command in a copy of the codebase, with the gist beside it."""
+        return self.runner.run_command(
+            command,
+            self.task.environment,
+            execution=self.settings.execution,
+            timeout_s=self.answer.timeout_s,
+            tree=self.tree,
+            files={gist_task(self.task).command.gist_file: self.text},
+            cancel=self.cancel,
+        )
+
+    def trial(self, text: str) -> str:
+        """Run the task's command on a gist as it is, and return the run as text."""
+        trial = self.runner.run_gist(
+            text,
+            self.task.environment,
+            gist_task(self.task).command,
+            owned=self.answer.owned,
+            timeout_s=self.answer.timeout_s,
+            measure_lines=False,
+            cancel=self.cancel,
+        )
+        return shown_run(trial.run)
+
+
+def access_of(context: ToolContext) -> GistAccess:
+    """Return the access of a call; raises `RefusalError` if there is no gist to work on."""
+    if not isinstance(context.of_kind, GistAccess):
+        raise RefusalError("There is no gist here.")
+    return context.of_kind
+
+
+def accepted(context: ToolContext, rewrite: Rewrite, arguments: Mapping[str, str]) -> str:
+    """Return the gist that a call makes; raises `RefusalError` for one that can't be accepted."""
+    text = rewrite(access_of(context).text, arguments)
+    longest = access_of(context).settings.gist_characters
     if len(text) > longest:
         raise RefusalError(f"The gist would have {len(text)} characters; at most {longest} are taken.")
     try:
@@ -50,32 +158,37 @@ def counted(text: str) -> str:
 
 
 def _write(context: ToolContext, arguments: Mapping[str, str]) -> ToolOutput:
-    return ToolOutput(counted(accepted(context, "write_gist", arguments)))
+    return ToolOutput(counted(accepted(context, written, arguments)))
 
 
 def _edit(context: ToolContext, arguments: Mapping[str, str]) -> ToolOutput:
-    return ToolOutput(counted(accepted(context, "edit_gist", arguments)))
+    return ToolOutput(counted(accepted(context, edited, arguments)))
 
 
 WRITE_GIST = Tool(
     name="write_gist",
     description="Write the whole gist; what it held before is gone.",
-    arguments=(Argument("content", Kind.CODE, "The text of the gist."),),
+    arguments=(Argument("content", ArgumentKind.CODE, "The text of the gist."),),
     group=Group.INFO,
     activity=Activity.OTHER,
+    step="edit",
     run=_write,
+    rewrite=written,
+    replaces_text=True,
 )
 
 EDIT_GIST = Tool(
     name="edit_gist",
     description="Replace a text that stands in the gist exactly once.",
     arguments=(
-        Argument("old", Kind.CODE, "The text to replace, with its spaces and line ends."),
-        Argument("new", Kind.CODE, "What takes its place; empty to take it out."),
+        Argument("old", ArgumentKind.CODE, "The text to replace, with its spaces and line ends."),
+        Argument("new", ArgumentKind.CODE, "What takes its place; empty to take it out."),
     ),
     group=Group.INFO,
     activity=Activity.OTHER,
+    step="edit",
     run=_edit,
+    rewrite=edited,
 )
 
 
@@ -88,10 +201,10 @@ def _bash(context: ToolContext, arguments: Mapping[str, str]) -> ToolOutput:
         raise RefusalError("The command is empty.")
     if len(command) > MAX_COMMAND_CHARACTERS or "\0" in command:
         raise RefusalError(f"A command has at most {MAX_COMMAND_CHARACTERS} characters, and no NUL among them.")
-    output = context.desk.shell(command)
+    output = access_of(context).shell(command)
     if output.refused:
         raise RefusalError(output.refused)
-    text = bounded(output.text, context.desk.settings.output_characters, what="output").rstrip("\n")
+    text = bounded(output.text, access_of(context).settings.output_characters, what="output").rstrip("\n")
     ended = (
         f"The command ended as {output.status}." if output.exit_status is None else f"Exit status {output.exit_status}."
     )
@@ -99,13 +212,13 @@ def _bash(context: ToolContext, arguments: Mapping[str, str]) -> ToolOutput:
 
 
 def _edit_and_execute(context: ToolContext, arguments: Mapping[str, str]) -> ToolOutput:
-    text = accepted(context, "edit_and_execute", arguments)
+    text = accepted(context, written, arguments)
     if arguments["execute"] not in ("true", "false"):
         raise RefusalError("execute is 'true' or 'false'.")
     head = counted(text)
     if arguments["execute"] == "false":
         return ToolOutput(head)
-    shown = bounded(context.desk.trial(text), context.desk.settings.output_characters, what="output")
+    shown = bounded(access_of(context).trial(text), access_of(context).settings.output_characters, what="output")
     return ToolOutput(f"{head}\n\n{shown}".rstrip("\n"))
 
 
@@ -113,9 +226,10 @@ BASH = Tool(
     name="bash",
     description="Run a shell command in a copy of the repository. The gist lies in it too: as test_gist.py where the "
     "task's command is a test, else as gist.py. What the command changes is not kept.",
-    arguments=(Argument("command", Kind.COMMAND, "The command, as a shell takes it."),),
+    arguments=(Argument("command", ArgumentKind.COMMAND, "The command, as a shell takes it."),),
     group=Group.INFO,
     activity=Activity.EXECUTE,
+    step="execute",
     run=_bash,
     runs_code=True,
 )
@@ -124,31 +238,38 @@ EDIT_AND_EXECUTE = Tool(
     name="edit_and_execute",
     description="Write the whole gist, run the task's command on it alone, and see what that run shows.",
     arguments=(
-        Argument("content", Kind.CODE, "The text of the gist."),
-        Argument("execute", Kind.FLAG, "'true' to run it, 'false' to write it only.", default="true"),
+        Argument("content", ArgumentKind.CODE, "The text of the gist."),
+        Argument("execute", ArgumentKind.FLAG, "'true' to run it, 'false' to write it only.", default="true"),
     ),
     group=Group.INFO,
     activity=Activity.EXECUTE,
+    step="test",
     run=_edit_and_execute,
     runs_code=True,
+    runs_gist=True,
+    rewrite=written,
+    replaces_text=True,
 )
 
 
 def _score(context: ToolContext, arguments: Mapping[str, str]) -> ToolOutput:
     content = arguments["content"]
-    return ToolOutput("", judged=accepted(context, "write_gist", arguments) if content else context.desk.text)
+    return ToolOutput("", judged=accepted(context, written, arguments) if content else access_of(context).text)
 
 
 def _submit(context: ToolContext, arguments: Mapping[str, str]) -> ToolOutput:
-    return ToolOutput("", judged=context.desk.text)
+    return ToolOutput("", judged=access_of(context).text)
 
 
 SCORE_GIST = Tool(
     name="score_gist",
     description="Score the gist as it stands, or another text in its place, and change nothing. It costs no step.",
-    arguments=(Argument("content", Kind.CODE, "Scored in place of the gist; empty for the gist itself.", default=""),),
+    arguments=(
+        Argument("content", ArgumentKind.CODE, "Scored in place of the gist; empty for the gist itself.", default=""),
+    ),
     group=Group.INFO,
     activity=Activity.EXECUTE,
+    step="test",
     run=_score,
     runs_code=True,
 )
@@ -159,6 +280,7 @@ SUBMIT_GIST = Tool(
     arguments=(),
     group=Group.SUBMIT,
     activity=Activity.OTHER,
+    step="submit",
     run=_submit,
     runs_code=True,
 )
@@ -168,7 +290,7 @@ MAX_FUNCTIONS = 2_000
 
 
 def _trace(context: ToolContext, arguments: Mapping[str, str]) -> ToolOutput:
-    trace = context.desk.trace(arguments["command"].strip())
+    trace = access_of(context).trace(arguments["command"].strip())
     called = [function for function in trace.functions if function.run]
     shown = called[:MAX_FUNCTIONS]
     lines = [f"{len(trace.files)} files and {len(called)} functions, in the order of first touch."]
@@ -176,19 +298,22 @@ def _trace(context: ToolContext, arguments: Mapping[str, str]) -> ToolOutput:
     lines += [f"  {function.path}:{function.line}  {function.qualname}" for function in shown]
     if len(called) > len(shown):
         lines.append(f"  ... {len(called) - len(shown)} more, not shown")
-    return ToolOutput("\n".join(lines), revealed=_revealed(trace))
-
-
-def _revealed(trace: Trace) -> Revealed:
-    return Revealed(entries=tuple((path, "file") for path in trace.files))
+    revealed = Revealed(
+        entries=tuple((path, "file") for path in trace.files),
+        traced=tuple((function.path, function.line, function.qualname) for function in shown),
+    )
+    return ToolOutput("\n".join(lines), revealed=revealed)
 
 
 TRACE = Tool(
     name="trace",
     description="Tell which files and functions a command touches on the repository, in the order of first touch.",
-    arguments=(Argument("command", Kind.COMMAND, "A pytest or python command; empty for the task's own.", default=""),),
+    arguments=(
+        Argument("command", ArgumentKind.COMMAND, "A pytest or python command; empty for the task's own.", default=""),
+    ),
     group=Group.INFO,
     activity=Activity.VIEW,
+    step="view",
     run=_trace,
     runs_code=True,
 )
@@ -196,7 +321,7 @@ TRACE = Tool(
 
 @dataclass(frozen=True, slots=True)
 class Occurrence:
-    """One line on which a name is defined or used; `owner` is the qualified name before that of a definition."""
+    """One line on which a name is defined or used; `owner` is the qualified name of the parent of a definition."""
 
     path: str
     line: int
@@ -211,7 +336,7 @@ _DEFINING = ("module", "class", "def", "variable")
 
 
 def occurrences(tree: SourceTree, name: str) -> list[Occurrence]:
-    """Return where the Python files of a tree define or use a name, sorted; a file is parsed once per tree."""
+    """Return the places at which Python files define or use a name, sorted; a file is parsed once per tree."""
     found: list[Occurrence] = []
     with _lock:
         files = _known.setdefault(tree, {})
@@ -240,7 +365,7 @@ def _parsed(path: str, text: str) -> Mapping[str, list[Occurrence]]:
 def _walk(node: ast.AST, path: str, scope: tuple[str, ...]) -> Iterator[tuple[str, Occurrence]]:
     for child in ast.iter_child_nodes(node):
         inner = scope
-        if isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+        if isinstance(child, DefinitionNode):
             kind = "class" if isinstance(child, ast.ClassDef) else "def"
             yield child.name, Occurrence(path, child.lineno, kind, ".".join(scope))
             inner = (*scope, child.name)
@@ -291,7 +416,7 @@ def _repo_graph(context: ToolContext, arguments: Mapping[str, str]) -> ToolOutpu
 
 
 def _belongs(one: Occurrence, owner: str) -> bool:
-    """Whether a definition fits what was asked for before the last dot: its class, its module, or both."""
+    """Whether a definition matches the part of the query before the last dot: its class, its module, or both."""
     module = one.path.removesuffix(".py").removesuffix("/__init__").replace("/", ".")
     place = one.owner if one.kind == "module" else f"{module}.{one.owner}".rstrip(".")
     return not owner or f".{place}".endswith(f".{owner}")
@@ -300,8 +425,36 @@ def _belongs(one: Occurrence, owner: str) -> bool:
 REPO_GRAPH = Tool(
     name="repo_graph",
     description="Tell on which lines a module, class, function or variable is defined and used.",
-    arguments=(Argument("name", Kind.NAME, "Name, such as `f`, `Class.method` or `package.module`."),),
+    arguments=(Argument("name", ArgumentKind.NAME, "Name, such as `f`, `Class.method` or `package.module`."),),
     group=Group.INFO,
     activity=Activity.SEARCH,
+    step="search",
     run=_repo_graph,
 )
+
+WRITING = (WRITE_GIST, EDIT_GIST)
+OPTIONAL = (TRACE, REPO_GRAPH, BASH, EDIT_AND_EXECUTE)
+"""The tools that a task may add to browsing, writing and handing in."""
+OPTIONAL_TOOLS = tuple(tool.name for tool in OPTIONAL)
+_REWRITES = {tool.name: tool.rewrite for tool in (*WRITING, *OPTIONAL) if tool.rewrite is not None}
+
+
+def needing_execution(settings: GistSettings) -> str:
+    """Return the name of a tool that a task adds although its own settings withhold it; empty if there is none."""
+    running = (tool.name for tool in OPTIONAL if tool.runs_gist and tool.name in settings.tools)
+    return "" if settings.execution else next(running, "")
+
+
+def rewritten(text: str, tool: str, arguments: Mapping[str, Any]) -> str | None:
+    """Return the gist after a call; None for a tool that does not write the gist. Raises `RefusalError`."""
+    rewrite = _REWRITES.get(tool)
+    return None if rewrite is None else rewrite(text, arguments)
+
+
+def gist_tools(settings: GistSettings, *, scoring: bool) -> tuple[Tool, ...]:
+    """Return the tools that the settings allow, browsing ones first and the hand-in last.
+
+    `scoring` says whether the attempt has a budget for scores.
+    """
+    added = [tool for tool in OPTIONAL if tool.name in settings.tools and (settings.execution or not tool.runs_gist)]
+    return (*BROWSING, *added[:2], *WRITING, *added[2:], *((SCORE_GIST,) if scoring else ()), SUBMIT_GIST)

@@ -3,52 +3,53 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
-from gistpoint.core.attempts.bench import Log, OnProgress, Outcome, Price
-from gistpoint.core.attempts.budgets import Budgets, Remaining
-from gistpoint.core.attempts.events import EndReason, EventType
-from gistpoint.core.attempts.identity import Role
-from gistpoint.core.attempts.state import AttemptState, Call, Replacement, Submission
-from gistpoint.core.cancel import CancelToken
-from gistpoint.core.kinds.repair.judge import Judge, Judgement, test_run_data
-from gistpoint.core.kinds.repair.tools import with_replacement
-from gistpoint.core.outcomes import BackendRecord, RunStatus
+from gistpoint.core.attempts.bench import CallOutcome, Log, Price, TaskBench
+from gistpoint.core.attempts.events import SubmissionMade, SubmissionRun, SubmissionScored
+from gistpoint.core.attempts.state import AttemptCall, AttemptState, Submission
+from gistpoint.core.kinds.repair.brief import repair_brief
+from gistpoint.core.kinds.repair.judgement import Judgement, JudgesTrees
+from gistpoint.core.kinds.repair.tools import REPAIR_TOOLS, with_replacement
+from gistpoint.core.outcomes import RunStatus
+from gistpoint.core.running import RunContext
+from gistpoint.core.tasks.budgets import Budgets, Remaining
 from gistpoint.core.tasks.model import Mode, Task
-from gistpoint.core.tools.declaration import Tool, ToolContext, ToolOutput
-from gistpoint.core.tools.registry import call as call_tool
-from gistpoint.core.tools.registry import declarations_sha256, tools_of
+from gistpoint.core.tools.declaration import BoundCall, Replacement, Tool, ToolContext, ToolOutput, declarations_sha256
 from gistpoint.core.trees import SourceTree
 
 _FREE_REFUSALS = 2
-"""In a row, at the last use, so that a slip does not take away the only submission."""
+"""Free refusals in a row at the last use, so that a slip does not cost the only submission."""
 
 
-class RepairBench:
-    """Tools see the corrupted tree; in discovery, with every accepted replacement on top."""
+class RepairHarness(TaskBench):
+    """Tools see the corrupted tree; in discovery, with all accepted replacements applied."""
 
-    def __init__(self, task: Task, judge: Judge) -> None:
-        self.task, self.judge = task, judge
+    def __init__(self, task: Task, judge: JudgesTrees) -> None:
+        super().__init__(task, judge.runner.backend)
+        self.judge = judge
         self._base = SourceTree.open(task.tree_path)
         self._tree = self._base
 
     @property
-    def backend(self) -> BackendRecord:
-        """The isolation that the tests run in."""
-        return self.judge.runner.backend
-
-    @property
     def tree(self) -> SourceTree:
-        """The repository, accepted replacements included."""
+        """The repository, with accepted replacements."""
         return self._tree
 
     @property
     def _persistent(self) -> bool:
-        return self.task.mode is Mode.DISCOVERY
+        return self.task.mode == Mode.DISCOVERY
 
     def _awaits_submission(self, state: AttemptState) -> bool:
-        """Whether only a submission can follow."""
+        """Whether only a submission is possible next."""
         return state.remaining.tool_uses == 1 and not state.submitted
+
+    def files(self, state: AttemptState) -> Mapping[str, bytes | None]:
+        """Return the files with the replacements that persist, or with that of the last submission."""
+        last = state.submissions[-1:] if not self._persistent else ()
+        tree = with_replacement(self._tree, last[0].replacement) if last else self._tree
+        return dict(tree.overlay)
 
     def restore(self, state: AttemptState) -> None:
         """Apply the replacements that persist."""
@@ -56,17 +57,17 @@ class RepairBench:
         for replacement in state.replacements:
             self._tree = with_replacement(self._tree, replacement)
 
-    def budgets(self, role: Role) -> Budgets:
-        """Return the task's budgets."""
-        return self.task.budgets
+    def brief(self, task: Task) -> str:
+        """Return the brief of a task as it is shown and sent."""
+        return repair_brief(task)
 
     def start_data(self, budgets: Budgets) -> Mapping[str, Any]:
         """Return the hash of the tools."""
-        return {"tools_sha256": declarations_sha256(self.task.mode)}
+        return {"tools_sha256": declarations_sha256(REPAIR_TOOLS[self.task.mode])}
 
     def tools(self, state: AttemptState) -> tuple[Tool, ...]:
         """Return the tools of the mode."""
-        return tools_of(self.task.mode)
+        return REPAIR_TOOLS[self.task.mode]
 
     def offered(self, state: AttemptState) -> tuple[Tool, ...]:
         """Return all tools; at the last use without a submission, only those that submit."""
@@ -74,99 +75,87 @@ class RepairBench:
         return tuple(tool for tool in tools if tool.submits) if self._awaits_submission(state) else tools
 
     def price(self, tool: Tool, state: AttemptState) -> Price:
-        """Return what a call would spend."""
-        remaining, submissions = state.remaining, int(tool.submits)
-        return Price(1, submissions, remaining.tool_uses == 1, bool(submissions) and remaining.submissions == 1)
+        """Return the cost of a call; after the last but one, only a submission can follow if there was none."""
+        then_submit = state.remaining.tool_uses == 2 and not state.submissions and not tool.submits
+        return replace(super().price(tool, state), then_submit=then_submit)
 
-    def to_save(self, tool: str, arguments: Mapping[str, Any], state: AttemptState) -> str | None:
-        """Return None: code that was typed goes with its submission."""
-        return None
-
-    def handle(
-        self, call: Call, tool: Tool, log: Log, on_progress: OnProgress | None, cancel: CancelToken | None
-    ) -> Outcome:
-        """Answer a look, or judge a submission; one that was begun before is judged as it was submitted."""
+    def handle(self, call: AttemptCall, bound: BoundCall, log: Log, run: RunContext) -> CallOutcome:
+        """Answer a look, or judge a submission; an unfinished submission is judged with the code that was submitted."""
         done = next((s for s in log.state.submissions if s.call_id == call.call_id), None)
         if done is None:
-            output = call_tool(tool, self._context(), call.arguments)
+            output = bound.answer(self._context())
             if output.replacement is None:
-                charged = int(output.refused and tool.submits and self.task.rules.refused_costs_attempt)
-                return Outcome(output, Remaining(1, charged))
+                charged = int(output.refused and bound.tool.submits and self.task.rules.refused_costs_attempt)
+                return CallOutcome(output, Remaining(1, charged))
             self._submit(call, output.replacement, log)
             done = log.state.submissions[-1]
-        return self._judge(call, done, log, on_progress, cancel)
+        return self._judge(call, done, log, run)
 
     def remark(self, charged: Remaining, left: Remaining, state: AttemptState) -> list[str]:
-        """Return what is left, and that only a submission can follow."""
+        """Return the remaining budgets, and say so if only a submission is possible next."""
         lines = [budget_line(left)]
         if left.tool_uses == 1 and charged.tool_uses and not state.submitted:
             lines.append(LAST_USE)
         return lines
 
     def refusal(self, tool: Tool) -> str:
-        """Return that only a submission can follow."""
+        """Return the message that only a submission is possible next."""
         return LAST_USE
 
-    def refuse(self, reason: str, state: AttemptState) -> Outcome:
-        """Charge a use; while only a submission can follow, say so at no cost twice in a row before."""
+    def refuse(self, reason: str, state: AttemptState) -> CallOutcome:
+        """Charge a use; while only a submission is possible next, the first two refusals in a row are free."""
         if not self._awaits_submission(state) or state.refused_free >= _FREE_REFUSALS:
-            return Outcome(ToolOutput(f"Refused: {reason}", refused=True), Remaining(1, 0))
+            return CallOutcome(ToolOutput(f"Refused: {reason}", refused=True), Remaining(1, 0))
         text = reason if reason == LAST_USE else f"{reason} {LAST_USE}"
-        return Outcome(ToolOutput(f"Refused: {text}", refused=True), Remaining(0, 0))
-
-    def ending(self, state: AttemptState) -> EndReason | None:
-        """Return the reason where it is solved or a budget is spent."""
-        if state.solved:
-            return EndReason.SOLVED
-        if state.remaining.submissions == 0:
-            return EndReason.SUBMISSIONS_EXHAUSTED
-        return EndReason.CALLS_EXHAUSTED if state.remaining.tool_uses == 0 else None
-
-    def last_call(self, state: AttemptState) -> str:
-        """Return nothing: a repair that was not submitted is not judged."""
-        return ""
+        return CallOutcome(ToolOutput(f"Refused: {text}", refused=True), Remaining(0, 0))
 
     def _context(self) -> ToolContext:
         return ToolContext(
             tree=self._tree if self._persistent else self._base,
             limits=self.task.limits,
-            mode=self.task.mode,
             target=self.task.brief.target,
             test_files=frozenset(self.task.suite.test_files),
         )
 
-    def _submit(self, call: Call, replacement: Replacement, log: Log) -> None:
-        data = {
-            "call_id": call.call_id,
-            "number": len(log.state.submissions) + 1,
-            "replacement": {"path": replacement.path, "qualname": replacement.qualname, "code": replacement.code},
-            "persistent": self._persistent,
-        }
+    def _submit(self, call: AttemptCall, replacement: Replacement, log: Log) -> None:
         if self._persistent:
             self._tree = with_replacement(self._tree, replacement)
-        log.append(EventType.SUBMIT, data)
+        number = len(log.state.submissions) + 1
+        log.append(SubmissionMade(call.call_id, number, replacement, self._persistent))
 
-    def _judge(
-        self, call: Call, submission: Submission, log: Log, on_progress: OnProgress | None, cancel: CancelToken | None
-    ) -> Outcome:
+    def _judge(self, call: AttemptCall, submission: Submission, log: Log, run: RunContext) -> CallOutcome:
         tree = self._tree if self._persistent else with_replacement(self._base, submission.replacement)
         before = [known for known in log.state.submissions if known.call_id != call.call_id]
         failed = before[-1].failing if before else ()
         replaced = (submission, *reversed(before)) if self._persistent else (submission,)
-        names = tuple(f"{known.replacement.path}::{known.replacement.qualname}" for known in replaced)
-        judgement = self.judge.judge(
-            tree, on_progress=on_progress, cancel=cancel, first=failed, replaced=tuple(dict.fromkeys(names))
-        )
-        log.append(EventType.TEST_RUN, test_run_data(call.call_id, judgement, self.task))
-        score = {
-            "call_id": call.call_id,
-            "score": judgement.score.value,
-            "solved": judgement.solved,
-            "changed": list(judgement.changed),
-        }
-        log.append(EventType.SCORE, score)
+        names = tuple(known.replacement.name for known in replaced)
+        judgement = self.judge.judge(tree, run=run, first=failed, replaced=tuple(dict.fromkeys(names)))
+        log.append(submission_run(call.call_id, judgement, self.task))
+        log.append(SubmissionScored(call.call_id, judgement.score.value, judgement.solved, judgement.changed))
         charged = Remaining(1, 1) if judgement.counts else Remaining(0, 0)
-        return Outcome(ToolOutput(submission_text(self.task, judgement)), charged, judgement)
+        return CallOutcome(ToolOutput(submission_text(self.task, judgement)), charged, judgement)
+
+
+def submission_run(call_id: str, judgement: Judgement, task: Task) -> SubmissionRun:
+    """Return the event of the test run of a submission."""
+    report, score = judgement.report, judgement.score
+    failures = [
+        (result.id, result.message[: task.limits.failure_characters])
+        for result in report.failed
+        if result.id in score.failing
+    ]
+    return SubmissionRun(
+        call_id,
+        report.status.value,
+        report.reason,
+        counts=judgement.counts,
+        passed=score.passing,
+        failing=tuple(sorted(score.failing)) if score.valid else (),
+        failures=tuple(failures[:20]),
+        seconds=round(report.seconds, 3),
+        suspicious=judgement.suspicious,
+        backend=report.backend,
+    )
 
 
 _STATUS = {

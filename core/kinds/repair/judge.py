@@ -1,57 +1,62 @@
-"""Runs the suite on a submission and says what it is worth; the only place where an attempt meets the answer."""
+"""Runs the suite on a submission and scores it; the only place where an attempt uses the answer."""
 
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from gistpoint.core.attempts.state import AttemptResult, result_of
-from gistpoint.core.cancel import CancelToken
-from gistpoint.core.outcomes import RunStatus, SuiteReport
-from gistpoint.core.ports import Runner, RunProgress, RunRequest
-from gistpoint.core.scoring import Score, score, solved
+from gistpoint.core.attempts.bench import Instead
+from gistpoint.core.attempts.state import NoKindState
+from gistpoint.core.code.compare import same_program
+from gistpoint.core.code.index import index_source
+from gistpoint.core.code.parsing import CodeError
+from gistpoint.core.kinds.repair.bench import RepairHarness
+from gistpoint.core.kinds.repair.judgement import Judgement, score, solved
+from gistpoint.core.kinds.repair.protection import find_protection
+from gistpoint.core.outcomes import BackendRecord, RunStatus, SuiteReport
+from gistpoint.core.ports import Runner, RunRequest
+from gistpoint.core.running import UNATTENDED, RunContext
+from gistpoint.core.tasks.budgets import Budgets
+from gistpoint.core.tasks.documents import write_baseline
 from gistpoint.core.tasks.entered import entering_tests
 from gistpoint.core.tasks.model import Answer, Baseline, Target, Task
 from gistpoint.core.tasks.protection import Protection
+from gistpoint.core.tasks.trees import repaired_tree
 from gistpoint.core.trees import SourceTree
 
-FREE = frozenset({RunStatus.INFRASTRUCTURE})
-"""Statuses that cost no submission: the harness failed, not the solver."""
-
 
 @dataclass(frozen=True, slots=True)
-class Judgement:
-    """What a submission is worth, and the run that says so."""
-
-    report: SuiteReport
-    score: Score
-    solved: bool
-    changed: tuple[str, ...]
-    """Corrupted functions that are another program than the corrupted one."""
-    suspicious: tuple[str, ...] = ()
-    """Why a pass is to be read before it counts as solved; such a pass was shown twice."""
-
-    @property
-    def result(self) -> AttemptResult:
-        """What it comes to before anybody has read it."""
-        return result_of(self.solved, self.suspicious)
-
-    @property
-    def counts(self) -> bool:
-        """Whether it costs a submission."""
-        return self.report.status not in FREE
-
-
-@dataclass(frozen=True, slots=True)
-class Judge:
+class RepairJudge:
     """Holds a task's answer and the runner, and judges trees."""
 
     task: Task
     answer: Answer
     runner: Runner
     _found: list[Protection] = field(default_factory=list, init=False, compare=False, repr=False)
+
+    @property
+    def backend(self) -> BackendRecord:
+        """The isolation that the tests run in."""
+        return self.runner.backend
+
+    @property
+    def blank(self) -> NoKindState:
+        """An empty state: a repair needs only the parts of the state that every kind has."""
+        return NoKindState()
+
+    def as_recorded(self, task: Task, of_kind: Mapping[str, Any], budgets: Budgets) -> Task:
+        """Return the task with these budgets: a repair has no other settings."""
+        return replace(task, budgets=budgets)
+
+    def bench(self, task: Task) -> RepairHarness:
+        """Return the harness of a repair."""
+        return RepairHarness(task, self)
+
+    def ending_as(self, instead: Instead) -> RepairJudge:
+        """Return a judge like this one that asks `instead` before every run."""
+        return replace(self, runner=_EndingAs(self.runner, instead))
 
     @property
     def baseline(self) -> Baseline:
@@ -62,16 +67,15 @@ class Judge:
         self,
         tree: SourceTree,
         *,
-        on_progress: Callable[[RunProgress], None] | None = None,
-        cancel: CancelToken | None = None,
+        run: RunContext = UNATTENDED,
         first: tuple[str, ...] = (),
         replaced: tuple[str, ...] = (),
     ) -> Judgement:
         """Run the whole suite on `tree`, whose tests are the original ones, and score it.
 
-        Where the baseline allows any order, the ids in `first` run before the rest, then those of F0, then the tests
-        that enter a function in `replaced`. A failure outside F0 in such a run counts only if the suite shows it in
-        its own order too. A pass of a suspicious submission stands only if the suite passes again backwards, as the
+        If the baseline allows any order, the ids in `first` run before the rest, then those of F0, then the tests that
+        enter a function in `replaced`. A failure outside F0 in such a run counts only if the suite also fails there in
+        its own order. A pass of a suspicious submission counts only if the suite passes again backwards, as the
         original does.
         """
         request = RunRequest(
@@ -81,46 +85,38 @@ class Judge:
             deselect=self.task.suite.deselected,
             expected=self.baseline.collected,
         )
-        protection = self.protection(on_progress=on_progress, cancel=cancel)
+        protection = self.protection(run=run)
         if isinstance(protection, Protection):
             request = replace(request, writable=protection.writable, first=self._order(first, replaced))
-            report = self.runner.run(request, on_progress=on_progress, cancel=cancel)
+            report = self.runner.run(request, run=run)
         else:
             report = protection
         if request.first and score(self.baseline, report).failing - self.baseline.failing:
-            report = self._in_own_order(request, report, on_progress, cancel)
+            report = self._in_own_order(request, report, run)
         suspicious = self._suspicious(tree)
         if suspicious and score(self.baseline, report).all_pass:
-            report = self._confirmed(request, report, suspicious, cancel)
+            report = self._confirmed(request, report, suspicious, run.quiet)
         changed = changed_targets(tree, self.answer.targets)
         result = score(self.baseline, report)
         names = [target.name for target in self.answer.targets]
         return Judgement(report, result, solved(result, names, changed), changed, suspicious)
 
-    def protection(
-        self, *, on_progress: Callable[[RunProgress], None] | None = None, cancel: CancelToken | None = None
-    ) -> Protection | SuiteReport:
-        """Return what of the tree a submission may change, or the report of a run that failed to find it out.
+    def protection(self, *, run: RunContext = UNATTENDED) -> Protection | SuiteReport:
+        """Return which parts of the tree a submission may change, or the report of a run that failed to find out.
 
-        A task that was made before this was known is completed: its original runs, once for most.
+        An older task that lacks this record is completed by running its original, usually once.
         """
         backend = self.runner.backend.name
         known = self.baseline.protections.get(backend) or next(iter(self._found), None)
         if known is not None:
             return known
-        from gistpoint.core.attempts.protection import find_protection
-        from gistpoint.core.generation.proof import repaired_tree
-        from gistpoint.core.tasks.folder import write_baseline
-
         task, baseline = self.task, self.baseline
         original = repaired_tree(SourceTree.open(task.tree_path), self.answer.targets)
         request = RunRequest(original, task.environment, task.suite.timeout_s, deselect=task.suite.deselected)
-        found = find_protection(
-            request, baseline.passed, lambda asked, _: self.runner.run(asked, on_progress=on_progress, cancel=cancel)
-        )
+        found = find_protection(request, baseline.passed, lambda asked, _: self.runner.run(asked, run=run))
         if isinstance(found, Protection):
             self._found.append(found)
-            with contextlib.suppress(OSError):  # the task lies where it can't be written
+            with contextlib.suppress(OSError):  # the task's folder may not be writable
                 protections = {**baseline.protections, backend: found}
                 write_baseline(task.folder, replace(baseline, protections=protections))
         return found
@@ -136,43 +132,40 @@ class Judge:
         return marks(given, tree, self._original(given), self.task.suite.test_files)
 
     def _original(self, given: SourceTree) -> SourceTree:
-        from gistpoint.core.generation.proof import repaired_tree
-
         return repaired_tree(given, self.answer.targets)
 
     def _order(self, first: tuple[str, ...], replaced: tuple[str, ...]) -> tuple[str, ...]:
         baseline = self.baseline
         if not baseline.any_order:
             return ()
-        told = tuple(failure.id for failure in self.task.brief.failing if failure.id in baseline.failing)
-        wanted = (*first, *told, *sorted(baseline.failing), *entering_tests(self.answer.entered, replaced))
+        listed = tuple(failure.id for failure in self.task.brief.failing if failure.id in baseline.failing)
+        wanted = (*first, *listed, *sorted(baseline.failing), *entering_tests(self.answer.entered, replaced))
         return tuple(dict.fromkeys(id for id in wanted if id in baseline.collected))
 
     def _in_own_order(
         self,
         request: RunRequest,
         report: SuiteReport,
-        on_progress: Callable[[RunProgress], None] | None,
-        cancel: CancelToken | None,
+        run: RunContext,
     ) -> SuiteReport:
-        """Return what the suite shows in its own order: a test that was moved may fail for that alone."""
+        """Return the report of the suite in its own order: a test may fail only because it was moved."""
         if report.status is not RunStatus.FINISHED:
             return report
-        return self.runner.run(replace(request, first=()), on_progress=on_progress, cancel=cancel)
+        return self.runner.run(replace(request, first=()), run=run)
 
     def _confirmed(
-        self, request: RunRequest, report: SuiteReport, suspicious: tuple[str, ...], cancel: CancelToken | None
+        self, request: RunRequest, report: SuiteReport, suspicious: tuple[str, ...], run: RunContext
     ) -> SuiteReport:
-        """Return `report` if another run, backwards and with another hash seed, agrees with it; else what it showed."""
+        """Return `report` if another run, backwards with another hash seed, agrees; else that run's report."""
         again = replace(request, first=(), backwards=True, hash_seed=1)
-        second = self.runner.run(again, cancel=cancel)
+        second = self.runner.run(again, run=run)
         if second.status is not RunStatus.FINISHED:
             return second
         lost = self.baseline.passed - second.passed
         if lost:
             # Tests may depend on their order: only what the original passes backwards counts.
             original = self._original(self._untouched(request.tree))
-            lost &= self.runner.run(replace(again, tree=original), cancel=cancel).passed
+            lost &= self.runner.run(replace(again, tree=original), run=run).passed
         if not lost:
             return report
         reason = f"With {', '.join(suspicious[:5])} in the submission the suite was run again in the opposite order, "
@@ -180,12 +173,30 @@ class Judge:
         return replace(second, status=RunStatus.INVALID, reason=reason)
 
 
-def changed_targets(tree: SourceTree, targets: tuple[Target, ...]) -> tuple[str, ...]:
-    """Return the targets that are no longer the same program as the corrupted one."""
-    from gistpoint.core.code.compare import same_program
-    from gistpoint.core.code.index import index_source
-    from gistpoint.core.code.parsing import CodeError
+@dataclass(frozen=True, slots=True)
+class _EndingAs:
+    """Runs as the runner that it is given, unless the run is to end otherwise."""
 
+    inner: Runner
+    instead: Instead
+
+    @property
+    def backend(self) -> BackendRecord:
+        return self.inner.backend
+
+    def run(
+        self,
+        request: RunRequest,
+        *,
+        run: RunContext = UNATTENDED,
+    ) -> SuiteReport:
+        if self.instead.status is not None:
+            return SuiteReport(self.instead.status, reason=self.instead.reason, backend=self.backend)
+        return self.inner.run(request, run=run)
+
+
+def changed_targets(tree: SourceTree, targets: tuple[Target, ...]) -> tuple[str, ...]:
+    """Return the targets that are no longer equivalent to the corrupted ones."""
     changed = []
     for target in targets:
         try:
@@ -196,30 +207,3 @@ def changed_targets(tree: SourceTree, targets: tuple[Target, ...]) -> tuple[str,
             pass
         changed.append(target.name)
     return tuple(changed)
-
-
-def test_run_data(call_id: str, judgement: Judgement, task: Task) -> dict[str, Any]:
-    """Return the data of the `test_run` event of a submission."""
-    report, score = judgement.report, judgement.score
-    failures = [
-        (result.id, result.message[: task.limits.failure_characters])
-        for result in report.failed
-        if result.id in score.failing
-    ]
-    return {
-        "call_id": call_id,
-        "status": report.status.value,
-        "reason": report.reason,
-        "counts": judgement.counts,
-        "passed": score.passing,
-        "failing": sorted(score.failing) if score.valid else [],
-        "failures": failures[:20],
-        "seconds": round(report.seconds, 3),
-        "suspicious": list(judgement.suspicious),
-        "backend": {
-            "name": report.backend.name,
-            "version": report.backend.version,
-            "isolated": report.backend.isolated,
-            "limits": dict(report.backend.limits),
-        },
-    }

@@ -4,19 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from gistpoint.core.attempts.state import Replacement
 from gistpoint.core.code.index import index_source
 from gistpoint.core.code.names import FunctionRef
 from gistpoint.core.code.parsing import CodeError
-from gistpoint.core.code.splice import replace_definition
+from gistpoint.core.code.splice import with_definition
 from gistpoint.core.code.testfiles import is_protected
-from gistpoint.core.tools.browsing import existing_file
+from gistpoint.core.tasks.model import Mode
+from gistpoint.core.tools.browsing import BROWSING, existing_file
 from gistpoint.core.tools.declaration import (
     Activity,
     Argument,
+    ArgumentKind,
     Group,
-    Kind,
     RefusalError,
+    Replacement,
     Tool,
     ToolContext,
     ToolOutput,
@@ -27,10 +28,8 @@ MAX_CODE_CHARACTERS = 1_000_000
 
 
 def with_replacement(tree: SourceTree, replacement: Replacement) -> SourceTree:
-    """Return the tree with one definition replaced; raises `CodeError` where that can't be done."""
-    index = index_source(replacement.path, tree.read(replacement.path))
-    data = replace_definition(index, index.get(replacement.qualname), replacement.code)
-    return tree.with_files({tree.resolve(replacement.path) or replacement.path: data})
+    """Return the tree with one definition replaced; raises `CodeError` if that is impossible."""
+    return with_definition(tree, replacement.path, replacement.qualname, replacement.code)
 
 
 def _accepted(context: ToolContext, path: str, name: str, code: str) -> ToolOutput:
@@ -51,7 +50,7 @@ def _accepted(context: ToolContext, path: str, name: str, code: str) -> ToolOutp
 
 
 def _is_protected(context: ToolContext, path: str) -> bool:
-    """Whether a path is that of a test's file, or leads to one, or is what one leads to, by links."""
+    """Whether a path is a test's file, a link to one, or the target of a link that is one."""
     tests = context.test_files | {place for test in context.test_files if (place := context.tree.resolve(test))}
     return any(is_protected(place, tests) for place in (path, context.tree.resolve(path) or path))
 
@@ -69,9 +68,10 @@ def _replace_function(context: ToolContext, arguments: Mapping[str, str]) -> Too
 SUBMIT_ATTEMPT = Tool(
     name="submit_attempt",
     description="Submit an attempt at repairing the target function: its whole definition. The tests are run on it.",
-    arguments=(Argument("func_code", Kind.CODE, "The whole definition of the target function."),),
+    arguments=(Argument("func_code", ArgumentKind.CODE, "The whole definition of the target function."),),
     group=Group.SUBMIT,
     activity=Activity.EXECUTE,
+    step="submit",
     run=_submit_attempt,
     runs_code=True,
 )
@@ -80,12 +80,19 @@ REPLACE_FUNCTION = Tool(
     name="replace_function",
     description="Replace the definition of a function or class by new code and run the tests. The change persists.",
     arguments=(
-        Argument("func_code", Kind.CODE, "The whole new definition."),
-        Argument("func_name", Kind.FUNCTION, "Name of the function or class to replace."),
-        Argument("file_path", Kind.FILE, "Python file that it is in, relative to the repository."),
+        Argument("func_code", ArgumentKind.CODE, "The whole new definition."),
+        Argument("func_name", ArgumentKind.FUNCTION, "Name of the function or class to replace."),
+        Argument("file_path", ArgumentKind.FILE, "Python file that it is in, relative to the repository."),
     ),
     group=Group.SUBMIT,
     activity=Activity.EXECUTE,
+    step="edit",
     run=_replace_function,
     runs_code=True,
 )
+
+REPAIR_TOOLS: Mapping[str, tuple[Tool, ...]] = {
+    Mode.REMOVE: (*BROWSING, SUBMIT_ATTEMPT),
+    Mode.DISCOVERY: (*BROWSING, REPLACE_FUNCTION),
+}
+"""By mode, browsing ones first and the one that submits last."""

@@ -11,5 +11,5 @@ for _ in range(order["processes"] - 1):
     if os.fork() == 0:
         break
 held = bytearray(b"x") * order["bytes"]
-time.sleep(1.5)
+time.sleep(order["hold"])
 os.write(order["results"], order["token"].encode() + b"\n")

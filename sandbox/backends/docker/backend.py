@@ -9,32 +9,35 @@ from __future__ import annotations
 import base64
 import json
 import math
-import os
 import tempfile
 import threading
 import time
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from pathlib import Path
-from typing import IO, TYPE_CHECKING
+from typing import IO, ClassVar
 
-from gistpoint.core.outcomes import BackendRecord
-from gistpoint.core.ports import Writable
-from gistpoint.sandbox.backends.base import Command, Ended, Places, Probe, Stop, probe_command
+from gistpoint.core.outcomes import BackendRecord, Writable
+from gistpoint.core.running import NEVER, CancelToken
+from gistpoint.sandbox.backends.base import BackendProbe, Command, Ended, MountPaths, Stop, complaint_of
 from gistpoint.sandbox.backends.docker import containers
-from gistpoint.sandbox.backends.docker.containers import SHOWN, USER, WORK, Container, Settings, WaitingContainer
+from gistpoint.sandbox.backends.docker.containers import (
+    SHOWN,
+    USER,
+    WORK,
+    ContainerSettings,
+    DockerContainer,
+    WaitingContainer,
+)
 from gistpoint.sandbox.backends.docker.conversation import Conversation, Course, follow
 from gistpoint.sandbox.backends.docker.engine import Engine, EngineError, EngineLostError, connect, engine_errors
 from gistpoint.sandbox.backends.docker.layers import folder_entries, write_layer
-from gistpoint.sandbox.backends.process import Lines, Tail
+from gistpoint.sandbox.backends.process import ResultLines, Tail
 from gistpoint.sandbox.backends.runtime import RuntimeCache
 from gistpoint.sandbox.backends.seccomp import filter_program
 from gistpoint.sandbox.backends.trees import RESERVED, TreeParts
-from gistpoint.sandbox.limits import Limits
-
-if TYPE_CHECKING:
-    from gistpoint.core.cancel import CancelToken
+from gistpoint.sandbox.limits import KERNEL, NOT, RunLimits, held
 
 _RESULTS_FD = 9
 _SPOOLED = 8 << 20
@@ -47,6 +50,7 @@ class DockerBackend:
     """Runs commands in containers of the engine that the user's Docker settings name."""
 
     name = "docker"
+    expects: ClassVar[Mapping[str, str]] = {}
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -54,17 +58,27 @@ class DockerBackend:
         self._cache = RuntimeCache()
         self._images: dict[tuple[Path, tuple[Path, ...], tuple[str, ...]], str] = {}
         self._waiting = WaitingContainer()
-        self._probe: Probe | None = None
+        self._probe: BackendProbe | None = None
         weakref.finalize(self, self._waiting.close)
 
-    def probe(self) -> Probe:
-        """Run a trivial command with the settings of every run; the answer is kept."""
+    def probe(self) -> BackendProbe:
+        """Run a trivial command with the settings of every run; the answer is cached."""
         if self._probe is None:
             self._probe = self._try()
         return self._probe
 
-    def record(self, limits: Limits) -> BackendRecord:
-        """Return the record of an isolated run, with the limits that the engine does not keep."""
+    def enforces(self) -> Mapping[str, str]:
+        """Return what enforces each limit: nothing enforces those that the engine ignores."""
+        try:
+            ignored = self._connected().not_enforced
+        except EngineError:
+            ignored = ()
+        memory = NOT if "memory" in ignored else KERNEL
+        processes = NOT if {"pids", "processes"} & set(ignored) else KERNEL
+        return held(memory=memory, processes=processes, disk=KERNEL, files=NOT, network=KERNEL)
+
+    def record(self, limits: RunLimits) -> BackendRecord:
+        """Return the record of an isolated run, with the limits that the engine does not enforce."""
         try:
             engine = self._connected()
         except EngineError:
@@ -76,8 +90,8 @@ class DockerBackend:
         """Remove the container that waits for the next run."""
         self._waiting.close()
 
-    def run(self, command: Command, *, on_line: Callable[[bytes], None], cancel: CancelToken | None = None) -> Ended:
-        """Run `command` in a container of its own, which is gone afterwards."""
+    def run(self, command: Command, *, on_line: Callable[[bytes], None], cancel: CancelToken = NEVER) -> Ended:
+        """Run `command` in a container of its own, which is removed afterwards."""
         began = time.monotonic()
         try:
             return self._run(command, on_line, cancel)
@@ -85,11 +99,11 @@ class DockerBackend:
             if isinstance(error, EngineLostError):
                 with self._lock:
                     self._engine = None
-            said = f"{error.message[:1].upper()}{error.message[1:]}. {error.mend}".strip()
-            return Ended(Stop.NOT_STARTED, None, said, time.monotonic() - began, reason=said)
+            reason = f"{error.message[:1].upper()}{error.message[1:]}. {error.mend}".strip()
+            return Ended(Stop.NOT_STARTED, None, reason, time.monotonic() - began, reason=reason)
 
     def _connected(self) -> Engine:
-        """Return the engine; a new connection begins with removing what killed programs left there."""
+        """Return the engine; a new connection first removes the containers that killed programs left there."""
         with self._lock:
             if self._engine is None:
                 engine = connect()
@@ -112,12 +126,12 @@ class DockerBackend:
                     self._images[key] = environment_image(engine, environment, runtime)
             return self._images[key]
 
-    def _settings(self, engine: Engine, command: Command) -> Settings:
+    def _settings(self, engine: Engine, command: Command) -> ContainerSettings:
         image = self._image(engine, command)
-        return Settings(image, command.limits, tuple(sorted(command.folders)), closed=bool(command.programs))
+        return ContainerSettings(image, command.limits, tuple(sorted(command.folders)), closed=bool(command.programs))
 
-    def _start(self, engine: Engine, command: Command) -> tuple[Settings, Container]:
-        """Start a container for `command`; an image that somebody removed meanwhile is built again."""
+    def _start(self, engine: Engine, command: Command) -> tuple[ContainerSettings, DockerContainer]:
+        """Start a container for `command`; an image that was removed meanwhile is built again."""
         import docker.errors
 
         for last in (False, True):
@@ -130,7 +144,7 @@ class DockerBackend:
                     raise
         raise AssertionError
 
-    def _run(self, command: Command, on_line: Callable[[bytes], None], cancel: CancelToken | None) -> Ended:
+    def _run(self, command: Command, on_line: Callable[[bytes], None], cancel: CancelToken) -> Ended:
         engine = self._connected()
         with engine_errors(engine.address):
             settings = self._settings(engine, command)
@@ -139,7 +153,7 @@ class DockerBackend:
                 ended = self._converse(container, settings, command, on_line, cancel)
                 if ended is not None:
                     return ended
-            # What waited had died, with the engine or by somebody's hand, before it heard of the run.
+            # The waiting container had died, with the engine or by somebody's hand, before it received the run.
             settings, container = self._start(engine, command)
             ended = self._converse(container, settings, command, on_line, cancel)
         if ended is None:
@@ -148,15 +162,15 @@ class DockerBackend:
 
     def _converse(
         self,
-        container: Container,
-        settings: Settings,
+        container: DockerContainer,
+        settings: ContainerSettings,
         command: Command,
         on_line: Callable[[bytes], None],
-        cancel: CancelToken | None,
+        cancel: CancelToken,
     ) -> Ended | None:
-        """Give a container its work and follow it; None where it never said a word."""
+        """Give a container its work and follow it; return None if the container sent nothing."""
         limits = command.limits
-        course = Course(Lines(limits, on_line), Tail(limits.output))
+        course = Course(ResultLines(limits, on_line), Tail(limits.output))
         with ExitStack() as stack:
             parts = _work(command, container.engine, stack)
             began = time.monotonic()
@@ -165,6 +179,7 @@ class DockerBackend:
                 follow(conversation, course, deadline=began + command.timeout_s, cancel=cancel)
                 state = {} if course.stop is not None else container.state()
                 if course.stop not in (Stop.EXITED, Stop.OUT_OF_MEMORY):
+                    conversation.close()  # an engine whose reader has stopped reading may not answer
                     container.kill()
             finally:
                 seconds = time.monotonic() - began
@@ -172,42 +187,39 @@ class DockerBackend:
                 self._waiting.replace(container, settings, next_one=course.stop is not None)
         return _ended(container, course, state, seconds)
 
-    def _try(self) -> Probe:
-        token, lines = os.urandom(8).hex().encode(), list[bytes]()
+    def _try(self) -> BackendProbe:
         try:
             engine = self._connected()
-            with tempfile.TemporaryDirectory(prefix="gistpoint-probe-") as name:
-                ended = self.run(probe_command(Path(name), token), on_line=lines.append)
+            complaint = complaint_of(self)
         except EngineError as error:
-            return Probe(works=False, why_not=error.message, mend=error.mend)
-        if ended.stop is Stop.EXITED and ended.exit_code == 0 and lines == [token]:
-            return Probe(works=True, version=engine.version, warning=_warning(engine))
-        complaint = (ended.output.strip().splitlines() or [f"it left with status {ended.exit_code}"])[-1]
-        return Probe(works=False, version=engine.version, why_not=complaint, mend="`docker info` says more.")
+            return BackendProbe(works=False, why_not=error.message, mend=error.mend)
+        if not complaint:
+            return BackendProbe(works=True, version=engine.version, warning=_warning(engine))
+        return BackendProbe(works=False, version=engine.version, why_not=complaint, mend="`docker info` says more.")
 
 
 def _key(command: Command) -> tuple[Path, tuple[Path, ...], tuple[str, ...]]:
     return command.environment.folder, command.shows, command.programs
 
 
-def _ended(container: Container, course: Course, state: dict[str, object], seconds: float) -> Ended | None:
+def _ended(container: DockerContainer, course: Course, state: dict[str, object], seconds: float) -> Ended | None:
     if course.stop is not None:
         exit_code = course.exit_code if course.stop is Stop.EXITED else None
-        said = course.output.text() + course.complaint
-        return Ended(course.stop, exit_code, said, seconds, writes=course.writes)
+        output = course.output.text() + course.complaint
+        return Ended(course.stop, exit_code, output, seconds, writes=course.writes)
     if state.get("OOMKilled"):
         return Ended(Stop.OUT_OF_MEMORY, None, course.output.text(), seconds)
     if not course.heard:
         return None
     if not state:
         raise EngineLostError(_BROKE_OFF.format(address=container.engine.address), _AGAIN)
-    said = f"The container was ended from outside (status {state.get('ExitCode')}); nothing of the run counts."
-    return Ended(Stop.NOT_STARTED, None, course.output.text() + course.complaint, seconds, reason=said)
+    reason = f"The container was ended from outside (status {state.get('ExitCode')}); nothing of the run counts."
+    return Ended(Stop.NOT_STARTED, None, course.output.text() + course.complaint, seconds, reason=reason)
 
 
 def _work(command: Command, engine: Engine, stack: ExitStack) -> list[bytes | IO[bytes]]:
-    """Return what the container's first process reads: the order's length, the order, the folders, the tree."""
-    places = Places(
+    """Return the input of the container's first process: the order's length, the order, the folders, the tree."""
+    places = MountPaths(
         workspace=f"{WORK}/repo",
         python=f"{SHOWN}/environment/bin/python",
         home=f"{WORK}/home",
@@ -220,12 +232,7 @@ def _work(command: Command, engine: Engine, stack: ExitStack) -> list[bytes | IO
     invocation, limits = command.invocation(places), command.limits
     parts = TreeParts.of(command.tree, Writable() if command.programs else command.writable or Writable(paths=(".",)))
     own = [] if command.programs else [places.home]
-    rlimits = {
-        "RLIMIT_CORE": 0,
-        "RLIMIT_NOFILE": limits.open_files,
-        "RLIMIT_AS": limits.address_space,
-        "RLIMIT_FSIZE": limits.file_size,
-    }
+    rlimits = limits.of_a_process()
     if "processes" in engine.not_enforced:
         rlimits["RLIMIT_NPROC"] = limits.processes
     order = {

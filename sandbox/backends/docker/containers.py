@@ -1,4 +1,4 @@
-"""Containers of one run each: made with every limit, one kept ready, each owned by a program that can be looked up."""
+"""Containers for one run each: created with every limit, one kept ready, each labelled with its owning program."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 
 from gistpoint.sandbox.backends.docker.engine import Engine, EngineError, engine_errors
 from gistpoint.sandbox.backends.docker.images import KIND
-from gistpoint.sandbox.limits import Limits
+from gistpoint.sandbox.limits import RunLimits
 
 if TYPE_CHECKING:
     from typing import Any
@@ -29,7 +29,7 @@ _PARTS = 5
 
 @cache
 def _place() -> str:
-    """Name this machine and this user, and where there is one the process namespace; tells nothing about them."""
+    """Return an opaque name for this machine, this user and, if there is one, the process namespace."""
     try:
         machine = Path("/etc/machine-id").read_text("ascii").strip()
     except (OSError, ValueError):
@@ -51,7 +51,7 @@ def _boot() -> str:
 
 
 def _began(pid: int) -> str:
-    """Return when a process began, as the kernel counts; `0` where that can't be told, empty for no process."""
+    """Return when a process began, as the kernel counts; `0` if that is unknown, empty if there is no such process."""
     try:
         return (Path("/proc") / str(pid) / "stat").read_text("ascii", "replace").rsplit(")", 1)[1].split()[19]
     except (OSError, IndexError):
@@ -66,12 +66,12 @@ def _began(pid: int) -> str:
 
 
 def this_program() -> str:
-    """Return the name of the running program, which no other one has had or will have."""
+    """Return the name of the running program, which is unique for all time."""
     return f"v1/{_place()}/{_boot()}/{os.getpid()}/{_began(os.getpid())}"
 
 
 def is_gone(owner: str) -> bool:
-    """Whether `owner` was a program of this user on this machine that no longer runs; False for anybody else's."""
+    """Whether `owner` was a program of this user on this machine that no longer runs; False for another user's."""
     parts = owner.split("/")
     if len(parts) != _PARTS or parts[:2] != ["v1", _place()] or not parts[3].isdigit():
         return False
@@ -92,28 +92,28 @@ _COMMON = "rw,nosuid,nodev"
 
 
 @dataclass(frozen=True, slots=True)
-class Settings:
-    """What a container is made for; one that waits serves any run with the same settings."""
+class ContainerSettings:
+    """The settings that a container is created with; a waiting one serves any run with the same settings."""
 
     image: str
-    limits: Limits
+    limits: RunLimits
     folders: tuple[str, ...]
     closed: bool = False
     """Whether the command may write nowhere."""
 
 
 @dataclass(frozen=True, slots=True)
-class Container:
+class DockerContainer:
     """A started container that waits for its work; `stream` is its standard input and output."""
 
     engine: Engine
     id: str
     stream: socket.socket
     held: object
-    """What the SDK must not drop while the stream is in use."""
+    """The object that the SDK must not release while the stream is in use."""
 
     def discard(self) -> None:
-        """End everything in it and remove it; what the engine does not do now is done at a later start."""
+        """End everything in it and remove it; a later start removes what the engine fails to remove now."""
         with contextlib.suppress(Exception):
             self.stream.close()
         remove(self.engine, self.id)
@@ -127,7 +127,7 @@ class Container:
             self.engine.client.api.kill(self.id)
 
     def state(self) -> dict[str, object]:
-        """Return what the engine says of how it ended; empty where it says nothing."""
+        """Return the engine's description of how it ended; empty if there is none."""
         import docker.errors
         import requests
 
@@ -138,8 +138,8 @@ class Container:
         return {}
 
 
-def start(engine: Engine, settings: Settings) -> Container:
-    """Create, attach to and start a container; an image that is not there is an error, never pulled."""
+def start(engine: Engine, settings: ContainerSettings) -> DockerContainer:
+    """Create a container, attach to it and start it; a missing image is an error and is never pulled."""
     api = engine.client.api
     created = api.create_container(
         settings.image,
@@ -162,14 +162,14 @@ def start(engine: Engine, settings: Settings) -> Container:
     except BaseException:
         remove(engine, identity)
         raise
-    return Container(engine, identity, stream, held)
+    return DockerContainer(engine, identity, stream, held)
 
 
-def host_settings(engine: Engine, settings: Settings) -> dict[str, Any]:
-    """Return the settings that isolate and bound a container.
+def host_settings(engine: Engine, settings: ContainerSettings) -> dict[str, Any]:
+    """Return the settings that isolate a container and limit its resources.
 
-    Its first process is root with the rights to change its user and to give files away, and no other; the command is
-    run as somebody else and has none. Every place that can be written is memory, which counts towards the limit.
+    Its first process is root with the rights to change its user and to give files away, and no other; the command
+    runs as another user without rights. Every writable place is memory, which counts towards the limit.
     """
     from docker.types import LogConfig, Ulimit
 
@@ -210,10 +210,10 @@ def host_settings(engine: Engine, settings: Settings) -> dict[str, Any]:
 
 
 def remove(engine: Engine, identity: str) -> None:
-    """Remove a container, running or not; one that can't be removed now is left for a later start.
+    """Remove a container, running or not; if that fails now, a later start does it.
 
-    An engine that is just taking note of the container's end may refuse, and agree a moment later. Podman's then says
-    yes and keeps it, so it is asked only when the container has ended.
+    An engine that is just registering the container's end may refuse, and agree a moment later. Podman then agrees but
+    keeps the container, so it is asked only after the container has ended.
     """
     import docker.errors
     import requests
@@ -234,7 +234,7 @@ def remove(engine: Engine, identity: str) -> None:
 
 
 def remove_leftovers(engine: Engine) -> int:
-    """Remove the containers of programs of this user that no longer run, and return how many there were."""
+    """Remove the containers of this user's programs that no longer run, and return how many there were."""
     removed = 0
     for found in engine.client.api.containers(all=True, filters={"label": [f"{KIND}=run"]}):
         if is_gone(str((found.get("Labels") or {}).get(OWNER, ""))):
@@ -244,17 +244,17 @@ def remove_leftovers(engine: Engine) -> int:
 
 
 class WaitingContainer:
-    """Holds at most one started container; what is removed or prepared in the background is waited for by `close`."""
+    """Holds at most one started container; `close` waits for removals and preparations in the background."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._ready: tuple[Settings, Container] | None = None
+        self._ready: tuple[ContainerSettings, DockerContainer] | None = None
         self._preparing = False
         self._closed = False
         self._workers: set[threading.Thread] = set()
 
-    def take(self, engine: Engine, settings: Settings) -> Container | None:
-        """Return the container that waits, if it was made for `settings` on `engine`."""
+    def take(self, engine: Engine, settings: ContainerSettings) -> DockerContainer | None:
+        """Return the waiting container if it was made for `settings` on `engine`."""
         with self._lock:
             held, self._ready = self._ready, None
         if held is None:
@@ -264,7 +264,7 @@ class WaitingContainer:
         held[1].discard()
         return None
 
-    def replace(self, used: Container, settings: Settings, *, next_one: bool) -> None:
+    def replace(self, used: DockerContainer, settings: ContainerSettings, *, next_one: bool) -> None:
         """Remove a used container and prepare the next one, in the background."""
         worker = threading.Thread(target=self._replace, args=(used, settings, next_one), name="container-next")
         with self._lock:
@@ -272,7 +272,7 @@ class WaitingContainer:
         worker.start()
 
     def close(self) -> None:
-        """Remove what waits, and wait until everything is removed. More can be taken and replaced afterwards."""
+        """Remove the waiting container, and wait until everything is removed. It can be used again afterwards."""
         with self._lock:
             self._closed = True
             workers = set(self._workers)
@@ -284,18 +284,18 @@ class WaitingContainer:
         if held is not None:
             held[1].discard()
 
-    def _replace(self, used: Container, settings: Settings, next_one: bool) -> None:
+    def _replace(self, used: DockerContainer, settings: ContainerSettings, next_one: bool) -> None:
         used.discard()
         with self._lock:
             if not next_one or self._ready is not None or self._preparing or self._closed:
                 return
             self._preparing = True
-        made: Container | None = None
+        made: DockerContainer | None = None
         try:
             with engine_errors(used.engine.address):
                 made = start(used.engine, settings)
         except EngineError:
-            return  # the next run says so, if it is still true by then
+            return  # the next run reports it, if the problem persists
         finally:
             with self._lock:
                 self._preparing = False

@@ -1,4 +1,4 @@
-"""Talking with a container: its work goes in, frames come out, its run is followed to the end."""
+"""The conversation with a container: sends its work, receives its frames, follows its run to the end."""
 
 from __future__ import annotations
 
@@ -14,12 +14,14 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import IO, TYPE_CHECKING
 
-from gistpoint.core.ports import Writable
+import msgspec
+
+from gistpoint.core.outcomes import Writable
 from gistpoint.sandbox.backends.base import Stop
-from gistpoint.sandbox.backends.process import Lines, Tail
+from gistpoint.sandbox.backends.process import ResultLines, Tail
 
 if TYPE_CHECKING:
-    from gistpoint.core.cancel import CancelToken
+    from gistpoint.core.running import CancelToken
 
 
 _BLOCK = 1 << 18
@@ -31,37 +33,37 @@ _TICK_S = 0.2
 
 
 class BrokenFramesError(Exception):
-    """What came is not what the container's first process writes."""
+    """The container sent something that its first process does not write."""
 
 
 @dataclass(frozen=True, slots=True)
-class Frame:
-    """One message: `R` result lines, `O` output, `E` the end, `M` no memory left, `C` a complaint, `Z` all is over."""
+class StreamFrame:
+    """One message: `R` result lines, `O` output, `E` end, `M` no memory left, `C` a complaint, `Z` end of stream."""
 
     kind: str
     payload: bytes = b""
 
 
 class Conversation:
-    """Sends the parts of the work, then what `requests` brings, and receives until the container closes its side."""
+    """Sends the parts of the work, then the bytes of `requests`, and receives until the container closes its side."""
 
     def __init__(self, stream: socket.socket, parts: Sequence[bytes | IO[bytes]], requests: int | None = None) -> None:
         self._stream = stream
         self._requests = requests
-        self._frames: queue.Queue[Frame] = queue.Queue(_WAITING_FRAMES)
+        self._frames: queue.Queue[StreamFrame] = queue.Queue(_WAITING_FRAMES)
         self._closed = threading.Event()
         for target, arguments in ((self._send, (parts,)), (self._listen, ())):
             threading.Thread(target=target, args=arguments, name="container", daemon=True).start()
 
-    def next(self, timeout_s: float) -> Frame | None:
-        """Return the next frame, None where none came in time. The last one of all is `Z`, with what went wrong."""
+    def next(self, timeout_s: float) -> StreamFrame | None:
+        """Return the next frame, None if none came in time. The very last one is `Z`, with the error if any."""
         try:
             return self._frames.get(timeout=timeout_s)
         except queue.Empty:
             return None
 
     def close(self) -> None:
-        """Stop listening; what has not been taken is dropped."""
+        """Stop receiving; frames that have not been taken are dropped."""
         self._closed.set()
         with contextlib.suppress(OSError):
             self._stream.shutdown(socket.SHUT_RDWR)
@@ -74,10 +76,10 @@ class Conversation:
                     return
         except (OSError, BrokenFramesError, ValueError) as error:
             reason = str(error).encode()
-        self._put(Frame("Z", reason))
+        self._put(StreamFrame("Z", reason))
 
     def _send(self, parts: Sequence[bytes | IO[bytes]]) -> None:
-        """Send while listening: a container that refuses its work says why, and takes no more of it."""
+        """Send while receiving: a container that refuses its work reports why, and takes no more of it."""
         with contextlib.suppress(OSError, ValueError):
             for part in parts:
                 if isinstance(part, bytes):
@@ -97,7 +99,7 @@ class Conversation:
                     return
                 self._stream.sendall(block)
 
-    def _put(self, frame: Frame) -> bool:
+    def _put(self, frame: StreamFrame) -> bool:
         while not self._closed.is_set():
             with contextlib.suppress(queue.Full):
                 self._frames.put(frame, timeout=_TICK_S)
@@ -105,17 +107,17 @@ class Conversation:
         return False
 
 
-def read_frames(stream: socket.socket) -> Iterator[Frame]:
-    """Yield frames until the stream ends; raises `BrokenFramesError` for anything else.
+def read_frames(stream: socket.socket) -> Iterator[StreamFrame]:
+    """Yield frames until the stream ends; raises `BrokenFramesError` for invalid data.
 
-    The engine wraps what a container writes in blocks with a header of eight bytes: the stream in the first of them,
-    the length in the last four. The frames of the first process lie within those of its standard output.
+    The engine wraps a container's output in blocks with a header of eight bytes: the stream in the first of them,
+    the length in the last four. The frames of the first process are inside the blocks of its standard output.
     """
     held = bytearray()
     while header := _exactly(stream, _HEADER):
         payload = _exactly(stream, int.from_bytes(header[4:], "big"))
         if header[0] != _STDOUT:
-            yield Frame("C", payload)
+            yield StreamFrame("C", payload)
             continue
         held += payload
         while len(held) >= _INNER_HEADER:
@@ -124,7 +126,7 @@ def read_frames(stream: socket.socket) -> Iterator[Frame]:
                 raise BrokenFramesError("the container wrote what its first process never writes")
             if len(held) < _INNER_HEADER + size:
                 break
-            yield Frame(chr(held[0]), bytes(held[_INNER_HEADER : _INNER_HEADER + size]))
+            yield StreamFrame(chr(held[0]), bytes(held[_INNER_HEADER : _INNER_HEADER + size]))
             del held[: _INNER_HEADER + size]
 
 
@@ -146,24 +148,24 @@ _FRAME_S = 0.05
 
 @dataclass
 class Course:
-    """How far a run has come; `stop` is None where the stream broke off before the run was over."""
+    """How far a run has come; `stop` is None if the stream broke off before the run was over."""
 
-    lines: Lines
+    lines: ResultLines
     output: Tail
     heard: bool = False
-    """Whether the container has said anything at all."""
+    """Whether the container has sent anything at all."""
     stop: Stop | None = None
     exit_code: int | None = None
     writes: Writable | None = None
     complaint: str = ""
 
 
-def follow(conversation: Conversation, course: Course, *, deadline: float, cancel: CancelToken | None) -> None:
-    """Take frames until the run is over, or is to be stopped: `course.stop` says which. `deadline` is monotonic."""
+def follow(conversation: Conversation, course: Course, *, deadline: float, cancel: CancelToken) -> None:
+    """Take frames until the run ends or has to be stopped, and set `course.stop`. `deadline` is monotonic."""
     takers: dict[str, Callable[[bytes], None]] = {"R": course.lines.add, "O": course.output.add}
     while course.stop is None:
         frame = conversation.next(_FRAME_S)
-        if cancel is not None and cancel.cancelled:
+        if cancel.cancelled:
             course.stop = Stop.CANCELLED
         elif course.lines.too_many:
             course.stop = Stop.TOO_MANY_RESULTS
@@ -181,8 +183,15 @@ def follow(conversation: Conversation, course: Course, *, deadline: float, cance
             course.stop = Stop.TIMED_OUT
 
 
-def _over(frame: Frame, course: Course) -> bool:
-    """Take a frame that is neither results nor output; return whether nothing more is to come."""
+class _End(msgspec.Struct):
+    """How the command ended, from `payload/container_entry.py`."""
+
+    exit: int
+    writes: Writable | None = None
+
+
+def _over(frame: StreamFrame, course: Course) -> bool:
+    """Take a frame that is neither results nor output; return whether it is the last one."""
     if frame.kind == "C":
         course.complaint = (course.complaint + frame.payload.decode("utf-8", "replace"))[-4000:]
         return False
@@ -190,9 +199,7 @@ def _over(frame: Frame, course: Course) -> bool:
     if frame.kind == "M":
         course.stop = Stop.OUT_OF_MEMORY
     elif frame.kind == "E":
-        told = json.loads(frame.payload)
-        course.exit_code = int(told["exit"])
-        if "writes" in told:
-            course.writes = Writable(tuple(told["writes"]["folders"]), tuple(told["writes"]["paths"]))
+        end = msgspec.convert(json.loads(frame.payload), _End)
+        course.exit_code, course.writes = end.exit, end.writes
         course.stop = Stop.EXITED if course.lines.ready else Stop.NOT_STARTED
     return True

@@ -1,4 +1,4 @@
-"""The engine that the user's Docker settings name, and what it says of itself."""
+"""The engine that the user's Docker settings name, and its description of itself."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _MACHINES = {"amd64": "x86_64", "arm64": "aarch64"}
 
 
 class EngineError(Exception):
-    """The engine can't be used; `mend` says what to do about it."""
+    """The engine can't be used; `mend` describes how to fix that."""
 
     def __init__(self, message: str, mend: str = "") -> None:
         super().__init__(message)
@@ -26,7 +26,7 @@ class EngineError(Exception):
 
 
 class EngineLostError(EngineError):
-    """The engine did not answer, or broke off the conversation."""
+    """The engine did not answer, or the connection to it broke."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,19 +38,19 @@ class Engine:
     version: str
     """Such as `20.10.24`, or `podman 4.3.1`."""
     machine: str
-    """As `uname -m` says it: `x86_64`, `aarch64`."""
+    """As `uname -m` prints it: `x86_64`, `aarch64`."""
     not_enforced: tuple[str, ...]
-    """The limits that it takes and ignores, such as `memory`."""
+    """The limits that it accepts and ignores, such as `memory`."""
 
     @property
     def podman(self) -> bool:
-        """Whether it is Podman's service, which knows fewer options of temporary file systems."""
+        """Whether it is Podman's service, which supports fewer options of temporary file systems."""
         return self.version.startswith("podman")
 
 
 @dataclass(frozen=True, slots=True)
 class Address:
-    """Where an engine listens; `tls` as the SDK wants it."""
+    """Where an engine listens; `tls` in the form that the SDK expects."""
 
     url: str
     tls: TLSConfig | bool = False
@@ -61,7 +61,7 @@ def find_address(environment: Mapping[str, str] | None = None) -> Address:
     """Return the address in the order of the `docker` command: DOCKER_HOST, then the context, then the usual socket.
 
     CONTAINER_HOST, Podman's own variable, counts after DOCKER_HOST. Raises `EngineError` for a context that does not
-    exist: another engine than the one named is never used.
+    exist: an engine other than the named one is never used.
     """
     import docker.errors
     import docker.tls
@@ -93,7 +93,7 @@ def find_address(environment: Mapping[str, str] | None = None) -> Address:
 
 
 def connect() -> Engine:
-    """Connect to the engine that the settings name. Raises `EngineError`."""
+    """Connect to the engine of the user's settings. Raises `EngineError`."""
     import docker
 
     address = find_address()
@@ -120,7 +120,7 @@ def connect() -> Engine:
 
 
 def ignored_limits(info: Mapping[str, object]) -> tuple[str, ...]:
-    """Return the limits that an engine takes without a word and does not keep, by its answer to `info`."""
+    """Return the limits that an engine accepts silently and does not enforce, from its answer to `info`."""
     keys = {"memory": "MemoryLimit", "processes": "PidsLimit", "cpus": "CpuCfsQuota"}
     if str(info.get("CgroupDriver", "")) in ("none", ""):
         return tuple(keys)
@@ -129,17 +129,17 @@ def ignored_limits(info: Mapping[str, object]) -> tuple[str, ...]:
 
 @contextmanager
 def engine_errors(address: str) -> Iterator[None]:
-    """Turn what the SDK raises into `EngineError`: lost where there was no answer, refused where there was one."""
+    """Convert the SDK's exceptions to `EngineError`: lost if there was no answer, refused if there was one."""
     import docker.errors
     import requests
 
     try:
         yield
     except docker.errors.APIError as error:
-        said = error.explanation or str(error)
+        explanation = error.explanation or str(error)
         if error.response is not None and error.response.status_code == 401:
-            raise EngineError(f"the engine at {address} wants a login: {said}") from error
-        raise EngineError(f"the engine at {address} refused: {said}") from error
+            raise EngineError(f"the engine at {address} wants a login: {explanation}") from error
+        raise EngineError(f"the engine at {address} refused: {explanation}") from error
     except (docker.errors.DockerException, requests.RequestException, OSError) as error:
         text = str(error)
         if "Permission denied" in text or "PermissionError" in text:

@@ -1,6 +1,6 @@
-"""Images named by what they hold: a base with Python, and one on top of it for each environment.
+"""Images named by their content: a base with Python, and one on top of it for each environment.
 
-None is ever pulled, unless `GISTPOINT_DOCKER_BASE=registry` asks for the base to come from there.
+Nothing is ever pulled, unless `GISTPOINT_DOCKER_BASE=registry` asks for the base from a registry.
 """
 
 from __future__ import annotations
@@ -15,24 +15,34 @@ from pathlib import Path
 from typing import IO
 
 from gistpoint.sandbox.backends.base import Environment
-from gistpoint.sandbox.backends.docker import rootfs
 from gistpoint.sandbox.backends.docker.engine import Engine, EngineError
-from gistpoint.sandbox.backends.docker.layers import Entry, digest_of, folder_entries, with_parents, write_layer
+from gistpoint.sandbox.backends.docker.layers import (
+    PYTHON,
+    RECIPE,
+    Entry,
+    can_be_made,
+    closed_entries,
+    digest_of,
+    folder_entries,
+    root_entries,
+    with_parents,
+    write_layer,
+)
 from gistpoint.sandbox.backends.runtime import Runtime
 
 KIND, STAMP = "io.gistpoint.kind", "io.gistpoint.stamp"
 _BASE, _ENVIRONMENT = "localhost/gistpoint-base", "localhost/gistpoint-environment"
 _SHOWN = "gistpoint"
-_INSIDE = Path(__file__).parent.parent.parent / "inside"
+_PAYLOAD = Path(__file__).parent.parent.parent / "payload"
 _DOCKERFILE = Path(__file__).parent / "base.Dockerfile"
 _SETTING = "GISTPOINT_DOCKER_BASE"
 _FOREIGN = "the environment holds code compiled for another system than the engine's: {name}"
 
 
 def environment_image(engine: Engine, environment: Environment, runtime: Runtime) -> str:
-    """Return the id of the image that holds `environment`, built on the engine if it is not there yet.
+    """Return the id of the image that holds `environment`; build it on the engine if it is missing.
 
-    `runtime` is what it needs of this machine. Raises `EngineError`.
+    `runtime` is the part of this machine that it needs. Raises `EngineError`.
     """
     base = base_image(engine, environment, runtime)
     entries = environment_entries(environment)
@@ -48,16 +58,16 @@ def environment_image(engine: Engine, environment: Environment, runtime: Runtime
         return found
     with tempfile.TemporaryFile() as layer:
         write_layer(entries, layer)
-        # The label comes first: it covers the one that even unfinished steps would inherit from the base.
+        # The label comes first: it overrides the one that even unfinished steps would inherit from the base.
         dockerfile = f'FROM {base}\nLABEL {KIND}="environment"\nADD layer.tar /\n'
         return _build(engine, dockerfile, {"layer.tar": layer}, f"{_ENVIRONMENT}:{tag}")
 
 
 def environment_entries(environment: Environment) -> list[Entry]:
-    """Return what an environment's image adds to its base: the environment, and what is started in the container."""
+    """Return what an environment's image adds to its base: the environment, and the container's first program."""
     below = f"{_SHOWN}/environment"
-    python = f"/{rootfs.PYTHON}/bin/python{environment.version}"
-    settings = f"home = /{rootfs.PYTHON}/bin\ninclude-system-site-packages = false\nversion = {environment.version}\n"
+    python = f"/{PYTHON}/bin/python{environment.version}"
+    settings = f"home = /{PYTHON}/bin\ninclude-system-site-packages = false\nversion = {environment.version}\n"
     entries = [Entry(f"{below}/pyvenv.cfg", data=settings.encode())]
     entries += [
         Entry(f"{below}/bin/{name}", 0o777, link=python)
@@ -72,36 +82,36 @@ def base_image(engine: Engine, environment: Environment, runtime: Runtime) -> st
     """Return the id of the base image with the interpreter of `environment`; raises `EngineError`."""
     if not made_here(engine):
         return _from_registry(engine, environment.version, may_pull=os.environ.get(_SETTING, "") == "registry")
-    stamp = f"{rootfs.RECIPE}-{runtime.key}"
-    return _imported(engine, stamp, lambda: rootfs.root_entries(environment, runtime))
+    stamp = f"{RECIPE}-{runtime.key}"
+    return _imported(engine, stamp, lambda: root_entries(environment, runtime))
 
 
 def programs_image(engine: Engine, environment: Environment, runtime: Runtime, programs: Runtime) -> str:
-    """Return the id of an image in which only root finds an interpreter, and everybody the parts of `programs`.
+    """Return the id of an image in which only root finds an interpreter; everybody else finds the parts of `programs`.
 
-    Its base must be made here: one from a registry holds whatever it holds. Raises `EngineError`.
+    Its base must be made from this machine's parts: the content of a registry's is unknown. Raises `EngineError`.
     """
     first = _first_process()
 
     def entries() -> list[Entry]:
-        return with_parents([*rootfs.closed_entries(environment, runtime, programs), *first])
+        return with_parents([*closed_entries(environment, runtime, programs), *first])
 
-    return _imported(engine, f"{rootfs.RECIPE}-{runtime.key}-{programs.key}-{digest_of(first)[:16]}", entries)
+    return _imported(engine, f"{RECIPE}-{runtime.key}-{programs.key}-{digest_of(first)[:16]}", entries)
 
 
 def _first_process() -> list[Entry]:
-    """Return what is started in a container, and what that imports."""
+    """Return the program that runs first in a container, and the modules that it imports."""
     names = ("container_entry.py", "tree_states.py")
-    return [Entry(f"{_SHOWN}/inside/{name}", data=(_INSIDE / name).read_bytes()) for name in names]
+    return [Entry(f"{_SHOWN}/inside/{name}", data=(_PAYLOAD / name).read_bytes()) for name in names]
 
 
 def made_here(engine: Engine) -> bool:
-    """Whether the base of an engine's images is made of this machine's parts."""
-    return os.environ.get(_SETTING, "") != "registry" and rootfs.can_be_made(engine.machine)
+    """Return whether the base of an engine's images is made from this machine's parts."""
+    return os.environ.get(_SETTING, "") != "registry" and can_be_made(engine.machine)
 
 
 def _imported(engine: Engine, stamp: str, entries: Callable[[], list[Entry]]) -> str:
-    """Return the id of the base with this stamp, sent to the engine if it is not there yet."""
+    """Return the id of the base with this stamp; send it to the engine if it is missing."""
     known = _stamped(engine, stamp)
     if known is not None:
         return known
@@ -111,7 +121,7 @@ def _imported(engine: Engine, stamp: str, entries: Callable[[], list[Entry]]) ->
         file.seek(0)
         labels = [f'LABEL {KIND}="base" {STAMP}="{stamp}"']
         tag = digest_of(made)[:32]
-        # Within the name: Podman's service does not look at the tag beside it.
+        # Part of the name: Podman's service ignores the tag next to it.
         engine.client.api.import_image_from_data(file, repository=f"{_BASE}:{tag}", changes=labels)
     found = _known(engine, f"{_BASE}:{tag}")
     if found is None:
@@ -130,12 +140,12 @@ def remove_images(engine: Engine) -> int:
                 engine.client.images.remove(str(image.id), force=True, noprune=False)
                 removed += 1
             except docker.errors.APIError:
-                continue  # a container of another program is still on it
+                continue  # another program's container still uses it
     return removed
 
 
 def _from_registry(engine: Engine, version: str, *, may_pull: bool) -> str:
-    """Build the shipped Dockerfile on the official image; pulled only if that was asked for."""
+    """Build the shipped Dockerfile on the official image, which is pulled only if that was asked for."""
     name = f"python:{version}-slim"
     official = _known(engine, name)
     if official is None:
@@ -156,7 +166,7 @@ def _from_registry(engine: Engine, version: str, *, may_pull: bool) -> str:
 
 
 def _stamped(engine: Engine, stamp: str) -> str | None:
-    """Return the id of the base with this stamp; what is built on it inherits the stamp, but is of another kind."""
+    """Return the id of the base with this stamp; images built on it inherit the stamp, but are of another kind."""
     found = engine.client.images.list(filters={"label": [f"{STAMP}={stamp}", f"{KIND}=base"]})
     return str(found[0].id) if found else None
 
@@ -177,7 +187,7 @@ def _build(
     tag: str,
     arguments: Mapping[str, str] | None = None,
 ) -> str:
-    """Build without a network; a base named by its id can't be pulled."""
+    """Build without a network; a base that is named by its id can't be pulled."""
     import docker.errors
 
     with tempfile.TemporaryFile() as context:

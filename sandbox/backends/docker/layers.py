@@ -1,16 +1,25 @@
-"""File systems to send to an engine: lists of entries that have a digest and can be written as a tar."""
+"""File systems to send to an engine: lists of entries that can be hashed and written as a tar.
+
+A root file system is made from this machine's parts, so that no registry is needed. It holds the files that every run
+is shown (`runtime.py`), with the interpreter below `/usr/local`.
+"""
 
 from __future__ import annotations
 
 import hashlib
 import io
 import os
+import platform
 import posixpath
+import sys
 import tarfile
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import IO
+
+from gistpoint.sandbox.backends.base import Environment
+from gistpoint.sandbox.backends.runtime import Runtime, RuntimePath
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +42,7 @@ class Entry:
 
 
 def with_parents(entries: Iterable[Entry]) -> list[Entry]:
-    """Return `entries` sorted, no path twice, with an entry of mode 0755 for each folder above them.
+    """Return `entries` sorted, without duplicate paths, with an entry of mode 0755 for each folder above them.
 
     Folders that a tar only implies get mode 0700 from some storage drivers.
     """
@@ -62,7 +71,7 @@ def digest_of(entries: Iterable[Entry]) -> str:
 
 
 def write_layer(entries: Iterable[Entry], file: IO[bytes]) -> None:
-    """Write a tar of `entries`; everything belongs to root."""
+    """Write a tar of `entries`, all owned by root."""
     with tarfile.open(fileobj=file, mode="w", format=tarfile.PAX_FORMAT) as archive:
         for entry in entries:
             info = tarfile.TarInfo(entry.path)
@@ -101,3 +110,84 @@ def folder_entries(folder: Path, below: str) -> list[Entry]:
                 mode = 0o755 if stat.st_mode & 0o100 else 0o644
                 found.append(Entry(inner, mode, source=path, modified=int(stat.st_mtime)))
     return found
+
+
+PYTHON = "usr/local"
+RECIPE = "3"
+"""To be changed when the layout of a runtime's parts changes."""
+_ETC = {
+    "etc/passwd": "root:x:0:0::/:/bin/sh\nsolver:x:10001:10001::/sandbox/home:/bin/sh\n",
+    "etc/group": "root:x:0:\nsolver:x:10001:\n",
+    "etc/hosts": "127.0.0.1 localhost\n::1 localhost\n",
+    "etc/nsswitch.conf": "passwd: files\ngroup: files\nhosts: files\n",
+}
+_CLOSED = 0o700
+_BINARIES = {"bin", "sbin"}
+
+
+def can_be_made(machine: str) -> bool:
+    """Whether this machine can provide a root file system for an engine on `machine` (`x86_64`)."""
+    return sys.platform == "linux" and platform.machine() == machine
+
+
+def root_entries(environment: Environment, runtime: Runtime) -> list[Entry]:
+    """Return the entries of a root file system with the interpreter of `environment` in `/usr/local/bin`."""
+    entries = [Entry(name, 0o755) for name in ("proc", "dev", "sys", "etc", "gistpoint", "sandbox")]
+    entries.append(Entry("tmp", 0o1777))
+    entries += [Entry(name, data=text.encode()) for name, text in _ETC.items()]
+    entries += _interpreter(environment, runtime.interpreter)
+    entries += _system(runtime.system)
+    headers = environment.prefix / "include" / f"python{environment.version}"
+    if any(headers == Path(part.path) or Path(part.path) in headers.parents for part in runtime.system if part.folder):
+        entries += folder_entries(headers, f"{PYTHON}/include/{headers.name}")
+    entries.append(Entry(f"{PYTHON}/lib/python{environment.version}/site-packages", 0o755))
+    return with_parents(entries)
+
+
+def closed_entries(environment: Environment, runtime: Runtime, programs: Runtime) -> list[Entry]:
+    """Return the same entries, with those that are not among `programs` closed to everybody but root.
+
+    The first process of a container is root and needs the interpreter; the command runs as another user.
+    """
+    open_to_all = {entry.path for entry in with_parents(_system(programs.system))}
+    needed = [part for part in runtime.system if part in programs.system or not _BINARIES & set(Path(part.path).parts)]
+    closed = [
+        replace(entry, mode=_CLOSED) if entry.source is not None and entry.path not in open_to_all else entry
+        for entry in root_entries(environment, replace(runtime, system=tuple(needed)))
+    ]
+    return with_parents([Entry(PYTHON, _CLOSED), Entry("tmp", 0o755), *closed])
+
+
+def _interpreter(environment: Environment, parts: Iterable[RuntimePath]) -> Iterator[Entry]:
+    name = f"python{environment.version}"
+    yield _file(environment.interpreter, f"{PYTHON}/bin/{name}")
+    for alias in ("python3", "python"):
+        yield Entry(f"{PYTHON}/bin/{alias}", 0o777, link=name)
+    for part in parts:
+        _, found, inner = part.path.partition(f"/{name}/")
+        if found and not part.link:
+            yield from _entries(part, f"{PYTHON}/lib/{name}/{inner}")
+
+
+def _system(parts: Iterable[RuntimePath]) -> Iterator[Entry]:
+    """Put each part at its path on this machine; a library from outside the system's folders, beside the C library."""
+    known = list(parts)
+    beside = next((Path(part.path).parent for part in known if "/libc.so" in part.path), Path("/lib"))
+    for part in known:
+        path = Path(part.path)
+        elsewhere = ".so" in path.name and not path.parts[1].startswith(("usr", "lib", "etc"))
+        yield from _entries(part, str(beside / path.name if elsewhere else path).lstrip("/"))
+
+
+def _entries(part: RuntimePath, path: str) -> Iterator[Entry]:
+    if part.link:
+        yield Entry(path, 0o777, link=part.link)
+    elif part.folder:
+        yield from folder_entries(Path(part.path), path)
+    else:
+        yield _file(Path(part.path), path)
+
+
+def _file(source: Path, path: str) -> Entry:
+    stat = source.stat()
+    return Entry(path, 0o755 if stat.st_mode & 0o100 else 0o644, source=source, modified=int(stat.st_mtime))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 import traceback
 from collections.abc import AsyncIterator, Callable, Sequence
@@ -10,15 +9,15 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any, TypeVar
 
+from screens.settling import UNTIL_S, send_keys, text_of, until
 from textual.pilot import Pilot
 from textual.screen import Screen
 
 from gistpoint.core.locations import Locations
 from gistpoint.tui.commands.review import first_screen
 from gistpoint.tui.review_app import ReviewApp
-from gistpoint.tui.screens.review.gist_scoring import Judging
-from gistpoint.tui.screens.review.re_executing import Replaying
 from gistpoint.tui.screens.review.screen import ReviewScreen
+from gistpoint.tui.screens.review.settings import Judging, Replaying
 
 Kind = TypeVar("Kind", bound=Screen[Any])
 
@@ -44,16 +43,12 @@ class Reviewing:
         await self.pilot.pause()
 
     async def type(self, text: str) -> None:
-        await self.press(*({" ": "space"}.get(character, character) for character in text))
+        """Type text into what has the focus, with Enter for newlines."""
+        send_keys(self.app, text)
+        await self.pilot.pause()
 
-    async def until(self, met: Callable[[], object], seconds: float = 6.0) -> None:
-        for _ in range(int(seconds / 0.02)):
-            await self.pilot.pause()
-            if met():
-                await self.pilot.pause()
-                return
-            await asyncio.sleep(0.02)
-        raise AssertionError(f"never came about; the screen is {self.app.screen!r}:\n{self.text()}")
+    async def until(self, met: Callable[[], object], seconds: float = UNTIL_S) -> None:
+        await until(self.pilot, met, seconds)
 
     async def until_on(self, kind: type[Kind]) -> Kind:
         await self.until(lambda: isinstance(self.app.screen, kind))
@@ -66,11 +61,10 @@ class Reviewing:
         )
 
     async def until_surveyed(self) -> None:
-        await self.until(lambda: self.review.reader.survey is not None and self.review.reader.survey.finished)
+        await self.until(lambda: self.review.loader.survey is not None and self.review.loader.survey.finished)
 
     def text(self) -> str:
-        strips = self.app.screen._compositor.render_strips()
-        return "\n".join(strip.text.rstrip() for strip in strips)
+        return text_of(self.app)
 
 
 @asynccontextmanager

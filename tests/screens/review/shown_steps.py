@@ -7,9 +7,8 @@ from itertools import count
 from screens.review.reviewing import Reviewing
 
 from gistpoint.core.text import visible
+from gistpoint.sessions.records.model import CutText, Step, TextScope, parts_of
 from gistpoint.sessions.runs.document import RunDocument
-from gistpoint.sessions.runs.model import CutText, Step
-from gistpoint.sessions.runs.parts import Scope, parts_of
 from gistpoint.tui.screens.review.step_view import StepView
 
 MOST = 300_000
@@ -52,7 +51,7 @@ def in_cells(raw: str) -> str:
 
 def texts_of(step: Step, document: RunDocument) -> list[str]:
     """Every text of the step that a reader is to see."""
-    found = [text for scope, _, text in parts_of(step) if scope is not Scope.DIFF]
+    found = [text for scope, _, text in parts_of(step) if scope is not TextScope.DIFF]
     return ["".join(document.full_text(text)) if isinstance(text, CutText) else text for text in found if text]
 
 
@@ -65,14 +64,14 @@ async def check_steps(driver: Reviewing, most: int | None = None) -> int:
     for index in count():
         await driver.until(lambda: driver.review.step is not None and driver.review.step.index == index)  # noqa: B023
         screen = driver.review
-        step, document = screen.step, screen.reader.document
+        step, document = screen.step, screen.loader.document
         assert step is not None
         assert document is not None
         texts = [text for text in texts_of(step, document) if len(text) <= MOST]
-        view = screen.step_view
+        view = screen.step_page
         if view.composed.folded:
-            screen.unfold()
-            await driver.until(lambda: not driver.review.step_view.composed.folded)
+            screen.step_page.unfold()
+            await driver.until(lambda: not driver.review.step_page.composed.folded)
         if not view.wrap:
             view.wrap = True
             await driver.pilot.pause()

@@ -10,7 +10,7 @@ from small_trees import write_tar
 from gistpoint.core.diffs import compute
 from gistpoint.core.trees import SourceTree
 from gistpoint.sessions.runs.repository import Badge, RepositoryState
-from gistpoint.tui.screens.review.files_page import FilesPage
+from gistpoint.tui.screens.review.pages.files import FilesPage
 
 
 def state_of(tmp_path: Path, files: dict[str, str], changed: str) -> RepositoryState:

@@ -14,10 +14,11 @@ from screens.review.reviewing import TURNS, command, mini_run, reviewing
 from gistpoint.core.text import visible, visible_line
 from gistpoint.sessions.runs.document import RunDocument
 from gistpoint.sessions.runs.opening import open_run
+from gistpoint.tui.jobs import Job
 from gistpoint.tui.screens.dialogs.ask import TextDialog
-from gistpoint.tui.screens.review.reader import RunReaderThread
+from gistpoint.tui.screens.review.loading import RunLoader
 from gistpoint.tui.screens.review.runs import RunsScreen
-from gistpoint.tui.screens.review.step_text import FOLD_LINES
+from gistpoint.tui.screens.review.step_view import FOLD_LINES
 from gistpoint.tui.widgets.diff_view import DiffView
 from gistpoint.tui.widgets.outcome_table import OutcomeTable
 from gistpoint.tui.widgets.text_view import TextView
@@ -48,13 +49,13 @@ async def test_a_step_that_is_read_slowly_does_not_hold_the_list_back(
     run: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     allowed = threading.Event()
-    read = RunReaderThread._read
+    read = RunLoader._read
 
-    def slow(reader: RunReaderThread, document: RunDocument, index: int) -> None:
+    def slow(loader: RunLoader, job: Job, index: int) -> None:
         assert index == 0 or allowed.wait(30)
-        read(reader, document, index)
+        read(loader, job, index)
 
-    monkeypatch.setattr(RunReaderThread, "_read", slow)
+    monkeypatch.setattr(RunLoader, "_read", slow)
     async with reviewing(run) as driver:
         await driver.until_read(0)
         await driver.press("right_square_bracket")
@@ -99,6 +100,28 @@ async def test_the_pages_show_diff_tests_raw_record_and_run(run: Path) -> None:
         await driver.until(lambda: "mini-swe-agent" in driver.review.query_one("#run", TextView).text)
 
 
+async def test_a_page_that_was_left_before_it_was_loaded_is_loaded_later(run: Path) -> None:
+    async with reviewing(run) as driver:
+        await driver.until_read(0)
+        held, passed = threading.Event(), threading.Event()
+        driver.review.loader.do(lambda: held.wait(10))
+        await driver.press("f6", "f2")
+        held.set()
+        driver.review.loader.do(passed.set)
+        await driver.until(passed.is_set)
+        await driver.press("f6")
+        await driver.until(lambda: driver.review.query_one("#raw", TextView).text)
+
+
+async def test_the_note_of_a_page_does_not_stay_above_the_step(run: Path) -> None:
+    async with reviewing(run) as driver:
+        await driver.until_read(0)
+        await driver.press("f5")
+        await driver.until(lambda: "No output names a test." in driver.text())
+        await driver.press("f2")
+        assert "No output names a test." not in driver.text()
+
+
 async def test_long_results_are_folded_with_their_length_and_unfold(tmp_path: Path) -> None:
     lines = "\n".join(f"line {n}" for n in range(FOLD_LINES * 3))
     run = mini_run(tmp_path / "long.traj.json", [command("cat big", lines)])
@@ -106,7 +129,7 @@ async def test_long_results_are_folded_with_their_length_and_unfold(tmp_path: Pa
         await driver.until_read(0)
         await driver.press("dollar_sign")
         await driver.until_read(2)
-        view = driver.review.step_view
+        view = driver.review.step_page
         assert view.composed.folded
         assert f"{FOLD_LINES * 3 + 3:,} lines" in view.text
         assert f"line {FOLD_LINES * 3 - 1}" not in view.text
@@ -134,7 +157,7 @@ async def test_hostile_texts_stand_on_the_screen_as_in_the_file(tmp_path: Path, 
             driver.app.notify(text, title=text)
             step = open_run(run).step(number)
             for raw in (step.text, step.thought, step.results[0].text):
-                assert raw in driver.review.step_view.text
+                assert raw in driver.review.step_page.text
             shown = driver.text()
             last = [line for line in visible(text).split("\n") if line.strip()][-1]
             if "\t" not in last and last.isascii():
@@ -178,7 +201,7 @@ async def test_escape_sequences_are_shown_or_obeyed(tmp_path: Path) -> None:
 async def test_a_run_that_grows_is_followed(run: Path) -> None:
     async with reviewing(run) as driver:
         await driver.until_read(0)
-        await driver.until(lambda: driver.review.reader.document.finished)
+        await driver.until(lambda: driver.review.loader.document.finished)
         await driver.press("f")
         await driver.until_read(7)
         document = json.loads(run.read_text())
@@ -192,13 +215,13 @@ async def test_a_run_that_grows_is_followed(run: Path) -> None:
 def counted(monkeypatch: pytest.MonkeyPatch) -> threading.Event:
     """Steps are counted, beyond the first ones, only once this is set."""
     allowed = threading.Event()
-    index = RunReaderThread._index
+    index = RunLoader._index
 
-    def held(reader: RunReaderThread, document: RunDocument) -> None:
+    def held(loader: RunLoader, job: Job, document: RunDocument) -> None:
         if allowed.wait(0.02):
-            index(reader, document)
+            index(loader, job, document)
 
-    monkeypatch.setattr(RunReaderThread, "_index", held)
+    monkeypatch.setattr(RunLoader, "_index", held)
     return allowed
 
 
@@ -227,7 +250,7 @@ async def test_who_goes_elsewhere_is_not_taken_to_the_end(long_run: Path, counte
         await driver.press("circumflex_accent")
         await driver.until_read(0)
         counted.set()
-        await driver.until(lambda: driver.review.reader.document.finished)
+        await driver.until(lambda: driver.review.loader.document.finished)
         await driver.until(lambda: driver.review.steps.count == 3_002)
         assert driver.review.step.index == 0
         assert "Step 1/3,002" in driver.text()
@@ -238,7 +261,7 @@ async def test_a_run_plays_by_itself(run: Path) -> None:
         await driver.until_read(0)
         await driver.press("plus", "plus", "plus", "plus", "plus", "plus", "z")
         await driver.until_read(7)
-        await driver.until(lambda: not driver.review.player.playing)
+        await driver.until(lambda: not driver.review.navigation.player.playing)
 
 
 async def test_what_cannot_be_read_is_told(tmp_path: Path) -> None:

@@ -13,8 +13,8 @@ from screens.review.reviewing import reviewing
 
 from gistpoint.core.attempts.identity import Enrolment
 from gistpoint.core.errors import UserError
-from gistpoint.core.kinds.repair.judge import Judge
-from gistpoint.core.tasks.folder import read_answer
+from gistpoint.core.kinds.folder import read_answer
+from gistpoint.core.kinds.repair.judge import RepairJudge
 from gistpoint.core.tasks.model import Task
 from gistpoint.sessions.attempts import AttemptStore
 from gistpoint.sessions.replay.replaying import Replay
@@ -30,7 +30,7 @@ def task(tmp_path: Path) -> Task:
 
 @pytest.fixture
 def journal(tmp_path: Path, task: Task) -> Path:
-    judge = Judge(task, read_answer(task), FakeRunner(CHECKS))
+    judge = RepairJudge(task, read_answer(task), FakeRunner(CHECKS))
     opened = AttemptStore(tmp_path / "attempts", FakeClock(), "test").start(task, judge, Enrolment())
     opened.attempt.call("list_directory", {})
     opened.attempt.call("read_file", {"file_path": "shop/prices.py"})
@@ -47,14 +47,14 @@ def journal(tmp_path: Path, task: Task) -> Path:
 
 
 def replaying_on(task: Task, runner: FakeRunner):
-    return lambda document: Replay(document, Judge(task, read_answer(task), runner), FakeClock())
+    return lambda document: Replay(document, RepairJudge(task, read_answer(task), runner), FakeClock())
 
 
 async def test_badges_appear_and_the_step_that_differs_tells_how(journal: Path, task: Task) -> None:
     async with reviewing(journal, size=(140, 40), replaying=replaying_on(task, FakeRunner(CHECKS))) as driver:
         await driver.until_read(0)
         await driver.press("a")
-        await driver.until(lambda: driver.review.re_execution and not driver.review.re_execution.running)
+        await driver.until(lambda: driver.review.replay.begun and not driver.review.replay.running)
         await driver.until(lambda: len(driver.review.steps.badges) == 4)
         assert sorted(driver.review.steps.badges.values()) == ["=", "=", "=", "≠"]
         await driver.until(lambda: "Verdict then: not solved" in driver.text())
@@ -106,4 +106,4 @@ async def test_without_a_way_the_command_is_named(journal: Path) -> None:
     async with reviewing(journal) as driver:
         await driver.until_read(0)
         await driver.press("a")
-        assert "gistpoint replay does it" in driver.text()
+        assert "`gistpoint replay` does it" in driver.text()

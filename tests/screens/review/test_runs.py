@@ -11,16 +11,16 @@ from screens.review.reviewing import TURNS, command, mini_run, reviewing
 
 from gistpoint.core.attempts.identity import Enrolment
 from gistpoint.core.errors import UserError
-from gistpoint.core.kinds.repair.judge import Judge
+from gistpoint.core.kinds.folder import read_answer
+from gistpoint.core.kinds.repair.judge import RepairJudge
 from gistpoint.core.locations import Locations
-from gistpoint.core.tasks.folder import read_answer
 from gistpoint.sessions.attempts import AttemptStore
-from gistpoint.sessions.runs.model import Run, Tokens
+from gistpoint.sessions.records.model import Run, Tokens
 from gistpoint.sessions.runs.opening import Listed
 from gistpoint.tui.screens.review.compare import CompareScreen
-from gistpoint.tui.screens.review.run_rows import COLUMNS, RunQuery, RunRow, arranged, parse_query
-from gistpoint.tui.screens.review.runs import RunsScreen
+from gistpoint.tui.screens.review.runs import COLUMNS, RunRow, RunsScreen, heading
 from gistpoint.tui.screens.review.screen import ReviewScreen
+from gistpoint.tui.tables import RowQuery, arranged, parse_query
 
 
 def row(task: str, **known: object) -> RunRow:
@@ -49,27 +49,27 @@ ROWS = [
     ],
 )
 def test_queries_narrow_the_list(query: str, tasks: str) -> None:
-    assert "".join(found.header.task for found in ROWS if parse_query(query).fits(found)) == tasks
+    assert "".join(found.header.task for found in ROWS if parse_query(query, COLUMNS).fits(found)) == tasks
 
 
 @pytest.mark.parametrize("query", ["nothing>1", "steps>many"])
 def test_a_query_that_means_nothing_says_why(query: str) -> None:
     with pytest.raises(UserError):
-        parse_query(query)
+        parse_query(query, COLUMNS)
 
 
 def test_hidden_outcomes_can_not_be_asked_for() -> None:
     hidden = RunRow(ROWS[0].listed, hides=True)
-    assert not parse_query("solved").fits(hidden)
-    assert not parse_query("m-1").fits(hidden)
+    assert not parse_query("solved", COLUMNS).fits(hidden)
+    assert not parse_query("m-1", COLUMNS).fits(hidden)
     assert all("m-1" not in column.shown(hidden) and "solved" not in column.shown(hidden) for column in COLUMNS)
 
 
 def test_rows_are_sorted_and_grouped() -> None:
-    steps = next(column for column in COLUMNS if column.name == "steps")
-    by_steps = [found.header.task for found in arranged(ROWS, RunQuery(), steps) if isinstance(found, RunRow)]
+    steps, model = (next(column for column in COLUMNS if column.name == name) for name in ("steps", "model"))
+    by_steps = [found.header.task for found in arranged(ROWS, RowQuery(), steps) if isinstance(found, RunRow)]
     assert by_steps == ["a", "c", "b"]
-    grouped = arranged(ROWS, RunQuery(), None, group="model")
+    grouped = arranged(ROWS, RowQuery(), group=model, heading=heading)
     assert grouped[0] == "m-1: 2 runs, 1 of 1 solved"
     assert grouped[3] == "m-2: 1 runs, 0 of 1 solved"
 
@@ -125,7 +125,7 @@ async def test_two_runs_are_aligned_by_their_milestones(tmp_path: Path) -> None:
 async def test_an_attempt_opens_by_its_id_or_a_beginning_of_it(tmp_path: Path) -> None:
     task = build_task(tmp_path / "tasks")
     store = AttemptStore(Locations.of_user().attempts, FakeClock(), "test")
-    opened = store.start(task, Judge(task, read_answer(task), FakeRunner(CHECKS)), Enrolment())
+    opened = store.start(task, RepairJudge(task, read_answer(task), FakeRunner(CHECKS)), Enrolment())
     opened.attempt.call("read_file", {"file_path": "shop/prices.py"})
     opened.close()
     attempt = opened.attempt.state.attempt_id

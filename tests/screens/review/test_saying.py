@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import threading
 from pathlib import Path
 
 import pytest
@@ -11,9 +12,10 @@ from textual.geometry import Offset
 from textual.selection import Selection
 from textual.widgets import Button
 
-from gistpoint.sessions.reviews.state import Verdict
-from gistpoint.sessions.runs.parts import Scope
-from gistpoint.tui.screens.dialogs.verdict import VerdictDialog
+from gistpoint.sessions.annotations.reviewer import Reviewer
+from gistpoint.sessions.annotations.reviews import RunVerdict
+from gistpoint.sessions.records.model import TextScope
+from gistpoint.tui.screens.review.annotations import VerdictDialog
 from gistpoint.tui.screens.review.screen import ReviewScreen
 
 
@@ -47,19 +49,33 @@ async def test_labels_by_hot_key_comments_and_taking_back(run: Path) -> None:
         await driver.until(lambda: not driver.review.review.comments)
 
 
+async def test_a_label_written_just_before_leaving_is_stored(run: Path) -> None:
+    async with reviewing(run) as driver:
+        await driver.until_read(0)
+        await driver.until(lambda: driver.review.review.seen)
+        gate = threading.Event()
+        driver.review.loader.do(gate.wait)
+        driver.review.annotations.toggle_by_key("1")
+        threading.Timer(0.2, gate.set).start()
+        store = driver.review.annotations._reviewer.store
+        key = driver.review.annotations._key
+        await driver.press("q")
+    assert [label.label for label in Reviewer(store, "first").review(key).labels] == ["key_insight"]
+
+
 async def test_a_label_on_what_is_selected_names_its_range(run: Path) -> None:
     async with reviewing(run, size=(120, 40)) as driver:
         await driver.until_read(0)
         await driver.press("number_sign", "4", "enter", "f2")
         await driver.until_read(3)
-        view = driver.review.step_view
+        view = driver.review.step_page
         line = next(n for n in range(view.line_count) if view.lines[n].startswith("def mean"))
         driver.app.screen.selections = {view: Selection(Offset(0, line), Offset(8, line))}
         await driver.press("2")
         await driver.until(lambda: driver.review.review.labels)
         place = driver.review.review.labels[0].range
         assert place is not None
-        assert place.scope is Scope.RESULT
+        assert place.scope is TextScope.RESULT
         assert driver.review.step.results[0].text[place.start : place.end] == "def mean"
 
 
@@ -76,7 +92,7 @@ async def test_blind_mode_hides_model_and_outcome_until_the_verdict(run: Path) -
         await driver.until_on(VerdictDialog)
         driver.app.screen.query_one(Button).press()
         await driver.until(lambda: driver.review.review.verdict is not None)
-        assert driver.review.review.verdict.verdict is Verdict.ACCEPT
+        assert driver.review.review.verdict.verdict is RunVerdict.ACCEPT
         assert driver.review.review.verdict.blind
         await driver.until(lambda: "secret-model" in driver.text())
 
@@ -106,12 +122,12 @@ async def test_one_goes_on_where_one_stopped_and_what_was_seen_is_known(run: Pat
         await driver.press("q")
     async with reviewing(run) as driver:
         await driver.until_read(2)
-        assert driver.review.seen >= {0, 1, 2}
+        assert driver.review.annotations.seen >= {0, 1, 2}
         await driver.press("u")
         await driver.until_read(3)
     async with reviewing(run, reviewer="second") as driver:
         await driver.until_read(0)
-        assert driver.review.seen == {0}
+        assert driver.review.annotations.seen == {0}
 
 
 async def test_what_is_of_no_known_field_is_hidden_from_a_blind_reviewer(tmp_path: Path) -> None:

@@ -6,10 +6,10 @@ from pathlib import Path
 
 from screens.review.reviewing import TURNS, command, mini_run, reviewing
 
-from gistpoint.sessions.runs.parts import Scope
+from gistpoint.sessions.records.model import TextScope
 from gistpoint.tui.screens.review.runs import RunsScreen
 from gistpoint.tui.screens.review.screen import ReviewScreen
-from gistpoint.tui.screens.review.search_bar import SCOPES, HitList
+from gistpoint.tui.screens.review.search import SCOPES, HitList, SearchBar
 
 
 async def test_hits_are_counted_as_one_types_and_walked_with_n(tmp_path: Path) -> None:
@@ -18,27 +18,27 @@ async def test_hits_are_counted_as_one_types_and_walked_with_n(tmp_path: Path) -
         await driver.until_read(0)
         await driver.press("slash")
         await driver.type("mean")
-        await driver.until(lambda: driver.review.hit_count >= 4)
-        assert [hit.step for hit in driver.review.hits] == sorted(hit.step for hit in driver.review.hits)
+        await driver.until(lambda: driver.review.search.count >= 4)
+        assert [hit.step for hit in driver.review.search.hits] == sorted(hit.step for hit in driver.review.search.hits)
         await driver.press("enter")
-        first = driver.review.hits[0]
+        first = driver.review.search.hits[0]
         await driver.until(lambda: driver.review.steps.cursor == first.step)
-        for number in range(1, len(driver.review.hits)):
+        for number in range(1, len(driver.review.search.hits)):
             await driver.press("n")
-            await driver.until(lambda number=number: driver.review.hit == number)
-            hit = driver.review.hits[number]
+            await driver.until(lambda number=number: driver.review.search.hit == number)
+            hit = driver.review.search.hits[number]
             await driver.until(lambda hit=hit: driver.review.step.index == hit.step)
-            view = driver.review.step_view
+            view = driver.review.step_page
             offset = view.composed.offset_of(hit.scope, hit.part, hit.start)
             assert offset is not None
             assert view.text[offset : offset + 4].lower() == "mean"
         await driver.press("n")
-        await driver.until(lambda: driver.review.hit == 0)
+        await driver.until(lambda: driver.review.search.hit == 0)
         await driver.press("N")
-        await driver.until(lambda: driver.review.hit == len(driver.review.hits) - 1)
+        await driver.until(lambda: driver.review.search.hit == len(driver.review.search.hits) - 1)
         await driver.press("f8")
         hits = driver.review.query_one(HitList)
-        await driver.until(lambda: hits.count == len(driver.review.hits))
+        await driver.until(lambda: hits.count == len(driver.review.search.hits))
 
 
 async def test_scopes_and_regular_expressions_narrow_what_is_found(tmp_path: Path) -> None:
@@ -47,14 +47,14 @@ async def test_scopes_and_regular_expressions_narrow_what_is_found(tmp_path: Pat
         await driver.until_read(0)
         await driver.press("slash", "ctrl+r")
         await driver.type("def.mean")
-        await driver.until(lambda: driver.review.hit_count > 0 and "regex" in driver.text())
-        everywhere = driver.review.hit_count
-        at = next(n for n, (_, scopes) in enumerate(SCOPES) if scopes == (Scope.RESULT,))
+        await driver.until(lambda: driver.review.search.count > 0 and "regex" in driver.text())
+        everywhere = driver.review.search.count
+        at = next(n for n, (_, scopes) in enumerate(SCOPES) if scopes == (TextScope.RESULT,))
         await driver.press(*["ctrl+s"] * at)
-        await driver.until(lambda: 0 < driver.review.hit_count < everywhere)
-        assert {hit.scope for hit in driver.review.hits} == {Scope.RESULT}
+        await driver.until(lambda: 0 < driver.review.search.count < everywhere)
+        assert {hit.scope for hit in driver.review.search.hits} == {TextScope.RESULT}
         await driver.press("left_parenthesis")
-        await driver.until(lambda: "no regular expression" in driver.text())
+        await driver.until(lambda: "not a regular expression" in driver.text())
 
 
 async def test_a_hit_in_a_folded_part_unfolds_it(tmp_path: Path) -> None:
@@ -64,7 +64,7 @@ async def test_a_hit_in_a_folded_part_unfolds_it(tmp_path: Path) -> None:
         await driver.until_read(0)
         await driver.press("slash")
         await driver.type("needle")
-        await driver.until(lambda: driver.review.hit_count == 1)
+        await driver.until(lambda: driver.review.search.count == 1)
         await driver.press("enter")
         await driver.until(lambda: "needle here" in driver.text())
 
@@ -79,12 +79,12 @@ async def test_all_runs_of_a_list_are_searched(tmp_path: Path) -> None:
         await driver.press("f")
         await driver.until_on(ReviewScreen)
         await driver.until_read(0)
-        await driver.until(lambda: driver.review.bar is not None and driver.review.bar.display)
+        await driver.until(lambda: any(bar.display for bar in driver.review.query(SearchBar)))
         await driver.type("have this")
-        await driver.until(lambda: driver.review.hit_count == 2)
-        assert len({hit.run for hit in driver.review.hits}) == 2
+        await driver.until(lambda: driver.review.search.count == 2)
+        assert len({hit.run for hit in driver.review.search.hits}) == 2
         await driver.press("enter")
-        await driver.until(lambda: driver.review.hit is not None)
+        await driver.until(lambda: driver.review.search.hit is not None)
         first = driver.review.run_name
         await driver.press("n")
         await driver.until(lambda: driver.review.run_name != first and driver.review.step is not None)

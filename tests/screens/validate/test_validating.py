@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Mapping
 from pathlib import Path
+from typing import NoReturn
 
 import pytest
 from builders import CHECKS, REPAIR
@@ -15,14 +16,14 @@ from screens.validate.validating import make_tasks, validating, with_answer
 from textual.widgets import Input
 
 from gistpoint.core.errors import SandboxUnavailableError
-from gistpoint.core.generation.trials import Subject
+from gistpoint.core.kinds.kind import TrialSubject
+from gistpoint.core.kinds.registry import render_brief
 from gistpoint.core.outcomes import RunStatus
-from gistpoint.core.tasks.brief import render_brief
 from gistpoint.core.text import visible_line
-from gistpoint.sessions.validations.state import TaskVerdict
+from gistpoint.sessions.annotations.validations import TaskVerdict
 from gistpoint.tui.screens.dialogs.ask import MessageDialog
 from gistpoint.tui.screens.validate.code_page import CodePage
-from gistpoint.tui.screens.validate.fix_page import FixPage
+from gistpoint.tui.screens.validate.pages import FixPage
 from gistpoint.tui.screens.validate.tests_page import TestsPage
 from gistpoint.tui.widgets.diff_view import DiffView
 from gistpoint.tui.widgets.text_view import TextView
@@ -110,7 +111,7 @@ async def test_runs_are_counted_per_test_and_kept_as_evidence(tmp_path: Path) ->
         await driver.press("O", "r")
         await driver.idle()
         await driver.until(lambda: len(driver.said.trials) == 6)
-        assert [trial.subject for trial in driver.said.trials] == [Subject.ORIGINAL] * 5 + [Subject.CORRUPTED]
+        assert [trial.subject for trial in driver.said.trials] == [TrialSubject.ORIGINAL] * 5 + [TrialSubject.CORRUPTED]
         assert [trial.odd for trial in driver.said.trials] == [(), (), (shaky,), (), (), (shaky,)]
         await driver.until(lambda: "did not say the same" in driver.text())
         assert "original 7/8, corrupted 1/2" in driver.text()
@@ -141,7 +142,7 @@ async def test_a_fix_is_tried_without_an_attempt_and_survives(tmp_path: Path) ->
         await driver.press("f9")
         await driver.idle()
         await driver.until(lambda: "solves the task" in driver.text())
-        assert [(trial.subject, trial.solved) for trial in driver.said.trials] == [(Subject.FIX, True)]
+        assert [(trial.subject, trial.solved) for trial in driver.said.trials] == [(TrialSubject.FIX, True)]
         assert not services.locations.attempts.exists()
         await driver.press("escape", "escape", "right_square_bracket")
         await driver.shows(tasks[1].id)
@@ -184,10 +185,10 @@ async def test_what_can_not_run_is_told(tmp_path: Path) -> None:
         await driver.until(lambda: "timed out. As the test wants it." in driver.text())
         assert [trial.finished for trial in driver.said.trials] == [False]
 
-        def refuse(task: object) -> FakeRunner:
+        def refuse(task: object) -> NoReturn:
             raise SandboxUnavailableError("No isolation.", hint="Get one.")
 
-        driver.screen.bench._runner_for = refuse
+        driver.screen.bench._judge_for = refuse
         await driver.press("R")
         await driver.until(lambda: isinstance(driver.app.screen, MessageDialog))
         await driver.press("escape")
@@ -286,6 +287,17 @@ async def test_the_filter_narrows_the_queue(tmp_path: Path) -> None:
         await driver.until(lambda: "/3  2 judged" in driver.text())
 
 
+async def test_the_queue_takes_the_queries_of_every_table(tmp_path: Path) -> None:
+    services, tasks = make_tasks(tmp_path)
+    async with validating(services, tasks) as driver:
+        await driver.press("2", "slash")
+        for query, shown in (("unjudged", 2), ("judged", 1), ("-judged", 2), ("mode:rem", 0), ("mode:disc", 3)):
+            driver.screen.words.value = query
+            await driver.until(lambda shown=shown: len(driver.screen.queue.rows) == shown)
+        driver.screen.words.value = "size>3"
+        await driver.until(lambda: "There is no column size. Columns: seen," in driver.text())
+
+
 async def test_a_damaged_task_stops_nobody(tmp_path: Path) -> None:
     services, tasks = make_tasks(tmp_path, 2)
     async with validating(services, tasks) as driver:
@@ -329,7 +341,7 @@ async def test_hostile_strings_are_shown_literally(tmp_path: Path, kind: str, si
         for text in texts[:3]:
             driver.screen.desk.validator.comment(tasks[0].id, text)
             driver.screen.say(text)
-        driver.screen.refill()
+        driver.screen.pages.refill()
         await driver.press("r", "o")
         await driver.idle()
         for key in ("f2", "f3", "f4", "f5", "f6", "f7", "f8", "f2"):
@@ -365,10 +377,10 @@ async def test_a_bug_in_a_thread_is_told_and_what_was_typed_is_kept(tmp_path: Pa
         assert isinstance(page, FixPage)
         page.editor.text = "# typed"
 
-        def broken(task: object) -> FakeRunner:
+        def broken(task: object) -> NoReturn:
             raise KeyError("a bug")
 
-        driver.screen.bench._runner_for = broken
+        driver.screen.bench._judge_for = broken
         driver.screen.action_trial("original", 1)
         await driver.until(lambda: isinstance(driver.app.screen, MessageDialog))
         assert "Something unexpected" in driver.text()

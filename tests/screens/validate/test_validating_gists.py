@@ -12,12 +12,14 @@ from gist_tasks import ENTRYPOINT, FAITHFUL, WRONG, FakeEntrypoints, build_gist_
 from screens.driving import LARGE
 from screens.validate.validating import Validating, make_tasks, validating
 
-from gistpoint.core.generation.trials import Subject
-from gistpoint.core.tasks.brief import render_brief
-from gistpoint.core.tasks.folder import read_answer, write_task
+from gistpoint.core.kinds.folder import read_answer, write_task
+from gistpoint.core.kinds.gist.answer import gist_answer
+from gistpoint.core.kinds.gist.tools import GIST_BUFFER
+from gistpoint.core.kinds.kind import TrialSubject
+from gistpoint.core.kinds.registry import render_brief
 from gistpoint.core.tasks.model import Task
-from gistpoint.sessions.validations.state import TaskVerdict
-from gistpoint.tui.screens.validate.gist_page import OWN, GistPage
+from gistpoint.sessions.annotations.validations import TaskVerdict
+from gistpoint.tui.screens.validate.gist import GistPage
 from gistpoint.tui.widgets.gist_view import ScoredGist
 from gistpoint.tui.widgets.text_view import TextView
 
@@ -80,7 +82,7 @@ async def test_the_reference_is_scored_with_its_gutter_and_kept_as_evidence(tmp_
         await driver.until(lambda: "shop/prices.py:" in driver.text())
         await driver.press("enter", "1")
         (trial,) = driver.said.trials
-        assert (trial.subject, trial.solved, trial.passing, trial.failing) == (Subject.REFERENCE, True, 1, 0)
+        assert (trial.subject, trial.solved, trial.passing, trial.failing) == (TrialSubject.REFERENCE, True, 1, 0)
         assert driver.said.verdict is not None
         assert (driver.said.verdict.verdict, driver.said.verdict.evidence) == (TaskVerdict.ACCEPT, (trial.op,))
         await driver.page("f6", "faithful")
@@ -97,12 +99,12 @@ async def test_a_gist_of_ones_own_is_kept_and_scored(tmp_path: Path) -> None:
         await driver.until(lambda: "your own gist" in driver.text())
         assert page(driver).editor.code == FAITHFUL
         write(driver, WRONG)
-        await driver.until(lambda: driver.screen.desk.draft(task).fixes.get(OWN) == WRONG)
+        await driver.until(lambda: driver.screen.desk.draft(task).fixes.get(GIST_BUFFER) == WRONG)
         await driver.press("f9")
         await driver.idle()
         await driver.until(lambda: "your own gist, as it was scored" in driver.text())
         await driver.until(lambda: "not faithful  self-contained" in driver.text())
-        assert driver.said.trials[-1].subject is Subject.FIX
+        assert driver.said.trials[-1].subject is TrialSubject.FIX
         assert not driver.said.trials[-1].solved
         assert f"your fix of {task.short_id[:8]}: not faithful" in driver.text()
     async with validating(services, [task], size=LARGE) as driver:
@@ -122,10 +124,10 @@ async def test_the_original_is_run_again_and_compared_with_what_was_recorded(tmp
     task = next(iter(services.tasks.tasks()))
     assert isinstance(task, Task)
     answer = read_answer(task)
-    first = answer.gist_answer.originals[0]
+    first = gist_answer(answer).originals[0]
     renamed = {id: replace(test, stdout="another\n") for id, test in first.tests.items()}  # type: ignore[union-attr]
     other = replace(first, tests=renamed)  # type: ignore[type-var]
-    write_task(task, replace(answer, gist=replace(answer.gist_answer, originals=(other, other, other))))
+    write_task(task, replace(answer, of_kind=replace(gist_answer(answer), originals=(other, other, other))))
     async with validating(services, [task], size=LARGE) as driver:
         await driver.press("o")
         await driver.idle()
@@ -151,7 +153,7 @@ async def test_without_a_reference_a_gist_of_ones_own_begins_with_the_test(tmp_p
     services = build_services(tmp_path, entrypoints=FakeEntrypoints())
     task = build_gist_task(services.locations.tasks)
     answer = read_answer(task)
-    write_task(task, replace(answer, gist=replace(answer.gist_answer, reference=None)))
+    write_task(task, replace(answer, of_kind=replace(gist_answer(answer), reference=None)))
     async with validating(services, [task], size=LARGE) as driver:
         await driver.page("f8", "no reference gist")
         await driver.press("r")

@@ -13,11 +13,11 @@ from builders import CHECKS, build_services, build_task
 from fakes import FakeRunner
 from screens.review.reviewing import Reviewing
 
-from gistpoint.core.tasks.folder import read_answer, write_task
+from gistpoint.core.kinds.folder import read_answer, write_task
 from gistpoint.core.tasks.model import Mode, Task
+from gistpoint.sessions.annotations.validations import Validation
 from gistpoint.sessions.tasks import read_set
-from gistpoint.sessions.validations.state import Validation
-from gistpoint.tui.screens.validate.desk import Desk
+from gistpoint.tui.screens.validate.desk import ValidationSession
 from gistpoint.tui.screens.validate.screen import ValidateScreen
 from gistpoint.tui.services import Services
 from gistpoint.tui.validate_app import ValidateApp
@@ -46,7 +46,7 @@ class Validating(Reviewing):
 
     async def idle(self) -> None:
         """Wait until all that was asked for has run."""
-        await self.until(lambda: not self.screen.bench.busy, 20)
+        await self.until(lambda: not self.screen.bench.busy)
         await self.pilot.pause()
 
 
@@ -79,7 +79,7 @@ async def validating(
     running = runner or FakeRunner(CHECKS)
     services = replace(services, runner_for=lambda task: running)
     names = [str(task.folder) for task in tasks]
-    app = ValidateApp(Desk.of(services, read_set(names, services.tasks), name))
+    app = ValidateApp(ValidationSession.of(services, read_set(names, services.tasks), name))
     async with app.run_test(size=size, notifications=True) as pilot:
         driver = Validating(app, pilot)  # type: ignore[arg-type]
         await driver.until_on(ValidateScreen)

@@ -2,11 +2,12 @@ from itertools import cycle
 
 from shown_screen import Stage, rows
 
-from gistpoint.core.attempts.budgets import Budgets, Remaining
-from gistpoint.core.attempts.clock import Activity, Clock
+from gistpoint.core.attempts.clock import Clock, ClockActivity
 from gistpoint.core.attempts.knowledge import Knowledge
 from gistpoint.core.attempts.state import AttemptState
 from gistpoint.core.outcomes import BackendRecord, Outcome, TestResult
+from gistpoint.core.tasks.budgets import Budgets, Remaining
+from gistpoint.core.tools.declaration import Revealed
 from gistpoint.tui.widgets.budget_bar import BudgetBar, duration, pips
 from gistpoint.tui.widgets.knowledge_tree import KnowledgeTree
 from gistpoint.tui.widgets.outcome_table import OutcomeTable
@@ -19,7 +20,7 @@ async def test_the_bar_says_everything_at_each_width() -> None:
         bar = BudgetBar()
         app = Stage(bar)
         async with app.run_test(size=(width, 3)) as pilot:
-            clock = Clock(reading=1000, exploring=64_000, running=Activity.EDITING)
+            clock = Clock(reading=1000, exploring=64_000, running=ClockActivity.EDITING)
             bar.update_from(STATE, clock, backend=BackendRecord("plain", isolated=False))
             await pilot.pause()
             shown = rows(app)[0]
@@ -32,7 +33,7 @@ async def test_a_bar_with_hardly_any_room_still_says_unsandboxed() -> None:
     bar = BudgetBar()
     app = Stage(bar)
     async with app.run_test(size=(40, 3)) as pilot:
-        bar.update_from(STATE, Clock(running=Activity.PAUSED), backend=BackendRecord("plain", isolated=False))
+        bar.update_from(STATE, Clock(running=ClockActivity.PAUSED), backend=BackendRecord("plain", isolated=False))
         await pilot.pause()
         assert "UNSANDBOXED" in rows(app)[0]
         assert bar.has_class("-paused")
@@ -47,13 +48,13 @@ def test_pips_and_durations() -> None:
 
 
 KNOWN = Knowledge().with_revealed(
-    {
-        "entries": [("src", "dir"), ("src/a.py", "file"), ("tests", "dir"), ("setup.py", "file")],
-        "listed": ["", "src"],
-        "files": ["src/a.py"],
-        "functions": [("src/a.py::A.g", 9, 12), ("src/a.py::f", 3, 5)],
-        "sources": ["src/a.py::f"],
-    },
+    Revealed(
+        entries=(("src", "dir"), ("src/a.py", "file"), ("tests", "dir"), ("setup.py", "file")),
+        listed=("", "src"),
+        files=("src/a.py",),
+        functions=(("src/a.py::A.g", 9, 12), ("src/a.py::f", 3, 5)),
+        sources=("src/a.py::f",),
+    ),
     "call-1",
 )
 
@@ -123,7 +124,7 @@ async def test_the_tree_keeps_its_place_when_more_becomes_known() -> None:
         tree.root.children[0].expand()
         await pilot.pause()
         tree.move_cursor(tree.root.children[-1])
-        more = KNOWN.with_revealed({"entries": [("src/b.py", "file")]}, "call-2")
+        more = KNOWN.with_revealed(Revealed(entries=(("src/b.py", "file"),)), "call-2")
         tree.update_from(more)
         await pilot.pause()
         assert tree.place is not None

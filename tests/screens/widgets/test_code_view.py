@@ -4,8 +4,7 @@ from textual.geometry import Offset
 from textual.message import Message
 from textual.selection import Selection
 
-from gistpoint.tui.widgets.code_view import CodeView
-from gistpoint.tui.widgets.text_search import PatternError
+from gistpoint.tui.widgets.code_view import CodeView, PatternError
 from gistpoint.tui.widgets.text_view import TextView
 
 SOURCE = "".join(f"def f{i}(x):\n\treturn os.path.join(x, {i})\n\n" for i in range(200))
@@ -122,7 +121,7 @@ async def test_search_counts_shows_and_goes_round() -> None:
         assert view.search("list[int]") == 0
         assert view.match_place == (0, 0)
         assert not view.next_match()
-        with pytest.raises(PatternError, match="no regular expression"):
+        with pytest.raises(PatternError, match="not a regular expression"):
             view.search("(", regex=True)
         await pilot.pause(0.6)
         assert [m.kind for m in app.heard if isinstance(m, CodeView.Comfort)] == ["search"]

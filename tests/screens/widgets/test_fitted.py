@@ -8,27 +8,27 @@ import pytest
 from textual.app import App, ComposeResult
 from textual.widget import Widget
 
-from gistpoint.tui.home_rows import Row
-from gistpoint.tui.screens.home_table import HomeTable
+from gistpoint.tui.tables import Column
 from gistpoint.tui.widgets.plain import Plain
+from gistpoint.tui.widgets.table import Table
 
 
 class Page(App[None]):
-    CSS = "Plain, HomeTable { height: auto; }"
+    CSS = "Plain, Table { height: auto; }"
 
     def compose(self) -> ComposeResult:
         yield Plain("")
-        yield HomeTable(("Key", "Mode"), id="table")
+        yield Table((Column("Key", str), Column("Mode", str)), id="table")
 
 
 def lines(widget: Widget, number: int) -> None:
     if isinstance(widget, Plain):
         widget.update("\n".join(["text"] * number))
-    elif isinstance(widget, HomeTable):
-        widget.show_rows(tuple(Row(str(place), ("a", "b"), ((0, "a"), (0, "b"))) for place in range(number)))
+    elif isinstance(widget, Table):
+        widget.show(range(number))
 
 
-@pytest.mark.parametrize("kind", [Plain, HomeTable])
+@pytest.mark.parametrize("kind", [Plain, Table])
 async def test_a_layout_between_two_changes_is_not_the_last(kind: Callable[..., Widget]) -> None:
     async with Page().run_test() as pilot:
         widget = pilot.app.query_one(kind)
@@ -40,13 +40,13 @@ async def test_a_layout_between_two_changes_is_not_the_last(kind: Callable[..., 
             lines(widget, number)
             await pilot.pause(0.1)
             heights.append(widget.size.height)
-        header = 1 if kind is HomeTable else 0
+        header = 1 if kind is Table else 0
         assert heights == [5 + header, 4 + header, 6 + header]
 
 
 async def test_the_styles_of_the_widget_behind_it_hold() -> None:
     async with Page().run_test() as pilot:
-        table = pilot.app.query_one(HomeTable)
-        table.show_rows((Row("1", ("a", "b"), ((0, "a"), (0, "b"))),))
+        table = pilot.app.query_one(Table)
+        table.show([1])
         await pilot.pause(0.1)
-        assert table.get_component_styles("datatable--header").background.a
+        assert table.get_component_styles("table--head").background.a

@@ -12,6 +12,7 @@ from gistpoint.core.attempts.knowledge import Knowledge
 from gistpoint.core.attempts.state import AttemptState
 from gistpoint.core.outcomes import BackendRecord, Outcome, TestResult
 from gistpoint.core.text import visible, visible_line
+from gistpoint.core.tools.declaration import Revealed
 from gistpoint.tui.widgets.budget_bar import BudgetBar
 from gistpoint.tui.widgets.code_view import CodeView
 from gistpoint.tui.widgets.diff_view import DiffView
@@ -91,11 +92,11 @@ async def test_editor_shows_and_keeps() -> None:
 async def test_tree() -> None:
     names = [text.replace("/", "") for text in HOSTILE]
     known = Knowledge().with_revealed(
-        {
-            "entries": [(f"{name}.py", "file") for name in names],
-            "functions": [(f"{name}.py::{name}", 1, 2) for name in names],
-            "files": [f"{name}.py" for name in names],
-        },
+        Revealed(
+            entries=tuple((f"{name}.py", "file") for name in names),
+            functions=tuple((f"{name}.py::{name}", 1, 2) for name in names),
+            files=tuple(f"{name}.py" for name in names),
+        ),
         "call",
     )
     tree = KnowledgeTree()

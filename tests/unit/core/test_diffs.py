@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gistpoint.core.diffs import DiffError, LineKind, apply, changes_within, compute, parse, side_by_side, unified
+from gistpoint.core.diffs import DiffError, DiffLineKind, apply, changes_within, compute, parse, side_by_side, unified
 
 LINES = st.lists(
     st.sampled_from(["a", "b", "c", "", "--- x", "+++ y", "@@ -1 +1 @@", "\\ No", "d\r", "漢"]), max_size=25
@@ -118,7 +118,7 @@ def test_sides_are_paired_and_the_longer_one_stands_alone() -> None:
     (hunk,) = compute("a\nb\nc\nd\n", "a\nB\nd\ne\n").hunks
     shown = [(left and left.text, right and right.text) for left, right in side_by_side(hunk)]
     assert shown == [("a", "a"), ("b", "B"), ("c", None), ("d", "d"), (None, "e")]
-    assert [left.kind for left, _ in side_by_side(hunk) if left][1] is LineKind.REMOVED
+    assert [left.kind for left, _ in side_by_side(hunk) if left][1] is DiffLineKind.REMOVED
 
 
 def test_a_change_of_the_last_newline_alone_is_a_hunk() -> None:

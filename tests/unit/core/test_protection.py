@@ -11,14 +11,18 @@ import pytest
 from builders import CHECKS, build_task
 from fakes import FakeRunner
 
-from gistpoint.core.attempts.protection import NOTHING, find_protection
 from gistpoint.core.errors import TaskError
-from gistpoint.core.generation.intake import Repository, take_in
-from gistpoint.core.kinds.repair.judge import Judge
-from gistpoint.core.outcomes import Outcome, RunStatus, SuiteReport, TestResult
-from gistpoint.core.ports import EnvironmentPins, RunRequest, Source, Writable
-from gistpoint.core.tasks.folder import read_answer, read_task, write_baseline
+from gistpoint.core.generation.intake import take_in
+from gistpoint.core.kinds.folder import read_answer, read_task
+from gistpoint.core.kinds.repair.judge import RepairJudge
+from gistpoint.core.kinds.repair.protection import NOTHING, find_protection
+from gistpoint.core.outcomes import Outcome, RunStatus, SuiteReport, TestResult, Writable
+from gistpoint.core.pins import EnvironmentPins
+from gistpoint.core.ports import RunRequest
+from gistpoint.core.tasks.documents import write_baseline
+from gistpoint.core.tasks.model import Source
 from gistpoint.core.tasks.protection import Protection
+from gistpoint.core.tasks.repository import Repository
 from gistpoint.core.trees import SourceTree, write_tree
 
 PASSED = frozenset({"t.py::a", "t.py::b"})
@@ -147,9 +151,9 @@ class TestOldTasks:
         write_baseline(task.folder, replace(read_answer(task).baselines[0], protections={}))
         return task.folder
 
-    def judge(self, folder: Path, runner: FakeRunner) -> Judge:
+    def judge(self, folder: Path, runner: FakeRunner) -> RepairJudge:
         task = read_task(folder)
-        return Judge(task, read_answer(task), runner)
+        return RepairJudge(task, read_answer(task), runner)
 
     def test_the_first_scored_run_completes_them(self, folder: Path) -> None:
         runner = FakeRunner(CHECKS)

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from gistpoint.core.kinds.repair.judgement import score, solved
 from gistpoint.core.outcomes import Outcome, RunStatus, SuiteReport, TestResult
-from gistpoint.core.scoring import score, solved
 from gistpoint.core.tasks.model import Baseline
 
 IDS = ["a", "b", "c", "d", "e", "f"]

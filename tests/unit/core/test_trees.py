@@ -94,5 +94,5 @@ def test_damaged_tar_is_a_task_error(tmp_path: Path) -> None:
 @pytest.mark.parametrize("deep", ["lnk/canary", "lnk/deep/er/canary"])
 def test_an_entry_below_what_is_no_folder_is_refused(tmp_path: Path, above: str | Link, deep: str) -> None:
     for order in ({"pkg/a.py": "", "lnk": above, deep: "x"}, {deep: Link("x"), "lnk": above}):
-        with pytest.raises(TaskError, match=f"holds '{deep}' below 'lnk', which is no folder. Get the task again"):
+        with pytest.raises(TaskError, match=f"holds '{deep}' below 'lnk', which is not a folder. Get the task again"):
             tree_of(order, tmp_path)

@@ -10,7 +10,7 @@ import threading
 
 import pytest
 
-from gistpoint.sandbox.backends.bubblewrap import Plan, namespace_end
+from gistpoint.sandbox.backends.bubblewrap import BubblewrapCall, namespace_end
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="bubblewrap serves Linux alone")
 
@@ -20,7 +20,7 @@ def test_leaves_only_when_the_first_process_has_ended(handles: bool, monkeypatch
     if not handles:
         monkeypatch.delattr(os, "pidfd_open", raising=False)
     with subprocess.Popen([sys.executable, "-c", "import time; time.sleep(60)"]) as process:
-        plan, killed = Plan(None), threading.Event()
+        plan, killed = BubblewrapCall(None), threading.Event()
 
         def kill() -> None:
             killed.set()
@@ -36,7 +36,7 @@ def test_leaves_only_when_the_first_process_has_ended(handles: bool, monkeypatch
 
 @pytest.mark.parametrize("told", [b"", b"{", b"[]", b'{"child-pid": "x"}', b'{"child-pid": 4194304}'])
 def test_a_namespace_that_came_to_nothing_is_no_error(told: bytes) -> None:
-    plan = Plan(None)
+    plan = BubblewrapCall(None)
     with namespace_end(plan):
         os.write(plan.descriptors[0], told)
         plan.close()

@@ -8,7 +8,7 @@ import pytest
 
 from gistpoint.sandbox.backends import resources as cgroups
 from gistpoint.sandbox.backends.resources import Delegation, bounded, find_delegation
-from gistpoint.sandbox.limits import Limits
+from gistpoint.sandbox.limits import RunLimits
 
 
 class Tree:
@@ -48,7 +48,7 @@ def test_a_machine_without_the_second_version(tmp_path, no_systemd, text):
 
 def test_the_group_of_a_run(tmp_path):
     tree = Tree(tmp_path)
-    with bounded(Delegation(tree.parent), Limits(memory=123456, processes=5)) as bound:
+    with bounded(Delegation(tree.parent), RunLimits(memory=123456, processes=5)) as bound:
         (group,) = tree.parent.glob("gistpoint-*")
         assert (group / "memory.max").read_text() == "123456"
         assert (group / "pids.max").read_text() == "21"
@@ -72,7 +72,7 @@ def test_a_scope_gets_the_limits_and_hands_no_environment_on(tmp_path, monkeypat
     monkeypatch.setattr(cgroups.os, "geteuid", lambda: 1000)
     found = find_delegation(tmp_path / "none", tmp_path / "none")
     assert found.systemd_run == str(program)
-    with bounded(found, Limits(memory=1 << 20, processes=4)) as bound:
+    with bounded(found, RunLimits(memory=1 << 20, processes=4)) as bound:
         command = [*bound.prefix, "/usr/bin/env"]
         done = subprocess.run(command, env=dict(bound.environment or {}), capture_output=True, text=True, check=True)
     assert done.stdout == ""
@@ -81,6 +81,6 @@ def test_a_scope_gets_the_limits_and_hands_no_environment_on(tmp_path, monkeypat
 
 
 def test_without_a_delegation_nothing_is_put_before_the_command():
-    with bounded(Delegation(), Limits()) as bound:
+    with bounded(Delegation(), RunLimits()) as bound:
         assert bound.prefix == ()
         assert not bound.was_hit()

@@ -17,13 +17,13 @@ from typing import Any
 import pytest
 from scripted_endpoint import Answer, completion, endpoint
 
-from gistpoint.core.cancel import CancelToken
 from gistpoint.core.chat import ChatFailure, ChatMessage, ChatProblem, ChatReply, ToolRequest, Usage
 from gistpoint.core.errors import CancelledError, EndpointError, SettingsError
+from gistpoint.core.running import CancelToken
 from gistpoint.sandbox.endpoints import openai_compatible
 from gistpoint.sandbox.endpoints.openai_compatible import OpenAICompatibleModel, retry_after
 from gistpoint.sandbox.endpoints.retrying import Backoff, RetryingModel
-from gistpoint.sandbox.endpoints.settings import EndpointSettings, Prices, Secret, endpoint_settings
+from gistpoint.sandbox.endpoints.settings import ApiKey, EndpointSettings, Prices, endpoint_settings
 
 KEY = "sk-secret-0123456789/abc"
 HELLO = [ChatMessage("user", "Hello.")]
@@ -31,7 +31,7 @@ TOOL = {"name": "submit_attempt", "description": "Submit.", "parameters": {"type
 
 
 def model_at(url: str, **changes: Any) -> OpenAICompatibleModel:
-    return OpenAICompatibleModel(EndpointSettings("m", url, Secret(KEY), **{"timeout_s": 10.0, **changes}))
+    return OpenAICompatibleModel(EndpointSettings("m", url, ApiKey(KEY), **{"timeout_s": 10.0, **changes}))
 
 
 def asked(*steps: Answer, **changes: Any) -> ChatReply | ChatFailure:
@@ -188,7 +188,7 @@ class Waits:
     def __init__(self) -> None:
         self.seconds: list[float] = []
 
-    def __call__(self, seconds: float, cancel: CancelToken | None) -> None:
+    def __call__(self, seconds: float, cancel: CancelToken) -> None:
         self.seconds.append(seconds)
 
 
@@ -306,7 +306,7 @@ def test_the_key_is_in_no_error(status: int, caplog: pytest.LogCaptureFixture) -
 
 
 def test_a_key_has_no_text_and_can_not_be_stored() -> None:
-    secret = Secret(KEY)
+    secret = ApiKey(KEY)
     settings = EndpointSettings("m", "http://user:hidden@host:80/hidden/v1?key=hidden", secret)
     for text in (repr(secret), str(secret), f"{secret}", repr(settings.key), settings.place, f"{secret!s:>3}"):
         assert KEY not in text

@@ -16,11 +16,11 @@ import pytest
 
 from gistpoint.sandbox.backends.docker import containers as owners
 from gistpoint.sandbox.backends.docker.backend import DockerBackend
-from gistpoint.sandbox.backends.docker.containers import Settings, host_settings
-from gistpoint.sandbox.backends.docker.conversation import BrokenFramesError, Frame, read_frames
+from gistpoint.sandbox.backends.docker.containers import ContainerSettings, host_settings
+from gistpoint.sandbox.backends.docker.conversation import BrokenFramesError, StreamFrame, read_frames
 from gistpoint.sandbox.backends.docker.engine import Engine, EngineError, find_address, ignored_limits
 from gistpoint.sandbox.backends.docker.layers import Entry, digest_of, folder_entries, with_parents, write_layer
-from gistpoint.sandbox.limits import Limits
+from gistpoint.sandbox.limits import RunLimits
 
 
 @pytest.fixture
@@ -85,7 +85,7 @@ def engine(*ignored: str) -> Engine:
 
 
 def test_a_container_gets_every_limit_that_the_engine_keeps():
-    settings = Settings("image", Limits(memory=100 << 20, processes=50), ("control",))
+    settings = ContainerSettings("image", RunLimits(memory=100 << 20, processes=50), ("control",))
     asked = host_settings(engine(), settings)
     assert (asked["network_mode"], asked["read_only"], asked["cap_drop"]) == ("none", True, ["ALL"])
     assert asked["cap_add"] == ["SETUID", "SETGID", "CHOWN"]
@@ -145,7 +145,7 @@ def test_a_digest_follows_content_mode_and_time(tmp_path):
     assert digest_of([Entry("a", source=file)]) != one
 
 
-def frames_of(data: bytes) -> list[Frame]:
+def frames_of(data: bytes) -> list[StreamFrame]:
     ours, theirs = socket.socketpair()
     with ours, theirs:
         theirs.sendall(data)
@@ -159,10 +159,10 @@ def block(payload: bytes, stream: int = 1) -> bytes:
 
 def test_frames_within_blocks_however_they_are_cut():
     inner = b"R\x00\x00\x00\x03abc" + b"O\x00\x00\x00\x00" + b"E\x00\x00\x00\x02{}"
-    wanted = [Frame("R", b"abc"), Frame("O"), Frame("E", b"{}")]
+    wanted = [StreamFrame("R", b"abc"), StreamFrame("O"), StreamFrame("E", b"{}")]
     assert frames_of(block(inner)) == wanted
     assert frames_of(b"".join(block(inner[place : place + 1]) for place in range(len(inner)))) == wanted
-    assert frames_of(block(b"Traceback", 2) + block(inner)) == [Frame("C", b"Traceback"), *wanted]
+    assert frames_of(block(b"Traceback", 2) + block(inner)) == [StreamFrame("C", b"Traceback"), *wanted]
     assert frames_of(block(inner)[:-1]) == []
     assert frames_of(b"") == []
 

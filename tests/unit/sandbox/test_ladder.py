@@ -4,7 +4,7 @@ import pytest
 
 from gistpoint.core.errors import SandboxUnavailableError
 from gistpoint.sandbox import ladder
-from gistpoint.sandbox.backends.base import Probe
+from gistpoint.sandbox.backends.base import BackendProbe
 from gistpoint.sandbox.backends.bubblewrap import BubblewrapBackend
 from gistpoint.sandbox.backends.plain import PlainBackend
 
@@ -16,8 +16,8 @@ class Working(PlainBackend):
 class Broken(PlainBackend):
     name = "strong"
 
-    def probe(self) -> Probe:
-        return Probe(works=False, why_not="no namespaces", mend="Raise the limit.")
+    def probe(self) -> BackendProbe:
+        return BackendProbe(works=False, why_not="no namespaces", mend="Raise the limit.")
 
 
 def test_the_strongest_that_works():
@@ -55,7 +55,7 @@ def test_unknown_name():
 
 
 class Plugin:
-    name = "elsewhere"
+    name = value = "elsewhere"
 
     def load(self) -> type[Working]:
         return Working

@@ -5,17 +5,18 @@ import os
 import platform
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 from gistpoint.sandbox.backends import landlock
-from gistpoint.sandbox.backends.base import Command, Invocation, Places, Stop, probe_command
+from gistpoint.sandbox.backends.base import Command, Invocation, MountPaths, Stop, probe_command
 from gistpoint.sandbox.backends.landlock import LandlockBackend
 from gistpoint.sandbox.backends.resources import DiskWatch
 from gistpoint.sandbox.backends.seccomp import filter_program
-from gistpoint.sandbox.inside.confinement import landlock_version, rights_of
-from gistpoint.sandbox.limits import Limits
+from gistpoint.sandbox.limits import RunLimits
+from gistpoint.sandbox.payload.confinement import landlock_version, rights_of
 
-INSIDE = Path(landlock.__file__).parent.parent / "inside"
+INSIDE = Path(landlock.__file__).parent.parent / "payload"
 
 
 def test_a_kernel_without_it_says_what_to_start():
@@ -43,11 +44,11 @@ def run(backend: LandlockBackend, tmp_path: Path, code: str) -> tuple[Stop, list
     command = probe_command(base, b"")
     lines: list[bytes] = []
 
-    def invocation(places: Places) -> Invocation:
+    def invocation(places: MountPaths) -> Invocation:
         return Invocation((places.python, "-I", "-c", code, str(places.results_fd)), {"PATH": "/usr/bin:/bin"})
 
     tree, environment = command.tree, command.environment
-    ended = backend.run(Command(tree, environment, invocation, 30.0, limits=Limits()), on_line=lines.append)
+    ended = backend.run(Command(tree, environment, invocation, 30.0, limits=RunLimits()), on_line=lines.append)
     return ended.stop, lines, ended.output
 
 
@@ -66,13 +67,13 @@ def test_signals_are_refused_where_the_kernel_can_not_confine_them(tmp_path):
         old = LandlockBackend(version=5)
         assert old.probe().works, old.probe()
         assert run(old, tmp_path, SEND)[1] == [b"refused"]
-        assert "signals" in str(old.record(Limits()).limits["reduced"])
+        assert "signals" in str(old.record(RunLimits()).limits["reduced"])
 
 
 def test_signals_within_the_run_arrive(tmp_path):
     if landlock_version() >= 6 and filter_program():
         assert run(LandlockBackend(), tmp_path, SEND)[1] == [b"got it"]
-        assert "signals" not in str(LandlockBackend().record(Limits()).limits["reduced"])
+        assert "signals" not in str(LandlockBackend().record(RunLimits()).limits["reduced"])
 
 
 class TestDiskWatch:
@@ -80,8 +81,22 @@ class TestDiskWatch:
         watch = DiskWatch(tmp_path, os.getpid(), 1 << 20, 100)
         assert not watch.exceeded()
         (tmp_path / "file").write_bytes(os.urandom(2 << 20))
-        watch._next = 0.0
         assert watch.exceeded()
+
+    def test_a_busy_machine_does_not_put_off_the_next_look(self, tmp_path, monkeypatch):
+        watch = DiskWatch(tmp_path, os.getpid(), 1 << 20, 100)
+        clock = iter(range(0, 3600, 60))
+        monkeypatch.setattr(time, "monotonic", lambda: float(next(clock)))
+        watch.exceeded()
+        assert watch.due()  # a minute later
+
+    def test_many_files_do_not_put_it_off_by_more_than_a_second(self, tmp_path, monkeypatch):
+        watch = DiskWatch(tmp_path, os.getpid(), 1 << 20, 100)
+        worked, clock = iter((0.0, 60.0)), iter((0.0, 1.0))
+        monkeypatch.setattr(time, "thread_time", lambda: next(worked))
+        monkeypatch.setattr(time, "monotonic", lambda: next(clock))
+        watch.exceeded()
+        assert watch.due()
 
     def test_a_hole_takes_nothing(self, tmp_path):
         with (tmp_path / "file").open("wb") as file:

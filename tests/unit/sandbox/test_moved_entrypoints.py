@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from gistpoint.core.kinds.gist.entrypoints import parse_entrypoint
+from gistpoint.core.kinds.gist.model import parse_entrypoint
 from gistpoint.core.trees import SourceTree, write_tree
-from gistpoint.sandbox.gistruns.control import moved_files
+from gistpoint.sandbox.gistruns.runner import moved_files
 
 Make = Callable[[Mapping[str, str]], SourceTree]
 

@@ -1,12 +1,17 @@
 from __future__ import annotations
 
+import math
 import subprocess
 import sys
 import time
 
-from gistpoint.sandbox.backends.process import Lines, Tail
-from gistpoint.sandbox.backends.resources import descendants, memory_of_tree
-from gistpoint.sandbox.limits import Limits, suite_timeout
+import pytest
+
+from gistpoint.core.running import NEVER
+from gistpoint.sandbox.backends.base import Stop
+from gistpoint.sandbox.backends.process import ResultLines, Tail, follow, result_pipe
+from gistpoint.sandbox.backends.resources import DiskWatch, descendants, memory_of_tree
+from gistpoint.sandbox.limits import RunLimits, suite_timeout
 
 
 def test_tail_keeps_the_end_and_says_what_is_lost():
@@ -31,7 +36,7 @@ def test_tail_replaces_what_is_no_text():
 
 def test_lines_come_whole_and_only_after_the_ready_line():
     seen: list[bytes] = []
-    lines = Lines(Limits(), seen.append)
+    lines = ResultLines(RunLimits(), seen.append)
     for chunk in (b"noise\n", b'{"e":"rea', b'dy"}\n{"a"', b":1}\n{}\n{", b"}"):
         lines.add(chunk)
     assert seen == [b'{"a":1}', b"{}"]
@@ -39,11 +44,42 @@ def test_lines_come_whole_and_only_after_the_ready_line():
 
 
 def test_lines_stop_at_their_limits():
-    long, many = Lines(Limits(result_line=100), print), Lines(Limits(results=100), print)
+    long, many = ResultLines(RunLimits(result_line=100), print), ResultLines(RunLimits(results=100), print)
     long.add(b"x" * 101)
     many.add(b"x\n" * 51)
     assert long.too_many
     assert many.too_many
+
+
+@pytest.mark.parametrize(("size", "stop"), [(2 << 20, Stop.TOO_MUCH_DISK), (1 << 10, Stop.EXITED)])
+def test_what_a_command_leaves_on_the_disk_counts_however_fast_it_came(tmp_path, size, stop):
+    code = f"""
+import os, sys
+os.write(int(sys.argv[1]), b'{{"e":"ready"}}\\n')
+open('left', 'wb').write(os.urandom({size}))
+"""
+    with result_pipe() as pipe:
+        process = subprocess.Popen(
+            [sys.executable, "-c", code, str(pipe.writing)],
+            cwd=tmp_path,
+            stdout=subprocess.PIPE,
+            pass_fds=(pipe.writing,),
+        )
+        watch = DiskWatch(tmp_path, process.pid, 1 << 20)
+        watch._next = math.inf  # no look comes in time
+        pipe.close_writing()
+        with process:
+            ended = follow(
+                process,
+                pipe.reading,
+                timeout_s=60,
+                limits=RunLimits(),
+                on_line=print,
+                cancel=NEVER,
+                kill=process.kill,
+                watch=watch,
+            )
+    assert (ended.stop, ended.exit_code) == (stop, 0 if stop is Stop.EXITED else None)
 
 
 def test_suite_timeout_has_a_floor():

@@ -3,9 +3,9 @@ from __future__ import annotations
 import pytest
 
 from gistpoint.core.errors import EnvironmentBuildError
-from gistpoint.sandbox.environments.interpreters import entry_points_of
 from gistpoint.sandbox.environments.locking import read_lock
 from gistpoint.sandbox.environments.projects import read_project, write_metadata
+from gistpoint.sandbox.environments.resolver import entry_points_of
 
 
 @pytest.mark.parametrize(
@@ -74,7 +74,7 @@ def test_a_folder_without_any_description(write):
 
 @pytest.mark.parametrize("text", ["[project\n", "a = " + "[" * 100_000, "a" + ".a" * 10_000 + " = [" * 2])
 def test_a_broken_pyproject(write, text):
-    with pytest.raises(EnvironmentBuildError, match="no valid TOML"):
+    with pytest.raises(EnvironmentBuildError, match="not valid TOML"):
         read_project(write({"pyproject.toml": text}))
 
 

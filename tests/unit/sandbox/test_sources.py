@@ -10,7 +10,7 @@ import git
 import pytest
 
 from gistpoint.core.errors import SourceError
-from gistpoint.sandbox.environments.archives import unpack
+from gistpoint.sandbox.environments.sdists import unpack
 from gistpoint.sandbox.environments.sources import Fetcher
 
 
@@ -159,7 +159,7 @@ def test_of_what_git_says_the_first_cause_is_told(monkeypatch, tmp_path, said, t
         ("{file}", "It is a file, and a source is a folder"),
         ("./nowhere", "There is no such folder"),
         ("~nobody-of-this-name/x", "There is no such folder"),
-        ("name", "It is no source"),
+        ("name", "It does not name a source"),
     ],
 )
 def test_what_is_no_source_is_told_what_it_lacks(tmp_path, text, said):

@@ -8,14 +8,14 @@ from hashlib import blake2b
 import pytest
 
 from gistpoint.core.outcomes import Outcome, RunStatus
-from gistpoint.sandbox.inside.results_plugin import opened_channel
-from gistpoint.sandbox.sealing import Secret
+from gistpoint.sandbox.payload.results_plugin import opened_channel
+from gistpoint.sandbox.sealing import RunSecret
 from gistpoint.sandbox.verdict import ForgedRecordError, Transcript, fold
 
 PASS = [["setup", "passed", False], ["raw", None], ["call", "passed", False], ["teardown", "passed", False]]
 FAIL = [["setup", "passed", False], ["raw", "AssertionError"], ["call", "failed", False], ["teardown", "passed", False]]
 VALUE = [["setup", "passed", False], ["raw", "ValueError"], ["call", "failed", False], ["teardown", "passed", False]]
-SECRET = Secret(b"k" * 32, "", {
+SECRET = RunSecret(b"k" * 32, "", {
     "test_1": (Outcome.FAILED, "AssertionError"),
     "test_2": (Outcome.FAILED, "ValueError"),
     "test_3": (Outcome.PASSED, None),
@@ -127,7 +127,7 @@ def test_the_records_of_another_run_are_not_those_of_this_one():
 
 
 def test_no_two_runs_share_a_key_or_the_name_of_a_sentinel():
-    one, other = Secret.new(), Secret.new()
+    one, other = RunSecret.new(), RunSecret.new()
     assert one.key != other.key
     assert not set(one.outcomes) & set(other.outcomes)
     assert all(f"{name}(" in one.text for name in one.outcomes)
@@ -156,6 +156,12 @@ def test_lines_that_are_no_records(line):
     conclusion = read([tag + b" " + line]).conclude(0)
     assert conclusion.status is RunStatus.INVALID
     assert "not from the reporter" not in conclusion.reason
+
+
+def test_text_need_not_be_unicode():
+    script = Script(outcomes=(FAIL,))
+    script.records[4]["text"] = "half a pair: \udc80"
+    assert script.read().results["a::x"].message == "half a pair: \udc80"
 
 
 def test_a_test_that_was_not_collected():

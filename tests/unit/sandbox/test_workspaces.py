@@ -1,14 +1,13 @@
 from __future__ import annotations
 
 import io
-import subprocess
 import tarfile
 
 import pytest
 
 from gistpoint.core.errors import TaskError
 from gistpoint.core.trees import SourceTree, write_tree
-from gistpoint.sandbox.workspaces import lay_out, start_history
+from gistpoint.sandbox.workspaces import lay_out
 
 
 def tree_of(tmp_path, *members):
@@ -65,31 +64,6 @@ def test_a_file_below_a_link_does_not_leave(tmp_path):
 def test_a_file_that_is_also_a_folder(tmp_path):
     with pytest.raises(TaskError, match="as a file and as a folder"):
         lay_out(tree_of(tmp_path, ("a", FILE, b"x")).with_files({"a/b": b"y"}), tmp_path / "w")
-
-
-def test_a_history_of_one_commit_that_tells_nothing(tmp_path):
-    for name in ("one", "two"):
-        lay_out(
-            tree_of(tmp_path, ("a.py", FILE, b"x"), (".gitignore", FILE, b"b.py"), ("b.py", FILE, b"y")),
-            tmp_path / name,
-        )
-    commits = {start_history(tmp_path / name) for name in ("one", "two")}
-    assert len(commits) == 1
-    log = subprocess.run(
-        ["git", "-C", str(tmp_path / "one"), "log", "--all", "--format=%an %ae %at %s", "--name-only"],
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    assert log.stdout.split() == [
-        "workspace",
-        "workspace@localhost",
-        "946684800",
-        "Start",
-        ".gitignore",
-        "a.py",
-        "b.py",
-    ]
 
 
 def test_a_tree_survives_the_way_there_and_back(tmp_path):

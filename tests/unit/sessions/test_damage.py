@@ -11,12 +11,13 @@ from pathlib import Path
 
 import pytest
 import zstandard
+from examples import share
 from mutants import mutants, read_all
 from recorded_runs import make_all
 
-from gistpoint.sessions.runs.archives import RunFileError
+from gistpoint.sessions.records.archives import RunFileError
+from gistpoint.sessions.records.model import StepKind
 from gistpoint.sessions.runs.document import RunDocument
-from gistpoint.sessions.runs.model import StepKind
 from gistpoint.sessions.runs.opening import list_runs, open_run
 
 
@@ -27,7 +28,7 @@ def sources(tmp_path_factory: pytest.TempPathFactory) -> list[bytes]:
 
 
 def test_no_mutant_breaks_the_reader(sources: list[bytes], tmp_path: Path) -> None:
-    for name, data in mutants(sources, 300):
+    for name, data in mutants(sources, share(300)):
         path = tmp_path / "mutant"
         path.write_bytes(data)
         try:
@@ -187,7 +188,7 @@ def test_what_is_no_run_is_a_mistake_of_the_users(data: bytes, tmp_path: Path) -
 
 
 def test_a_flood_of_records_is_read_to_a_limit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("gistpoint.sessions.runs.limits.RECORDS", 500)
+    monkeypatch.setattr("gistpoint.sessions.records.limits.RECORDS", 500)
     document = opened(tmp_path / "a", json.dumps(messages(900)).encode())
     assert document.record_count == 500
     assert "Only the first 500 records" in document.warnings[0]

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from gistpoint.core.errors import NegativeVerdictError
-from gistpoint.sessions.runs.archives import NoRunError
+from gistpoint.sessions.records.archives import NoRunError
 from gistpoint.sessions.runs.opening import open_run
 from gistpoint.tui.cli import main
 

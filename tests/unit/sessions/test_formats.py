@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from recorded_runs import make_all
 
-from gistpoint.sessions.runs.model import StepKind
+from gistpoint.sessions.records.model import StepKind
 from gistpoint.sessions.runs.opening import join_name, list_runs, open_run
 
 ROOT = Path(tempfile.mkdtemp(prefix="gistpoint-runs-"))

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 from recorded_runs.inspect_logs import inspect_chunked, inspect_header
 
+from gistpoint.sessions.records.model import Actor, StepKind
 from gistpoint.sessions.runs.document import RunDocument
-from gistpoint.sessions.runs.model import Actor, StepKind
 from gistpoint.sessions.runs.opening import open_run
 from gistpoint.tui.cli import main
 

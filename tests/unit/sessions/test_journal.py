@@ -11,11 +11,20 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 import pytest
+from examples import examples
 from fakes import FakeClock
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
-from gistpoint.core.attempts.events import Event
+from gistpoint.core.attempts.events import (
+    BufferEdited,
+    CallMade,
+    EventData,
+    Heartbeat,
+    JournalEvent,
+    NotesWritten,
+    SuspectMarked,
+)
 from gistpoint.core.errors import AttemptError
 from gistpoint.sessions import journal as journals
 from gistpoint.sessions.heads import Head, head_path, read_head
@@ -34,32 +43,42 @@ JSON = st.recursive(
 )
 
 
+TEXT = st.text(st.characters(), max_size=8)
+OBJECT = st.dictionaries(TEXT, JSON, max_size=3)
+SUSPECT = SuspectMarked("a.py::f")
+
+
+def undeclared(members: dict[str, Any]) -> dict[str, Any]:
+    """Members that no field of a call has."""
+    return {name: value for name, value in members.items() if name not in CallMade.__struct_fields__}
+
+
 def written(folder: Path, count: int = 5) -> Path:
     writer = JournalWriter(folder, FakeClock())
     for number in range(count):
-        writer.append("note", {"text": f"line {number}"})
+        writer.append(NotesWritten(f"line {number}"))
     writer.close()
     return folder / JOURNAL
 
 
-@settings(max_examples=60)
+@examples(60)
 @given(
     items=st.lists(
-        st.tuples(
-            st.text(st.characters(), max_size=8), st.dictionaries(st.text(max_size=5), JSON, max_size=3), st.booleans()
-        ),
+        st.builds(CallMade, call_id=TEXT, tool=TEXT, extra=OBJECT.map(undeclared), arguments=OBJECT, thought=TEXT)
+        | st.builds(NotesWritten, TEXT)
+        | st.just(Heartbeat()),
         max_size=6,
     )
 )
 def test_what_is_appended_is_read_back_in_a_chain(
-    tmp_path_factory: pytest.TempPathFactory, items: list[tuple[str, dict[str, Any], bool]]
+    tmp_path_factory: pytest.TempPathFactory, items: list[EventData]
 ) -> None:
     folder, clock = tmp_path_factory.mktemp("journal"), FakeClock()
     writer = JournalWriter(folder, clock)
     events = []
-    for type, data, durable in items:
+    for data in items:
         clock.advance(7)
-        events.append(writer.append(type, data, durable=durable))
+        events.append(writer.append(data))
     writer.close()
     content = read_journal(folder / JOURNAL)
     assert list(content.events) == events
@@ -75,8 +94,8 @@ def test_what_is_appended_is_read_back_in_a_chain(
 def test_durable_event_is_synced_before_append_returns(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     writer = JournalWriter(tmp_path, FakeClock())
     synced: list[int] = []
-    monkeypatch.setattr(journals, "_sync", lambda file: synced.append(os.fstat(file).st_size))
-    writer.append("tool_call", {})
+    monkeypatch.setattr(journals, "sync_file", lambda file: synced.append(os.fstat(file).st_size))
+    writer.append(SUSPECT)
     assert synced == [(tmp_path / JOURNAL).stat().st_size]
     writer.close()
 
@@ -98,11 +117,11 @@ def test_events_in_groups_are_written_at_once_and_synced_together(
 
     monkeypatch.setattr(journals, "Timer", Waiting)
     synced: list[int] = []
-    monkeypatch.setattr(journals, "_sync", lambda file: synced.append(os.fstat(file).st_size))
+    monkeypatch.setattr(journals, "sync_file", lambda file: synced.append(os.fstat(file).st_size))
     writer = JournalWriter(tmp_path, FakeClock())
     synced.clear()
     for number in range(10):
-        writer.append("edit_buffer", {"text": str(number)}, durable=False)
+        writer.append(BufferEdited(buffer="a.py::f", text=str(number)))
     assert read_head(tmp_path) == Head(0, "")
     assert len(read_journal(tmp_path / JOURNAL).events) == 10
     assert synced == []
@@ -110,7 +129,7 @@ def test_events_in_groups_are_written_at_once_and_synced_together(
     Waiting.started[0].function()
     assert synced == [(tmp_path / JOURNAL).stat().st_size]
     assert read_head(tmp_path) == Head(10, writer.head)
-    writer.append("comfort", {}, durable=False)
+    writer.append(Heartbeat())
     assert len(Waiting.started) == 2
     writer.close()
     assert len(synced) == 2
@@ -128,7 +147,7 @@ def test_torn_tail_is_moved_away_when_opened_for_writing(tmp_path: Path, tail: b
     assert len(writer.events) == 5
     assert path.read_bytes() == whole
     assert (tmp_path / TORN).read_bytes() == tail + b"\n"
-    writer.append("note", {"text": "after"})
+    writer.append(NotesWritten("after"))
     writer.close()
     content = read_journal(path)
     assert content.broken_at is None
@@ -136,7 +155,7 @@ def test_torn_tail_is_moved_away_when_opened_for_writing(tmp_path: Path, tail: b
 
 
 @given(cut=st.integers(0, 2000))
-@settings(max_examples=40)
+@examples(40)
 def test_a_journal_that_was_cut_is_not_gone_on_with_unless_it_came_from_elsewhere(
     tmp_path_factory: pytest.TempPathFactory, cut: int
 ) -> None:
@@ -147,13 +166,13 @@ def test_a_journal_that_was_cut_is_not_gone_on_with_unless_it_came_from_elsewher
     path.write_bytes(data[:size])
     for _ in range(2):
         if data[:size].count(b"\n") < 5:
-            with pytest.raises(AttemptError, match=r"can be read, but not gone on with\. It was cut back"):
+            with pytest.raises(AttemptError, match=r"can be read, but not resumed\. It was cut back"):
                 JournalWriter(folder, FakeClock())
         assert path.read_bytes() == data[:size]
     head_path(folder).unlink()
     writer = JournalWriter(folder, FakeClock())
     assert len(writer.events) == data[:size].count(b"\n")
-    writer.append("note", {})
+    writer.append(SUSPECT)
     writer.close()
     content = read_journal(path)
     assert content.fault == ""
@@ -195,7 +214,7 @@ def test_whole_line_that_is_no_event_is_named_and_the_lock_let_go(tmp_path: Path
     path = written(tmp_path, 2)
     path.write_bytes(path.read_bytes() + line + b"\n")
     for _ in range(2):
-        with pytest.raises(AttemptError, match=r"not gone on with\. Line 3 is no event"):
+        with pytest.raises(AttemptError, match=r"not resumed\. Line 3 is no event"):
             JournalWriter(tmp_path, FakeClock())
     content = read_journal(path)
     assert (len(content.events), content.broken_at) == (2, 3)
@@ -204,12 +223,12 @@ def test_whole_line_that_is_no_event_is_named_and_the_lock_let_go(tmp_path: Path
 def test_the_head_is_of_the_last_event_that_is_on_the_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     writer = JournalWriter(tmp_path, FakeClock())
     at_sync: list[Head | None] = []
-    monkeypatch.setattr(journals, "_sync", lambda file: at_sync.append(read_head(tmp_path)))
-    first = writer.append("note", {})
+    monkeypatch.setattr(journals, "sync_file", lambda file: at_sync.append(read_head(tmp_path)))
+    first = writer.append(SUSPECT)
     assert (at_sync, read_head(tmp_path)) == ([Head(0, "")], Head(1, writer.head)), "after the event, never before it"
-    writer.append("comfort", {}, durable=False)
+    writer.append(Heartbeat())
     assert read_head(tmp_path) == Head(1, line_hash(encode(first)))
-    last = writer.append("note", {})
+    last = writer.append(SUSPECT)
     assert read_head(tmp_path) == Head(3, line_hash(encode(last)))
     writer.close()
     monkeypatch.undo()
@@ -233,7 +252,7 @@ def test_a_chain_that_was_made_anew_does_not_have_the_head(tmp_path: Path) -> No
     path, other = written(tmp_path / "a"), tmp_path / "b"
     writer = JournalWriter(other, FakeClock())
     for number in range(9):
-        writer.append("note", {"text": f"another {number}"})
+        writer.append(NotesWritten(f"another {number}"))
     writer.close()
     path.write_bytes((other / JOURNAL).read_bytes())
     content = read_journal(path)
@@ -267,7 +286,7 @@ def test_a_journal_without_an_event_can_be_discarded(tmp_path: Path) -> None:
     assert not (tmp_path / "a").exists()
     assert read_head(tmp_path / "a") is None
     writer = JournalWriter(tmp_path / "b", FakeClock())
-    writer.append("note", {})
+    writer.append(SUSPECT)
     writer.discard()
     assert len(read_journal(tmp_path / "b" / JOURNAL).events) == 1
 
@@ -283,7 +302,7 @@ def test_second_writer_is_refused_until_the_first_has_closed(tmp_path: Path) -> 
     )
     command = [sys.executable, "-c", code, str(tmp_path)]
     assert subprocess.run(command, check=False).returncode == 3
-    first.append("note", {})
+    first.append(SUSPECT)
     first.close()
     first.close()
     assert subprocess.run(command, check=False).returncode == 0
@@ -292,16 +311,16 @@ def test_second_writer_is_refused_until_the_first_has_closed(tmp_path: Path) -> 
 
 def test_full_disk_leaves_no_half_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     writer = JournalWriter(tmp_path, FakeClock())
-    writer.append("note", {"text": "before"})
+    writer.append(NotesWritten("before"))
     write = os.write
     monkeypatch.setattr(os, "write", lambda file, data: _full(write, file, data))
     with pytest.raises(OSError, match="No space"):
-        writer.append("note", {"text": "does not fit"})
+        writer.append(NotesWritten("does not fit"))
     monkeypatch.undo()
-    writer.append("note", {"text": "after"})
+    writer.append(NotesWritten("after"))
     writer.close()
     content = read_journal(tmp_path / JOURNAL)
-    assert [event.data["text"] for event in content.events] == ["before", "after"]
+    assert [event.data.written()["text"] for event in content.events] == ["before", "after"]
     assert (content.broken_at, content.torn) == (None, 0)
 
 
@@ -314,14 +333,14 @@ def _full(write: Any, file: int, data: Any) -> int:
 def test_data_that_is_no_json_is_refused_before_anything_is_written(tmp_path: Path) -> None:
     writer = JournalWriter(tmp_path, FakeClock())
     with pytest.raises(TypeError):
-        writer.append("note", {"text": object()})
-    writer.append("note", {})
+        writer.append(CallMade(call_id="", tool="", arguments={"text": object()}))
+    writer.append(SUSPECT)
     writer.close()
     assert len(read_journal(tmp_path / JOURNAL).events) == 1
 
 
 def test_line_is_one_line_of_json_with_the_stated_keys() -> None:
-    line = encode(Event(3, "note", 10, 20, {"text": "a\nb\u2028c"}, "ff"))
+    line = encode(JournalEvent(3, "note", 10, 20, NotesWritten("a\nb\u2028c"), "ff"))
     assert line.count(b"\n") == 1
     assert list(json.loads(line)) == ["seq", "type", "utc_ms", "mono_ms", "prev", "data"]
 

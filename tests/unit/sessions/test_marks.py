@@ -10,10 +10,10 @@ from recorded_runs import make_all
 from recorded_runs.repairs import BROKEN, FILES, MEAN, RIGHT, ROOT, WRONG, chat_run, diff_of, journal_run, swe_agent_run
 from small_trees import tree_of
 
+from gistpoint.sessions.records.model import RunCall
 from gistpoint.sessions.runs.commands import edited_paths, looks_of, restored_paths, same_path, written_files
-from gistpoint.sessions.runs.comparing import Event, Milestone, Reached, align, compare, read_side
-from gistpoint.sessions.runs.facts import Goal, Mark, MarkTracker, Spent, StepMarks, marks_of
-from gistpoint.sessions.runs.model import Call
+from gistpoint.sessions.runs.comparing import Milestone, Reached, RunMilestone, align, compare, read_side
+from gistpoint.sessions.runs.facts import Goal, MarkTracker, Spent, StepMark, StepMarks, marks_of
 from gistpoint.sessions.runs.opening import list_runs, open_run
 
 GOAL = Goal("src/stats.py", "mean", MEAN)
@@ -24,20 +24,20 @@ def marks_in(path: Path, *goals: Goal) -> list[StepMarks]:
     return list(marks_of(open_run(path), goals))
 
 
-def at(marks: list[StepMarks], mark: Mark) -> list[int]:
+def at(marks: list[StepMarks], mark: StepMark) -> list[int]:
     return [step.index for step in marks if mark in step.marks]
 
 
 def test_an_attempt_of_our_own_comes_to_the_function_and_its_budgets_are_those_recorded(tmp_path: Path) -> None:
     marks = marks_in(journal_run(tmp_path, (WRONG, RIGHT, WRONG)), GOAL)
-    assert at(marks, Mark.REPEATED_COMMAND) == [2]
-    assert marks[2].other(Mark.REPEATED_COMMAND) == 1
-    assert at(marks, Mark.FIRST_READ_RIGHT_FILE) == [4]
-    assert at(marks, Mark.FIRST_VIEW_RIGHT_FUNCTION) == [5]
-    assert at(marks, Mark.FIRST_EDIT_RIGHT_FUNCTION) == [6]
-    assert at(marks, Mark.SUBMISSION) == at(marks, Mark.EDIT) == at(marks, Mark.TEST_RUN) == [6, 7, 8]
-    assert at(marks, Mark.REVERT) == [8]
-    assert marks[8].other(Mark.REVERT) == 7
+    assert at(marks, StepMark.REPEATED_COMMAND) == [2]
+    assert marks[2].other(StepMark.REPEATED_COMMAND) == 1
+    assert at(marks, StepMark.FIRST_READ_RIGHT_FILE) == [4]
+    assert at(marks, StepMark.FIRST_VIEW_RIGHT_FUNCTION) == [5]
+    assert at(marks, StepMark.FIRST_EDIT_RIGHT_FUNCTION) == [6]
+    assert at(marks, StepMark.SUBMISSION) == at(marks, StepMark.EDIT) == at(marks, StepMark.TEST_RUN) == [6, 7, 8]
+    assert at(marks, StepMark.REVERT) == [8]
+    assert marks[8].other(StepMark.REVERT) == 7
     assert [(step.spent.calls_left, step.spent.submissions_left) for step in marks[:8]] == [
         (16, 4), (15, 4), (14, 4), (13, 4), (12, 4), (11, 4), (10, 3), (9, 2),
     ]  # fmt: skip
@@ -51,8 +51,8 @@ def test_budgets_that_were_not_recorded_are_counted_down(tmp_path: Path) -> None
     marks = list(marks_of(open_run(f"{made.path}#g"), [Goal("a.py", "f", "def f(): ...")]))
     assert [(step.spent.calls_left, step.spent.submissions_left) for step in marks] == [(7, 3), (6, 3), (5, 2), (5, 2)]
     assert marks[0].spent.derived == {"calls_left", "submissions_left"}
-    assert at(marks, Mark.FIRST_READ_RIGHT_FILE) == at(marks, Mark.FIRST_VIEW_RIGHT_FUNCTION) == [0]
-    assert at(marks, Mark.FIRST_EDIT_RIGHT_FUNCTION) == at(marks, Mark.SUBMISSION) == [2]
+    assert at(marks, StepMark.FIRST_READ_RIGHT_FILE) == at(marks, StepMark.FIRST_VIEW_RIGHT_FUNCTION) == [0]
+    assert at(marks, StepMark.FIRST_EDIT_RIGHT_FUNCTION) == at(marks, StepMark.SUBMISSION) == [2]
 
 
 def test_reading_again_counts_only_what_was_seen_and_not_edited_since(tmp_path: Path) -> None:
@@ -76,18 +76,18 @@ def test_reading_again_counts_only_what_was_seen_and_not_edited_since(tmp_path: 
         ("bash", {"command": "head -n 5 src/other.py"}, "x"),
     ]
     marks = marks_in(chat_run(tmp_path, calls))
-    assert [(step.index, step.other(Mark.REREAD)) for step in marks if Mark.REREAD in step.marks] == [
+    assert [(step.index, step.other(StepMark.REREAD)) for step in marks if StepMark.REREAD in step.marks] == [
         (4, 2), (5, 2), (10, 9),
     ]  # fmt: skip
-    assert at(marks, Mark.REPEATED_COMMAND) == []
+    assert at(marks, StepMark.REPEATED_COMMAND) == []
 
 
 def test_a_call_is_repeated_only_if_nothing_was_edited_in_between(tmp_path: Path) -> None:
     test = ("bash", {"command": "python -m pytest -q"}, "1 failed")
     write = ("bash", {"command": "cat > src/stats.py <<'EOF'\nx = 1\nEOF"}, "")
     marks = marks_in(chat_run(tmp_path, [test, test, write, test, ("bash", {"command": "ls"}, "a"), test]))
-    assert at(marks, Mark.REPEATED_COMMAND) == [3, 7]
-    assert at(marks, Mark.TEST_RUN) == [2, 3, 5, 7]
+    assert at(marks, StepMark.REPEATED_COMMAND) == [3, 7]
+    assert at(marks, StepMark.TEST_RUN) == [2, 3, 5, 7]
 
 
 @pytest.mark.parametrize(
@@ -104,15 +104,15 @@ def test_a_call_is_repeated_only_if_nothing_was_edited_in_between(tmp_path: Path
 def test_an_edit_that_is_taken_back_is_found_however_it_is_done(tmp_path: Path, calls: Calls) -> None:
     other = ("Edit", {"file_path": "b.py", "old_string": "x", "new_string": "y"}, "")
     marks = marks_in(chat_run(tmp_path, [calls[0], calls[1]]))
-    assert marks[3].other(Mark.REVERT) == 2
-    assert Mark.REVERT not in marks[2].marks
+    assert marks[3].other(StepMark.REVERT) == 2
+    assert StepMark.REVERT not in marks[2].marks
     if "stash" not in str(calls[1]):
-        assert at(marks_in(chat_run(tmp_path, [other, calls[1]])), Mark.REVERT) == []
+        assert at(marks_in(chat_run(tmp_path, [other, calls[1]])), StepMark.REVERT) == []
 
 
 def test_recorded_diffs_tell_of_reverts_too(tmp_path: Path) -> None:
     marks = marks_in(swe_agent_run(tmp_path, ["", diff_of(WRONG), diff_of(WRONG), diff_of(RIGHT), ""]))
-    assert [(step.index, step.other(Mark.REVERT)) for step in marks if Mark.REVERT in step.marks] == [(4, 1)]
+    assert [(step.index, step.other(StepMark.REVERT)) for step in marks if StepMark.REVERT in step.marks] == [(4, 1)]
 
 
 def test_the_right_function_is_not_its_namesake_and_not_its_file(tmp_path: Path) -> None:
@@ -123,9 +123,9 @@ def test_the_right_function_is_not_its_namesake_and_not_its_file(tmp_path: Path)
     seen = ("bash", {"command": "cd /testbed && nl -ba src/stats.py | sed -n '8,11p'"}, "     8\tdef mean(values):")
     right = ("Edit", {"file_path": "src/stats.py", "old_string": "n(values) + 1", "new_string": "0"}, "ok")
     marks = marks_in(chat_run(tmp_path, [grep, read, wrong, elsewhere, seen, right]), GOAL)
-    assert at(marks, Mark.FIRST_READ_RIGHT_FILE) == [3]
-    assert at(marks, Mark.FIRST_VIEW_RIGHT_FUNCTION) == [6]
-    assert at(marks, Mark.FIRST_EDIT_RIGHT_FUNCTION) == [7]
+    assert at(marks, StepMark.FIRST_READ_RIGHT_FILE) == [3]
+    assert at(marks, StepMark.FIRST_VIEW_RIGHT_FUNCTION) == [6]
+    assert at(marks, StepMark.FIRST_EDIT_RIGHT_FUNCTION) == [7]
 
 
 def test_steps_may_be_fed_as_they_come(tmp_path: Path) -> None:
@@ -157,16 +157,23 @@ def test_what_shell_commands_do_to_files() -> None:
         False,
     ]
     command = "cat 'unclosed | sed"
-    assert looks_of(Call("", "bash", command, {"command": command})) == ()
+    assert looks_of(RunCall("", "bash", command, {"command": command})) == ()
 
 
-def reached(*places: tuple[Event, int]) -> list[Reached]:
+def reached(*places: tuple[RunMilestone, int]) -> list[Reached]:
     return [Reached(Milestone(event), step, Spent()) for event, step in places]
 
 
 def test_runs_are_aligned_where_both_came_to_the_same() -> None:
-    left = reached((Event.START, 1), (Event.READ_RIGHT_FILE, 3), (Event.FIRST_EDIT, 4), (Event.END, 5))
-    right = reached((Event.START, 0), (Event.READ_RIGHT_FILE, 1), (Event.FIRST_TEST_RUN, 2), (Event.END, 4))
+    left = reached(
+        (RunMilestone.START, 1), (RunMilestone.READ_RIGHT_FILE, 3), (RunMilestone.FIRST_EDIT, 4), (RunMilestone.END, 5)
+    )
+    right = reached(
+        (RunMilestone.START, 0),
+        (RunMilestone.READ_RIGHT_FILE, 1),
+        (RunMilestone.FIRST_TEST_RUN, 2),
+        (RunMilestone.END, 4),
+    )
     rows = [(row.left, row.right, [str(name) for name in row.milestones]) for row in align(left, right, 7, 5)]
     assert rows == [
         (0, None, []), (1, 0, ["start"]), (2, None, []), (3, 1, ["read right file"]), (4, 2, []), (None, 3, []),
@@ -175,8 +182,12 @@ def test_runs_are_aligned_where_both_came_to_the_same() -> None:
 
 
 def test_milestones_in_another_order_do_not_cross() -> None:
-    left = reached((Event.START, 0), (Event.FIRST_TEST_RUN, 1), (Event.FIRST_EDIT, 2), (Event.END, 3))
-    right = reached((Event.START, 0), (Event.FIRST_EDIT, 1), (Event.FIRST_TEST_RUN, 2), (Event.END, 3))
+    left = reached(
+        (RunMilestone.START, 0), (RunMilestone.FIRST_TEST_RUN, 1), (RunMilestone.FIRST_EDIT, 2), (RunMilestone.END, 3)
+    )
+    right = reached(
+        (RunMilestone.START, 0), (RunMilestone.FIRST_EDIT, 1), (RunMilestone.FIRST_TEST_RUN, 2), (RunMilestone.END, 3)
+    )
     rows = align(left, right, 4, 4)
     for side in (0, 1):
         steps = [step for row in rows if (step := (row.left, row.right)[side]) is not None]
@@ -203,7 +214,7 @@ def test_a_person_and_a_model_side_by_side(tmp_path: Path) -> None:
         "edited right function": (6, 3), "submission 1": (6, None), "first test run": (6, None),
         "submission 2": (7, None), "end": (8, 3),
     }  # fmt: skip
-    row = next(n for n, row in enumerate(both.rows) if Milestone(Event.EDITED_RIGHT_FUNCTION) in row.milestones)
+    row = next(n for n, row in enumerate(both.rows) if Milestone(RunMilestone.EDITED_RIGHT_FUNCTION) in row.milestones)
     assert both.places(row) == (6, 3)
     assert person.spent(6).submissions_left == 3
     last = len(person.marks) - 1

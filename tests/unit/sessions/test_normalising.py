@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gistpoint.sessions.replay.comparing import normalised
+from gistpoint.sessions.replay.replaying import normalised
 
 SAME = [
     ("3 failed in 0.12s", "3 failed in 11.9s"),

@@ -11,10 +11,10 @@ from fakes import FakeClock, FakeRunner
 from gistpoint.core.attempts.engine import Attempt
 from gistpoint.core.attempts.events import Pane, PauseReason
 from gistpoint.core.attempts.identity import Enrolment
-from gistpoint.core.kinds.repair.judge import Judge
-from gistpoint.core.tasks.folder import read_answer
+from gistpoint.core.kinds.folder import read_answer
+from gistpoint.core.kinds.repair.judge import RepairJudge
 from gistpoint.sessions.attempts import AttemptStore
-from gistpoint.sessions.runs.model import Actor, StepKind
+from gistpoint.sessions.records.model import Actor, StepKind
 from gistpoint.sessions.runs.opening import list_runs, open_run
 
 CODE = "def discount(price, percent):\n    return price - price * percent // 100\n"
@@ -24,7 +24,7 @@ def test_a_recorded_attempt_opens(tmp_path: Path) -> None:
     task = build_task(tmp_path / "tasks")
     clock = FakeClock()
     store = AttemptStore(tmp_path / "attempts", clock, "test")
-    recorded = store.start(task, Judge(task, read_answer(task), FakeRunner(CHECKS)), Enrolment(participant="p7"))
+    recorded = store.start(task, RepairJudge(task, read_answer(task), FakeRunner(CHECKS)), Enrolment(participant="p7"))
     clock.advance(2_000)
     shown = recorded.attempt.call("read_file", {"file_path": "shop/prices.py"}, thought="look")
     clock.advance(3_000)
@@ -51,7 +51,7 @@ def test_what_a_person_did_is_a_step_and_what_accompanies_it_is_folded(tmp_path:
     task = build_task(tmp_path / "tasks")
     clock = FakeClock()
     store = AttemptStore(tmp_path / "attempts", clock, "test")
-    judge = Judge(task, read_answer(task), FakeRunner(CHECKS))
+    judge = RepairJudge(task, read_answer(task), FakeRunner(CHECKS))
     opened = store.start(task, judge, Enrolment(participant="p7"))
     attempt = opened.attempt
 
@@ -61,7 +61,7 @@ def test_what_a_person_did_is_a_step_and_what_accompanies_it_is_folded(tmp_path:
             attempt.view(pane)
             attempt.heartbeat()
         attempt.edit("shop/prices.py::discount", f"draft {clock.utc_ms()}")
-        attempt.comfort("scroll", 3)
+        attempt.use_affordance("scroll", 3)
 
     live(attempt)
     attempt.call("read_file", {"file_path": "shop/prices.py"})
@@ -135,7 +135,7 @@ def test_journals_of_earlier_versions_open_the_same_way(tmp_path: Path) -> None:
 def test_malformed_calls_are_shown_as_they_came(tmp_path: Path) -> None:
     task = build_task(tmp_path / "tasks")
     store = AttemptStore(tmp_path / "attempts", FakeClock(), "test")
-    recorded = store.start(task, Judge(task, read_answer(task), FakeRunner(CHECKS)), Enrolment(actor="model"))
+    recorded = store.start(task, RepairJudge(task, read_answer(task), FakeRunner(CHECKS)), Enrolment(actor="model"))
     recorded.attempt.call("read_file", None, raw="<file_path>README.md</file_path>")
     recorded.attempt.call("grep", {"pattern": "x"})
     recorded.close()

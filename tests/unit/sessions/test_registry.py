@@ -4,30 +4,37 @@ from __future__ import annotations
 
 import json
 import pkgutil
+import sys
 from collections.abc import Iterator
 from importlib.metadata import EntryPoint
 from pathlib import Path
 
 import pytest
 from project_files import ROOT
+from recorded_runs import make_all
+from shelves import install_package
 
 import gistpoint.sessions.formats as folder
+from gistpoint.core.errors import UserError
+from gistpoint.sessions.annotations.keys import run_key
+from gistpoint.sessions.exports.registry import exporter
 from gistpoint.sessions.formats import registry
 from gistpoint.sessions.formats.chat import Chat
-from gistpoint.sessions.formats.probe import Probe
-from gistpoint.sessions.formats.registry import RunEntry
-from gistpoint.sessions.runs.archives import BytesBlob
-from gistpoint.sessions.runs.model import Run
-from gistpoint.sessions.runs.opening import open_run
+from gistpoint.sessions.records.archives import BytesBlob, RunFileError
+from gistpoint.sessions.records.format import RunEntry
+from gistpoint.sessions.records.model import Run
+from gistpoint.sessions.records.probe import FileProbe
+from gistpoint.sessions.runs.opening import list_runs, open_run
+from gistpoint.sessions.runs.searching import Query, search_document
 
 
 class Turtle(Chat):
     name = "turtle"
 
-    def sniff(self, probe: Probe) -> float:
+    def sniff(self, probe: FileProbe) -> float:
         return 0.6 if probe.object.get("turtle") else 0.0
 
-    def runs(self, probe: Probe) -> Iterator[RunEntry]:
+    def runs(self, probe: FileProbe) -> Iterator[RunEntry]:
         yield RunEntry("", Run("turtle"))
 
 
@@ -58,8 +65,40 @@ def installed(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 def test_an_installed_format_is_asked_where_no_built_in_one_is_certain(tmp_path: Path) -> None:
     path = tmp_path / "a"
     path.write_text(json.dumps({"messages": [{"role": "user", "content": "x"}], "turtle": 1}))
-    assert registry.recognise(Probe(BytesBlob(path.read_bytes()))) is TURTLE
+    assert registry.recognise(FileProbe(BytesBlob(path.read_bytes()))) is TURTLE
     assert open_run(path).step(0).text == "x"
+
+
+def test_a_format_that_cannot_be_loaded_is_named_with_a_file_of_no_known_format(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    install_package(tmp_path / "shelf", monkeypatch, "[gistpoint.formats]\ncart = cart_formats:FORMAT\n")
+    registry.formats.cache_clear()
+    registry._installed.cache_clear()
+    known, unknown = make_all(tmp_path / "made")[0], tmp_path / "unknown"
+    unknown.write_text('{"basket": 1}')
+    try:
+        assert open_run(known.path).header.format == known.format
+        with pytest.raises(RunFileError, match=r"'cart' \(gistpoint\.formats, from cart 1\.0\) can't be loaded"):
+            open_run(unknown)
+        listed = [item.problem for item in list_runs([unknown])]
+        assert len(listed) == 1
+        assert "Ask whoever made the plugin" in listed[0]
+    finally:
+        registry.formats.cache_clear()
+        registry._installed.cache_clear()
+
+
+def test_an_exporter_that_cannot_be_loaded_is_a_mistake(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    install_package(tmp_path / "shelf", monkeypatch, "[gistpoint.exporters]\ncart = cart_exports:write\n")
+    with pytest.raises(UserError, match=r"'cart' \(gistpoint\.exporters, from cart 1\.0\) can't be loaded"):
+        exporter("cart")
+    with pytest.raises(UserError, match=r"Known: atif, .*cast, cart"):
+        exporter("trolley")
+
+
+def test_every_format_has_files_that_are_made_of_it(tmp_path: Path) -> None:
+    assert {made.format for made in make_all(tmp_path)} == {format.name for format in registry._built_in()}
 
 
 def test_no_module_names_the_others() -> None:
@@ -68,7 +107,67 @@ def test_no_module_names_the_others() -> None:
         for m in pkgutil.iter_modules(folder.__path__)
         if hasattr(registry.importlib.import_module(f"{folder.__name__}.{m.name}"), "FORMAT")
     ]
-    assert len(formats) == 10
+    assert formats
     for name in formats:
         source = (Path(folder.__path__[0]) / f"{name}.py").read_text()
         assert not [other for other in formats if other != name and f"formats.{other} import" in source]
+
+
+HAIKU = """
+from gistpoint.sessions.records.format import RunReader, SingleRun, guarded
+from gistpoint.sessions.records.model import Actor, Run, Step, StepKind
+from gistpoint.sessions.records.scanning import lines
+from gistpoint.sessions.records.values import as_dict, as_str
+
+
+class Reader(RunReader):
+    def records(self):
+        return guarded(lines(self.probe.blob), self.probe.blob, self.warnings)
+
+    def header(self):
+        return Run("haiku", id="basho")
+
+    def step(self, index, raws):
+        text = as_str(as_dict(raws[0].value).get("verse"))
+        return Step(index, Actor.AGENT, StepKind.MESSAGE, raws[0].range, text=text)
+
+
+class Haiku(SingleRun):
+    name = "haiku"
+    unique_ids = True
+    texts_in_records = True
+
+    def sniff(self, probe):
+        return 1.0 if b'{"verse"' in probe.head[:20] else 0.0
+
+    def reader(self, probe):
+        return Reader(probe)
+
+
+FORMAT = Haiku()
+"""
+
+
+def test_one_file_is_a_format_that_lists_searches_and_reviews_know(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "haiku.py").write_text(HAIKU)
+    monkeypatch.setattr(folder, "__path__", [*folder.__path__, str(tmp_path)])
+    for known in (registry.formats, registry._built_in):
+        known.cache_clear()
+    try:
+        path = tmp_path / "pond"
+        path.write_text("".join(json.dumps({"verse": verse}) + "\n" for verse in ("old pond", "a frog", "plop " * 9)))
+        document = open_run(path)
+        assert [step.text.split()[0] for step in document.steps()] == ["old", "a", "plop"]
+        assert [listed.header.format for listed in list_runs([path]) if listed.header] == ["haiku"]
+        assert run_key(document) == "haiku:basho"
+        read: list[int] = []
+        step = document.step
+        monkeypatch.setattr(document, "step", lambda index: read.append(index) or step(index))
+        assert [hit.step for hit in search_document(document, Query("frog"))] == [1]
+        assert read == [1]
+    finally:
+        for known in (registry.formats, registry._built_in):
+            known.cache_clear()
+        sys.modules.pop(f"{folder.__name__}.haiku", None)

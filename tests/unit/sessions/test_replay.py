@@ -10,23 +10,24 @@ from typing import Any
 
 import pytest
 from builders import CHECKS, REPAIR, build_task
+from examples import share
 from fakes import FakeClock, FakeRunner
 from mutants import mutants
 
-from gistpoint.core.attempts.budgets import Budgets
 from gistpoint.core.attempts.engine import Attempt
 from gistpoint.core.attempts.identity import Enrolment
-from gistpoint.core.cancel import CancelToken
 from gistpoint.core.errors import CancelledError, UserError
-from gistpoint.core.kinds.repair.judge import Judge
+from gistpoint.core.kinds.folder import read_answer
+from gistpoint.core.kinds.repair.judge import RepairJudge
 from gistpoint.core.outcomes import RunStatus
-from gistpoint.core.tasks.folder import read_answer
+from gistpoint.core.running import CancelToken, RunContext
+from gistpoint.core.tasks.budgets import Budgets
 from gistpoint.core.tasks.model import Mode, Task
 from gistpoint.sessions.attempts import AttemptStore, OpenAttempt
 from gistpoint.sessions.exports.atif import atif_text
 from gistpoint.sessions.heads import head_path
 from gistpoint.sessions.journal import JOURNAL, JournalWriter
-from gistpoint.sessions.replay.replaying import Replay, ReplayedCall, ReplayError, Sameness, Verdict
+from gistpoint.sessions.replay.replaying import Replay, ReplayedCall, ReplayedVerdict, RunReplayError, Sameness
 from gistpoint.sessions.runs.opening import open_run
 
 WRONG = (
@@ -41,8 +42,8 @@ def task(tmp_path: Path) -> Task:
     return build_task(tmp_path / "tasks")
 
 
-def judge_of(task: Task, runner: FakeRunner | None = None) -> Judge:
-    return Judge(task, read_answer(task), runner or FakeRunner(CHECKS))
+def judge_of(task: Task, runner: FakeRunner | None = None) -> RepairJudge:
+    return RepairJudge(task, read_answer(task), runner or FakeRunner(CHECKS))
 
 
 def begun(folder: Path, task: Task, runner: FakeRunner | None = None) -> OpenAttempt:
@@ -91,7 +92,7 @@ def test_a_journal_is_the_same_throughout(journal: Path, task: Task) -> None:
     replay, calls = replayed(journal, task)
     assert [(c.sameness, c.exact) for c in calls] == [(SAME, True)] * 4 + [(SAME, False)] + [(SAME, True)] * 2
     assert [c.call.tool for c in calls][:4] == ["list_directory", "read_file", "read_file", "grep"]
-    assert replay.verdict_then() == replay.verdict_now() == Verdict(True, 1.0)
+    assert replay.verdict_then() == replay.verdict_now() == ReplayedVerdict(True, 1.0)
     assert replay.same_verdict()
     assert replay.notes == ()
     assert journal.read_bytes()
@@ -132,7 +133,7 @@ def test_an_edited_score_is_named_and_the_verdict_is_not_the_same(journal: Path,
     assert [c.call.arguments for c in calls if c.sameness is DIFFERS] == [{"func_code": REPAIR}]
     assert "-solved: no" in calls[-1].diff
     assert "+score: 1.000000" in calls[-1].diff
-    assert (replay.verdict_then(), replay.verdict_now()) == (Verdict(False, 0.25), Verdict(True, 1.0))
+    assert (replay.verdict_then(), replay.verdict_now()) == (ReplayedVerdict(False, 0.25), ReplayedVerdict(True, 1.0))
     assert not replay.same_verdict()
 
 
@@ -215,7 +216,7 @@ def test_an_atif_export_is_replayed_like_the_journal(tmp_path: Path, journal: Pa
     replay, calls = replayed(exported, task)
     assert [c.sameness for c in calls] == [SAME] * 7
     assert replay.origin.ours
-    assert replay.origin.format == "atif"
+    assert replay.document.format.name == "atif"
     assert replay.same_verdict()
     exported.write_text(
         exported.read_text().replace("def capacity", "def capacities").replace("3 entries", "4 entries")
@@ -226,7 +227,7 @@ def test_an_atif_export_is_replayed_like_the_journal(tmp_path: Path, journal: Pa
 
 def test_a_run_of_another_task_is_refused(tmp_path: Path, journal: Path) -> None:
     other = build_task(tmp_path / "tasks", Mode.DISCOVERY)
-    with pytest.raises(ReplayError, match="was recorded on the task"):
+    with pytest.raises(RunReplayError, match="was recorded on the task"):
         Replay(open_run(journal), judge_of(other))
 
 
@@ -288,7 +289,7 @@ def test_calls_behind_the_end_of_the_replay_could_not_run(journal: Path, task: T
 
 def test_replay_stops_when_cancelled(journal: Path, task: Task) -> None:
     cancel = CancelToken()
-    calls = Replay(open_run(journal), judge_of(task)).calls(cancel=cancel)
+    calls = Replay(open_run(journal), judge_of(task)).calls(run=RunContext(cancel))
     assert next(calls).sameness is SAME
     cancel.cancel()
     with pytest.raises(CancelledError):
@@ -443,7 +444,8 @@ def test_damaged_runs_are_replayed_as_far_as_they_can_be_read(tmp_path: Path, jo
     line = breakpoint_line(usage, solved=True, max_iterations=8, test_budget=3)
     exported = "".join(atif_text(open_run(journal))).encode()
     path, judge, found = tmp_path / "mutant", judge_of(task), 0
-    for name, data in mutants([journal.read_bytes(), exported, json.dumps(line).encode()], 120):
+    count = share(120)
+    for name, data in mutants([journal.read_bytes(), exported, json.dumps(line).encode()], count):
         path.write_bytes(data)
         try:
             replay = Replay(open_run(path), judge, FakeClock())
@@ -455,4 +457,4 @@ def test_damaged_runs_are_replayed_as_far_as_they_can_be_read(tmp_path: Path, jo
         assert all(bool(c.diff) == (c.sameness is DIFFERS) for c in calls), name
         assert isinstance(replay.same_verdict(), bool)
         assert all(isinstance(note, str) for note in replay.notes)
-    assert found > 120
+    assert found > count

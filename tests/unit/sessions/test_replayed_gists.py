@@ -10,16 +10,17 @@ import pytest
 from fakes import FakeClock
 from gist_tasks import FAITHFUL, OWNED, WRONG, FakeEntrypoints, FakeGistJudge, build_gist_task
 
-from gistpoint.core.attempts.budgets import Budgets
 from gistpoint.core.attempts.engine import Attempt
 from gistpoint.core.attempts.identity import Enrolment, Role
+from gistpoint.core.kinds.folder import read_answer
+from gistpoint.core.kinds.gist.answer import gist_answer
 from gistpoint.core.kinds.gist.model import GistSettings
-from gistpoint.core.kinds.gist.text import GIST_BUFFER
-from gistpoint.core.tasks.folder import read_answer
-from gistpoint.sessions.exports.atif import to_atif
+from gistpoint.core.kinds.gist.tools import GIST_BUFFER
+from gistpoint.core.tasks.budgets import Budgets
+from gistpoint.sessions.exports.atif import atif_text
 from gistpoint.sessions.journal import JournalWriter
+from gistpoint.sessions.records.model import StepKind
 from gistpoint.sessions.replay.replaying import Replay, Sameness
-from gistpoint.sessions.runs.model import StepKind
 from gistpoint.sessions.runs.opening import open_run
 
 SETTINGS = GistSettings(
@@ -80,7 +81,7 @@ WAYS = {
 
 def recorded(folder: Path, way: str) -> tuple[Path, FakeGistJudge]:
     task = build_gist_task(folder / "tasks", SETTINGS, budgets=Budgets.of_steps(20, 600))
-    judge = FakeGistJudge(task, read_answer(task).gist_answer, FakeEntrypoints())
+    judge = FakeGistJudge(task, gist_answer(read_answer(task)), FakeEntrypoints())
     clock = FakeClock()
     journal = JournalWriter(folder / "attempt", clock)
     attempt = Attempt(task, judge, journal, clock)
@@ -140,13 +141,12 @@ def test_reader_and_export_show_the_gist(tmp_path: Path) -> None:
     assert {step.kind for step in typed} == {StepKind.EDIT}
     last = next(step for step in steps if step.label == "submit_gist")
     assert (last.kind, last.state["automatic"]) == (StepKind.SUBMIT, "steps_exhausted")
-    exported = to_atif(document)
-    assert len(exported["steps"]) == len(steps)  # type: ignore[arg-type]
+    assert len(json.loads("".join(atif_text(document)))["steps"]) == len(steps)
 
 
 def test_a_trial_is_no_verdict(tmp_path: Path) -> None:
     task = build_gist_task(tmp_path / "tasks", SETTINGS)
-    judge = FakeGistJudge(task, read_answer(task).gist_answer, FakeEntrypoints())
+    judge = FakeGistJudge(task, gist_answer(read_answer(task)), FakeEntrypoints())
     clock = FakeClock()
     journal = JournalWriter(tmp_path / "attempt", clock)
     attempt = Attempt(task, judge, journal, clock)

@@ -11,11 +11,10 @@ from recorded_runs.repairs import BROKEN, FILES, RIGHT, ROOT, WRONG, chat_run, d
 from small_trees import tree_of
 
 from gistpoint.core.code.names import FunctionRef
-from gistpoint.core.diffs import LineKind, compute, parse, unified
+from gistpoint.core.diffs import DiffLineKind, compute, parse, unified
 from gistpoint.core.trees import SourceTree
-from gistpoint.sessions.runs.index import between
 from gistpoint.sessions.runs.opening import list_runs, open_run
-from gistpoint.sessions.runs.repository import Badge, RepositoryHistory, RepositoryState
+from gistpoint.sessions.runs.repository import Badge, RepositoryHistory, RepositoryState, between
 
 Calls = list[tuple[str, dict[str, Any], str]]
 EDITOR = "str_replace_editor"
@@ -118,7 +117,7 @@ def test_what_nobody_can_tell_is_badged_and_named(tmp_path: Path, tree: SourceTr
     ]
     found = states(chat_run(tmp_path, calls), tree)
     assert [state.badge for state in found] == [Badge.FROM_EDITS] * 2 + [Badge.UNKNOWN] * 3
-    assert found[2].problems == ("step 3: src/stats.py was edited in a way that the record does not tell.",)
+    assert found[2].problems == ("step 3: src/stats.py was edited, but the record of the edit is incomplete.",)
     assert found[4].problems[1:] == ("step 4: The text that was replaced in src/stats.py is not in the file.",)
     assert text_of(found[4]) == BROKEN
 
@@ -139,9 +138,11 @@ def test_recorded_diffs_are_taken_as_they_are(tmp_path: Path, tree: SourceTree, 
     assert [sorted(diff.path for diff in state.diff) for state in found] == [
         [], ["src/stats.py"], ["new.py", "src/stats.py"], ["new.py", "src/stats.py"], ["new.py"],
     ]  # fmt: skip
-    changed = [[(line.kind, line.text) for line in diff.hunks[0].lines if line.kind is not LineKind.CONTEXT]
+    changed = [[(line.kind, line.text) for line in diff.hunks[0].lines if line.kind is not DiffLineKind.CONTEXT]
                for diff in found[3].this_step]  # fmt: skip
-    assert changed == [[(LineKind.REMOVED, "    count = len(values) + 2"), (LineKind.ADDED, "    count = len(values)")]]
+    assert changed == [
+        [(DiffLineKind.REMOVED, "    count = len(values) + 2"), (DiffLineKind.ADDED, "    count = len(values)")]
+    ]
     assert [diff.path for diff in found[4].this_step] == ["src/stats.py"]
     if known:
         assert [text_of(state) for state in found] == [BROKEN, WRONG, WRONG, RIGHT, BROKEN]

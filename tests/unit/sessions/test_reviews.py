@@ -9,32 +9,32 @@ from itertools import permutations
 from pathlib import Path
 
 import pytest
+from examples import examples
 from fakes import FakeClock
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from recorded_runs import Made, make_all
 
-from gistpoint.sessions.reviews.agreement import COLUMNS, agreement, csv_lines, jsonl_lines, rows
-from gistpoint.sessions.reviews.keys import StepKey, TextRange, run_key
-from gistpoint.sessions.reviews.reviewing import Reviewer, ReviewError, ReviewStore, read_operations
-from gistpoint.sessions.reviews.state import (
-    DEFAULT,
+from gistpoint.sessions.annotations.agreement import agreement, cohen_kappa
+from gistpoint.sessions.annotations.keys import StepKey, TextRange, run_key
+from gistpoint.sessions.annotations.labels import DEFAULT, LabelsError, read_label_sets
+from gistpoint.sessions.annotations.reviewer import Reviewer, ReviewStore
+from gistpoint.sessions.annotations.reviews import (
+    CODEC,
     ExcludeReason,
-    Kind,
-    LabelsError,
-    Operation,
     ReviewBook,
-    Verdict,
-    decode,
-    encode,
-    read_label_sets,
+    ReviewError,
+    ReviewOperation,
+    ReviewOperationKind,
+    RunVerdict,
 )
+from gistpoint.sessions.annotations.rows import REVIEW_COLUMNS, csv_lines, jsonl_lines, review_rows
+from gistpoint.sessions.annotations.side_files import read_side_file
+from gistpoint.sessions.records.model import TextScope
 from gistpoint.sessions.runs.opening import join_name, list_runs, open_run
-from gistpoint.sessions.runs.parts import Scope
-from gistpoint.sessions.sidefiles.agreement import cohen_kappa
 
 RUN = "swe-agent:0123"
-PLACE = TextRange(Scope.RESULT, 1, 3, 9)
+PLACE = TextRange(TextScope.RESULT, 1, 3, 9)
 
 
 def at_work(folder: Path, name: str = "r1", clock: FakeClock | None = None) -> Reviewer:
@@ -52,11 +52,13 @@ def test_all_that_was_said_is_there_when_the_store_is_opened_again(tmp_path: Pat
     reviewer.stopped(RUN, StepKey(2))
     reviewer.delete(gone.op)
     assert reviewer.review(RUN).hides_outcome
-    reviewer.verdict(RUN, Verdict.EXCLUDE, reasons=[ExcludeReason.AID], note="n", minutes=2.5)
+    reviewer.verdict(RUN, RunVerdict.EXCLUDE, reasons=[ExcludeReason.AID], note="n", minutes=2.5)
     again = at_work(tmp_path).review(RUN)
     assert again == reviewer.review(RUN)
     assert [(g.label, g.set, g.step, g.range) for g in again.labels] == [("wasted", "mine", StepKey(4, "x:y"), PLACE)]
-    assert [comment.text for comment in again.comments_on(StepKey(4, "x:y"))] == ["why \x1b[31m\ud800 [b]"]
+    assert [comment.text for comment in again.comments if comment.step == StepKey(4, "x:y")] == [
+        "why \x1b[31m\ud800 [b]"
+    ]
     assert again.seen == {StepKey(0), StepKey(2)}
     assert again.stopped == StepKey(2)
     assert again.name == "run.traj"
@@ -79,16 +81,16 @@ def test_nothing_is_written_twice(tmp_path: Path) -> None:
         reviewer.open(RUN, "a", blind=False)
         reviewer.seen(RUN, [StepKey(1)])
         reviewer.stopped(RUN, StepKey(1))
-    assert len(read_operations(reviewer.store.path_of("r1")).operations) == 3
+    assert len(read_side_file(reviewer.store.path_of("r1"), CODEC).operations) == 3
 
 
 def test_verdicts_that_mean_nothing_are_refused(tmp_path: Path) -> None:
     reviewer = at_work(tmp_path)
     for verdict, more in (
-        (Verdict.EXCLUDE, {}),
-        (Verdict.ACCEPT, {"reasons": [ExcludeReason.AID]}),
-        (Verdict.ACCEPT_CORRECTED_TIME, {}),
-        (Verdict.ACCEPT, {"corrected_time_s": 3.0}),
+        (RunVerdict.EXCLUDE, {}),
+        (RunVerdict.ACCEPT, {"reasons": [ExcludeReason.AID]}),
+        (RunVerdict.ACCEPT_CORRECTED_TIME, {}),
+        (RunVerdict.ACCEPT, {"corrected_time_s": 3.0}),
     ):
         with pytest.raises(ReviewError):
             reviewer.verdict(RUN, verdict, **more)  # type: ignore[arg-type]  # the keywords vary
@@ -100,7 +102,7 @@ def test_nobody_takes_back_what_another_said(tmp_path: Path) -> None:
     other = at_work(tmp_path, "r2")
     with pytest.raises(ReviewError):
         other.delete(said.op)
-    forged = Operation("forged", "r2", 9, RUN, Kind.DELETE.value, data={"target": said.op})
+    forged = ReviewOperation("forged", "r2", 9, RUN, ReviewOperationKind.DELETE.value, data={"target": said.op})
     other.store.append([forged])
     assert len(other.store.book.review(RUN, "r1").labels) == 1
 
@@ -124,8 +126,10 @@ def test_lines_that_are_no_operations_are_told_and_kept(tmp_path: Path) -> None:
     operation = reviewer.label(RUN, "wasted", StepKey(1))
     path = reviewer.store.path_of("r1")
     bad = [b"[" * 100_000, b"[]", b"{}", b'{"op":1}', b'{"format":"gistpoint.reviews","version":2}', b"\xff\xfe"]
-    bad += [encode(operation).replace(b'"r1"', name)[:-1] for name in (b'"\\ud800"', b'" "', b'"' + b"x" * 61 + b'"')]
-    bad += [encode(operation)[:-2] + end for end in (b',"step":7}', b',"step":"x"}', b',"range":{"part":-1}}')]
+    bad += [
+        CODEC.encode(operation).replace(b'"r1"', name)[:-1] for name in (b'"\\ud800"', b'" "', b'"' + b"x" * 61 + b'"')
+    ]
+    bad += [CODEC.encode(operation)[:-2] + end for end in (b',"step":7}', b',"step":"x"}', b',"range":{"part":-1}}')]
     path.write_bytes(path.read_bytes() + b"\n".join(bad) + b"\n")
     kept = path.read_bytes()
     again = at_work(tmp_path)
@@ -144,15 +148,29 @@ def test_what_a_newer_program_wrote_is_kept_and_carried_on(tmp_path: Path) -> No
     assert json.loads(written) == line
 
 
+def test_lines_have_the_stored_names(tmp_path: Path) -> None:
+    reviewer = at_work(tmp_path)
+    reviewer.label(RUN, "wasted", StepKey(4, "x:y"), place=PLACE, label_set="mine")
+    reviewer.verdict(RUN, RunVerdict.EXCLUDE, reasons=[ExcludeReason.AID], note="n", minutes=2.5)
+    label, verdict = (json.loads(line) for line in reviewer.store.path_of("r1").read_bytes().splitlines()[1:])
+    assert label == {
+        "op": label["op"], "reviewer": "r1", "utc_ms": label["utc_ms"], "run": RUN, "kind": "label", "step": "4:x:y",
+        "range": {"scope": PLACE.scope, "part": PLACE.part, "start": PLACE.start, "end": PLACE.end},
+        "data": {"label": "wasted", "set": "mine"},
+    }  # fmt: skip
+    assert verdict["data"] == {"verdict": "exclude", "blind": False, "reasons": ["aid"], "note": "n", "minutes": 2.5}
+
+
 names = st.sampled_from(["r1", "r2"])
 steps = st.builds(StepKey, st.integers(0, 3), st.sampled_from(["", "a"]))
 operation_lists = st.lists(
     st.builds(
-        lambda number, reviewer, at, kind, step, label: Operation(
-            f"op{number}", f"{reviewer}", at, RUN, kind, step, None,
-            {"target": f"op{label}"} if kind == "delete" else {"label": f"l{label}", "verdict": "accept"},
+        lambda number, reviewer, at, kind, step, label: ReviewOperation(
+            f"op{number}", f"{reviewer}", at, RUN, kind,
+            {"target": f"op{label}"} if kind == "delete" else {"label": f"l{label}", "verdict": "accept"}, step=step,
         ),
-        st.integers(0, 400), names, st.integers(0, 5), st.sampled_from([kind.value for kind in Kind]), steps,
+        st.integers(0, 400), names, st.integers(0, 5),
+        st.sampled_from([kind.value for kind in ReviewOperationKind]), steps,
         st.integers(0, 30),
     ),
     max_size=14,
@@ -160,10 +178,10 @@ operation_lists = st.lists(
 )  # fmt: skip
 
 
-@settings(max_examples=60, deadline=None)
+@examples(60)
 @given(operation_lists, operation_lists)
 def test_merging_is_a_union_in_any_order(
-    tmp_path_factory: pytest.TempPathFactory, mine: list[Operation], theirs: list[Operation]
+    tmp_path_factory: pytest.TempPathFactory, mine: list[ReviewOperation], theirs: list[ReviewOperation]
 ) -> None:
     known = {operation.op for operation in mine}
     theirs = [operation for operation in theirs if operation.op not in known]
@@ -179,21 +197,21 @@ def test_merging_is_a_union_in_any_order(
         assert merged.added == len(second)
         assert store.merge([folder / "b", folder / "a"]).added == 0
         again = ReviewStore(folder / "a", FakeClock())
-        assert set(map(encode, again.book.operations)) == set(map(encode, [*mine, *theirs]))
+        assert set(map(CODEC.encode, again.book.operations)) == set(map(CODEC.encode, [*mine, *theirs]))
         states.append([again.book.review(RUN, name) for name in ("r1", "r2")])
     assert states[0] == states[1]
     assert states[0] == [ReviewBook([*theirs, *mine]).review(RUN, name) for name in ("r1", "r2")]
 
 
 @given(operation_lists)
-def test_a_line_says_what_the_operation_was(operations: list[Operation]) -> None:
-    assert [decode(encode(operation)) for operation in operations] == operations
+def test_a_line_says_what_the_operation_was(operations: list[ReviewOperation]) -> None:
+    assert [CODEC.decode(CODEC.encode(operation)) for operation in operations] == operations
 
 
 def test_two_operations_under_one_uuid_are_named(tmp_path: Path) -> None:
     mine, theirs = (ReviewStore(tmp_path / name, FakeClock()) for name in ("a", "b"))
-    mine.append([Operation("same", "r1", 1, RUN, "comment", data={"text": "mine"})])
-    theirs.append([Operation("same", "r1", 1, RUN, "comment", data={"text": "theirs"})])
+    mine.append([ReviewOperation("same", "r1", 1, RUN, "comment", data={"text": "mine"})])
+    theirs.append([ReviewOperation("same", "r1", 1, RUN, "comment", data={"text": "theirs"})])
     merged = mine.merge([tmp_path / "b"])
     assert (merged.added, merged.known, len(merged.problems)) == (0, 1, 1)
     assert mine.book.review(RUN, "r1").comments[0].text == "mine"
@@ -250,7 +268,7 @@ def test_agreement_counts_the_steps_that_both_have_seen(tmp_path: Path) -> None:
     one.label(RUN, "wasted", StepKey(2))
     one.label(RUN, "shortcut", None)
     for reviewer in (one, other):
-        reviewer.verdict(RUN, Verdict.ACCEPT)
+        reviewer.verdict(RUN, RunVerdict.ACCEPT)
     found = agreement(store.book, "r1", "r2")
     assert (found.runs, found.steps, found.verdicts, found.verdict_kappa) == (1, 8, 1, None)
     wasted = next(item for item in found.on_steps if item.label == "wasted")
@@ -266,10 +284,12 @@ def test_exports_hold_what_stands_and_read_back(tmp_path: Path) -> None:
     reviewer.open(RUN, "run.traj", blind=False)
     reviewer.label(RUN, "wasted", StepKey(4, "id"), place=PLACE)
     reviewer.comment(RUN, 'a "quote",\nnew line', StepKey(0))
-    reviewer.verdict(RUN, Verdict.ACCEPT_CORRECTED_TIME, corrected_time_s=12.5)
+    reviewer.verdict(RUN, RunVerdict.ACCEPT_CORRECTED_TIME, corrected_time_s=12.5)
     reviewer.delete(reviewer.label(RUN, "shortcut", StepKey(1)).op)
-    found = list(csv.DictReader(io.StringIO("".join(csv_lines(rows(reviewer.store.book))), newline="")))
-    assert list(found[0]) == list(COLUMNS)
+    found = list(
+        csv.DictReader(io.StringIO("".join(csv_lines(review_rows(reviewer.store.book), REVIEW_COLUMNS)), newline=""))
+    )
+    assert list(found[0]) == list(REVIEW_COLUMNS)
     assert [(row["kind"], row["label"], row["step"], row["start"]) for row in found] == [
         ("label", "wasted", "5", "3"),
         ("comment", "", "1", ""),
@@ -277,13 +297,13 @@ def test_exports_hold_what_stands_and_read_back(tmp_path: Path) -> None:
     ]
     assert found[1]["text"] == 'a "quote",\nnew line'
     assert (found[2]["verdict"], found[2]["corrected_time_s"]) == ("accept_corrected_time", "12.5")
-    lines = [json.loads(line) for line in jsonl_lines(rows(reviewer.store.book))]
+    lines = [json.loads(line) for line in jsonl_lines(review_rows(reviewer.store.book))]
     assert [{key: str(value) for key, value in line.items()} for line in lines] == [
         {key: value for key, value in row.items() if key in line} | ({"blind": "False"} if "blind" in line else {})
         | ({"reasons": "[]"} if "reasons" in line else {})
         for row, line in zip(found, lines, strict=True)
     ]  # fmt: skip
-    assert list(rows(reviewer.store.book, ["somebody else"])) == []
+    assert list(review_rows(reviewer.store.book, ["somebody else"])) == []
 
 
 def test_one_s_own_labels_come_first_and_faults_are_named(tmp_path: Path) -> None:

@@ -11,15 +11,15 @@ from fakes import FakeClock, FakeRunner
 
 from gistpoint.core.attempts.identity import Enrolment
 from gistpoint.core.attempts.state import AttemptResult
-from gistpoint.core.kinds.repair.judge import Judge
-from gistpoint.core.tasks.folder import read_answer
+from gistpoint.core.kinds.folder import read_answer
+from gistpoint.core.kinds.repair.judge import RepairJudge
+from gistpoint.sessions.annotations.keys import attempt_key, run_key
+from gistpoint.sessions.annotations.reviewer import Reviewer, ReviewStore
+from gistpoint.sessions.annotations.reviews import ExcludeReason, RunVerdict
+from gistpoint.sessions.annotations.settling import accept_attempt, accepted, reject_attempt, settle
 from gistpoint.sessions.attempts import AttemptStore
 from gistpoint.sessions.exports.registry import NAMES, exporter
 from gistpoint.sessions.journal import JOURNAL
-from gistpoint.sessions.reviews.keys import attempt_key, run_key
-from gistpoint.sessions.reviews.reviewing import Reviewer, ReviewStore
-from gistpoint.sessions.reviews.settling import accept_attempt, accepted, reject_attempt, settle
-from gistpoint.sessions.reviews.state import ExcludeReason, Verdict
 from gistpoint.sessions.runs.document import RunDocument
 from gistpoint.sessions.runs.opening import open_run
 
@@ -31,7 +31,7 @@ def store(tmp_path: Path) -> AttemptStore:
     clock = FakeClock()
     store = AttemptStore(tmp_path / "attempts", clock, "test", tmp_path / "reviews")
     task = build_task(tmp_path / "tasks")
-    recorded = store.start(task, Judge(task, read_answer(task), FakeRunner(CHECKS)), Enrolment())
+    recorded = store.start(task, RepairJudge(task, read_answer(task), FakeRunner(CHECKS)), Enrolment())
     recorded.attempt.call("submit_attempt", {"func_code": SUSPICIOUS})
     recorded.close()
     return store
@@ -77,11 +77,11 @@ def test_the_key_is_that_of_the_review_screen_and_other_verdicts_say_nothing(
     key = run_key(opened(store))
     assert key == attempt_key(summary.attempt_id)
     at_work = reviewer(tmp_path)
-    at_work.verdict(key, Verdict.NEEDS_SECOND_REVIEWER)
+    at_work.verdict(key, RunVerdict.NEEDS_SECOND_REVIEWER)
     assert accepted(at_work.store.book, key) is None
-    at_work.verdict(key, Verdict.EXCLUDE, reasons=[ExcludeReason.ENVIRONMENT])
+    at_work.verdict(key, RunVerdict.EXCLUDE, reasons=[ExcludeReason.ENVIRONMENT])
     assert accepted(at_work.store.book, key) is None
-    at_work.verdict(key, Verdict.ACCEPT_CORRECTED_TIME, corrected_time_s=3)
+    at_work.verdict(key, RunVerdict.ACCEPT_CORRECTED_TIME, corrected_time_s=3)
     assert accepted(at_work.store.book, key) is True
 
 

@@ -9,11 +9,10 @@ from typing import Any
 import pytest
 
 from gistpoint.sessions.formats.calls import words
-from gistpoint.sessions.formats.failures import reports_error
+from gistpoint.sessions.formats.swe_agent import reports_error
+from gistpoint.sessions.records.model import Step, StepKind, parts_of
 from gistpoint.sessions.runs.document import RunDocument
-from gistpoint.sessions.runs.model import Step, StepKind
 from gistpoint.sessions.runs.opening import open_run
-from gistpoint.sessions.runs.parts import parts_of
 
 
 def opened(path: Path, value: Any, indent: int | None = 2) -> RunDocument:

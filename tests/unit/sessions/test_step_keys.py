@@ -10,9 +10,9 @@ from typing import Any
 from recorded_runs import make_all
 from recorded_runs.inspect_logs import inspect_header
 
-from gistpoint.sessions.reviews.keys import StepKey, key_of, place_of
+from gistpoint.sessions.annotations.keys import StepKey, key_of, place_of
+from gistpoint.sessions.records.model import Actor
 from gistpoint.sessions.runs.document import RunDocument
-from gistpoint.sessions.runs.model import Actor
 from gistpoint.sessions.runs.opening import list_runs, open_run
 
 

@@ -7,8 +7,11 @@ from pathlib import Path
 import pytest
 from recorded_runs import DIFF, make_all
 
+from gistpoint.core.kinds.registry import all_tools
+from gistpoint.core.tools.declaration import Tool
+from gistpoint.sessions.formats.calls import kind_of
+from gistpoint.sessions.records.model import Actor, ByteRange, FileEdit, Run, RunCall, Step, StepKind, Tokens
 from gistpoint.sessions.runs.document import RunDocument
-from gistpoint.sessions.runs.model import Actor, ByteRange, Edit, Run, Step, StepKind, Tokens
 from gistpoint.sessions.runs.opening import linked_name, open_run
 
 
@@ -69,7 +72,7 @@ def test_atif_and_its_sub_agents(runs: Path) -> None:
     run, steps = steps_of(runs / "c-1.7")
     assert (run.format_version, run.cost, run.links) == ("1.7", 0.25, ("atif-more.json",))
     assert (steps[1].kind, steps[1].thought, steps[1].cost) == (StepKind.EDIT, "hm", 0.25)
-    assert steps[1].edits == (Edit("stats.py", "1", "2"),)
+    assert steps[1].edits == (FileEdit("stats.py", "1", "2"),)
     assert steps[1].links == ("#sub-1",)
     inner = linked_name(str(runs / "c-1.7"), steps[1].links[0])
     assert inner is not None
@@ -131,7 +134,7 @@ def test_claude_code_counts_a_reply_once(runs: Path) -> None:
     reply = steps[2]
     assert (reply.thought, len(reply.calls), len(reply.results)) == ("hm", 2, 2)
     assert reply.diff == "--- a/app/stats.py\n+++ b/app/stats.py\n@@ -1,1 +1,1 @@\n-1\n+2\n"
-    assert reply.edits == (Edit("/app/stats.py", "1", "2"),)
+    assert reply.edits == (FileEdit("/app/stats.py", "1", "2"),)
     assert [step.kind for step in steps[3:5]] == [StepKind.CONTEXT, StepKind.UNKNOWN]
     side = linked_name(str(runs / "f-session"), reply.links[0])
     assert side is not None
@@ -185,3 +188,8 @@ def test_every_raw_record_is_in_exactly_one_step(runs: Path) -> None:
             document: RunDocument = open_run(f"{made.path}#{id.replace('#', '%23')}" if id else made.path)
             places: list[ByteRange] = [place for step in document.steps() for place in step.records]
             assert len(places) == len(set(places)) == document.record_count
+
+
+@pytest.mark.parametrize("tool", all_tools().values(), ids=lambda tool: tool.name)
+def test_a_step_of_a_recorded_run_is_of_the_kind_that_its_tool_declares(tool: Tool) -> None:
+    assert kind_of((RunCall("", tool.name, "{}", {}),)) is StepKind(tool.step)

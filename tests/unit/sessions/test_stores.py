@@ -11,14 +11,15 @@ import pytest
 from builders import CHECKS, REPAIR, build_task
 from fakes import FakeClock, FakeRunner
 
+from gistpoint.core.attempts.events import JournalEvent, OtherEvent
 from gistpoint.core.attempts.identity import Enrolment
 from gistpoint.core.errors import AttemptError, TaskError
-from gistpoint.core.kinds.repair.judge import Judge
-from gistpoint.core.tasks.archive import pack_task
-from gistpoint.core.tasks.folder import read_answer
+from gistpoint.core.kinds.archive import pack_task
+from gistpoint.core.kinds.folder import read_answer
+from gistpoint.core.kinds.repair.judge import RepairJudge
 from gistpoint.core.tasks.model import Mode, Task
 from gistpoint.sessions.attempts import AttemptStore
-from gistpoint.sessions.journal import JOURNAL
+from gistpoint.sessions.journal import JOURNAL, encode, read_journal
 from gistpoint.sessions.tasks import BrokenTask, TaskStore
 
 
@@ -32,8 +33,8 @@ def store(tmp_path: Path) -> AttemptStore:
     return AttemptStore(tmp_path / "attempts", FakeClock(), "test")
 
 
-def judge_of(task: Task) -> Judge:
-    return Judge(task, read_answer(task), FakeRunner(CHECKS))
+def judge_of(task: Task) -> RepairJudge:
+    return RepairJudge(task, read_answer(task), FakeRunner(CHECKS))
 
 
 def test_attempt_is_begun_gone_on_with_and_found(store: AttemptStore, task: Task) -> None:
@@ -193,9 +194,24 @@ def test_what_can_be_read_of_a_damaged_journal_is_shown(store: AttemptStore, tas
         summary = store.summary(path.parent.name)
         assert summary.problem
         assert [call.tool for call in summary.state.calls] == ["read_file"]
-        with pytest.raises(AttemptError, match="can be read, but not gone on with"):
+        with pytest.raises(AttemptError, match="can be read, but not resumed"):
             store.resume(path.parent.name, task, judge_of(task))
         assert path.read_bytes() == before
+
+
+def test_an_attempt_is_read_up_to_data_that_do_not_fit_and_not_gone_on_with(store: AttemptStore, task: Task) -> None:
+    opened = store.start(task, judge_of(task), Enrolment())
+    opened.attempt.call("read_file", {"file_path": "README.md"})
+    opened.close()
+    path = opened.journal.path
+    content = read_journal(path)
+    event = JournalEvent(len(content.events) + 1, "tool_call", 1, 1, OtherEvent({"turn": 1}), content.head)
+    path.write_bytes(path.read_bytes() + encode(event))
+    summary = store.summary(path.parent.name)
+    assert summary.problem == "The data of event 5 do not fit its type, tool_call."
+    assert [call.tool for call in summary.state.calls] == ["read_file"]
+    with pytest.raises(AttemptError, match="The data of event 5 do not fit"):
+        store.resume(path.parent.name, task, judge_of(task))
 
 
 def test_attempt_that_can_not_begin_leaves_nothing(store: AttemptStore, task: Task) -> None:
@@ -218,6 +234,16 @@ def test_task_is_found_by_id_beginning_folder_and_archive(tmp_path: Path, task: 
     for name in ("", "zz", "../tasks", str(tmp_path)):
         with pytest.raises(TaskError, match="There is no task"):
             store.find(name)
+
+
+def test_a_task_that_two_folders_hold_is_listed_once(tmp_path: Path, task: Task) -> None:
+    store = TaskStore(tmp_path / "tasks", tmp_path / "more")
+    discovery = build_task(tmp_path / "more", Mode.DISCOVERY)
+    pack_task(discovery.folder, tmp_path / "one.tar.zst")
+    added = store.find(str(tmp_path / "one.tar.zst"))
+    entries = [entry for entry in store.tasks() if isinstance(entry, Task)]
+    assert {entry.folder for entry in entries} == {task.folder, added.folder}
+    assert len(entries) == 2
 
 
 def test_broken_task_is_listed_beside_the_others(tmp_path: Path, task: Task) -> None:

@@ -16,26 +16,27 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gistpoint.core.errors import TaskError
-from gistpoint.core.generation.check import Finding
-from gistpoint.core.generation.trials import Subject, run_trial
-from gistpoint.core.kinds.repair.judge import Judge
-from gistpoint.core.tasks.folder import read_answer
-from gistpoint.sessions.sidefiles.agreement import csv_lines, jsonl_lines
-from gistpoint.sessions.tasks import TaskStore, read_set
-from gistpoint.sessions.validations.agreement import COLUMNS, rows, verdict_agreement
-from gistpoint.sessions.validations.state import (
-    Kind,
-    Operation,
-    Standing,
+from gistpoint.core.kinds.folder import read_answer
+from gistpoint.core.kinds.kind import TrialSubject
+from gistpoint.core.kinds.repair.judge import RepairJudge
+from gistpoint.core.kinds.repair.trials import run_trial
+from gistpoint.core.tasks.leaks import CheckFinding
+from gistpoint.sessions.annotations.agreement import verdict_agreement
+from gistpoint.sessions.annotations.rows import VALIDATION_COLUMNS, csv_lines, jsonl_lines, validation_rows
+from gistpoint.sessions.annotations.validations import (
+    CODEC,
+    TaskStatus,
     TaskVerdict,
     ValidationBook,
-    decode,
-    encode,
+    ValidationError,
+    ValidationOperation,
+    ValidationOperationKind,
     fold,
     progress,
     totals,
 )
-from gistpoint.sessions.validations.validating import Draft, Drafts, ValidationError, ValidationStore, Validator
+from gistpoint.sessions.annotations.validator import Draft, Drafts, ValidationStore, Validator
+from gistpoint.sessions.tasks import TaskStore, read_set
 
 ONE, TWO, THREE = "1" * 64, "2" * 64, "3" * 64
 NASTY = "why \x1b[31m\ud800 [b]"
@@ -62,15 +63,15 @@ def test_the_closed_list_of_verdicts() -> None:
 
 def test_all_that_was_said_is_there_when_the_store_is_opened_again(tmp_path: Path) -> None:
     task = build_task(tmp_path / "tasks")
-    judge = Judge(task, read_answer(task), FakeRunner(CHECKS))
+    judge = RepairJudge(task, read_answer(task), FakeRunner(CHECKS))
     validator = at_work(tmp_path / "v")
     validator.seen(task.id)
     validator.seen(task.id)
-    trial = run_trial(judge, Subject.CORRUPTED)
+    trial = run_trial(judge, TrialSubject.CORRUPTED)
     first = validator.trial(task.id, replace(trial, odd=tuple(f"t::{n}" for n in range(300))))
     fix = {"shop/prices.py::discount": "def discount(price, percent):\n    return price - price * percent // 100\n"}
-    validator.trial(task.id, run_trial(judge, Subject.FIX, fix), fix)
-    check = validator.check(task.id, [Finding("tree", False, "a leak"), Finding("brief", True, "")], "fake")
+    validator.trial(task.id, run_trial(judge, TrialSubject.FIX, fix))
+    check = validator.check(task.id, [CheckFinding("tree", False, "a leak"), CheckFinding("brief", True, "")], "fake")
     validator.comment(task.id, f"  {NASTY} ")
     validator.verdict(task.id, TaskVerdict.REJECT_LEAK)
     again = at_work(tmp_path / "v").validation(task.id)
@@ -81,7 +82,7 @@ def test_all_that_was_said_is_there_when_the_store_is_opened_again(tmp_path: Pat
     assert again.verdict.verdict is TaskVerdict.REJECT_LEAK
     assert again.verdict.evidence == (first.op, again.trials[1].op, check.op)
     corrupted, fixed = again.trials
-    assert (corrupted.subject, len(corrupted.odd), corrupted.odd_count) == (Subject.CORRUPTED, 200, 300)
+    assert (corrupted.subject, len(corrupted.odd), corrupted.odd_count) == (TrialSubject.CORRUPTED, 200, 300)
     assert (fixed.solved, fixed.score, fixed.failing) == (True, 1.0, 0)
     assert again.check is not None
     assert not again.check.clean
@@ -118,7 +119,7 @@ def test_what_can_not_be_said_is_refused(tmp_path: Path) -> None:
     assert not list(tmp_path.glob("*.jsonl"))
 
 
-KINDS = [kind.value for kind in Kind] + ["of_tomorrow"]
+KINDS = [kind.value for kind in ValidationOperationKind] + ["of_tomorrow"]
 DATA = st.fixed_dictionaries(
     {},
     optional={
@@ -133,11 +134,11 @@ DATA = st.fixed_dictionaries(
 )
 OPERATIONS = st.lists(
     st.builds(
-        Operation,
+        ValidationOperation,
         op=st.integers(1, 6).map("op-{}".format),
         reviewer=st.sampled_from(["ada", "bob"]),
         utc_ms=st.integers(0, 50),
-        task=st.sampled_from([ONE, TWO]),
+        subject=st.sampled_from([ONE, TWO]),
         kind=st.sampled_from(KINDS),
         data=DATA,
     ),
@@ -147,8 +148,8 @@ OPERATIONS = st.lists(
 
 
 @given(OPERATIONS)
-def test_folding_depends_on_the_set_alone_and_lines_read_back(operations: list[Operation]) -> None:
-    assert [decode(encode(operation)) for operation in operations] == operations
+def test_folding_depends_on_the_set_alone_and_lines_read_back(operations: list[ValidationOperation]) -> None:
+    assert [CODEC.decode(CODEC.encode(operation)) for operation in operations] == operations
     folded = {
         tuple(ValidationBook(order).states()) for order in permutations(operations)
     }  # whatever the order, one result
@@ -156,14 +157,22 @@ def test_folding_depends_on_the_set_alone_and_lines_read_back(operations: list[O
     book = ValidationBook()
     assert [book.add(operation) for operation in [*operations, *operations]].count(True) == len(operations)
     for operation in operations:
-        fold(operation.task, operation.reviewer, operations)
+        fold(operation.subject, operation.reviewer, operations)
+
+
+def test_a_line_has_the_stored_names(tmp_path: Path) -> None:
+    at_work(tmp_path).verdict(ONE, TaskVerdict.ACCEPT)
+    (line,) = (tmp_path / "ada.jsonl").read_bytes().splitlines()[1:]
+    assert {name: value for name, value in json.loads(line).items() if name not in ("op", "utc_ms")} == {
+        "reviewer": "ada", "task": ONE, "kind": "verdict", "data": {"verdict": "accept", "evidence": []},
+    }  # fmt: skip
 
 
 def test_merging_is_a_union_and_keeps_what_a_newer_program_wrote(tmp_path: Path) -> None:
     one, other = at_work(tmp_path / "a", "ada"), at_work(tmp_path / "b", "bob")
     one.verdict(ONE, TaskVerdict.ACCEPT)
     other.verdict(ONE, TaskVerdict.REJECT_FLAKY)
-    new = Operation("newer", "bob", 9, TWO, "of_tomorrow", {"x": 1}, {"y": [2]})
+    new = ValidationOperation("newer", "bob", 9, TWO, "of_tomorrow", {"x": 1}, {"y": [2]})
     other.store.append([new])
     merged = one.store.merge([tmp_path / "b"])
     assert (merged.added, merged.known) == (2, 0)
@@ -205,7 +214,7 @@ def test_where_each_task_stands(tmp_path: Path) -> None:
         "accepted", "disputed", "rejected", "discussion", "unjudged", "unjudged",
     ]  # fmt: skip
     assert (found[4].seen, found[4].comments, found[5].seen) == (1, 1, 0)
-    assert totals(found)[Standing.UNJUDGED] == 2
+    assert totals(found)[TaskStatus.UNJUDGED] == 2
 
 
 def test_exports_hold_what_stands_of_the_tasks_asked_for(tmp_path: Path) -> None:
@@ -213,14 +222,16 @@ def test_exports_hold_what_stands_of_the_tasks_asked_for(tmp_path: Path) -> None
     ada = Validator(store, "ada")
     ada.comment(ONE, 'a "quoted"\n,line')
     ada.undo(TWO)
-    read = list(csv.DictReader(io.StringIO("".join(csv_lines(rows(store.book, [ONE, TWO]), COLUMNS)))))
+    read = list(
+        csv.DictReader(io.StringIO("".join(csv_lines(validation_rows(store.book, [ONE, TWO]), VALIDATION_COLUMNS))))
+    )
     assert [(row["task"][0], row["reviewer"], row["kind"], row["verdict"], row["text"]) for row in read] == [
         ("1", "ada", "verdict", "accept", ""),
         ("1", "ada", "comment", "", 'a "quoted"\n,line'),
         ("1", "bob", "verdict", "accept", ""),
         ("2", "bob", "verdict", "accept", ""),
     ]
-    lines = [json.loads(line) for line in jsonl_lines(rows(store.book, ["5" * 64]))]
+    lines = [json.loads(line) for line in jsonl_lines(validation_rows(store.book, ["5" * 64]))]
     assert [(line["kind"], line["text"]) for line in lines] == [("comment", "seen, no verdict")]
 
 

@@ -13,7 +13,7 @@ from builders import CHECKS, REPAIR, SUSPICIOUS, build_task
 from fakes import FakeRunner
 
 from gistpoint.core.tasks.model import Task
-from gistpoint.tui import cli
+from gistpoint.tui import cli, object_graph
 
 Captured = pytest.CaptureFixture[str]
 
@@ -21,7 +21,7 @@ Captured = pytest.CaptureFixture[str]
 @pytest.fixture
 def task(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Task:
     monkeypatch.setenv("GISTPOINT_HOME", str(tmp_path / "home"))
-    monkeypatch.setattr(cli, "build_runner", lambda options, demo=False, **more: FakeRunner(CHECKS))
+    monkeypatch.setattr(object_graph, "build_runner", lambda options, demo=False, **more: FakeRunner(CHECKS))
     return build_task(tmp_path / "home" / "data" / "tasks")
 
 
@@ -91,7 +91,7 @@ def test_a_damaged_attempt_counts_as_solved_nowhere(
     assert (figures["solved"], figures["solved_to_be_read"]) == (0, 0)
     assert (row["solved"], row["result"], row["ended"]) == (False, "not solved", "damaged")
     assert cli.main(["attempt", "accept", attempt]) == 2
-    assert "it came to: damaged" in capsys.readouterr().err
+    assert "its outcome is: damaged" in capsys.readouterr().err
     assert cli.main(["runs", attempt_folder(attempt), "--json"]) == 0
     (run,) = json.loads(capsys.readouterr().out)["runs"]
     assert run["verdict"] == "unsolved"

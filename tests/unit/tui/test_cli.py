@@ -13,14 +13,14 @@ from fakes import FakeRunner
 from small_trees import Link, write_tar
 
 from gistpoint.core.errors import SandboxUnavailableError
+from gistpoint.core.kinds.archive import pack_task
+from gistpoint.core.kinds.folder import read_answer, write_task
+from gistpoint.core.kinds.registry import render_brief
 from gistpoint.core.locations import Locations
-from gistpoint.core.tasks.archive import pack_task
-from gistpoint.core.tasks.brief import render_brief
-from gistpoint.core.tasks.folder import read_answer, write_task
 from gistpoint.core.tasks.identity import task_id
 from gistpoint.core.tasks.model import Mode, Task
 from gistpoint.core.trees import sha256_of
-from gistpoint.tui import cli
+from gistpoint.tui import cli, object_graph
 
 Captured = pytest.CaptureFixture[str]
 
@@ -39,7 +39,7 @@ def task(home: Path) -> Task:
 @pytest.fixture
 def runner(monkeypatch: pytest.MonkeyPatch) -> FakeRunner:
     runner = FakeRunner(CHECKS)
-    monkeypatch.setattr(cli, "build_runner", lambda options, demo=False, **more: runner)
+    monkeypatch.setattr(object_graph, "build_runner", lambda options, demo=False, **more: runner)
     return runner
 
 
@@ -99,6 +99,15 @@ def test_mistake_of_the_user_is_told_in_a_line_or_two(arguments: list[str], said
     assert captured.err.startswith("gistpoint: ")
     assert len(captured.err.splitlines()) <= 2
     assert "\x1b" not in captured.err
+
+
+@pytest.mark.parametrize(
+    "command",
+    ["task show", "task check", "solve", "runs", "show", "search word", "replay", "code", "reviews merge"],
+)
+def test_a_name_that_no_file_can_have_is_a_mistake(command: str, capsys: Captured) -> None:
+    assert cli.main([*command.split(), "x" * 5_000]) == 2
+    assert "Traceback" not in capsys.readouterr().err
 
 
 def test_paths_prints_places_and_makes_none(home: Path, capsys: Captured) -> None:
@@ -201,7 +210,7 @@ def test_without_a_terminal_nothing_is_begun_unless_lines_is_said(
     assert journal.read_bytes() == before
 
 
-def test_a_damaged_attempt_is_shown_with_exit_code_1_and_not_gone_on_with(
+def test_a_damaged_attempt_is_shown_with_exit_code_1_and_not_resumed(
     task: Task, runner: FakeRunner, monkeypatch: pytest.MonkeyPatch, capsys: Captured, home: Path
 ) -> None:
     typed(monkeypatch, "list_directory", "list_directory shop")
@@ -223,22 +232,12 @@ def test_a_damaged_attempt_is_shown_with_exit_code_1_and_not_gone_on_with(
         assert said in json.loads(capsys.readouterr().out)["problem"]
         assert cli.main(["solve", attempt_id, "--lines"]) == 2
         told = capsys.readouterr().err
-        assert "can be read, but not gone on with" in told
+        assert "can be read, but not resumed" in told
         assert f"`gistpoint review {attempt_id}`" in told
         assert journal.read_bytes() == b"".join(damaged)
     typed(monkeypatch)
     assert cli.main(["solve", task.id, "--lines"]) == 1
     assert f"attempt {attempt_id} can only be read" in capsys.readouterr().err
-
-
-def test_what_is_played_is_a_replay_and_nobody_goes_on_with_it(
-    monkeypatch: pytest.MonkeyPatch, capsys: Captured, home: Path
-) -> None:
-    assert cli.main(["demo", "--play", "--speed", "1000"]) == 0
-    capsys.readouterr()
-    assert cli.main(["attempt", "list", "--json"]) == 0
-    (row,) = json.loads(capsys.readouterr().out)["attempts"]
-    assert (row["actor"], row["role"], row["participant"]) == ("replay", "demo", "")
 
 
 def test_lines_are_read_as_the_console_reads_them(
@@ -275,6 +274,21 @@ def test_lines_are_read_as_the_console_reads_them(
     ]
     assert printed["tool_uses_left"] == 12
     assert printed["comforts"] == {"question": 8}
+
+
+def test_a_file_of_code_that_cannot_be_read_is_reported_and_costs_nothing(
+    task: Task, runner: FakeRunner, monkeypatch: pytest.MonkeyPatch, capsys: Captured, tmp_path: Path
+) -> None:
+    (tmp_path / "binary.py").write_bytes(b"\xff\xfe")
+    (tmp_path / "code.py").write_text(REPAIR)
+    lines = [f"submit_attempt @{tmp_path / name}" for name in ("missing.py", "binary.py", "", "a\0b", "code.py")]
+    typed(monkeypatch, *lines)
+    assert cli.main(["solve", task.id, "--lines"]) == 0
+    printed = capsys.readouterr().out
+    assert f"Line 1: {tmp_path / 'missing.py'} can't be read: No such file or directory." in printed
+    assert f"Line 2: {tmp_path / 'binary.py'} can't be read as text in UTF-8." in printed
+    assert printed.count("Nothing was called, nothing spent.") == 4
+    assert "[15 tool uses and 3 submissions left]" in printed
 
 
 def test_lines_that_are_not_understood_are_numbered_and_help_is_free(
@@ -319,8 +333,7 @@ def test_task_that_only_says_it_is_the_demo_gets_no_exception_from_consent(
         asked.append(demo)
         raise SandboxUnavailableError("No isolation works here.")
 
-    monkeypatch.setattr(cli, "build_runner", refuse)
-    monkeypatch.setattr("gistpoint.tui.commands.tasks.build_runner", refuse)
+    monkeypatch.setattr(object_graph, "build_runner", refuse)
     typed(monkeypatch)
     hostile = build_task(tmp_path, Mode.REMOVE, demo=True)
     pack_task(hostile.folder, tmp_path / "hostile.tar.zst")
@@ -334,7 +347,6 @@ def test_task_that_only_says_it_is_the_demo_gets_no_exception_from_consent(
 def test_a_tree_with_an_entry_below_a_link_is_refused_wherever_it_is_opened(
     task: Task, runner: FakeRunner, monkeypatch: pytest.MonkeyPatch, capsys: Captured
 ) -> None:
-    monkeypatch.setattr("gistpoint.tui.commands.tasks.build_runner", cli.build_runner)
     write_tar({"lnk": Link("/etc"), "lnk/canary": "x"}, task.tree_path)
     answer = read_answer(task)
     digest = sha256_of(task.tree_path)
@@ -346,14 +358,14 @@ def test_a_tree_with_an_entry_below_a_link_is_refused_wherever_it_is_opened(
     typed(monkeypatch)
     for command in (["solve", "--lines"], ["task", "check"]):
         assert cli.main([*command, str(task.folder)]) == 2
-        assert "tree.tar holds 'lnk/canary' below 'lnk', which is no folder" in capsys.readouterr().err
+        assert "tree.tar holds 'lnk/canary' below 'lnk', which is not a folder" in capsys.readouterr().err
 
 
 def test_check_prints_findings_and_is_negative_where_one_failed(
     task: Task, monkeypatch: pytest.MonkeyPatch, capsys: Captured
 ) -> None:
     monkeypatch.setattr(
-        "gistpoint.tui.commands.tasks.build_runner", lambda options, demo=False, **more: FakeRunner(CHECKS)
+        "gistpoint.tui.object_graph.build_runner", lambda options, demo=False, **more: FakeRunner(CHECKS)
     )
     assert cli.main(["task", "check", task.id, "--json"]) == 1
     printed = json.loads(capsys.readouterr().out)
@@ -371,19 +383,10 @@ def test_demo_lists_its_tasks_where_there_is_no_terminal(capsys: Captured) -> No
     assert [row[2] for row in rows] == ["remove", "discovery", "discovery"]
 
 
-@pytest.mark.slow
-def test_recorded_attempt_is_played_as_text_through_the_real_sandbox(capsys: Captured) -> None:
-    assert cli.main(["demo", "--play", "--speed", "100000"]) == 0
-    printed = capsys.readouterr().out
-    assert printed.startswith("Playing a recorded attempt of ")
-    assert "\n> replace_function" in printed
-    assert "\nsolved: " in printed
-
-
 def test_interrupt_and_broken_pipe_end_quietly(monkeypatch: pytest.MonkeyPatch, capsys: Captured) -> None:
     def stop(options: object) -> int:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("gistpoint.tui.commands.paths.paths", stop)
+    monkeypatch.setattr("gistpoint.tui.commands.storage.paths", stop)
     assert cli.main(["paths"]) == 130
     assert "stopped" in capsys.readouterr().err

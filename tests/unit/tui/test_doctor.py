@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import io
 import json
+from importlib.metadata import EntryPoint
 
 import pytest
 from shelves import built_by_itself
@@ -9,11 +10,12 @@ from shelves import built_by_itself
 from gistpoint.core.errors import SandboxUnavailableError, SettingsError
 from gistpoint.sandbox import ladder
 from gistpoint.sandbox import ladder as diagnosis
+from gistpoint.sandbox.attacks import trying
 from gistpoint.sandbox.attacks.table import ATTACKS
-from gistpoint.sandbox.backends.base import Probe
+from gistpoint.sandbox.backends.base import BackendProbe
 from gistpoint.sandbox.backends.bubblewrap import BubblewrapBackend
 from gistpoint.sandbox.backends.plain import PlainBackend
-from gistpoint.tui import cli
+from gistpoint.tui import cli, object_graph
 
 
 class Isolating(PlainBackend):
@@ -26,8 +28,8 @@ class Isolating(PlainBackend):
 class Closed(PlainBackend):
     name = "closed"
 
-    def probe(self) -> Probe:
-        return Probe(works=False, why_not="the door \x1b[2Jis shut", mend="Open it.")
+    def probe(self) -> BackendProbe:
+        return BackendProbe(works=False, why_not="the door \x1b[2Jis shut", mend="Open it.")
 
 
 @pytest.fixture
@@ -74,15 +76,15 @@ def test_consent_is_told_and_taken_back(home, only, capsys):
     only(Isolating, PlainBackend)
     options = Options()
     options.sandbox, options.allow_unsandboxed = "plain", True
-    cli.build_runner(options)
+    object_graph.build_runner(options)
     options.allow_unsandboxed = False
-    assert not cli.build_runner(options).backend.isolated
+    assert not object_graph.build_runner(options).backend.isolated
     assert cli.main(["doctor"]) == 0
     assert "--withdraw-consent" in capsys.readouterr().out
     assert cli.main(["doctor", "--withdraw-consent", "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["unsandboxed_consent"] is False
     with pytest.raises(SandboxUnavailableError, match="not agreed to"):
-        cli.build_runner(options, ask=lambda why: False)
+        object_graph.build_runner(options, ask=lambda why: False)
     assert cli.main(["doctor", "--withdraw-consent"]) == 0
 
 
@@ -110,13 +112,26 @@ def test_a_plugin_that_breaks_is_told_and_breaks_nothing(home, only, monkeypatch
     assert "RuntimeError: no wheels" in capsys.readouterr().out
 
 
+def test_a_plugin_that_cannot_be_loaded_is_named_with_what_to_do(home, only, monkeypatch, capsys):
+    entry = EntryPoint("cart", "cart_formats:FORMAT", "gistpoint.formats")
+    monkeypatch.setattr("importlib.metadata.entry_points", lambda group: [entry] if group == entry.group else [])
+    only(Isolating)
+    assert cli.main(["doctor"]) == 0
+    printed = capsys.readouterr().out
+    assert "Plugin cart (gistpoint.formats) can't be loaded: ModuleNotFoundError: No module named" in printed
+    assert "Ask whoever made the plugin" in printed
+    assert cli.main(["doctor", "--json"]) == 0
+    (plugin,) = json.loads(capsys.readouterr().out)["plugins"]
+    assert plugin["why_not"].startswith("ModuleNotFoundError")
+
+
 def test_an_attack_that_comes_out_otherwise_is_told(home, only, monkeypatch, capsys):
     class Pretending(Isolating):
         name = "bwrap"
 
     only(Pretending)
     wanted = [attack for attack in ATTACKS if attack.name in ("home", "loop")]
-    real = diagnosis.self_test
+    real = trying.self_test
     monkeypatch.setattr(
         "gistpoint.tui.commands.doctor.self_test", lambda backends, cache: real(backends, cache, wanted)
     )
@@ -135,17 +150,17 @@ def test_the_users_own_file_overrules_the_ladder(home, only):
     only(Isolating, Closed, PlainBackend)
     (home / "config" / "config.toml").write_text('theme = "dark"\nsandbox = "closed"\n')
     with pytest.raises(SandboxUnavailableError, match=r"The sandbox closed does not work here.*Open it\."):
-        cli.build_runner(Options(), ask=lambda why: True)
+        object_graph.build_runner(Options(), ask=lambda why: True)
     options = Options()
     options.sandbox = "strong"
-    assert cli.build_runner(options).backend.name == "bwrap"  # the record of the stand-in
+    assert object_graph.build_runner(options).backend.name == "bwrap"  # the record of the stand-in
 
 
 def test_a_wish_for_no_isolation_still_asks(home, only):
     only(Isolating, PlainBackend)
     (home / "config" / "config.toml").write_text('sandbox = "plain"\n')
     with pytest.raises(SandboxUnavailableError):
-        cli.build_runner(Options(), ask=lambda why: False)
+        object_graph.build_runner(Options(), ask=lambda why: False)
 
 
 def test_a_repository_decides_nothing(home, only, tmp_path, monkeypatch):
@@ -157,7 +172,7 @@ def test_a_repository_decides_nothing(home, only, tmp_path, monkeypatch):
     (repository / "pyproject.toml").write_text('[tool.gistpoint]\nsandbox = "plain"\nallow_unsandboxed = true\n')
     (repository / ".env").write_text("GISTPOINT_SANDBOX=plain\n")
     monkeypatch.chdir(repository)
-    assert cli.build_runner(Options()).backend.isolated
+    assert object_graph.build_runner(Options()).backend.isolated
 
 
 @pytest.mark.parametrize(
@@ -167,13 +182,13 @@ def test_a_wish_that_cannot_be_read_is_an_error(home, only, text):
     only(Isolating, PlainBackend)
     (home / "config" / "config.toml").write_text(text)
     with pytest.raises(SettingsError):
-        cli.build_runner(Options())
+        object_graph.build_runner(Options())
 
 
 def test_no_wish(home, only):
     only(Isolating, PlainBackend)
     (home / "config" / "config.toml").write_text('theme = "dark"\n')
-    assert cli.build_runner(Options()).backend.isolated
+    assert object_graph.build_runner(Options()).backend.isolated
 
 
 class Terminal(io.StringIO):

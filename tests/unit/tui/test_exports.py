@@ -12,7 +12,7 @@ from builders import CHECKS, REPAIR, build_services, build_task
 from fakes import FakeClock, FakeRunner
 
 from gistpoint.core.attempts.identity import Enrolment, Role
-from gistpoint.core.tasks.folder import read_answer
+from gistpoint.core.kinds.folder import read_answer
 from gistpoint.core.tasks.model import Mode, Task
 from gistpoint.sessions.attempts import AttemptStore, OpenAttempt
 from gistpoint.sessions.tasks import TaskStore

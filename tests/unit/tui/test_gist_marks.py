@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from gistpoint.core.kinds.gist.evidence import LineEvidence
-from gistpoint.core.kinds.gist.existence import ExistenceReason
-from gistpoint.tui.gist_marks import INVENTED, NO_RUN, NOT_RUN, RAN, STANDS, figures, glyphs, lacks, marks_of
+from gistpoint.core.kinds.gist.rates import ExistenceReason
+from gistpoint.core.kinds.gist.score import LineEvidence
+from gistpoint.tui.gist_marks import INVENTED, NO_RUN, NOT_RUN, RAN, STANDS, figures, glyphs, marks_of, missing_lines
 
 THERE, INVENTION = ExistenceReason.IN_BLOCK, ExistenceReason.NOT_IN_BLOCK
 
@@ -25,7 +25,7 @@ def test_of_several_statements_on_a_line_the_one_that_keeps_a_score_down_is_show
 
 def test_all_that_keeps_a_score_down_is_told_of_a_line_with_several_statements() -> None:
     marks = marks_of([LineEvidence(3, 3, True, THERE), LineEvidence(3, 3, False, INVENTION)])
-    assert [(lack.line, lack.words) for lack in lacks(marks.values(), [])] == [
+    assert [(lack.line, lack.words) for lack in missing_lines(marks.values(), [])] == [
         (3, "never ran"),
         (3, "does not stand in the original block"),
     ]

@@ -12,7 +12,7 @@ from builders import build_task
 from gist_tasks import FakeEntrypoints, build_gist_task
 
 from gistpoint.core.tasks.model import Task
-from gistpoint.tui import cli
+from gistpoint.tui import cli, object_graph
 
 Captured = pytest.CaptureFixture[str]
 
@@ -21,7 +21,7 @@ Captured = pytest.CaptureFixture[str]
 def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("GISTPOINT_HOME", str(tmp_path / "home"))
     runner = FakeEntrypoints()
-    monkeypatch.setattr(cli, "build_entrypoint_runner", lambda options, demo=False, **more: runner)
+    monkeypatch.setattr(object_graph, "build_entrypoint_runner", lambda options, demo=False, **more: runner)
     return tmp_path / "home"
 
 
@@ -101,6 +101,6 @@ def test_settings_are_for_new_attempts_of_gists(
     assert (code, "keeps the settings that it began with" in error) == (2, True)
     repair = build_task(home / "data" / "tasks")
     code, _, error = solved(monkeypatch, capsys, repair.id, *more)
-    assert (code, "is no gist" in error) == (2, True)
+    assert (code, "is not a gist" in error) == (2, True)
     code, _, error = solved(monkeypatch, capsys, gist.id, "--gist-settings", str(tmp_path / "nowhere"))
     assert (code, "can't be read" in error) == (2, True)

@@ -11,9 +11,9 @@ import pytest
 from fakes import FakeClock
 
 from gistpoint.core.locations import Locations
-from gistpoint.sessions.reviews.keys import StepKey
-from gistpoint.sessions.reviews.reviewing import Reviewer, ReviewStore
-from gistpoint.sessions.reviews.state import Verdict
+from gistpoint.sessions.annotations.keys import StepKey
+from gistpoint.sessions.annotations.reviewer import Reviewer, ReviewStore
+from gistpoint.sessions.annotations.reviews import RunVerdict
 from gistpoint.tui import cli
 
 Captured = pytest.CaptureFixture[str]
@@ -31,15 +31,15 @@ def theirs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         reviewer.seen("x:1", [StepKey(number) for number in range(50)])
         for number in labelled:
             reviewer.label("x:1", "wasted", StepKey(number))
-        reviewer.verdict("x:1", Verdict.ACCEPT if reviewer is here else Verdict.NEEDS_SECOND_REVIEWER)
+        reviewer.verdict("x:1", RunVerdict.ACCEPT if reviewer is here else RunVerdict.NEEDS_SECOND_REVIEWER)
     return elsewhere
 
 
 def test_two_reviewers_meet_and_are_compared(theirs: Path, capsys: Captured) -> None:
     assert cli.main(["reviews", "merge", str(theirs)]) == cli.DONE
-    assert capsys.readouterr().out == "82 operations taken in, 0 known before.\n"
+    assert capsys.readouterr().out == "82 operations added, 0 were there already.\n"
     assert cli.main(["reviews", "merge", str(theirs / "r2.jsonl")]) == cli.DONE
-    assert capsys.readouterr().out == "0 operations taken in, 82 known before.\n"
+    assert capsys.readouterr().out == "0 operations added, 82 were there already.\n"
     assert cli.main(["reviews", "agreement", "--json"]) == cli.DONE
     found = json.loads(capsys.readouterr().out)
     assert found["schema"] == "gistpoint.agreement/1"
@@ -60,6 +60,20 @@ def test_exports_go_to_files_and_pipes(theirs: Path, tmp_path: Path, capsys: Cap
     capsys.readouterr()
     assert cli.main(["reviews", "export", "--format", "jsonl"]) == cli.DONE
     assert len([json.loads(line) for line in io.StringIO(capsys.readouterr().out)]) == 26 + 31
+
+
+@pytest.mark.parametrize("format", ["csv", "jsonl"])
+def test_a_merge_says_once_that_it_can_not_read_an_export(
+    format: str, theirs: Path, tmp_path: Path, capsys: Captured
+) -> None:
+    file = tmp_path / "out.jsonl"
+    assert cli.main(["reviews", "export", "--format", format, "--output", str(file)]) == cli.DONE
+    assert cli.main(["reviews", "merge", str(file), str(theirs)]) == cli.DONE
+    captured = capsys.readouterr()
+    first, second = captured.err.splitlines()
+    assert first.startswith("gistpoint: out.jsonl, line 1 is not an operation")
+    assert "out.jsonl holds no operation. What can be merged are the files of the folder reviews" in second
+    assert captured.out == "82 operations added, 0 were there already.\n"
 
 
 @pytest.mark.parametrize(

@@ -12,11 +12,11 @@ from builders import CHECKS, REPAIR, build_task
 from fakes import FakeClock, FakeRunner
 
 from gistpoint.core.attempts.identity import Enrolment
-from gistpoint.core.kinds.repair.judge import Judge
-from gistpoint.core.tasks.folder import read_answer
+from gistpoint.core.kinds.folder import read_answer
+from gistpoint.core.kinds.repair.judge import RepairJudge
 from gistpoint.core.tasks.model import Mode, Task
 from gistpoint.sessions.attempts import AttemptStore
-from gistpoint.tui import cli
+from gistpoint.tui import cli, object_graph
 
 Captured = pytest.CaptureFixture[str]
 HOSTILE = "\x1b[31mred\x1b[0m [bold]list[int][/bold] \u202eabc"
@@ -37,13 +37,13 @@ def task(home: Path) -> Task:
 @pytest.fixture
 def runner(monkeypatch: pytest.MonkeyPatch) -> FakeRunner:
     runner = FakeRunner(CHECKS)
-    monkeypatch.setattr(cli, "build_runner", lambda options, demo=False, **more: runner)
+    monkeypatch.setattr(object_graph, "build_runner", lambda options, demo=False, **more: runner)
     return runner
 
 
 @pytest.fixture
 def attempt(home: Path, task: Task) -> str:
-    judge = Judge(task, read_answer(task), FakeRunner(CHECKS))
+    judge = RepairJudge(task, read_answer(task), FakeRunner(CHECKS))
     opened = AttemptStore(home / "data" / "attempts", FakeClock(), "test").start(task, judge, Enrolment())
     opened.attempt.call("read_file", {"file_path": "shop/prices.py"}, thought="where are the Prices")
     opened.attempt.call("submit_attempt", {"func_code": REPAIR})
@@ -123,7 +123,7 @@ def test_one_run_of_a_file_is_named_by_its_id(several: str, capsys: Captured) ->
         (["show", "noise"], "noise is in no format that is known here."),
         (["show", "\x1b[31m"], "\u241b[31m does not exist."),
         (["search", "", "chat.json"], "The pattern is empty."),
-        (["search", "(", "chat.json", "--regex"], "The pattern is no regular expression"),
+        (["search", "(", "chat.json", "--regex"], "The pattern is not a regular expression"),
         (["search", "x", "nope"], "nope does not exist."),
         (["runs", "nope"], "nope does not exist."),
         (["runs", "noise"], "noise is in no format that is known here."),
@@ -133,7 +133,7 @@ def test_one_run_of_a_file_is_named_by_its_id(several: str, capsys: Captured) ->
         (["convert", "chat.json", "--to", "atif", "-o", "."], ". is a folder."),
         (["convert", "chat.json", "--to", "atif", "-o", "no/where"], "no/where can't be written: No such file"),
         (["replay", "nope"], "nope does not exist."),
-        (["replay", "chat.json"], "chat.json does not tell on which task"),
+        (["replay", "chat.json"], "chat.json does not name the task"),
         (["replay", "chat.json", "--task", "nope"], "There is no task 'nope'."),
     ],
 )
@@ -169,7 +169,7 @@ def test_mistakes_in_the_call_are_exit_code_2(arguments: list[str]) -> None:
 def test_what_is_no_step_is_told_what_one_is(step: str, capsys: Captured) -> None:
     with pytest.raises(SystemExit):
         cli.main(["show", "x", "--step", step])
-    assert f"{step!r} is no step: a step is given by its number, counted from 1" in capsys.readouterr().err
+    assert f"{step!r} is not a step: a step is given by its number, counted from 1" in capsys.readouterr().err
 
 
 def test_search_prints_matches_and_is_negative_without_one(
@@ -184,6 +184,8 @@ def test_search_prints_matches_and_is_negative_without_one(
     assert cli.main(["search", "ls", chat, "--scope", "thought", "--scope", "diff"]) == 1
     assert cli.main(["search", "Prices", folder, "--scope", "thought"]) == 0
     assert ":thought: where are the Prices" in capsys.readouterr().out
+    assert cli.main(["search", "Prices", attempt, "--scope", "thought"]) == 0
+    assert f"{attempt}/journal.jsonl:" in capsys.readouterr().out
     assert cli.main(["search", "LIST[int]", chat]) == 1
     assert cli.main(["search", "red", chat, "nope"]) == 2, "what was found is printed, and the mistake told"
 
@@ -198,7 +200,7 @@ def test_a_line_with_several_matches_is_printed_once(chat: str, tmp_path: Path, 
     assert len(json.loads(capsys.readouterr().out)["hits"]) == 14
     assert cli.main(["search", "[", "nope", "lines.json", "--regex"]) == 2
     told = capsys.readouterr().err.splitlines()
-    assert told[0].startswith("gistpoint: The pattern is no regular expression")
+    assert told[0].startswith("gistpoint: The pattern is not a regular expression")
     assert "nope" not in "".join(told)
 
 

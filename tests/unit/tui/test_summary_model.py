@@ -3,9 +3,10 @@ from __future__ import annotations
 import textwrap
 from dataclasses import replace
 
-from gistpoint.core.attempts.state import AttemptState, Replacement, Submission
-from gistpoint.core.tasks.model import Answer, Target
-from gistpoint.tui.summary_model import compared
+from gistpoint.core.attempts.state import AttemptState, Submission
+from gistpoint.core.kinds.kind import ExpectedText
+from gistpoint.core.tools.declaration import Replacement
+from gistpoint.tui.screens.summary import compared
 
 TRUE = '''\
 def reach(self, origin):
@@ -21,9 +22,9 @@ def reach(self, origin):
 
 
 def page(original: str, submitted: str) -> tuple[str, str, str]:
-    target = Target("network.py", "Network.reach", original, original.replace("origin:", "None:"))
-    submission = Submission(1, "call-1", Replacement(target.path, target.qualname, submitted))
-    (found,) = compared(Answer((target,), ()), replace(AttemptState(), submissions=(submission,)))
+    expected = ExpectedText("network.py::Network.reach", original.replace("origin:", "None:"), original)
+    submission = Submission(1, "call-1", Replacement("network.py", "Network.reach", submitted))
+    (found,) = compared((expected,), replace(AttemptState(), submissions=(submission,)))
     return found.yours, found.true, found.legend
 
 

@@ -11,19 +11,22 @@ from builders import CHECKS, GOOD
 from fakes import FakeMapper, FakeRunner
 from scripted_endpoint import Answer, Step, completion, endpoint
 
-from gistpoint.core.corruption.model.corruption import replay_model_record
 from gistpoint.core.errors import TaskError
-from gistpoint.core.generation.intake import NoGood, NoTaskError, Repository
-from gistpoint.core.generation.proof import Proof, repaired_tree
-from gistpoint.core.ports import EnvironmentPins, Source
-from gistpoint.core.tasks.folder import read_answer, read_task
-from gistpoint.core.tasks.model import Mode
+from gistpoint.core.generation import pipeline
+from gistpoint.core.generation.by_model import replay_model_record
+from gistpoint.core.generation.intake import NoGood, NoTaskError
+from gistpoint.core.generation.proof import CorruptionProof
+from gistpoint.core.kinds.folder import read_answer, read_task
+from gistpoint.core.pins import EnvironmentPins
+from gistpoint.core.tasks.model import Mode, Source
+from gistpoint.core.tasks.repository import Repository
+from gistpoint.core.tasks.trees import repaired_tree
 from gistpoint.core.trees import SourceTree, write_tree
 from gistpoint.sandbox.endpoints.openai_compatible import OpenAICompatibleModel
 from gistpoint.sandbox.endpoints.retrying import RetryingModel
 from gistpoint.sandbox.endpoints.settings import EndpointSettings
 from gistpoint.tui import cli
-from gistpoint.tui.commands import task_new
+from gistpoint.tui.commands import task_making
 
 Captured = pytest.CaptureFixture[str]
 KEY = "sk-0123456789-secret"
@@ -48,11 +51,11 @@ def world(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
     monkeypatch.setenv("GISTPOINT_HOME", str(tmp_path / "home"))
     monkeypatch.setenv("OPENAI_API_KEY", KEY)
-    monkeypatch.setattr(task_new, "build_runner", lambda options: FakeRunner(CHECKS))
+    monkeypatch.setattr(task_making, "build_runner", lambda options: FakeRunner(CHECKS))
     monkeypatch.setattr("gistpoint.sandbox.environments.sources.fetch_repository", fetch)
     mapper = FakeMapper(("shop/prices.py::discount",))
-    monkeypatch.setattr("gistpoint.sandbox.pools.SandboxBench.mapper", lambda bench: mapper)
-    monkeypatch.setattr("gistpoint.tui.model_options.chat_model", impatient)
+    monkeypatch.setattr("gistpoint.sandbox.pools.SandboxHarness.mapper", lambda bench: mapper)
+    monkeypatch.setattr("gistpoint.tui.commands.task_making.chat_model", impatient)
 
 
 def made(monkeypatch: pytest.MonkeyPatch, *steps: Step, more: tuple[str, ...] = ()) -> tuple[int, list[Any]]:
@@ -144,10 +147,10 @@ def test_whatever_goes_wrong_is_a_reason_and_no_task(
 def test_a_corruption_that_the_suite_does_not_bear_out_is_kept_apart(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Captured
 ) -> None:
-    def refused(*_: object, **__: object) -> Proof:
+    def refused(*_: object, **__: object) -> CorruptionProof:
         raise NoTaskError(NoGood.TOO_FEW_FAILING, "Only 1 test fails.")
 
-    monkeypatch.setattr(task_new, "prove", refused)
+    monkeypatch.setattr(pipeline, "prove", refused)
     code, _ = made(monkeypatch, submit("price - price * percent // 1000"), completion("Done."))
     captured = capsys.readouterr()
     assert (code, captured.out) == (1, "")

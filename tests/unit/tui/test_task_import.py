@@ -13,14 +13,17 @@ from builders import CHECKS, GOOD
 from fakes import FakeMapper, FakeRunner
 
 from gistpoint.core.errors import EnvironmentBuildError, SourceError
-from gistpoint.core.generation.campaign.settings import SourceSpec
-from gistpoint.core.generation.intake import Repository
-from gistpoint.core.generation.proof import repaired_tree
-from gistpoint.core.kinds.repair.judge import Judge
+from gistpoint.core.generation.settings import SourceSpec
+from gistpoint.core.kinds.folder import read_answer, read_task, verify_identity
+from gistpoint.core.kinds.registry import render_brief
+from gistpoint.core.kinds.repair.brief import REFUSALS_COST, TEMPLATES
+from gistpoint.core.kinds.repair.judge import RepairJudge
 from gistpoint.core.outcomes import RunStatus
-from gistpoint.core.ports import EnvironmentPins, Source
-from gistpoint.core.tasks.brief import REFUSALS_COST, TEMPLATES, render_brief, template_text
-from gistpoint.core.tasks.folder import read_answer, read_task, verify_identity
+from gistpoint.core.pins import EnvironmentPins
+from gistpoint.core.tasks.brief import template_text
+from gistpoint.core.tasks.model import Source
+from gistpoint.core.tasks.repository import Repository
+from gistpoint.core.tasks.trees import repaired_tree
 from gistpoint.core.trees import SourceTree, write_tree
 from gistpoint.sessions.imports import ImportLedger
 from gistpoint.tui import cli
@@ -57,7 +60,7 @@ def world(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> World:
     monkeypatch.setenv("GISTPOINT_HOME", str(tmp_path / "home"))
     monkeypatch.setattr(task_import, "build_runner", lambda options: made.runner)
     monkeypatch.setattr("gistpoint.sandbox.environments.sources.fetch_repository", made.fetch)
-    monkeypatch.setattr("gistpoint.sandbox.pools.SandboxBench.mapper", lambda bench: made.mapper)
+    monkeypatch.setattr("gistpoint.sandbox.pools.SandboxHarness.mapper", lambda bench: made.mapper)
     return made
 
 
@@ -83,7 +86,7 @@ def test_records_become_tasks_that_their_originals_solve(tmp_path: Path, world: 
         answer = read_answer(task)
         verify_identity(task, answer)
         assert set(answer.entered[f"{PATH}::discount"]) == set(answer.baselines[0].passed)
-        judge, tree = Judge(task, answer, world.runner), SourceTree.open(task.tree_path)
+        judge, tree = RepairJudge(task, answer, world.runner), SourceTree.open(task.tree_path)
         assert judge.judge(tree).score.value == 0.0
         assert judge.judge(repaired_tree(tree, answer.targets)).solved
         assert task.mode.value == mode

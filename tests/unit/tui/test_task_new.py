@@ -9,7 +9,7 @@ from builders import CHECKS, GOOD
 from fakes import FakeRunner
 
 from gistpoint.tui import cli
-from gistpoint.tui.commands import task_new
+from gistpoint.tui.commands import task_making
 
 
 @pytest.mark.parametrize(
@@ -41,7 +41,7 @@ def test_a_function_that_is_not_there_is_told_before_anything_is_pinned_or_run(
         (tmp_path / "source" / path).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / "source" / path).write_text(text)
     runner = FakeRunner(CHECKS)
-    monkeypatch.setattr(task_new, "build_runner", lambda options: runner)
+    monkeypatch.setattr(task_making, "build_runner", lambda options: runner)
     assert cli.main(["task", "new", str(tmp_path / "source"), "--function", function, *mode]) in (1, 2)
     told = capsys.readouterr().err
     assert said in told

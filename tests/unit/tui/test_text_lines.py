@@ -3,7 +3,7 @@ from hypothesis import strategies as st
 from rich.cells import cell_len
 
 from gistpoint.core.text import visible
-from gistpoint.tui.widgets.text_lines import LONGEST_ROW, Rows, TextLines, drawn
+from gistpoint.tui.widgets.text_lines import LONGEST_ROW, ScreenRows, TextLines, drawn
 
 TEXT = st.text(st.sampled_from("ab \t\n漢é\u0301\x00\x0c\u2028👍\r"), max_size=200)
 
@@ -25,7 +25,7 @@ def test_an_offset_lies_on_the_line_that_is_named(text: str, offset: int) -> Non
 @given(TEXT, st.one_of(st.none(), st.integers(4, 30)))
 def test_rows_show_every_character_once_and_in_order(text: str, width: int | None) -> None:
     lines = TextLines(text)
-    rows = Rows(lines, width)
+    rows = ScreenRows(lines, width)
     shown: dict[int, str] = {}
     for row in range(len(rows)):
         line, start, end = rows.at(row)
@@ -39,7 +39,7 @@ def test_rows_show_every_character_once_and_in_order(text: str, width: int | Non
 
 def test_only_long_lines_are_folded() -> None:
     lines = TextLines("a\n" + "b" * (2 * LONGEST_ROW + 1) + "\nc")
-    rows = Rows(lines)
+    rows = ScreenRows(lines)
     assert [rows.at(row) for row in range(len(rows))] == [
         (0, 0, 1),
         (1, 0, LONGEST_ROW),
@@ -68,6 +68,6 @@ def test_no_row_is_wider_than_the_widest(text: str) -> None:
 
 def test_lines_are_folded_behind_words_where_there_are_some() -> None:
     lines = TextLines("one two three four\n" + "x" * 25)
-    rows = Rows(lines, 10)
+    rows = ScreenRows(lines, 10)
     shown = [lines[line][start:end] for line, start, end in map(rows.at, range(len(rows)))]
     assert shown == ["one two ", "three four", "xxxxxxxxxx", "xxxxxxxxxx", "xxxxx"]

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gistpoint.tui.widgets.text_search import PatternError, find_all
+from gistpoint.tui.widgets.code_view import PatternError, find_all
 
 
 @given(st.text("aAbBİß漢\n[", max_size=60), st.text("aAbBİß漢[", min_size=1, max_size=3))

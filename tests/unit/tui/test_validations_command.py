@@ -13,8 +13,8 @@ from fakes import FakeClock
 
 from gistpoint.core.locations import Locations
 from gistpoint.core.tasks.model import Mode, Task
-from gistpoint.sessions.validations.state import TaskVerdict
-from gistpoint.sessions.validations.validating import ValidationStore, Validator
+from gistpoint.sessions.annotations.validations import TaskVerdict
+from gistpoint.sessions.annotations.validator import ValidationStore, Validator
 from gistpoint.tui import cli
 
 Captured = pytest.CaptureFixture[str]
@@ -37,7 +37,7 @@ def tasks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[Task]:
 def test_the_state_of_a_set(tasks: list[Task], tmp_path: Path, capsys: Captured) -> None:
     assert cli.main(["task", "validations", "--merge", str(tmp_path / "elsewhere")]) == cli.DONE
     said = capsys.readouterr()
-    assert said.err == "3 operations taken in, 0 known before.\n"
+    assert said.err == "3 operations added, 0 were there already.\n"
     lines = said.out.splitlines()
     assert lines[0] == "task\tmode\tsource\tstanding\tada\tbob\tcomments\truns"
     assert f"{tasks[0].short_id}\tremove\tshop 1.0\taccepted\taccept\taccept\t0\t0" in lines
@@ -76,4 +76,4 @@ def test_mistakes_are_told(tasks: list[Task], tmp_path: Path, capsys: Captured) 
     assert "There is no task" in capsys.readouterr().err
     (Locations.of_user().validations / "x.jsonl").write_text("nonsense\n")
     assert cli.main(["task", "validations"]) == cli.DONE
-    assert "x.jsonl, line 1 is no operation" in capsys.readouterr().err
+    assert "x.jsonl, line 1 is not an operation" in capsys.readouterr().err

@@ -11,10 +11,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gistpoint.core.attempts.state import AttemptState
-from gistpoint.core.ports import EnvironmentPins, Source
-from gistpoint.core.tasks.model import Brief, Mode, Suite, Task
-from gistpoint.tui.known import definitions_named, enclosing, shown_function
-from gistpoint.tui.view_models import duration, shown_sources, stub
+from gistpoint.core.kinds.repair.brief import stub
+from gistpoint.core.pins import EnvironmentPins
+from gistpoint.core.tasks.model import Brief, Mode, Source, Suite, Task
+from gistpoint.core.tools.declaration import Revealed
+from gistpoint.tui.known import definitions_named, enclosing, shown_function, shown_sources
+from gistpoint.tui.view_models import duration
 
 BRIEF = Brief("repair-remove-1", "", (), "a.py::f", "@cached\nasync def f(a, *, b=1) -> int:")
 
@@ -74,7 +76,7 @@ def test_the_innermost_definition_is_around_a_line() -> None:
 def test_a_name_means_the_definition_in_its_own_file_first() -> None:
     state = AttemptState()
     names = ("a.py::f", "b.py::f", "b.py::C.f")
-    knowledge = state.knowledge.with_revealed({"functions": [(name, 1, 2) for name in names]}, "call-1")
+    knowledge = state.knowledge.with_revealed(Revealed(functions=tuple((name, 1, 2) for name in names)), "call-1")
     known = replace(state, knowledge=knowledge)
     assert definitions_named(known, "f", "a.py") == ["a.py::f"]
     assert definitions_named(known, "x.C.f", "a.py") == ["a.py::f"]

@@ -1,1 +1,1 @@
-"""Small screens that ask or tell one thing."""
+"""Small screens that ask or show one thing."""

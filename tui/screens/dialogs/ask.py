@@ -1,4 +1,4 @@
-"""Questions that are answered with words or with a choice."""
+"""Questions that are answered with words or a choice."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ from textual.widgets import Button, Input, OptionList
 from textual.widgets.option_list import Option
 
 from gistpoint.core.errors import UserError
-from gistpoint.tui.commands.consent import WHAT_IT_MEANS
-from gistpoint.tui.keys import Scope, bindings_of
+from gistpoint.tui.consent import WHAT_IT_MEANS
+from gistpoint.tui.keys import KeyScope, bindings_of
 from gistpoint.tui.widgets.plain import Plain, plain_line
 
 Answer = TypeVar("Answer")
 
 
 class Dialog(ModalScreen[Answer | None]):
-    """A box over the screen; None is the answer of Escape."""
+    """A box over the screen; Escape answers None."""
 
     CSS_PATH = "dialogs.tcss"
-    BINDINGS: ClassVar[list[BindingType]] = [*bindings_of(Scope.DIALOG)]
+    BINDINGS: ClassVar[list[BindingType]] = [*bindings_of(KeyScope.DIALOG)]
 
     def __init__(self, title: str) -> None:
         super().__init__()
@@ -44,23 +44,23 @@ class Dialog(ModalScreen[Answer | None]):
                 yield from self.buttons()
 
     def body(self) -> list[Widget]:
-        """Return what stands between title and buttons."""
+        """Return the widgets between title and buttons."""
         return []
 
     def buttons(self) -> list[Button]:
-        """Return the buttons, the usual answer first."""
+        """Return the buttons, the default answer first."""
         return [Button("OK", id="yes", variant="primary")]
 
     def action_cancel(self) -> None:
-        """Answer nothing."""
+        """Dismiss with None."""
         self.dismiss(None)
 
 
 class ConfirmDialog(Dialog[bool]):
-    """Asks; answers True, or False where it is refused or left."""
+    """Asks a question; the answer is True, or False if it is refused or left."""
 
     def __init__(self, title: str, text: str, *, yes: str, no: str = "Cancel", careful: bool = False) -> None:
-        """`careful` puts the focus on the refusal."""
+        """`careful` makes the refusal the default."""
         super().__init__(title)
         self._text, self._yes, self._no, self._careful = text, yes, no, careful
 
@@ -74,18 +74,18 @@ class ConfirmDialog(Dialog[bool]):
         return [yes, Button(self._no, id="no")]
 
     def on_mount(self) -> None:
-        """Put the focus on the answer that does less harm."""
+        """Put the focus on the default answer."""
         self.query_one("#no" if self._careful else "#yes", Button).focus()
 
     @on(Button.Pressed)
     def answer(self, event: Button.Pressed) -> None:
-        """Give the answer of the button."""
+        """Dismiss with the answer of the button."""
         event.stop()
         self.dismiss(event.button.id == "yes")
 
 
 class MessageDialog(Dialog[bool]):
-    """Tells something, with a hint where there is one."""
+    """Shows a message, with a hint if there is one."""
 
     def __init__(self, title: str, text: str, *, hint: str = "") -> None:
         super().__init__(title)
@@ -124,13 +124,13 @@ class TextDialog(Dialog[str]):
         return [*([Plain(self._label)] if self._label else []), field]
 
     def on_mount(self) -> None:
-        """Let the typing begin."""
+        """Put the focus into the field."""
         self.query_one(Input).focus()
 
     @on(Input.Submitted)
     @on(Button.Pressed)
     def answer(self) -> None:
-        """Answer with the text."""
+        """Dismiss with the text."""
         self.dismiss(self.query_one(Input).value)
 
 
@@ -143,7 +143,7 @@ class Reasoned:
 
 
 class Choices(OptionList):
-    """One of some; a mark, not colour alone, says which."""
+    """A choice of one; a mark, not colour alone, shows it."""
 
     def __init__(self, labels: Sequence[str]) -> None:
         self._labels = labels
@@ -158,12 +158,12 @@ class Choices(OptionList):
 
 
 class ReasonDialog(Dialog[Reasoned]):
-    """Asks for one of some reasons, and for words."""
+    """Asks for one of several reasons, and for words."""
 
     def __init__(
         self, title: str, text: str, choices: Sequence[tuple[str, str]], *, yes: str, words: str = "In your own words"
     ) -> None:
-        """`choices` are (code, what people read)."""
+        """`choices` are (code, label)."""
         super().__init__(title)
         self._text, self._choices, self._yes, self._words = text, choices, yes, words
 
@@ -173,7 +173,7 @@ class ReasonDialog(Dialog[Reasoned]):
         return [Plain(self._text), choices, Input(placeholder=self._words)]
 
     def buttons(self) -> list[Button]:
-        """Return the answer and the way back."""
+        """Return the buttons to answer and to cancel."""
         return [Button(self._yes, id="yes", variant="primary"), Button("Cancel", id="no")]
 
     def on_mount(self) -> None:
@@ -184,7 +184,7 @@ class ReasonDialog(Dialog[Reasoned]):
 
     @on(OptionList.OptionSelected)
     def choose(self) -> None:
-        """Go on to the words."""
+        """Go to the field of words."""
         self.query_one(Input).focus()
 
     @on(Input.Submitted)
@@ -194,7 +194,7 @@ class ReasonDialog(Dialog[Reasoned]):
 
     @on(Button.Pressed)
     def press(self, event: Button.Pressed) -> None:
-        """Answer or go back."""
+        """Answer or cancel."""
         event.stop()
         if event.button.id == "yes":
             self._answer()
@@ -207,10 +207,10 @@ class ReasonDialog(Dialog[Reasoned]):
 
 
 class PickDialog(Dialog[str]):
-    """A list to choose from, which a field narrows down."""
+    """A list to choose from, with a field that filters it."""
 
     def __init__(self, title: str, choices: Sequence[tuple[str, str]]) -> None:
-        """`choices` are (answer, what people read)."""
+        """`choices` are (answer, label)."""
         super().__init__(title)
         self._choices = choices
         self._shown: list[str] = []
@@ -226,13 +226,13 @@ class PickDialog(Dialog[str]):
 
     @on(Input.Changed)
     def narrow(self, event: Input.Changed) -> None:
-        """Show what holds the words."""
+        """Show the choices that contain the words."""
         self._fill(event.value)
 
     @on(Input.Submitted)
     @on(Button.Pressed)
     def first(self) -> None:
-        """Choose what is highlighted."""
+        """Choose the highlighted row."""
         at = self.query_one(OptionList).highlighted
         self.dismiss(self._shown[at] if at is not None and self._shown else None)
 
@@ -278,14 +278,14 @@ _TEXT = f"{{why}}\n\n{WHAT_IT_MEANS} Your answer holds for this machine from now
 _WAIT_SECONDS = 0.2
 
 
-class ConsentDesk:
-    """Asks in an app; a thread may call `ask`, the event loop must not."""
+class ConsentPrompt:
+    """Asks for consent in an app; a thread may call `ask`, the event loop must not."""
 
     def __init__(self, app: App[object]) -> None:
         self._app = app
 
     def ask(self, why_not: str) -> bool:
-        """Show the question and wait; an app that closes has not consented."""
+        """Show the question and wait; an app that closes means no."""
         answered = threading.Event()
         answers: list[bool | None] = []
 

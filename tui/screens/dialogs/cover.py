@@ -1,4 +1,4 @@
-"""What hides code and instructions: while the clock stands still, and after a long time without any input."""
+"""Covers over code and instructions: while the clock is stopped, and after a long time without input."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from gistpoint.tui.view_models import duration
 from gistpoint.tui.widgets.plain import Plain
 
 ON_THEIR_WAY_S = 1.0
-"""What was pressed so soon after a question came was meant for something else."""
+"""A key pressed this soon after a question appeared was meant for something else."""
 
 
 class PauseCover(Screen[bool]):
-    """Covers code and instructions; the only way on is to resume, or to leave."""
+    """Covers code and instructions until the solver resumes or leaves."""
 
     CSS_PATH = "dialogs.tcss"
 
@@ -30,7 +30,7 @@ class PauseCover(Screen[bool]):
         self._reason, self._text = reason, text
 
     def compose(self) -> ComposeResult:
-        """Say that the clock stands still, and why."""
+        """Show that the clock is stopped, and why."""
         with Vertical(classes="cover"):
             yield Plain("‖  Paused", classes="dialog-title")
             yield Plain(f"Reason: {self._reason.replace('_', ' ')}")
@@ -41,18 +41,18 @@ class PauseCover(Screen[bool]):
             yield Button("Leave, and go on another time", id="no")
 
     def on_mount(self) -> None:
-        """Enter goes on."""
+        """Let Enter resume."""
         self.query_one("#yes", Button).focus()
 
     @on(Button.Pressed)
     def answer(self, event: Button.Pressed) -> None:
-        """Go on, or leave."""
+        """Resume, or leave."""
         event.stop()
         self.dismiss(event.button.id == "yes")
 
 
 class IdleCover(Screen[Literal["worked", "away"]]):
-    """Covers code and instructions until the solver says what the time was; neither answer is the usual one."""
+    """Covers code and instructions until the solver says what the time was used for; neither answer is the default."""
 
     CSS_PATH = "dialogs.tcss"
     AUTO_FOCUS = ""
@@ -64,7 +64,7 @@ class IdleCover(Screen[Literal["worked", "away"]]):
         self._came = get_time()
 
     def compose(self) -> ComposeResult:
-        """Say how long nothing was pressed, and what the answers mean."""
+        """Show how long nothing was pressed, and what the answers mean."""
         span = duration(self._idle_ms)
         with Vertical(classes="cover"):
             yield Plain("z  Are you there?", classes="dialog-title")
@@ -74,7 +74,7 @@ class IdleCover(Screen[Literal["worked", "away"]]):
             yield Button("I was away  Alt+X", id="away")
 
     def takes(self, event: events.InputEvent) -> bool:
-        """Whether the page takes a key or the mouse: not what was on its way when it came."""
+        """Whether the page accepts an event; it ignores those that were made before it appeared."""
         return event.time >= self._came + ON_THEIR_WAY_S
 
     @on(Button.Pressed)

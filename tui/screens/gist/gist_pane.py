@@ -1,7 +1,8 @@
-"""The gist that is written, with its gutter, its figures, and the original line of the one at the cursor."""
+"""The gist that is being written, with its gutter, its figures, and the original of the line at the cursor."""
 
 from __future__ import annotations
 
+import time
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
@@ -10,18 +11,32 @@ from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.containers import Horizontal
 from textual.getters import query_one
+from textual.message import Message
 from textual.widgets import ContentSwitcher
 
-from gistpoint.core.attempts.state import AttemptState
+from gistpoint.core.attempts.state import AttemptState, Submission
 from gistpoint.core.code.parsing import fault_in
-from gistpoint.core.kinds.gist.evidence import read_evidence
-from gistpoint.core.kinds.gist.reference.making import undefined_names
-from gistpoint.core.kinds.gist.text import GIST_BUFFER
+from gistpoint.core.kinds.gist.reference import undefined_names
+from gistpoint.core.kinds.gist.score import read_evidence
+from gistpoint.core.kinds.gist.state import gist_of
+from gistpoint.core.kinds.gist.tools import GIST_BUFFER
+from gistpoint.core.kinds.registry import declared
 from gistpoint.core.trees import SourceTree
-from gistpoint.tui.gist_marks import LEGEND, Lack, Marks, carried, does_not_parse, figures, lacks, marks_of, words_of
-from gistpoint.tui.keys import Scope, bindings_of
+from gistpoint.tui.gist_marks import (
+    LEGEND,
+    Marks,
+    MissingLine,
+    carried,
+    does_not_parse,
+    figures,
+    marks_of,
+    missing_lines,
+    words_of,
+)
+from gistpoint.tui.keys import KeyScope, bindings_of
+from gistpoint.tui.known import shown_function
 from gistpoint.tui.screens.dialogs.ask import PickDialog
-from gistpoint.tui.screens.solve.editor_pane import EditorPane
+from gistpoint.tui.screens.solve.kind import EditorPane
 from gistpoint.tui.view_models import shows_evidence
 from gistpoint.tui.widgets.code_view import CodeView
 from gistpoint.tui.widgets.diff_view import DiffView
@@ -29,21 +44,36 @@ from gistpoint.tui.widgets.function_editor import FunctionEditor
 from gistpoint.tui.widgets.gist_view import GistGutter
 from gistpoint.tui.widgets.plain import Plain
 
-WRITING = ("write_gist", "edit_gist", "edit_and_execute")
-"""Tools that give the gist another text."""
+PAUSE_SECONDS = 0.4
+"""Seconds after the last key until a text that does not parse is reported."""
+QUIET_SECONDS = 2.0
+"""Seconds after the last key until a text is scored automatically, if scores have no limit."""
 
 
 class GistPane(EditorPane):
-    """One buffer. The gutter and the figures are there only where evidence may be shown."""
+    """One buffer. It has gutter and figures only if evidence may be shown."""
 
-    BINDINGS: ClassVar[list[BindingType]] = [*bindings_of(Scope.GIST)]
+    BINDINGS: ClassVar[list[BindingType]] = [*bindings_of(KeyScope.GIST)]
+
+    class ScoreWanted(Message):
+        """Typing has paused, and the text can be scored at no cost."""
+
+        def __init__(self, text: str) -> None:
+            super().__init__()
+            self.text = text
 
     beside = query_one(GistGutter)
     figures = query_one("#gist-figures", Plain)
     original = query_one("#gist-original", CodeView)
 
+    live = True
+    """Whether the text is scored automatically."""
+    asked = ""
+    """The text for which a score was last requested."""
+    _typed_at = 0.0
+
     def compose(self) -> ComposeResult:
-        """Lay out title, figures, gutter and editor, and what may stand in their place."""
+        """Lay out title, figures, gutter and editor, and the views that can replace the editor."""
         yield Plain("", id="editor-title", classes="pane-title")
         yield Plain("", id="gist-figures", classes="pane-title")
         editor = FunctionEditor(id="function-editor")
@@ -54,12 +84,16 @@ class GistPane(EditorPane):
             yield DiffView(id="editor-diff")
             yield CodeView(id="gist-original")
 
+    def on_mount(self) -> None:
+        """Start to check now and then whether typing has paused."""
+        self.set_interval(0.5, self._look)
+
     def open_first(self) -> None:
         """Open the gist as it was left."""
         self._scored = self._figures = self._looked_at = self._fault = ""
         self._marks: Marks = {}
         self._taken = len(self._state.calls)
-        self.editor.load_buffer(GIST_BUFFER, self._state.gist.now)
+        self.editor.load_buffer(GIST_BUFFER, gist_of(self._state).now)
         self.beside.marks = {}
         self._take_evidence()
         self._draw_title()
@@ -70,27 +104,44 @@ class GistPane(EditorPane):
         super().update_from(state)
         answered = [call for call in state.calls[self._taken :] if call.text is not None]
         self._taken += len(answered)
-        if any(call.tool in WRITING for call in answered) and state.gist.now != self.code:
-            self.editor.load_buffer(GIST_BUFFER, state.gist.now)
+        if any(_writes(call.tool) for call in answered) and gist_of(state).now != self.code:
+            self.editor.load_buffer(GIST_BUFFER, gist_of(state).now)
         if scored:
             self._take_evidence()
         self._draw_title()
 
-    # What EditorPane asks
+    # For EditorPane
 
     @property
     def code(self) -> str:
-        """The gist as it stands."""
+        """The gist as it is now."""
         return self.editor.code
 
     @property
     def changed(self) -> bool:
-        """Whether the text is other than the state has it."""
-        return self.code != self._state.gist.now
+        """Whether the text differs from the one in the state."""
+        return self.code != gist_of(self._state).now
 
     def start_of(self, name: str) -> str:
         """Return the gist as a step saved it last: what the diff compares with."""
-        return self._state.gist.text
+        return gist_of(self._state).text
+
+    def take(self, name: str) -> bool:
+        """Append a function that was shown; the focus stays."""
+        shown = shown_function(self._state, name)
+        if shown is None:
+            self.app.notify("Its source was not shown yet: read it first.", severity="warning")
+            return False
+        code = self.code.rstrip("\n")
+        text = f"{code}\n\n\n{shown.text.rstrip()}\n" if code else f"{shown.text.rstrip()}\n"
+        self.editor.replace(text, self.editor.document.start, self.editor.document.end)
+        self.post_message(self.Comfort("copy_function"))
+        self.app.notify(f"{name} is at the end of the gist now.")
+        return False
+
+    def show_submitted(self, submission: Submission) -> None:
+        """Show the gist that a recorded attempt handed in."""
+        self.show_code(GIST_BUFFER, submission.gist)
 
     def show_writing(self) -> None:
         """Show the editor."""
@@ -99,7 +150,7 @@ class GistPane(EditorPane):
     def _draw_title(self) -> None:
         if self.switcher.current == "gist-original":
             return
-        state, code = self._state.gist, self.code
+        state, code = gist_of(self._state), self.code
         lines = code.count("\n") + (not code.endswith("\n") and bool(code))
         if self.switcher.current == "editor-diff":
             kept = "diff against what the last step saved"
@@ -108,6 +159,21 @@ class GistPane(EditorPane):
         else:
             kept = "kept as you type; the next call saves it by a step"
         self.title.update(f"gist  {lines} {'line' if lines == 1 else 'lines'}, {kept}   F9 hands in")
+
+    # Scores
+
+    @property
+    def scores_freely(self) -> bool:
+        """Whether scores have no limit: in practice, demo and validation."""
+        return self._state.budgets.scores is None
+
+    def _look(self) -> None:
+        quiet = time.monotonic() - self._typed_at
+        if not self.scores_freely or quiet < PAUSE_SECONDS or self.editor.waits:
+            return
+        text, fault = self.code, self.fault()
+        if not fault and self.live and quiet >= QUIET_SECONDS and text.strip() and text != self.asked:
+            self.post_message(self.ScoreWanted(text))
 
     # Evidence
 
@@ -128,7 +194,7 @@ class GistPane(EditorPane):
         self.draw_evidence()
 
     def draw_evidence(self) -> None:
-        """Put the marks beside the lines that are still the same, and the figures above."""
+        """Put the marks beside unchanged lines, and the figures above."""
         if not self.may_show:
             return
         if self._scored:
@@ -141,34 +207,35 @@ class GistPane(EditorPane):
             return does_not_parse(self._fault)
         if not self._scored:
             return "not scored yet: Alt+S scores it"
-        found = self.lacks()
+        found = self.missing_lines()
         stale = "" if self.code == self._scored else "  (of an earlier text)"
         what = f"  {len(found)} to mend: Alt+N" if found else ""
         return f"{self._figures}{stale}{what}"
 
     def fault(self) -> str:
-        """Return why the text as it stands is no Python module, and say so above it if scores may be shown."""
+        """Return why the text is not a Python module, and show it above the text if scores may be shown."""
         if self.code != self._looked_at:
             self._looked_at = self.code
             self._fault = fault_in(self.code)
             self.draw_evidence()
         return self._fault
 
-    def lacks(self) -> list[Lack]:
-        """Return what would raise the scores, as far as that may be shown."""
+    def missing_lines(self) -> list[MissingLine]:
+        """Return the lines that lower the scores, if they may be shown."""
         if not self.may_show:
             return []
-        return lacks(self.beside.marks.values(), undefined_names(self.code)) if self._scored else []
+        return missing_lines(self.beside.marks.values(), undefined_names(self.code)) if self._scored else []
 
     @on(FunctionEditor.Edited)
     def text_edited(self) -> None:
-        """Follow the text."""
+        """Follow the text, and wait until typing has paused."""
+        self._typed_at = time.monotonic()
         self.draw_evidence()
         self._draw_title()
 
     def action_lack(self) -> None:
-        """Go to the next line that keeps a score down, and say why."""
-        found = self.lacks()
+        """Go to the next line that lowers a score, and show why."""
+        found = self.missing_lines()
         if not found:
             self.app.notify("Nothing is known that would raise the scores." if self.may_show else _AFTER)
             return
@@ -180,8 +247,8 @@ class GistPane(EditorPane):
         self.app.notify(f"line {at.line}: {', '.join(same)}")
 
     def action_lacks(self) -> None:
-        """Choose among all of them."""
-        found = self.lacks()
+        """Choose among all lines that lower a score."""
+        found = self.missing_lines()
         if not found:
             self.action_lack()
             return
@@ -196,7 +263,7 @@ class GistPane(EditorPane):
         self.app.push_screen(PickDialog(f"What would raise the scores   {LEGEND}", choices), answered)
 
     def action_original(self) -> None:
-        """Show the original line of the one at the cursor, or the gist again."""
+        """Show the original of the line at the cursor, or the gist again."""
         if self.switcher.current == "gist-original":
             self.show_writing()
             self.editor.focus()
@@ -210,7 +277,7 @@ class GistPane(EditorPane):
         if place is None:
             self.app.notify(words_of(evidence))
             return
-        tree = SourceTree.open(self._repair.tree_path)
+        tree = SourceTree.open(self._attempted.tree_path)
         text = tree.read(place.path).decode("utf-8", "replace") if tree.is_file(place.path) else ""
         self.switcher.current = "gist-original"
         self.original.load(text, title=place.path)
@@ -224,9 +291,15 @@ _AFTER = "Scores and evidence are shown after the hand-in."
 
 
 def _last_score(state: AttemptState) -> tuple[str, Mapping[str, Any]] | None:
-    """Return the text that was scored last, and its score; None where nothing was."""
+    """Return the text that was scored last, and its score; None if nothing was."""
     if state.submissions and state.submissions[-1].metrics:
         last = state.submissions[-1]
         return last.gist, last.metrics
-    trials = state.gist.trials
+    trials = gist_of(state).trials
     return (trials[-1].text, trials[-1].score) if trials else None
+
+
+def _writes(name: str) -> bool:
+    """Whether calls of a tool change the gist's text."""
+    tool = declared(name)
+    return tool is not None and tool.writes_gist

@@ -1,73 +1,71 @@
-"""Summary of a gist: what it is worth, line by line, and the gist that a program made of the same command."""
+"""Summary of a gist: its scores, the evidence line by line, and the reference gist of the same command."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from typing import Any, ClassVar
+from collections.abc import Mapping
+from typing import Any
 
+from textual.app import ComposeResult
 from textual.containers import Vertical
-from textual.widget import Widget
 
 from gistpoint.core.attempts.state import AttemptState
-from gistpoint.core.kinds.gist.evidence import read_evidence
-from gistpoint.core.kinds.gist.model import GistAnswer
+from gistpoint.core.kinds.gist.answer import GistAnswer
+from gistpoint.core.kinds.gist.score import read_evidence
+from gistpoint.core.kinds.gist.state import gist_of
 from gistpoint.core.tasks.model import Task
 from gistpoint.core.trees import SourceTree
-from gistpoint.tui.gist_marks import lacks, marks_of, rate
-from gistpoint.tui.screens.ended import EndedScreen
-from gistpoint.tui.summary_model import Rows, summary_rows
+from gistpoint.tui.gist_marks import Marks, marks_of, missing_lines, rate
+from gistpoint.tui.screens.summary import Rows, SummaryPage, SummaryScreen, SummaryTextPage, summary_rows
 from gistpoint.tui.widgets.code_view import CodeView
 from gistpoint.tui.widgets.gist_view import ScoredGist
 from gistpoint.tui.widgets.plain import Plain
-from gistpoint.tui.widgets.text_view import TextView
 
 
-class GistSummaryScreen(EndedScreen):
-    """A gist that was handed in, or an attempt that ended without one."""
+def gist_summary(task: Task, answer: GistAnswer, state: AttemptState, *, accepted: bool | None = None) -> SummaryScreen:
+    """Return the screen of a gist that was handed in, or of an attempt that ended without one."""
+    last = state.submissions[-1] if state.submissions else None
+    scores = score_rows(last.metrics) if last is not None and last.metrics else []
+    if answer.reference is not None:
+        scores += [("Reference gist", _reference_words(answer))]
+    first, *rest = summary_rows(task, state, accepted)
+    lines = read_evidence(last.metrics.get("lines", ())) if last is not None else ()
+    text = last.gist if last is not None else gist_of(state).now
+    missing = "\n".join(f"line {lack.line}: {lack.words}" for lack in missing_lines(lines, ()))
+    pages = [
+        SummaryPage("Gist", HandedIn(task, text, marks_of(lines))),
+        SummaryPage("What was missing", SummaryTextPage(missing or "Nothing that is known.", id="page-lacks")),
+        SummaryPage("Reference", ReferencePage(answer), "#reference-text"),
+    ]
+    groups = [first, *([("Scores", scores)] if scores else []), *rest]
+    return SummaryScreen(state, groups, pages, accepted=accepted)
 
-    CSS_PATH = "../summary.tcss"
-    PAGES: ClassVar[Mapping[str, str]] = {
-        "page-result": "Result",
-        "page-gist": "Gist",
-        "page-lacks": "What was missing",
-        "page-reference": "Reference",
-        "page-notes": "Notes",
-    }
-    INSIDE: ClassVar[Mapping[str, str]] = {"page-reference": "#reference-text"}
 
-    def __init__(self, task: Task, answer: GistAnswer, state: AttemptState, *, accepted: bool | None = None) -> None:
-        super().__init__(task, state, accepted)
-        self._answer = answer
+class HandedIn(ScoredGist):
+    """The gist that was handed in, with its gutter."""
 
-    def rows(self) -> list[tuple[str, Rows]]:
-        """Return the scores, then what every summary says."""
-        last = self._state.submissions[-1] if self._state.submissions else None
-        scores = score_rows(last.metrics) if last is not None and last.metrics else []
-        reference = self._answer.reference
-        if reference is not None:
-            scores += [("Reference gist", _reference_words(self._answer))]
-        first, *rest = summary_rows(self._ended_task, self._state, self._accepted)
-        return [first, *([("Scores", scores)] if scores else []), *rest]
-
-    def more_pages(self) -> Iterable[Widget]:
-        """Return the gist with its gutter, what it lacked, and the reference."""
-        tree = SourceTree.open(self._ended_task.tree_path) if self._ended_task.tree_path.is_file() else None
-        yield ScoredGist(tree, id="page-gist")
-        yield TextView(id="page-lacks")
-        yield Vertical(
-            Plain(_reference_words(self._answer), classes="summary-legend"),
-            CodeView(id="reference-text"),
-            id="page-reference",
-        )
+    def __init__(self, task: Task, text: str, marks: Marks) -> None:
+        super().__init__(SourceTree.open(task.tree_path) if task.tree_path.is_file() else None, id="page-gist")
+        self._handed_in, self._marks = text, marks
 
     def on_mount(self) -> None:
-        """Fill the pages."""
-        last = self._state.submissions[-1] if self._state.submissions else None
-        lines = read_evidence(last.metrics.get("lines", ())) if last is not None else ()
-        text = last.gist if last is not None else self._state.gist.now
-        self.query_one(ScoredGist).show(text, marks_of(lines))
-        missing = "\n".join(f"line {lack.line}: {lack.words}" for lack in lacks(lines, ()))
-        self.query_one("#page-lacks", TextView).load(missing or "Nothing that is known.")
+        """Show it."""
+        self.show(self._handed_in, self._marks)
+
+
+class ReferencePage(Vertical):
+    """The reference gist of the same command."""
+
+    def __init__(self, answer: GistAnswer) -> None:
+        super().__init__(id="page-reference")
+        self._answer = answer
+
+    def compose(self) -> ComposeResult:
+        """Lay out the facts about it, and its text."""
+        yield Plain(_reference_words(self._answer), classes="summary-legend")
+        yield CodeView(id="reference-text")
+
+    def on_mount(self) -> None:
+        """Show it."""
         reference = self._answer.reference
         self.query_one("#reference-text", CodeView).load(reference.text if reference is not None else "")
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import threading
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
 from textual import on
@@ -10,21 +10,19 @@ from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.containers import Horizontal, Vertical
 from textual.getters import query_one
-from textual.message import Message
 from textual.screen import Screen
 
-from gistpoint.core.errors import UserError
 from gistpoint.core.text import visible_line
-from gistpoint.sessions.runs.comparing import Comparison, Side, compare, read_side
+from gistpoint.sessions.records.model import Step
+from gistpoint.sessions.runs.comparing import RunComparison, Side, compare, read_side
 from gistpoint.sessions.runs.document import RunDocument
 from gistpoint.sessions.runs.facts import Spent
-from gistpoint.sessions.runs.model import Step
 from gistpoint.sessions.runs.rendering import GLYPHS
-from gistpoint.tui.keys import Scope, bindings_of
-from gistpoint.tui.screens.review.reader import row_words
+from gistpoint.tui.jobs import Job, Jobs
+from gistpoint.tui.keys import KeyScope, bindings_of
+from gistpoint.tui.screens.review.loading import known_task, row_words
 from gistpoint.tui.screens.review.settings import ReviewSettings
-from gistpoint.tui.screens.review.step_text import compose
-from gistpoint.tui.screens.review.step_view import StepView
+from gistpoint.tui.screens.review.step_view import StepView, compose
 from gistpoint.tui.widgets.diff_view import DiffView
 from gistpoint.tui.widgets.key_bar import KeyBar
 from gistpoint.tui.widgets.plain import Plain
@@ -34,46 +32,37 @@ if TYPE_CHECKING:
     from gistpoint.core.diffs import FileDiff
 
 
-class _Read(Message):
-    """Both runs were read to their ends."""
-
-    def __init__(
-        self, documents: tuple[RunDocument, RunDocument], comparison: Comparison, words: tuple[list[str], list[str]]
-    ) -> None:
-        super().__init__()
-        self.documents = documents
-        self.comparison = comparison
-        self.words = words
+Diffs = tuple["FileDiff", ...]
 
 
-class _PairRead(Message):
-    """The steps of a row were read, with what each run had changed by then."""
+@dataclass(frozen=True, slots=True)
+class _Both:
+    """Both runs, read to their ends; `words` are the steps of each, one line per step."""
 
-    def __init__(
-        self, row: int, steps: tuple[Step | None, Step | None], diffs: tuple[tuple[FileDiff, ...], tuple[FileDiff, ...]]
-    ) -> None:
-        super().__init__()
-        self.row = row
-        self.steps = steps
-        self.diffs = diffs
+    documents: tuple[RunDocument, RunDocument]
+    comparison: RunComparison
+    words: tuple[list[str], list[str]]
 
 
-class _Failed(Message):
-    def __init__(self, error: Exception) -> None:
-        super().__init__()
-        self.error = error
+@dataclass(frozen=True, slots=True)
+class _Pair:
+    """The steps of a row, and the changes of each run up to them."""
+
+    row: int
+    steps: tuple[Step | None, Step | None]
+    diffs: tuple[Diffs, Diffs]
 
 
 class AlignedList(RecordList):
-    """A row for each pair of steps; milestones stand out."""
+    """A row for each pair of steps; milestones are highlighted."""
 
     def __init__(self, *, id: str) -> None:
         super().__init__(id=id)
-        self.comparison: Comparison | None = None
+        self.comparison: RunComparison | None = None
         self._said: tuple[list[str], list[str]] = ([], [])
 
-    def show(self, comparison: Comparison, words: tuple[list[str], list[str]]) -> None:
-        """Show an alignment; `words` are the steps of both runs, a line each."""
+    def show(self, comparison: RunComparison, words: tuple[list[str], list[str]]) -> None:
+        """Show an alignment; `words` are the steps of both runs, one line each."""
         self.comparison, self._said = comparison, words
         self.set_count(len(comparison.rows), cursor=0)
 
@@ -107,9 +96,9 @@ class CompareScreen(Screen[None]):
     """An alignment above, the steps or the diffs of both runs below."""
 
     CSS_PATH = "review.tcss"
-    BINDINGS: ClassVar[list[BindingType]] = [*bindings_of(Scope.COMPARE)]
+    BINDINGS: ClassVar[list[BindingType]] = [*bindings_of(KeyScope.COMPARE)]
     HELP_PAGE = "compare"
-    SCOPES = (Scope.COMPARE,)
+    SCOPES = (KeyScope.COMPARE,)
 
     rows = query_one(AlignedList)
     titles = query_one("#compare-title", Plain)
@@ -118,12 +107,9 @@ class CompareScreen(Screen[None]):
         super().__init__()
         self._names = (left, right)
         self._settings = settings
-        self._documents: tuple[RunDocument, RunDocument] | None = None
-        self._comparison: Comparison | None = None
+        self._both: _Both | None = None
         self._shows_diffs = False
-        self._lock = threading.Lock()
-        self._wanted = -1
-        self._stopped = False
+        self._jobs = Jobs(self, "comparing")
 
     def compose(self) -> ComposeResult:
         """Lay out the alignment and both sides."""
@@ -141,113 +127,95 @@ class CompareScreen(Screen[None]):
         """Read both runs."""
         self._place()
         self.rows.focus()
-        threading.Thread(target=self._read, name="comparing", daemon=True).start()
+        self._jobs.do(self._read, self._show)
 
     def on_unmount(self) -> None:
-        """Let threads end."""
-        self._stopped = True
+        """Stop reading."""
+        self._jobs.stop()
 
-    def _read(self) -> None:
+    def _read(self, job: Job) -> _Both:
         from gistpoint.sessions.runs.opening import open_run
-        from gistpoint.tui.screens.review.known_task import known_task
 
-        try:
-            left, right = (open_run(name) for name in self._names)
-            sides: list[Side] = []
-            words: tuple[list[str], list[str]] = ([], [])
-            for document, said in zip((left, right), words, strict=True):
-                task = known_task(document.header, self._settings.locations)
-                sides.append(read_side(document, task.goals, tree=task.tree))
-                said += [f"{GLYPHS[s.kind.value]} {s.index + 1:>4} {row_words(s)}" for s in document.steps()]
-            self.post_message(_Read((left, right), compare(*sides), words))
-        except Exception as error:
-            self.post_message(_Failed(error))
+        left, right = (open_run(name) for name in self._names)
+        sides: list[Side] = []
+        words: tuple[list[str], list[str]] = ([], [])
+        for document, lines in zip((left, right), words, strict=True):
+            job.cancel.check()
+            task = known_task(document.header, self._settings.locations)
+            sides.append(read_side(document, task.goals, tree=task.tree))
+            lines += [f"{GLYPHS[s.kind.value]} {s.index + 1:>4} {row_words(s)}" for s in document.steps()]
+        return _Both((left, right), compare(*sides), words)
 
-    @on(_Failed)
-    def failed(self, message: _Failed) -> None:
-        """Say why the runs can't be compared."""
-        if not isinstance(message.error, UserError):
-            raise message.error
-        from gistpoint.tui.screens.dialogs.ask import show_error
-
-        show_error(self.app, message.error)
-
-    @on(_Read)
-    def read(self, message: _Read) -> None:
-        """Show the alignment."""
-        self._documents, self._comparison = message.documents, message.comparison
-        both = len(message.comparison.milestones)
-        self.titles.update(f"Compare  {both} milestones; the steps between them are aligned from the top")
-        self.rows.show(message.comparison, message.words)
+    def _show(self, both: _Both) -> None:
+        self._both = both
+        milestones = len(both.comparison.milestones)
+        self.titles.update(f"Compare  {milestones} milestones; the steps between them are aligned from the top")
+        self.rows.show(both.comparison, both.words)
         self._look()
 
     @on(RecordList.Moved, "#aligned")
     def moved(self) -> None:
-        """Look at another pair of steps."""
+        """Show another pair of steps."""
         self._look()
 
     def _look(self) -> None:
-        comparison, documents = self._comparison, self._documents
-        if comparison is None or documents is None or not comparison.rows:
+        both, row = self._both, self.rows.cursor
+        if both is None or not both.comparison.rows:
             return
-        row = self._wanted = self.rows.cursor
 
-        def work() -> None:
-            with self._lock:
-                if row != self._wanted or self._stopped:
-                    return
-                places = comparison.places(row)
-                left, right = (
-                    None if place is None else document.step(place)
-                    for place, document in zip(places, documents, strict=True)
-                )
-                before, after = (
-                    () if place is None else side.repository(place).diff
-                    for place, side in zip(places, (comparison.left, comparison.right), strict=True)
-                )
-                self.post_message(_PairRead(row, (left, right), (before, after)))
+        def read(job: Job) -> _Pair:
+            comparison = both.comparison
+            places = comparison.places(row)
+            left, right = (
+                None if place is None else document.step(place)
+                for place, document in zip(places, both.documents, strict=True)
+            )
+            job.cancel.check()
+            before, after = (
+                () if place is None else side.repository(place).diff
+                for place, side in zip(places, (comparison.left, comparison.right), strict=True)
+            )
+            return _Pair(row, (left, right), (before, after))
 
-        threading.Thread(target=work, name="comparing", daemon=True).start()
+        self._jobs.do(read, lambda pair: self._show_pair(both, pair), key="pair")
 
-    @on(_PairRead)
-    def pair_read(self, message: _PairRead) -> None:
-        """Show both steps, or what both have changed."""
-        comparison, documents = self._comparison, self._documents
-        if message.row != self.rows.cursor or comparison is None or documents is None:
+    def _show_pair(self, both: _Both, pair: _Pair) -> None:
+        """Show both steps, or the changes of both."""
+        if pair.row != self.rows.cursor:
             return
-        sides = (comparison.left, comparison.right)
+        sides = (both.comparison.left, both.comparison.right)
         for at, name in enumerate(("left", "right")):
-            step = message.steps[at]
+            step = pair.steps[at]
             spent = None if step is None else sides[at].spent(step.index)
-            header = documents[at].header
+            header = both.documents[at].header
             who = "hidden" if self._settings.blind else header.model or header.actor.value
-            facts = [who, f"step {step.index + 1}/{documents[at].step_count}" if step else "not begun"]
+            facts = [who, f"step {step.index + 1}/{both.documents[at].step_count}" if step else "not begun"]
             self.query_one(f"#{name}-title", Plain).update(visible_line("  ".join([*facts, *budget_words(spent)])))
             view = self.query_one(f"#{name}-step", StepView)
             if step is not None:
                 view.show(compose(step, hides=self._settings.blind))
             else:
                 view.clear()
-            self.query_one(f"#{name}-diff", DiffView).load_diff(message.diffs[at])
+            self.query_one(f"#{name}-diff", DiffView).load_diff(pair.diffs[at])
 
     # Keys
 
     def action_step(self, by: int) -> None:
-        """Go on or back by a row."""
+        """Move by a row."""
         self.rows.cursor += by
 
     def action_milestone(self, by: int) -> None:
-        """Go to the next milestone, or the one before."""
-        if self._comparison is None:
+        """Go to the next or previous milestone."""
+        if self._both is None:
             return
-        rows, here = self._comparison.rows, self.rows.cursor
+        rows, here = self._both.comparison.rows, self.rows.cursor
         places = range(here + 1, len(rows)) if by > 0 else range(here - 1, -1, -1)
         place = next((n for n in places if rows[n].milestones), None)
         if place is not None:
             self.rows.cursor = place
 
     def action_diffs(self) -> None:
-        """Show what each run changed so far, or the steps."""
+        """Show the changes of each run so far, or the steps."""
         self._shows_diffs = not self._shows_diffs
         self._place()
 
@@ -262,11 +230,10 @@ class CompareScreen(Screen[None]):
         self.action_open()
 
     def action_open(self) -> None:
-        """Open the run of the side that has the keys, else the left one."""
-        from gistpoint.tui.screens.review.screen import ReviewScreen
-
+        """Open the run of the focused side, else the left one."""
         focused = self.focused.id or "" if self.focused is not None else ""
-        self.app.push_screen(ReviewScreen(self._names[focused.startswith("right")], self._settings, runs=self._names))
+        name = self._names[focused.startswith("right")]
+        self.app.push_screen(self._settings.screens.run(name, self._settings, runs=self._names))
 
     def action_leave(self) -> None:
         """Close."""
@@ -274,7 +241,7 @@ class CompareScreen(Screen[None]):
 
 
 def budget_words(spent: Spent | None) -> list[str]:
-    """Return what was used, and what was left."""
+    """Return the used and the remaining budget in words."""
     if spent is None:
         return []
     words = [f"{spent.calls} calls" + (f", {spent.calls_left} left" if spent.calls_left is not None else "")]

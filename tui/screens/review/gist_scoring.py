@@ -1,97 +1,120 @@
-"""Scores a gist while its run is looked at: a thread of its own, and what came of it as messages."""
+"""Scores the gist of the open run on request."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
-from threading import Thread
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping
+from typing import Any
 
-from textual.message import Message
 from textual.message_pump import MessagePump
 
-from gistpoint.core.cancel import CancelToken
 from gistpoint.core.errors import UserError
+from gistpoint.core.kinds.gist.model import is_gist
+from gistpoint.core.kinds.gist.state import GistState
+from gistpoint.core.kinds.registry import blank_state
+from gistpoint.core.running import RunContext, RunProgress
 from gistpoint.core.tasks.model import Task
+from gistpoint.tui.jobs import Job, Jobs
+from gistpoint.tui.screens.review.loading import RunLoader
+from gistpoint.tui.screens.review.settings import Judging
+from gistpoint.tui.screens.review.view import ReviewView
 
-if TYPE_CHECKING:
-    from gistpoint.core.kinds.gist.verdict import ScoresGists
-    from gistpoint.core.ports import RunProgress
-
-Judging = Callable[[Task], "ScoresGists"]
-"""Makes what scores gists of a task. Raises `UserError` where nothing isolates their code."""
-
-
-class GistScored(Message):
-    """A gist was scored; `score` is as `core.kinds.gist.score` spells it, with its lines."""
-
-    def __init__(self, text: str, score: Mapping[str, Any], backend: str) -> None:
-        super().__init__()
-        self.text = text
-        self.score = score
-        self.backend = backend
+HIDDEN = "What its lines are worth is hidden until your verdict."
+NO_TASK = "Its task is not here, so it can't be scored; the marks are those that the run recorded."
 
 
-class GistScoringGoesOn(Message):
-    """Where the scoring stands."""
-
-    def __init__(self, words: str) -> None:
-        super().__init__()
-        self.words = words
-
-    def can_replace(self, message: Message) -> bool:
-        """Only where it stands last matters."""
-        return isinstance(message, GistScoringGoesOn)
-
-
-class GistNotScored(Message):
-    """There is no score: `error` says why where somebody has to know."""
-
-    def __init__(self, words: str, error: Exception | None = None) -> None:
-        super().__init__()
-        self.words = words
-        self.error = error
-
-
-@dataclass
 class GistScoring:
-    """One scoring of one text; `start` at most once."""
+    """Scores the gist that is shown, one at a time, in its own thread."""
 
-    owner: MessagePump
-    judging: Judging
-    task: Task
-    text: str
-    running: bool = False
-    _cancel: CancelToken = field(default_factory=CancelToken)
+    def __init__(self, owner: MessagePump, view: ReviewView) -> None:
+        self._view = view
+        self._jobs = Jobs(owner, "gist score", failed=self._failed)
+        self._job: Job | None = None
+        self.scores: dict[str, Mapping[str, Any]] = {}
+        """The scores made on this screen, by the text of the gist."""
+        self.backends: dict[str, str] = {}
 
-    def start(self) -> None:
-        """Begin."""
-        self.running = True
-        Thread(target=self._work, name="gist-score", daemon=True).start()
+    @property
+    def begun(self) -> bool:
+        """Whether a score was requested."""
+        return self._job is not None
+
+    @property
+    def running(self) -> bool:
+        """Whether a gist is being scored."""
+        return self._job is not None and self._job.running
 
     def stop(self) -> None:
-        """Stop at once."""
-        self._cancel.cancel()
+        """Stop scoring."""
+        self._jobs.stop()
 
-    def _work(self) -> None:
-        from gistpoint.core.kinds.gist.verdict import gist_score_data, judged
+    def look_for_gist(self) -> None:
+        """Show the tab of the gist page if the run writes a gist; in the loader's thread, once the rows are read."""
+        view = self._view
+        view.loader.do(
+            lambda: writes_gist(view.loader), lambda writes: view.pages.offer("gist") if writes else None, later=True
+        )
 
-        try:
-            judge = self.judging(self.task)
-            verdict = judged(judge, self.text, thorough=True, on_progress=self._progress, cancel=self._cancel)
-            if verdict.score is not None:
-                score = gist_score_data("", verdict, trial=False)["gist"]
-                self.owner.post_message(GistScored(self.text, score, judge.runner.backend.name))
-            else:
-                stopped = "Stopped." if self._cancel.cancelled else f"It could not be scored. {verdict.reason}"
-                self.owner.post_message(GistNotScored(stopped))
-        except UserError as error:
-            self.owner.post_message(GistNotScored(error.message, error))
-        except Exception as error:  # a bug of ours ends in the app's one place for those, not in a thread
-            self.owner.post_message(GistNotScored("", error))
-        finally:
-            self.running = False
+    # Scoring
 
-    def _progress(self, run: RunProgress) -> None:
-        if not self._cancel.cancelled:
-            self.owner.post_message(GistScoringGoesOn(f"{run.phase} {run.done + 1}/{run.total}"))
+    def toggle(self, text: str) -> None:
+        """Score a gist in a sandbox, or stop scoring."""
+        if self._job is not None and self._job.running:
+            self._job.stop()
+            self._view.say("Stopping …")
+            return
+        judging, task = self._view.settings.judging, gist_task(self._view.loader) if text else None
+        if self._view.hides:
+            self._view.say(HIDDEN)
+        elif not text:
+            self._view.say("There is no gist here to score.")
+        elif task is None:
+            self._view.say(NO_TASK)
+        elif judging is None:
+            self._view.say("Gists can't be scored here: gistpoint gist score does it.")
+        else:
+            self._view.say("Scoring the gist … alt+s stops it.")
+            self._job = self._jobs.do(lambda job: self._score(job, judging, task, text), self._view.say)
+
+    def _score(self, job: Job, judging: Judging, task: Task, text: str) -> str:
+        from gistpoint.core.kinds.gist.score import gist_metrics
+
+        def progress(run: RunProgress) -> None:
+            job.report(self._say_progress, f"{run.phase} {run.done + 1}/{run.total}")
+
+        judge = judging(task)
+        verdict = judge.verdict(text, thorough=True, run=RunContext(job.cancel, progress))
+        if verdict.score is None:
+            return "Stopped." if job.cancel.cancelled else f"It could not be scored. {verdict.reason}"
+        backend = judge.runner.backend.name
+        score = gist_metrics(verdict)
+        job.hand(lambda scored: self._scored(text, scored, backend), score)
+        return f"Scored in {backend}."
+
+    def _say_progress(self, words: str) -> None:
+        if self._job is not None and not self._job.cancel.cancelled:
+            self._view.say(f"Scoring the gist: {words}. alt+s stops it.")
+
+    def _scored(self, text: str, score: Mapping[str, Any], backend: str) -> None:
+        self.scores[text], self.backends[text] = score, backend
+        if self._view.pages.current == "gist":
+            self._view.fill_page(anew=True)
+
+    def _failed(self, error: Exception) -> None:
+        if not isinstance(error, UserError):
+            raise error
+        self._view.show_error(error)
+        self._view.say(error.message)
+
+
+def gist_task(loader: RunLoader) -> Task | None:
+    """Return the task of a run if it is a gist task and in the store."""
+    task = loader.task.task
+    return task if task is not None and is_gist(task) else None
+
+
+def writes_gist(loader: RunLoader) -> bool:
+    """Whether a run writes a gist, according to its record and the stored tasks."""
+    document = loader.document
+    if document is None:
+        return False
+    return isinstance(blank_state(document.header.extra.get("mode")), GistState) or gist_task(loader) is not None

@@ -1,10 +1,11 @@
-"""The strip along the top: what happened when, how long it took, what it cost, what was left of the budgets."""
+"""The strip along the top: events, durations, costs and remaining budgets along the steps."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
+from typing import TYPE_CHECKING
 
 from rich.segment import Segment
 from rich.style import Style as RichStyle
@@ -13,6 +14,9 @@ from textual.message import Message
 from textual.strip import Strip
 from textual.style import Style
 from textual.widget import Widget
+
+if TYPE_CHECKING:
+    from gistpoint.tui.screens.review.survey import Survey
 
 BLOCKS = " ▁▂▃▄▅▆▇█"
 GUTTER = 9
@@ -26,7 +30,7 @@ class Ruler(Widget):
     """
 
     class StepAsked(Message):
-        """A place of the strip was clicked."""
+        """The strip was clicked at a step."""
 
         def __init__(self, index: int) -> None:
             super().__init__()
@@ -48,18 +52,29 @@ class Ruler(Widget):
         self._styles: dict[str, RichStyle] = {}
 
     def notify_style_update(self) -> None:
-        """Forget what was drawn in other colours."""
+        """Drop the cache of lines drawn in other colours."""
         super().notify_style_update()
         self._styles.clear()
 
+    def show_run(self, steps: int, survey: Survey | None, *, wide: bool) -> None:
+        """Show how much of a run is known; only a `wide` screen has room for all rows."""
+        self.steps = steps
+        if survey is not None:
+            from gistpoint.tui.screens.review.survey import LOOKS
+
+            self.series, self.weights, self.glyphs = survey.series(), survey.weights, LOOKS
+            height = 1 + (len(self.series) if wide else min(1, len(self.series)))
+            if self.size.height != height:
+                self.styles.height = height
+        self._redraw()
+
     def move(self, cursor: int) -> None:
-        """Show another place, redrawn only where its column is another one."""
+        """Move the cursor; the strip is redrawn only if the cursor's column changes."""
         old, self.cursor = self.column_of(self.cursor), cursor
         if self.column_of(cursor) != old:
             self.refresh()
 
-    def redraw(self) -> None:
-        """Draw what has changed."""
+    def _redraw(self) -> None:
         self._rows.clear()
         self.refresh()
 
@@ -78,7 +93,7 @@ class Ruler(Widget):
         return max(1, min(4, self.columns // max(1, self.steps)))
 
     def step_of(self, column: int) -> int:
-        """Return the first step that a cell stands for."""
+        """Return the first step of a cell."""
         if self.steps <= self.columns:
             return min(max(0, self.steps - 1), column // self._stretch())
         return -(-column * self.steps // self.columns)
@@ -109,7 +124,7 @@ class Ruler(Widget):
         return Strip(segments).simplify().crop_extend(0, width, self.style(""))
 
     def _spans(self) -> Iterator[tuple[int, int]]:
-        """Yield first and last step (exclusive) of each cell; beyond the last step none."""
+        """Yield first and last step (exclusive) of each cell; cells beyond the last step are left out."""
         if self.steps <= self.columns:
             stretch = self._stretch()
             for column in range(min(self.columns, self.steps * stretch)):

@@ -1,8 +1,11 @@
-"""The list of recorded runs: sorted, narrowed and grouped while it is still being read."""
+"""The list of recorded runs: its rows and columns; sorted, filtered and grouped while it is still being read."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import PurePath
 from typing import ClassVar
 
 from textual import on
@@ -12,100 +15,254 @@ from textual.getters import query_one
 from textual.screen import Screen
 from textual.widgets import Input
 
-from gistpoint.core.attempts.state import AttemptResult
-from gistpoint.core.errors import UserError
-from gistpoint.tui.keys import Scope, bindings_of
-from gistpoint.tui.screens.review.run_reader import ListingFailed, RunListReader, RunsFilled, RunsListed
-from gistpoint.tui.screens.review.run_rows import COLUMNS, GROUPS, RunQuery, RunRow, arranged, columns_for, parse_query
+from gistpoint.core.attempts.clock import SystemTime
+from gistpoint.core.attempts.state import AttemptResult, solved_words
+from gistpoint.core.errors import CancelledError, UserError
+from gistpoint.core.running import CancelToken
+from gistpoint.sessions.annotations.keys import run_key
+from gistpoint.sessions.annotations.reviewer import ReviewStore
+from gistpoint.sessions.annotations.reviews import ReviewBook
+from gistpoint.sessions.annotations.settling import settle
+from gistpoint.sessions.records.model import Run
+from gistpoint.sessions.runs.opening import Listed, list_runs, open_run
+from gistpoint.tui.jobs import Job, Jobs
+from gistpoint.tui.keys import KeyScope, bindings_of
 from gistpoint.tui.screens.review.screen import ReviewScreen
 from gistpoint.tui.screens.review.settings import ReviewSettings
+from gistpoint.tui.tables import Column, QueryError
+from gistpoint.tui.view_models import TO_BE_READ
 from gistpoint.tui.widgets.key_bar import KeyBar
 from gistpoint.tui.widgets.plain import Plain
-from gistpoint.tui.widgets.record_list import Piece, RecordList
+from gistpoint.tui.widgets.record_list import RecordList
+from gistpoint.tui.widgets.table import Table
 
-_STYLES = {"solved": "$text-success", AttemptResult.TO_BE_READ: "$text-warning", "unsolved": "$text-error"}
 
+@dataclass(frozen=True, slots=True)
+class RunRow:
+    """A run of the list; `labels` are those that the reviewer gave it."""
 
-class RunTable(RecordList):
-    """A row a run, in columns."""
-
-    def __init__(self, *, id: str) -> None:
-        super().__init__(id=id)
-        self.rows: list[RunRow | str] = []
-        self.picked: list[str] = []
+    listed: Listed
+    labels: tuple[str, ...] = ()
+    said: str = ""
+    """The reviewer's verdict."""
+    hides: bool = False
+    """Whether model and outcome are hidden."""
 
     @property
-    def chosen(self) -> RunRow | None:
-        """The run under the cursor; None on a heading."""
-        row = self.rows[self.cursor] if self.cursor < len(self.rows) else None
-        return row if isinstance(row, RunRow) else None
+    def name(self) -> str:
+        """The name that opens it."""
+        return self.listed.name
 
-    def show(self, rows: list[RunRow | str]) -> None:
-        """Show other rows; the cursor stays on its run."""
-        here = self.chosen.name if self.chosen is not None else ""
-        self.rows = rows
-        at = next((n for n, row in enumerate(rows) if isinstance(row, RunRow) and row.name == here), None)
-        first = next((n for n, row in enumerate(rows) if isinstance(row, RunRow)), 0)
-        self.set_count(len(rows), cursor=first if at is None else at)
-
-    def row(self, index: int, width: int) -> list[Piece]:
-        """Return the cells of a run, or a heading."""
-        row = self.rows[index]
-        if isinstance(row, str):
-            return [(f"── {row}", "bold $text-primary")]
-        pieces: list[Piece] = [("✓ " if row.name in self.picked else "  ", "bold $text-accent")]
-        for column in columns_for(width):
-            style = ""
-            if column.name == "verdict":
-                verdict = "" if row.hides else row.header.verdict
-                style = _STYLES.get(verdict, "")
-                style = "$text-error" if row.listed.problem else style
-            elif column.name in ("file", "format"):
-                style = "$foreground 60%"
-            pieces.append((_fitted(column.shown(row), column.width, right=column.right) + " ", style))
-        return pieces
+    @property
+    def header(self) -> Run:
+        """Its header."""
+        return self.listed.header or Run("")
 
 
-def _fitted(text: str, width: int, *, right: bool) -> str:
-    from rich.cells import cell_len, set_cell_size
+def _tokens(row: RunRow) -> float:
+    tokens = row.header.tokens
+    return float((tokens.prompt or 0) + (tokens.completion or 0))
 
-    from gistpoint.core.text import visible_line
 
-    text = visible_line(text)
-    if cell_len(text) > width:
-        return set_cell_size(text, width - 1) + "…"
-    return (" " * (width - cell_len(text)) + text) if right else set_cell_size(text, width)
+def _verdict(row: RunRow) -> str:
+    if row.listed.problem:
+        return "! " + row.listed.problem
+    if row.hides:
+        return "hidden"
+    header = row.header
+    words = {"solved": "✔ solved", AttemptResult.TO_BE_READ: TO_BE_READ, "unsolved": "✘ unsolved"}
+    return words.get(header.verdict, header.verdict) or header.exit_status
+
+
+def _model(row: RunRow) -> str:
+    return "hidden" if row.hides else row.header.model or ("a person" if row.header.actor.value == "person" else "")
+
+
+def _number(value: float | None, text: str = "{:,.0f}") -> str:
+    return "" if not value else text.format(value)
+
+
+def _count(name: str, width: int, number: Callable[[Run], int | None], *, rank: int = 0) -> Column[RunRow]:
+    """Return a column for a count that may be unknown."""
+    return Column(
+        name, lambda r: _number(number(r.header)), lambda r: number(r.header) or -1, width=width, right=True, rank=rank
+    )
+
+
+def _duration(row: RunRow) -> str:
+    seconds = row.header.duration_s
+    if seconds is None:
+        return ""
+    minutes, rest = divmod(int(seconds), 60)
+    return f"{minutes // 60}:{minutes % 60:02}:{rest:02}" if minutes >= 60 else f"{minutes}:{rest:02}"
+
+
+_STYLES = {"solved": "$text-success", AttemptResult.TO_BE_READ: "$text-warning", "unsolved": "$text-error"}
+_MUTED = "$foreground 60%"
+
+
+def _verdict_style(row: RunRow) -> str:
+    return "$text-error" if row.listed.problem else "" if row.hides else _STYLES.get(row.header.verdict, "")
+
+
+def _is(verdict: str) -> Callable[[RunRow], bool]:
+    return lambda row: not row.hides and row.header.verdict == verdict
+
+
+COLUMNS: tuple[Column[RunRow], ...] = (
+    Column(
+        "task",
+        lambda r: r.header.task or PurePath(r.name).name,
+        sort=lambda r: r.header.task or r.name,
+        width=30,
+        rank=1,
+    ),
+    Column("model", _model, width=24, rank=6),
+    Column(
+        "verdict",
+        _verdict,
+        width=14,
+        rank=2,
+        style=_verdict_style,
+        words={"solved": _is("solved"), "unsolved": _is("unsolved")},
+    ),
+    _count("steps", 6, lambda run: run.step_count, rank=3),
+    _count("subm", 4, lambda run: run.submissions),
+    Column("tokens", lambda r: _number(_tokens(r) / 1000, "{:,.0f}k"), _tokens, width=9, right=True),
+    Column(
+        "cost",
+        lambda r: "" if r.hides else _number(r.header.cost, "${:,.2f}"),
+        lambda r: r.header.cost or -1,
+        width=7,
+        right=True,
+        rank=4,
+    ),
+    Column("time", _duration, lambda r: r.header.duration_s or -1, width=8, right=True),
+    Column("labels", lambda r: " ".join(filter(None, [r.said, *r.labels])), lambda r: len(r.labels), width=12, rank=5),
+    Column("format", lambda r: r.header.format, width=14, style=lambda r: _MUTED),
+    Column(
+        "file",
+        lambda r: PurePath(r.name).name,
+        sort=lambda r: r.name,
+        width=40,
+        style=lambda r: _MUTED,
+        text=lambda r: PurePath(r.name).name if r.hides else r.name,
+    ),
+)
+GROUPS = (None, *(column for column in COLUMNS if column.name in ("task", "model", "verdict")))
+"""The columns by which runs can be grouped, in the order of the key."""
+
+
+def heading(name: str, rows: Sequence[RunRow]) -> str:
+    """Return the line above a group: how many runs it has, and how many were solved."""
+    verdicts = [row.header.verdict for row in rows if row.header.verdict and not row.hides]
+    known = {str(result): result for result in AttemptResult}
+    share = f", {solved_words(known.get(v, AttemptResult.NOT_SOLVED) for v in verdicts)}" if verdicts else ""
+    return f"{name}: {len(rows)} runs{share}"
+
+
+# Reading
+
+_BATCH_S = 0.1
+_REST_S = 0.002
+
+
+@dataclass(frozen=True, slots=True)
+class RowBatch:
+    """New or updated rows; `listed` once the headers of all runs were read."""
+
+    rows: Sequence[RunRow]
+    listed: bool = True
+
+
+def read_rows(job: Job, paths: Sequence[str], settings: ReviewSettings, take: Callable[[RowBatch], object]) -> None:
+    """Read a list in a job: all headers first, then the runs in full for the other columns, small runs first.
+
+    `take` gets the rows in batches on the UI thread. Raises `UserError`.
+    """
+    every: list[RunRow] = []
+    headers = (RunRow(listed, hides=settings.blind) for listed in list_runs(paths, cancel=job.cancel))
+    for batch in _batches(headers, _BATCH_S):
+        every += batch
+        job.hand(take, RowBatch(batch, listed=False))
+        time.sleep(_REST_S)
+    job.hand(take, RowBatch(()))
+    book = ReviewStore(settings.locations.reviews, SystemTime()).book
+    known = sorted((row for row in every if row.listed.header is not None), key=lambda row: row.listed.size)
+    for batch in _batches((_filled(row, book, settings, job.cancel) for row in known), 2 * _BATCH_S):
+        job.hand(take, RowBatch(batch))
+
+
+def _batches(rows: Iterable[RunRow], seconds: float) -> Iterator[list[RunRow]]:
+    batch: list[RunRow] = []
+    due = 0.0
+    for row in rows:
+        batch.append(row)
+        if time.monotonic() > due:
+            yield batch
+            batch, due = [], time.monotonic() + seconds
+    yield batch
+
+
+def _filled(row: RunRow, book: ReviewBook, settings: ReviewSettings, cancel: CancelToken) -> RunRow:
+    try:
+        document = open_run(row.name)
+        document.build(cancel=cancel)
+        settle(document, book)
+        header = document.header
+        review = book.review(run_key(document), settings.reviewer)
+    except CancelledError:
+        raise
+    except UserError as error:
+        return replace(row, listed=replace(row.listed, problem=str(error)))
+    header = replace(header, task=header.task or row.header.task)
+    counts: dict[str, int] = {}
+    for label in review.labels:
+        counts[label.label] = counts.get(label.label, 0) + 1
+    labels = tuple(f"{name}×{count}" if count > 1 else name for name, count in sorted(counts.items()))
+    said = review.verdict.verdict.value.replace("_", " ") if review.verdict is not None else ""
+    hides = review.hides_outcome or (settings.blind and review.verdict is None)
+    return RunRow(Listed(row.name, row.listed.size, header, row.listed.problem), labels, said, hides)
+
+
+class RunTable(Table[RunRow]):
+    """One row per run; picked ones are marked."""
+
+    MARGIN = 2
+
+    def __init__(self, *, id: str) -> None:
+        super().__init__(COLUMNS, key=lambda row: row.name, id=id)
+
+    def heading(self, name: str, rows: Sequence[RunRow]) -> str:
+        """Return the line above a group."""
+        return heading(name, rows)
 
 
 class RunsScreen(Screen[None]):
-    """Runs to choose from."""
+    """A list of runs to choose from."""
 
     CSS_PATH = "review.tcss"
-    BINDINGS: ClassVar[list[BindingType]] = [*bindings_of(Scope.RUNS)]
+    BINDINGS: ClassVar[list[BindingType]] = [*bindings_of(KeyScope.RUNS)]
     HELP_PAGE = "runs"
-    SCOPES = (Scope.RUNS,)
+    AUTO_FOCUS = "RunTable"
+    """Not the filter, which is hidden: a key pressed while the screen opens must not land in it."""
+    SCOPES = (KeyScope.RUNS,)
 
     table = query_one(RunTable)
     words = query_one("#runs-filter", Input)
     title_line = query_one("#runs-title", Plain)
-    head = query_one("#runs-head", Plain)
 
     def __init__(self, paths: Sequence[str], settings: ReviewSettings) -> None:
         super().__init__()
         self._paths, self._settings = tuple(paths), settings
         self._rows: dict[str, RunRow] = {}
-        self._query = RunQuery()
-        self._column: int | None = None
-        self._reverse = False
-        self._group = 0
-        self._finished = False
-        self._reader = RunListReader(self, self._paths, settings)
+        self._listed = False
+        self._jobs = Jobs(self, "run list")
 
     def compose(self) -> ComposeResult:
-        """Lay out title, filter, headings and rows."""
+        """Lay out title, filter and rows."""
         yield Plain("Runs", id="runs-title")
         yield Input(placeholder="words, steps>20, model:name, -solved (Esc: all)", id="runs-filter", compact=True)
-        yield Plain("", id="runs-head")
         yield RunTable(id="runs")
         yield KeyBar()
 
@@ -113,64 +270,29 @@ class RunsScreen(Screen[None]):
         """Read the list."""
         self.words.display = False
         self.table.focus()
-        self._reader.start()
+        self.action_reload()
 
     def on_unmount(self) -> None:
-        """Let go of the thread."""
-        self._reader.stop()
+        """Stop reading."""
+        self._jobs.stop()
 
-    def on_resize(self) -> None:
-        """Show the headings of the columns that there is room for."""
-        self._draw_head()
+    def take(self, batch: RowBatch) -> None:
+        """Show new or updated rows."""
+        self._rows |= {row.name: row for row in batch.rows}
+        self._listed = batch.listed
+        self.table.show(self._rows.values())
 
-    @on(RunsListed)
-    def listed(self, message: RunsListed) -> None:
-        """Take up more runs."""
-        for row in message.rows:
-            self._rows[row.name] = row
-        self._finished = message.finished
-        self._draw()
-
-    @on(RunsFilled)
-    def filled(self, message: RunsFilled) -> None:
-        """Take up what is known now."""
-        for row in message.rows:
-            self._rows[row.name] = row
-        self._draw()
-
-    @on(ListingFailed)
-    def failed(self, message: ListingFailed) -> None:
-        """Say why there is no list."""
-        if not isinstance(message.error, UserError):
-            raise message.error
-        from gistpoint.tui.screens.dialogs.ask import show_error
-
-        show_error(self.app, message.error)
-
-    def _draw(self) -> None:
-        column = COLUMNS[self._column] if self._column is not None else None
-        rows = arranged(self._rows.values(), self._query, column, reverse=self._reverse, group=GROUPS[self._group])
-        self.table.show(rows)
-        self._draw_title()
-        self._draw_head()
-
-    def _draw_title(self) -> None:
-        shown = sum(isinstance(row, RunRow) for row in self.table.rows)
+    @on(Table.Arranged)
+    def draw_title(self) -> None:
+        """Show how many runs there are, and how they are shown."""
+        shown = len(self.table.shown)
         count = f"{shown:,} of {len(self._rows):,}" if shown != len(self._rows) else f"{shown:,}"
-        words = [f"Runs: {count}" + ("" if self._finished else " …"), f"reviewer {self._settings.reviewer}"]
-        if GROUPS[self._group]:
-            words.append(f"by {GROUPS[self._group]}")
+        words = [f"Runs: {count}" + ("" if self._listed else " …"), f"reviewer {self._settings.reviewer}"]
+        if self.table.group is not None:
+            words.append(f"by {self.table.group.name}")
         if self._settings.blind:
             words.append("blind")
         self.title_line.update("  ".join(words))
-
-    def _draw_head(self) -> None:
-        names: list[str] = []
-        for column in columns_for(self.size.width):
-            sorted_by = self._column is not None and COLUMNS[self._column] is column
-            name = column.name + (("▼" if self._reverse else "▲") if sorted_by else "")
-            names.append(name[: column.width].rjust(column.width) if column.right else name.ljust(column.width))
-        self.head.update("  " + " ".join(names))
 
     # Choosing
 
@@ -183,35 +305,27 @@ class RunsScreen(Screen[None]):
         if row.listed.header is None:
             self.app.notify(row.listed.problem, severity="warning")
             return
-        picked = self.table.picked
-        names = tuple(picked) if len(picked) > 1 else self._names()
+        picked = tuple(map(str, self.table.picked))
+        names = picked if len(picked) > 1 else self._names()
         self.app.push_screen(ReviewScreen(row.name, self._settings, runs=names), self._reviewed)
 
     def _names(self) -> tuple[str, ...]:
-        return tuple(row.name for row in self.table.rows if isinstance(row, RunRow) and row.listed.header is not None)
+        return tuple(row.name for row in self.table.shown if row.listed.header is not None)
 
     def _reviewed(self, _answer: object = None) -> None:
-        """Read again what was said about the runs."""
+        """Read the annotations of the runs again."""
         self.action_reload()
 
     def action_pick(self) -> None:
-        """Pick the run, or no longer."""
-        row = self.table.chosen
-        if row is not None:
-            picked = self.table.picked
-            if row.name in picked:
-                picked.remove(row.name)
-            else:
-                picked.append(row.name)
-            self.table.cursor += 1
-            self.table.refresh()
+        """Pick the run, or unpick it."""
+        self.table.pick()
 
     def action_compare(self) -> None:
-        """Set the two runs that were picked side by side."""
+        """Compare the two picked runs."""
         if len(self.table.picked) != 2:
             self.app.notify("Pick two runs with x first.")
             return
-        left, right = self.table.picked
+        left, right = map(str, self.table.picked)
         from gistpoint.tui.screens.review.compare import CompareScreen
 
         self.app.push_screen(CompareScreen(left, right, self._settings))
@@ -229,43 +343,38 @@ class RunsScreen(Screen[None]):
     # Arranging
 
     def action_sort(self) -> None:
-        """Sort by the next column; behind the last, by none."""
-        column = -1 if self._column is None else self._column
-        self._column = column + 1 if column + 1 < len(COLUMNS) else None
-        self._draw()
+        """Sort by the next column; after the last, by none."""
+        self.table.sort_next()
 
     def action_reverse(self) -> None:
-        """Turn the order round."""
-        self._reverse = not self._reverse
-        self._draw()
+        """Reverse the order."""
+        self.table.turn_round()
 
     def action_group(self) -> None:
-        """Group by something else."""
-        self._group = (self._group + 1) % len(GROUPS)
-        self._draw()
+        """Group by the next column."""
+        self.table.group = GROUPS[(GROUPS.index(self.table.group) + 1) % len(GROUPS)]
+        self.table.rearrange()
 
     def action_filter(self) -> None:
-        """Let a query be typed."""
+        """Put the focus into the filter."""
         self.words.display = True
         self.words.focus()
 
     @on(Input.Changed, "#runs-filter")
     def narrow(self, event: Input.Changed) -> None:
-        """Show what fits, as it is typed."""
+        """Show the matching rows as the query is typed."""
         try:
-            self._query = parse_query(event.value)
-        except UserError as error:
+            self.table.narrow(event.value)
+        except QueryError as error:
             self.title_line.update(f"{error.message} {error.hint}")
-            return
-        self._draw()
 
     @on(Input.Submitted, "#runs-filter")
     def leave_filter(self) -> None:
-        """Go to the rows that are left."""
+        """Go to the remaining rows."""
         self.table.focus()
 
     def action_blind(self) -> None:
-        """Hide models and outcomes, or no longer."""
+        """Hide models and outcomes, or show them again."""
         from dataclasses import replace
 
         self._settings = replace(self._settings, blind=not self._settings.blind)
@@ -273,12 +382,11 @@ class RunsScreen(Screen[None]):
 
     def action_reload(self) -> None:
         """Read the list again."""
-        self._reader.stop()
-        self._reader = RunListReader(self, self._paths, self._settings)
-        self._reader.start()
+        paths, settings = self._paths, self._settings
+        self._jobs.do(lambda job: read_rows(job, paths, settings, self.take), key="runs")
 
     def action_leave(self) -> None:
-        """Drop the query, or close the list."""
+        """Clear the query, or close the list."""
         if self.words.display:
             self.words.value = ""
             self.words.display = False

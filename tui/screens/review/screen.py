@@ -1,398 +1,474 @@
-"""Review: one recorded run, step by step, and what a reviewer says about it."""
+"""Review: one recorded run, step by step, with a reviewer's annotations."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Callable
+from typing import TYPE_CHECKING, ClassVar, TypeVar
 
 from textual import events, on
+from textual.app import ComposeResult
+from textual.binding import BindingType
+from textual.containers import Container
+from textual.screen import Screen
 from textual.widgets import Input
 
 from gistpoint.core.errors import UserError
 from gistpoint.core.text import visible_line
+from gistpoint.sessions.records.model import Run, Step
 from gistpoint.sessions.runs.document import RunDocument
-from gistpoint.sessions.runs.searching import Hit
-from gistpoint.tui.screens.review.gist_review import GistReviewScreen
-from gistpoint.tui.screens.review.reader import IndexGrew, ReadingFailed, RunOpened
-from gistpoint.tui.screens.review.saying import ReviewChanged
-from gistpoint.tui.screens.review.searching import Wanted
-from gistpoint.tui.screens.review.settings import ReviewSettings
+from gistpoint.tui.keys import KeyScope, bindings_of
+from gistpoint.tui.screens.review.gist_scoring import GistScoring
+from gistpoint.tui.screens.review.loading import (
+    IndexGrew,
+    LastStepRead,
+    RowsRead,
+    RunLoader,
+    RunOpened,
+    RunRewritten,
+    SeveralRunsError,
+    StepRead,
+    opener,
+)
+from gistpoint.tui.screens.review.navigation import Navigation, OtherRuns
+from gistpoint.tui.screens.review.replay_job import ReplayJob
+from gistpoint.tui.screens.review.ruler import Ruler
+from gistpoint.tui.screens.review.run_pages import PageContext, RunPages
+from gistpoint.tui.screens.review.search import Search
+from gistpoint.tui.screens.review.settings import FoundHits, ReviewSettings
+from gistpoint.tui.screens.review.step_list import StepList
+from gistpoint.tui.screens.review.step_view import StepPage
+from gistpoint.tui.widgets.key_bar import KeyBar
+from gistpoint.tui.widgets.pages import PageTabs
+from gistpoint.tui.widgets.plain import Plain
+from gistpoint.tui.widgets.record_list import RecordList
 
 if TYPE_CHECKING:
-    from gistpoint.sessions.reviews.keys import StepKey, TextRange
-    from gistpoint.sessions.reviews.state import Review
-    from gistpoint.tui.screens.review.gist_scoring import Judging
-    from gistpoint.tui.screens.review.known_task import KnownTask
-    from gistpoint.tui.screens.review.re_executing import Replaying
-    from gistpoint.tui.screens.review.review_desk import ReviewDesk
+    from gistpoint.sessions.annotations.reviews import Review
+    from gistpoint.tui.screens.review.annotations import ReviewAnnotations
+
+Answer = TypeVar("Answer")
+
+_FOLLOW_S = 1.0
 
 
-class SeveralRunsError(UserError):
-    """A name stands for several runs, of which one has to be chosen."""
+class ReviewScreen(Screen[None]):
+    """A run under review; dismissed when it is left. Its parts do the work, and see it as a `ReviewView`."""
 
-
-def _holds_several(name: str) -> bool:
-    from itertools import islice
-
-    from gistpoint.sessions.runs.opening import list_runs
-
-    return len(list(islice((found for found in list_runs([name]) if found.header is not None), 2))) > 1
-
-
-def opener(name: str) -> Callable[[], RunDocument]:
-    """Return what opens a run by name, with what that needs imported only then."""
-
-    def opening() -> RunDocument:
-        from gistpoint.sessions.runs.archives import RunFileError
-        from gistpoint.sessions.runs.opening import open_run
-
-        try:
-            return open_run(name)
-        except RunFileError as error:
-            if _holds_several(name):
-                raise SeveralRunsError(error.message, hint=error.hint) from error
-            raise
-
-    return opening
-
-
-class ReviewScreen(GistReviewScreen):
-    """A run under review; dismissed when it is left."""
+    CSS_PATH = "review.tcss"
+    BINDINGS: ClassVar[list[BindingType]] = [*bindings_of(KeyScope.REVIEW)]
+    HELP_PAGE = "review"
+    SCOPES = (KeyScope.REVIEW,)
 
     def __init__(
-        self,
-        name: str,
-        settings: ReviewSettings,
-        *,
-        runs: tuple[str, ...] = (),
-        hits: tuple[list[Hit], int, Wanted] | None = None,
+        self, name: str, settings: ReviewSettings, *, runs: tuple[str, ...] = (), found: FoundHits | None = None
     ) -> None:
-        """`runs` are the names of the list it was chosen from; `hits` of a search are gone on from, at one of them."""
-        super().__init__(name, opener(name), runs)
-        self._settings = settings
-        self._desk: ReviewDesk | None = None
-        self._first_hits = hits
-        self._found_again = False
-        self.seen: set[int] = set()
-        """The steps that were seen."""
+        """`runs` are the names of the list it was chosen from; `found` are hits to continue from."""
+        super().__init__()
+        self.run_name, self.settings = name, settings
+        self.loader = self._new_loader()
+        self.header: Run | None = None
+        self.step: Step | None = None
         self.hides = settings.blind
+        self._found = found
+        self.navigation = Navigation(self, self)
+        self.search = Search(self, runs, id="review-search-place")
+        self.replay = ReplayJob(self, self)
+        self.gist = GistScoring(self, self)
+        self.annotations: ReviewAnnotations | None = None
+        """The annotations of the run; None while they are being read."""
+        self.others = OtherRuns(self, runs)
 
-    @on(RunOpened)
-    def begin_review(self) -> None:
-        """Read what was said about the run before."""
-        if self._desk is None:
-            self.reader.do_later(self._open_desk)
-            self.reader.do_later(self._look_for_doubts)
-        if self._first_hits is not None:
-            (self.hits, at, self._searched), self._first_hits = self._first_hits, None
-            self.hit_count = len(self.hits)
-            self.step_view.walks_hits = True
-            self.steps.set_count(max(self.steps.count, self.hits[at].step + 1))
-            self.go_to_hit(at)
+    def compose(self) -> ComposeResult:
+        """Lay out title, strip, steps and pages."""
+        yield Plain(self.run_name, id="review-title")
+        yield Ruler(id="ruler")
+        with Container(id="review-body"):
+            yield StepList(id="steps")
+            yield RunPages()
+        yield Plain("", id="review-say")
+        yield KeyBar()
+        yield self.search
 
-    def _open_desk(self) -> None:
-        from gistpoint.tui.screens.review.review_desk import ReviewDesk
+    def on_mount(self) -> None:
+        """Open the run."""
+        self.steps.facts = self.loader.rows
+        self.steps.focus()
+        self.loader.start()
+        self.set_interval(_FOLLOW_S, self.navigation.look_for_growth)
 
-        if self.reader.document is not None:
-            self._desk = ReviewDesk(self, self._settings, lambda job: self.reader.do(job))
-            self._desk.open(self.reader.document)
+    def on_unmount(self) -> None:
+        """Stop everything that runs."""
+        for part in (self.loader, self.replay, self.gist, self.navigation.player):
+            part.stop()
 
-    def _look_for_doubts(self) -> None:
-        """Say if the run is hardly of the format that it was read as."""
-        from gistpoint.sessions.runs.archives import NoRunError
-        from gistpoint.sessions.runs.doubts import doubt_of
+    @property
+    def steps(self) -> StepList:
+        """The list of steps."""
+        return self.query_one("#steps", StepList)
 
-        if self.reader.document is not None and (doubt := doubt_of(self.reader.document)):
-            self.post_message(ReadingFailed(NoRunError(doubt)))
+    @property
+    def pages(self) -> RunPages:
+        """The pages."""
+        return self.query_one(RunPages)
 
-    @on(IndexGrew)
-    def find_again(self) -> None:
-        """Find the steps again that something was said of, now that the place of each is known."""
-        document = self.reader.document
-        if document is not None and document.finished and self._desk is not None and not self._found_again:
-            self._found_again = True
-            if document.renumbered:
-                self.seen.clear()
-                self._desk.look_again()
+    @property
+    def step_page(self) -> StepPage:
+        """The page of the step itself."""
+        page = self.pages.made["step"]
+        assert isinstance(page, StepPage)
+        return page
 
     @property
     def review(self) -> Review | None:
-        """What the reviewer has said about the run; None while that is being read."""
-        return self._desk.review if self._desk is not None else None
+        """The reviewer's annotations of the run; None while they are being read."""
+        return self.annotations.review if self.annotations is not None else None
 
-    @on(ReviewChanged)
-    def review_changed(self, message: ReviewChanged) -> None:
-        """Draw what was said; begin where one stopped."""
-        review = message.review
+    # Messages of the loader
+
+    def _new_loader(self) -> RunLoader:
+        return RunLoader(self, opener(self.run_name), self.settings.locations, self._failed)
+
+    @on(RunOpened)
+    def opened(self, message: RunOpened) -> None:
+        """Show the run; then read its annotations."""
+        document, self.header = message.document, message.header
+        self.steps.set_count(max(self.steps.count, document.step_count))
+        self.draw()
+        self.gist.look_for_gist()
+        if self.annotations is None:
+            self.loader.do(lambda: self._read_annotations(document), self._annotations_read, later=True)
+            self.loader.do(lambda: _doubt(document), later=True)
+        if self._found is not None:
+            self.search.go_on_from(self._found)
+            self._found = None
+
+    @on(StepRead)
+    def step_read(self, message: StepRead) -> None:
+        """Show a step, unless another one has been requested since."""
+        if message.step.index == self.steps.cursor:
+            self.step = message.step
+            self.show_step()
+            self.steps.together.release()
+
+    @on(LastStepRead)
+    def last_step_read(self, message: LastStepRead) -> None:
+        """Show the last step while those before it are being counted."""
+        if self.navigation.takes_last_step():
+            self.step_page.show_step(message.step, self.loader, hides=self.hides)
+            self.draw_title()
+            self.steps.together.release()
+
+    @on(IndexGrew)
+    def grown(self) -> None:
+        """Show what was newly read of the run."""
+        document = self.loader.document
+        if document is None:
+            return
+        if document.finished:
+            if self.header is None or self.header.step_count != document.step_count:
+                self.header = document.header
+                self.loader.forget_history()
+            if self.annotations is not None:
+                self.annotations.find_again()
+        self.steps.set_count(document.step_count)
+        self.draw()
+        self.navigation.run_grew()
+
+    @on(RunRewritten)
+    def open_again(self) -> None:
+        """Reload a file that was replaced."""
+        at_end, here = self.navigation.following, self.steps.cursor
+        self.loader.stop()
+        self.loader = self._new_loader()
+        self.header = None
+        self.steps.facts = self.loader.rows
+        self.step = None if at_end else self.step
+        self.loader.start(here)
+
+    def _failed(self, error: Exception) -> None:
+        """Show why nothing can be read; if the name means several runs, let the user choose one."""
+        if not isinstance(error, UserError):
+            raise error
+        if isinstance(error, SeveralRunsError):
+            self.app.push_screen(
+                self.settings.screens.runs([self.run_name], self.settings), lambda _: self.dismiss(None)
+            )
+            return
+        if self.loader.document is None:
+            self._draw_line("#review-title", error.message)
+        self.show_error(error)
+
+    def show_error(self, error: UserError) -> None:
+        """Show a problem that the user can fix."""
+        from gistpoint.tui.screens.dialogs.ask import show_error
+
+        show_error(self.app, error)
+
+    # The steps
+
+    @on(RowsRead)
+    def rows_read(self) -> None:
+        """Draw the requested rows."""
+        self.steps.rows_read()
+
+    @on(StepList.RowsWanted)
+    def rows_wanted(self, message: StepList.RowsWanted) -> None:
+        """Read rows that became visible."""
+        self.loader.want_rows(message.rows)
+
+    @on(RecordList.Moved, "#steps")
+    def moved(self, message: RecordList.Moved) -> None:
+        """Go to another step."""
+        self.loader.want(message.index)
+        self.navigation.moved()
+        self.draw_title()
+        self.query_one(Ruler).move(message.index)
+
+    @on(RecordList.Chosen, "#steps")
+    def step_chosen(self) -> None:
+        """Open the run that the step started; else focus the text of the step."""
+        if self.step is not None and self.step.index == self.steps.cursor and self.step.links:
+            self.action_link()
+        else:
+            self.set_focus(self.pages.made[self.pages.current])
+
+    @on(Ruler.StepAsked)
+    def step_asked(self, message: Ruler.StepAsked) -> None:
+        """Go to the step that was clicked in the strip."""
+        self.steps.cursor = message.index
+
+    def show_step(self) -> None:
+        """Show the current step, load its page, and note it as seen."""
+        if self.step is None:
+            return
+        self.navigation.step_shown()
+        self.step_page.show_step(self.step, self.loader, hides=self.hides)
+        self.pages.outdate()
+        self.draw_title()
+        self.draw_step_note()
+        self.fill_page()
+        self.search.show_hit()
+        if self.annotations is not None:
+            self.annotations.step_seen(self.step)
+
+    @on(StepPage.Unfolded)
+    def unfolded(self) -> None:
+        """Go to a hit in parts that were folded."""
+        self.search.show_hit()
+
+    # Drawing
+
+    def draw(self) -> None:
+        """Show how much of the run is known."""
+        document = self.loader.document
+        if document is not None:
+            self.query_one(Ruler).show_run(document.step_count, self.loader.survey, wide=self.has_class("-wide"))
+            self.draw_title()
+
+    def draw_title(self) -> None:
+        """Show the run and the step's number, or that the number is not known yet."""
+        document, header = self.loader.document, self.header
+        if document is None or header is None:
+            return
+        total = f"{document.step_count:,}" + ("" if document.finished else "+")
+        if self.navigation.uncounted:
+            self._draw_line("#review-title", f"Last step  of {total}: those before it are being counted …")
+            return
+        words = [f"Step {self.steps.cursor + 1:,}/{total}", header.task or header.id]
+        words += ["model hidden"] if self.hides else [header.model, header.verdict or header.exit_status]
+        words += [header.format]
+        missing = document.warnings
+        if missing:
+            words.append(f"! {missing[0]}" + (f" (+{len(missing) - 1})" if len(missing) > 1 else ""))
+        self._draw_line("#review-title", "  ".join(word for word in words if word))
+
+    def draw_step_note(self) -> None:
+        """Show above the step its annotations, and what is special about it."""
+        if self.step is None or self.annotations is None:
+            return
+        index, survey = self.step.index, self.loader.survey
+        words = self.annotations.words(index)
+        words += [f"↳ {name} (Enter opens it)" for name in self.others.linked(self.step.links)]
+        if survey is not None:
+            words += survey.words(index)
+        self.pages.note_for("step", "  ".join(filter(None, [*words, self.replay.words(index)])))
+
+    def say(self, words: str) -> None:
+        """Show a line above the keys."""
+        self._draw_line("#review-say", words)
+
+    def _draw_line(self, selector: str, words: str) -> None:
+        self.query_one(selector, Plain).update(visible_line(words), layout=False)
+
+    # Pages
+
+    async def action_page(self, page: str) -> None:
+        """Show a page, and focus it."""
+        widget = await self.pages.show(page)
+        self.fill_page()
+        self.set_focus(widget if widget.focusable else None)
+        if not widget.focusable:
+            widget.focus()
+        self.search.show_hits()
+
+    @on(PageTabs.Clicked)
+    async def tab_clicked(self, message: PageTabs.Clicked) -> None:
+        """Go to the clicked page."""
+        await self.action_page(message.page)
+
+    def fill_page(self, *, anew: bool = False) -> None:
+        """Load the current page if it was not loaded for this step, or always with `anew`."""
+        step, document = self.step, self.loader.document
+        if step is not None and document is not None:
+            context = PageContext(document, step.index, self.hides, self.loader, self.replay, self.gist)
+            self.pages.load(context, anew=anew)
+
+    # Going through the run
+
+    def action_step(self, by: int) -> None:
+        """Go to the next or previous step."""
+        self.steps.cursor += by
+
+    def action_edge(self, end: int) -> None:
+        """Go to the first or last step."""
+        self.navigation.edge(end)
+
+    def action_number(self) -> None:
+        """Ask for a step's number, and go there."""
+        self.navigation.ask_number()
+
+    def action_go(self, what: str, by: int) -> None:
+        """Go to the next or previous step of a kind."""
+        said = self.annotations
+        if what == "label":
+            self.navigation.go_among(said.annotated() if said is not None else (), what, by)
+        elif what == "unseen":
+            self.navigation.go_outside(said.seen if said is not None else (), what, by)
+        else:
+            self.navigation.go(what, by)
+
+    def action_play(self) -> None:
+        """Play, or pause."""
+        self.navigation.play()
+
+    def action_speed(self, by: int) -> None:
+        """Play faster or slower."""
+        self.navigation.faster(by)
+
+    def action_follow(self) -> None:
+        """Stay at the end of a run that is being written, or stop doing so."""
+        self.navigation.follow()
+
+    # Search
+
+    async def action_search(self) -> None:
+        """Open the search line."""
+        await self.search.open()
+
+    async def search_all(self) -> None:
+        """Open the search line for a search in all runs."""
+        await self.search.open(all_runs=True)
+
+    @on(RecordList.Chosen, "#hits")
+    async def hit_chosen(self, message: RecordList.Chosen) -> None:
+        """Go to a hit of the list."""
+        await self.action_page("step")
+        self.search.go_to(message.index)
+
+    @on(StepPage.HitWanted)
+    def hit_wanted(self, message: StepPage.HitWanted) -> None:
+        """Go to the next or previous hit."""
+        self.search.step(message.by)
+
+    def action_hit(self, by: int) -> None:
+        """Go to the next or previous hit."""
+        self.search.step(by)
+
+    # Code that runs
+
+    def action_replay(self) -> None:
+        """Replay the recorded calls, or stop the replay."""
+        self.replay.toggle()
+
+    async def action_score(self) -> None:
+        """Score the gist of this step, or stop scoring; on another page, show the gist first."""
+        from gistpoint.tui.screens.review.pages.gist import StepGistPage
+
+        page = self.pages.made.get("gist")
+        if self.gist.running or self.pages.current == "gist":
+            self.gist.toggle(page.text if isinstance(page, StepGistPage) else "")
+        else:
+            await self.action_page("gist")
+
+    # Annotations
+
+    def _read_annotations(self, document: RunDocument) -> ReviewAnnotations:
+        from gistpoint.tui.screens.review.annotations import ReviewAnnotations
+
+        annotations = ReviewAnnotations(self, self.review_changed)
+        annotations.read(document)
+        return annotations
+
+    def _annotations_read(self, annotations: ReviewAnnotations) -> None:
+        self.annotations = annotations
+        annotations.begin(resumes=self.search.hit is None)
+
+    def review_changed(self, review: Review) -> None:
+        """Show the current annotations."""
         hid, self.hides = self.hides, review.hides_outcome
-        document = self.reader.document
+        document = self.loader.document
         if document is not None and document.finished and document.header != self.header:
             self.header = document.header
             self.draw_title()
-        self.draw_review()
-        if message.said:
-            self.say(message.said)
+        if self.annotations is not None:
+            self.annotations.draw_beside_steps()
+        self.draw_step_note()
         if hid != self.hides:
             self.show_step()
-        stopped = self._place_of(review.stopped)
-        if message.first and stopped is not None and not self.steps.cursor and self.hit is None:
-            self.steps.set_count(max(self.steps.count, stopped + 1))
-            self.steps.cursor = stopped
-            self.say(f"Where you stopped: step {stopped + 1}. ^ goes to the first one.")
-        elif message.first and self._desk is not None and self.step is not None and self._desk.seen(self.step):
-            self._note_seen(self.step.index)
-
-    def _note_seen(self, index: int) -> None:
-        self.seen.add(index)
-        self.steps.refresh_line(index)
-
-    def draw_review(self) -> None:
-        """Show what was said beside the steps."""
-        review = self.review
-        if review is None:
-            return
-        commented = {self._place_of(comment.step): "✎" for comment in review.comments}
-        labelled = {self._place_of(label.step): "⚑" for label in review.labels}
-        signs = {place: sign for place, sign in {**commented, **labelled}.items() if place is not None}
-        self.seen |= {place for key in review.seen if (place := self._place_of(key)) is not None}
-        self.steps.signs, self.steps.seen = signs, self.seen
-        self.steps.refresh()
-        self.draw_said()
-
-    def draw_said(self) -> None:
-        """Show the labels and comments of the step above its text."""
-        review, step = self.review, self.step
-        if review is None or step is None or self.pages.current != "step":
-            return
-        here = [
-            f"⚑ {name}"
-            for name in (self._label_name(g.label) for g in review.labels if self._place_of(g.step) == step.index)
-        ]
-        here += [f"✎ {c.text}" for c in review.comments if self._place_of(c.step) == step.index]
-        again = self.re_execution.words(step.index) if self.re_execution is not None else ""
-        self.pages.note(visible_line("  ".join([*here, *self.mark_words(), *filter(None, [again])])))
-
-    def mark_words(self) -> list[str]:
-        """Return what stands out in the step, in words."""
-        survey, step = self.reader.survey, self.step
-        if step is None:
-            return []
-        started = [f"↳ {name} (Enter opens it)" for name in self._link_words(step.links)]
-        if survey is None:
-            return started
-        from gistpoint.tui.screens.review.survey import WORDS
-
-        others = dict(survey.others.get(step.index, ()))
-        words = [
-            WORDS[mark] + (f" (step {others[mark] + 1})" if mark in others else "") for mark in survey.marks(step.index)
-        ]
-        return [*started, *(f"· {word}" for word in words)]
-
-    def _link_words(self, links: Sequence[str]) -> list[str]:
-        """Return the links that lead somewhere; none of the others."""
-        from gistpoint.sessions.runs.opening import linked_name
-
-        return [link for link in dict.fromkeys(links) if linked_name(self.run_name, link) is not None]
-
-    def show_step(self) -> None:
-        """Note the step as seen."""
-        super().show_step()
-        self.draw_said()
-        if self._desk is not None and self.step is not None and self._desk.seen(self.step):
-            self._note_seen(self.step.index)
-
-    def labelled_steps(self) -> set[int]:
-        """Return the steps with a label or a comment."""
-        review = self.review
-        if review is None:
-            return set()
-        keys = [label.step for label in review.labels] + [comment.step for comment in review.comments]
-        return {place for key in keys if (place := self._place_of(key)) is not None}
-
-    def _place_of(self, key: StepKey | None) -> int | None:
-        return self._desk.place(key) if self._desk is not None and key is not None else None
-
-    def seen_steps(self) -> set[int]:
-        """Return the steps that were seen."""
-        return self.seen
-
-    def failed_to_open(self, error: UserError) -> None:
-        """Let one be chosen where a name stands for several runs."""
-        if not isinstance(error, SeveralRunsError):
-            super().failed_to_open(error)
-            return
-        from gistpoint.tui.screens.review.runs import RunsScreen
-
-        self.app.push_screen(RunsScreen([self.run_name], self._settings), lambda _: self.dismiss(None))
-
-    def known_task(self, document: RunDocument) -> KnownTask:
-        """Return what is known of the run's task."""
-        from gistpoint.tui.screens.review.known_task import known_task
-
-        return known_task(document.header, self._settings.locations)
-
-    def replaying(self) -> Replaying | None:
-        """Return what makes a replay of the run."""
-        return self._settings.replaying
-
-    def judging(self) -> Judging | None:
-        """Return what makes a judge of gists."""
-        return self._settings.judging
-
-    # Saying something
-
-    def _place(self) -> TextRange | None:
-        """Return the range of the step's text that is selected."""
-        view = self.step_view
-        selection = view.text_selection
-        if selection is None or view.terminal or selection.start is None or selection.end is None:
-            return None
-        from gistpoint.sessions.reviews.keys import TextRange
-
-        ends = []
-        for point in (selection.start, selection.end):
-            line, first, _ = view.rows.at(min(point.y, len(view.rows) - 1))
-            column = min(first + point.x, view.lines.length(line))
-            ends.append(view.place_of(line, column))
-        start, end = ends
-        if start is None or end is None or start[0] != end[0] or end[1] <= start[1]:
-            return None
-        return TextRange(start[0].scope, start[0].number, start[1], end[1])
 
     def on_key(self, event: events.Key) -> None:
-        """The hot keys of labels work anywhere but in a field."""
-        if self._desk is None or isinstance(self.focused, Input) or not event.character:
+        """Handle the hot keys of labels, which work everywhere but in a field."""
+        if self.annotations is None or isinstance(self.focused, Input) or not event.character:
             return
-        for labels in self._desk.sets:
-            label = labels.by_key(event.character)
-            if label is not None:
-                event.stop()
-                event.prevent_default()
-                self._desk.toggle(label.id, label.name, labels.name, self.step, self._place())
-                return
+        if self.annotations.toggle_by_key(event.character):
+            event.stop()
+            event.prevent_default()
 
-    def _label_name(self, id: str) -> str:
-        for labels in self._desk.sets if self._desk is not None else ():
-            if (label := labels.by_id(id)) is not None:
-                return label.name
-        return id
+    def action_annotate(self, what: str) -> None:
+        """Label, comment or judge, take an annotation back, or hide what could bias the verdict."""
+        if self.annotations is not None:
+            self.annotations.ask(what)
 
-    def action_labels(self) -> None:
-        """Choose a label for the step, or for what is selected in it."""
-        desk, place = self._desk, self._place()
-        if desk is None:
-            return
-        from gistpoint.tui.screens.dialogs.ask import PickDialog
+    # Other screens
 
-        known = {f"{n}:{label.id}": (labels, label) for n, labels in enumerate(desk.sets) for label in labels.labels}
-        choices = [(key, f"{label.key or ' '}  {label.name}: {label.description}") for key, (_, label) in known.items()]
+    def open(self, screen: Screen[Answer], answered: Callable[[Answer | None], None] | None = None) -> None:
+        """Open a dialog or another screen; `answered` gets its result."""
+        self.app.push_screen(screen, answered)
 
-        def answered(key: str | None) -> None:
-            if key is not None:
-                labels, label = known[key]
-                desk.toggle(label.id, label.name, labels.name, self.step, place)
-
-        self.app.push_screen(PickDialog("Label " + ("what is selected" if place else "the step"), choices), answered)
-
-    def action_comment(self) -> None:
-        """Write a comment."""
-        desk, step, place = self._desk, self.step, self._place()
-        if desk is None or step is None:
-            return
-
-        from gistpoint.tui.screens.dialogs.ask import TextDialog
-
-        def answered(text: str | None) -> None:
-            if text and text.strip():
-                desk.comment(text.strip(), step, place)
-
-        what = "what is selected" if place else f"step {step.index + 1}"
-        self.app.push_screen(TextDialog(f"Comment on {what}"), answered)
-
-    def action_remove(self) -> None:
-        """Take back something said about this step."""
-        desk, review, step = self._desk, self.review, self.step
-        if desk is None or review is None or step is None:
-            return
-        from gistpoint.tui.screens.dialogs.ask import PickDialog
-
-        choices = desk.removable(step.index, self._label_name)
-
-        def answered(op: str | None) -> None:
-            if op is not None:
-                desk.remove(op)
-
-        if choices:
-            self.app.push_screen(PickDialog("Take back", choices), answered)
-        else:
-            self.say("You have said nothing about this step.")
-
-    def action_verdict(self) -> None:
-        """Give a verdict."""
-        desk = self._desk
-        if desk is None:
-            return
-        from gistpoint.tui.screens.dialogs.verdict import Given, VerdictDialog
-
-        def answered(given: Given | None) -> None:
-            if given is not None:
-                desk.verdict(given.verdict, given.reasons, given.note, given.corrected_s)
-
-        self.app.push_screen(VerdictDialog(), answered)
-
-    def action_blind(self) -> None:
-        """Hide model and outcome until the verdict, or show them."""
-        if self._desk is not None and self.review is not None:
-            self._desk.set_blind(self.run_name, not self.review.blind)
-
-    # Other runs
-
-    def open_hit(self, hit: Hit, wanted: Wanted) -> None:
-        """Open the run of a hit at its step."""
-        self.app.push_screen(
-            ReviewScreen(hit.run, self._settings, runs=self.runs, hits=(self.hits, self.hit or 0, wanted))
-        )
+    def open_run(self, name: str, *, found: FoundHits | None = None) -> None:
+        """Open another run, of the same list if a search continues there."""
+        runs = self.others.names if found is not None else ()
+        self.open(self.settings.screens.run(name, self.settings, runs=runs, found=found))
 
     def action_link(self) -> None:
-        """Open the run that this step started, or that the run goes on in."""
-        from gistpoint.sessions.runs.opening import linked_name
-
-        links = (self.step.links if self.step else ()) or (self.header.links if self.header else ())
-        names = (linked_name(self.run_name, link) for link in links)
-        found = list(dict.fromkeys(name for name in names if name is not None))
-        if not found:
-            self.say("This step leads to no other run." if not links else f"Not here: {links[0]}")
-            return
-        self._pick_run("Open", found, lambda name: self.app.push_screen(ReviewScreen(name, self._settings)))
+        """Open the run that this step started, or that continues this one."""
+        self.others.follow_link()
 
     def action_compare(self) -> None:
-        """Choose another run of the list to set beside this one."""
-        others = [name for name in self.runs if name != self.run_name]
-        if not others:
-            self.say("There is no other run in the list: open several files or a folder.")
-            return
-
-        def chosen(name: str) -> None:
-            from gistpoint.tui.screens.review.compare import CompareScreen
-
-            self.app.push_screen(CompareScreen(self.run_name, name, self._settings))
-
-        self._pick_run("Compare with", others, chosen)
-
-    def _pick_run(self, title: str, names: list[str], then: Callable[[str], object]) -> None:
-        from gistpoint.tui.screens.dialogs.ask import PickDialog
-
-        def answered(name: str | None) -> None:
-            if name is not None:
-                then(name)
-
-        if len(names) == 1:
-            then(names[0])
-        else:
-            self.app.push_screen(PickDialog(title, [(name, name) for name in names]), answered)
+        """Choose another run of the list to compare with this one."""
+        self.others.compare()
 
     def action_leave(self) -> None:
         """Close the run."""
-        if self._desk is not None and self.step is not None:
-            self._desk.stopped(self.step)
+        if self.annotations is not None and self.step is not None:
+            self.annotations.stopped(self.step)
         self.dismiss(None)
+
+
+def _doubt(document: RunDocument) -> None:
+    """Raise `NoRunError` if the run hardly fits the format that it was read as."""
+    from gistpoint.sessions.records.archives import NoRunError
+    from gistpoint.sessions.runs.opening import doubt_of
+
+    if doubt := doubt_of(document):
+        raise NoRunError(doubt)

@@ -1,27 +1,73 @@
-"""Who reviews, and how."""
+"""The settings of review screens: who reviews and how, and the hits to continue from."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from gistpoint.core.locations import Locations
+from gistpoint.sessions.records.model import TextScope
 
 if TYPE_CHECKING:
+    from textual.screen import Screen
+
+    from gistpoint.core.kinds.gist.bench import GistJudging
+    from gistpoint.core.tasks.model import Task
     from gistpoint.sessions.replay.replaying import Replay
     from gistpoint.sessions.runs.document import RunDocument
-    from gistpoint.tui.screens.review.gist_scoring import Judging
+    from gistpoint.sessions.runs.searching import Hit
+
+Replaying = Callable[["RunDocument"], "Replay"]
+"""Makes a replay of a run; called in a thread. Raises `UserError` if its task or the isolation is missing."""
+Judging = Callable[["Task"], "GistJudging"]
+"""Makes the judge of a task's gists; called in a thread. Raises `UserError` if nothing isolates their code."""
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """A query and the parts to search; `runs` are names of runs, empty for the open one."""
+
+    pattern: str
+    regex: bool = False
+    scopes: tuple[TextScope, ...] = tuple(TextScope)
+    runs: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class FoundHits:
+    """The hits of a search, and the one to show when another run is opened."""
+
+    wanted: Wanted
+    hits: list[Hit]
+    at: int
+
+
+class ReviewScreens(Protocol):
+    """Makes the screens of a review; screens open each other through it, so that none has to import another."""
+
+    def run(
+        self, name: str, settings: ReviewSettings, *, runs: tuple[str, ...] = (), found: FoundHits | None = None
+    ) -> Screen[None]:
+        """Return the screen of one run; `runs` are the names in its list, `found` are hits to continue from."""
+        ...
+
+    def runs(self, paths: list[str], settings: ReviewSettings) -> Screen[None]:
+        """Return the list of runs."""
+        ...
+
+    def comparison(self, left: str, right: str, settings: ReviewSettings) -> Screen[None]:
+        """Return two runs side by side."""
+        ...
 
 
 @dataclass(frozen=True, slots=True)
 class ReviewSettings:
-    """Who reviews, and how."""
+    """The reviewer, and the settings of the review."""
 
     locations: Locations
     reviewer: str
+    screens: ReviewScreens
     blind: bool = False
-    replaying: Callable[[RunDocument], Replay] | None = None
-    """Makes a replay of a run on its task; called in a thread. Raises `UserError` where that can't be done here."""
+    replaying: Replaying | None = None
     judging: Judging | None = None
-    """Makes what scores gists of a task; called in a thread, raises as `replaying` does."""

@@ -1,18 +1,48 @@
-"""The steps of a run, a row each, read when they come into sight."""
+"""The steps of a run, one per row, read when they become visible."""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
+from contextlib import ExitStack
 from typing import ClassVar
 
+from textual.app import App
 from textual.binding import Binding, BindingType
 from textual.message import Message
+from textual.timer import Timer
 
-from gistpoint.sessions.runs.model import StepKind
+from gistpoint.sessions.records.model import StepKind
 from gistpoint.sessions.runs.rendering import GLYPHS
-from gistpoint.tui.drawing import DrawnTogether
-from gistpoint.tui.screens.review.reader import RowFact
+from gistpoint.tui.screens.review.loading import RowFact
 from gistpoint.tui.widgets.record_list import Piece, RecordList
+
+PATIENCE_S = 0.02
+"""The longest time that a change is held back."""
+
+
+class DrawnTogether:
+    """Holds a change back until related changes are ready, which would otherwise be drawn up to two frames later."""
+
+    def __init__(self, app: App[None], patience_s: float = PATIENCE_S) -> None:
+        self._app = app
+        self._patience_s = patience_s
+        self._held = ExitStack()
+        self._timer: Timer | None = None
+
+    def hold(self) -> None:
+        """Draw nothing until `release` or the longest time has passed."""
+        if self._timer is None:
+            self._held.enter_context(self._app.batch_update())
+            self._timer = self._app.set_timer(self._patience_s, self.release)
+
+    def release(self) -> None:
+        """Draw."""
+        if self._timer is not None:
+            self._timer.stop()
+            self._timer = None
+            self._held.close()
+            self._app.screen.check_idle()
+
 
 KIND_STYLES = {
     StepKind.EDIT: "$text-warning",
@@ -32,7 +62,7 @@ BADGE_STYLES = {"=": "$text-success", "≠": "bold $text-error", "∅": "$text-w
 
 
 class StepList(RecordList):
-    """The step list; rows that were not read yet are asked for."""
+    """The step list; it requests rows that were not read yet."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("left,h", "move(-1)", "Step before", show=False, id="steps.previous"),
@@ -40,14 +70,14 @@ class StepList(RecordList):
     ]
 
     class RowsWanted(Message):
-        """Rows in sight were not read yet."""
+        """Visible rows were not read yet."""
 
         def __init__(self, rows: range) -> None:
             super().__init__()
             self.rows = rows
 
         def can_replace(self, message: Message) -> bool:
-            """Only what is in sight last matters."""
+            """Only the last visible rows matter."""
             return isinstance(message, StepList.RowsWanted)
 
     def __init__(self, *, id: str) -> None:
@@ -56,12 +86,12 @@ class StepList(RecordList):
         self.unseen: Collection[int] | None = None
         self.seen: Collection[int] = ()
         self.signs: Mapping[int, str] = {}
-        """What stands behind a step's number: labels and comments as a glyph."""
+        """The glyph after a step's number, for labels and comments."""
         self.badges: Mapping[int, str] = {}
-        """What became of a step whose calls were made again, as a glyph; no column where there is none."""
+        """The outcome of a step's replayed calls as a glyph; without any there is no column."""
         self._asked = range(0)
         self.together = DrawnTogether(self.app)
-        """Who shows the step under the cursor releases it."""
+        """Released by whoever shows the step under the cursor."""
 
     def watch_cursor(self, old: int, new: int) -> None:
         """Draw both rows along with the step, if it is read soon."""
@@ -107,6 +137,6 @@ class StepList(RecordList):
             self.post_message(self.RowsWanted(rows))
 
     def rows_read(self) -> None:
-        """Draw again; ask for what is still missing."""
+        """Draw again; request the rows that are still missing."""
         self._asked = range(0)
         self.refresh()

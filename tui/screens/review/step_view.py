@@ -1,14 +1,223 @@
-"""The text of a step: a view with headings, whose `n` and `N` go from hit to hit of the run."""
+"""One step to read: its text with long parts folded, a view with headings, and the page of the current step."""
 
 from __future__ import annotations
 
+from bisect import bisect_right
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
+from textual import on
 from textual.binding import Binding, BindingType
 from textual.message import Message
 
-from gistpoint.tui.screens.review.step_text import Part, StepText
+from gistpoint.sessions.records.model import CutText, Result, Step, StepKind, TextScope, also_text, call_text, parts_of
+from gistpoint.sessions.runs.rendering import moment
+from gistpoint.tui.screens.review.loading import RunLoader
 from gistpoint.tui.widgets.text_view import TextView
+
+FOLD_LINES, FOLD_CHARACTERS = 400, 40_000
+"""A part with more lines or characters is folded."""
+KEPT_LINES, KEPT_CHARACTERS = 120, 12_000
+"""The size of a folded part."""
+
+REVEALING = frozenset({StepKind.SCORE, StepKind.END})
+"""Kinds of steps that show the outcome."""
+FLAG_WORDS = {"long": "a text of it is long", "unknown": "an event that the format's reader does not know"}
+
+
+@dataclass(frozen=True, slots=True)
+class StepPart:
+    """A text of the step and its place: `offset` in the whole text, `length` of the shown part."""
+
+    scope: TextScope
+    number: int
+    offset: int
+    length: int
+    folded: bool = False
+    skipped: int = 0
+    """Characters of the part in its heading: the tool's name, which searches and ranges count."""
+
+
+@dataclass(frozen=True, slots=True)
+class StepText:
+    """The whole text, the lines (from 0) that are headings, and the parts in order."""
+
+    text: str
+    headings: frozenset[int]
+    parts: tuple[StepPart, ...]
+
+    @property
+    def folded(self) -> bool:
+        """Whether a part of it is folded."""
+        return any(part.folded for part in self.parts)
+
+    def offset_of(self, scope: TextScope, number: int, start: int) -> int | None:
+        """Return the offset in the whole text of a part's character; None if it is folded away."""
+        for part in self.parts:
+            if part.scope is scope and part.number == number and start - part.skipped < part.length:
+                return part.offset + max(0, start - part.skipped)
+        return None
+
+    def part_at(self, offset: int) -> tuple[StepPart, int] | None:
+        """Return the part of a character of the whole text, and the offset in that part; None on a heading."""
+        at = bisect_right([part.offset for part in self.parts], offset) - 1
+        if at < 0 or offset > self.parts[at].offset + self.parts[at].length:
+            return None
+        return self.parts[at], offset - self.parts[at].offset + self.parts[at].skipped
+
+
+def compose(step: Step, whole: Mapping[tuple[TextScope, int], str] | None = None, *, hides: bool = False) -> StepText:
+    """Return the text of a step; `whole` are the parts to show unfolded, in full.
+
+    With `hides`, a step that reveals the outcome is left empty, and texts of unknown fields are left out.
+    """
+    builder = _Builder(whole)
+    builder.heading("  ".join(step_facts(step)))
+    if hides and step.kind in REVEALING:
+        builder.heading("hidden until your verdict")
+        return builder.done()
+    builder.part("thought" + _mark(step, "thought"), TextScope.THOUGHT, 0, step.thought)
+    builder.part(_heading(step), TextScope.TEXT, 0, step.text)
+    answered: set[int] = set()
+    for number, call in enumerate(step.calls):
+        builder.part(
+            f"call  {call.tool}  {call.id}".rstrip(),
+            TextScope.CALL,
+            number,
+            call_text(call),
+            always=True,
+            skipped=len(call.tool) + 1,
+        )
+        for at, result in enumerate(step.results):
+            if call.id and result.call_id == call.id and at not in answered:
+                answered.add(at)
+                builder.part(_answered(result), TextScope.RESULT, at, result.text, always=True)
+    for at, result in enumerate(step.results):
+        if at not in answered:
+            builder.part(_answered(result), TextScope.RESULT, at, result.text, always=True)
+    builder.part("also recorded", TextScope.ALSO, 0, "" if hides else also_text(step))
+    return builder.done()
+
+
+def step_facts(step: Step) -> list[str]:
+    """Return the facts about a step other than its texts, a few words each; a tilde marks derived ones."""
+    facts = [step.kind.value, step.actor.value, step.label, step.model]
+    if step.started is not None:
+        stamp = moment(step.started, naive=step.naive)[:19].replace("T", " ")
+        facts.append(f"{_tilde(step, 'started')}{stamp}" + (" (no zone)" if step.naive else ""))
+    if step.started is not None and step.ended is not None and step.ended > step.started:
+        facts.append(f"{_tilde(step, 'ended')}{step.ended - step.started:.1f} s")
+    tokens = step.tokens
+    counted = [
+        f"{name} {value:,}"
+        for name, value in (("in", tokens.prompt), ("cached", tokens.cached), ("out", tokens.completion))
+        if value is not None
+    ]
+    if counted:
+        facts.append(f"{_tilde(step, 'tokens')}tokens {', '.join(counted)}")
+    if step.cost is not None:
+        facts.append(f"{_tilde(step, 'cost')}${step.cost:.4f}")
+    facts += [FLAG_WORDS.get(flag, flag) for flag in sorted(step.flags)]
+    return [fact for fact in facts if fact]
+
+
+def sized(characters: int) -> str:
+    """Return a length in readable form."""
+    if characters < 10_000:
+        return f"{characters:,} characters"
+    return (
+        f"{characters / 1e3:,.0f} k characters" if characters < 1_000_000 else f"{characters / 1e6:,.1f} M characters"
+    )
+
+
+def _tilde(step: Step, field: str) -> str:
+    return "~" if field in step.derived else ""
+
+
+def _mark(step: Step, field: str) -> str:
+    return "  (derived)" if field in step.derived else ""
+
+
+def _heading(step: Step) -> str:
+    return {"agent": "said", "person": "said"}.get(step.actor.value, step.actor.value)
+
+
+def _answered(result: Result) -> str:
+    facts = [f"result  {result.call_id}".rstrip()]
+    if result.returncode is not None:
+        facts.append(f"returned {result.returncode}")
+    if result.is_error:
+        facts.append("✘ error")
+    if result.duration_s is not None:
+        facts.append(f"{result.duration_s:.2f} s")
+    return "  ".join(facts)
+
+
+class _Builder:
+    def __init__(self, whole: Mapping[tuple[TextScope, int], str] | None) -> None:
+        self._whole = whole or {}
+        self._pieces: list[str] = []
+        self._headings: set[int] = set()
+        self._parts: list[StepPart] = []
+        self._offset = self._line = 0
+
+    def _add(self, text: str) -> None:
+        self._pieces.append(text)
+        self._offset += len(text)
+        self._line += text.count("\n")
+
+    def heading(self, text: str) -> None:
+        """Add a heading, on one line."""
+        self._headings.add(self._line)
+        self._add(" ".join(text.split("\n")) + "\n")
+
+    def part(
+        self, title: str, scope: TextScope, number: int, text: str, *, always: bool = False, skipped: int = 0
+    ) -> None:
+        """Add a part below its heading; an empty one only if `always`."""
+        if not text and not always:
+            return
+        self._add("\n")
+        whole = self._whole.get((scope, number))
+        shown = text if whole is None else whole
+        kept = shown if whole is not None else _kept(shown)
+        folded = len(kept) < len(shown) or (whole is None and isinstance(text, CutText))
+        self.heading(f"── {title}" + ("" if text else "  (nothing)"))
+        self._parts.append(StepPart(scope, number, self._offset, len(kept), folded, skipped))
+        if kept:
+            self._add(kept + "\n")
+        if folded:
+            self.heading(f"⋯ folded: {_length(text, shown)}; o shows all")
+
+    def done(self) -> StepText:
+        """Return the finished text."""
+        return StepText("".join(self._pieces).removesuffix("\n"), frozenset(self._headings), tuple(self._parts))
+
+
+def _length(text: str, shown: str) -> str:
+    if isinstance(text, CutText):
+        return f"the whole takes {text.length:,} bytes"
+    return f"{shown.count(chr(10)) + 1:,} lines, {sized(len(shown))} in all"
+
+
+def _kept(text: str) -> str:
+    if len(text) <= FOLD_CHARACTERS and text.count("\n") < FOLD_LINES:
+        return text
+    at = -1
+    for _ in range(KEPT_LINES):
+        following = text.find("\n", at + 1, KEPT_CHARACTERS)
+        if following < 0:
+            return text[:KEPT_CHARACTERS]
+        at = following
+    return text[:at]
+
+
+def long_parts(step: Step) -> Iterator[tuple[TextScope, int, str]]:
+    """Yield the parts of a step that are folded at first."""
+    for scope, number, text in parts_of(step):
+        if scope is not TextScope.DIFF and (isinstance(text, CutText) or len(_kept(text)) < len(text)):
+            yield scope, number, text
 
 
 class StepView(TextView):
@@ -19,14 +228,14 @@ class StepView(TextView):
     ]
 
     class HitWanted(Message):
-        """The next hit, or the one before, is to be gone to."""
+        """Asks for the next or previous hit."""
 
         def __init__(self, by: int) -> None:
             super().__init__()
             self.by = by
 
     class UnfoldWanted(Message):
-        """The folded parts are to be shown in full, or folded again."""
+        """Asks to show the folded parts in full, or to fold them again."""
 
     def __init__(self, *, id: str) -> None:
         super().__init__(can_interpret=True, id=id)
@@ -40,7 +249,7 @@ class StepView(TextView):
         self.load(composed.text)
 
     def line_style(self, line: int) -> str:
-        """Headings stand out."""
+        """Emphasise headings."""
         return "bold $text-primary" if line in self.composed.headings else ""
 
     def action_next_match(self) -> None:
@@ -60,11 +269,11 @@ class StepView(TextView):
             self.previous_match()
 
     def action_unfold(self) -> None:
-        """Ask for the folded parts."""
+        """Ask to unfold the folded parts."""
         self.post_message(self.UnfoldWanted())
 
-    def place_of(self, line: int, column: int) -> tuple[Part, int] | None:
-        """Return the part and the character in it that stand at a line (from 0) and column; None on a heading."""
+    def place_of(self, line: int, column: int) -> tuple[StepPart, int] | None:
+        """Return the part, and the character in it, at a line (from 0) and column; None on a heading."""
         if self.terminal:
             return None
         return self.composed.part_at(self.lines.starts[line] + column)
@@ -73,3 +282,52 @@ class StepView(TextView):
         """Put the cursor on a character of the whole text."""
         line = self.lines.line_of(offset)
         self.go_to(line + self.first_line, offset - self.lines.starts[line])
+
+
+class StepPage(StepView):
+    """Shows a step; the screen passes each one as soon as it was read."""
+
+    class Unfolded(Message):
+        """The folded parts are now shown."""
+
+    def __init__(self, *, id: str) -> None:
+        super().__init__(id=id)
+        self._loader: RunLoader | None = None
+        self._step: Step | None = None
+        self._hides = False
+        self.whole: dict[tuple[TextScope, int], str] = {}
+        """The folded parts of the step, if they were read in full."""
+
+    def show_step(self, step: Step, loader: RunLoader, *, hides: bool) -> None:
+        """Show a step, unfolded if it was so before; `hides` model and outcome."""
+        if self._step is None or self._step.index != step.index:
+            self.whole = {}
+        self._step, self._loader, self._hides = step, loader, hides
+        self.show(compose(replace(step, model="") if hides else step, self.whole, hides=hides))
+
+    @on(StepView.UnfoldWanted)
+    def unfold(self) -> None:
+        """Show the folded parts in full, or fold them again."""
+        step, loader = self._step, self._loader
+        if step is None or loader is None or loader.document is None:
+            return
+        if self.whole:
+            self.whole = {}
+            self.show_step(step, loader, hides=self._hides)
+            return
+        document, folded = loader.document, list(long_parts(step))
+
+        def read() -> dict[tuple[TextScope, int], str]:
+            return {
+                (scope, number): "".join(document.full_text(text)) if isinstance(text, CutText) else text
+                for scope, number, text in folded
+            }
+
+        def show(whole: dict[tuple[TextScope, int], str]) -> None:
+            if self._step is not None and self._step.index == step.index:
+                self.whole = whole
+                self.show_step(step, loader, hides=self._hides)
+                self.post_message(self.Unfolded())
+
+        if folded:
+            loader.do(read, show)

@@ -1,55 +1,55 @@
-"""Facts of every step of a run as numbers: marks, time, tokens and what was left; some 40 bytes a step."""
+"""Facts of every step of a run as numbers: marks, time, tokens and remaining budgets; some 40 bytes per step."""
 
 from __future__ import annotations
 
 from array import array
 from math import isnan, nan
 
-from gistpoint.sessions.runs.facts import Goal, Mark, MarkTracker
-from gistpoint.sessions.runs.model import Run, Step, StepKind
+from gistpoint.sessions.records.model import Run, Step, StepKind
+from gistpoint.sessions.runs.facts import Goal, MarkTracker, StepMark
 
 KINDS = tuple(StepKind)
 _KIND_NUMBERS = {kind: number for number, kind in enumerate(KINDS)}
-_BITS = {mark.value: 1 << number for number, mark in enumerate(Mark)}
+_BITS = {mark.value: 1 << number for number, mark in enumerate(StepMark)}
 
-GLYPHS: dict[Mark, tuple[str, str]] = {
-    Mark.SUBMISSION: ("!", "bold $text-accent"),
-    Mark.FIRST_EDIT_RIGHT_FUNCTION: ("③", "bold $text-success"),
-    Mark.FIRST_VIEW_RIGHT_FUNCTION: ("②", "bold $text-success"),
-    Mark.FIRST_READ_RIGHT_FILE: ("①", "bold $text-success"),
-    Mark.REVERT: ("↶", "bold $text-warning"),
-    Mark.REPEATED_COMMAND: ("=", "$text-warning"),
-    Mark.REREAD: ("~", "$text-warning"),
-    Mark.ERROR: ("✘", "$text-error"),
-    Mark.EDIT: ("e", "$text-primary"),
-    Mark.TEST_RUN: ("t", "$text-secondary"),
+GLYPHS: dict[StepMark, tuple[str, str]] = {
+    StepMark.SUBMISSION: ("!", "bold $text-accent"),
+    StepMark.FIRST_EDIT_RIGHT_FUNCTION: ("③", "bold $text-success"),
+    StepMark.FIRST_VIEW_RIGHT_FUNCTION: ("②", "bold $text-success"),
+    StepMark.FIRST_READ_RIGHT_FILE: ("①", "bold $text-success"),
+    StepMark.REVERT: ("↶", "bold $text-warning"),
+    StepMark.REPEATED_COMMAND: ("=", "$text-warning"),
+    StepMark.REREAD: ("~", "$text-warning"),
+    StepMark.ERROR: ("✘", "$text-error"),
+    StepMark.EDIT: ("e", "$text-primary"),
+    StepMark.TEST_RUN: ("t", "$text-secondary"),
 }
-"""What stands for a mark on the strip, the weightiest first."""
+"""The glyphs of the marks on the strip, the weightiest first."""
 
 LOOKS = tuple(reversed(GLYPHS.values()))
 _WEIGHTS = {mark: len(GLYPHS) - place for place, mark in enumerate(GLYPHS)}
 
 WORDS = {
-    Mark.SUBMISSION: "submission",
-    Mark.FIRST_EDIT_RIGHT_FUNCTION: "first edit of the right function",
-    Mark.FIRST_VIEW_RIGHT_FUNCTION: "first view of the right function",
-    Mark.FIRST_READ_RIGHT_FILE: "first read of the right file",
-    Mark.REVERT: "takes back an earlier edit",
-    Mark.REPEATED_COMMAND: "repeats a command",
-    Mark.REREAD: "reads again what did not change",
-    Mark.ERROR: "error",
-    Mark.EDIT: "edit",
-    Mark.TEST_RUN: "test run",
+    StepMark.SUBMISSION: "submission",
+    StepMark.FIRST_EDIT_RIGHT_FUNCTION: "first edit of the right function",
+    StepMark.FIRST_VIEW_RIGHT_FUNCTION: "first view of the right function",
+    StepMark.FIRST_READ_RIGHT_FILE: "first read of the right file",
+    StepMark.REVERT: "takes back an earlier edit",
+    StepMark.REPEATED_COMMAND: "repeats a command",
+    StepMark.REREAD: "reads again what did not change",
+    StepMark.ERROR: "error",
+    StepMark.EDIT: "edit",
+    StepMark.TEST_RUN: "test run",
 }
 
 
 def bit_of(mark: str) -> int:
-    """Return the bit that stands for a mark."""
+    """Return the bit of a mark."""
     return _BITS[mark]
 
 
 class Survey:
-    """Written by the reader's thread, read by the screen."""
+    """Written by the loader's thread, read by the screen."""
 
     def __init__(self, header: Run | None = None, goals: tuple[Goal, ...] = ()) -> None:
         self._tracker = MarkTracker(header, goals)
@@ -61,7 +61,7 @@ class Survey:
         self.tokens = array("f")
         self.calls_left = array("f")
         self.submissions_left = array("f")
-        self.others: dict[int, tuple[tuple[Mark, int], ...]] = {}
+        self.others: dict[int, tuple[tuple[StepMark, int], ...]] = {}
         """The earlier steps that a step repeats or takes back."""
         self.finished = False
         self._last_start = nan
@@ -70,7 +70,7 @@ class Survey:
         return len(self.bits)
 
     def add(self, step: Step) -> None:
-        """Take up the next step."""
+        """Add the next step."""
         marked = self._tracker.feed(step)
         self.kinds.append(_KIND_NUMBERS[step.kind])
         self.seconds.append(self._seconds(step))
@@ -93,16 +93,23 @@ class Survey:
         return durations or (0.0 if isnan(before) else max(0.0, step.started - before))
 
     def kind(self, index: int) -> StepKind | None:
-        """Return the kind of a step; None while it was not read."""
+        """Return the kind of a step; None if it was not read yet."""
         return KINDS[self.kinds[index]] if index < len(self) else None
 
-    def marks(self, index: int) -> list[Mark]:
+    def marks(self, index: int) -> list[StepMark]:
         """Return the marks of a step, the weightiest first."""
         bits = self.bits[index] if index < len(self) else 0
         return [mark for mark in GLYPHS if bits & _BITS[mark.value]]
 
+    def words(self, index: int) -> list[str]:
+        """Return the marks of a step in words."""
+        others = dict(self.others.get(index, ()))
+        return [
+            f"· {WORDS[mark]}" + (f" (step {others[mark] + 1})" if mark in others else "") for mark in self.marks(index)
+        ]
+
     def series(self) -> list[tuple[str, array[float], str]]:
-        """Return the rows of the strip that have something to show."""
+        """Return the rows of the strip that have values."""
         rows = [
             ("time", self.seconds, "$text-primary"),
             ("tokens", self.tokens, "$text-secondary"),

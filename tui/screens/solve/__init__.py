@@ -1,1 +1,1 @@
-"""The screen on which an attempt is made, and its panes."""
+"""The solve screen and its panes."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shlex
+from collections.abc import Iterable
 from typing import ClassVar
 
 from textual import events, on
@@ -14,59 +16,50 @@ from textual.suggester import Suggester
 from textual.widgets import Input
 
 from gistpoint.core.attempts.engine import Attempt
-from gistpoint.core.tools.commandline import QuestionError, parse, spelled
-from gistpoint.core.tools.declaration import Tool
-from gistpoint.tui.keys import Scope, bindings_of
-from gistpoint.tui.screens.solve.completion import candidates
+from gistpoint.core.attempts.knowledge import Knowledge
+from gistpoint.core.kinds.commandline import QuestionError, parse, spelled
+from gistpoint.core.tools.declaration import Argument, ArgumentKind, Tool
+from gistpoint.tui.keys import KeyScope, bindings_of
+from gistpoint.tui.screens.solve.panes import CallAsked, SubmitAsked
 from gistpoint.tui.view_models import allowed, price_words
 from gistpoint.tui.widgets.plain import Plain
 from gistpoint.tui.widgets.writing_area import WritingLine
 
 
 class KnownNames(Suggester):
-    """Suggests the first completion behind the cursor."""
+    """Suggests the first completion after the cursor."""
 
     def __init__(self, attempt: Attempt) -> None:
         super().__init__(use_cache=False, case_sensitive=True)
         self._attempt = attempt
 
     async def get_suggestion(self, value: str) -> str | None:
-        """Return the shortest line that goes on from `value`."""
+        """Return the shortest line that completes `value`."""
         found = lines_from(self._attempt, value)
         return found[0] if found else None
 
 
 def lines_from(attempt: Attempt, value: str) -> list[str]:
-    """Return what a line can be completed to; nothing where completion is switched off."""
+    """Return the completions of a line; nothing if completion is switched off."""
     if not value or not allowed(attempt.state, "completion"):
         return []
     return candidates(value, attempt.offered(), attempt.state.knowledge)
 
 
 class Console(Vertical):
-    """The line, and above it what it would cost or why it can't be called."""
+    """The line, and above it the price of its call or the reason why it can't be called."""
 
-    BINDINGS: ClassVar[list[BindingType]] = [*bindings_of(Scope.CONSOLE)]
+    BINDINGS: ClassVar[list[BindingType]] = [*bindings_of(KeyScope.CONSOLE)]
 
     line = query_one("#console-line", Input)
     hint = query_one("#console-hint", Plain)
 
-    class CallAsked(Message):
-        """A call was typed, whole and in order."""
+    class Comfort(Message):
+        """Something that costs no budget was used: `completion` or `question`."""
 
-        def __init__(self, tool: str, arguments: dict[str, str]) -> None:
+        def __init__(self, kind: str) -> None:
             super().__init__()
-            self.tool = tool
-            self.arguments = arguments
-
-    class SubmitAsked(Message):
-        """A submission was typed: its code is in the editor."""
-
-    class Completed(Message):
-        """Completion was used."""
-
-    class Questioned(Message):
-        """A line was asked about instead of being called."""
+            self.kind = kind
 
     def __init__(self, attempt: Attempt) -> None:
         super().__init__(id="console")
@@ -75,7 +68,7 @@ class Console(Vertical):
         self._place = 0
         self._said = ""
         self._asked = ""
-        """The call that a question suggests: it stands in the line until something is typed."""
+        """The call that a question suggests; it is in the line until something is typed."""
 
     def compose(self) -> ComposeResult:
         """Lay out hint and line."""
@@ -90,25 +83,25 @@ class Console(Vertical):
             )
 
     def on_mount(self) -> None:
-        """Take up the lines of calls that were made before."""
+        """Load the lines of earlier calls."""
         for call in self._attempt.state.calls:
             self._history.append(spelled(call.tool, {k: str(v) for k, v in call.arguments.items()}))
         self._place = len(self._history)
 
     def say(self, text: str) -> None:
-        """Show a line above the console: prices and what is under way."""
+        """Show a line above the console: prices and progress."""
         self._said = text
         self.hint.update(text.replace("\n", " "))
 
     def remember(self, line: str) -> None:
-        """Put a call into the history, wherever it was made."""
+        """Add a call to the history, wherever it was made."""
         if not self._history or self._history[-1] != line:
             self._history.append(line)
         self._place = len(self._history)
 
     @on(Input.Changed, "#console-line")
     def explain(self, event: Input.Changed) -> None:
-        """Say what the line would cost, or how its tool is called."""
+        """Show the price of the line, or how its tool is called."""
         event.stop()
         value = event.value.strip()
         if not value:
@@ -138,7 +131,7 @@ class Console(Vertical):
 
     @on(Input.Submitted, "#console-line")
     def call(self, event: Input.Submitted) -> None:
-        """Ask for the call; of a line that is none, ask what is meant, at no cost."""
+        """Ask for the call; if the line is not one, ask what is meant, at no cost."""
         event.stop()
         value = event.value.strip()
         if not value:
@@ -146,7 +139,7 @@ class Console(Vertical):
         named = next((tool for tool in self._attempt.offered() if tool.name == value.split(" ")[0]), None)
         if named is not None and named.submits:
             self.line.value = ""
-            self.post_message(self.SubmitAsked())
+            self.post_message(SubmitAsked())
             return
         try:
             tool, arguments = self._parsed(value)
@@ -155,11 +148,11 @@ class Console(Vertical):
             return
         self.line.value = ""
         self.remember(spelled(tool.name, arguments))
-        self.post_message(self.CallAsked(tool.name, arguments))
+        self.post_message(CallAsked(tool.name, arguments))
 
     def _ask(self, question: QuestionError) -> None:
-        """Say what is unclear, and put the call that may be meant into the line."""
-        self.post_message(self.Questioned())
+        """Show what is unclear, and put the call that may be meant into the line."""
+        self.post_message(self.Comfort("question"))
         self._asked = question.suggested
         if not self._asked:
             self.say(f"? Not called, nothing spent: {question}")
@@ -170,13 +163,13 @@ class Console(Vertical):
         self.say(f"? Not called, nothing spent. Enter calls this: {self._price(tool)}. {question}")
 
     def action_complete(self) -> None:
-        """Complete as far as all candidates agree, and show them."""
+        """Complete the common start of all candidates, and show them."""
         value = self.line.value
         found = lines_from(self._attempt, value)
         if not found:
             self.app.bell()
             return
-        self.post_message(self.Completed())
+        self.post_message(self.Comfort("completion"))
         agreed = _common_start(found)
         if len(found) > 1:
             self.say("  ".join(line.rpartition(" ")[2] or line.strip() for line in found[:12]))
@@ -184,13 +177,13 @@ class Console(Vertical):
         self.line.cursor_position = len(self.line.value)
 
     def action_recall(self, by: int) -> None:
-        """Bring an earlier line back."""
+        """Recall an earlier line."""
         self._place = min(len(self._history), max(0, self._place + by))
         self.line.value = self._history[self._place] if self._place < len(self._history) else ""
         self.line.cursor_position = len(self.line.value)
 
     def on_key(self, event: events.Key) -> None:
-        """Escape empties the line."""
+        """Empty the line at Escape."""
         if event.key == "escape" and self.line.value:
             event.stop()
             self.line.value = ""
@@ -200,3 +193,41 @@ def _common_start(lines: list[str]) -> str:
     first, last = min(lines), max(lines)
     size = next((n for n, (a, b) in enumerate(zip(first, last, strict=False)) if a != b), min(len(first), len(last)))
     return first[:size]
+
+
+def candidates(line: str, tools: Iterable[Tool], knowledge: Knowledge) -> list[str]:
+    """Return the completed lines for `line`, the shortest first; only names that were shown."""
+    name, space, rest = line.partition(" ")
+    if not space:
+        return [f"{tool.name} " for tool in tools if tool.name.startswith(name) and tool.name != name]
+    tool = next((tool for tool in tools if tool.name == name), None)
+    if tool is None:
+        return []
+    done, _, last = rest.rpartition(" ")
+    words = done.split()
+    if len(words) >= len(tool.arguments):
+        return []
+    values = _values(tool.arguments[len(words)], words, tool, knowledge)
+    head = f"{name} {done} " if done else f"{name} "
+    found = sorted({value for value in values if value.startswith(last) and value != last}, key=lambda v: (len(v), v))
+    return [head + shlex.quote(value) for value in found]
+
+
+def _values(argument: Argument, words: list[str], tool: Tool, knowledge: Knowledge) -> list[str]:
+    if argument.kind is ArgumentKind.FOLDER:
+        return [path for path, kind in knowledge.entries.items() if kind == "dir"]
+    if argument.kind is ArgumentKind.FILE:
+        return _files(words, tool, knowledge)
+    if argument.kind is ArgumentKind.FUNCTION:
+        return [name.partition("::")[2] for name in knowledge.functions]
+    return []
+
+
+def _files(words: list[str], tool: Tool, knowledge: Knowledge) -> list[str]:
+    """Files that were shown; after a function's name, those that define it."""
+    files = [path for path, kind in knowledge.entries.items() if kind == "file"]
+    at = next((n for n, argument in enumerate(tool.arguments) if argument.kind is ArgumentKind.FUNCTION), None)
+    if at is None or at >= len(words):
+        return files
+    defining = [name.partition("::")[0] for name in knowledge.functions if name.partition("::")[2] == words[at]]
+    return defining or files

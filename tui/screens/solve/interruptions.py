@@ -1,24 +1,25 @@
-"""Pauses, the question after a time without input, and the ends that a solver chooses."""
+"""Pauses, the question after a time without input, and the ways in which a solver ends an attempt."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from functools import partial
 from typing import Literal
 
 from textual._time import get_time  # the clock of the events' own times
+from textual.message import Message
 from textual.screen import Screen
 from textual.widget import Widget
 
 from gistpoint.core.attempts.clock import ASK_MS, COVER_MS
-from gistpoint.core.attempts.engine import Attempt
 from gistpoint.core.attempts.events import SOLVER_PAUSE_REASONS, GiveUpCode, PauseReason
 from gistpoint.core.errors import UserError
 from gistpoint.core.ports import TimeSource
 from gistpoint.tui.screens.dialogs.ask import ReasonDialog, Reasoned, show_error
 from gistpoint.tui.screens.dialogs.cover import ON_THEIR_WAY_S, IdleCover, PauseCover
-from gistpoint.tui.screens.solve.recorded import How
-from gistpoint.tui.screens.solve.recording import Recording
+from gistpoint.tui.screens.solve.controller import AttemptController
+
+How = Literal["ended", "left"]
+"""The result of the solve screen: the attempt has ended, or can be resumed."""
 
 _REASONS = {
     PauseReason.BREAK: "A break",
@@ -36,37 +37,34 @@ _CODES = {
 }
 
 
-class Interruptions:
-    """Asks, records, and covers the screen meanwhile."""
+class LeaveAsked(Message):
+    """Asks to leave the attempt as it is."""
 
-    def __init__(
-        self,
-        screen: Screen[How],
-        attempt: Attempt,
-        recording: Recording,
-        clock: TimeSource,
-        leave: Callable[[], None],
-    ) -> None:
-        self._screen, self._attempt, self._recording = screen, attempt, recording
-        self._time, self._leave = clock, leave
+
+class Interruptions:
+    """Asks questions, records the answers, and covers the screen meanwhile; posts `LeaveAsked` to the screen."""
+
+    def __init__(self, screen: Screen[How], controller: AttemptController, clock: TimeSource) -> None:
+        self._screen, self._controller, self._time = screen, controller, clock
+        self._attempt = controller.attempt
         self._last_input = clock.mono_ms()
         self._pressed_at = 0.0
         self._asking = self._covered = False
         self._shown_at = 0.0
-        """When the last question came."""
+        """The time of the last question."""
         self._focused: Widget | None = None
 
     # Pauses
 
     def pause(self) -> None:
-        """Ask why, then stop the clock and cover the screen."""
+        """Ask for the reason, then stop the clock and cover the screen."""
         choices = [(reason.value, _REASONS[reason]) for reason in SOLVER_PAUSE_REASONS]
         dialog = ReasonDialog("Pause: why?", "Code and instructions are hidden until you go on.", choices, yes="Pause")
 
         def answered(answer: Reasoned | None) -> None:
             if answer is not None:
                 stop = partial(self._attempt.pause, PauseReason(answer.code), answer.text)
-                self._recording.do(stop, done=partial(self._on_loop, self._paused))
+                self._controller.write(stop, self.cover, failed=self._failed)
 
         self._screen.app.push_screen(dialog, answered)
 
@@ -80,47 +78,35 @@ class Interruptions:
 
         def answered(go_on: bool | None) -> None:
             if go_on:
-                self._recording.do(self._attempt.resume, done=partial(self._on_loop, self._resumed))
+                self._controller.write(self._attempt.resume, self._uncover, failed=self._failed)
             else:
-                self._leave()
+                self._screen.post_message(LeaveAsked())
 
         self._screen.app.push_screen(PauseCover(pause.reason, pause.text), answered)
 
-    def _paused(self, error: Exception | None) -> None:
-        if self._told(error):
-            self.cover()
+    def _uncover(self) -> None:
+        self._screen.remove_class("-covered")
+        if self._focused is not None:
+            self._screen.call_after_refresh(self._focused.focus)
+        self.input_happened()
 
-    def _resumed(self, error: Exception | None) -> None:
-        if self._told(error):
-            self._screen.remove_class("-covered")
-            if self._focused is not None:
-                self._screen.call_after_refresh(self._focused.focus)
-            self.input_happened()
-
-    def _on_loop(self, then: Callable[[Exception | None], None], error: Exception | None) -> None:
-        """Go on in the event loop; called on the recording's thread, which must not wait for it."""
-        self._screen.call_next(then, error)
-
-    def _told(self, error: Exception | None) -> bool:
-        if error is None:
-            return True
+    def _failed(self, error: Exception) -> None:
         if not isinstance(error, UserError):
             raise error
         show_error(self._screen.app, error)
-        return False
 
     # Idle time
 
     def input_happened(self, at: float | None = None) -> None:
-        """Note that somebody is there; `at` is when a key or the mouse was used, on the clock of Textual's events."""
+        """Note the use of a key or the mouse; `at` is its time on the clock of Textual's events."""
         self._last_input = self._time.mono_ms()
         self._pressed_at = get_time() if at is None else at
         if self._asking and not self._covered:
             self._asking = False
-            self._recording.do(self._attempt.input_again)
+            self._controller.write(self._attempt.input_again)
 
     def check_idle(self) -> None:
-        """Ask after a time without input, and cover after a long one. Who is paused or waits for a call is not idle."""
+        """Ask after a time without input, and cover after a long one. Pauses and waits for a call are not idle time."""
         state, now = self._attempt.state, self._time.mono_ms()
         if state.ended or self._covered:
             return
@@ -128,35 +114,35 @@ class Interruptions:
             self._last_input = now
         elif not self._asking and now - self._last_input >= ASK_MS:
             self._asking, self._shown_at = True, get_time()
-            self._recording.do(partial(self._attempt.ask_idle, self._last_input))
+            self._controller.write(partial(self._attempt.ask_idle, self._last_input))
         if self._asking and now - self._last_input >= COVER_MS:
             self._cover_idle(now - self._last_input)
 
     def _cover_idle(self, idle_ms: int) -> None:
         self._covered = True
-        self._recording.do(self._attempt.cover_idle)
+        self._controller.write(self._attempt.cover_idle)
         self._focused = self._screen.focused or self._focused
         self._screen.add_class("-covered")
 
         def answered(answer: Literal["worked", "away"] | None) -> None:
             self._asking = self._covered = False
-            self._resumed(None)
-            self._recording.do(partial(self._attempt.answer_idle, away=answer != "worked"))
+            self._uncover()
+            self._controller.write(partial(self._attempt.answer_idle, away=answer != "worked"))
 
         self._screen.app.push_screen(IdleCover(idle_ms), answered)
 
     def answer_idle(self, *, away: bool) -> None:
-        """Take an answer to the question beside the code, unless the key was pressed before it could be read."""
+        """Record an answer to the question beside the code, unless the key was pressed before it could be read."""
         doubt = self._attempt.state.doubt
         if doubt and self._pressed_at >= self._shown_at + ON_THEIR_WAY_S:
-            self._recording.do(partial(self._attempt.answer_idle, away=away))
+            self._controller.write(partial(self._attempt.answer_idle, away=away))
         elif doubt:
             self._screen.app.bell()
 
     # Ends
 
     def end(self) -> None:
-        """Ask whether to give up or to skip, and why."""
+        """Ask whether to give up or skip, and why."""
         skipping = not self._attempt.state.calls
         verb, title = ("skip", "Skip this task?") if skipping else ("give up", "Give up?")
         text = f"The attempt ends and can't be resumed. If you {verb}, say why: it is part of the result."
@@ -167,12 +153,7 @@ class Interruptions:
             if answer is None:
                 return
             end = self._attempt.skip if skipping else self._attempt.give_up
-            self._recording.flush()
-            self._recording.do(
-                partial(end, GiveUpCode(answer.code), answer.text), done=partial(self._on_loop, self._ended)
-            )
+            self._controller.flush()
+            self._controller.write(partial(end, GiveUpCode(answer.code), answer.text), failed=self._failed)
 
         self._screen.app.push_screen(dialog, answered)
-
-    def _ended(self, error: Exception | None) -> None:
-        self._told(error)

@@ -1,186 +1,159 @@
-"""The panes of the solve screen: where they stand, what they show of the state, and which has the focus."""
+"""The panes of the solve screen: their table, tabs and area, and their messages to the screen."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import ClassVar
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Literal
 
-from textual import on
 from textual.app import ComposeResult
 from textual.containers import Horizontal, Vertical
 from textual.getters import query_one
+from textual.message import Message
 from textual.widget import Widget
 from textual.widgets import ContentSwitcher
 
-from gistpoint.core.attempts.engine import Attempt
-from gistpoint.core.ports import TimeSource
-from gistpoint.tui.screens.dialogs.ask import TextDialog
-from gistpoint.tui.screens.solve.brief_pane import BriefPane
-from gistpoint.tui.screens.solve.code_pane import CodePane
-from gistpoint.tui.screens.solve.console import Console
-from gistpoint.tui.screens.solve.editor_pane import EditorPane
-from gistpoint.tui.screens.solve.files_pane import FilesPane
-from gistpoint.tui.screens.solve.idle_question import IdleQuestion
-from gistpoint.tui.screens.solve.recorded import RecordedScreen
-from gistpoint.tui.screens.solve.results_pane import ResultsPane
-from gistpoint.tui.screens.solve.status import PANES, PaneTab, PaneTabs, RunLine
-from gistpoint.tui.view_models import allowed, is_gist, shown_sources
-from gistpoint.tui.widgets.budget_bar import BudgetBar
-from gistpoint.tui.widgets.code_view import CodeView
-from gistpoint.tui.widgets.key_bar import KeyBar
-from gistpoint.tui.widgets.writing_area import WritingArea
-
-_FOCUS = {
-    "brief": "#brief-view",
-    "files": "#known",
-    "code": "#code-view",
-    "console": "#console-line",
-    "editor": "#function-editor",
-    "results": "#calls",
-    "notes": "#notes",
-    "trace": "#trace-tree",
-}
-_READING = ("brief", "code", "results", "notes", "trace")
-
+from gistpoint.core.attempts.events import Pane
+from gistpoint.core.attempts.state import AttemptState
+from gistpoint.core.kinds.registry import render_brief
+from gistpoint.core.tasks.model import Task
+from gistpoint.tui.keys import key_named, shown_key
+from gistpoint.tui.widgets.name_tabs import NameTabs
+from gistpoint.tui.widgets.text_view import TextView
 
 WIDE, VERY_WIDE = 110, 150
-"""Cells from which the files stay in sight, and the editor as well."""
+"""Widths in cells from which the files stay visible, and the editor as well."""
 
 
-class PanesScreen(RecordedScreen):
-    """Lays out the panes and draws the attempt's state in them."""
+@dataclass(frozen=True, slots=True)
+class PanePlace:
+    """A pane: the widget that gets its keys, its name in the record, and its region."""
 
-    PANES: ClassVar[tuple[str, ...]] = PANES
+    focus: str
+    event: Pane
+    region: Literal["files", "reading", "editor", ""] = "reading"
+    id: str = ""
+    """Its id among those that are read; by default its name."""
 
-    bar = query_one(BudgetBar)
-    tabs = query_one(PaneTabs)
-    run_line = query_one(RunLine)
-    idle_question = query_one(IdleQuestion)
+
+PANES: Mapping[str, PanePlace] = {
+    "brief": PanePlace("#brief-view", Pane.BRIEF),
+    "files": PanePlace("#known", Pane.TREE, "files"),
+    "code": PanePlace("#code-view", Pane.CODE),
+    "console": PanePlace("#console-line", Pane.CONSOLE, ""),
+    "editor": PanePlace("#function-editor", Pane.EDITOR, "editor"),
+    "results": PanePlace("#calls", Pane.RESULT),
+    "notes": PanePlace("#notes", Pane.NOTES, id="notes-pane"),
+}
+"""The panes that every attempt has, by name."""
+
+
+def pane_around(widget: Widget, panes: Mapping[str, PanePlace]) -> str:
+    """Return the pane of a widget; empty if it is not in one."""
+    names = (node.id.removesuffix("-pane") for node in widget.ancestors_with_self if node.id is not None)
+    return next((name for name in names if name in panes), "")
+
+
+class CallAsked(Message):
+    """Asks to call a tool."""
+
+    def __init__(self, tool: str, arguments: Mapping[str, str]) -> None:
+        super().__init__()
+        self.tool = tool
+        self.arguments = arguments
+
+
+class SubmitAsked(Message):
+    """Asks to submit the code in the editor."""
+
+
+class SourceAsked(Message):
+    """Asks to read a file or a function (`path::qualname`): free of charge if it was shown, else by a call."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__()
+        self.name = name
+
+
+class FunctionAsked(Message):
+    """Asks to edit a function (`path::qualname`), or to mark it as suspect."""
+
+    def __init__(self, name: str, what: Literal["edit", "suspect"]) -> None:
+        super().__init__()
+        self.name = name
+        self.what = what
+
+
+class StatePane(Vertical):
+    """A pane that shows the attempt's state."""
+
+    def update_from(self, state: AttemptState) -> None:
+        """Show another state."""
+        raise NotImplementedError
+
+
+class BriefPane(Vertical):
+    """The brief exactly as a model gets it, with long lines folded."""
+
+    def __init__(self, task: Task) -> None:
+        super().__init__(id="brief")
+        self._brief = render_brief(task)
+
+    def compose(self) -> ComposeResult:
+        """Lay out the text."""
+        yield TextView(id="brief-view")
+
+    def on_mount(self) -> None:
+        """Show the brief."""
+        view = self.query_one("#brief-view", TextView)
+        view.wrap = True
+        view.load(self._brief, language="markdown")
+
+
+class PaneArea(Horizontal):
+    """Files, the panes to read, and the editor, side by side if there is room."""
+
     reading = query_one("#reading", ContentSwitcher)
-    files = query_one(FilesPane)
-    code = query_one(CodePane)
-    editor = query_one(EditorPane)
-    results = query_one(ResultsPane)
-    notes = query_one("#notes", WritingArea)
-    console = query_one(Console)
 
-    def __init__(self, attempt: Attempt, clock: TimeSource) -> None:
-        super().__init__(attempt)
-        self._time = clock
+    def __init__(self, panes: Mapping[str, PanePlace], files: Widget, read: Iterable[Widget], editor: Widget) -> None:
+        """`read` are the panes of which one is shown at a time."""
+        super().__init__(id="work")
+        self._panes = panes
+        self._files, self._read, self._editor = files, read, editor
         self._region = "reading"
 
     def compose(self) -> ComposeResult:
-        """Lay out budgets, panes and console."""
-        state = self._attempt.state
-        yield BudgetBar()
-        yield PaneTabs(self.PANES)
-        with Horizontal(id="work"):
-            yield FilesPane("step" if is_gist(state) else "tool use")
-            with ContentSwitcher(initial="brief", id="reading"):
-                yield BriefPane(self._attempt.task)
-                yield CodePane()
-                yield ResultsPane(self.start_of, self._attempt.judgements.get)
-                yield from self.more_panes()
-                with Vertical(id="notes-pane"):
-                    yield WritingArea(state.notes, id="notes", soft_wrap=True, placeholder="Notes to yourself: kept")
-            yield self.make_editor()
-        yield IdleQuestion()
-        yield RunLine()
-        yield Console(self._attempt)
-        yield KeyBar()
+        """Lay out the regions."""
+        yield self._files
+        with ContentSwitcher(initial="brief", id="reading"):
+            yield from self._read
+        yield self._editor
 
-    def make_editor(self) -> EditorPane:
-        """Return the pane in which the solver writes."""
-        return EditorPane(self._attempt.task, self._attempt.state)
+    def show(self, pane: str) -> None:
+        """Show a pane."""
+        place = self._panes[pane]
+        if place.region == "reading":
+            self.reading.current = place.id or pane
+        if place.region:
+            self._region = place.region
+            self._arrange()
 
-    def more_panes(self) -> Iterable[Widget]:
-        """Return further panes to read in; for subclasses."""
-        return ()
-
-    def start_of(self, name: str) -> str:
-        """Return the code that a function's buffer starts with."""
-        return self.editor.start_of(name)
-
-    def draw(self) -> None:
-        """Show the attempt as it is now."""
-        state = self._attempt.state
-        suspects = [suspect.name for suspect in state.suspects]
-        self.files.tree_view.update_from(state.knowledge, suspects=suspects)
-        self.code.update_from(state)
-        self.editor.update_from(state)
-        self.results.update_from(state)
-        self.draw_clock()
-
-    def draw_clock(self) -> None:
-        """Show budgets, clock and the time that is in question as they stand now."""
-        state = self._attempt.state
-        clock = state.clock.at(self._time.mono_ms(), self._time.utc_ms())
-        self.bar.update_from(state, clock, backend=self._attempt.backend)
-        self.idle_question.update_from(state.doubt, clock)
-
-    def pane_entered(self, pane: str) -> None:
-        """Mark the name of the pane that has the focus."""
-        self.tabs.mark(pane)
-
-    def show_last_source(self) -> None:
-        """Show the code that was read last."""
-        for call in reversed(self._attempt.state.calls):
-            shown = shown_sources(call)
-            if shown is not None:
-                self.code.show(shown)
-                return
-
-    # Panes
-
-    def action_pane(self, pane: str) -> None:
-        """Show a pane and put the focus into it, at once: the next key is meant for it."""
-        self.show_pane(pane)
-        widget = self.query_one(_FOCUS[pane], Widget)
-        if widget.focusable:
-            self.set_focus(widget)
-        else:
-            self.call_after_refresh(widget.focus)
-
-    def show_pane(self, pane: str) -> None:
-        """Show a pane and leave the focus where it is."""
-        if pane in _READING:
-            self.reading.current = "notes-pane" if pane == "notes" else pane
-        if pane != "console":
-            self._region = pane if pane in ("files", "editor") else "reading"
-            self.place_regions()
-        if pane == "editor":
-            self.editor.show_writing()
-
-    def place_regions(self) -> None:
-        """Show as many regions as there is room for, the one with the focus always."""
-        wide, very_wide = self.size.width >= WIDE, self.size.width >= VERY_WIDE
-        self.files.display = wide or self._region == "files"
-        self.editor.display = very_wide or self._region == "editor"
+    def _arrange(self) -> None:
+        """Show as many regions as fit, always including the focused one."""
+        width = self.app.size.width
+        wide, very_wide = width >= WIDE, width >= VERY_WIDE
+        self._files.display = wide or self._region == "files"
+        self._editor.display = very_wide or self._region == "editor"
         self.reading.display = very_wide or self._region == "reading" or (wide and self._region == "files")
         self.set_class(wide, "-wide")
         self.set_class(very_wide, "-very-wide")
 
     def on_resize(self) -> None:
         """Arrange the regions for another width."""
-        self.place_regions()
+        self._arrange()
 
-    @on(PaneTab.Clicked)
-    def tab_clicked(self, message: PaneTab.Clicked) -> None:
-        """Go to a pane by the mouse."""
-        self.action_pane(message.pane)
 
-    def action_find(self) -> None:
-        """Search in the text that has the focus, else in the code."""
-        if not allowed(self._attempt.state, "search"):
-            self.notify("Searching in what was shown is switched off in this study.")
-            return
-        view = self.focused if isinstance(self.focused, CodeView) else self.code.view
-
-        def answered(words: str | None) -> None:
-            if words is None:
-                return
-            count = view.search(words)
-            if words:
-                self.console.say(f"{count} found; n and N go through them" if count else f"Not found: {words}")
-
-        self.app.push_screen(TextDialog("Find in this text", placeholder="text, upper or lower case"), answered)
+def pane_tabs(panes: Iterable[str]) -> NameTabs:
+    """Return the names of panes with their keys, in one line."""
+    keys = {pane: key_named(f"pane.{pane}") for pane in panes}
+    return NameTabs({pane: f"{shown_key(key.keys.split(',')[0])} {key.description}" for pane, key in keys.items()})

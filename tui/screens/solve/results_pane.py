@@ -1,4 +1,4 @@
-"""Every answer so far, readable again; a submission also by test and as a diff, where that may be shown."""
+"""All answers so far, to read again; a submission also by test and as a diff if those may be shown."""
 
 from __future__ import annotations
 
@@ -8,16 +8,17 @@ from typing import ClassVar
 from textual import on
 from textual.app import ComposeResult
 from textual.binding import BindingType
-from textual.containers import Vertical
 from textual.getters import query_one
 from textual.widgets import ContentSwitcher, OptionList
 from textual.widgets.option_list import Option
 
-from gistpoint.core.attempts.state import NOTHING_REPLACED, AttemptState, Call, Submission
+from gistpoint.core.attempts.bench import Judged
+from gistpoint.core.attempts.state import NOTHING_REPLACED, AttemptCall, AttemptState, Submission
 from gistpoint.core.code.snippet import at_left_margin
-from gistpoint.core.kinds.repair.judge import Judgement
+from gistpoint.core.kinds.repair.judgement import Judgement
 from gistpoint.core.outcomes import Outcome, TestResult
-from gistpoint.tui.keys import Scope, bindings_of
+from gistpoint.tui.keys import KeyScope, bindings_of
+from gistpoint.tui.screens.solve.panes import StatePane
 from gistpoint.tui.view_models import call_words, shows_evidence, submission_words
 from gistpoint.tui.widgets.diff_view import DiffView
 from gistpoint.tui.widgets.outcome_table import OutcomeTable
@@ -27,22 +28,22 @@ from gistpoint.tui.widgets.text_view import TextView
 PAGES = {"answer": "Answer", "tests": "Tests", "changes": "Diff"}
 
 
-class ResultsPane(Vertical):
-    """A list of calls, and the pages of the one that is chosen."""
+class ResultsPane(StatePane):
+    """A list of calls, and the pages of the chosen one."""
 
-    BINDINGS: ClassVar[list[BindingType]] = [*bindings_of(Scope.RESULTS)]
+    BINDINGS: ClassVar[list[BindingType]] = [*bindings_of(KeyScope.RESULTS)]
 
     calls = query_one("#calls", OptionList)
     pages = query_one("#result-pages", ContentSwitcher)
     title = query_one("#result-title", Plain)
     answer = query_one("#answer", TextView)
 
-    def __init__(self, start_of: Callable[[str], str], judgement_of: Callable[[str], Judgement | None]) -> None:
-        """`start_of` gives what a function's code started with, `judgement_of` a run of this process by its call."""
+    def __init__(self, start_of: Callable[[str], str], judgement_of: Callable[[str], Judged | None]) -> None:
+        """`start_of` returns a function's first code, `judgement_of` a run of this process by its call."""
         super().__init__(id="results")
         self._start_of, self._judgement_of = start_of, judgement_of
         self._state = AttemptState()
-        self._drawn: tuple[Call, ...] = ()
+        self._drawn: tuple[AttemptCall, ...] = ()
 
     def compose(self) -> ComposeResult:
         """Lay out list, title and pages."""
@@ -58,7 +59,7 @@ class ResultsPane(Vertical):
         self.answer.wrap = True
 
     def update_from(self, state: AttemptState) -> None:
-        """Take up a new state; only calls that changed are drawn again."""
+        """Show a new state; only calls that changed are drawn again."""
         self._state = state
         if state.calls == self._drawn:
             return
@@ -88,11 +89,11 @@ class ResultsPane(Vertical):
 
     @on(OptionList.OptionSelected)
     def read(self, event: OptionList.OptionSelected) -> None:
-        """Enter goes into the answer."""
+        """Focus the answer at Enter."""
         event.stop()
         self.answer.focus()
 
-    def _show(self, call: Call) -> None:
+    def _show(self, call: AttemptCall) -> None:
         self.answer.load(call.text if call.text is not None else "No answer yet.")
         submission = next((s for s in self._state.submissions if s.call_id == call.call_id), None)
         self._fill_evidence(submission)
@@ -110,13 +111,13 @@ class ResultsPane(Vertical):
         if submission is None or submission.replacement is NOTHING_REPLACED:
             return
         replacement = submission.replacement
-        start = self._start_of(f"{replacement.path}::{replacement.qualname}")
+        start = self._start_of(replacement.name)
         self.query_one("#changes", DiffView).load(at_left_margin(start), at_left_margin(replacement.code))
         if shows_evidence(self._state):
             judgement = self._judgement_of(submission.call_id)
             self.query_one("#tests", OutcomeTable).show_results(results_of(submission, judgement))
 
-    def _draw_title(self, call: Call, submission: Submission | None) -> None:
+    def _draw_title(self, call: AttemptCall, submission: Submission | None) -> None:
         pages = self._available(submission)
         tabs = "  ".join(f"[{PAGES[p]}]" if p == self.pages.current else PAGES[p] for p in pages)
         words = submission_words(submission) if submission is not None else call_words(call)
@@ -135,11 +136,11 @@ class ResultsPane(Vertical):
         self._draw_title(call, submission)
 
 
-def results_of(submission: Submission, judgement: Judgement | None) -> list[TestResult]:
-    """Return the outcome of every test, failing ones first; of an earlier process only what its journal kept."""
+def results_of(submission: Submission, judgement: Judged | None) -> list[TestResult]:
+    """Return the outcome of every test, failing ones first; for an earlier process only those in the journal."""
     texts = dict(submission.failures)
     failing = [TestResult(id, Outcome.FAILED, message=texts.get(id, "")) for id in submission.failing]
-    if judgement is None:
+    if not isinstance(judgement, Judgement):
         return failing
     known = judgement.report.results
     failing = [known.get(result.id, result) for result in failing]

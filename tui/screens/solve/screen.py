@@ -3,299 +3,456 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any, ClassVar
 
-from textual import on
+from textual import events, on
+from textual.app import ComposeResult
 from textual.binding import BindingType
+from textual.containers import Vertical
+from textual.getters import query_one
+from textual.screen import Screen
 from textual.widget import Widget
-from textual.widgets import Tree
-from textual.worker import Worker
+from textual.widgets import ContentSwitcher, Tree
 
 from gistpoint.core.attempts.engine import Attempt
-from gistpoint.core.attempts.state import Submission
 from gistpoint.core.errors import UserError
+from gistpoint.core.kinds.commandline import spelled
 from gistpoint.core.ports import TimeSource
-from gistpoint.core.tools.declaration import Tool
-from gistpoint.tui.keys import Scope, bindings_of
-from gistpoint.tui.known import call_of, shown_function
-from gistpoint.tui.screens.dialogs.ask import ConfirmDialog, show_error
-from gistpoint.tui.screens.solve.call_desk import CallDesk
-from gistpoint.tui.screens.solve.calls import CallBridge, CallFailed, CallFinished, CallProgressed, StateChanged
-from gistpoint.tui.screens.solve.code_pane import CodePane
+from gistpoint.core.tools.declaration import RefusalError
+from gistpoint.tui.keys import KeyScope, bindings_of
+from gistpoint.tui.known import call_of, shown_sources
+from gistpoint.tui.screens.dialogs.ask import ConfirmDialog, TextDialog, show_error
+from gistpoint.tui.screens.editing_pane import EditingPane
 from gistpoint.tui.screens.solve.console import Console
-from gistpoint.tui.screens.solve.idle_question import IdleAnswer
-from gistpoint.tui.screens.solve.interruptions import Interruptions
-from gistpoint.tui.screens.solve.panes import PanesScreen
-from gistpoint.tui.screens.solve.playing import Playback, StepPlayed
-from gistpoint.tui.screens.solve.recorded import PANE_EVENTS
-from gistpoint.tui.screens.solve.recording import FLUSH_SECONDS
-from gistpoint.tui.view_models import price_words, shown_sources, shows_evidence, target_name
-from gistpoint.tui.widgets.knowledge_tree import KnowledgeTree
-from gistpoint.tui.widgets.writing_area import WritingArea
+from gistpoint.tui.screens.solve.controller import (
+    AttemptController,
+    CallBegun,
+    CallFailed,
+    CallFinished,
+    CallProgressed,
+    StateChanged,
+    StepPlayed,
+)
+from gistpoint.tui.screens.solve.interruptions import How, Interruptions, LeaveAsked
+from gistpoint.tui.screens.solve.kind import CallQuestion, EditorPane, SolvingKind
+from gistpoint.tui.screens.solve.panes import (
+    BriefPane,
+    CallAsked,
+    FunctionAsked,
+    PaneArea,
+    SourceAsked,
+    StatePane,
+    SubmitAsked,
+    pane_around,
+    pane_tabs,
+)
+from gistpoint.tui.screens.solve.reading import CodePane, FilesPane
+from gistpoint.tui.screens.solve.results_pane import ResultsPane
+from gistpoint.tui.screens.solve.status import IdleAnswer, IdleQuestion, RunLine
+from gistpoint.tui.view_models import allowed, price_words, shows_evidence
+from gistpoint.tui.widgets.budget_bar import BudgetBar
+from gistpoint.tui.widgets.code_view import CodeView
+from gistpoint.tui.widgets.function_editor import FunctionEditor
+from gistpoint.tui.widgets.key_bar import KeyBar
+from gistpoint.tui.widgets.line_view import LineView
+from gistpoint.tui.widgets.name_tabs import NameTab, NameTabs
+from gistpoint.tui.widgets.writing_area import Pasted, WritingArea
+
+FLUSH_SECONDS = 1.0
+"""The interval at which counted affordances are written."""
+
+_BUSY = "A call is under way: wait for it, or cancel it."
 
 
-class SolveScreen(PanesScreen):
-    """The attempt; dismissed with `ended`, or with `left` where it can be resumed."""
+class SolveScreen(Screen[How]):
+    """The attempt; dismissed with `ended`, or with `left` if it can be resumed."""
 
     CSS_PATH = "solve.tcss"
-    BINDINGS: ClassVar[list[BindingType]] = [*bindings_of(Scope.SOLVE)]
+    BINDINGS: ClassVar[list[BindingType]] = [*bindings_of(KeyScope.SOLVE)]
     HELP_PAGE = "solve"
-    SCOPES: ClassVar[tuple[Scope, ...]] = (
-        Scope.SOLVE,
-        Scope.CONSOLE,
-        Scope.FILES,
-        Scope.CODE,
-        Scope.EDITOR,
-        Scope.RESULTS,
+    SCOPES: ClassVar[tuple[KeyScope, ...]] = (
+        KeyScope.SOLVE,
+        KeyScope.CONSOLE,
+        KeyScope.FILES,
+        KeyScope.CODE,
+        KeyScope.EDITOR,
+        KeyScope.RESULTS,
     )
+    KIND: ClassVar[type[SolvingKind]] = SolvingKind
+    """The part that depends on the kind of the task."""
+
+    bar = query_one(BudgetBar)
+    tabs = query_one(NameTabs)
+    area = query_one(PaneArea)
+    reading = query_one("#reading", ContentSwitcher)
+    code = query_one(CodePane)
+    editor = query_one(EditorPane)
+    results = query_one(ResultsPane)
+    notes = query_one("#notes", WritingArea)
+    idle_question = query_one(IdleQuestion)
+    run_line = query_one(RunLine)
+    console = query_one(Console)
 
     def __init__(
         self, attempt: Attempt, clock: TimeSource, *, play: tuple[Sequence[Mapping[str, Any]], float] | None = None
     ) -> None:
-        """`play` are recorded steps, and how many times as fast to play them."""
-        super().__init__(attempt, clock)
-        self._bridge = CallBridge(self, attempt, self._in_thread)
-        self._desk = self.make_desk()
-        self._interruptions = Interruptions(self, attempt, self._recording, clock, self.action_leave)
+        """`play` are recorded steps, and the speed-up at which to play them."""
+        super().__init__()
+        self.controller = AttemptController(self, attempt)
+        self.kind = self.KIND(self.controller)
+        self._attempt, self._time, self._play = attempt, clock, play
+        self._interruptions = Interruptions(self, self.controller, clock)
+        self._pane = ""
+        """The pane that has the focus."""
         self._asked_from: Widget | None = None
-        """What had the focus when the call under way began."""
+        """The widget that had the focus when the call under way began."""
+        self._typed_in: Widget | None = None
+        """The widget that the user has typed into since then."""
         self._stopped = False
-        self._playback = Playback(self, attempt, *play) if play is not None else None
 
-    def make_desk(self) -> CallDesk:
-        """Return where calls are asked for."""
-        return CallDesk(self, self._attempt, self._bridge, self._begun, lambda: self.playing)
+    def compose(self) -> ComposeResult:
+        """Lay out budgets, panes and console."""
+        yield BudgetBar()
+        yield pane_tabs(self.kind.panes)
+        notes = WritingArea(
+            self._attempt.state.notes, id="notes", soft_wrap=True, placeholder="Notes to yourself: kept"
+        )
+        read = (
+            BriefPane(self._attempt.task),
+            CodePane(),
+            ResultsPane(self.kind.editor.start_of, self.controller.judgement_of),
+            *self.kind.own_panes,
+            Vertical(notes, id="notes-pane"),
+        )
+        yield PaneArea(self.kind.panes, FilesPane(self._attempt.state.of_kind.unit), read, self.kind.editor)
+        yield IdleQuestion()
+        yield RunLine()
+        yield Console(self._attempt)
+        yield KeyBar()
 
     def on_mount(self) -> None:
-        """Show what the attempt holds so far, go where its solver was, and go on with what was under way."""
+        """Show the attempt so far, return to the solver's last pane, and continue the call that was under way."""
         self.run_line.display = False
-        self.editor.keep = self._recording.edited
+        self.editor.keep = self.controller.edited
         self.editor.came_back = self._interruptions.input_happened
-        self.draw()
-        self.show_last_source()
+        self._draw()
+        self._show_last_source()
         self.set_interval(FLUSH_SECONDS, self._second)
-        pane = next(name for name, event in PANE_EVENTS.items() if event is self._attempt.state.pane)
-        self.action_pane(pane)
-        if self._attempt.state.pause is not None:
+        state = self._attempt.state
+        self.action_pane(next(name for name, place in self.kind.panes.items() if place.event is state.pane))
+        if state.pause is not None:
             self._interruptions.cover()
-        if self._attempt.state.pending is not None:
-            self._begun("finishing what was under way", self._pending_tool())
-            self._bridge.finish_pending()
-        if self._playback is not None:
-            self._playback.start()
+        if state.pending is not None:
+            self.controller.finish_pending()
+        if self._play is not None:
+            self.controller.play(*self._play)
             self.console.say("▶ A recorded attempt is played, through the real tools and tests. Ctrl+L leaves it.")
 
-    def _in_thread(self, body: Callable[[], None]) -> Worker[None]:
-        return self.run_worker(body, thread=True, group="call", exit_on_error=False)
-
     def _second(self) -> None:
-        self._recording.flush()
-        if self._playback is None:
+        self.controller.flush()
+        if self._play is None:
             self._interruptions.check_idle()
-        self._recording.do(self._attempt.check_time)
-        self.draw_clock()
+        self.controller.write(self._attempt.check_time)
+        self._draw_clock()
 
     # Drawing
 
+    def _draw(self) -> None:
+        state = self._attempt.state
+        for pane in self.query(StatePane):
+            pane.update_from(state)
+        self.editor.update_from(state)
+        self._draw_clock()
+
+    def _draw_clock(self) -> None:
+        """Show the current budgets, the clock and the time in question."""
+        state = self._attempt.state
+        clock = state.clock.at(self._time.mono_ms(), self._time.utc_ms())
+        self.bar.update_from(state, clock, backend=self._attempt.backend)
+        self.idle_question.update_from(state.doubt, clock)
+
+    def _show_last_source(self) -> None:
+        shown = (shown_sources(call) for call in reversed(self._attempt.state.calls))
+        last = next((source for source in shown if source is not None), None)
+        if last is not None:
+            self.code.show(last)
+
     @on(StateChanged)
     def state_changed(self) -> None:
-        """Draw what has changed; leave where the attempt is over."""
-        self.draw()
-        if self.playing:
-            tool = self._pending_tool()
+        """Draw the changes; complete what a limit has begun, and leave if the attempt is over."""
+        self._draw()
+        if self.controller.playing:
+            tool = self.controller.tool
             runs = tool is not None and tool.runs_code
             if runs and not self.run_line.display:
                 self.run_line.begin("… the code of the recorded call runs", hint="")
             elif not runs:
                 self.run_line.end()
+        pending = self._attempt.state.pending
+        if pending is not None and pending.automatic and not self.busy:
+            self.controller.finish_pending()
         self._leave_if_over()
+
+    # Panes
+
+    def action_pane(self, pane: str) -> None:
+        """Show a pane and focus it at once, as the next key is meant for it."""
+        self._show_pane(pane)
+        widget = self.query_one(self.kind.panes[pane].focus, Widget)
+        if widget.focusable:
+            self.set_focus(widget)
+        else:
+            self.call_after_refresh(widget.focus)
+
+    def _show_pane(self, pane: str) -> None:
+        """Show a pane and leave the focus where it is."""
+        self.area.show(pane)
+        if pane == "editor":
+            self.editor.show_writing()
+
+    @on(NameTab.Clicked)
+    def tab_clicked(self, message: NameTab.Clicked) -> None:
+        """Go to the clicked pane."""
+        self.action_pane(message.target)
+
+    def action_find(self) -> None:
+        """Search in the text that has the focus, else in the code."""
+        if not allowed(self._attempt.state, "search"):
+            self.notify("Searching in what was shown is switched off in this study.")
+            return
+        view = self.focused if isinstance(self.focused, CodeView) else self.code.view
+
+        def answered(words: str | None) -> None:
+            if words is None:
+                return
+            count = view.search(words)
+            if words:
+                self.console.say(f"{count} found; n and N go through them" if count else f"Not found: {words}")
+
+        self.app.push_screen(TextDialog("Find in this text", placeholder="text, upper or lower case"), answered)
+
+    # Other recorded events
+
+    def on_descendant_focus(self, event: events.DescendantFocus) -> None:
+        """Record the focused pane, which decides which clock runs."""
+        pane = pane_around(event.widget, self.kind.panes)
+        if pane and pane != self._pane:
+            self._pane = pane
+            self.tabs.mark(pane)
+            self.controller.view(self.kind.panes[pane].event)
+
+    @on(LineView.Comfort)
+    @on(EditingPane.Comfort)
+    @on(Console.Comfort)
+    def comfort(self, message: LineView.Comfort | EditingPane.Comfort | Console.Comfort) -> None:
+        """Count the use of an affordance."""
+        self.controller.comfort(message.kind)
+
+    @on(FunctionEditor.Edited)
+    def edited(self, message: FunctionEditor.Edited) -> None:
+        """Keep half-written code."""
+        self._typed_in = message.area
+        if message.buffer:
+            self.controller.edited(message.buffer, message.text)
+
+    @on(WritingArea.Edited, "#notes")
+    def noted(self, message: WritingArea.Edited) -> None:
+        """Keep the notes."""
+        self._typed_in = message.area
+        self.controller.noted(message.text)
+
+    @on(Pasted)
+    def pasted(self, message: Pasted) -> None:
+        """Record that text was pasted."""
+        self.controller.pasted(message.text, outside=message.outside)
 
     # Calls
 
-    @on(Console.CallAsked)
-    @on(CodePane.CallAsked)
-    def call_asked(self, message: Console.CallAsked | CodePane.CallAsked) -> None:
-        """Call what was typed or pointed at."""
-        self._desk.ask(message.tool, message.arguments)
+    @on(CallAsked)
+    def call_asked(self, message: CallAsked) -> None:
+        """Make the call that was typed or clicked."""
+        self.ask(message.tool, message.arguments)
 
-    @on(KnowledgeTree.ListFolder)
-    def list_folder(self, message: KnowledgeTree.ListFolder) -> None:
-        """An unlisted folder is listed."""
-        self._desk.ask("list_directory", {"path": message.path})
+    def ask(self, tool: str, arguments: Mapping[str, str]) -> None:
+        """Call a tool, after a question if that spends the last of a budget; show why if it can't be called now."""
+        self.kind.ready(partial(self._when_free, partial(self._ask, tool, arguments)))
 
-    @on(KnowledgeTree.OpenFile)
-    def open_file(self, message: KnowledgeTree.OpenFile) -> None:
-        """An unread file is read."""
-        self._desk.ask("read_file", {"file_path": message.path})
+    def _ask(self, name: str, arguments: Mapping[str, str]) -> None:
+        try:
+            tool = self._attempt.callable_tool(name)
+        except RefusalError as refusal:
+            self.app.notify(str(refusal), severity="warning")
+            return
+        last = self.kind.warning(tool, self._attempt.price(tool))
+        if last:
+            text = f"{spelled(name, arguments)}\n\n{last}"
+            self._confirm(CallQuestion("Spend the last of a budget?", text, tool, arguments))
+        else:
+            self.controller.call(tool, arguments)
 
-    @on(KnowledgeTree.OpenFunction)
-    def open_function(self, message: KnowledgeTree.OpenFunction) -> None:
-        """A function is shown from a file that was read, else read."""
-        self._reopen_function(message.function)
+    @on(SubmitAsked)
+    def action_submit(self) -> None:
+        """Submit the editor's content, after a question that names the price."""
+        self.kind.ready(partial(self._when_free, self._submit))
 
-    @on(KnowledgeTree.ShowAgain)
-    def show_again(self, message: KnowledgeTree.ShowAgain) -> None:
-        """What was shown is shown again, free of charge."""
-        call = call_of(self._attempt.state, message.call_id)
-        if "::" in message.place:
-            self._reopen_function(message.place)
-        elif call is not None and (shown := shown_sources(call)) is not None:
-            self.code.show(shown)
-            self.action_pane("code")
-            self._recording.comfort("reopen")
+    def _submit(self) -> None:
+        question = self.kind.submission()
+        if question is not None:
+            self._confirm(question)
 
-    def _reopen_function(self, name: str) -> None:
-        self.code.go_to_function(name)
-        if shown_function(self._attempt.state, name) is not None:
-            self.action_pane("code")
+    def _confirm(self, question: CallQuestion) -> None:
+        def answered(yes: bool | None) -> None:
+            if yes:
+                self._when_free(partial(self.controller.call, question.tool, question.arguments))
 
-    @on(Tree.NodeHighlighted)
-    def tell_price(self, event: Tree.NodeHighlighted[object]) -> None:
-        """Say what opening the node at the cursor costs."""
-        tree = self.files.tree_view
-        if self._pane == "files" and tree.place is not None:
-            tool = next((t for t in self._attempt.offered() if not t.submits), None)
-            if tool is not None:
-                words = price_words(self._attempt.price(tool), self._attempt.state)
-                self.console.say(f"{tree.place.name or 'the repository'}: what was not shown yet {words}")
+        yes = "Submit" if question.tool.submits else "Spend it"
+        dialog = ConfirmDialog(question.title, question.text, yes=yes, careful=question.careful)
+        self.app.push_screen(dialog, answered)
 
-    def _pending_tool(self) -> Tool | None:
-        """Return the tool of the call under way; None if there is no such call or no such tool."""
-        pending = self._attempt.state.pending
-        return next((tool for tool in self._attempt.tools if pending and tool.name == pending.tool), None)
+    def _when_free(self, do: Callable[[], None]) -> None:
+        def unless_over() -> None:
+            if not self._attempt.state.ended:
+                do()
 
-    def _begun(self, words: str, tool: Tool | None) -> None:
-        self._asked_from = self.focused
+        if not self.controller.when_free(unless_over):
+            self.app.notify("A call is under way: wait for its answer.", severity="warning")
+
+    @on(CallBegun)
+    def begun(self, message: CallBegun) -> None:
+        """Show that a call is under way."""
+        self._asked_from, self._typed_in = self.focused, None
+        words = message.words.partition("\n")[0][:60] if "\n" in message.words else message.words
         self.console.remember(words)
         self.console.say(f"… {words}")
-        if tool is not None and tool.runs_code:
+        if message.tool is not None and message.tool.runs_code and not self.kind.unobtrusive(message.tool):
             self.run_line.begin(f"… {words}")
         self.refresh_bindings()
 
     @on(CallProgressed)
     def progressed(self, message: CallProgressed) -> None:
-        """Show how far the tests are; what fails only where more than the answer may be shown."""
+        """Show the progress of the tests; failures only if more than the answer may be shown."""
         evidence = shows_evidence(self._attempt.state)
         self.run_line.progress(message.progress, message.failed if evidence else None)
 
     @on(CallFinished)
     def finished(self, message: CallFinished) -> None:
-        """Show the answer where it belongs."""
+        """Show the answer in its pane."""
         self.run_line.end()
         self.refresh_bindings()
-        self.draw()
+        self._draw()
         if message.result is not None:
-            self._show_answer(message.result.call_id, message.tool, moves=not self._writes())
+            self._show_answer(message.result.call_id, moves=not self._writes())
         self._leave_if_over()
-        self._bridge.came_back()
+        self.controller.came_back()
 
     def _writes(self) -> bool:
-        """Whether the solver began to write since the call did: an answer must not take the next keys."""
+        """Whether the solver has begun to write during the call; the answer must then not take the focus."""
         area = self.focused
-        return isinstance(area, WritingArea) and (area is not self._asked_from or area.waits)
+        if not isinstance(area, WritingArea):
+            return False
+        return area is not self._asked_from or area is self._typed_in or area.waits
 
-    def _show_answer(self, call_id: str, tool: str, *, moves: bool = True) -> None:
-        """Show an answer; only if it `moves` the screen, other panes than the one in sight."""
+    def _show_answer(self, call_id: str, *, moves: bool = True) -> None:
+        """Show an answer; only with `moves` in a pane other than the current one."""
         call = call_of(self._attempt.state, call_id)
         if call is None:
             return
         self.results.show_call(call_id)
+        place = self.kind.in_place.get(call.tool)
+        if place == "":
+            return
         lines = (call.text or "").split("\n")
         self.console.say(f"{'✘ ' if call.refused else ''}{lines[0]}  {lines[-1]}")
         shown = shown_sources(call)
         if shown is not None:
             self.code.show(shown)
-        if not moves or (tool == "list_directory" and not call.refused and self._pane == "files"):
+        if not moves or (place == self._pane and not call.refused):
             return
         pane = "results" if shown is None else "code"
         if self.focused is self.console.line:
-            self.show_pane(pane)
+            self._show_pane(pane)
         else:
             self.action_pane(pane)
 
-    @on(StepPlayed)
-    def step_played(self, message: StepPlayed) -> None:
-        """Show what a recorded attempt has done."""
-        self.draw()
-        step = message.step
-        if message.result is not None:
-            submission = self._attempt.state.submissions[-1:]
-            if submission and submission[0].call_id == message.result.call_id:
-                self.show_submitted(submission[0])
-            self._show_answer(message.result.call_id, str(step["tool"]))
-        elif step["kind"] == "note":
-            self.notes.text = self._attempt.state.notes
-            self.action_pane("notes")
-        self._leave_if_over()
-
-    def show_submitted(self, submission: Submission) -> None:
-        """Show in the editor what a recorded attempt has submitted."""
-        replacement = submission.replacement
-        self.editor.show_code(f"{replacement.path}::{replacement.qualname}", replacement.code)
-
     @on(CallFailed)
     def failed(self, message: CallFailed) -> None:
-        """Say why no call could be made; anything unexpected goes on as a crash."""
+        """Show why no call could be made; re-raise a bug."""
         self.run_line.end()
         self.refresh_bindings()
         if not isinstance(message.error, UserError):
             raise message.error
-        self._bridge.came_back()
+        self.controller.came_back()
         show_error(self.app, message.error)
 
+    @on(StepPlayed)
+    def step_played(self, message: StepPlayed) -> None:
+        """Show a step of a recorded attempt."""
+        self._draw()
+        state = self._attempt.state
+        if message.result is not None:
+            submission = state.submissions[-1:]
+            if submission and submission[0].call_id == message.result.call_id:
+                self.editor.show_submitted(submission[0])
+            self._show_answer(message.result.call_id)
+        elif message.step["kind"] == "note":
+            self.notes.text = state.notes
+            self.action_pane("notes")
+        self._leave_if_over()
+
     def _leave_if_over(self) -> None:
-        if self._attempt.state.ended and not self._bridge.busy and not self._stopped:
+        if self._attempt.state.ended and not self.controller.calling and not self._stopped:
             self.stop()
             while self.app.screen is not self and len(self.app.screen_stack) > 1:
                 self.app.pop_screen()
             self.dismiss("ended")
 
-    # Functions
+    # Requests of panes about files and functions
 
-    @on(CodePane.FunctionAsked)
-    def function_asked(self, message: CodePane.FunctionAsked) -> None:
+    @on(SourceAsked)
+    def source_asked(self, message: SourceAsked) -> None:
+        """Show a known source free of charge, or read it."""
+        if self.code.go_to(message.name):
+            self.action_pane("code")
+
+    @on(FunctionAsked)
+    def function_asked(self, message: FunctionAsked) -> None:
         """Edit a function, or mark it."""
-        if message.what == "suspect":
-            marked = all(s.name != message.name for s in self._attempt.state.suspects)
-            self._recording.do(lambda: self._attempt.suspect(message.name, marked=marked))
-            return
-        target = target_name(self._attempt.task)
-        if target and message.name != target:
-            self.app.notify(f"Only {target} may be changed in this task.", severity="warning")
-        elif not target and not self.start_of(message.name):
-            self.notify("Its source was not shown yet: read it first.", severity="warning")
+        if message.what == "edit":
+            if self.editor.take(message.name):
+                self.action_pane("editor")
+        elif self.kind.has_suspects:
+            self.controller.suspect(message.name)
         else:
-            self.editor.open(message.name)
-            self.action_pane("editor")
+            self.app.notify("There is no suspect here: nothing is corrupted.")
+
+    @on(Tree.NodeHighlighted, "#known")
+    def show_price(self) -> None:
+        """Show the price of opening the node at the cursor."""
+        place = self.query_one(FilesPane).tree_view.place
+        tool = next((tool for tool in self._attempt.offered() if not tool.submits), None)
+        if self._pane == "files" and place is not None and tool is not None:
+            words = price_words(self._attempt.price(tool), self._attempt.state)
+            self.console.say(f"{place.name or 'the repository'}: what was not shown yet {words}")
 
     # The attempt
 
-    @on(Console.SubmitAsked)
-    def submit_asked(self) -> None:
-        """Submit what the editor holds, as the key does."""
-        self.action_submit()
-
-    def action_submit(self) -> None:
-        """Run the tests on the code in the editor."""
-        self.editor.editor.flush()
-        if not self.editor.buffer:
-            self.notify("The editor holds no function yet: read one and press e on it.", severity="warning")
-            return
-        self._desk.submit(self.editor.buffer, self.editor.code)
-
     def action_pause(self) -> None:
         """Stop the clock, with a reason."""
-        if not self._bridge.when_free(self._interruptions.pause):
+        if not self.controller.when_free(self._interruptions.pause):
             self.notify("A call is under way: pause when it has answered.", severity="warning")
 
     def action_end(self) -> None:
-        """Give up, or skip where nothing was called."""
-        if not self._bridge.when_free(self._interruptions.end):
-            self.notify("A call is under way: wait for it, or cancel it.", severity="warning")
+        """Give up, or skip if nothing was called."""
+        if not self.controller.when_free(self._interruptions.end):
+            self.app.notify(_BUSY, severity="warning")
 
     def action_cancel_run(self) -> None:
         """Stop the code that a call runs, after a warning."""
-        tool = self._pending_tool()
+        tool = self.controller.tool
+        if tool is not None and self.kind.unobtrusive(tool):
+            self.controller.cancel()
+            return
         submission = tool is not None and tool.submits
         question = ConfirmDialog(
             "Cancel the test run?" if submission else "Cancel the call?",
@@ -309,25 +466,28 @@ class SolveScreen(PanesScreen):
 
         def answered(yes: bool | None) -> None:
             if yes:
-                self._bridge.cancel()
+                self.controller.cancel()
 
         self.app.push_screen(question, answered)
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """Cancelling is possible only while a call runs code, an answer only while there is a question."""
+        """Enable cancelling while a call runs code, an answer while there is a question, and panes that exist."""
         if action == "cancel_run":
-            return self.is_mounted and self._bridge.cancellable
+            return self.is_mounted and self.controller.cancellable
         if action == "idle":
             return bool(self._attempt.state.doubt)
+        if action == "pane":
+            return not parameters or parameters[0] in self.kind.panes
         return True
 
     def action_leave(self) -> None:
-        """Go home; the attempt stays as it is."""
-        if self.playing:
+        """Go home; the attempt can be resumed."""
+        if self.controller.playing:
             self._leave()
-        elif not self._bridge.when_free(self._leave):
-            self.notify("A call is under way: wait for it, or cancel it.", severity="warning")
+        elif not self.controller.when_free(self._leave):
+            self.app.notify(_BUSY, severity="warning")
 
+    @on(LeaveAsked)
     def _leave(self) -> None:
         self.stop()
         self.dismiss("left")
@@ -335,16 +495,11 @@ class SolveScreen(PanesScreen):
     @property
     def busy(self) -> bool:
         """Whether a call is under way, or a recorded attempt is played."""
-        return self._bridge.busy or self.playing
+        return self.controller.busy
 
     def when_free(self, do: Callable[[], None]) -> bool:
-        """Do something now, or when a call that is answered has come back; False while one runs or is played."""
-        return not self.playing and self._bridge.when_free(do)
-
-    @property
-    def playing(self) -> bool:
-        """Whether a recorded attempt is played."""
-        return self._playback is not None and self._playback.running
+        """Do something now, or after an answered call has returned; return False while a call runs or is played."""
+        return self.controller.when_free(do)
 
     def input_happened(self, at: float) -> None:
         """Note that a key or the mouse was used."""
@@ -356,24 +511,20 @@ class SolveScreen(PanesScreen):
 
     @on(IdleAnswer.Clicked)
     def idle_clicked(self, message: IdleAnswer.Clicked) -> None:
-        """Answer it by the mouse."""
+        """Answer the question by the mouse."""
         self.action_idle(message.answer)
 
     def stop(self) -> None:
-        """Write everything that waits; nothing is recorded from here on."""
+        """Write everything that waits; nothing is recorded afterwards."""
         if not self._stopped:
             self.editor.editor.flush()
             if self.editor.changed:
-                self._recording.edited(self.editor.buffer, self.editor.code)
+                self.controller.edited(self.editor.buffer, self.editor.code)
             if self.notes.waits:
-                self._recording.noted(self.notes.text)
+                self.controller.noted(self.notes.text)
             self.on_unmount()
 
     def on_unmount(self) -> None:
-        """Let go of the threads, however the screen came to its end."""
-        if not self._stopped:
-            self._stopped = True
-            if self._playback is not None:
-                self._playback.stop()
-            self._bridge.close()
-            self._recording.close()
+        """Release the threads, however the screen ended."""
+        self._stopped = True
+        self.controller.close()

@@ -1,1 +1,1 @@
-"""The screen on which tasks are validated by hand."""
+"""The screen for validating tasks by hand."""

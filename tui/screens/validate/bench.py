@@ -1,192 +1,136 @@
-"""Runs what a validator asks for, one after another, in a thread that can be stopped."""
+"""Runs the trials and checks of a validator, one after another, in a thread that can be stopped."""
 
 from __future__ import annotations
 
-import threading
-from collections import deque
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from functools import partial
 
 from textual.message import Message
 from textual.widget import Widget
 
-from gistpoint.core.cancel import CancelToken
+from gistpoint.core.attempts.bench import TaskJudge
 from gistpoint.core.code.parsing import CodeError
 from gistpoint.core.errors import CancelledError, UserError
-from gistpoint.core.generation.check import Finding, check_task
-from gistpoint.core.generation.intake import MakingProgress
-from gistpoint.core.generation.trials import Subject, Trial, run_trial
-from gistpoint.core.kinds.repair.judge import Judge
-from gistpoint.core.ports import Runner, RunProgress
-from gistpoint.core.tasks.model import Answer, Mode, Task
-
-if TYPE_CHECKING:
-    from gistpoint.core.kinds.gist.check import ScoreTrial
-    from gistpoint.core.kinds.gist.judge import GistJudge
+from gistpoint.core.kinds.checking import check_task
+from gistpoint.core.kinds.kind import Trial, TrialSubject
+from gistpoint.core.kinds.registry import kind_of
+from gistpoint.core.running import CancelToken, RunContext, RunProgress
+from gistpoint.core.tasks.leaks import CheckFinding
+from gistpoint.core.tasks.model import Answer, Task
+from gistpoint.tui.jobs import Job, Jobs
 
 
 @dataclass(frozen=True, slots=True)
-class Job:
-    """A run of the suite on `subject`, or the task's check where that is None; `gist` is the text to be scored."""
+class EvidenceRun:
+    """A run of the task on `subject`, or its check if that is None; `texts` are the validator's own."""
 
     task: Task
     answer: Answer
-    subject: Subject | None
+    subject: TrialSubject | None
     number: int = 1
     of: int = 1
-    fix: Mapping[str, str] = field(default_factory=dict)
-    gist: str = ""
+    texts: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def words(self) -> str:
-        """What is run, in short."""
+        """The run in a few words."""
         what = "check" if self.subject is None else {"fix": "your fix"}.get(self.subject, self.subject.value)
         return f"{what} {self.number}/{self.of}" if self.of > 1 else what
 
 
-class JobMoved(Message):
-    """A job has come further."""
+class RunMoved(Message):
+    """A run has made progress."""
 
-    def __init__(self, job: Job, words: str) -> None:
+    def __init__(self, run: EvidenceRun, words: str) -> None:
         super().__init__()
-        self.job, self.words = job, words
+        self.run, self.words = run, words
 
     def can_replace(self, message: Message) -> bool:
         """Only the latest matters."""
-        return isinstance(message, JobMoved)
+        return isinstance(message, RunMoved)
 
 
-class JobEnded(Message):
-    """A job is over: with a trial, with findings, with an error that the user can do something about, or stopped."""
+class RunEnded(Message):
+    """A run has ended: with a trial, with findings, with an error that the user can fix, or stopped."""
 
     def __init__(
         self,
-        job: Job,
+        run: EvidenceRun,
         *,
         trial: Trial | None = None,
-        findings: tuple[Finding, ...] = (),
+        findings: tuple[CheckFinding, ...] = (),
         backend: str = "",
-        score: ScoreTrial | None = None,
         error: UserError | None = None,
     ) -> None:
         super().__init__()
-        self.job, self.trial, self.findings, self.backend, self.error = job, trial, findings, backend, error
-        self.score = score
+        self.run, self.trial, self.findings, self.backend, self.error = run, trial, findings, backend, error
+
+    @property
+    def stopped(self) -> bool:
+        """Whether the user stopped it."""
+        return isinstance(self.error, CancelledError)
 
 
-class Bench:
-    """The jobs that wait, and the one that runs; its messages go to one widget."""
+class TrialQueue:
+    """The waiting runs, and the one under way; its messages go to one widget."""
 
-    def __init__(
-        self, owner: Widget, runner_for: Callable[[Task], Runner], gist_judge_for: Callable[[Task], GistJudge]
-    ) -> None:
-        """What makes a runner, or a judge of gists, is called in the thread and may take a while."""
-        self._owner, self._runner_for, self._gist_judge_for = owner, runner_for, gist_judge_for
-        self._waiting: deque[Job] = deque()
-        self._lock = threading.Lock()
-        self._cancel = CancelToken()
-        self._working = False
+    def __init__(self, owner: Widget, judge_for: Callable[[Task], TaskJudge]) -> None:
+        """The maker of judges is called in the thread and may take a while."""
+        self._owner, self._judge_for = owner, judge_for
+        self._jobs = Jobs(owner, "bench")
+        self._asked: list[Job] = []
+
+    @property
+    def _unfinished(self) -> int:
+        return sum(job.running for job in self._asked)
 
     @property
     def busy(self) -> bool:
         """Whether something runs."""
-        return self._working
+        return self._unfinished > 0
 
     @property
     def waiting(self) -> int:
-        """Jobs that have not begun."""
-        return len(self._waiting)
+        """The runs that have not begun."""
+        return max(0, self._unfinished - 1)
 
-    def ask(self, jobs: Iterable[Job]) -> None:
-        """Put jobs at the end of the queue."""
-        with self._lock:
-            self._waiting.extend(jobs)
-            if self._working:
-                return
-            self._working = True
-            self._cancel = CancelToken()
-        self._owner.run_worker(self._work, thread=True, group="bench", exit_on_error=False)
+    def ask(self, runs: Iterable[EvidenceRun]) -> None:
+        """Add runs to the end of the queue."""
+        self._asked = [job for job in self._asked if job.running]
+        self._asked += [self._jobs.do(partial(self._body, run), self._owner.post_message) for run in runs]
 
     def cancel(self) -> None:
-        """Stop what runs, and forget what waits."""
-        with self._lock:
-            self._waiting.clear()
-            self._cancel.cancel()
+        """Stop the current run, and drop the waiting ones."""
+        self._jobs.cancel()
 
-    def _work(self) -> None:
-        while True:
-            with self._lock:
-                if not self._waiting:
-                    self._working = False
-                    return
-                job = self._waiting.popleft()
-                if self._cancel.cancelled:
-                    self._cancel = CancelToken()
-                cancel = self._cancel
-            try:
-                ended = self._run(job, cancel)
-            except CodeError as error:
-                ended = JobEnded(job, error=UserError(f"Your code can't take the function's place: {error}"))
-            except UserError as error:
-                ended = JobEnded(job, error=error)
-            except BaseException:
-                with self._lock:
-                    self._waiting.clear()
-                    self._working = False
-                raise
-            with self._lock:
-                if ended.error is not None and not stopped(ended):
-                    self._waiting.clear()
-                idle = not self._waiting
-                self._working = not idle
-            self._owner.post_message(ended)
-            if idle:
-                return
+    def _body(self, run: EvidenceRun, job: Job) -> RunEnded:
+        """Return the end of a run; after one that failed, the waiting ones are dropped."""
+        try:
+            job.post(RunMoved(run, "finding the isolation"))
+            return self._run(run, job)
+        except CodeError as error:
+            ended = RunEnded(run, error=UserError(f"Your code can't take the function's place: {error}"))
+        except UserError as error:
+            ended = RunEnded(run, error=error)
+        except BaseException:
+            self._jobs.cancel()
+            raise
+        if not ended.stopped:
+            self._jobs.cancel()
+        return ended
 
-    def _run(self, job: Job, cancel: CancelToken) -> JobEnded:
-        self._owner.post_message(JobMoved(job, "finding the isolation"))
-        if job.task.mode is Mode.GIST:
-            return self._run_gist(job, cancel)
-        judge = Judge(job.task, job.answer, self._runner_for(job.task))
-        cancel.check()
-        backend = judge.runner.backend.name
-        if job.subject is None:
-            made = check_task(judge, on_progress=self._making(job), cancel=cancel)
-            return JobEnded(job, findings=_found(made, cancel), backend=backend)
-
-        def running(progress: RunProgress) -> None:
-            self._owner.post_message(JobMoved(job, _count(progress)))
-
-        trial = run_trial(judge, job.subject, job.fix, on_progress=running, cancel=cancel)
-        return JobEnded(job, trial=trial, backend=backend)
-
-    def _run_gist(self, job: Job, cancel: CancelToken) -> JobEnded:
-        from gistpoint.core.kinds.gist.check import check_gist_task, original_trial, score_trial
-
-        judge = self._gist_judge_for(job.task)
-        cancel.check()
-        backend = judge.runner.backend.name
-        if job.subject is None:
-            made = check_gist_task(judge, job.answer, on_progress=self._making(job), cancel=cancel)
-            return JobEnded(job, findings=_found(made, cancel), backend=backend)
-
-        def running(progress: RunProgress) -> None:
-            self._owner.post_message(JobMoved(job, progress.phase))
-
-        if job.subject is Subject.ORIGINAL:
-            return JobEnded(job, score=original_trial(judge, cancel=cancel), backend=backend)
-        trial = score_trial(judge, job.subject, job.gist, on_progress=running, cancel=cancel)
-        return JobEnded(job, score=trial, backend=backend)
-
-    def _making(self, job: Job) -> Callable[[MakingProgress], None]:
-        return lambda progress: self._tell(job, f"{progress.step} {_count(progress.run)}")
-
-    def _tell(self, job: Job, words: str) -> None:
-        self._owner.post_message(JobMoved(job, words))
+    def _run(self, run: EvidenceRun, job: Job) -> RunEnded:
+        judge = self._judge_for(run.task)
+        job.cancel.check()
+        context = RunContext(job.cancel, lambda progress: job.post(RunMoved(run, _words(progress))))
+        if run.subject is not None:
+            return RunEnded(run, trial=kind_of(run.task).trial(judge, run.subject, run.texts, context))
+        findings = _found(check_task(judge, run.answer, run=context), job.cancel)
+        return RunEnded(run, findings=findings, backend=judge.backend.name)
 
 
-def _found(made: Iterable[Finding], cancel: CancelToken) -> tuple[Finding, ...]:
+def _found(made: Iterable[CheckFinding], cancel: CancelToken) -> tuple[CheckFinding, ...]:
     findings = []
     for finding in made:
         cancel.check()
@@ -194,12 +138,6 @@ def _found(made: Iterable[Finding], cancel: CancelToken) -> tuple[Finding, ...]:
     return tuple(findings)
 
 
-def stopped(ended: JobEnded) -> bool:
-    """Whether a job was stopped by the user."""
-    return isinstance(ended.error, CancelledError)
-
-
-def _count(progress: RunProgress | None) -> str:
-    if progress is None:
-        return ""
-    return f"{progress.done}/{progress.total} tests" if progress.total else progress.phase
+def _words(progress: RunProgress) -> str:
+    count = f"{progress.done}/{progress.total} tests" if progress.total else progress.phase
+    return f"{progress.step} {count}".strip()

@@ -1,4 +1,4 @@
-"""The library's code: the corrupted file or the original one, and the ways from function to function."""
+"""The library's code: the corrupted or the original file, with links from function to function."""
 
 from __future__ import annotations
 
@@ -12,12 +12,13 @@ from textual.containers import Vertical
 from textual.getters import query_one
 from textual.message import Message
 
-from gistpoint.core.callgraph.graph import CallGraph, FunctionNode
+from gistpoint.core.callgraph import CallGraph, FunctionNode
 from gistpoint.core.code.index import index_source
 from gistpoint.core.code.parsing import CodeError
 from gistpoint.core.generation.dossier import Dossier
-from gistpoint.tui.keys import Scope, bindings_of
+from gistpoint.tui.keys import KeyScope, bindings_of
 from gistpoint.tui.screens.dialogs.ask import PickDialog
+from gistpoint.tui.screens.validate.task_page import Showing, TaskPage
 from gistpoint.tui.widgets.code_view import CodeView
 from gistpoint.tui.widgets.plain import Plain
 
@@ -26,7 +27,7 @@ LineIn = Callable[[str], int]
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class TreeLine:
     """A line of a file of one of the trees."""
 
     path: str
@@ -34,16 +35,18 @@ class Place:
     corrupted: bool
 
 
-class CodePage(Vertical):
-    """A file with a cursor, and the places that one came from."""
+class CodePage(TaskPage, Vertical):
+    """A file with a cursor, and the history of visited places."""
 
-    BINDINGS: ClassVar[list[BindingType]] = [*bindings_of(Scope.PLACES)]
+    BINDINGS: ClassVar[list[BindingType]] = [*bindings_of(KeyScope.PLACES)]
+
+    changes = False
 
     view = query_one("#code-view", CodeView)
     title = query_one("#code-title", Plain)
 
     class GraphWanted(Message):
-        """The call graph is needed; `action` is to be run when it is there."""
+        """Asks for the call graph; `action` is run once it is available."""
 
         def __init__(self, action: str) -> None:
             super().__init__()
@@ -52,30 +55,34 @@ class CodePage(Vertical):
     def __init__(self) -> None:
         super().__init__(id="code")
         self._dossier: Dossier | None = None
-        self._place: Place | None = None
-        self._trail: list[Place] = []
+        self._place: TreeLine | None = None
+        self._trail: list[TreeLine] = []
         self.graph: CallGraph | None = None
-        """The original's, once it was built."""
+        """The call graph of the original, once it was built."""
 
     def compose(self) -> ComposeResult:
         """Lay out title and code."""
         yield Plain("", id="code-title", classes="pane-title")
         yield CodeView(id="code-view")
 
-    def show(self, dossier: Dossier, graph: CallGraph | None) -> None:
-        """Open another task at its first target."""
-        self._dossier, self.graph = dossier, graph
-        self._trail, self._place = [], None
-        self.go_to_function(dossier.answer.targets[0].name)
-        self._trail.clear()
+    def fill(self, showing: Showing) -> None:
+        """Open another task at its first target, or follow a link."""
+        if showing.first:
+            self._dossier, self.graph = showing.dossier, showing.desk.known_graph(showing.dossier.task)
+            self._trail, self._place = [], None
+            self.go_to_function(showing.dossier.answer.targets[0].name)
+            self._trail.clear()
+        kind, _, name = showing.link.partition(":")
+        if name:
+            (self.go_to_test if kind == "source" else self.go_to_function)(name)
 
     def go_to_function(self, name: str) -> None:
-        """Go to a definition, `path::qualname`, or to the start of its file where it is not found."""
+        """Go to a definition, `path::qualname`, or to the start of its file if it is not found."""
         path, _, qualname = name.partition("::")
         self._go(path, lambda text: _line_of(path, text, qualname))
 
     def go_to_test(self, id: str) -> None:
-        """Go to the function of a test by its id, parameters left out."""
+        """Go to the function of a test by its id without parameters."""
         path, _, rest = id.partition("[")[0].partition("::")
         self._go(path, lambda text: _line_of(path, text, rest.replace("::", ".")))
 
@@ -88,14 +95,14 @@ class CodePage(Vertical):
         except FileNotFoundError:
             self.app.notify(f"{path} is not in the tree.", severity="warning")
             return
-        self._move(Place(path, line_in(text), corrupted))
+        self._move(TreeLine(path, line_in(text), corrupted))
 
-    def _move(self, place: Place, *, back: bool = False) -> None:
+    def _move(self, place: TreeLine, *, back: bool = False) -> None:
         before = self._place
         if self._dossier is None:
             return
         if before is not None and not back:
-            self._trail.append(Place(before.path, self.view.cursor_line, before.corrupted))
+            self._trail.append(TreeLine(before.path, self.view.cursor_line, before.corrupted))
         if before is None or (before.path, before.corrupted) != (place.path, place.corrupted):
             self.view.load(self._dossier.text(place.path, corrupted=place.corrupted))
         self._place = place
@@ -104,7 +111,7 @@ class CodePage(Vertical):
         side, other = ("corrupted", "original") if place.corrupted else ("original", "corrupted")
         self.title.update(f"{place.path}  {side} (x: {other})")
 
-    def _mark(self, place: Place) -> None:
+    def _mark(self, place: TreeLine) -> None:
         assert self._dossier is not None
         marks: dict[int, str] = {}
         for target in self._dossier.answer.targets:
@@ -120,10 +127,10 @@ class CodePage(Vertical):
         """Show the same place of the other tree."""
         place = self._place
         if place is not None:
-            self._move(Place(place.path, self.view.cursor_line, not place.corrupted))
+            self._move(TreeLine(place.path, self.view.cursor_line, not place.corrupted))
 
     def action_back_to(self) -> None:
-        """Go back to the place before."""
+        """Go back to the previous place."""
         if self._trail:
             self._move(self._trail.pop(), back=True)
         else:
@@ -171,8 +178,8 @@ class CodePage(Vertical):
         names = [edge.caller if way == "callers" else edge.callee for edge in edges]
         self._pick(f"{way.capitalize()} of {here.qualname}", names)
 
-    def _here(self, graph: CallGraph, place: Place | None) -> FunctionNode | None:
-        """Return the innermost function at the cursor; of the corrupted file, by its name in the original."""
+    def _here(self, graph: CallGraph, place: TreeLine | None) -> FunctionNode | None:
+        """Return the innermost function at the cursor; in the corrupted file, by its name in the original."""
         if place is None or self._dossier is None:
             return None
         line = self.view.cursor_line

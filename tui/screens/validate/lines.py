@@ -15,7 +15,7 @@ GOOD, BAD, ODD = "$text-success", "$text-error", "$text-warning"
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """Pieces of raw text with their styles; `link` is where Enter leads to, empty for nowhere."""
+    """Pieces of raw text with their styles; `link` is the target of Enter, empty if there is none."""
 
     pieces: tuple[Piece, ...] = ()
     link: str = ""
@@ -32,7 +32,7 @@ def line(text: str, style: str = "", *, link: str = "") -> Line:
 
 
 def folded(text: str, width: int, style: str = "", *, indent: str = "  ") -> list[Line]:
-    """Return text as lines of at most `width` cells, as far as blanks allow."""
+    """Return text as lines of at most `width` cells, folded at blanks only."""
     found: list[Line] = []
     for part in text.split("\n"):
         rows = textwrap.wrap(part, max(20, width - len(indent)), drop_whitespace=True) or [""]
@@ -41,7 +41,7 @@ def folded(text: str, width: int, style: str = "", *, indent: str = "  ") -> lis
 
 
 class LineList(RecordList):
-    """Lines under a cursor; Enter on one with a link tells so as `Chosen`."""
+    """Lines under a cursor; Enter on one with a link posts `Chosen`."""
 
     def __init__(self, *, id: str) -> None:
         super().__init__(id=id)
@@ -55,6 +55,6 @@ class LineList(RecordList):
         self.set_count(len(self.lines), cursor=None if keep_place else 0)
 
     def row(self, index: int, width: int) -> list[Piece]:
-        """Return the pieces of a line, with a sign where it leads somewhere."""
+        """Return the pieces of a line, with a sign if it has a link."""
         shown = self.lines[index]
         return [("→" if shown.link else " ", MUTED), *shown.pieces]

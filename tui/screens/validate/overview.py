@@ -1,21 +1,24 @@
-"""The overview of a task: everything that speaks for or against it, in short, as lines."""
+"""The overview of a task: a summary of the evidence for or against it, as lines."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from gistpoint.core.attempts.state import AttemptResult
-from gistpoint.core.diffs import FileDiff, LineKind
+from gistpoint.core.diffs import DiffLineKind, FileDiff
 from gistpoint.core.generation.dossier import Dossier
-from gistpoint.core.generation.trials import Steadiness, Subject
-from gistpoint.core.metrics.table import Standing
-from gistpoint.sessions.validations.state import CheckMade, TrialMade, Validation
-from gistpoint.tui.screens.validate.bars import bar
+from gistpoint.core.kinds.kind import TrialSubject
+from gistpoint.core.kinds.repair.trials import Steadiness
+from gistpoint.core.metrics.table import MetricRank
+from gistpoint.sessions.annotations.validations import CheckMade, TrialMade, Validation
 from gistpoint.tui.screens.validate.lines import BAD, GOOD, HEADING, MUTED, ODD, Line, folded, line
 from gistpoint.tui.screens.validate.queue import look_of
 from gistpoint.tui.view_models import moment
+
+if TYPE_CHECKING:
+    from gistpoint.tui.screens.validate.desk import ValidationSession
 
 DIFF_LINES = 16
 FIRST_TESTS = 8
@@ -23,21 +26,33 @@ _MOST_ROWS = 6
 MAIN_METRICS = (
     "code_lines", "cyclomatic", "nesting", "halstead_difficulty", "degree", "harmonic_out", "pagerank", "betweenness",
 )  # fmt: skip
-_SIGNS = {LineKind.ADDED: ("+", GOOD), LineKind.REMOVED: ("-", BAD), LineKind.CONTEXT: (" ", MUTED)}
+_EIGHTHS = " ▏▎▍▌▋▊▉█"
+_SIGNS = {DiffLineKind.ADDED: ("+", GOOD), DiffLineKind.REMOVED: ("-", BAD), DiffLineKind.CONTEXT: (" ", MUTED)}
 
 
 @dataclass(frozen=True, slots=True)
 class Known:
-    """What the overview is made of."""
+    """The known facts about a task: the material of the overview."""
 
     dossier: Dossier
     said: Validation
     steadiness: Steadiness | None
-    """None for a gist."""
-    standings: Mapping[str, Sequence[Standing]]
+    """None without a baseline."""
+    standings: Mapping[str, Sequence[MetricRank]]
     """By target."""
     trials: Sequence[TrialMade]
     """Of all validators."""
+
+    @classmethod
+    def of(cls, desk: ValidationSession, dossier: Dossier) -> Known:
+        """Return the facts known about a task so far."""
+        return cls(
+            dossier,
+            desk.validator.validation(dossier.task.id),
+            desk.steadiness(dossier),
+            {target.name: desk.standings(dossier, target.name) for target in dossier.answer.targets},
+            desk.validator.store.book.trials(dossier.task.id),
+        )
 
 
 def overview(known: Known, width: int) -> list[Line]:
@@ -45,20 +60,26 @@ def overview(known: Known, width: int) -> list[Line]:
     return [
         *_task(known),
         *about_verdict(known.said, width),
-        *_diff(known.dossier.diff),
-        *_tests(known),
-        *(_steady(known.steadiness) if known.steadiness is not None else ()),
-        *_metrics(known.standings),
-        *_subtlety(known.dossier.answer.provenance, list(known.standings)),
+        *(_about_targets(known) if known.standings else ()),
         *about_check(known.said.check),
         *about_runs(known.trials),
         *about_provenance(known.dossier.answer.provenance, width),
     ]
 
 
+def _about_targets(known: Known) -> list[Line]:
+    return [
+        *_diff(known.dossier.diff),
+        *_tests(known),
+        *(_steady(known.steadiness) if known.steadiness is not None else ()),
+        *_metrics(known.standings),
+        *_subtlety(known.dossier.answer.provenance, list(known.standings)),
+    ]
+
+
 def _task(known: Known) -> list[Line]:
     task, answer = known.dossier.task, known.dossier.answer
-    mode = f"{task.mode.value}{' of several' if task.several else ''}"
+    mode = f"{task.mode}{' of several' if task.several else ''}"
     found = [Line(((f"{task.short_id}  ", HEADING), (f"{mode}  {task.source.name} {task.source.revision[:12]}", "")))]
     for target in answer.targets:
         found.append(Line((("function  ", MUTED), (target.name, "bold")), link=f"code:{target.name}"))
@@ -131,7 +152,7 @@ def _steady(found: Steadiness) -> list[Line]:
     return lines
 
 
-def _metrics(standings: Mapping[str, Sequence[Standing]]) -> list[Line]:
+def _metrics(standings: Mapping[str, Sequence[MetricRank]]) -> list[Line]:
     lines = _heading("Metrics, and the percentile among the library's functions")
     for name, found in standings.items():
         if len(standings) > 1:
@@ -146,7 +167,7 @@ def _metrics(standings: Mapping[str, Sequence[Standing]]) -> list[Line]:
     return lines
 
 
-def _metric(standing: Standing) -> Line:
+def _metric(standing: MetricRank) -> Line:
     name = f"{standing.metric.replace('_', ' '):<22.22} {standing.value:>10.4g}  "
     if standing.percentile is None:
         return line(name)
@@ -154,15 +175,15 @@ def _metric(standing: Standing) -> Line:
 
 
 def _subtlety(provenance: Mapping[str, Any], targets: Sequence[str]) -> list[Line]:
-    """Return the score of each corruption: at the top, or below `parts`, one for each target."""
+    """Return the score of each corruption: one at the top, or one for each target below `parts`."""
     parts = provenance.get("parts")
     scored = [provenance, *(parts if isinstance(parts, list) else [])]
-    told = [
+    scores = [
         item["subtlety"] for item in scored if isinstance(item, Mapping) and isinstance(item.get("subtlety"), Mapping)
     ]
     lines: list[Line] = []
-    for number, score in enumerate(told):
-        several = len(told) > 1 and number < len(targets)
+    for number, score in enumerate(scores):
+        several = len(scores) > 1 and number < len(targets)
         lines += [line(targets[number], MUTED)] if several else []
         if (value := _number(score.get("value"))) is not None:
             lines.append(_share("in all", value, "bold"))
@@ -182,7 +203,7 @@ def _share(name: str, share: float, style: str = "") -> Line:
 
 
 def about_check(check: CheckMade | None) -> list[Line]:
-    """Return the lines on what the check found."""
+    """Return the lines on the findings of the check."""
     lines = _heading("What `task check` found (F6)", "page:runs")
     if check is None:
         return [*lines, line("not run here yet: C runs it", MUTED, link="check")]
@@ -199,20 +220,20 @@ def findings(check: CheckMade) -> list[Line]:
 
 
 def about_runs(trials: Iterable[TrialMade]) -> list[Line]:
-    """Return the lines on the last runs that were asked for."""
+    """Return the lines on the last requested runs."""
     known = list(trials)
     lines = _heading(f"Runs asked for: {len(known)} (F6)", "page:runs")
     return lines + [trial_line(trial) for trial in known[-FIRST_TESTS:]]
 
 
 def trial_line(trial: TrialMade) -> Line:
-    """Return what a run showed, in a line."""
+    """Return the result of a run in one line."""
     if not trial.finished:
         sign, style, words = "!", BAD, trial.status.replace("_", " ")
-    elif trial.subject is Subject.REFERENCE:
+    elif trial.subject is TrialSubject.REFERENCE:
         sign, style = ("✓", GOOD) if trial.solved else ("✗", BAD)
         words = "faithful" if trial.solved else f"not faithful, {trial.odd_count} differ"
-    elif trial.subject is Subject.FIX:
+    elif trial.subject is TrialSubject.FIX:
         sign, style = ("✓", GOOD) if trial.result is AttemptResult.SOLVED else ("✗", ODD)
         words = f"score {trial.score:.3f}, {trial.failing} fail" if not trial.solved else "solves the task"
         if trial.suspicious:
@@ -232,16 +253,16 @@ def trial_line(trial: TrialMade) -> Line:
 
 
 def about_provenance(provenance: Mapping[str, Any], width: int) -> list[Line]:
-    """Return the lines on where a task comes from."""
+    """Return the lines on the provenance of a task."""
     lines: list[Line] = []
     for key, value in provenance.items():
         for number, item in enumerate(value if key == "parts" and isinstance(value, list) else [value], 1):
             name = f"corruption {number}" if key == "parts" else key
-            lines += [] if key == "subtlety" else _told(str(name), item, width)
+            lines += [] if key == "subtlety" else _field_lines(str(name), item, width)
     return [*_heading("Where it comes from"), *lines] if lines else []
 
 
-def _told(name: str, value: object, width: int) -> list[Line]:
+def _field_lines(name: str, value: object, width: int) -> list[Line]:
     if not isinstance(value, Mapping):
         return [Line(((f"{name}  ", MUTED), (_spelled(value), "")))]
     lines = [line(name, MUTED)]
@@ -254,3 +275,11 @@ def _told(name: str, value: object, width: int) -> list[Line]:
 def _spelled(value: object) -> str:
     text = value if isinstance(value, str) else repr(value)
     return text if len(text) <= 400 else f"{text[:400]} …"
+
+
+def bar(share: float, width: int = 20) -> str:
+    """Return a bar of `width` cells, filled as far as `share` of 1 to an eighth of a cell; beyond is cut."""
+    filled = round(min(1.0, max(0.0, share)) * width * 8)
+    whole, rest = divmod(filled, 8)
+    text = _EIGHTHS[8] * whole + (_EIGHTHS[rest] if rest else "")
+    return text.ljust(width, "·")

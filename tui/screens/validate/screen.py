@@ -2,21 +2,42 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from typing import ClassVar
 
 from textual import events, on
+from textual.app import ComposeResult
 from textual.binding import BindingType
+from textual.containers import Container
 from textual.content import Content
+from textual.getters import query_one
+from textual.screen import Screen
 from textual.widgets import Input
 
-from gistpoint.sessions.validations.state import Operation, TaskVerdict
-from gistpoint.tui.keys import Scope, bindings_of
-from gistpoint.tui.screens.dialogs.ask import CommentDialog
+from gistpoint.core.code.parsing import CodeError
+from gistpoint.core.errors import TaskError, UserError
+from gistpoint.core.generation.dossier import Dossier
+from gistpoint.core.kinds.kind import TrialSubject
+from gistpoint.core.tasks.model import Task
+from gistpoint.core.text import visible_line
+from gistpoint.sessions.annotations.validations import TaskVerdict, ValidationOperation
+from gistpoint.tui.jobs import Jobs
+from gistpoint.tui.keys import KeyScope, bindings_of
+from gistpoint.tui.screens.dialogs.ask import CommentDialog, show_error
+from gistpoint.tui.screens.kinds import screens_of
+from gistpoint.tui.screens.validate.bench import EvidenceRun, RunEnded, RunMoved, TrialQueue
+from gistpoint.tui.screens.validate.code_page import CodePage
+from gistpoint.tui.screens.validate.desk import ValidationSession
 from gistpoint.tui.screens.validate.lines import LineList
+from gistpoint.tui.screens.validate.pages import TaskPages
 from gistpoint.tui.screens.validate.queue import QueueList, QueueRow
-from gistpoint.tui.screens.validate.running import RunningScreen
 from gistpoint.tui.screens.validate.tests_page import TestsPage
+from gistpoint.tui.tables import QueryError
 from gistpoint.tui.widgets.function_editor import FunctionEditor
+from gistpoint.tui.widgets.key_bar import KeyBar
+from gistpoint.tui.widgets.pages import PageTabs
+from gistpoint.tui.widgets.plain import Plain
 from gistpoint.tui.widgets.record_list import RecordList
 
 _SHORT = {
@@ -27,20 +48,49 @@ _SHORT = {
 }
 
 
-class ValidateScreen(RunningScreen):
-    """A validator at work; dismissed when it is left."""
+class ValidateScreen(Screen[None]):
+    """A validator's screen; dismissed when it is left."""
 
     CSS_PATH = "validate.tcss"
-    BINDINGS: ClassVar[list[BindingType]] = [*bindings_of(Scope.VALIDATE)]
+    BINDINGS: ClassVar[list[BindingType]] = [*bindings_of(KeyScope.VALIDATE)]
     HELP_PAGE = "validate"
-    SCOPES = (Scope.VALIDATE, Scope.PLACES, Scope.VALIDATE_GIST, Scope.EDITOR)
+    AUTO_FOCUS = "QueueList"
+    """Not the filter, which is hidden: a key pressed while the screen opens must not land in it."""
+    SCOPES = (KeyScope.VALIDATE, KeyScope.PLACES, KeyScope.VALIDATE_GIST, KeyScope.EDITOR)
+
+    title_line = query_one("#validate-title", Plain)
+    said_line = query_one("#validate-say", Plain)
+    verdict_line = query_one("#validate-verdicts", Plain)
+    queue = query_one(QueueList)
+    pages = query_one(TaskPages)
+    words = query_one("#validate-filter", Input)
+
+    def __init__(self, desk: ValidationSession) -> None:
+        super().__init__()
+        self.desk = desk
+        self.bench = TrialQueue(self, desk.services.judge_for)
+        self.dossier: Dossier | None = None
+        """The task that is shown."""
+        self._opening = Jobs(self, "opening")
+        self._measuring = Jobs(self, "measuring")
+
+    def compose(self) -> ComposeResult:
+        """Lay out title, filter, queue, pages and verdicts."""
+        yield Plain("", id="validate-title")
+        yield Input(placeholder="Only tasks that hold these words; -word: that don't (Esc: all)", id="validate-filter")
+        with Container(id="validate-body"):
+            yield QueueList()
+            yield TaskPages(self.desk)
+        yield Plain("", id="validate-verdicts")
+        yield Plain("", id="validate-say")
+        yield KeyBar()
 
     def on_mount(self) -> None:
         """Show the queue, at the first task without a verdict."""
         self.words.display = False
         rows = self.desk.rows()
         first = next((row.task.id for row in rows if row.verdict is None), "")
-        self.queue.show(rows, task=first)
+        self.queue.show(rows, at=first)
         self.queue.focus()
         self._draw()
         problems = self.desk.tasks.problems + self.desk.validator.store.problems
@@ -49,58 +99,108 @@ class ValidateScreen(RunningScreen):
         if not rows:
             self.say("There is no task in this set.")
         elif not self.queue.cursor:
-            self.open_task(rows[0].task)
+            self._open(rows[0].task)
 
     def on_unmount(self) -> None:
-        """Stop what runs."""
+        """Stop all runs."""
         self.bench.cancel()
+        self._opening.stop()
+        self._measuring.stop()
 
     def on_resize(self, event: events.Resize) -> None:
         """Lay out for another width."""
         self.set_class(event.size.width >= 120, "-wide")
         self._draw()
-        self.call_after_refresh(self.refill)
+        self.call_after_refresh(self.pages.refill)
 
-    # The queue
+    def say(self, words: str) -> None:
+        """Show a line above the keys."""
+        self.said_line.update(visible_line(words), layout=False)
 
-    @property
-    def current(self) -> QueueRow | None:
-        """The task under the cursor, with what was said about it."""
-        return self.queue.current
+    def _tries(self, act: Callable[[], object]) -> bool:
+        """Run an action that writes to the disk; if it fails, show the error and return False."""
+        try:
+            act()
+        except UserError as error:
+            show_error(self.app, error)
+        except OSError as error:
+            show_error(
+                self.app, UserError(f"It can't be kept: {error}.", hint="Free some space, or make the folder writable.")
+            )
+        else:
+            return True
+        return False
 
-    @on(RecordList.Moved, "#queue")
-    def moved(self) -> None:
-        """Look at another task."""
-        row = self.current
-        self._draw()
-        if row is not None and (self.dossier is None or self.dossier.task.id != row.task.id):
-            self.flush()
-            if not self.bench.busy:
-                self.say("")
-            self.open_task(row.task)
-
-    @on(RecordList.Chosen, "#queue")
-    async def chosen(self) -> None:
-        """Give the keys to the page."""
-        await self.action_page(self.pages.current)
-
-    def opened(self) -> None:
-        """Note the task as seen."""
-        if self.dossier is not None and self.tries(lambda: self.desk.validator.seen(self.dossier_id)):
-            self.redraw_queue()
+    # The task that is shown
 
     @property
     def dossier_id(self) -> str:
-        """The id of the task that is shown."""
+        """The id of the task that is shown; empty if there is none."""
         return self.dossier.task.id if self.dossier is not None else ""
 
+    def _shown(self) -> Dossier | None:
+        """Return the task under the cursor, once it is shown: an earlier key must not act on the task before it."""
+        row, dossier = self.queue.chosen, self.dossier
+        if row is None or dossier is None or row.task.id != dossier.task.id:
+            self.say("The task is not shown yet.")
+            return None
+        return dossier
+
+    def _open(self, task: Task) -> None:
+        """Read a task; only the last requested one is shown."""
+        self._opening.do(
+            lambda _: self.desk.dossier(task), self._opened, failed=partial(self._not_opened, task), key="task"
+        )
+
+    async def _opened(self, dossier: Dossier) -> None:
+        row = self.queue.chosen
+        if row is None or row.task.id != dossier.task.id:
+            return
+        self.dossier = dossier
+        self.pages.display = True
+        await self.pages.open(dossier)
+        if self._tries(lambda: self.desk.validator.seen(dossier.task.id)):
+            self._redraw_queue()
+        self.pages.refill()
+
+    def _not_opened(self, task: Task, error: Exception) -> None:
+        row = self.queue.chosen
+        if isinstance(error, CodeError):
+            error = TaskError(f"The answer of {task.short_id} does not fit its tree: {error}")
+        if not isinstance(error, UserError):
+            raise error
+        if row is not None and row.task.id == task.id:
+            self.dossier = None
+            self.pages.display = False
+            self.pages.close()
+            self.say(error.message)
+            show_error(self.app, error)
+
+    # The queue
+
+    @on(RecordList.Moved, "#queue")
+    def moved(self) -> None:
+        """Show another task."""
+        row = self.queue.chosen
+        self._draw()
+        if row is not None and self.dossier_id != row.task.id:
+            self.flush()
+            if not self.bench.busy:
+                self.say("")
+            self._open(row.task)
+
+    @on(RecordList.Chosen, "#queue")
+    async def chosen(self) -> None:
+        """Focus the page."""
+        await self.action_page(self.pages.current)
+
     def action_task(self, by: int) -> None:
-        """Go to the next task, or the one before."""
+        """Go to the next or previous task."""
         self.queue.cursor += by
 
     def action_unjudged(self, by: int) -> None:
-        """Go to the next task without a verdict, round the end."""
-        rows, at = self.queue.rows, self.queue.cursor
+        """Go to the next task without a verdict; after the last task the search begins again at the first."""
+        rows, at = self.queue.shown, self.queue.cursor
         order = [(at + by * n) % len(rows) for n in range(1, len(rows) + 1)] if rows else []
         found = next((n for n in order if rows[n].verdict is None), None)
         if found is None:
@@ -109,79 +209,70 @@ class ValidateScreen(RunningScreen):
             self.queue.cursor = found
 
     def action_filter(self) -> None:
-        """Ask for words."""
+        """Focus the filter."""
         self.words.display = True
         self.words.focus()
 
     @on(Input.Changed, "#validate-filter")
     def filtered(self, event: Input.Changed) -> None:
-        """Show what fits."""
+        """Show the matching tasks."""
         before = self.dossier_id
-        self.queue.show(self.desk.rows(event.value), task=before)
+        try:
+            self.queue.narrow(event.value, at=before)
+        except QueryError as error:
+            self.say(f"{error.message} {error.hint}")
+            return
         self._draw()
-        row = self.current
+        row = self.queue.chosen
         if row is not None and row.task.id != before:
-            self.open_task(row.task)
+            self._open(row.task)
 
     @on(Input.Submitted, "#validate-filter")
     def filter_done(self) -> None:
-        """Go back to the queue; the words stay."""
+        """Go back to the queue; the filter stays."""
         self.words.display = bool(self.words.value)
         self.queue.focus()
 
-    def redraw_queue(self) -> None:
-        """Show what was said by now in the queue."""
-        row = self.current
-        rows = {row.task.id: row for row in self.desk.rows()}
-        self.queue.show([rows[old.task.id] for old in self.queue.rows], task=row.task.id if row else "")
+    def _redraw_queue(self) -> None:
+        """Show the verdicts so far in the queue."""
+        self.queue.renew(self.desk.rows())
         self._draw()
 
     def _draw(self) -> None:
-        rows = self.desk.rows()
+        rows, row = self.desk.rows(), self.queue.chosen
         judged = [row for row in rows if row.verdict is not None]
         accepted = sum(row.verdict is TaskVerdict.ACCEPT for row in judged)
         place = f"{self.queue.cursor + 1}/{len(self.queue.rows)}" if self.queue.rows else "0/0"
         shown = f" of {len(rows)}" if len(rows) != len(self.queue.rows) else ""
         words = f"Task {place}{shown}  {len(judged)} judged, {accepted} accepted  {self.desk.validator.name}"
         self.title_line.update(f"{words}  {self.desk.tasks.name}", layout=False)
-        self._draw_verdicts()
-
-    def _draw_verdicts(self) -> None:
-        row = self.current
-        given = row.verdict if row is not None else None
-        wide = self.size.width >= 120
-        parts: list[tuple[str, str]] = []
-        for number, verdict in enumerate(TaskVerdict, 1):
-            name = verdict.words if wide else _SHORT.get(verdict, verdict.words)
-            style = "bold reverse" if verdict is given else ""
-            parts += [(f"{number}", "$text-primary"), (f" {name}", style), ("  " if wide else " ", "")]
-        self.verdict_line.update(Content.assemble(*parts[:-1]), layout=False)
+        self.verdict_line.update(_verdicts(row, wide=self.size.width >= 120), layout=False)
 
     # Verdicts
 
     def action_verdict(self, verdict: str) -> None:
         """Give a verdict on the task that is shown."""
-        dossier, given = self.shown, TaskVerdict(verdict)
-        if dossier is not None and self.tries(lambda: self.desk.validator.verdict(dossier.task.id, given)):
+        dossier, given = self._shown(), TaskVerdict(verdict)
+        if dossier is not None and self._tries(lambda: self.desk.validator.verdict(dossier.task.id, given)):
             said = self.desk.validator.validation(dossier.task.id)
             why = "" if said.comments or given is TaskVerdict.ACCEPT else "  c says why."
             self._changed(f"{given.words.capitalize()}.{why}  u goes on, Backspace takes it back.")
 
     def action_comment(self) -> None:
         """Write a comment on the task that is shown."""
-        dossier = self.shown
+        dossier = self._shown()
         if dossier is None:
             return
         task = dossier.task
 
         def keep(text: str) -> None:
-            self.tries(lambda: self.desk.draft_comment(task, text))
+            self._tries(lambda: self.desk.draft_comment(task, text))
 
         def answered(text: str | None) -> None:
             if text is None:
                 if self.desk.draft(task).comment:
-                    self.say("The comment is kept as a draft: c goes on with it.")
-            elif text.strip() and self.tries(lambda: self.desk.validator.comment(task.id, text)):
+                    self.say("The comment is kept as a draft: c opens it again.")
+            elif text.strip() and self._tries(lambda: self.desk.validator.comment(task.id, text)):
                 keep("")
                 self._changed("Comment kept.")
 
@@ -190,45 +281,171 @@ class ValidateScreen(RunningScreen):
 
     def action_undo(self) -> None:
         """Take back the last verdict or comment on the task that is shown."""
-        dossier = self.shown
-        gone: list[Operation | None] = []
-        if dossier is not None and self.tries(lambda: gone.append(self.desk.validator.undo(dossier.task.id))):
+        dossier = self._shown()
+        gone: list[ValidationOperation | None] = []
+        if dossier is not None and self._tries(lambda: gone.append(self.desk.validator.undo(dossier.task.id))):
             what = gone[0]
-            self._changed(f"Taken back: {_said(what)}." if what else "You have said nothing yet.")
+            self._changed(f"Taken back: {_annotation_words(what)}." if what else "You have said nothing yet.")
 
     def _changed(self, words: str) -> None:
-        self.redraw_queue()
-        self.refill()
+        self._redraw_queue()
+        self.pages.refill()
         self.say(words)
+
+    # Runs
+
+    def action_trial(self, subject: str, count: int) -> None:
+        """Run the task or its original, once or several times."""
+        dossier, wanted = self._shown(), TrialSubject(subject)
+        if dossier is None:
+            return
+        if wanted is not TrialSubject.ORIGINAL:
+            kind = screens_of(dossier.task).validating()
+            wanted, missing = kind.given, kind.missing(dossier)
+            if missing:
+                self.say(missing)
+                return
+        self._run([EvidenceRun(dossier.task, dossier.answer, wanted, n, count) for n in range(1, count + 1)])
+
+    def action_trial_fix(self) -> None:
+        """Run the validator's own solution; no attempt is recorded."""
+        self.flush()
+        dossier = self._shown()
+        if dossier is None:
+            return
+        kind = screens_of(dossier.task).validating()
+        own = kind.own(dossier, self.desk.draft(dossier.task).fixes)
+        if own:
+            self._run([EvidenceRun(dossier.task, dossier.answer, TrialSubject.FIX, texts=own)])
+        else:
+            self.say(kind.unwritten(dossier))
+
+    def action_check(self) -> None:
+        """Run everything that `gistpoint task check` looks at."""
+        dossier = self._shown()
+        if dossier is not None:
+            self._run([EvidenceRun(dossier.task, dossier.answer, None)])
+
+    def _run(self, runs: list[EvidenceRun]) -> None:
+        was_busy = self.bench.busy
+        self.bench.ask(runs)
+        if was_busy:
+            self.say(f"{len(runs)} more to run after what runs now.")
+
+    @on(RunMoved)
+    def run_moved(self, message: RunMoved) -> None:
+        """Show the progress of a run."""
+        run = message.run
+        waiting = f", {self.bench.waiting} waiting" if self.bench.waiting else ""
+        self.say(f"Running {run.words} of {run.task.short_id[:8]}: {message.words}{waiting}. Esc stops it.")
+
+    @on(RunEnded)
+    def run_ended(self, message: RunEnded) -> None:
+        """Keep the findings of a run, and show them."""
+        name = f"{message.run.words} of {message.run.task.short_id[:8]}"
+        if message.error is not None:
+            self.say(f"Stopped: {name}." if message.stopped else message.error.message)
+            if not message.stopped:
+                show_error(self.app, message.error)
+            return
+        if self._tries(lambda: self.desk.record(message)):
+            self._redraw_queue()
+            self.pages.refill()
+        self.say(f"{name}: {_result(message)}")
+
+    # The library
+
+    def action_measure(self) -> None:
+        """Measure the library to find the function's rank in it."""
+        self._measure("")
+
+    @on(CodePage.GraphWanted)
+    def graph_wanted(self, message: CodePage.GraphWanted) -> None:
+        """Build the call graph for the code page."""
+        self._measure(message.action)
+
+    def _measure(self, then: str) -> None:
+        """Measure the library of the task that is shown, then run an action of the code page."""
+        dossier = self._shown()
+        if dossier is None:
+            return
+        if not dossier.answer.targets:
+            self.say("No function was corrupted, so none is ranked.")
+            return
+        self.say("Reading the library's calls and measuring its functions…")
+        self._measuring.do(lambda _: self.desk.study(dossier), lambda _: self._measured(then), key="library")
+
+    async def _measured(self, then: str) -> None:
+        dossier = self.dossier
+        if dossier is None:
+            return
+        graph = self.desk.known_graph(dossier.task)
+        self.say(f"{len(list(graph.functions())):,} functions measured." if graph is not None else "")
+        self.pages.refill()
+        page = self.pages.made.get("code")
+        if isinstance(page, CodePage):
+            page.graph = graph
+            if then and graph is not None:
+                await page.run_action(then)
+
+    # Writing
+
+    @on(FunctionEditor.Edited)
+    def edited(self, message: FunctionEditor.Edited) -> None:
+        """Keep the typed text."""
+        if message.buffer:
+            self._keep(message.buffer, message.text)
+
+    def flush(self) -> None:
+        """Keep the typed text at once."""
+        for buffer, text in self.pages.unsaved():
+            self._keep(buffer, text)
+
+    def _keep(self, buffer: str, code: str) -> None:
+        task, _, name = buffer.partition("/")
+        if self._tries(lambda: self.desk.draft_fix(task, name, code)):
+            self.pages.note_kept(buffer, code)
 
     # Going
 
+    async def action_page(self, page: str) -> None:
+        """Show a page, and focus it."""
+        await self.pages.go_to(page)
+
+    @on(PageTabs.Clicked)
+    async def tab_clicked(self, message: PageTabs.Clicked) -> None:
+        """Go to the clicked page."""
+        await self.action_page(message.page)
+
     async def action_source(self) -> None:
         """Go to the code of the test under the cursor, or of the first function."""
-        dossier, page = self.shown, self.pages.made.get("tests")
+        dossier, page = self._shown(), self.pages.made.get("tests")
         if dossier is None:
             return
         if self.pages.current == "tests" and isinstance(page, TestsPage) and page.current is not None:
-            await self.follow(f"source:{page.current.shown.id}")
-        elif dossier.is_gist:
-            await self.action_page("gist")
+            await self.pages.follow(f"source:{page.current.shown.id}")
+        elif dossier.answer.targets:
+            await self.pages.follow(f"code:{dossier.answer.targets[0].name}")
         else:
-            await self.follow(f"code:{dossier.answer.targets[0].name}")
+            await self.action_page("code")
 
     @on(RecordList.Chosen)
     async def line_chosen(self, message: RecordList.Chosen) -> None:
-        """Follow the link of a line."""
-        if isinstance(message.records, LineList) and message.index < len(message.records.lines):
-            await self.follow(message.records.lines[message.index].link)
+        """Follow the link of a line: to a page, or to an action."""
+        if not isinstance(message.records, LineList) or message.index >= len(message.records.lines):
+            return
+        link = message.records.lines[message.index].link
+        if link and not await self.pages.follow(link):
+            await self.run_action(f"screen.{link}")
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """Leave Escape to a field or the editor while nothing runs."""
+        """Leave Escape to a field or the editor if nothing runs."""
         if action == "back" and not self.bench.busy:
             return not isinstance(self.focused, FunctionEditor)
         return True
 
     def action_back(self) -> None:
-        """Stop what runs; else end the filter, or go to the queue."""
+        """Stop the current run; else leave the filter, or go to the queue."""
         if self.bench.busy:
             self.bench.cancel()
             self.say("Stopping…")
@@ -239,15 +456,36 @@ class ValidateScreen(RunningScreen):
         elif not isinstance(self.focused, QueueList):
             self.queue.focus()
         else:
-            self.say("q closes the queue; all that was said and typed is kept.")
+            self.say("q closes the queue; all verdicts and typed text are kept.")
 
     def action_leave(self) -> None:
-        """Close the queue; what was said and typed is on the disk."""
+        """Close the queue; verdicts and half-written texts are on the disk."""
         self.flush()
         self.bench.cancel()
         self.dismiss(None)
 
 
-def _said(operation: Operation) -> str:
+def _verdicts(row: QueueRow | None, *, wide: bool) -> Content:
+    """Return the keys of the verdicts, with the given one marked."""
+    given = row.verdict if row is not None else None
+    parts: list[tuple[str, str]] = []
+    for number, verdict in enumerate(TaskVerdict, 1):
+        name = verdict.words if wide else _SHORT.get(verdict, verdict.words)
+        style = "bold reverse" if verdict is given else ""
+        parts += [(f"{number}", "$text-primary"), (f" {name}", style), ("  " if wide else " ", "")]
+    return Content.assemble(*parts[:-1])
+
+
+def _annotation_words(operation: ValidationOperation) -> str:
     verdict = operation.text("verdict")
     return f"the verdict {TaskVerdict(verdict).words}" if verdict else f"the comment {operation.text('text')[:40]!r}"
+
+
+def _result(ended: RunEnded) -> str:
+    if ended.trial is None:
+        bad = [finding.name for finding in ended.findings if not finding.passed]
+        return f"not clean: {', '.join(bad)}" if bad else "clean"
+    trial = ended.trial
+    if not trial.finished:
+        return f"{trial.status.replace('_', ' ')}. {trial.reason}"
+    return screens_of(ended.run.task).validating().result(trial)

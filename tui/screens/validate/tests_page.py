@@ -1,4 +1,4 @@
-"""The tests that matter: before, on the original, and after, on the corrupted tree, with the failure's text."""
+"""The relevant tests: outcomes before, on the original, and after, on the corrupted tree, with the failure's text."""
 
 from __future__ import annotations
 
@@ -11,27 +11,29 @@ from textual.containers import Vertical
 from textual.getters import query_one
 
 from gistpoint.core.generation.dossier import Dossier
-from gistpoint.core.generation.trials import Shown, Steadiness, Subject, Trial
+from gistpoint.core.kinds.kind import TrialSubject
+from gistpoint.core.kinds.repair.trials import Steadiness, SuiteTrial, TestSteadiness
 from gistpoint.tui.screens.validate.lines import BAD, GOOD, ODD
+from gistpoint.tui.screens.validate.task_page import Showing, TaskPage
 from gistpoint.tui.widgets.plain import Plain
 from gistpoint.tui.widgets.record_list import Piece, RecordList
 from gistpoint.tui.widgets.text_view import TextView
 
-_TOLD = "corrupted, as the brief tells it"
+_IN_BRIEF = "corrupted, as the brief shows it"
 
 
 @dataclass(frozen=True, slots=True)
 class TestRow:
-    """A test, how often it passed, and the failures that are known, by where they were seen."""
+    """A test, how often it passed, and its known failures by the tree on which they were seen."""
 
     __test__ = False
 
-    shown: Shown
+    shown: TestSteadiness
     failures: Mapping[str, str]
 
     @property
     def text(self) -> str:
-        """All that is known of the test, to read."""
+        """The known facts about the test as text."""
         shown = self.shown
         parts = [
             shown.id,
@@ -45,24 +47,26 @@ class TestRow:
         return "\n".join(parts)
 
 
-def test_rows(dossier: Dossier, steady: Steadiness, trials: Mapping[Subject, Trial]) -> list[TestRow]:
-    """Return the failing tests in the order of the brief, then those that are not steady."""
-    told = {failure.id: failure.text for failure in dossier.task.brief.failing}
+def test_rows(dossier: Dossier, steady: Steadiness | None, trials: Mapping[TrialSubject, SuiteTrial]) -> list[TestRow]:
+    """Return the failing tests in the order of the brief, then the flaky ones; none without a baseline."""
+    if steady is None:
+        return []
+    in_brief = {failure.id: failure.text for failure in dossier.task.brief.failing}
     flaky = [shown.id for shown in steady.flaky]
-    broken = sorted(trials[Subject.FIX].judgement.score.failing) if Subject.FIX in trials else []
-    ids = dict.fromkeys([*told, *flaky, *(id for id in broken if id in steady.baseline.passed)])
-    return [TestRow(steady.of(id), _failures(id, told, trials)) for id in ids]
+    broken = sorted(trials[TrialSubject.FIX].judgement.score.failing) if TrialSubject.FIX in trials else []
+    ids = dict.fromkeys([*in_brief, *flaky, *(id for id in broken if id in steady.baseline.passed)])
+    return [TestRow(steady.of(id), _failures(id, in_brief, trials)) for id in ids]
 
 
-def _failures(id: str, told: Mapping[str, str], trials: Mapping[Subject, Trial]) -> dict[str, str]:
-    found = {_TOLD: told[id]} if told.get(id) else {}
+def _failures(id: str, in_brief: Mapping[str, str], trials: Mapping[TrialSubject, SuiteTrial]) -> dict[str, str]:
+    found = {_IN_BRIEF: in_brief[id]} if in_brief.get(id) else {}
     for subject, trial in trials.items():
         result = trial.judgement.report.results.get(id)
         if result is not None and result.message:
-            name = "your fix" if subject is Subject.FIX else subject.value
+            name = "your fix" if subject is TrialSubject.FIX else subject.value
             found[f"{name}, in your last run"] = result.message
-            if subject is Subject.CORRUPTED and result.message.startswith(told.get(id) or result.message):
-                found.pop(_TOLD, None)
+            if subject is TrialSubject.CORRUPTED and result.message.startswith(in_brief.get(id) or result.message):
+                found.pop(_IN_BRIEF, None)
     return found
 
 
@@ -88,7 +92,7 @@ class TestList(RecordList):
         ]
 
 
-class TestsPage(Vertical):
+class TestsPage(TaskPage, Vertical):
     """The list, and the failure of the test under its cursor."""
 
     __test__ = False
@@ -106,11 +110,12 @@ class TestsPage(Vertical):
         """Fold long lines."""
         self.text.wrap = True
 
-    def show(self, rows: Sequence[TestRow], *, test: str = "", keep_place: bool = True) -> None:
-        """Show other rows, with the cursor on a test if it is among them."""
-        self.tests.rows = rows
+    def fill(self, showing: Showing) -> None:
+        """Show the tests of a task, with the cursor on the one named by a link."""
+        desk, dossier, test = showing.desk, showing.dossier, showing.link.removeprefix("test:")
+        rows = self.tests.rows = test_rows(dossier, desk.steadiness(dossier), desk.trials(dossier.task))
         at = next((n for n, row in enumerate(rows) if row.shown.id == test), None)
-        self.tests.set_count(len(rows), cursor=at if at is not None or keep_place else 0)
+        self.tests.set_count(len(rows), cursor=at if at is not None or not showing.first else 0)
         self._show_text()
 
     @on(RecordList.Moved)

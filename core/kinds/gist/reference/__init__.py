@@ -1,1 +1,26 @@
-"""Reference gists by program: extraction guided by a trace, then reduction while the score holds."""
+"""Reference gists: one file with the code that an entrypoint ran, bundled from the sources and then reduced.
+
+The public names are in this module; the modules inside are private.
+"""
+
+from gistpoint.core.kinds.gist.reference.making import (
+    Breadth,
+    Codebase,
+    NoReferenceError,
+    flat_gist,
+    make_reference,
+    pasted,
+    undefined_names,
+)
+from gistpoint.core.kinds.gist.reference.reduction import OracleVerdict
+
+__all__ = [
+    "Breadth",
+    "Codebase",
+    "NoReferenceError",
+    "OracleVerdict",
+    "flat_gist",
+    "make_reference",
+    "pasted",
+    "undefined_names",
+]

@@ -1,4 +1,4 @@
-"""Which statements of a codebase a command needs: from its test, along the names read on lines that ran."""
+"""Which statements of a codebase a command needs: from its test, following the names read on lines that ran."""
 
 from __future__ import annotations
 
@@ -9,17 +9,17 @@ from dataclasses import dataclass, field
 from functools import cache
 
 from gistpoint.core.code.parsing import parse
-from gistpoint.core.kinds.gist.lines import lines_of_statement
-from gistpoint.core.kinds.gist.reference.modules import ModuleCode, Site, Unit, first_line
-from gistpoint.core.kinds.gist.reference.trace import Trace
+from gistpoint.core.kinds.gist.lines import first_line, last_line, lines_of_statement
+from gistpoint.core.kinds.gist.reference.modules import ModuleCode, Site, Unit, names_in
+from gistpoint.core.kinds.gist.trace import Trace
 
 MODULE, EXTERNAL, DEFINED, BUILTIN = "module", "external", "defined", "builtin"
 
 
 @dataclass(frozen=True, slots=True)
 class Entity:
-    """What a name stands for: a module of the codebase, an import from elsewhere, a definition of the codebase, or a
-    builtin whose name some module of the codebase has too.
+    """The meaning of a name: a module of the codebase, an import from elsewhere, a definition of the codebase, or a
+    builtin whose name a module of the codebase also defines.
     """
 
     kind: str
@@ -45,7 +45,7 @@ def _alias_of(text: str) -> ast.alias:
 
 @dataclass(frozen=True, slots=True)
 class Use:
-    """A site and what it means: the name's entity, then that of each attribute as far as modules reach."""
+    """A site and its meaning: the entity of the name, then of each attribute while these are modules."""
 
     unit: Unit
     site: Site
@@ -54,14 +54,14 @@ class Use:
 
 @dataclass(frozen=True, slots=True)
 class LocalImport:
-    """An import of the codebase within a function: the statement, the function, and what each name stands for."""
+    """An import of the codebase within a function: the statement, the function, and the entity of each name."""
 
     statement: ast.Import | ast.ImportFrom
     function: ast.FunctionDef | ast.AsyncFunctionDef
 
 
 @dataclass(slots=True)
-class Selection:
+class UnitSelection:
     """The units that are needed, with all uses on their lines that ran."""
 
     units: set[Unit] = field(default_factory=set)
@@ -85,9 +85,9 @@ class Extractor:
         self._used: dict[Unit, list[Use]] = {}
         self._local: dict[Unit, list[LocalImport]] = {}
 
-    def select(self, roots: Collection[Unit], *, everything_in: Collection[str] = ()) -> Selection:
-        """Return all that `roots` need; of the modules named in `everything_in`, all that ran."""
-        selection = Selection()
+    def select(self, roots: Collection[Unit], *, everything_in: Collection[str] = ()) -> UnitSelection:
+        """Return the units that `roots` need, and all units that ran of the modules named in `everything_in`."""
+        selection = UnitSelection()
         pending = list(roots)
         pending += [unit for name in everything_in for unit in self.modules[name].units if not _is_import(unit)]
         while pending:
@@ -112,7 +112,7 @@ class Extractor:
         return found
 
     def resolve(self, module: str, name: str) -> Entity | None:
-        """Return what `name` stands for in `module` when its top level has run, None for a builtin or unknown."""
+        """Return the entity of `name` in `module` after its top level has run, None for a builtin or unknown."""
         key = (module, name)
         if key not in self._resolved:
             self._resolved[key] = None
@@ -143,14 +143,14 @@ class Extractor:
         return None
 
     def _first_alike(self, entity: Entity, binding: list[Unit]) -> Entity:
-        """Return the first of the constants that several modules define by the same statement, else the entity."""
+        """Return the first of constants that several modules define by the same statement, else the entity itself."""
         if len(binding) == 1 and binding[0] in self._repeated:
             first = self._constants[ast.unparse(binding[0].statement)][0]
             return Entity(DEFINED, first.module.name, entity.name)
         return entity
 
     def imported(self, module: ModuleCode, statement: ast.Import | ast.ImportFrom, name: str) -> Entity | None:
-        """Return what an import statement binds to `name`."""
+        """Return the entity that an import statement binds to `name`."""
         for alias in statement.names:
             if isinstance(statement, ast.ImportFrom) and name == (alias.asname or alias.name):
                 source = module.absolute(statement.module, statement.level)
@@ -176,12 +176,12 @@ class Extractor:
         return name in self.modules or name.partition(".")[0] in self.owned
 
     def owned_import(self, module: ModuleCode, statement: ast.stmt) -> bool:
-        """Whether the statement imports something of the codebase."""
+        """Whether the statement imports from the codebase."""
         if isinstance(statement, ast.ImportFrom):
             return statement.level > 0 or self.owns(module.absolute(statement.module, 0))
         return isinstance(statement, ast.Import) and any(self.owns(alias.name) for alias in statement.names)
 
-    def _take(self, unit: Unit, selection: Selection) -> Iterator[Unit]:
+    def _take(self, unit: Unit, selection: UnitSelection) -> Iterator[Unit]:
         if unit in selection.units:
             return
         selection.units.add(unit)
@@ -192,7 +192,7 @@ class Extractor:
             for entity in use.entities:
                 yield from self._need(entity, selection)
 
-    def _need(self, entity: Entity, selection: Selection) -> Iterator[Unit]:
+    def _need(self, entity: Entity, selection: UnitSelection) -> Iterator[Unit]:
         if entity in selection.entities:
             return
         units = selection.entities[entity] = set()
@@ -232,7 +232,7 @@ class Extractor:
 
     def _meaning(self, unit: Unit, site: Site) -> Entity | None:
         for local in self.local_imports(unit):
-            first, last = first_line(local.function), local.function.end_lineno or 0
+            first, last = first_line(local.function), last_line(local.function)
             if first <= site.line <= last:
                 bound = self.imported(unit.module, local.statement, site.name)
                 if bound is not None:
@@ -260,7 +260,7 @@ class Extractor:
         return found
 
     def rebound(self, local: LocalImport) -> list[ast.alias]:
-        """Return the names of a local import that the function binds elsewhere too: those stay local names."""
+        """Return the names of a local import that the function also binds elsewhere: those stay local names."""
         stored = {
             node.id
             for node in ast.walk(local.function)
@@ -273,29 +273,14 @@ class Extractor:
         for local in self.local_imports(unit):
             kept = self.rebound(local)
             names = {a.asname or a.name.partition(".")[0] for a in local.statement.names if a not in kept}
-            parents = {child: node for node in ast.walk(local.function) for child in ast.iter_child_nodes(node)}
-            for node in ast.walk(local.function):
-                if not (isinstance(node, ast.Name) and node.id in names):
-                    continue
-                if (node.lineno, node.col_offset) in known:
-                    continue
-                known.add((node.lineno, node.col_offset))
-                chain: list[ast.Attribute] = []
-                parent = parents.get(node)
-                while isinstance(parent, ast.Attribute):
-                    chain.append(parent)
-                    parent = parents.get(parent)
-                yield Site(
-                    node.id,
-                    node.lineno,
-                    node.col_offset,
-                    False,
-                    True,
-                    tuple(attribute.attr for attribute in chain),
-                    tuple((a.end_lineno or a.lineno, a.end_col_offset or 0) for a in chain),
-                )
+            for node, chain, _ in names_in(local.function):
+                if isinstance(node, ast.Name) and node.id in names:
+                    site = unit.module.site(node, chain, in_function=True)
+                    if (site.line, site.column) not in known:
+                        known.add((site.line, site.column))
+                        yield site
 
-    def _side_effects(self, selection: Selection) -> Iterator[Unit]:
+    def _side_effects(self, selection: UnitSelection) -> Iterator[Unit]:
         for module in self.modules.values():
             for unit in module.units:
                 if unit in selection.units or not _acts(unit):
@@ -304,7 +289,7 @@ class Extractor:
                     yield unit
 
     def _touched(self, unit: Unit) -> set[Entity]:
-        """Return the definitions that a statement names, and those that functions of its own module name for it."""
+        """Return the definitions that a statement names, directly or through functions of its own module."""
         found: set[Entity] = set()
         pending = [unit]
         while pending:
@@ -346,7 +331,7 @@ def _is_constant(value: ast.expr | None) -> bool:
 
 
 def _before_its_binding(unit: Unit, site: Site) -> bool:
-    """Whether a builtin is read at the top level of a module that gives its name to something else only then."""
+    """Whether a builtin is read at the top level of a module that rebinds its name only afterwards."""
     if site.stores or site.in_function or not hasattr(builtins, site.name):
         return False
     binding = [(other.rank, other.first) for other in unit.module.units if site.name in other.binds]
@@ -362,7 +347,7 @@ def _is_import(unit: Unit) -> bool:
 
 
 def _acts(unit: Unit) -> bool:
-    """Whether a statement is there for what it does to something else."""
+    """Whether a statement exists for its effect on something else."""
     statement = unit.statement
     if isinstance(statement, ast.Assign):
         return any(not isinstance(target, ast.Name | ast.Tuple) for target in statement.targets)
@@ -370,7 +355,7 @@ def _acts(unit: Unit) -> bool:
 
 
 def _lines_that_ran(module: ModuleCode, trace: Trace) -> set[int]:
-    """Return the physical lines of every header that ran, whole."""
+    """Return all physical lines of every header that ran."""
     seen = trace.lines.get(module.path, frozenset())
     ran: set[int] = set()
     for statement in module.tree.body:

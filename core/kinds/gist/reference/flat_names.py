@@ -1,4 +1,4 @@
-"""One namespace for many modules: which name each definition gets in a flat file, and what glue that takes."""
+"""One namespace for many modules: which name each definition gets in a flat file, and which glue that needs."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 
-from gistpoint.core.kinds.gist.reference.extraction import DEFINED, MODULE, Entity, Selection, Use
+from gistpoint.core.kinds.gist.reference.extraction import DEFINED, MODULE, Entity, UnitSelection, Use
 
 _TEST_WEIGHT = 1_000_000
 
@@ -15,7 +15,7 @@ _TEST_WEIGHT = 1_000_000
 class FlatNames:
     """The outcome of the contest for names.
 
-    `winners` says what each name stands for at the end. An entity that lost its own name is reached by its `alias`.
+    `winners` maps each name to its entity at the end. An entity that lost its own name is reached by its `alias`.
     Modules in `boxed` are namespaces of their own, all others are the flat file itself.
     """
 
@@ -24,10 +24,10 @@ class FlatNames:
     boxed: dict[str, str] = field(default_factory=dict)
     """Name of the namespace object by module."""
     box_attributes: dict[Entity, set[tuple[str, str]]] = field(default_factory=dict)
-    """(module, attribute) pairs under which boxes hold an entity."""
+    """(module, attribute) pairs by which boxes hold an entity."""
 
     def name_of(self, entity: Entity) -> str:
-        """Return an expression for the entity that holds anywhere in the flat file."""
+        """Return an expression for the entity that is valid anywhere in the flat file."""
         if entity.kind == MODULE:
             return self.boxed.get(entity.module, "sys.modules[__name__]")
         if self.winners.get(entity.own_name) == entity:
@@ -35,7 +35,7 @@ class FlatNames:
         return self.aliases[entity]
 
     def replacement(self, use: Use) -> tuple[int, str] | None:
-        """Return how much of a site has to be replaced (0: the name, n: with n attributes) and by what, or None."""
+        """Return how much of a site to replace (0: the name, n: with n attributes) and its replacement, or None."""
         entities = use.entities
         if use.site.stores and not use.site.in_function:
             return None
@@ -49,10 +49,10 @@ class FlatNames:
         return len(entities) - 1, self.name_of(entities[-1])
 
 
-def flat_names(selection: Selection, fixed: Collection[Use], taken: Collection[str]) -> FlatNames:
-    """Give names out: to the entity with most uses of a name, those that can't be rewritten (`fixed`) before all.
+def flat_names(selection: UnitSelection, fixed: Collection[Use], taken: Collection[str]) -> FlatNames:
+    """Assign each name to the entity with most uses of it; uses that can't be rewritten (`fixed`) take precedence.
 
-    Where `fixed` uses contradict each other, the modules through which they reach a name are boxed. `taken` are
+    If `fixed` uses contradict each other, the modules through which they reach a name are boxed. `taken` are
     identifiers that no alias may use.
     """
     boxed: set[str] = set()
@@ -72,7 +72,7 @@ def flat_names(selection: Selection, fixed: Collection[Use], taken: Collection[s
     return names
 
 
-def _claims(selection: Selection, fixed: Collection[Use], boxed: set[str]) -> Mapping[str, Mapping[Entity, int]]:
+def _claims(selection: UnitSelection, fixed: Collection[Use], boxed: set[str]) -> Mapping[str, Mapping[Entity, int]]:
     claims: dict[str, dict[Entity, int]] = defaultdict(lambda: defaultdict(int))
     for entity in selection.entities:
         if entity.kind == DEFINED:
@@ -97,7 +97,7 @@ def _contradicted(fixed: Collection[Use], names: FlatNames, boxed: set[str]) -> 
     return found
 
 
-def _name_boxes(names: FlatNames, boxed: set[str], selection: Selection, taken: Collection[str]) -> None:
+def _name_boxes(names: FlatNames, boxed: set[str], selection: UnitSelection, taken: Collection[str]) -> None:
     used = set(taken) | set(names.winners)
     for module in sorted(boxed):
         entity = Entity(MODULE, module, "")

@@ -11,14 +11,14 @@ from enum import StrEnum
 
 from gistpoint.core.code.parsing import parse
 from gistpoint.core.errors import UserError
-from gistpoint.core.kinds.gist.lines import Block, find_test, import_texts, physical_lines
+from gistpoint.core.kinds.gist.lines import LineBlock, bodies_in, find_test, import_texts, last_line, physical_lines
 from gistpoint.core.kinds.gist.original_test import imports_owned
 from gistpoint.core.kinds.gist.reference.extraction import Extractor
 from gistpoint.core.kinds.gist.reference.flat_names import flat_names
 from gistpoint.core.kinds.gist.reference.modules import ModuleCode, Unit, modules_of
 from gistpoint.core.kinds.gist.reference.reduction import Oracle, Reducer
 from gistpoint.core.kinds.gist.reference.rendering import Renderer
-from gistpoint.core.kinds.gist.reference.trace import Trace
+from gistpoint.core.kinds.gist.trace import Trace
 
 _MODULE_NAMES = frozenset({"__name__", "__file__", "__doc__", "__spec__", "__loader__", "__package__", "__builtins__"})
 
@@ -26,7 +26,7 @@ _MODULE_NAMES = frozenset({"__name__", "__file__", "__doc__", "__spec__", "__loa
 def undefined_names(text: str) -> tuple[tuple[int, str], ...]:
     """Return the first line (from 1) and the name of each global that is used but never bound, in source order.
 
-    Empty for a text that does not parse, or that imports everything from somewhere. `del` and order are not followed.
+    Empty for a text that does not parse, or that has a star import. `del` and order are not followed.
     """
     try:
         tree = parse(text)
@@ -64,9 +64,9 @@ def _tables(table: symtable.SymbolTable) -> Iterator[symtable.SymbolTable]:
 
 
 def pasted(sources: Mapping[str, str], trace: Trace, owned: Collection[str]) -> str:
-    """Return every module that ran, one behind the other as they came to their ends, imports of the codebase left out.
+    """Return every module that ran, in the order in which they finished, without imports of the codebase.
 
-    `from __future__` imports stand first, once each, as they must.
+    `from __future__` imports come first, once each, as they must.
     """
     ends = {path: ranks[-1][0] for path, ranks in trace.module_ranks.items()}
     future: dict[str, None] = {}
@@ -80,11 +80,8 @@ def _without_owned(source: str, owned: Collection[str], future: dict[str, None])
     lines = physical_lines(source)
     blocks: dict[ast.stmt, list[ast.stmt]] = {}
     tree = parse(source)
-    for node in ast.walk(tree):
-        for name in ("body", "orelse", "finalbody"):
-            block = getattr(node, name, None)
-            if isinstance(block, list):
-                blocks.update(dict.fromkeys(block, block))
+    for block in bodies_in(tree):
+        blocks.update(dict.fromkeys(block, block))
     for node in ast.walk(tree):
         if not isinstance(node, ast.Import | ast.ImportFrom):
             continue
@@ -100,13 +97,13 @@ def _without_owned(source: str, owned: Collection[str], future: dict[str, None])
             continue
         alone = node not in tree.body and blocks[node][0] is node and all(_goes(one, owned) for one in blocks[node])
         lines[node.lineno - 1] = ("; ".join(kept) and margin + "; ".join(kept)) or (margin + "pass" if alone else "")
-        for number in range(node.lineno, node.end_lineno or node.lineno):
+        for number in range(node.lineno, last_line(node)):
             lines[number] = ""
     return "\n".join(lines)
 
 
 def _goes(statement: ast.stmt, owned: Collection[str]) -> bool:
-    """Whether nothing is left of a statement."""
+    """Whether a statement is dropped completely."""
     if not isinstance(statement, ast.Import | ast.ImportFrom):
         return False
     return all(imports_owned(text, owned) for text in import_texts(statement))
@@ -116,9 +113,9 @@ class Breadth(StrEnum):
     """How much an extraction takes."""
 
     NEEDED = "needed"
-    """What the entrypoint reaches by the names on lines that ran, and every function that the run called."""
+    """The statements reached by names on lines that ran, and every function that the run called."""
     WITH_IMPORTS = "with_imports"
-    """That, and every import from elsewhere that ran: some are there for what they load."""
+    """In addition every external import that ran: some are there for what they load."""
     EVERYTHING = "everything"
     """Every statement that ran at the top level of the codebase's modules."""
 
@@ -129,7 +126,7 @@ class NoReferenceError(UserError):
 
 @dataclass(frozen=True, slots=True)
 class Codebase:
-    """What an extraction starts from: sources by path, the trace of the command, and the names it may not import."""
+    """The input of an extraction: sources by path, the trace of the command, and the names not to import."""
 
     sources: Mapping[str, str]
     trace: Trace
@@ -137,9 +134,9 @@ class Codebase:
 
 
 def flat_gist(codebase: Codebase, path: str, qualname: str, breadth: Breadth) -> str:
-    """Return a flat file for the test `qualname` of `path`, or for the program at `path` where `qualname` is empty.
+    """Return a flat file for the test `qualname` of `path`, or for the program at `path` if `qualname` is empty.
 
-    Raises NoReferenceError where the trace does not have the file.
+    Raises NoReferenceError if the trace does not have the file.
     """
     trace = codebase.trace
     modules = modules_of(codebase.sources, trace)
@@ -171,14 +168,14 @@ def _is_package(module: ModuleCode, codebase: Codebase) -> bool:
     return module.name.partition(".")[0] in codebase.owned and "test" not in module.name.rpartition(".")[2]
 
 
-def _test_units(home: ModuleCode, qualname: str, test: Block | None) -> list[Unit]:
+def _test_units(home: ModuleCode, qualname: str, test: LineBlock | None) -> list[Unit]:
     if test is None:
         raise NoReferenceError(f"{home.path} has no test {qualname!r}.", hint="Tests made at run time have none.")
     wanted = {test.name.partition(".")[0], qualname.partition(".")[0], "pytestmark", "pytest_plugins"}
     return [unit for unit in home.units if unit.binds & wanted]
 
 
-def _other_tests(home: ModuleCode, units: Collection[Unit], test: Block | None, trace: Trace) -> list[ast.stmt]:
+def _other_tests(home: ModuleCode, units: Collection[Unit], test: LineBlock | None, trace: Trace) -> list[ast.stmt]:
     """Return the methods of test classes that did not run."""
     ran = trace.lines.get(home.path, frozenset())
     found: list[ast.stmt] = []
@@ -195,7 +192,7 @@ def _other_tests(home: ModuleCode, units: Collection[Unit], test: Block | None, 
 
 @dataclass(frozen=True, slots=True)
 class Reference:
-    """A reference gist; `how` is the breadth of the extraction that held, `reason` says why none did."""
+    """A reference gist; `how` is the breadth of the extraction that was faithful, `reason` says why none was."""
 
     text: str
     faithful: bool
@@ -207,7 +204,7 @@ class Reference:
 def make_reference(
     codebase: Codebase, path: str, qualname: str, oracle: Oracle, *, out_of_time: Callable[[], bool]
 ) -> Reference:
-    """Return the smallest faithful gist found before `out_of_time`, or the first that was tried, with a reason."""
+    """Return the smallest faithful gist found before `out_of_time`, or the first one tried, with a reason."""
     first = ""
     for breadth in Breadth:
         text = flat_gist(codebase, path, qualname, breadth)

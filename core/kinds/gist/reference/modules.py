@@ -1,4 +1,4 @@
-"""Modules and their global names as an extractor sees them."""
+"""Modules and their global names for an extractor."""
 
 from __future__ import annotations
 
@@ -10,9 +10,10 @@ from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from types import CodeType
 
-from gistpoint.core.code.parsing import compile_module, parse
-from gistpoint.core.kinds.gist.lines import children, physical_lines
-from gistpoint.core.kinds.gist.reference.trace import Trace
+from gistpoint.core.code.parsing import DefinitionNode, compile_module, parse
+from gistpoint.core.code.scopes import bound_names
+from gistpoint.core.kinds.gist.lines import children, column_of, first_line, last_line, physical_lines
+from gistpoint.core.kinds.gist.trace import Trace
 
 
 @dataclass(slots=True)
@@ -24,7 +25,7 @@ class Unit:
     first: int
     last: int
     rank: float
-    """Its place in the order in which the interpreter was done with the statements of all modules."""
+    """Its place in the order in which the interpreter finished the statements of all modules."""
     binds: set[str] = field(default_factory=set)
     sites: list[Site] = field(default_factory=list)
 
@@ -42,16 +43,29 @@ class ModuleCode:
     path: str
     name: str
     source: str
+    lines: list[str]
+    """Its physical lines."""
     tree: ast.Module
     units: list[Unit] = field(default_factory=list)
 
     @property
     def is_package(self) -> bool:
-        """Whether relative imports of it start at itself."""
+        """Whether relative imports of it start at the module itself."""
         return self.path.endswith("__init__.py")
 
+    def columns(self, node: ast.stmt | ast.expr) -> tuple[int, int]:
+        """Return the columns at which a node begins and ends, in code points."""
+        first, last = self.lines[node.lineno - 1], self.lines[last_line(node) - 1]
+        return column_of(first, node.col_offset), column_of(last, node.end_col_offset or 0)
+
+    def site(self, node: ast.Name, chain: tuple[ast.Attribute, ...], *, in_function: bool) -> Site:
+        """Return the site of a name, with the attributes that follow it."""
+        ends = tuple((last_line(one), self.columns(one)[1]) for one in chain)
+        stores, attributes = not isinstance(node.ctx, ast.Load), tuple(one.attr for one in chain)
+        return Site(node.id, node.lineno, self.columns(node)[0], stores, in_function, attributes, ends)
+
     def absolute(self, module: str | None, level: int) -> str:
-        """Return the absolute name of the module of a `from` import in here."""
+        """Return the absolute name of the module of a `from` import in this module."""
         if not level:
             return module or ""
         parts = self.name.split(".")
@@ -69,23 +83,17 @@ def modules_of(sources: Mapping[str, str], trace: Trace) -> dict[str, ModuleCode
             tree = parse(sources[path])
         except (SyntaxError, ValueError):
             continue
-        module = ModuleCode(path, trace.modules[path], sources[path], tree)
+        module = ModuleCode(path, trace.modules[path], sources[path], physical_lines(sources[path]), tree)
         module.units.extend(_units(module, tree.body, trace))
         _attribute_sites(module)
         found[module.name] = module
     return found
 
 
-def first_line(statement: ast.stmt) -> int:
-    """Return the first physical line of a statement, its decorators included."""
-    decorators: list[ast.expr] = getattr(statement, "decorator_list", [])
-    return min([statement.lineno, *(decorator.lineno for decorator in decorators)])
-
-
 def _units(module: ModuleCode, statements: list[ast.stmt], trace: Trace) -> Iterator[Unit]:
     lines = trace.lines.get(module.path, frozenset())
     for statement in statements:
-        first, last = first_line(statement), statement.end_lineno or statement.lineno
+        first, last = first_line(statement), last_line(statement)
         ran = lines & set(range(first, last + 1))
         if not ran or _only_forgets(statement):
             continue
@@ -104,12 +112,12 @@ def _units(module: ModuleCode, statements: list[ast.stmt], trace: Trace) -> Iter
 
 
 def _only_forgets(statement: ast.stmt) -> bool:
-    """Whether a statement only unbinds names: in a flat file another module may need them still."""
+    """Whether a statement only unbinds names: in a flat file another module may still need them."""
     return isinstance(statement, ast.Delete) and all(isinstance(target, ast.Name) for target in statement.targets)
 
 
 def _done(path: str, last: int, own: Collection[int], trace: Trace) -> float:
-    """Return the rank of what the module ran next: by then the statement, and all that it imported, was done."""
+    """Return the rank of the line that the module ran next: by then the statement and its imports were done."""
     following = bisect_right(trace.module_ranks[path], (last, 0))
     for rank, line in trace.module_ranks[path][following:]:
         if line not in own:
@@ -118,69 +126,58 @@ def _done(path: str, last: int, own: Collection[int], trace: Trace) -> float:
 
 
 def _ran(statements: list[ast.stmt], lines: frozenset[int]) -> bool:
-    return any(line in lines for s in statements for line in range(first_line(s), (s.end_lineno or s.lineno) + 1))
+    return any(line in lines for s in statements for line in range(first_line(s), last_line(s) + 1))
 
 
 def _attribute_sites(module: ModuleCode) -> None:
-    sites = global_sites(module.source, module.tree, module.path)
+    sites = global_sites(module)
     for unit in module.units:
-        first = (unit.first, 0 if unit.first < unit.statement.lineno else unit.statement.col_offset)
-        last = (unit.last, unit.statement.end_col_offset or 0)
+        start, end = module.columns(unit.statement)
+        first, last = (unit.first, 0 if unit.first < unit.statement.lineno else start), (unit.last, end)
         unit.sites = [site for site in sites if first <= (site.line, site.column) < last]
         unit.binds = {site.name for site in unit.sites if site.stores and not site.in_function}
         unit.binds |= _bound(unit.statement)
 
 
 def _bound(statement: ast.stmt) -> set[str]:
-    if isinstance(statement, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
-        return {statement.name}
-    if isinstance(statement, ast.Import):
-        return {alias.asname or alias.name.partition(".")[0] for alias in statement.names}
-    if isinstance(statement, ast.ImportFrom):
-        return {alias.asname or alias.name for alias in statement.names}
+    if isinstance(statement, DefinitionNode | ast.Import | ast.ImportFrom):
+        return set(bound_names(statement))
     return {name for child in children(statement) for name in _bound(child)}
 
 
 @dataclass(frozen=True, slots=True)
 class Site:
-    """One name in the source that means a global of the module."""
+    """One name in the source that refers to a global of the module."""
 
     name: str
     line: int
     column: int
-    """In code points."""
+    """Counted in code points."""
     stores: bool
     in_function: bool
     chain: tuple[str, ...] = ()
     """Attributes that follow it: `a.b.c` is the name `a` with the chain b, c."""
     chain_ends: tuple[tuple[int, int], ...] = ()
-    """Line and column behind each attribute of the chain."""
+    """Line and column after each attribute of the chain."""
     statement_form: bool = False
     """Whether it is a name in a `global` statement."""
 
 
-def global_sites(source: str, tree: ast.Module, path: str) -> list[Site]:
+def global_sites(module: ModuleCode) -> list[Site]:
     """Return all sites of a module, in source order.
 
-    Scopes are taken from the compiled code; names that a function imports from anywhere count as its own here.
+    Scopes are taken from the compiled code; names that a function imports, from anywhere, count as locals.
     Code that the compiler drops has no sites.
     """
-    places = _places(compile_module(source, path))
-    lines = physical_lines(source)
+    places = _places(compile_module(module.source, module.path))
     found: list[Site] = []
-    for node, chain, in_function in _names(tree, (), False):
+    for node, chain, in_function in names_in(module.tree):
         if isinstance(node, ast.Global):
             for name in node.names:
-                column = _word(lines[node.lineno - 1], name)
+                column = _word(module.lines[node.lineno - 1], name)
                 found.append(Site(name, node.lineno, column, True, True, statement_form=True))
         elif (node.lineno, node.col_offset, node.id) in places:
-            column = _column(lines, node.lineno, node.col_offset)
-            ends = tuple(
-                (a.end_lineno or a.lineno, _column(lines, a.end_lineno or a.lineno, a.end_col_offset or 0))
-                for a in chain
-            )
-            stores = not isinstance(node.ctx, ast.Load)
-            found.append(Site(node.id, node.lineno, column, stores, in_function, tuple(a.attr for a in chain), ends))
+            found.append(module.site(node, chain, in_function=in_function))
     return sorted(found, key=lambda site: (site.line, site.column))
 
 
@@ -205,11 +202,12 @@ def _places(code: CodeType, *, is_class: bool = False) -> set[tuple[int, int, st
     return found
 
 
-def _names(
-    node: ast.AST, chain: tuple[ast.Attribute, ...], in_function: bool
+def names_in(
+    node: ast.AST, chain: tuple[ast.Attribute, ...] = (), in_function: bool = False
 ) -> Iterator[tuple[ast.Name | ast.Global, tuple[ast.Attribute, ...], bool]]:
+    """Yield the names at and below a node, each with the attributes that follow it, and whether a function holds it."""
     if isinstance(node, ast.Attribute):
-        yield from _names(node.value, (node, *chain), in_function)
+        yield from names_in(node.value, (node, *chain), in_function)
         return
     if isinstance(node, ast.Name):
         yield node, chain, in_function
@@ -220,15 +218,10 @@ def _names(
     if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda):
         inner = node.body if isinstance(node.body, list) else [node.body]
         for child in ast.iter_child_nodes(node):
-            yield from _names(child, (), in_function or child in inner)
+            yield from names_in(child, (), in_function or child in inner)
         return
     for child in ast.iter_child_nodes(node):
-        yield from _names(child, (), in_function)
-
-
-def _column(lines: list[str], line: int, byte_column: int) -> int:
-    text = lines[line - 1]
-    return byte_column if text.isascii() else len(text.encode()[:byte_column].decode())
+        yield from names_in(child, (), in_function)
 
 
 def _word(line: str, name: str) -> int:

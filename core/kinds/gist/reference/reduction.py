@@ -1,18 +1,26 @@
-"""Reduction of a faithful gist: what never ran goes first, then what nothing names, then whatever else can go."""
+"""Reduction of a faithful gist: first cuts code that never ran, then unused names, then whatever else can go."""
 
 from __future__ import annotations
 
 import ast
-from bisect import bisect_left
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from gistpoint.core.code.parsing import compile_module, parse
-from gistpoint.core.kinds.gist.lines import dedented, indented, physical_lines, type_of_function
-from gistpoint.core.kinds.gist.reference.modules import first_line
+from gistpoint.core.code.scopes import bound_names
+from gistpoint.core.kinds.gist.lines import (
+    any_within,
+    column_of,
+    dedented,
+    first_line,
+    indented,
+    last_line,
+    physical_lines,
+    type_of_function,
+)
 
 KEPT = "_kept"
-"""Ending of the names under which glue keeps what a rival's definition hides for a while."""
+"""Suffix of the names under which glue keeps an object that a rival's definition hides for a while."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,16 +34,16 @@ class Span:
 
 @dataclass(frozen=True, slots=True)
 class Cut:
-    """Spans that go together; `label` says what is cut, so that a cut that failed is not tried again."""
+    """Spans that are cut together; `label` identifies the cut, so that a failed one is not tried again."""
 
     label: str
     spans: tuple[Span, ...]
     risky: bool = False
-    """Whether something that ran names what is cut, or a base class may ask for it."""
+    """Whether code that ran names the thing cut, or a base class may need it."""
 
 
 def apply_cuts(text: str, cuts: Sequence[Cut]) -> str:
-    """Return `text` with the spans of all cuts replaced; of spans within each other the outer one counts."""
+    """Return `text` with the spans of all cuts replaced; of nested spans the outer one counts."""
     lines = physical_lines(text)
     spans = sorted({s for cut in cuts for s in cut.spans}, key=lambda span: (span.first, -span.last))
     result: list[str] = []
@@ -62,11 +70,11 @@ class CutFinder:
         self._live_words = self._words(only_live=True)
 
     def idle(self) -> list[Cut]:
-        """Return cuts of what never ran: statements, branches, methods, functions."""
-        return [cut for cut in self._in_body(self.tree.body, "") if cut.label not in self.rejected]
+        """Return cuts of code that never ran: statements, branches, methods, functions."""
+        return self._untried(self._in_body(self.tree.body, ""))
 
     def unused(self) -> list[Cut]:
-        """Return cuts of top-level imports, assignments and definitions whose names stand nowhere else."""
+        """Return cuts of top-level imports, assignments and definitions whose names occur nowhere else."""
         found: list[Cut] = []
         words = self._words()
         for statement in self.tree.body:
@@ -76,10 +84,10 @@ class CutFinder:
             own = self._words(statement)
             if all(words.get(name, 0) <= own.get(name, 0) for name in names) and self._whole(statement):
                 found.append(self._deletion(statement, ""))
-        return [cut for cut in found if cut.label not in self.rejected]
+        return self._untried(found)
 
     def restored(self) -> list[Cut]:
-        """Return cuts of the glue that keeps a name and binds it again behind a rival's definition."""
+        """Return cuts of the glue that keeps a name and rebinds it after a rival's definition."""
         groups: dict[str, list[ast.stmt]] = {}
         for statement in self.tree.body:
             match statement:
@@ -87,17 +95,21 @@ class CutFinder:
                     kept = next((name for name in (target, value) if name.endswith(KEPT)), "")
                     if kept:
                         groups.setdefault(kept, []).append(statement)
-        cuts = [Cut(f"restored {kept}", tuple(map(self._span, group)), True) for kept, group in groups.items()]
-        return [cut for cut in cuts if cut.label not in self.rejected]
+        return self._untried(
+            Cut(f"restored {kept}", tuple(map(self._span, group)), True) for kept, group in groups.items()
+        )
 
     def statements(self) -> list[Cut]:
-        """Return a cut for every top-level statement, the last first."""
+        """Return a cut for every top-level statement, last one first."""
         found = [
             self._deletion(statement, "")
             for statement in reversed(self.tree.body)
             if not (self._is_test(statement, "") or _is_future(statement)) and self._whole(statement)
         ]
-        return [cut for cut in found if cut.label not in self.rejected]
+        return self._untried(found)
+
+    def _untried(self, cuts: Iterable[Cut | None]) -> list[Cut]:
+        return [cut for cut in cuts if cut is not None and cut.label not in self.rejected]
 
     def _words(self, node: ast.AST | None = None, *, only_live: bool = False) -> dict[str, int]:
         counts: dict[str, int] = {}
@@ -122,28 +134,23 @@ class CutFinder:
         return counts
 
     def _is_live(self, node: ast.AST) -> bool:
-        """Whether a name stands on lines that ran; definitions name themselves, and that does not count."""
-        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef) or not isinstance(node, ast.expr):
-            return False
-        return self._ran(node.lineno, node.end_lineno or node.lineno)
+        """Whether the use of a name is on lines that ran; the name of a definition does not count."""
+        return isinstance(node, ast.expr) and self._ran(node)
 
-    def _ran(self, first: int, last: int) -> bool:
-        place = bisect_left(self.seen, first)
-        return place < len(self.seen) and self.seen[place] <= last
-
-    def _body_ran(self, body: Sequence[ast.stmt]) -> bool:
-        return bool(body) and self._ran(first_line(body[0]), _last(body[-1]))
+    def _ran(self, *nodes: ast.stmt | ast.expr) -> bool:
+        """Whether a line of consecutive nodes ran."""
+        return bool(nodes) and any_within(self.seen, first_line(nodes[0]), last_line(nodes[-1]))
 
     def _is_test(self, statement: ast.stmt, prefix: str) -> bool:
         name = prefix + str(getattr(statement, "name", ""))
         return bool(self.test) and (self.test == name or (self.test.startswith(name + ".") and name != prefix))
 
     def _whole(self, statement: ast.stmt) -> bool:
-        """Whether the statement has its physical lines for itself."""
-        first, last = first_line(statement), _last(statement)
-        before = self.lines[statement.lineno - 1].encode()[: statement.col_offset].decode(errors="replace")
-        after = self.lines[last - 1].encode()[statement.end_col_offset or 0 :].decode(errors="replace").strip()
-        return (not before.strip() or first < statement.lineno) and (not after or after.startswith("#"))
+        """Whether the statement shares its physical lines with no other statement."""
+        first, last = self.lines[statement.lineno - 1], self.lines[last_line(statement) - 1]
+        before = first[: column_of(first, statement.col_offset)].strip()
+        after = last[column_of(last, statement.end_col_offset or 0) :].strip()
+        return (not before or first_line(statement) < statement.lineno) and (not after or after.startswith("#"))
 
     def _deletion(self, statement: ast.stmt, prefix: str) -> Cut:
         return Cut(f"{prefix}-{ast.unparse(statement)}", (self._span(statement),))
@@ -152,7 +159,7 @@ class CutFinder:
         first = first_line(statement)
         while first > 1 and self.lines[first - 2].strip().startswith("#"):
             first -= 1
-        return Span(first, _last(statement))
+        return Span(first, last_line(statement))
 
     def _in_body(self, body: list[ast.stmt], prefix: str) -> Iterator[Cut]:
         rest: list[ast.stmt] = []
@@ -170,7 +177,7 @@ class CutFinder:
             rest.append(body[-1])
             cuts = [cut for cut in cuts if self._span(body[-1]) not in cut.spans]
         yield from cuts
-        yield from (cut for cut in emptied if cut is not None and cut.label not in self.rejected)
+        yield from self._untried(emptied)
         for statement in rest:
             if self.test != prefix + str(getattr(statement, "name", "\0")):
                 yield from self._within(statement, prefix)
@@ -182,22 +189,25 @@ class CutFinder:
             return None
         if isinstance(statement, type_of_function):
             alike = [s for s in body if isinstance(s, type_of_function) and s.name == statement.name]
-            if any(self._body_ran(_code(s.body)) or s.body[0].lineno == s.lineno for s in alike):
+            if any(self._ran(*_code(s.body)) or s.body[0].lineno == s.lineno for s in alike):
                 return None
             if statement.name in self._live_words and not prefix:
                 return None
             spans = tuple(self._span(s) for s in alike if self._whole(s))
             risky = statement.name in self._live_words or prefix in self._heirs or statement.name.startswith("__")
             return Cut(f"{prefix}def {statement.name}", spans, risky)
-        if isinstance(statement, ast.If) and not statement.orelse and _is_empty(statement.body):
+        if (
+            isinstance(statement, ast.If)
+            and not statement.orelse
+            and all(isinstance(one, ast.Pass) for one in statement.body)
+        ):
             return self._deletion(statement, prefix)
-        if not self._ran(first_line(statement), _last(statement)):
+        if not self._ran(statement):
             annotation = isinstance(statement, ast.AnnAssign) and statement.value is None
             return None if annotation else self._deletion(statement, prefix)
-        if isinstance(statement, ast.If) and not statement.orelse and self._separate(statement.body, statement):
-            return None if self._body_ran(statement.body) else self._deletion(statement, prefix)
-        if isinstance(statement, ast.For | ast.While) and self._separate(statement.body, statement):
-            return None if self._body_ran(statement.body) or statement.orelse else self._deletion(statement, prefix)
+        if isinstance(statement, ast.If | ast.For | ast.While) and not statement.orelse:
+            idle = self._separate(statement.body, statement) and not self._ran(*statement.body)
+            return self._deletion(statement, prefix) if idle else None
         return None
 
     def _separate(self, body: Sequence[ast.stmt], parent: ast.stmt) -> bool:
@@ -205,36 +215,30 @@ class CutFinder:
 
     def _within(self, statement: ast.stmt, prefix: str) -> Iterator[Cut]:
         if isinstance(statement, ast.If) and statement.orelse and self._separate(statement.body, statement):
-            cut = self._branch(statement, prefix)
-            if cut is not None and cut.label not in self.rejected:
-                yield cut
+            branch = self._untried([self._branch(statement, prefix)])
+            yield from branch
+            if branch:
                 return
         name = getattr(statement, "name", "")
         inner = f"{prefix}{name}." if name else prefix
         if isinstance(statement, ast.ClassDef) and statement.bases:
             self._heirs.add(inner)
-        if isinstance(statement, type_of_function) and not self._body_ran(_code(statement.body)):
-            cut = self._emptied(statement, inner)
-            if cut is not None and cut.label not in self.rejected:
-                yield cut
+        if isinstance(statement, type_of_function) and not self._ran(*_code(statement.body)):
+            yield from self._untried([self._emptied(statement, inner)])
             return
         for name in ("body", "orelse", "finalbody"):
             yield from self._in_body(getattr(statement, name, []), inner)
-        for case in getattr(statement, "cases", []):
-            if not self._body_ran(case.body) and self._seen_otherwise(statement, case):
-                yield Cut(
-                    f"{inner}case {ast.unparse(case.pattern)}", (Span(case.pattern.lineno, _last(case.body[-1])),)
-                )
+        cases = statement.cases if isinstance(statement, ast.Match) else []
+        any_ran = any(self._ran(*case.body) for case in cases)
+        for case in cases:
+            if any_ran and not self._ran(*case.body):
+                span = Span(case.pattern.lineno, last_line(case.body[-1]))
+                yield Cut(f"{inner}case {ast.unparse(case.pattern)}", (span,))
             else:
                 yield from self._in_body(case.body, inner)
 
-    def _seen_otherwise(self, statement: ast.stmt, case: ast.match_case) -> bool:
-        return isinstance(statement, ast.Match) and any(
-            self._body_ran(other.body) for other in statement.cases if other is not case
-        )
-
     def _emptied(self, function: ast.FunctionDef | ast.AsyncFunctionDef, prefix: str) -> Cut | None:
-        """Take out of a function that never ran all but its docstring, or all but one statement."""
+        """Cut everything but the docstring, or but one statement, from a function that never ran."""
         code = _code(function.body)
         if len(code) == len(function.body):
             simple = [s for s in code if not hasattr(s, "body")] or code
@@ -243,24 +247,24 @@ class CutFinder:
         return Cut(f"{prefix}body", spans) if spans else None
 
     def _branch(self, statement: ast.If, prefix: str) -> Cut | None:
-        """Take out the arm of an `if` that never ran."""
+        """Cut the arm of an `if` that never ran."""
         label = f"{prefix}if {ast.unparse(statement)}"
         other = statement.orelse
         chained = len(other) == 1 and isinstance(other[0], ast.If) and self._word(other[0]) == "elif"
         is_elif = self._word(statement) == "elif"
         margin = " " * statement.col_offset
-        if not self._body_ran(statement.body):
+        if not self._ran(*statement.body):
             start = first_line(other[0])
-            text = self.lines[start - 1 : _last(statement)]
+            text = self.lines[start - 1 : last_line(statement)]
             if chained:
                 text = [text[0].replace("elif", "elif" if is_elif else "if", 1), *text[1:]]
             elif is_elif:
                 text = [margin + "else:", *text]
             else:
                 text = indented(dedented(text), margin)
-            return Cut(label, (Span(statement.lineno, _last(statement), tuple(text)),))
-        if not self._body_ran(other):
-            return Cut(label, (Span(_last(statement.body[-1]) + 1, _last(statement)),))
+            return Cut(label, (Span(statement.lineno, last_line(statement), tuple(text)),))
+        if not self._ran(*other):
+            return Cut(label, (Span(last_line(statement.body[-1]) + 1, last_line(statement)),))
         return None
 
     def _word(self, statement: ast.stmt) -> str:
@@ -275,45 +279,33 @@ def _is_future(statement: ast.stmt) -> bool:
     return isinstance(statement, ast.ImportFrom) and statement.module == "__future__"
 
 
-def _is_empty(body: list[ast.stmt]) -> bool:
-    return all(isinstance(statement, ast.Pass) for statement in body)
-
-
 def _is_docstring(statement: ast.stmt) -> bool:
     return isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant)
 
 
-def _last(statement: ast.stmt) -> int:
-    return statement.end_lineno or statement.lineno
-
-
 def _bound_names(statement: ast.stmt) -> list[str]:
     match statement:
-        case ast.Import(names=aliases) | ast.ImportFrom(names=aliases):
-            return [a.asname or a.name.partition(".")[0] for a in aliases if a.name != "*"]
-        case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name) | ast.ClassDef(name=name):
-            return [name]
         case ast.Assign(targets=targets) if all(isinstance(target, ast.Name) for target in targets):
             return [target.id for target in targets if isinstance(target, ast.Name)]
         case ast.AnnAssign(target=ast.Name(id=name)):
             return [name]
-    return []
+    return list(bound_names(statement))
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
-    """What an oracle says of a gist: is it faithful and self-contained, and which physical lines ran."""
+class OracleVerdict:
+    """An oracle's verdict on a gist: whether it is faithful and self-contained, and which physical lines ran."""
 
     holds: bool
     executed: frozenset[int] = frozenset()
 
 
-Oracle = Callable[[str], Verdict]
+Oracle = Callable[[str], OracleVerdict]
 
 
 @dataclass(slots=True)
 class Reducer:
-    """Delta debugging over statements; `thorough` tries every top-level statement too, one query or more each."""
+    """Delta debugging over statements; `thorough` also tries every top-level statement, at one query each or more."""
 
     oracle: Oracle
     out_of_time: Callable[[], bool]
@@ -321,8 +313,8 @@ class Reducer:
     thorough: bool = False
     _rejected: set[str] = field(default_factory=set)
 
-    def reduce(self, text: str, verdict: Verdict) -> tuple[str, Verdict]:
-        """Return the smallest text found for which the oracle holds, with its verdict; `text` itself must hold."""
+    def reduce(self, text: str, verdict: OracleVerdict) -> tuple[str, OracleVerdict]:
+        """Return the smallest text found that the oracle accepts, with its verdict; it must accept `text` itself."""
         self._rejected.clear()
         while not self.out_of_time():
             finder = CutFinder(text, verdict.executed, self.test, self._rejected)
@@ -335,8 +327,8 @@ class Reducer:
             text, verdict = self._try(text, verdict, safe or cuts)
         return text, verdict
 
-    def _try(self, text: str, verdict: Verdict, cuts: Sequence[Cut]) -> tuple[str, Verdict]:
-        """Make as many of the cuts as hold together: halves of those that fail, down to single ones."""
+    def _try(self, text: str, verdict: OracleVerdict, cuts: Sequence[Cut]) -> tuple[str, OracleVerdict]:
+        """Apply as many of the cuts as hold together; if some fail, try their halves, down to single cuts."""
         kept: list[Cut] = []
         best = (text, verdict)
         pending = [list(cuts)]
@@ -356,9 +348,9 @@ class Reducer:
                 pending += [group[half:], group[:half]]
         return best
 
-    def _ask(self, text: str) -> Verdict:
+    def _ask(self, text: str) -> OracleVerdict:
         try:
             compile_module(text, "<gist>")
         except (SyntaxError, ValueError):
-            return Verdict(False)
+            return OracleVerdict(False)
         return self.oracle(text)

@@ -6,7 +6,13 @@ import ast
 import builtins
 from collections.abc import Collection, Iterator
 
-from gistpoint.core.kinds.gist.lines import dedented, import_texts, physical_lines
+from gistpoint.core.kinds.gist.lines import (
+    bodies_in,
+    dedented,
+    first_line,
+    import_texts,
+    last_line,
+)
 from gistpoint.core.kinds.gist.reference.extraction import (
     BUILTIN,
     DEFINED,
@@ -15,24 +21,24 @@ from gistpoint.core.kinds.gist.reference.extraction import (
     Entity,
     Extractor,
     LocalImport,
-    Selection,
+    UnitSelection,
     Use,
 )
 from gistpoint.core.kinds.gist.reference.flat_names import FlatNames
-from gistpoint.core.kinds.gist.reference.modules import Unit, first_line
+from gistpoint.core.kinds.gist.reference.modules import Unit
 from gistpoint.core.kinds.gist.reference.reduction import KEPT
 
 
 class Renderer:
     """Writes a selection as one file; `dropped` are statements (other tests, say) that are left out of their unit.
 
-    With `all_imports`, imports from elsewhere stay that nothing names, where their name is free.
+    With `all_imports`, unused external imports are kept if their name is free.
     """
 
     def __init__(
         self,
         extractor: Extractor,
-        selection: Selection,
+        selection: UnitSelection,
         names: FlatNames,
         dropped: Collection[ast.stmt] = (),
         *,
@@ -122,7 +128,7 @@ class Renderer:
         return [*head, *glue]
 
     def _builtins(self) -> Iterator[str]:
-        """Yield other names for builtins whose own a module of the codebase takes."""
+        """Yield aliases of builtins whose names a module of the codebase redefines."""
         for entity in sorted(self._reached_by_alias, key=repr):
             if entity.kind == BUILTIN and entity in self.names.aliases:
                 yield f"{self.names.aliases[entity]} = {entity.name}"
@@ -154,20 +160,20 @@ class Renderer:
                 yield text
 
     def _definition(self, unit: Unit) -> list[str]:
-        source = physical_lines(unit.module.source)
-        lines = {number: source[number - 1] for number in range(unit.first, unit.last + 1)}
+        lines = {number: unit.module.lines[number - 1] for number in range(unit.first, unit.last + 1)}
         statement = unit.statement
         edits = sorted(self._edits(unit), reverse=True)
-        tail = lines[unit.last][_end_column(source, statement) :].lstrip()
+        start, end = unit.module.columns(statement)
+        tail = lines[unit.last][end:].lstrip()
         if tail and not tail.startswith("#"):
-            lines[unit.last] = lines[unit.last][: _end_column(source, statement)]
-        for line, start, end_line, end, text in edits:
-            behind = lines[end_line][end:] if end_line in lines else ""
-            lines[line] = lines[line][:start] + text + behind
+            lines[unit.last] = lines[unit.last][:end]
+        for line, first, end_line, last, text in edits:
+            rest = lines[end_line][last:] if end_line in lines else ""
+            lines[line] = lines[line][:first] + text + rest
             for number in range(line + 1, end_line + 1):
                 lines.pop(number, None)
-        if unit.first == statement.lineno and lines[unit.first][: statement.col_offset].strip():
-            lines[unit.first] = lines[unit.first][statement.col_offset :]
+        if unit.first == statement.lineno and lines[unit.first][:start].strip():
+            lines[unit.first] = lines[unit.first][start:]
         self._drop(unit, lines)
         return dedented([text for _, text in sorted(lines.items())])
 
@@ -187,24 +193,21 @@ class Renderer:
             yield site.line, site.column, end_line, end, text
 
     def _drop(self, unit: Unit, lines: dict[int, str]) -> None:
-        """Take out statements that are not wanted, and imports of the codebase within functions."""
-        local = {item.statement: list(self._assignments(unit, item)) for item in self.extractor.local_imports(unit)}
-        for node in ast.walk(unit.statement):
-            for field in ("body", "orelse", "finalbody", "handlers"):
-                body = getattr(node, field, None)
-                if not isinstance(body, list):
+        """Remove unwanted statements, and imports of the codebase within functions."""
+        imports = self.extractor.local_imports(unit)
+        local: dict[ast.stmt, list[str]] = {one.statement: list(self._assignments(unit, one)) for one in imports}
+        for body in bodies_in(unit.statement):
+            gone = [s for s in body if s in self.dropped or s in local or self._module_import(unit, s)]
+            for number, statement in enumerate(gone):
+                first = first_line(statement)
+                margin = lines.get(first, "")[: statement.col_offset]
+                for line in range(first, last_line(statement) + 1):
+                    lines.pop(line, None)
+                kept = "; ".join(local.get(statement, []))
+                if margin.strip():
                     continue
-                gone = [s for s in body if s in self.dropped or s in local or self._module_import(unit, s)]
-                for number, statement in enumerate(gone):
-                    first = first_line(statement)
-                    margin = lines.get(first, "")[: statement.col_offset]
-                    for line in range(first, (statement.end_lineno or first) + 1):
-                        lines.pop(line, None)
-                    kept = "; ".join(local.get(statement, []))
-                    if margin.strip():
-                        continue
-                    if kept or (len(gone) == len(body) and number == 0):
-                        lines[first] = margin + (kept or "pass")
+                if kept or (len(gone) == len(body) and number == 0):
+                    lines[first] = margin + (kept or "pass")
 
     def _assignments(self, unit: Unit, local: LocalImport) -> Iterator[str]:
         for alias in self.extractor.rebound(local):
@@ -225,7 +228,7 @@ class Renderer:
                 yield from self._glue_of(entity, name, defined)
 
     def _glue_of(self, entity: Entity, name: str, defined: set[str]) -> Iterator[str]:
-        """Yield what has to follow a definition: names of the entity, and the name's winner back in its place."""
+        """Yield the glue after a definition: other names of the entity, and restoring the winner of the name."""
         winner = self.names.winners.get(name)
         if winner == entity:
             defined.add(name)
@@ -254,8 +257,3 @@ class Renderer:
 
     def _kept(self, name: str) -> str:
         return name + KEPT
-
-
-def _end_column(source: list[str], statement: ast.stmt) -> int:
-    line = source[(statement.end_lineno or statement.lineno) - 1]
-    return len(line.encode()[: statement.end_col_offset or 0].decode())

@@ -9,8 +9,8 @@ from fakes import FakeClock
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gistpoint.core.attempts.clock import ACTIVE, Activity, SystemTime
-from gistpoint.core.attempts.events import Event, Pane
+from gistpoint.core.attempts.clock import ACTIVE, ClockActivity, SystemTime
+from gistpoint.core.attempts.events import JournalEvent, Pane, event_data
 from gistpoint.core.attempts.state import AttemptState, advance, fold
 
 
@@ -19,13 +19,14 @@ class Tape:
 
     def __init__(self) -> None:
         self.time = FakeClock()
-        self.events: list[Event] = []
+        self.events: list[JournalEvent] = []
         self.add("attempt_started", budgets={"tool_uses": 16, "submissions": 4})
         self.add("process_started", boot_id="1")
 
     def add(self, type: str, after: int = 0, **data: Any) -> Tape:
         self.time.advance(after)
-        self.events.append(Event(len(self.events) + 1, type, self.time.utc_ms(), self.time.mono_ms(), data))
+        number, utc_ms, mono_ms = len(self.events) + 1, self.time.utc_ms(), self.time.mono_ms()
+        self.events.append(JournalEvent(number, type, utc_ms, mono_ms, event_data(type, data)))
         return self
 
     def restart(self, away_ms: int, *, mono_ms: int) -> Tape:
@@ -39,7 +40,7 @@ class Tape:
 
     def times(self) -> dict[str, int]:
         clock = self.state.clock
-        return {activity.value: ms for activity in Activity if (ms := clock.of(activity))}
+        return {activity.value: ms for activity in ClockActivity if (ms := clock.of(activity))}
 
 
 def test_time_belongs_to_what_had_the_focus() -> None:
@@ -219,7 +220,7 @@ def test_every_millisecond_of_a_process_belongs_to_exactly_one_activity(steps: l
                 "tool_result": {"call_id": f"call-{calls}"}, "note": {"text": "x"}}.get(type, {})  # fmt: skip
         before = tape.state.clock
         tape.add(type, ms, **data)
-        moved = {a: tape.state.clock.of(a) - before.of(a) for a in Activity}
+        moved = {a: tape.state.clock.of(a) - before.of(a) for a in ClockActivity}
         assert [a for a, change in moved.items() if change] == ([before.running] if ms else [])
     assert sum(tape.times().values()) == lived
     state = AttemptState()

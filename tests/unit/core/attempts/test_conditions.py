@@ -14,14 +14,18 @@ from fakes import FakeClock, FakeRunner
 from gist_tasks import FAITHFUL, OWNED, TEST, FakeEntrypoints, FakeGistJudge, build_gist_task
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec import UNSET, structs
 from recorders import Memory
 
-from gistpoint.core.attempts.budgets import Budgets
 from gistpoint.core.attempts.engine import Attempt
+from gistpoint.core.attempts.events import event_data
 from gistpoint.core.attempts.identity import Enrolment, Role
 from gistpoint.core.canonical import sha256_of_text
 from gistpoint.core.errors import AttemptError, UserError
-from gistpoint.core.kinds.gist.model import OPTIONAL_TOOLS, STRATEGIES, GistSettings
+from gistpoint.core.kinds.folder import read_answer
+from gistpoint.core.kinds.gist.answer import gist_answer
+from gistpoint.core.kinds.gist.brief import TEMPLATES, gist_template
+from gistpoint.core.kinds.gist.model import STRATEGIES, GistSettings, gist_settings, is_gist, with_settings
 from gistpoint.core.kinds.gist.overrides import (
     KEYS,
     GistOverrides,
@@ -32,9 +36,11 @@ from gistpoint.core.kinds.gist.overrides import (
     settings_data,
     toml_lines,
 )
-from gistpoint.core.kinds.repair.judge import Judge
-from gistpoint.core.tasks.brief import TEMPLATES, gist_template, render_brief
-from gistpoint.core.tasks.folder import read_answer
+from gistpoint.core.kinds.gist.state import gist_of
+from gistpoint.core.kinds.gist.tools import OPTIONAL_TOOLS
+from gistpoint.core.kinds.registry import render_brief
+from gistpoint.core.kinds.repair.judge import RepairJudge
+from gistpoint.core.tasks.budgets import Budgets
 from gistpoint.core.tasks.model import Mode, Task
 
 OTHERS = GistOverrides(True, ("bash", "edit_and_execute"), "tracing", True, 7, 2)
@@ -49,9 +55,9 @@ def begun(task: Task, memory: Memory | None = None, **more: Any) -> tuple[Attemp
     clock = FakeClock()
     memory = memory or Memory(clock)
     answer = read_answer(task)
-    judge: Any = Judge(task, answer, FakeRunner(CHECKS))
-    if answer.gist is not None:
-        judge = FakeGistJudge(task, answer.gist, FakeEntrypoints())
+    judge: Any = RepairJudge(task, answer, FakeRunner(CHECKS))
+    if is_gist(task):
+        judge = FakeGistJudge(task, gist_answer(answer), FakeEntrypoints())
     attempt = Attempt(task, judge, memory, clock, events=memory.events)
     if memory.events:
         attempt.resume_process()
@@ -71,7 +77,7 @@ def test_budgets_are_given_at_the_start_and_told_in_the_brief(tmp_path: Path, mo
     for one in (attempt, again):
         brief = render_brief(one.task)
         assert "You have 32 tool uses, of which at most 8 may be submissions. You have 10 minutes" in brief
-        assert one.state.header["brief_sha256"] == sha256_of_text(brief)
+        assert one.state.header.brief_sha256 == sha256_of_text(brief)
         assert one.task.id == task.id
     assert render_brief(begun(task)[0].task) == render_brief(task)
 
@@ -90,6 +96,32 @@ def test_a_gist_has_the_steps_that_it_was_given(gist: Task) -> None:
     assert attempt.state.ended
 
 
+# Tools
+
+
+@pytest.mark.parametrize("mode", [Mode.REMOVE, Mode.DISCOVERY, Mode.GIST])
+def test_an_attempt_that_is_resumed_has_the_tools_that_it_began_with(tmp_path: Path, mode: Mode) -> None:
+    task = build_gist_task(tmp_path) if mode is Mode.GIST else build_task(tmp_path, mode)
+    attempt, memory = begun(task)
+    names = tuple(tool.name for tool in attempt.tools)
+    assert attempt.state.header.tool_names == names
+    first, *others = memory.events
+
+    def resumed(**changes: Any) -> Attempt:
+        earlier = Memory(FakeClock())
+        earlier.events = [replace(first, data=structs.replace(attempt.state.header, **changes)), *others]
+        return begun(task, earlier)[0]
+
+    added_since = resumed(tool_names=tuple(name for name in names if name != "search_code"))
+    assert [tool.name for tool in added_since.tools] == [name for name in names if name != "search_code"]
+    assert [tool.name for tool in added_since.offered()] == [tool.name for tool in added_since.tools]
+    answer = added_since.call("search_code", {"pattern": "x"})
+    assert answer.refused
+    assert "There is no tool 'search_code' here" in answer.text
+    assert [tool.name for tool in resumed(tool_names=(*names, "taken_away")).tools] == list(names)
+    assert [tool.name for tool in resumed(tool_names=UNSET).tools] == list(names)
+
+
 # Settings of a gist
 
 
@@ -97,7 +129,7 @@ def test_settings_are_recorded_and_decide_tools_and_brief(gist: Task) -> None:
     attempt, memory = begun(OTHERS.on(gist, TEST))
     attempt.call("edit_gist", {"old": "assert", "new": "assert  "})
     again, _ = begun(gist, memory)
-    header = attempt.state.header
+    header = attempt.state.header.written()
     assert header["gist_settings"] == {
         "execution": True,
         "tools": ["bash", "edit_and_execute"],
@@ -106,7 +138,7 @@ def test_settings_are_recorded_and_decide_tools_and_brief(gist: Task) -> None:
         "score_budget": 2,
         "template": gist_template(GistSettings(strategy="tracing", give_test=True)),
     }
-    assert json.loads(json.dumps(header)) == header
+    assert event_data("attempt_started", json.loads(json.dumps(header))) == attempt.state.header
     for one in (attempt, again):
         assert {"bash", "edit_and_execute", "score_gist"} <= {tool.name for tool in one.offered()}
         brief = render_brief(one.task)
@@ -115,15 +147,15 @@ def test_settings_are_recorded_and_decide_tools_and_brief(gist: Task) -> None:
         assert TEST.strip() in brief
         assert header["brief_sha256"] == sha256_of_text(brief)
         assert (one.state.budgets.tool_uses, one.state.budgets.scores) == (7, 2)
-        assert one.state.gist.text.startswith(TEST.strip()[:10])
+        assert gist_of(one.state).text.startswith(TEST.strip()[:10])
     assert again.call("bash", {"command": "ls"}).text.startswith("Exit status 0.")
 
 
 def test_two_attempts_of_one_task_differ_in_their_settings_alone(gist: Task) -> None:
     plain, _ = begun(gist)
     other, _ = begun(OTHERS.on(gist, TEST))
-    assert plain.state.header["task_id"] == other.state.header["task_id"]
-    assert plain.state.header["gist_settings"] == settings_data(gist)
+    assert plain.state.header.task_id == other.state.header.task_id
+    assert plain.state.header.extra["gist_settings"] == settings_data(gist)
     assert plain.call("bash", {"command": "ls"}).refused
     assert not other.call("bash", {"command": "ls"}).refused
 
@@ -140,7 +172,7 @@ def test_an_attempt_keeps_its_settings_if_the_task_here_has_others(gist: Task, t
 def test_an_attempt_made_before_keeps_its_task_s_settings(tmp_path: Path) -> None:
     task = build_gist_task(tmp_path, GistSettings(OWNED, True, "reading", True, ("bash",), 1))
     attempt, memory = begun(task)
-    del memory.events[0].data["gist_settings"]  # type: ignore[attr-defined]
+    memory.change(0, gist_settings=None)
     again, _ = begun(task, memory)
     assert render_brief(again.task) == render_brief(task) == render_brief(attempt.task)
     assert [tool.name for tool in again.tools] == [tool.name for tool in attempt.tools]
@@ -154,7 +186,7 @@ def test_a_practice_attempt_is_told_that_it_may_score(gist: Task) -> None:
 
 def test_recorded_settings_that_can_t_be_read_are_named(gist: Task) -> None:
     _, memory = begun(gist)
-    memory.events[0].data["gist_settings"]["tools"] = ["rm"]
+    memory.change(0, gist_settings={**settings_data(gist), "tools": ["rm"]})
     with pytest.raises(UserError, match="header of the attempt: 'tools' has 'rm'"):
         begun(gist, memory)
 
@@ -162,12 +194,12 @@ def test_recorded_settings_that_can_t_be_read_are_named(gist: Task) -> None:
 @given(
     st.builds(
         GistOverrides,
-        execution=st.none() | st.booleans(),
-        tools=st.none() | st.lists(st.sampled_from(OPTIONAL_TOOLS), unique=True).map(tuple),
-        strategy=st.none() | st.sampled_from(STRATEGIES),
-        give_test=st.none() | st.booleans(),
-        steps=st.none() | st.integers(1, 99),
-        score_budget=st.none() | st.integers(-1, 5),
+        execution=st.just(UNSET) | st.booleans(),
+        tools=st.just(UNSET) | st.lists(st.sampled_from(OPTIONAL_TOOLS), unique=True).map(tuple),
+        strategy=st.just(UNSET) | st.sampled_from(STRATEGIES),
+        give_test=st.just(UNSET) | st.booleans(),
+        steps=st.just(UNSET) | st.integers(1, 99),
+        score_budget=st.just(UNSET) | st.integers(-1, 5),
     )
 )
 def test_what_a_task_lacks_of_settings_is_the_file_that_gives_them(gist: Task, overrides: GistOverrides) -> None:
@@ -185,7 +217,7 @@ def test_what_a_task_lacks_of_settings_is_the_file_that_gives_them(gist: Task, o
     assert differing(wanted, wanted) == {}
     attempt, memory = begun(wanted)
     assert begun(gist, memory)[0].task == attempt.task
-    assert gist_template(wanted.gist_settings) == wanted.brief.template
+    assert gist_template(gist_settings(wanted)) == wanted.brief.template
 
 
 @pytest.mark.parametrize(
@@ -224,12 +256,12 @@ def test_settings_that_contradict_each_other_or_the_task_are_refused(gist: Task,
     with pytest.raises(GistSettingsError, match="execution is off") as error:
         GistOverrides(tools=("edit_and_execute",)).on(gist, TEST)
     assert "execution = true" in error.value.hint
-    running = replace(gist, gist=replace(gist.gist_settings, execution=True, tools=("edit_and_execute",)))
+    running = with_settings(gist, replace(gist_settings(gist), execution=True, tools=("edit_and_execute",)))
     with pytest.raises(GistSettingsError, match="execution is off"):
         GistOverrides(execution=False).on(running, TEST)
-    with pytest.raises(GistSettingsError, match="is no test"):
+    with pytest.raises(GistSettingsError, match="is not a test"):
         GistOverrides(give_test=True).on(gist, "")
-    with pytest.raises(GistSettingsError, match="is no gist"):
+    with pytest.raises(GistSettingsError, match="is not a gist"):
         GistOverrides(steps=3).on(build_task(tmp_path), "")
 
 

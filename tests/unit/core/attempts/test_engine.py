@@ -13,16 +13,16 @@ from builders import CHECKS, REPAIR, build_task
 from fakes import FakeClock, FakeRunner
 from recorders import Memory
 
-from gistpoint.core.attempts.budgets import Budgets, Remaining
 from gistpoint.core.attempts.engine import Attempt
-from gistpoint.core.attempts.events import EndReason, Event, GiveUpCode, Pane, PauseReason
+from gistpoint.core.attempts.events import EndReason, GiveUpCode, JournalEvent, Pane, PauseReason
 from gistpoint.core.attempts.identity import Enrolment, Role, new_attempt_id
-from gistpoint.core.cancel import CancelToken
 from gistpoint.core.errors import AttemptError
+from gistpoint.core.kinds.folder import read_answer
 from gistpoint.core.kinds.repair.bench import LAST_USE
-from gistpoint.core.kinds.repair.judge import Judge, changed_targets
+from gistpoint.core.kinds.repair.judge import RepairJudge, changed_targets
 from gistpoint.core.outcomes import RunStatus
-from gistpoint.core.tasks.folder import read_answer
+from gistpoint.core.running import CancelToken, RunContext
+from gistpoint.core.tasks.budgets import Budgets, Remaining
 from gistpoint.core.tasks.model import Mode, Rules, Task
 
 WRONG = REPAIR.replace("// 100", "// 99")
@@ -73,12 +73,12 @@ def bench(
     task = replace(task, rules=rules or task.rules)
     runner, clock = FakeRunner(CHECKS), FakeClock()
     memory = Memory(clock)
-    attempt = Attempt(task, Judge(task, read_answer(task), runner), memory, clock)
+    attempt = Attempt(task, RepairJudge(task, read_answer(task), runner), memory, clock)
     attempt.start(Enrolment())
     return Bench(task, runner, clock, memory, attempt)
 
 
-def types(events: list[Event]) -> list[str]:
+def types(events: list[JournalEvent]) -> list[str]:
     return [event.type for event in events]
 
 
@@ -116,7 +116,7 @@ def test_submission_refused_before_any_test_costs_what_the_task_says(
 def test_at_the_last_use_without_a_submission_only_a_submission_can_follow(tmp_path: Path) -> None:
     b = bench(tmp_path, budgets=Budgets(3, 1))
     b.look()
-    assert len(b.attempt.offered()) == 6
+    assert b.attempt.offered() == b.attempt.tools
     assert b.look().endswith(f"[1 tool use and 1 submission left]\n{LAST_USE}")
     assert [tool.name for tool in b.attempt.offered()] == ["submit_attempt"]
     assert b.attempt.price(b.attempt.offered()[0]).last_tool_use
@@ -134,7 +134,7 @@ def test_at_the_last_use_after_a_submission_every_tool_remains(tmp_path: Path) -
     b.submit(HALF)
     text = b.look()
     assert LAST_USE not in text
-    assert len(b.attempt.offered()) == 6
+    assert b.attempt.offered() == b.attempt.tools
 
 
 def test_infrastructure_failure_costs_nothing_and_is_no_submission(tmp_path: Path) -> None:
@@ -168,7 +168,7 @@ def test_cancelled_run_counts(tmp_path: Path) -> None:
     b = bench(tmp_path)
     b.runner.gate, cancel = threading.Event(), CancelToken()
     cancel.cancel()
-    assert "was cancelled" in b.submit(REPAIR, cancel=cancel)
+    assert "was cancelled" in b.submit(REPAIR, run=RunContext(cancel))
     assert b.left == Remaining(15, 3)
 
 
@@ -196,7 +196,7 @@ def test_one_call_runs_at_a_time_and_the_rest_stays_alive(tmp_path: Path) -> Non
     b = bench(tmp_path)
     b.runner.gate = threading.Event()
     begun = threading.Event()
-    thread = threading.Thread(target=lambda: b.submit(REPAIR, on_progress=lambda progress: begun.set()))
+    thread = threading.Thread(target=lambda: b.submit(REPAIR, run=RunContext(progress=lambda progress: begun.set())))
     thread.start()
     assert begun.wait(10)
     with pytest.raises(AttemptError, match="A tool call is running"):
@@ -411,15 +411,15 @@ def test_events_of_a_call_stand_in_order_and_carry_turn_and_call(tmp_path: Path)
         "attempt_started", "process_started", "tool_call", "tool_result",
         "tool_call", "submit", "test_run", "score", "tool_result", "attempt_ended",
     ]  # fmt: skip
-    call = b.memory.events[2].data
+    call = b.memory.events[2].data.written()
     assert (call["turn"], call["call_id"], call["thought"], call["tokens"]) == (1, "call-1", "where am I?", 12)
-    assert b.memory.events[3].data["text"] == b.attempt.state.calls[0].text
-    assert b.memory.events[3].data["budget"] == {"tool_uses": 15, "submissions": 4}
+    assert b.memory.events[3].data.written()["text"] == b.attempt.state.calls[0].text
+    assert b.memory.events[3].data.written()["budget"] == {"tool_uses": 15, "submissions": 4}
 
 
 def test_start_records_what_the_format_asks_for(tmp_path: Path) -> None:
     b = bench(tmp_path)
-    header = b.attempt.state.header
+    header = b.attempt.state.header.written()
     for key in ("schema", "attempt_id", "task_id", "tree_sha256", "actor", "participant", "role", "study", "condition",
                 "assignment", "tools_sha256", "brief_sha256", "budgets", "comforts_off", "backend"):  # fmt: skip
         assert key in header
@@ -434,10 +434,10 @@ def test_attempt_ids_sort_by_time_and_never_repeat() -> None:
     assert {len(id) for id in ids} == {20}
 
 
-def test_comforts_suspects_notes_buffers_cost_nothing(tmp_path: Path) -> None:
+def test_affordances_suspects_notes_buffers_cost_nothing(tmp_path: Path) -> None:
     b = bench(tmp_path)
-    b.attempt.comfort("scroll", 3)
-    b.attempt.comfort("scroll")
+    b.attempt.use_affordance("scroll", 3)
+    b.attempt.use_affordance("scroll")
     b.attempt.suspect("shop/prices.py::discount")
     b.attempt.suspect("a.py::f")
     b.attempt.suspect("a.py::f", marked=False)
@@ -448,7 +448,7 @@ def test_comforts_suspects_notes_buffers_cost_nothing(tmp_path: Path) -> None:
     b.attempt.view(Pane.CODE)
     b.attempt.view(Pane.CODE)
     state = b.attempt.state
-    assert (state.comforts, state.buffers, state.notes) == ({"scroll": 4}, {"x": "1"}, "n")
+    assert (state.affordances, state.buffers, state.notes) == ({"scroll": 4}, {"x": "1"}, "n")
     assert [s.name for s in state.suspects] == ["shop/prices.py::discount"]
     assert b.left == Remaining(16, 4)
     assert [types(b.memory.events).count(t) for t in ("note", "edit_buffer", "view")] == [1, 1, 1]

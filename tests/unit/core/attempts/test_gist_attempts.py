@@ -11,18 +11,18 @@ from pathlib import Path
 import pytest
 from gist_tasks import FAITHFUL, IMPORTING, OWNED, TEST, WRONG, GistCase, gist_case
 
-from gistpoint.core.attempts.budgets import Budgets, Remaining
-from gistpoint.core.attempts.clock import Activity
+from gistpoint.core.attempts.clock import ClockActivity
 from gistpoint.core.attempts.events import EndReason
 from gistpoint.core.attempts.identity import SHOWS_EVIDENCE, Role
-from gistpoint.core.attempts.state import fold
-from gistpoint.core.cancel import CancelToken
+from gistpoint.core.attempts.state import AttemptState, fold
 from gistpoint.core.errors import AttemptError
-from gistpoint.core.kinds.gist.evidence import read_evidence
-from gistpoint.core.kinds.gist.model import OPTIONAL_TOOLS, GistSettings
-from gistpoint.core.kinds.gist.text import GIST_BUFFER
+from gistpoint.core.kinds.gist.model import GistSettings
+from gistpoint.core.kinds.gist.score import read_evidence
+from gistpoint.core.kinds.gist.state import gist_of
+from gistpoint.core.kinds.gist.tools import GIST_BUFFER, OPTIONAL_TOOLS
 from gistpoint.core.outcomes import RunStatus
-from gistpoint.core.ports import RunProgress
+from gistpoint.core.running import CancelToken, RunContext, RunProgress
+from gistpoint.core.tasks.budgets import Budgets, Remaining
 from gistpoint.core.tools.declaration import Activity as ToolActivity
 from gistpoint.core.tools.declaration import Group
 
@@ -94,7 +94,7 @@ def test_each_call_is_a_step_also_a_refused_one(tmp_path: Path) -> None:
     case.call("read_file", file_path="nowhere.py")
     case.call("write_gist", content=WRONG)
     assert case.call("edit_gist", old="price + price", new="price - price").endswith("\n[47 steps left]")
-    assert case.attempt.state.gist.text == FAITHFUL
+    assert gist_of(case.attempt.state).text == FAITHFUL
 
 
 @pytest.mark.parametrize("old", ["", "nothing like it", "price"])
@@ -102,7 +102,7 @@ def test_an_edit_that_fits_nowhere_or_twice_changes_nothing(tmp_path: Path, old:
     case = gist_case(tmp_path)
     case.call("write_gist", content=FAITHFUL)
     assert case.attempt.call("edit_gist", {"old": old, "new": "x"}).refused
-    assert case.attempt.state.gist.text == FAITHFUL
+    assert gist_of(case.attempt.state).text == FAITHFUL
 
 
 def test_what_is_no_text_or_too_long_is_refused(tmp_path: Path) -> None:
@@ -117,13 +117,13 @@ def test_typing_costs_nothing_and_one_step_saves_all_of_it(tmp_path: Path) -> No
     for end in (10, 200, len(FAITHFUL)):
         case.attempt.edit(GIST_BUFFER, FAITHFUL[:end])
     assert case.steps == 50
-    assert (case.attempt.state.gist.text, case.attempt.state.gist.now) == ("", FAITHFUL)
+    assert (gist_of(case.attempt.state).text, gist_of(case.attempt.state).now) == ("", FAITHFUL)
     tool = next(tool for tool in case.attempt.tools if tool.name == "list_directory")
     assert case.attempt.price(tool).tool_uses == 2
     case.call("list_directory")
     assert case.steps == 48
     assert [call.tool for call in case.attempt.state.calls] == ["write_gist", "list_directory"]
-    assert (case.attempt.state.gist.text, case.attempt.state.gist.typed) == (FAITHFUL, None)
+    assert (gist_of(case.attempt.state).text, gist_of(case.attempt.state).typed) == (FAITHFUL, None)
     assert case.attempt.price(tool).tool_uses == 1
 
 
@@ -140,7 +140,7 @@ def test_writing_tools_replace_what_was_typed_before_and_keep_what_is_typed_mean
     case = gist_case(tmp_path, EVERYTHING)
     case.attempt.edit(GIST_BUFFER, "lost")
     case.call("write_gist", content=WRONG)
-    assert case.attempt.state.gist.now == WRONG
+    assert gist_of(case.attempt.state).now == WRONG
     case.runner.gate = threading.Event()
     running = threading.Thread(target=lambda: case.call("edit_and_execute", content=FAITHFUL))
     running.start()
@@ -149,7 +149,7 @@ def test_writing_tools_replace_what_was_typed_before_and_keep_what_is_typed_mean
     case.attempt.edit(GIST_BUFFER, FAITHFUL + "# more\n")
     case.runner.gate.set()
     running.join()
-    assert (case.attempt.state.gist.text, case.attempt.state.gist.now) == (FAITHFUL, FAITHFUL + "# more\n")
+    assert (gist_of(case.attempt.state).text, gist_of(case.attempt.state).now) == (FAITHFUL, FAITHFUL + "# more\n")
 
 
 def test_the_last_step_is_not_spent_on_a_save_that_leaves_none_for_the_call(tmp_path: Path) -> None:
@@ -165,8 +165,8 @@ def test_the_last_step_is_not_spent_on_a_save_that_leaves_none_for_the_call(tmp_
 
 def test_a_given_test_is_what_the_gist_begins_with(tmp_path: Path) -> None:
     case = gist_case(tmp_path, GistSettings(OWNED, give_test=True))
-    assert case.attempt.state.gist.text == TEST
-    assert fold(case.memory.events).gist.text == TEST
+    assert gist_of(case.attempt.state).text == TEST
+    assert gist_of(fold(case.memory.events, AttemptState(of_kind=case.attempt.judge.blank))).text == TEST
 
 
 # The hand-in and the limits
@@ -195,8 +195,8 @@ def test_one_hand_in_ends_the_attempt(tmp_path: Path, gist: str, ended: str, err
     found = state.submissions[-1].metrics["error"]
     assert (found and found["category"]) == error
     assert state.remaining.submissions == 0
-    assert result.verdict is case.attempt.verdicts[result.call_id]
-    assert read_evidence(state.submissions[-1].metrics["lines"]) == result.verdict.lines
+    assert result.found is case.attempt.found[result.call_id]
+    assert read_evidence(state.submissions[-1].metrics["lines"]) == result.found.lines
     with pytest.raises(AttemptError, match="has ended"):
         case.call("list_directory")
 
@@ -230,7 +230,7 @@ def test_at_the_time_limit_what_was_typed_is_saved_and_handed_in(tmp_path: Path,
         case.attempt.finish_pending()
     assert case.ended == EndReason.TIME_CAP
     assert case.attempt.state.solved
-    assert case.attempt.state.clock.of(Activity.READING) == 600_000
+    assert case.attempt.state.clock.of(ClockActivity.READING) == 600_000
     assert case.attempt.state.remaining == Remaining(49, 0)
 
 
@@ -258,7 +258,7 @@ def test_a_cancelled_hand_in_counts(tmp_path: Path) -> None:
     case.call("write_gist", content=FAITHFUL)
     case.runner.gate = threading.Event()
     cancel.cancel()
-    case.attempt.call("submit_gist", {}, cancel=cancel)
+    case.attempt.call("submit_gist", {}, run=RunContext(cancel))
     assert (case.ended, case.attempt.state.submissions[-1].status) == ("final_wrong", RunStatus.CANCELLED)
 
 
@@ -271,9 +271,9 @@ def test_scores_have_a_budget_of_their_own(tmp_path: Path) -> None:
     assert case.call("score_gist").endswith("[49 steps and 1 score left]")
     case.attempt.edit(GIST_BUFFER, "half")
     assert case.call("score_gist", content=FAITHFUL).startswith("Execution fidelity 1")
-    assert case.attempt.state.gist.text == WRONG
-    assert case.attempt.state.gist.typed == "half"
-    assert [trial.text for trial in case.attempt.state.gist.trials] == [WRONG, FAITHFUL]
+    assert gist_of(case.attempt.state).text == WRONG
+    assert gist_of(case.attempt.state).typed == "half"
+    assert [trial.text for trial in gist_of(case.attempt.state).trials] == [WRONG, FAITHFUL]
     assert "score_gist" not in names(case)
     assert case.attempt.call("score_gist", {}).refused
     assert not case.attempt.state.solved
@@ -304,11 +304,11 @@ def test_nothing_gives_an_outcome_away_before_the_hand_in(tmp_path: Path) -> Non
         said += [case.call("score_gist"), case.call("edit_and_execute", content=gist)]
         state = case.attempt.state
         assert case.runner.runs == 1  # the shell's alone
-        assert (state.submissions, state.gist.trials, case.attempt.verdicts) == ((), (), {})
-        events = [[event.type, event.data] for event in case.memory.events]
+        assert (state.submissions, gist_of(state).trials, case.attempt.found) == ((), (), {})
+        events = [[event.type, event.data.written()] for event in case.memory.events]
         for word in ("fidelity", "executed", "existence", "line_", "passed", "failed", '"score"', "solved", "outcome"):
             assert word not in json.dumps([said, events]), word
-        case.attempt.call("submit_gist", {}, on_progress=progress.append)
+        case.attempt.call("submit_gist", {}, run=RunContext(progress=progress.append))
         return "\n".join(said), progress
 
     faithful, wrong = FAITHFUL, FAITHFUL.replace("price - price", "price + price")
@@ -348,7 +348,7 @@ def test_a_process_that_dies_at_any_event_is_taken_up_and_comes_to_its_end(tmp_p
         assert state.solved
         assert len([s for s in state.submissions if s.counts]) == 1
         assert state.submissions[-1].gist == FAITHFUL
-        assert fold(case.memory.events) == state
+        assert fold(case.memory.events, AttemptState(of_kind=case.attempt.judge.blank)) == state
 
 
 def test_a_hand_in_that_was_begun_is_judged_as_it_was_handed_in(tmp_path: Path) -> None:

@@ -10,25 +10,26 @@ from typing import Any
 
 import pytest
 from builders import CHECKS, REPAIR, build_task
+from examples import examples
 from fakes import FakeClock, FakeRunner
 from gist_tasks import FAITHFUL, OWNED, GistCase, gist_case
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from recorders import Memory
 
-from gistpoint.core.attempts.budgets import Budgets, Remaining
 from gistpoint.core.attempts.engine import Attempt
 from gistpoint.core.attempts.events import EndReason
 from gistpoint.core.attempts.identity import Enrolment
 from gistpoint.core.attempts.malformed import RAW_CHARACTERS
-from gistpoint.core.attempts.state import fold
+from gistpoint.core.attempts.state import AttemptState, fold
 from gistpoint.core.errors import AttemptError
+from gistpoint.core.kinds.folder import read_answer
 from gistpoint.core.kinds.gist.model import GistSettings
-from gistpoint.core.kinds.gist.text import GIST_BUFFER
+from gistpoint.core.kinds.gist.tools import GIST_BUFFER
 from gistpoint.core.kinds.repair.bench import LAST_USE
-from gistpoint.core.kinds.repair.judge import Judge
+from gistpoint.core.kinds.repair.judge import RepairJudge
 from gistpoint.core.outcomes import RunStatus
-from gistpoint.core.tasks.folder import read_answer
+from gistpoint.core.tasks.budgets import Budgets, Remaining
 from gistpoint.core.tasks.model import Mode, Rules, Task
 from gistpoint.sessions.journal import JournalWriter, read_journal
 
@@ -71,7 +72,7 @@ def task(tmp_path_factory: pytest.TempPathFactory) -> Task:
 def attempt_of(task: Task, budgets: Budgets | None = None, *, tool_semantics: int = 2) -> tuple[Attempt, Memory]:
     clock = FakeClock()
     memory = Memory(clock)
-    attempt = Attempt(task, Judge(task, read_answer(task), FakeRunner(CHECKS)), memory, clock)
+    attempt = Attempt(task, RepairJudge(task, read_answer(task), FakeRunner(CHECKS)), memory, clock)
     attempt.start(Enrolment(), budgets=budgets, tool_semantics=tool_semantics)
     return attempt, memory
 
@@ -92,10 +93,11 @@ def test_every_call_is_an_event_and_costs_a_use(
     assert result.refused
     assert attempt.state.remaining == Remaining(15, 4)
     call, answer = memory.events[-2:]
-    assert (call.type, call.data["tool"], call.data["malformed"]) == ("tool_call", tool, why)
-    assert call.data.get("raw", "") == raw
-    assert call.data.get("arguments") == (arguments if arguments is not None else call.data.get("arguments"))
-    assert answer.data["budget"] == {"tool_uses": 15, "submissions": 4}
+    made = call.data.written()
+    assert (call.type, made["tool"], made["malformed"]) == ("tool_call", tool, why)
+    assert made.get("raw", "") == raw
+    assert made.get("arguments") == (arguments if arguments is not None else made.get("arguments"))
+    assert answer.data.written()["budget"] == {"tool_uses": 15, "submissions": 4}
     assert attempt.state.calls[0].malformed == why
     assert not attempt.state.submissions
 
@@ -106,7 +108,7 @@ def test_a_sound_call_says_nothing_of_being_malformed(task: Task) -> None:
     assert attempt.call("read_file", {"file_path": "README.md"}, raw=text).text == (
         attempt.call("read_file", None, raw=text).text.replace("14 tool", "15 tool")
     )
-    calls = [event.data for event in memory.events if event.type == "tool_call"]
+    calls = [event.data.written() for event in memory.events if event.type == "tool_call"]
     assert [sorted(data) for data in calls] == [["arguments", "call_id", "tool", "turn"]] * 2
     assert calls[0]["arguments"] == calls[1]["arguments"] == json.loads(text)
 
@@ -117,7 +119,7 @@ def test_the_turn_is_the_caller_s(task: Task) -> None:
     attempt.call("list_directory", {}, turn=77, extra={"request_id": "a"})
     attempt.call("nonsense", {}, turn=77, extra={"request_id": "b", "turn": 1, "call_id": "x"})
     attempt.call("list_directory", {})
-    calls = [event.data for event in memory.events if event.type == "tool_call"]
+    calls = [event.data.written() for event in memory.events if event.type == "tool_call"]
     assert [data["turn"] for data in calls] == [1, 77, 77, 4]
     assert [data["call_id"] for data in calls] == ["call-1", "call-2", "call-3", "call-4"]
     assert [data.get("request_id") for data in calls] == [None, "a", "b", None]
@@ -143,7 +145,7 @@ def test_what_is_journalled_of_it_is_bounded_and_json(
     tmp_path: Path, task: Task, tool: str, arguments: dict[str, Any] | None, raw: str
 ) -> None:
     journal = JournalWriter(tmp_path, FakeClock())
-    attempt = Attempt(task, Judge(task, read_answer(task), FakeRunner(CHECKS)), journal, FakeClock())
+    attempt = Attempt(task, RepairJudge(task, read_answer(task), FakeRunner(CHECKS)), journal, FakeClock())
     attempt.start(Enrolment())
     before = (tmp_path / "journal.jsonl").stat().st_size
     text = attempt.call(tool, arguments, raw=raw).text
@@ -163,7 +165,7 @@ def test_deep_arguments_do_not_end_the_program(tmp_path: Path, task: Task) -> No
     for _ in range(20_000):
         deep = {"a": deep}
     journal = JournalWriter(tmp_path, FakeClock())
-    attempt = Attempt(task, Judge(task, read_answer(task), FakeRunner(CHECKS)), journal, FakeClock())
+    attempt = Attempt(task, RepairJudge(task, read_answer(task), FakeRunner(CHECKS)), journal, FakeClock())
     attempt.start(Enrolment())
     assert attempt.call("read_file", {"file_path": deep}).refused
     journal.close()
@@ -213,7 +215,7 @@ def test_a_submission_can_follow_two_slips(task: Task) -> None:
 def test_a_run_that_fails_through_the_harness_breaks_the_row(task: Task) -> None:
     clock = FakeClock()
     runner = FakeRunner(CHECKS, status=RunStatus.INFRASTRUCTURE)
-    attempt = Attempt(task, Judge(task, read_answer(task), runner), Memory(clock), clock)
+    attempt = Attempt(task, RepairJudge(task, read_answer(task), runner), Memory(clock), clock)
     attempt.start(Enrolment(), budgets=Budgets(1, 1))
     for _ in range(2):
         attempt.call("nonsense", {})
@@ -237,9 +239,7 @@ def test_an_attempt_begun_under_the_old_semantics_keeps_the_old_cost(task: Task)
     for tool, arguments, raw, _ in MALFORMED:
         assert attempt.call(tool, arguments, raw=raw).refused
     assert attempt.state.remaining == Remaining(1, 1)
-    for event in memory.events:
-        if event.type == "attempt_started":
-            event.data.pop("tool_semantics")  # type: ignore[attr-defined]
+    memory.change(0, tool_semantics=None)
     again = Attempt(task, attempt.judge, memory, memory.clock, events=memory.events)
     again.resume_process()
     assert again.call("nonsense", {}).text == attempt.state.calls[0].text
@@ -254,8 +254,8 @@ def test_an_attempt_of_a_newer_version_is_not_gone_on_with(task: Task) -> None:
 
 def test_new_attempts_say_what_holds(task: Task, tmp_path: Path) -> None:
     attempt, _ = attempt_of(task)
-    assert attempt.state.header["tool_semantics"] == 2
-    assert gist_case(tmp_path).attempt.state.header["tool_semantics"] == 2
+    assert attempt.state.header.tool_semantics == 2
+    assert gist_case(tmp_path).attempt.state.header.tool_semantics == 2
     assert task.limits.tool_semantics == 1
 
 
@@ -326,7 +326,7 @@ def take(attempt: Attempt, calls: list[tuple[str, dict[str, Any] | None, str]]) 
             attempt.call(tool, arguments, raw=raw)
 
 
-@settings(max_examples=60)
+@examples(60)
 @given(st.lists(CALLS, max_size=14), st.integers(1, 5), st.integers(1, 3))
 def test_budgets_hold_for_any_calls_and_the_attempt_ends(
     task: Task, calls: list[tuple[str, dict[str, Any] | None, str]], uses: int, submissions: int
@@ -349,10 +349,10 @@ def test_budgets_hold_for_any_calls_and_the_attempt_ends(
     for _ in range(3 * uses):
         take(attempt, [("nonsense", {}, "")])
     assert attempt.state.ended
-    assert fold(memory.events) == attempt.state
+    assert fold(memory.events, AttemptState(of_kind=attempt.judge.blank)) == attempt.state
 
 
-@settings(max_examples=25)
+@examples(25)
 @given(st.lists(CALLS, min_size=1, max_size=6), st.integers(1, 4), st.data())
 def test_a_process_killed_at_any_event_comes_to_the_same_state(
     task: Task, calls: list[tuple[str, dict[str, Any] | None, str]], uses: int, data: st.DataObject
@@ -392,7 +392,7 @@ OF_GIST: list[tuple[str, dict[str, Any] | None, str]] = [
 ]
 
 
-@settings(max_examples=30)
+@examples(30)
 @given(st.lists(st.sampled_from(OF_GIST), max_size=8), st.integers(1, 5), st.integers(0, 2), st.booleans())
 def test_in_a_gist_each_call_costs_its_step_or_its_score(
     tmp_path_factory: pytest.TempPathFactory,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from gistpoint.core.attempts.events import Event
+from gistpoint.core.attempts.events import JournalEvent, event_data
 from gistpoint.core.attempts.state import AttemptResult, attempt_result, fold, result_of, solved_words, suspicions
 
 SOLVED, READ, NOT = AttemptResult.SOLVED, AttemptResult.TO_BE_READ, AttemptResult.NOT_SOLVED
@@ -42,7 +42,7 @@ def journal(*submissions):
         events.append(("submit", {"call_id": call}))
         events.append(("test_run", {"call_id": call, "status": "finished", **found}))
         events.append(("score", {"call_id": call, "score": float(solved), "solved": solved}))
-    return [Event(n, type, n, n, data) for n, (type, data) in enumerate(events, 1)]
+    return [JournalEvent(n, type, n, n, event_data(type, data)) for n, (type, data) in enumerate(events, 1)]
 
 
 @pytest.mark.parametrize(

@@ -7,10 +7,11 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gistpoint.core.attempts.clock import Activity
-from gistpoint.core.attempts.events import Event, EventType, Pane
+from gistpoint.core.attempts.clock import ClockActivity
+from gistpoint.core.attempts.events import EVENTS, JournalEvent, Pane, event_data
 from gistpoint.core.attempts.knowledge import Knowledge
 from gistpoint.core.attempts.state import AttemptState, fold
+from gistpoint.core.tools.declaration import Revealed
 
 TEXT = st.text(max_size=6)
 CALLS = st.integers(1, 5).map("call-{}".format)
@@ -60,11 +61,11 @@ ANY = st.one_of(
 TAPES = st.lists(st.tuples(ANY, st.integers(0, 10_000)), max_size=20)
 
 
-def events_of(tape: list[tuple[tuple[str, dict[str, Any]], int]]) -> list[Event]:
+def events_of(tape: list[tuple[tuple[str, dict[str, Any]], int]]) -> list[JournalEvent]:
     events, now = [], 1_000_000
     for number, ((type, data), ms) in enumerate(tape, start=1):
         now += ms
-        events.append(Event(number, type, now, now, data))
+        events.append(JournalEvent(number, type, now, now, event_data(type, data)))
     return events
 
 
@@ -79,11 +80,11 @@ def test_folding_a_beginning_and_then_the_rest_equals_folding_the_whole(tape: An
 
 @given(tape=TAPES.filter(bool), at=st.integers(1, 20), type=st.text(min_size=1, max_size=12))
 def test_unknown_types_are_counted_and_change_nothing_else(tape: Any, at: int, type: str) -> None:
-    if type in set(EventType):
+    if type in EVENTS:
         return
     events = events_of(tape)
     now = events[min(at, len(events)) - 1].utc_ms
-    stranger = Event(99, type, now, now, {"text": "from another version"})
+    stranger = JournalEvent(99, type, now, now, event_data(type, {"text": "from another version"}))
     plain, mixed = fold(events), fold([*events[:at], stranger, *events[at:]])
     assert (mixed.unknown, mixed.events) == (plain.unknown + 1, plain.events + 1)
     for name in (
@@ -145,11 +146,11 @@ def test_empty_attempt_has_nothing() -> None:
 
 
 def test_knowledge_is_what_results_have_shown() -> None:
-    known = Knowledge().with_revealed({"entries": [["pkg/deep/mod.py", "file"]]}, "call-1")
+    known = Knowledge().with_revealed(Revealed(entries=(("pkg/deep/mod.py", "file"),)), "call-1")
     assert known.children("") == [("pkg", "dir")]
     assert known.children("pkg/deep") == [("pkg/deep/mod.py", "file")]
     assert known.listed == {}
-    more = known.with_revealed({"listed": ["pkg"], "functions": [["pkg/deep/mod.py::f", 1, 3]]}, "call-2")
+    more = known.with_revealed(Revealed(listed=("pkg",), functions=(("pkg/deep/mod.py::f", 1, 3),)), "call-2")
     assert more.listed == {"pkg": "call-2"}
     assert more.functions["pkg/deep/mod.py::f"].end == 3
     assert known.functions == {}
@@ -159,5 +160,5 @@ def test_knowledge_is_what_results_have_shown() -> None:
 def test_every_millisecond_is_counted_once_whatever_is_asked_and_answered(tape: Any) -> None:
     events = events_of([item for item in tape if item[0][0] != "process_started"] or [(("heartbeat", {}), 0)])
     clock = fold(events).clock
-    assert sum(clock.of(activity) for activity in Activity) == events[-1].mono_ms - events[0].mono_ms
-    assert all(clock.of(activity) >= 0 for activity in Activity)
+    assert sum(clock.of(activity) for activity in ClockActivity) == events[-1].mono_ms - events[0].mono_ms
+    assert all(clock.of(activity) >= 0 for activity in ClockActivity)

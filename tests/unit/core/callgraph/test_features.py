@@ -4,7 +4,7 @@ from textwrap import dedent
 
 import pytest
 
-from gistpoint.core.callgraph.builder import build_call_graph
+from gistpoint.core.callgraph import build_call_graph
 
 
 def edges_of(files: dict[str, str]) -> set[tuple[str, str]]:

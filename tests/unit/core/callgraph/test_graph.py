@@ -8,21 +8,22 @@ from pathlib import Path
 import pytest
 from code_corpus import __file__ as corpus_file
 
-from gistpoint.core.callgraph.builder import build_call_graph, read_folder
-from gistpoint.core.callgraph.graph import (
-    SURENESS,
+from gistpoint.core.callgraph import (
     CallEdge,
+    CallEvidence,
     CallGraph,
     CallRecordError,
-    CodePlace,
-    Found,
+    CodeLocation,
     ObservedCall,
+    build_call_graph,
     draw_neighbourhood,
     read_calls,
+    read_folder,
     resolve_calls,
     write_calls,
 )
-from gistpoint.core.code.index import Kind, index_source
+from gistpoint.core.callgraph.graph import SURENESS
+from gistpoint.core.code.index import DefinitionKind, index_source
 
 SOURCE = b"""\
 import functools
@@ -74,24 +75,24 @@ def test_names_are_those_of_the_index() -> None:
         f"{path}::{item.ref.qualname}"
         for path, source in sources.items()
         for item in index_source(path, source).definitions
-        if item.kind is not Kind.CLASS
+        if item.kind is not DefinitionKind.CLASS
     }
     assert ours == theirs
 
 
 def test_an_edge_says_how_it_was_found_and_how_sure_it_is() -> None:
     found = {(edge.caller[14:], edge.callee[14:]): edge for edge in graph().edges}
-    assert found["Stack.push.<locals>.check", "Stack.top"].found == (Found.PROPERTY,)
-    assert found["again", "Stack.__init__"].found == (Found.CONSTRUCTOR,)
-    assert found["use", "Stack.push"].sureness == SURENESS[Found.METHOD]
-    assert set(SURENESS) == set(Found)
+    assert found["Stack.push.<locals>.check", "Stack.top"].found == (CallEvidence.PROPERTY,)
+    assert found["again", "Stack.__init__"].found == (CallEvidence.CONSTRUCTOR,)
+    assert found["use", "Stack.push"].sureness == SURENESS[CallEvidence.METHOD]
+    assert set(SURENESS) == set(CallEvidence)
     assert all(0 < sure <= 1 for sure in SURENESS.values())
 
 
 def test_weak_calls_can_be_dropped() -> None:
     weak = build_call_graph({"m.py": b"class C:\n    def odd(self): ...\ndef f(x): x.odd()\ndef g(x): f(x)\n"})
     assert {(edge.caller, edge.callee) for edge in weak.edges} == {("m.py::f", "m.py::C.odd"), ("m.py::g", "m.py::f")}
-    assert [edge.callee for edge in weak.at_least(SURENESS[Found.DIRECT]).edges] == ["m.py::f"]
+    assert [edge.callee for edge in weak.at_least(SURENESS[CallEvidence.DIRECT]).edges] == ["m.py::f"]
 
 
 def test_networkx_has_the_attributes() -> None:
@@ -172,20 +173,20 @@ def test_a_folder(tmp_path) -> None:
 
 
 def test_observed_calls_join_the_static_ones() -> None:
-    inner = CodePlace("pkg/stack.py", 18, "use.<locals>.<lambda>")
+    inner = CodeLocation("pkg/stack.py", 18, "use.<locals>.<lambda>")
     calls = [
-        ObservedCall(inner, CodePlace("pkg/stack.py", 11, "Stack.push"), 3),
-        ObservedCall(CodePlace("pkg/stack.py", 20, "use"), CodePlace("pkg/stack.py", 4, "Stack.__init__"), 1),
-        ObservedCall(CodePlace("elsewhere.py", 1, "f"), CodePlace("pkg/stack.py", 4, "Stack.__init__"), 1),
-        ObservedCall(CodePlace("pkg/stack.py", 17, "use"), inner, 9),
+        ObservedCall(inner, CodeLocation("pkg/stack.py", 11, "Stack.push"), 3),
+        ObservedCall(CodeLocation("pkg/stack.py", 20, "use"), CodeLocation("pkg/stack.py", 4, "Stack.__init__"), 1),
+        ObservedCall(CodeLocation("elsewhere.py", 1, "f"), CodeLocation("pkg/stack.py", 4, "Stack.__init__"), 1),
+        ObservedCall(CodeLocation("pkg/stack.py", 17, "use"), inner, 9),
     ]
     static = graph()
     joined = static.with_observed(resolve_calls(static, read_calls(write_calls(calls))))
     known = {(edge.caller[14:], edge.callee[14:]): edge for edge in joined.edges}
     assert known["use", "Stack.push"] == CallEdge(
-        "pkg/stack.py::use", "pkg/stack.py::Stack.push", (Found.METHOD, Found.OBSERVED), 3
+        "pkg/stack.py::use", "pkg/stack.py::Stack.push", (CallEvidence.METHOD, CallEvidence.OBSERVED), 3
     )
-    assert known["use#2", "Stack.__init__"].found == (Found.OBSERVED,)
+    assert known["use#2", "Stack.__init__"].found == (CallEvidence.OBSERVED,)
     assert known["use#2", "Stack.__init__"].sureness == 1.0
     assert ("use", "use") not in known
     assert len(joined.edges) == len(static.edges) + 1

@@ -4,7 +4,7 @@ import sys
 
 import pytest
 
-from gistpoint.core.code.index import Definition, FileIndex, Kind, index_source
+from gistpoint.core.code.index import Definition, DefinitionKind, FileIndex, index_source
 from gistpoint.core.code.names import FunctionRef
 from gistpoint.core.code.parsing import CodeError
 
@@ -88,13 +88,13 @@ def test_definitions_come_in_source_order_under_their_names(index: FileIndex) ->
 
 def test_what_a_definition_is(index: FileIndex) -> None:
     kinds = {item.qualname: item.kind for item in index.definitions}
-    assert kinds["decorated"] is Kind.FUNCTION
-    assert kinds["Shape"] is Kind.CLASS
-    assert kinds["Shape.area"] is Kind.METHOD
-    assert kinds["Shape.fetch"] is Kind.ASYNC_METHOD
-    assert kinds["Shape.fetch.<locals>.inner"] is Kind.FUNCTION
-    assert kinds["Shape.fetch.<locals>.inner.<locals>.Local.deep"] is Kind.METHOD
-    assert kinds["chosen#3"] is Kind.ASYNC_FUNCTION
+    assert kinds["decorated"] is DefinitionKind.FUNCTION
+    assert kinds["Shape"] is DefinitionKind.CLASS
+    assert kinds["Shape.area"] is DefinitionKind.METHOD
+    assert kinds["Shape.fetch"] is DefinitionKind.ASYNC_METHOD
+    assert kinds["Shape.fetch.<locals>.inner"] is DefinitionKind.FUNCTION
+    assert kinds["Shape.fetch.<locals>.inner.<locals>.Local.deep"] is DefinitionKind.METHOD
+    assert kinds["chosen#3"] is DefinitionKind.ASYNC_FUNCTION
     assert [item.qualname for item in index.definitions if item.is_conditional] == ["chosen", "chosen#2", "chosen#3"]
     assert {item.qualname: item.duplicates for item in index.definitions}["chosen#2"] == 3
     assert index.get("Shape.value#2").parent == "Shape"

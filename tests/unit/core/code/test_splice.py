@@ -1,10 +1,12 @@
 import codecs
+from pathlib import Path
 
 import pytest
+from small_trees import Link, tree_of
 
 from gistpoint.core.code.index import index_source
 from gistpoint.core.code.parsing import CodeError
-from gistpoint.core.code.splice import replace_definition
+from gistpoint.core.code.splice import replace_definition, with_definition
 
 
 def replaced(source: bytes | str, name: str, code: str, *, allow_decorator_change: bool = False) -> str:
@@ -225,7 +227,7 @@ def test_a_cookie_in_the_new_code_changes_nothing() -> None:
         ("def a(): pass\ndef f(): 2\ndef c(): pass\n", "other names"),
         ("def a(): pass\ndef b(): pass\ndef g(): pass\ndef f(): 2\n", "other names"),
         ("def f(): 2\ndef a(): pass\ndef b(): pass\n", "other names"),
-        ("def a(): pass\ndef f(): 3\ndef b(): pass\n", "does not mean the same"),
+        ("def a(): pass\ndef f(): 3\ndef b(): pass\n", "would mean something else"),
         ("def a(): pass\ndef f(): 2\ndef b(: pass\n", "With this code a.py can't be parsed"),
     ],
 )
@@ -234,3 +236,12 @@ def test_no_result_is_given_out_that_is_not_the_old_file_with_the_new_definition
 ) -> None:
     monkeypatch.setattr("gistpoint.core.code.splice.spliced_text", lambda *_, **__: result)
     assert said in refusal("def a(): pass\ndef f(): 1\ndef b(): pass\n", "f", "def f(): 2").message
+
+
+def test_a_definition_is_replaced_in_the_file_that_a_link_names(tmp_path: Path) -> None:
+    tree = tree_of({"pkg/a.py": "def f(): return 1\n", "b.py": Link("pkg/a.py")}, tmp_path)
+    changed = with_definition(tree, "b.py", "f", "def f(): return 2")
+    assert set(changed.overlay) == {"pkg/a.py"}
+    assert changed.read("b.py") == changed.read("pkg/a.py") == b"def f(): return 2\n"
+    with pytest.raises(CodeError):
+        with_definition(tree, "b.py", "g", "def g(): return 2")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from gistpoint.core.code.index import index_source
-from gistpoint.core.corruption.gates import Dropped, gate
+from gistpoint.core.corruption.gates import GateRefusal, gate
 from gistpoint.core.corruption.subject import vocabulary_of
 from gistpoint.core.tasks.model import Target
 
@@ -42,28 +42,28 @@ INDEX = index_source("m.py", MODULE.encode())
 FUNCTION = INDEX.find("Shop.f")
 SCOPE = vocabulary_of([INDEX]).scope(FUNCTION)
 CASES = [
-    (Dropped.DOES_NOT_PARSE, "self.size + 1", "self.size +"),
-    (Dropped.DOES_NOT_PARSE, "return None", "break"),
-    (Dropped.HEADER, "text, other)", "text, other=None)"),
-    (Dropped.DOCSTRING, "Look.", "Look!"),
-    (Dropped.COMMENTS, "other  # the one before", "other or 1  # before"),
-    (Dropped.TOLD, "self.size += len(text)", "self.size -= len(text)"),
-    (Dropped.TOLD, "old = other  #", "old = other or text  #"),
-    (Dropped.SAME_TREE, "self.size + 1", "(self.size  + 1)"),
-    (Dropped.SAME_CODE, "self.size + 1", "self.size + (2 - 1)"),
-    (Dropped.UNKNOWN_NAME, "self.size + 1", "self.size + SIZE"),
-    (Dropped.NEW_STRING, "self.size + 1", "self.size + 'a'"),
-    (Dropped.LONG_LINE, "self.size + 1", "self.size" + " + self.size" * 10),
-    (Dropped.UNBOUND, "found = re.match(text, old) or once(old)", "found = re.match(text, old) or once(found)"),
-    (Dropped.UNUSED, "(text, old)", "(other, old)"),
-    (Dropped.ORPHANED, " or once(old)", ""),
-    (Dropped.UNREACHABLE, "if self.count:\n        return found", "return found"),
-    (Dropped.ODD, "self.size + 1", "self.size - self.size"),
-    (Dropped.ODD, "if self.count:", "if True:"),
-    (Dropped.ODD, "if self.count:", "if self.count == self.count:"),
-    (Dropped.ODD, "self.count = self.size + 1", "self.count = self.count"),
-    (Dropped.ODD, "re.match(text, old) or once(old)", "re or re.match(text, old)"),
-    (Dropped.TOLD, "old is None", "not old"),
+    (GateRefusal.DOES_NOT_PARSE, "self.size + 1", "self.size +"),
+    (GateRefusal.DOES_NOT_PARSE, "return None", "break"),
+    (GateRefusal.HEADER, "text, other)", "text, other=None)"),
+    (GateRefusal.DOCSTRING, "Look.", "Look!"),
+    (GateRefusal.COMMENTS, "other  # the one before", "other or 1  # before"),
+    (GateRefusal.TOLD, "self.size += len(text)", "self.size -= len(text)"),
+    (GateRefusal.TOLD, "old = other  #", "old = other or text  #"),
+    (GateRefusal.SAME_TREE, "self.size + 1", "(self.size  + 1)"),
+    (GateRefusal.SAME_CODE, "self.size + 1", "self.size + (2 - 1)"),
+    (GateRefusal.UNKNOWN_NAME, "self.size + 1", "self.size + SIZE"),
+    (GateRefusal.NEW_STRING, "self.size + 1", "self.size + 'a'"),
+    (GateRefusal.LONG_LINE, "self.size + 1", "self.size" + " + self.size" * 10),
+    (GateRefusal.UNBOUND, "found = re.match(text, old) or once(old)", "found = re.match(text, old) or once(found)"),
+    (GateRefusal.UNUSED, "(text, old)", "(other, old)"),
+    (GateRefusal.ORPHANED, " or once(old)", ""),
+    (GateRefusal.UNREACHABLE, "if self.count:\n        return found", "return found"),
+    (GateRefusal.ODD, "self.size + 1", "self.size - self.size"),
+    (GateRefusal.ODD, "if self.count:", "if True:"),
+    (GateRefusal.ODD, "if self.count:", "if self.count == self.count:"),
+    (GateRefusal.ODD, "self.count = self.size + 1", "self.count = self.count"),
+    (GateRefusal.ODD, "re.match(text, old) or once(old)", "re or re.match(text, old)"),
+    (GateRefusal.TOLD, "old is None", "not old"),
     (None, "self.size + 1", "self.size - 1"),
     (None, "self.size + 1", "self.size + LIMIT"),
     (None, "if self.count:", "if not self.count:"),
@@ -71,11 +71,11 @@ CASES = [
 
 
 @pytest.mark.parametrize(("reason", "old", "new"), CASES)
-def test_reason(reason: Dropped | None, old: str, new: str) -> None:
+def test_reason(reason: GateRefusal | None, old: str, new: str) -> None:
     original = FUNCTION.dedented
     assert original.count(old) == 1
     corrupted = original.replace(old, new)
-    if reason is Dropped.UNUSED:
+    if reason is GateRefusal.UNUSED:
         corrupted = corrupted.replace("len(text)", "len(other)").replace("# The size grows with each.\n    ", "")
         original = original.replace("# The size grows with each.\n    ", "")
     assert gate(Target("m.py", "Shop.f", original, corrupted), SCOPE) is reason
@@ -85,13 +85,13 @@ def test_lines_are_counted_where_they_are_limited() -> None:
     original = "def f(a):\n    a.b(1)\n    a.c(2)\n    a.d(3)\n    a.e(4)\n    return a"
     corrupted = original.replace("(1)", "(2)").replace("c(2)", "c(3)").replace("d(3)", "d(1)").replace("(4)", "(5)")
     target = Target("m.py", "f", original, corrupted)
-    assert gate(target) is Dropped.TOO_MANY_LINES
+    assert gate(target) is GateRefusal.TOO_MANY_LINES
     assert gate(target, most_lines=None) is None
 
 
 def test_without_a_scope_names_of_the_module_are_unknown() -> None:
     target = Target("m.py", "f", "def f(a):\n    return a + 1", "def f(a):\n    return a + LIMIT")
-    assert gate(target) is Dropped.UNKNOWN_NAME
+    assert gate(target) is GateRefusal.UNKNOWN_NAME
     assert gate(target, SCOPE) is None
 
 
@@ -99,7 +99,8 @@ def test_a_variable_of_the_function_around_compiles() -> None:
     original = "def f(a):\n    nonlocal n\n    n += a\n    return n"
     assert gate(Target("m.py", "g.<locals>.f", original, original.replace("+=", "-="))) is None
     assert (
-        gate(Target("m.py", "g.<locals>.f", original, original.replace("return n", "return (n)"))) is Dropped.SAME_TREE
+        gate(Target("m.py", "g.<locals>.f", original, original.replace("return n", "return (n)")))
+        is GateRefusal.SAME_TREE
     )
 
 
@@ -135,7 +136,7 @@ def test_variables_bound_on_every_way_are_no_reason(before: str, after: str) -> 
     ],
 )  # fmt: skip
 def test_variables_that_may_be_unbound_are(before: str, after: str) -> None:
-    assert gate(Target("m.py", "f", f"def f(a):\n    {before}", f"def f(a):\n    {after}")) is Dropped.UNBOUND
+    assert gate(Target("m.py", "f", f"def f(a):\n    {before}", f"def f(a):\n    {after}")) is GateRefusal.UNBOUND
 
 
 @pytest.mark.parametrize(
@@ -177,12 +178,12 @@ def test_variables_that_may_be_unbound_are(before: str, after: str) -> None:
     ],
 )
 def test_guards_turned_against_what_they_guard_show(before: str, after: str) -> None:
-    assert gate(Target("m.py", "f", f"def f(a, b=1):\n    {before}", f"def f(a, b=1):\n    {after}")) is Dropped.ODD
+    assert gate(Target("m.py", "f", f"def f(a, b=1):\n    {before}", f"def f(a, b=1):\n    {after}")) is GateRefusal.ODD
 
 
 def test_one_of_a_row_that_is_unlike_the_others_shows() -> None:
     original = "def f(a):\n    b = a.get(1, 2)\n    c = a.get(2, 3)\n    d = a.get(3, 4)\n    return b, c, d"
-    assert gate(Target("m.py", "f", original, original.replace("2, 3", "2"))) is Dropped.ODD
+    assert gate(Target("m.py", "f", original, original.replace("2, 3", "2"))) is GateRefusal.ODD
     assert gate(Target("m.py", "f", original, original.replace("2, 3", "2, 5"))) is None
 
 
@@ -226,7 +227,7 @@ def test_one_of_a_row_that_is_unlike_the_others_shows() -> None:
     ],
 )  # fmt: skip
 def test_what_nobody_writes_on_purpose_shows(before: str, after: str) -> None:
-    assert gate(Target("m.py", "f", f"def f(a, b=1):\n    {before}", f"def f(a, b=1):\n    {after}")) is Dropped.ODD
+    assert gate(Target("m.py", "f", f"def f(a, b=1):\n    {before}", f"def f(a, b=1):\n    {after}")) is GateRefusal.ODD
 
 
 @pytest.mark.parametrize(
@@ -240,7 +241,9 @@ def test_what_nobody_writes_on_purpose_shows(before: str, after: str) -> None:
     ],
 )  # fmt: skip
 def test_variables_that_nobody_reads_show(before: str, after: str) -> None:
-    assert gate(Target("m.py", "f", f"def f(a, b=1):\n    {before}", f"def f(a, b=1):\n    {after}")) is Dropped.UNUSED
+    assert (
+        gate(Target("m.py", "f", f"def f(a, b=1):\n    {before}", f"def f(a, b=1):\n    {after}")) is GateRefusal.UNUSED
+    )
 
 
 def test_a_list_that_was_given_may_be_filled_and_no_more() -> None:
@@ -270,7 +273,7 @@ def test_a_list_that_was_given_may_be_filled_and_no_more() -> None:
 def test_name_of_the_function_tells_what_was_meant(name: str, before: str, after: str) -> None:
     head = f"def {name}(self, val=1):\n    self.left_edge, self.right_edge, self._right_edge, self.bounds = val\n    "
     head = head if name == "left_edge" and "return" in before else f"def {name}(self, val=1):\n    "
-    assert gate(Target("m.py", f"C.{name}", head + before, head + after)) is Dropped.NAMED
+    assert gate(Target("m.py", f"C.{name}", head + before, head + after)) is GateRefusal.NAMED
 
 
 def test_calling_itself_is_not_what_a_function_is_called_after() -> None:
@@ -283,12 +286,12 @@ def test_docstring_tells_what_was_meant() -> None:
         'def f(a):\n    """Look for a Literal."""\n    if isinstance(a, Literal):\n        return a.b\n    return a.c'
     )
     lost = original.replace("    if isinstance(a, Literal):\n        return a.b\n", "")
-    assert gate(Target("m.py", "f", original, lost)) is Dropped.NAMED
+    assert gate(Target("m.py", "f", original, lost)) is GateRefusal.NAMED
     silent = [text.replace("Look for a Literal.", "Look.") for text in (original, lost)]
     assert gate(Target("m.py", "f", *silent)) is None
     case = 'def f(a):\n    """One of `low` and `high`."""\n    if a == "low":\n        return 1\n    return a.c'
     other = case.replace('    if a == "low":\n        return 1\n', "")
-    assert gate(Target("m.py", "f", case, other)) is Dropped.NAMED
+    assert gate(Target("m.py", "f", case, other)) is GateRefusal.NAMED
 
 
 def test_message_of_the_other_case_tells_the_condition() -> None:
@@ -297,7 +300,7 @@ def test_message_of_the_other_case_tells_the_condition() -> None:
         "        raise ValueError(b)"
     )
     turned = original.replace("if a(", "if not a(")
-    assert gate(Target("m.py", "f", original, turned)) is Dropped.TOLD
+    assert gate(Target("m.py", "f", original, turned)) is GateRefusal.TOLD
 
 
 def test_names_alike_on_both_sides_of_an_or_are_no_turned_guard() -> None:

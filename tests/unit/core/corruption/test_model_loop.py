@@ -11,23 +11,25 @@ import pytest
 from scripted_endpoint import ScriptedModel, reply
 from small_trees import tree_of
 
-from gistpoint.core.cancel import CancelToken
 from gistpoint.core.chat import ChatFailure, ChatProblem, ChatReply, Usage
 from gistpoint.core.code.names import FunctionRef
 from gistpoint.core.corruption.corruptions import clue_of
-from gistpoint.core.corruption.model.loop import (
+from gistpoint.core.corruption.model import (
     MOST_EMPTY_REPLIES,
     End,
     Keep,
     LoopResult,
     LoopSettings,
     ModelLoop,
-    Trial,
-    Verdict,
+    ModelTrial,
+    SubmissionVerdict,
+    render_template,
+    template_sha256,
+    template_text,
 )
-from gistpoint.core.corruption.model.template import render_template, template_sha256, template_text
 from gistpoint.core.errors import CancelledError
-from gistpoint.core.tasks.model import Failure, Limits, Mode, Target
+from gistpoint.core.running import NEVER, CancelToken
+from gistpoint.core.tasks.model import Failure, Target, ToolLimits
 from gistpoint.core.tools.declaration import ToolContext
 
 MODULE = '''"""Prices."""
@@ -48,10 +50,10 @@ WEAK = f"{FIRST}{DOC}    return price - price * percent // 100 + 0\n"
 FAILING = {"// 101": (4, 0.4), "+ 1)": (3, 0.9), "+ 0": (1, 0.95)}
 
 
-def tried(target: Target) -> Trial:
+def tried(target: Target) -> ModelTrial:
     failing, subtlety = next(value for mark, value in FAILING.items() if mark in target.corrupted)
     failures = (Failure("tests/test_shop.py::test_total", "E   assert 1 == 2"),)
-    return Trial(Verdict.ACCEPTED, failing, 40, failing, 0, failures=failures, subtlety=subtlety)
+    return ModelTrial(SubmissionVerdict.ACCEPTED, failing, 40, failing, 0, failures=failures, subtlety=subtlety)
 
 
 def submit(code: object) -> tuple[str, object]:
@@ -62,13 +64,13 @@ def loop_of(
     tmp_path: Path,
     *script: ChatReply | ChatFailure,
     settings: LoopSettings | None = None,
-    try_out: Callable[[Target], Trial] = tried,
-    cancel: CancelToken | None = None,
+    try_out: Callable[[Target], ModelTrial] = tried,
+    cancel: CancelToken = NEVER,
 ) -> tuple[LoopResult, ScriptedModel]:
     tree = tree_of({"shop/prices.py": MODULE, "tests/test_shop.py": "def test_total():\n    assert True\n"}, tmp_path)
     model = ScriptedModel(script)
     function = FunctionRef("shop/prices.py", "discount")
-    context = ToolContext(tree, Limits(), Mode.DISCOVERY, str(function), frozenset({"tests/test_shop.py"}))
+    context = ToolContext(tree, ToolLimits(), str(function), frozenset({"tests/test_shop.py"}))
     loop = ModelLoop(
         model, context, function, "the prompt", clue_of, tried if try_out is None else try_out,
         settings or LoopSettings(), cancel=cancel,
@@ -86,8 +88,11 @@ def test_five_rounds_of_feedback_then_the_final_one_and_the_most_subtle_is_kept(
     result, model = loop_of(tmp_path, *script, reply(submit(GOOD)), reply(submit(GOOD)), reply(submit(GOOD)))
     assert result.end is End.FINAL_SUBMISSION
     assert [item.verdict for item in result.rounds] == [
-        Verdict.ACCEPTED, Verdict.ACCEPTED, Verdict.TOO_FEW_FAILING, *[Verdict.ACCEPTED] * 3,
-    ]  # fmt: skip
+        SubmissionVerdict.ACCEPTED,
+        SubmissionVerdict.ACCEPTED,
+        SubmissionVerdict.TOO_FEW_FAILING,
+        *[SubmissionVerdict.ACCEPTED] * 3,
+    ]
     assert (result.tool_calls, result.requests, result.usage) == (7, 7, Usage(700, 70))
     assert result.kept is not None
     assert result.kept.number == 2
@@ -118,7 +123,7 @@ def test_final_keeps_the_last_one_and_nothing_where_that_one_fails(tmp_path: Pat
 def test_all_tests_failing_is_called_too_loud(tmp_path: Path) -> None:
     result, model = loop_of(
         tmp_path, reply(submit(GOOD)), reply(submit(GOOD)),
-        settings=LoopSettings(feedback_rounds=1), try_out=lambda target: Trial(Verdict.ACCEPTED, 40, 40),
+        settings=LoopSettings(feedback_rounds=1), try_out=lambda target: ModelTrial(SubmissionVerdict.ACCEPTED, 40, 40),
     )  # fmt: skip
     assert "more than the aim of 2 to 15 failing tests" in answers(model, 1)[0]
     assert result.kept is not None
@@ -127,28 +132,28 @@ def test_all_tests_failing_is_called_too_loud(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("code", "verdict", "said"),
     [
-        ("", Verdict.NO_DEFINITION, "empty"),
-        ("def discount(price, percent=10:\n  pass", Verdict.NO_DEFINITION, "line 1"),
-        (GOOD + "\n\ndef more():\n    pass\n", Verdict.NO_DEFINITION, "not one definition"),
-        ("import os\n" + GOOD, Verdict.NO_DEFINITION, "not one definition"),
-        ("```python\n" + GOOD + "```", Verdict.NO_DEFINITION, "Markdown"),
-        (GOOD.replace("discount", "rebate"), Verdict.NO_DEFINITION, "not discount"),
-        ("class discount:\n    pass", Verdict.NO_DEFINITION, "class"),
-        ("@property\n" + GOOD, Verdict.NO_DEFINITION, "decorators"),
-        (GOOD.replace("// 101", "// 100"), Verdict.UNCHANGED, "behaves as it did"),
-        (GOOD.replace("percent=10", "percent=11"), Verdict.CLUE, "definition was changed"),
-        (GOOD.replace("# whole cents", "# BUG here"), Verdict.CLUE, "comment '# BUG here' is new"),
-        (GOOD.replace("// 101", "// 101  # changed"), Verdict.CLUE, "is new"),
-        (GOOD.replace("taken off", "taken away"), Verdict.CLUE, "docstring was changed"),
-        (GOOD.replace("    return", "    print('here it is')\n    return"), Verdict.CLUE, "'here it is' is new"),
-        ("def discount(price, percent=10):\n    return '\ud800'\n", Verdict.NO_DEFINITION, "surrogate"),
-        ("x" * 1_000_001, Verdict.NO_DEFINITION, "at most"),
+        ("", SubmissionVerdict.NO_DEFINITION, "empty"),
+        ("def discount(price, percent=10:\n  pass", SubmissionVerdict.NO_DEFINITION, "line 1"),
+        (GOOD + "\n\ndef more():\n    pass\n", SubmissionVerdict.NO_DEFINITION, "not one definition"),
+        ("import os\n" + GOOD, SubmissionVerdict.NO_DEFINITION, "not one definition"),
+        ("```python\n" + GOOD + "```", SubmissionVerdict.NO_DEFINITION, "Markdown"),
+        (GOOD.replace("discount", "rebate"), SubmissionVerdict.NO_DEFINITION, "not discount"),
+        ("class discount:\n    pass", SubmissionVerdict.NO_DEFINITION, "class"),
+        ("@property\n" + GOOD, SubmissionVerdict.NO_DEFINITION, "decorators"),
+        (GOOD.replace("// 101", "// 100"), SubmissionVerdict.UNCHANGED, "behaves as it did"),
+        (GOOD.replace("percent=10", "percent=11"), SubmissionVerdict.CLUE, "definition was changed"),
+        (GOOD.replace("# whole cents", "# BUG here"), SubmissionVerdict.CLUE, "comment '# BUG here' is new"),
+        (GOOD.replace("// 101", "// 101  # changed"), SubmissionVerdict.CLUE, "is new"),
+        (GOOD.replace("taken off", "taken away"), SubmissionVerdict.CLUE, "docstring was changed"),
+        (GOOD.replace("    return", "    print('here')\n    return"), SubmissionVerdict.CLUE, "'here' is new"),
+        ("def discount(price, percent=10):\n    return '\ud800'\n", SubmissionVerdict.NO_DEFINITION, "surrogate"),
+        ("x" * 1_000_001, SubmissionVerdict.NO_DEFINITION, "at most"),
     ],
 )  # fmt: skip
 def test_code_that_is_no_corruption_is_refused_before_any_test(
-    tmp_path: Path, code: str, verdict: Verdict, said: str
+    tmp_path: Path, code: str, verdict: SubmissionVerdict, said: str
 ) -> None:
-    def never(target: Target) -> Trial:
+    def never(target: Target) -> ModelTrial:
         raise AssertionError("tests were run")
 
     settings = LoopSettings(tool_calls=1)
@@ -270,7 +275,7 @@ def test_caps_hold(tmp_path: Path, settings: LoopSettings, usage: Usage, end: En
 def test_cancelled(tmp_path: Path) -> None:
     cancel = CancelToken()
 
-    def stop(target: Target) -> Trial:
+    def stop(target: Target) -> ModelTrial:
         cancel.cancel()
         return tried(target)
 

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import textwrap
+from pathlib import Path
 
 import pytest
+from shelves import install_package
 
 from gistpoint.core.code.index import index_source
 from gistpoint.core.corruption.corruptions import enumerate_corruptions
+from gistpoint.core.corruption.registry import all_operators
 from gistpoint.core.corruption.subject import vocabulary_of
+from gistpoint.core.plugins import PluginError
 
 
 def results(source: str, name: str = "f") -> dict[str, list[str]]:
@@ -151,3 +155,13 @@ def test_sibling_attribute_is_as_public_and_used_alike() -> None:
         "return self.old_x.items(), self.old_x",
     }
     assert changed(source + ".y", "sibling attribute") == set()
+
+
+def test_an_operator_that_cannot_be_loaded_is_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    install_package(tmp_path, monkeypatch, "[gistpoint.operators]\ncart = cart_operators:SWAP\n")
+    all_operators.cache_clear()
+    try:
+        with pytest.raises(PluginError, match=r"'cart' \(gistpoint\.operators, from cart 1\.0\) can't be loaded"):
+            all_operators()
+    finally:
+        all_operators.cache_clear()

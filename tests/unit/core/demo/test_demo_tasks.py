@@ -11,17 +11,19 @@ from recorders import Memory
 from gistpoint.core.attempts.clock import SystemTime
 from gistpoint.core.attempts.engine import Attempt
 from gistpoint.core.attempts.identity import Enrolment
-from gistpoint.core.cancel import CancelToken
 from gistpoint.core.demo.building import library_tree, targets_of
 from gistpoint.core.demo.play import LONGEST_WAIT_S, play
 from gistpoint.core.demo.tasks import demo_task, demo_tasks, playthrough, unpack_demo
 from gistpoint.core.errors import TaskError
-from gistpoint.core.generation.check import leaks_of
-from gistpoint.core.generation.proof import repaired_tree
-from gistpoint.core.kinds.repair.judge import Judge
-from gistpoint.core.tasks.brief import render_brief
-from gistpoint.core.tasks.folder import read_answer
+from gistpoint.core.kinds.folder import read_answer
+from gistpoint.core.kinds.gist.answer import gist_answer
+from gistpoint.core.kinds.gist.model import entrypoint_of, gist_settings
+from gistpoint.core.kinds.registry import render_brief
+from gistpoint.core.kinds.repair.judge import RepairJudge
+from gistpoint.core.running import CancelToken
+from gistpoint.core.tasks.leaks import leaks_of
 from gistpoint.core.tasks.model import Mode
+from gistpoint.core.tasks.trees import repaired_tree
 from gistpoint.core.trees import SourceTree
 
 
@@ -41,9 +43,9 @@ def test_archives_are_those_of_the_present_library_and_recipe(unpacked: Path, tm
         if task.mode is Mode.GIST:
             tree = SourceTree.open(task.tree_path)
             assert {p: tree.read(p) for p in tree.files()} == {p: library.read(p) for p in library.files()}
-            assert task.entrypoint == f"pytest {demo.entrypoint}"
-            assert "sporvei" in task.gist_settings.owned
-            reference = read_answer(task).gist_answer.reference
+            assert entrypoint_of(task) == f"pytest {demo.entrypoint}"
+            assert "sporvei" in gist_settings(task).owned
+            reference = gist_answer(read_answer(task)).reference
             assert reference is not None
             assert reference.faithful
             continue
@@ -74,7 +76,7 @@ def test_unknown_task_is_told_with_the_names_of_the_others(unpacked: Path, name:
 def begun(unpacked: Path) -> Attempt:
     task = demo_task(playthrough()[0], unpacked)
     answer = read_answer(task)
-    attempt = Attempt(task, Judge(task, answer, RecordedRunner(answer)), Memory(SystemTime()), SystemTime())
+    attempt = Attempt(task, RepairJudge(task, answer, RecordedRunner(answer)), Memory(SystemTime()), SystemTime())
     attempt.start(Enrolment())
     return attempt
 

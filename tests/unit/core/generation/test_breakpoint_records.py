@@ -19,7 +19,7 @@ from gistpoint.core.generation.breakpoint.importing import (
     read_sources,
     target_of,
 )
-from gistpoint.core.generation.breakpoint.records import Damage, Record, normal_url, read_records
+from gistpoint.core.generation.breakpoint.records import BreakpointRecord, Damage, normal_url, read_records
 from gistpoint.core.tasks.model import Mode
 
 MODULE = '''import functools
@@ -77,13 +77,13 @@ def with_(record: dict[str, Any], path: str, value: Any) -> dict[str, Any]:
     return record
 
 
-def read(*records: Any) -> list[Record | Damage]:
+def read(*records: Any) -> list[BreakpointRecord | Damage]:
     return list(read_records(json.dumps(list(records), indent=2).encode()))
 
 
-def one(record: dict[str, Any]) -> Record:
+def one(record: dict[str, Any]) -> BreakpointRecord:
     (found,) = read(record)
-    assert isinstance(found, Record), found
+    assert isinstance(found, BreakpointRecord), found
     return found
 
 
@@ -91,10 +91,10 @@ def test_both_forms_of_a_file_hold_the_same_records() -> None:
     rows = [made(), made(change=CHANGE)]
     listed = read(*rows)
     lines = list(read_records(b"\xef\xbb\xbf" + "\r\n\n".join(json.dumps(row) for row in rows).encode()))
-    assert [item.id for item in listed if isinstance(item, Record)] == [
-        item.id for item in lines if isinstance(item, Record)
+    assert [item.id for item in listed if isinstance(item, BreakpointRecord)] == [
+        item.id for item in lines if isinstance(item, BreakpointRecord)
     ]
-    assert [item.mode for item in listed if isinstance(item, Record)] == [Mode.REMOVE, Mode.DISCOVERY]
+    assert [item.mode for item in listed if isinstance(item, BreakpointRecord)] == [Mode.REMOVE, Mode.DISCOVERY]
     assert [item.line for item in lines] == [1, 3]
     assert [item.line for item in listed] == [2, 2 + len(json.dumps(rows[0], indent=2).splitlines())]
     assert json.loads(one(rows[1]).text) == rows[1]
@@ -126,25 +126,25 @@ def test_an_id_is_the_same_for_all_spellings_of_an_address_and_differs_with_what
         ("repo.url", "", "repo.url is missing"),
         ("repo.url", 3, "repo.url is no text"),
         ("repo.commit", None, "repo.commit is missing"),
-        ("repo.commit", "main", "no commit"),
-        ("repo.commit", "--upload-pack=x", "no commit"),
+        ("repo.commit", "main", "not a commit"),
+        ("repo.commit", "--upload-pack=x", "not a commit"),
         ("fpath", None, "fpath is missing"),
         ("fpath", "../x.py", "stay inside"),
         ("fpath", "/etc/x.py", "stay inside"),
         ("fpath", "a\\b.py", "stay inside"),
         ("fpath", "a\nb.py", "stay inside"),
-        ("fpath", "README.md", "no Python file"),
+        ("fpath", "README.md", "not a Python file"),
         ("function_name", "", "function_name is missing"),
-        ("function_name", "a b", "no name of a function"),
-        ("function_name", "a..b", "no name of a function"),
+        ("function_name", "a b", "not the name of a function"),
+        ("function_name", "a..b", "not the name of a function"),
         ("function_name", "x\ud800", "no text"),
         ("test_info", None, "test_info is missing"),
-        ("test_info.failed", None, "test_info.failed is no count"),
-        ("test_info.passed", True, "test_info.passed is no count"),
-        ("test_info.failed", -1, "test_info.failed is no count"),
-        ("test_info.failures_info", "x", "no list"),
+        ("test_info.failed", None, "test_info.failed is not a count"),
+        ("test_info.passed", True, "test_info.passed is not a count"),
+        ("test_info.failed", -1, "test_info.failed is not a count"),
+        ("test_info.failures_info", "x", "not a list"),
         ("complexity_info", 3, "complexity_info is no object"),
-        ("complexity_info.cyclomatic", "15", "complexity_info.cyclomatic is no number"),
+        ("complexity_info.cyclomatic", "15", "complexity_info.cyclomatic is not a number"),
         ("corruption", "x", "corruption is no object"),
         ("corruption.code", None, "corruption.code is missing"),
         ("corruption.code", " \n", "corruption.code is empty"),
@@ -157,7 +157,7 @@ def test_damage_names_the_field_and_spares_the_others(path: str, value: Any, sai
     first, second = read(with_(made(change=CHANGE), path, value), sound)
     assert isinstance(first, Damage)
     assert (first.line, said in first.reason) == (2, True), first.reason
-    assert isinstance(second, Record)
+    assert isinstance(second, BreakpointRecord)
 
 
 ROW = json.dumps(made())
@@ -180,7 +180,7 @@ ROW = json.dumps(made())
         (f"[{ROW}\n]".encode(), [None]),
         (f"{ROW}\n{ROW[:50]}\n\n{ROW}".encode(), [None, (2, "no JSON"), (4, "repeats the record of line 1")]),
         (f"[{ROW[:-1]}, \"fpath\": \"b.py\"}}, {ROW}]".encode(), [(1, "'fpath' stands there twice"), None]),
-        (ROW.replace("0.01", "NaN").encode(), [(1, "NaN is no number")]),
+        (ROW.replace("0.01", "NaN").encode(), [(1, "NaN is not a JSON number")]),
         (ROW.replace("0.01", "1" * 5000).encode(), [(1, "can't be read")]),
         (ROW.replace('"tariff"', '"tar\udcffiff"').encode("utf-8", "surrogateescape"), [(1, "no text")]),
         (b"[" * 50_000, [(1, "does not end")]),
@@ -192,7 +192,7 @@ def test_damaged_files(data: bytes, expected: list[tuple[int, str] | None]) -> N
     assert len(found) == len(expected), found
     for item, wanted in zip(found, expected, strict=True):
         if wanted is None:
-            assert isinstance(item, Record)
+            assert isinstance(item, BreakpointRecord)
         else:
             assert isinstance(item, Damage)
             assert item.line == wanted[0]
@@ -304,14 +304,14 @@ def test_sources_are_named_by_address_or_name_and_the_one_that_names_the_commit_
 
 @pytest.mark.parametrize("url", ["ext::sh -c id", "file:///etc", "http://x/y", "/srv/repo", "git@github.com:a/b"])
 def test_no_address_but_https_is_fetched_unasked(url: str) -> None:
-    with pytest.raises(SourceError, match="fetched unasked"):
+    with pytest.raises(SourceError, match="fetches from without being asked"):
         RecordSources().spec_of(one(with_(made(), "repo.url", url)))
 
 
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("x = ", "no TOML"),
+        ("x = ", "not valid TOML"),
         ("", "'source' is missing"),
         ("[[source]]\nsource = 'a'", "'source[0].repository' is missing"),
         ("[[source]]\nrepository = ''\nsource = 'a'", "'source[0].repository' is empty"),

@@ -2,7 +2,7 @@
 
 import pytest
 
-from gistpoint.core.generation.failures import Lines, read_failure
+from gistpoint.core.generation.failures import LineSpan, read_failure
 
 SHORT = """tests/test_a.py:7: ValueError: no
 
@@ -25,8 +25,8 @@ pkg.errors.Odd: no"""
 
 @pytest.mark.parametrize("text", [SHORT, NATIVE])
 def test_a_traceback_goes_through_the_lines_that_it_names(text: str) -> None:
-    assert read_failure(text, [Lines("src/mod.py", 10, 12)]).through_target
-    assert not read_failure(text, [Lines("src/mod.py", 13, 29), Lines("mod.py", 1, 99)]).through_target
+    assert read_failure(text, [LineSpan("src/mod.py", 10, 12)]).through_target
+    assert not read_failure(text, [LineSpan("src/mod.py", 13, 29), LineSpan("mod.py", 1, 99)]).through_target
     assert not read_failure(text).through_target
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from small_trees import Link, tree_of
 
-from gistpoint.core.generation.check import leaks_of, telling_lines
+from gistpoint.core.tasks.leaks import leaks_of, telling_lines
 from gistpoint.core.tasks.model import Target
 
 ORIGINAL = '''def settle(orders, rates):

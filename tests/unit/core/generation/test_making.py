@@ -11,13 +11,15 @@ from builders import CHECKS, GOOD, write_files
 from fakes import FakeMapper, FakeRunner
 
 from gistpoint.core.errors import RecordingError
-from gistpoint.core.generation.intake import STEP, Intake, MakingProgress, Repository, take_in, with_test_map
+from gistpoint.core.generation.intake import STEP, Intake, take_in, with_test_map
 from gistpoint.core.generation.making import write_proven
 from gistpoint.core.generation.proof import prove
 from gistpoint.core.generation.removal import removal_target
-from gistpoint.core.ports import EnvironmentPins, Source
-from gistpoint.core.tasks.folder import read_answer
-from gistpoint.core.tasks.model import Mode, Task
+from gistpoint.core.kinds.folder import read_answer
+from gistpoint.core.pins import EnvironmentPins
+from gistpoint.core.running import RunContext, RunProgress
+from gistpoint.core.tasks.model import Mode, Source, Task
+from gistpoint.core.tasks.repository import Repository
 from gistpoint.core.trees import SourceTree
 
 DISCOUNT = "shop/prices.py::discount"
@@ -48,8 +50,8 @@ def test_what_a_killed_program_left_is_swept_away_and_what_is_under_way_is_not(i
 
 
 def test_a_task_keeps_the_map_that_was_recorded(intake: Intake, tmp_path: Path) -> None:
-    mapper, told = FakeMapper((DISCOUNT,)), list[MakingProgress]()
-    known = with_test_map(intake, mapper, on_progress=told.append)
+    mapper, told = FakeMapper((DISCOUNT,)), list[RunProgress]()
+    known = with_test_map(intake, mapper, run=RunContext(progress=told.append))
     assert with_test_map(known, mapper) is known
     assert mapper.runs == 1
     assert {progress.step for progress in told} == {STEP}

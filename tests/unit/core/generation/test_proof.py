@@ -11,13 +11,15 @@ import pytest
 from builders import CHECKS, GOOD, write_files
 from fakes import FakeRunner
 
-from gistpoint.core.generation.intake import Intake, NoGood, NoTaskError, Repository, take_in
+from gistpoint.core.code.testmap import TestMap
+from gistpoint.core.generation.intake import Intake, NoGood, NoTaskError, take_in
 from gistpoint.core.generation.proof import prove
 from gistpoint.core.generation.removal import removal_target
-from gistpoint.core.generation.testmap import TestMap
 from gistpoint.core.outcomes import SuiteReport
-from gistpoint.core.ports import EnvironmentPins, RunRequest, Source
-from gistpoint.core.tasks.model import Limits
+from gistpoint.core.pins import EnvironmentPins
+from gistpoint.core.ports import RunRequest
+from gistpoint.core.tasks.model import Source, ToolLimits
+from gistpoint.core.tasks.repository import Repository
 from gistpoint.core.trees import SourceTree
 
 DISCOUNT = "shop/prices.py::discount"
@@ -51,7 +53,7 @@ def test_what_fails_by_chance_does_not_count(tmp_path: Path) -> None:
     proof = prove(intake, (removal_target(intake.repository.tree, DISCOUNT),), runner)
     assert proof.failing == TELL
     assert proof.passed_corrupted == intake.passed - TELL
-    assert ODD not in {failure.id for failure in proof.failures(Limits())}
+    assert ODD not in {failure.id for failure in proof.failures(ToolLimits())}
     assert runner.runs == 3 + 2 + 2
 
 

@@ -9,10 +9,12 @@ from small_trees import tree_of
 
 from gistpoint.core.code.parsing import CodeError
 from gistpoint.core.errors import SourceError
-from gistpoint.core.generation.intake import Intake, NoGood, NoTaskError, Repository
-from gistpoint.core.generation.proof import corrupted_tree, repaired_tree
+from gistpoint.core.generation.intake import Intake, NoGood, NoTaskError
 from gistpoint.core.generation.removal import random_targets, removal_target
-from gistpoint.core.ports import EnvironmentPins, Source
+from gistpoint.core.pins import EnvironmentPins
+from gistpoint.core.tasks.model import Source
+from gistpoint.core.tasks.repository import Repository
+from gistpoint.core.tasks.trees import corrupted_tree, repaired_tree
 
 MODULE = '''class Shop:
     """A shop."""

@@ -9,47 +9,48 @@ import pytest
 from builders import CHECKS, REPAIR, build_task
 from fakes import FakeRunner
 
-from gistpoint.core.cancel import CancelToken
 from gistpoint.core.code.parsing import CodeError
-from gistpoint.core.diffs import LineKind
+from gistpoint.core.diffs import DiffLineKind
 from gistpoint.core.errors import CancelledError, TaskError
 from gistpoint.core.generation.dossier import open_dossier
-from gistpoint.core.generation.trials import Shown, Subject, run_trial, steadiness
-from gistpoint.core.kinds.repair.judge import Judge
+from gistpoint.core.kinds.folder import read_answer
+from gistpoint.core.kinds.kind import TrialSubject
+from gistpoint.core.kinds.repair.judge import RepairJudge
+from gistpoint.core.kinds.repair.trials import TestSteadiness, run_trial, steadiness
 from gistpoint.core.outcomes import RunStatus
-from gistpoint.core.tasks.folder import read_answer
+from gistpoint.core.running import CancelToken, RunContext
 from gistpoint.core.tasks.model import Mode
 
 TARGET = "shop/prices.py::discount"
 
 
-def judge_of(folder: Path, runner: FakeRunner, mode: Mode = Mode.DISCOVERY) -> Judge:
+def judge_of(folder: Path, runner: FakeRunner, mode: Mode = Mode.DISCOVERY) -> RepairJudge:
     task = build_task(folder, mode)
-    return Judge(task, read_answer(task), runner)
+    return RepairJudge(task, read_answer(task), runner)
 
 
 def test_a_good_task_is_as_it_says(tmp_path: Path) -> None:
     judge = judge_of(tmp_path, FakeRunner(CHECKS))
-    corrupted, original = run_trial(judge, Subject.CORRUPTED), run_trial(judge, Subject.ORIGINAL)
+    corrupted, original = run_trial(judge, TrialSubject.CORRUPTED), run_trial(judge, TrialSubject.ORIGINAL)
     assert corrupted.as_expected
     assert original.as_expected
     assert corrupted.judgement.score.value == 0.0
     assert original.judgement.solved
-    fixed = run_trial(judge, Subject.FIX, {TARGET: REPAIR})
+    fixed = run_trial(judge, TrialSubject.FIX, {TARGET: REPAIR})
     assert fixed.as_expected
-    assert not run_trial(judge, Subject.FIX, {TARGET: REPAIR.replace("-", "+")}).as_expected
+    assert not run_trial(judge, TrialSubject.FIX, {TARGET: REPAIR.replace("-", "+")}).as_expected
     with pytest.raises(CodeError):
-        run_trial(judge, Subject.FIX, {TARGET: "def discount(:"})
+        run_trial(judge, TrialSubject.FIX, {TARGET: "def discount(:"})
 
 
 def test_a_run_that_proves_nothing_is_not_as_expected(tmp_path: Path) -> None:
     judge = judge_of(tmp_path, FakeRunner(CHECKS, status=RunStatus.TIMED_OUT))
-    trial = run_trial(judge, Subject.CORRUPTED)
+    trial = run_trial(judge, TrialSubject.CORRUPTED)
     assert (trial.finished, trial.as_expected, trial.odd) == (False, False, ())
     stopped = CancelToken()
     stopped.cancel()
     with pytest.raises(CancelledError):
-        run_trial(judge, Subject.ORIGINAL, cancel=stopped)
+        run_trial(judge, TrialSubject.ORIGINAL, run=RunContext(stopped))
 
 
 def test_tests_that_do_not_say_the_same_each_time_are_counted(tmp_path: Path) -> None:
@@ -61,20 +62,20 @@ def test_tests_that_do_not_say_the_same_each_time_are_counted(tmp_path: Path) ->
 
     steady, shaky = "tests/test_prices.py::test_tenth", "tests/test_shelf.py::test_capacity"
     judge = judge_of(tmp_path, FakeRunner({**CHECKS, shaky: wavering}))
-    trials = [run_trial(judge, Subject.ORIGINAL) for _ in range(4)]
-    trials += [run_trial(judge, Subject.CORRUPTED) for _ in range(2)]
+    trials = [run_trial(judge, TrialSubject.ORIGINAL) for _ in range(4)]
+    trials += [run_trial(judge, TrialSubject.CORRUPTED) for _ in range(2)]
     assert [trial.odd for trial in trials] == [(), (), (shaky,), (), (), (shaky,)]
     found = steadiness(judge.baseline, [(trial.subject, trial.odd) for trial in trials])
-    assert found.flaky == (Shown(shaky, 6, 7, 2, 3),)
+    assert found.flaky == (TestSteadiness(shaky, 6, 7, 2, 3),)
     assert found.of(shaky).flaky
-    assert found.of(steady) == Shown(steady, 7, 7, 0, 3)
+    assert found.of(steady) == TestSteadiness(steady, 7, 7, 0, 3)
     assert not found.of(steady).flaky
 
 
 def test_a_dossier_holds_both_sides(tmp_path: Path) -> None:
     dossier = open_dossier(build_task(tmp_path, Mode.DISCOVERY).folder)
     assert dossier.changed_lines == 2
-    lines = [line for hunk in dossier.diff[0].hunks for line in hunk.lines if line.kind is not LineKind.CONTEXT]
+    lines = [line for hunk in dossier.diff[0].hunks for line in hunk.lines if line.kind is not DiffLineKind.CONTEXT]
     assert [line.text.strip() for line in lines] == [
         "return price - price * percent // 100",
         "return price + price * percent // 100",

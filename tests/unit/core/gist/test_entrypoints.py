@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from gistpoint.core.kinds.gist.entrypoints import EntrypointError, EntrypointKind, parse_entrypoint
-from gistpoint.core.kinds.gist.masks import name_masks, normalised
-from gistpoint.core.kinds.gist.original_test import guard_of
-from gistpoint.core.kinds.gist.output_rules import normalise_output
-from gistpoint.core.kinds.gist.reference.making import pasted
-from gistpoint.core.kinds.gist.reference.trace import read_trace
+from gistpoint.core.kinds.gist.fidelity import name_masks, normalise_output, normalised
+from gistpoint.core.kinds.gist.model import EntrypointError, EntrypointKind, parse_entrypoint
+from gistpoint.core.kinds.gist.original_test import guard_of, original_test
+from gistpoint.core.kinds.gist.reference import pasted
 from gistpoint.core.kinds.gist.runs import CommandRun, Raised, TestRun, TestsRun
-from gistpoint.core.kinds.gist.splicing import original_test
+from gistpoint.core.kinds.gist.trace import read_trace
 from gistpoint.core.outcomes import Outcome, RunStatus
 
 
@@ -35,7 +33,6 @@ def test_programs_keep_their_arguments() -> None:
     module = parse_entrypoint("python -m pkg.tool --flag 'a b'")
     assert (module.kind, module.target, module.arguments) == (EntrypointKind.MODULE, "pkg.tool", ("--flag", "a b"))
     assert module.text == "python -m pkg.tool --flag 'a b'"
-    assert module.gist_command == "python gist.py --flag 'a b'"
     script = parse_entrypoint("python3 tools/run.py 1")
     assert (script.kind, script.target, script.gist_file) == (EntrypointKind.SCRIPT, "tools/run.py", "gist.py")
 

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from gistpoint.core.kinds.gist.execution import line_execution
-from gistpoint.core.kinds.gist.existence import Originals, line_existence
-from gistpoint.core.kinds.gist.fakes import Habits, equal_to_all, habits_of, mocked, module_names, watched
+from gistpoint.core.kinds.gist.flags import Habits, equal_to_all, habits_of, mocked, module_names, watched
+from gistpoint.core.kinds.gist.rates import Originals, line_execution, line_existence
 from gistpoint.core.kinds.gist.runs import Isolation
 
 MODULES = ("pkg", "pkg.shapes", "pkg.deep.core", "tests.tools")

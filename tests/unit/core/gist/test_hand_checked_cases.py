@@ -12,8 +12,7 @@ from typing import Any
 
 import pytest
 
-from gistpoint.core.kinds.gist.execution import line_execution, unfolded
-from gistpoint.core.kinds.gist.existence import Originals, line_existence
+from gistpoint.core.kinds.gist.rates import Originals, line_execution, line_existence, unfolded
 
 
 @dataclass

@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
-from gistpoint.core.kinds.gist.evidence import evidence_rows, line_evidence, read_evidence
-from gistpoint.core.kinds.gist.existence import Originals
 from gistpoint.core.kinds.gist.failures import ErrorCategory, ErrorKind
+from gistpoint.core.kinds.gist.original_test import GistTest, splice_test
+from gistpoint.core.kinds.gist.rates import Originals
 from gistpoint.core.kinds.gist.runs import CommandRun, Isolation, Raised, TestRun, TestsRun
-from gistpoint.core.kinds.gist.score import GistRun, GistScore, GistTest, score_gist, score_record
-from gistpoint.core.kinds.gist.splicing import splice_test
+from gistpoint.core.kinds.gist.score import (
+    GistRun,
+    GistScore,
+    evidence_rows,
+    line_evidence,
+    read_evidence,
+    score_gist,
+    score_record,
+)
 from gistpoint.core.outcomes import Outcome, RunStatus
 
 AREA = "import math\ndef area(r):\n    return math.pi * r * r\n"

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from gistpoint.core.kinds.gist.shell_rules import PRELUDE, refusal
+from gistpoint.sandbox.gistruns.shell import PRELUDE, refusal
 
 READS = [
     "ls",

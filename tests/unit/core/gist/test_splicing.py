@@ -9,8 +9,7 @@ import pytest
 
 from gistpoint.core.errors import TaskError
 from gistpoint.core.kinds.gist.lines import find_test
-from gistpoint.core.kinds.gist.original_test import guard_of, missing_test, score_test
-from gistpoint.core.kinds.gist.splicing import splice_test
+from gistpoint.core.kinds.gist.original_test import guard_of, missing_test, score_test, splice_test
 
 
 def dedent(text: str) -> str:

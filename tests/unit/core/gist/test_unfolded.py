@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gistpoint.core.kinds.gist.execution import unfolded
 from gistpoint.core.kinds.gist.lines import is_placeholder, is_text_only, physical_lines
+from gistpoint.core.kinds.gist.rates import unfolded
 
 FOLDED = {
     "semicolons": ("a = 1; b = 2;c = 3\n", "a = 1; \nb = 2;\nc = 3\n"),

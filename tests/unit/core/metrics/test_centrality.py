@@ -2,7 +2,8 @@
 
 import networkx
 import pytest
-from hypothesis import given, settings
+from examples import examples
+from hypothesis import given
 from hypothesis import strategies as st
 
 from gistpoint.core.metrics import centrality
@@ -20,7 +21,7 @@ def graphs(draw: st.DrawFn) -> "networkx.DiGraph[str]":
     return graph
 
 
-@settings(max_examples=150, deadline=None)
+@examples(150)
 @given(graphs())
 def test_every_measure_is_that_of_networkx(graph: "networkx.DiGraph[str]") -> None:
     measured = measure_centrality(graph)
@@ -42,7 +43,7 @@ def test_every_measure_is_that_of_networkx(graph: "networkx.DiGraph[str]") -> No
         assert ours.degree == ours.in_degree + ours.out_degree
 
 
-@settings(max_examples=100, deadline=None)
+@examples(100)
 @given(graphs())
 def test_pagerank_is_its_own_fixed_point(graph: "networkx.DiGraph[str]") -> None:
     measured = measure_centrality(graph)
@@ -55,7 +56,7 @@ def test_pagerank_is_its_own_fixed_point(graph: "networkx.DiGraph[str]") -> None
         assert measured[name].pagerank == pytest.approx(0.15 / size + 0.85 * (votes + dangling / size), abs=1e-9)
 
 
-@settings(max_examples=100, deadline=None)
+@examples(100)
 @given(graphs())
 def test_eigenvector_is_null_without_a_cycle_and_networkx_otherwise(graph: "networkx.DiGraph[str]") -> None:
     measured = measure_centrality(graph)

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from gistpoint.core.callgraph.builder import build_call_graph
+from gistpoint.core.callgraph import build_call_graph
 from gistpoint.core.metrics.table import (
-    Standing,
+    MetricRank,
     measure_functions,
     percentile_rank,
     standings,
     standings_from_json,
-    standings_to_json,
 )
 
 FILES = {
@@ -48,13 +47,16 @@ def test_the_most_complex_function_stands_highest() -> None:
     by_metric = {name: {s.metric: s for s in standing} for name, standing in found.items()}
     assert by_metric["a.py::top"]["cyclomatic"].percentile == 100
     assert by_metric["a.py::leaf"]["cyclomatic"].percentile == pytest.approx(100 / 3)
-    written = standings_to_json(found)
+    written = {
+        name: {s.metric: {"value": s.value, "percentile": s.percentile} for s in standing}
+        for name, standing in found.items()
+    }
     for metrics in (written, {"functions": written, "population": 3}):
         assert standings_from_json(metrics, "a.py::top") == found["a.py::top"]
 
 
 def test_plain_numbers_and_nonsense_are_borne() -> None:
     metrics = {"f": {"degree": 3, "x": None, "y": "z", "v": {"percentile": 3}, "w": {"value": 1.5}, "b": True}}
-    assert standings_from_json(metrics, "f") == (Standing("degree", 3), Standing("w", 1.5))
+    assert standings_from_json(metrics, "f") == (MetricRank("degree", 3), MetricRank("w", 1.5))
     assert standings_from_json(metrics, "g") == ()
     assert standings_from_json({"f": [1]}, "f") == ()

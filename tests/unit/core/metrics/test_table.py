@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gistpoint.core.callgraph.builder import build_call_graph
+from gistpoint.core.callgraph import build_call_graph
 from gistpoint.core.metrics.table import (
     COLUMNS,
     ColumnError,

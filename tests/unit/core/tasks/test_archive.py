@@ -13,9 +13,9 @@ import zstandard
 from builders import build_task
 
 from gistpoint.core.errors import TaskError
-from gistpoint.core.tasks import archive as archives
-from gistpoint.core.tasks.archive import pack_task, unpack_task
-from gistpoint.core.tasks.folder import read_answer, write_task
+from gistpoint.core.kinds import archive as archives
+from gistpoint.core.kinds.archive import pack_task, unpack_task
+from gistpoint.core.kinds.folder import read_answer, write_task
 from gistpoint.core.tasks.model import Mode, Task
 
 
@@ -90,7 +90,7 @@ def test_member_that_is_no_file_of_a_task_is_refused(task: Task, tmp_path: Path,
 
     archive = rewritten(task, tmp_path / "evil.tar.zst", add)
     before = everything_below(tmp_path)
-    with pytest.raises(TaskError, match="which is no file of a task"):
+    with pytest.raises(TaskError, match="which is not a file of a task"):
         unpack_task(archive, tmp_path / "into")
     assert everything_below(tmp_path) == before | {"into"}
     assert not Path(name).is_absolute() or not Path(name).exists()
@@ -105,7 +105,7 @@ def test_member_that_is_no_plain_file_is_refused(task: Task, tmp_path: Path, kin
         info.type, info.linkname = kind, "/etc/passwd"
         tar.addfile(info)
 
-    with pytest.raises(TaskError, match="which is no file of a task"):
+    with pytest.raises(TaskError, match="which is not a file of a task"):
         unpack_task(rewritten(task, tmp_path / "evil.tar.zst", add), tmp_path / "into")
     assert not list((tmp_path / "into").iterdir())
 

@@ -15,14 +15,15 @@ from typing import Any
 import pytest
 import tomli_w
 from builders import build_task
-from hypothesis import given, settings
+from examples import examples
+from hypothesis import given
 from hypothesis import strategies as st
 
-from gistpoint.core.attempts.budgets import Budgets
 from gistpoint.core.errors import TaskError
-from gistpoint.core.tasks.brief import render_brief
+from gistpoint.core.kinds.folder import read_answer, read_task, write_task
+from gistpoint.core.kinds.registry import render_brief
+from gistpoint.core.tasks.budgets import Budgets
 from gistpoint.core.tasks.entered import entering_tests
-from gistpoint.core.tasks.folder import read_answer, read_task, write_task
 from gistpoint.core.tasks.model import CANARY, Mode
 
 BASELINE = "answer/baselines/fake-none.json"
@@ -252,7 +253,7 @@ def test_canary_stands_in_every_file_of_ours_and_in_none_of_the_repository(folde
     assert b"canary" not in (folder / "workspace" / "tree.tar").read_bytes()
 
 
-@settings(max_examples=150)
+@examples(150)
 @given(data=st.data(), file=st.sampled_from(["task.toml", "answer/answer.json"]))
 def test_no_damage_of_bytes_gives_anything_but_a_task_error(
     tmp_path_factory: pytest.TempPathFactory, data: st.DataObject, file: str

@@ -15,21 +15,20 @@ import tomli_w
 from builders import build_task, write_files
 from gist_tasks import FILES, ORIGINAL, OWNED, TEST, build_gist_task
 
-from gistpoint.core.attempts.budgets import Budgets
 from gistpoint.core.errors import TaskError
-from gistpoint.core.kinds.gist.existence import is_glue
-from gistpoint.core.kinds.gist.model import (
-    OPTIONAL_TOOLS,
-    STRATEGIES,
-    ContradictionError,
-    GistSettings,
-    require_consistent,
-)
+from gistpoint.core.kinds.archive import pack_task, unpack_task
+from gistpoint.core.kinds.folder import read_answer, read_task, write_task
+from gistpoint.core.kinds.gist.answer import gist_answer
+from gistpoint.core.kinds.gist.brief import gist_template
+from gistpoint.core.kinds.gist.model import STRATEGIES, GistSettings, entrypoint_of, gist_settings
+from gistpoint.core.kinds.gist.overrides import ContradictionError, require_consistent
+from gistpoint.core.kinds.gist.rates import is_glue
 from gistpoint.core.kinds.gist.runs import CommandRun, Raised, TestRun, TestsRun
+from gistpoint.core.kinds.gist.tools import OPTIONAL_TOOLS
+from gistpoint.core.kinds.registry import render_brief
 from gistpoint.core.outcomes import Outcome, RunStatus
-from gistpoint.core.tasks.archive import pack_task, unpack_task
-from gistpoint.core.tasks.brief import gist_template, render_brief, template_sha256, template_text
-from gistpoint.core.tasks.folder import read_answer, read_task, write_task
+from gistpoint.core.tasks.brief import template_sha256, template_text
+from gistpoint.core.tasks.budgets import Budgets
 from gistpoint.core.tasks.identity import hash_of_ids
 from gistpoint.core.tasks.model import Answer, Task
 
@@ -42,24 +41,27 @@ SETTINGS = GistSettings(OWNED, True, "tracing", True, ("trace", "bash"), None)
 )
 def test_written_task_is_read_back(tmp_path: Path, settings: GistSettings) -> None:
     task = build_gist_task(tmp_path, settings)
-    assert task.gist == settings
+    assert gist_settings(task) == settings
     answer = read_answer(task)
     before = [(task.folder / name).read_bytes() for name in ("task.toml", "answer/answer.json")]
     write_task(task, answer)
     assert [(task.folder / name).read_bytes() for name in ("task.toml", "answer/answer.json")] == before
     assert read_task(task.folder) == task
     pack_task(task.folder, tmp_path / "one.tar.zst")
-    assert read_answer(unpack_task(tmp_path / "one.tar.zst", tmp_path / "unpacked")) == answer
+    unpacked = unpack_task(tmp_path / "one.tar.zst", tmp_path / "unpacked")
+    assert read_answer(unpacked) == answer
+    pack_task(unpacked.folder, tmp_path / "again.tar.zst")
+    assert (tmp_path / "again.tar.zst").read_bytes() == (tmp_path / "one.tar.zst").read_bytes()
 
 
 def test_a_task_of_the_first_version_is_read(tmp_path: Path) -> None:
     write_files(FILES, tmp_path / "task")
     shutil.copytree(GOLDEN, tmp_path / "task", dirs_exist_ok=True)
     task = read_task(tmp_path / "task")
-    assert task.gist == SETTINGS
+    assert gist_settings(task) == SETTINGS
     assert task.budgets == Budgets.of_steps(30, 900)
-    assert (task.entrypoint, task.brief.test) == ("pytest tests/test_prices.py::test_total", TEST)
-    answer = read_answer(task).gist_answer
+    assert (entrypoint_of(task), task.brief.test) == ("pytest tests/test_prices.py::test_total", TEST)
+    answer = gist_answer(read_answer(task))
     assert answer.originals == (ORIGINAL, ORIGINAL, ORIGINAL)
     assert answer.reference is not None
     assert answer.reference.line_existence == 98.5
@@ -68,16 +70,16 @@ def test_a_task_of_the_first_version_is_read(tmp_path: Path) -> None:
 
 def test_runs_of_a_program_and_of_failing_tests_are_kept(tmp_path: Path) -> None:
     task = build_gist_task(tmp_path)
-    answer = read_answer(task).gist_answer
+    answer = gist_answer(read_answer(task))
     failed = TestRun(Outcome.FAILED, "a\n", "b\n", Raised("ValueError", "no\n"), "call")
     program = CommandRun(RunStatus.FINISHED, -9, "out", "err", Raised("SystemExit", "1"), files={"a.txt": "0f"})
     broken = TestsRun(RunStatus.COULD_NOT_RUN, {}, Raised("SyntaxError", "x"))
     for run in (TestsRun(RunStatus.FINISHED, {"tests/test_prices.py::test_total": failed}), program, broken):
         changed = replace(answer, originals=(run, run), test=None, reference=None, compared_files=("a.txt",))
-        write_task(task, Answer((), (), gist=changed))
-        assert read_answer(task).gist_answer == changed
+        write_task(task, Answer((), (), of_kind=changed))
+        assert gist_answer(read_answer(task)) == changed
     none = replace(task, suite=replace(task.suite, tests=0))
-    write_task(none, Answer((), (), gist=changed))
+    write_task(none, Answer((), (), of_kind=changed))
     assert read_task(task.folder, verify=False) == none
 
 
@@ -127,15 +129,22 @@ def test_an_answer_that_fits_nothing_is_named(tmp_path: Path) -> None:
     assert "'gist.originals[0].status' has 'fine'" in said(lambda gist: gist["originals"][0].update(status="fine"))
     renamed = {"tests/test_prices.py::test_other": {"outcome": "passed", "stdout": "", "stderr": "", "phase": ""}}
     assert "'suite.ids_sha256'" in said(lambda gist: gist["originals"][2].update(tests=renamed))
+    broken_test = {**renamed, "other": "passed"}
+    assert "'gist.originals[1].tests.other' must be a table" in said(
+        lambda g: g["originals"][1].update(tests=broken_test)
+    )
+    half = "\ud800"  # half of a surrogate pair: JSON may hold it, a name may not
+    assert "answer.json can't be read" in said(lambda gist: gist["originals"][0].update({half: ""}))
+    assert "answer.json can't be read" in said(lambda gist: gist["originals"][0].update(status=half))
     assert hash_of_ids(ORIGINAL.tests) == task.suite.ids_sha256
 
 
 def test_a_repair_has_no_gist(tmp_path: Path) -> None:
     task = build_task(tmp_path)
-    with pytest.raises(TaskError, match="is no gist"):
-        _ = task.gist_settings
+    with pytest.raises(TaskError, match="is not a gist"):
+        _ = gist_settings(task)
     with pytest.raises(TaskError, match="of a repair"):
-        _ = read_answer(task).gist_answer
+        _ = gist_answer(read_answer(task))
 
 
 # The brief
@@ -149,7 +158,7 @@ def test_brief_tells_what_the_solver_must_know(tmp_path: Path, strategy: str, gi
     task = build_gist_task(tmp_path, settings, budgets=Budgets.of_steps(17, 600))
     text = render_brief(task)
     assert "{{" not in text
-    assert task.entrypoint in text
+    assert entrypoint_of(task) in text
     assert "It may not import `shop`" in text
     assert "You have 17 steps" in text
     assert "10 minutes" in text
@@ -217,6 +226,6 @@ def test_settings_that_contradict_each_other_make_no_task_and_old_tasks_with_the
     with pytest.raises(ContradictionError, match="Add --execution"):
         require_consistent(running, is_test=True)
     require_consistent(replace(running, execution=True), is_test=True)
-    with pytest.raises(ContradictionError, match="no test"):
+    with pytest.raises(ContradictionError, match="not a test"):
         require_consistent(GistSettings(OWNED, give_test=True), is_test=False)
-    assert build_gist_task(tmp_path, running).gist == running
+    assert gist_settings(build_gist_task(tmp_path, running)) == running

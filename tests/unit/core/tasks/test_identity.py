@@ -10,11 +10,11 @@ from typing import Any
 import pytest
 from builders import build_task
 
-from gistpoint.core.attempts.budgets import Budgets
 from gistpoint.core.code.index import index_source
-from gistpoint.core.tasks.folder import read_answer, read_task, write_task
+from gistpoint.core.kinds.folder import read_answer, read_task, write_task
+from gistpoint.core.tasks.budgets import Budgets
 from gistpoint.core.tasks.identity import hash_of_ids, task_id
-from gistpoint.core.tasks.model import Limits, Mode, Rules, Target
+from gistpoint.core.tasks.model import Mode, Rules, Target, ToolLimits
 
 CONTENT: dict[str, Any] = {
     "mode": Mode.REMOVE,
@@ -40,7 +40,7 @@ CONTENT: dict[str, Any] = {
         {"targets": (replace(CONTENT["targets"][0], qualname="h"), CONTENT["targets"][1])},
         {"lock": ("pytest==8.4.2 --hash=sha256:1",)},
         {"ids_sha256": hash_of_ids(["t::a"])},
-        {"entrypoint": "a.py::main"},
+        {"of_kind": {"entrypoint": "a.py::main"}},
     ],
 )
 def test_id_changes_with_the_content(change: dict[str, Any]) -> None:
@@ -65,7 +65,7 @@ def test_budgets_limits_texts_baselines_and_metrics_are_outside_the_id(tmp_path:
     other = replace(
         task,
         budgets=Budgets(4, 1, 60),
-        limits=Limits(read_file_characters=10),
+        limits=ToolLimits(read_file_characters=10),
         rules=Rules(min_failing=2),
         brief=replace(task.brief, failing=()),
         suite=replace(task.suite, seconds=9.0, timeout_s=99.0),

@@ -9,14 +9,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gistpoint.core.attempts.knowledge import Knowledge, ShownFunction
-from gistpoint.core.kinds.gist.model import OPTIONAL_TOOLS, GistSettings
+from gistpoint.core.kinds.commandline import QuestionError, parse, spelled
+from gistpoint.core.kinds.gist.model import GistSettings
+from gistpoint.core.kinds.gist.tools import OPTIONAL_TOOLS, gist_tools
+from gistpoint.core.kinds.registry import all_tools
+from gistpoint.core.kinds.repair.tools import REPAIR_TOOLS
 from gistpoint.core.tasks.model import Mode
-from gistpoint.core.tools.commandline import QuestionError, parse, spelled
 from gistpoint.core.tools.declaration import Tool
-from gistpoint.core.tools.registry import ALL, TOOLS, tools_of
 
-REPAIR = TOOLS[Mode.DISCOVERY]
-GIST = tools_of(Mode.GIST, GistSettings(execution=True, tools=OPTIONAL_TOOLS), scoring=True)
+REPAIR = REPAIR_TOOLS[Mode.DISCOVERY]
+ALL = tuple(all_tools().values())
+GIST = gist_tools(GistSettings(execution=True, tools=OPTIONAL_TOOLS), scoring=True)
 SHOWN = Knowledge(
     entries={"net": "dir", "net/core.py": "file", "run.py": "file", "stop.py": "file", "a b.py": "file", "x=1": "file",
              "odd::name.py": "file", "bin": "file"},

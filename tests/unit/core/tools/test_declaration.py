@@ -9,16 +9,16 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from small_trees import ask, context_of
+from small_trees import ask, call, context_of
 
+from gistpoint.core.kinds.commandline import parse, spelled
 from gistpoint.core.kinds.gist.tools import EDIT_AND_EXECUTE, TRACE
+from gistpoint.core.kinds.repair.tools import REPAIR_TOOLS
 from gistpoint.core.tasks.model import Mode
 from gistpoint.core.tools.browsing import LIST_DIRECTORY
-from gistpoint.core.tools.commandline import parse, spelled
-from gistpoint.core.tools.declaration import Group, RefusalError, Tool
-from gistpoint.core.tools.registry import TOOLS, call, declarations_sha256, tool_named
+from gistpoint.core.tools.declaration import Group, RefusalError, Tool, declarations_sha256, named
 
-ALL = list({tool.name: tool for tools in TOOLS.values() for tool in tools}.values())
+ALL = list({tool.name: tool for tools in REPAIR_TOOLS.values() for tool in tools}.values())
 PAPER = {
     "list_directory": ["path"],
     "search_code": ["pattern"],
@@ -29,12 +29,14 @@ PAPER = {
     "replace_function": ["func_code", "func_name", "file_path"],
 }
 """Appendix A of the paper."""
+OURS: dict[str, list[str]] = {}
+"""Tools of our own for solvers of repairs: a comment after each says why results stay comparable with the paper's."""
 
 
 def test_names_and_arguments_are_those_of_the_paper() -> None:
-    assert {tool.name: [a.name for a in tool.arguments] for tool in ALL} == PAPER
-    assert [tool.name for tool in TOOLS[Mode.REMOVE]][-1] == "submit_attempt"
-    assert [tool.name for tool in TOOLS[Mode.DISCOVERY]][-1] == "replace_function"
+    assert {tool.name: [a.name for a in tool.arguments] for tool in ALL} == PAPER | OURS
+    assert [tool.name for tool in REPAIR_TOOLS[Mode.REMOVE]][-1] == "submit_attempt"
+    assert [tool.name for tool in REPAIR_TOOLS[Mode.DISCOVERY]][-1] == "replace_function"
     assert {tool.name for tool in ALL if tool.group is Group.SUBMIT} == {"submit_attempt", "replace_function"}
 
 
@@ -89,7 +91,7 @@ def test_arguments_that_do_not_fit_are_refused(tmp_path: Path, tool: Tool, argum
 def test_null_stands_for_an_optional_argument_and_a_boolean_for_a_flag(
     tool: Tool, arguments: dict[str, Any], bound: dict[str, str]
 ) -> None:
-    assert tool.bind(arguments) == bound
+    assert tool.bind(arguments).arguments == bound
 
 
 @pytest.mark.parametrize(
@@ -160,12 +162,12 @@ def test_spelling_takes_what_a_model_sends(tmp_path: Path) -> None:
 
 def test_unknown_tool_names_the_others() -> None:
     with pytest.raises(RefusalError, match="replace_function"):
-        tool_named(Mode.DISCOVERY, "submit_attempt")
+        named(REPAIR_TOOLS[Mode.DISCOVERY], "submit_attempt")
 
 
 def test_declarations_have_one_hash_per_mode() -> None:
-    assert declarations_sha256(Mode.REMOVE) != declarations_sha256(Mode.DISCOVERY)
-    assert declarations_sha256(Mode.REMOVE) == declarations_sha256(Mode.REMOVE)
+    assert declarations_sha256(REPAIR_TOOLS[Mode.REMOVE]) != declarations_sha256(REPAIR_TOOLS[Mode.DISCOVERY])
+    assert declarations_sha256(REPAIR_TOOLS[Mode.REMOVE]) == declarations_sha256(REPAIR_TOOLS[Mode.REMOVE])
 
 
 def test_answer_is_the_same_bytes_every_time(tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from small_trees import Link, ask, context_of, tree_of
 
 from gistpoint.core.errors import TaskError
-from gistpoint.core.tools.declaration import ToolContext
+from gistpoint.core.tools.declaration import NOTHING_REVEALED, ToolContext
 
 SECRET = "the text of a file outside"
 BY_PATH = ["list_directory", "read_file", "list_file_functions", "read_function", "replace_function"]
@@ -45,7 +45,7 @@ def refused(context: ToolContext, tool: str, path: str) -> str:
     output = ask(context, tool, **arguments)
     assert output.refused
     assert output.text.startswith("Refused: ")
-    assert not output.revealed.as_json()
+    assert output.revealed == NOTHING_REVEALED
     assert output.replacement is None
     assert SECRET not in output.text
     return output.text

@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 from small_trees import Link, ask, context_of
 
-from gistpoint.core.tasks.model import Limits
+from gistpoint.core.tasks.model import ToolLimits
+from gistpoint.core.tools.declaration import NOTHING_REVEALED
 
 MODULE = '''"""A module."""
 import functools
@@ -89,7 +90,7 @@ def test_python_file_is_shown_in_its_declared_encoding_or_refused(
 def test_file_that_is_no_text_is_refused(tmp_path: Path, data: bytes) -> None:
     output = ask(context_of({"logo.dat": data}, tmp_path), "read_file", file_path="logo.dat")
     assert output.refused
-    assert not output.revealed.as_json()
+    assert output.revealed == NOTHING_REVEALED
 
 
 @pytest.mark.parametrize("tool", ["list_file_functions", "read_function"])
@@ -197,7 +198,7 @@ def test_ambiguous_and_unknown_names_are_refused_with_candidates(tmp_path: Path)
 
 def test_long_function_is_cut_at_the_stated_limit(tmp_path: Path) -> None:
     source = "def f():\n" + "".join(f"    x = {n}\n" for n in range(100))
-    context = context_of({"a.py": source}, tmp_path, limits=Limits(read_file_characters=200))
+    context = context_of({"a.py": source}, tmp_path, limits=ToolLimits(read_file_characters=200))
     head, text = ask(context, "read_function", file_path="a.py", function_name="f").text.split("\n", 1)
     assert "of which the first 200" in head
     assert len(text) == 200

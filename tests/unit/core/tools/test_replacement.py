@@ -8,7 +8,6 @@ import pytest
 from small_trees import Link, ask, context_of
 
 from gistpoint.core.kinds.repair.tools import with_replacement
-from gistpoint.core.tasks.model import Mode
 from gistpoint.core.tools.declaration import ToolContext, ToolOutput
 
 MODULE = """import os
@@ -126,7 +125,7 @@ def test_ambiguous_name_is_refused_with_candidates(tmp_path: Path) -> None:
 
 
 def test_submission_goes_to_the_target_alone(tmp_path: Path) -> None:
-    context = context_of({"a.py": MODULE}, tmp_path, mode=Mode.REMOVE, target="a.py::C.g")
+    context = context_of({"a.py": MODULE}, tmp_path, target="a.py::C.g")
     output = ask(context, "submit_attempt", func_code=GOOD)
     assert output.replacement is not None
     assert (output.replacement.path, output.replacement.qualname) == ("a.py", "C.g")

@@ -7,13 +7,14 @@ from pathlib import Path
 
 import pytest
 import regex
-from hypothesis import example, given, settings
+from examples import examples
+from hypothesis import example, given
 from hypothesis import strategies as st
 from small_trees import Link, ask, context_of
 
-from gistpoint.core.tasks.model import Limits
-from gistpoint.core.tools.declaration import RefusalError
-from gistpoint.core.tools.search_code import LinePattern
+from gistpoint.core.tasks.model import ToolLimits
+from gistpoint.core.tools.declaration import NOTHING_REVEALED, RefusalError
+from gistpoint.core.tools.search_code import SearchPattern
 
 PIECES = [
     "a",
@@ -64,7 +65,7 @@ PATTERNS = st.lists(st.sampled_from(PIECES), min_size=1, max_size=5).map("".join
 
 def found(pattern: str, text: str) -> list[int]:
     """Numbers of matching lines as the tool's search finds them."""
-    search = LinePattern(pattern, 10)
+    search = SearchPattern(pattern, 10)
     search.start()
     return [text.count("\n", 0, start) + 1 for start in search.lines(text)]
 
@@ -77,7 +78,7 @@ def naive(pattern: str, text: str) -> list[int]:
     return [number for number, line in enumerate(lines, start=1) if compiled.search(line)]
 
 
-@settings(max_examples=600)
+@examples(600)
 @example(pattern=r"\s|^$", text="\n\na\n")
 @example(pattern="x*", text="")
 @example(pattern="x*", text="\n")
@@ -96,7 +97,7 @@ def test_matching_lines_are_those_of_a_search_line_by_line(pattern: str, text: s
     assert found(pattern, text) == naive(pattern, text)
 
 
-@settings(max_examples=200)
+@examples(200)
 @given(pattern=st.text(min_size=1, max_size=30))
 def test_any_pattern_is_answered(tmp_path_factory: pytest.TempPathFactory, pattern: str) -> None:
     context = context_of({"a.py": "def f(x):\n    return [x]\n"}, tmp_path_factory.mktemp("search"))
@@ -117,15 +118,15 @@ def test_any_pattern_is_answered(tmp_path_factory: pytest.TempPathFactory, patte
 def test_pattern_that_takes_for_ever_is_stopped_with_a_refusal(
     tmp_path: Path, pattern: str, word: str, times: int
 ) -> None:
-    context = context_of({"a.py": f"{word * times}!b\n"}, tmp_path, limits=Limits(search_seconds=0.3))
+    context = context_of({"a.py": f"{word * times}!b\n"}, tmp_path, limits=ToolLimits(search_seconds=0.3))
     output = ask(context, "search_code", pattern=pattern)
     assert output.refused
     assert "took longer than 0.3 s and was stopped" in output.text
-    assert not output.revealed.as_json()
+    assert output.revealed == NOTHING_REVEALED
 
 
 def test_stated_time_is_two_seconds() -> None:
-    assert Limits().search_seconds == 2.0
+    assert ToolLimits().search_seconds == 2.0
 
 
 @pytest.mark.parametrize("pattern", ["(", "[a", "*", "a{2", "(?P<x", "\\", "(?<=a*b", r"\L<x>", "(?P<a>x)(?P<b"])

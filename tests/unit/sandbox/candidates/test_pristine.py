@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from gistpoint.sandbox.inside import pristine
-from gistpoint.sandbox.inside.pristine import Pristine, TooLargeError
+from gistpoint.sandbox.payload import pristine
+from gistpoint.sandbox.payload.pristine import Pristine, TooLargeError
 
 
 def look(folder: Path) -> dict[str, tuple[int, bytes | str | None]]:

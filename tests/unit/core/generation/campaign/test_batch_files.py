@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from gistpoint.core.generation.campaign.settings import BatchError, SourceSpec, read_batch
+from gistpoint.core.generation.settings import BatchError, SourceSpec, read_batch
 
 GOOD = """
 min_stars = 1000
@@ -45,7 +45,7 @@ def test_too_few_stars_leave_a_source_out_and_unknown_ones_do_not() -> None:
 @pytest.mark.parametrize(
     ("text", "told"),
     [
-        ("x = [", "set.toml is no TOML"),
+        ("x = [", "set.toml is not valid TOML"),
         ("", "the key 'source' is missing"),
         ("source = []", "the key 'source' names no source"),
         ("source = ['toolz']", "the key 'source[0]' must be a table"),
@@ -59,6 +59,7 @@ def test_too_few_stars_leave_a_source_out_and_unknown_ones_do_not() -> None:
         ("[[source]]\nsource = 'a==1'\n[[source]]\nsource = 'a==1'", "the key 'source[1].source' repeats 'a==1'"),
         ("min_stars = 'many'\n[[source]]\nsource = 'a==1'", "the key 'min_stars' must be a whole number"),
         ("minstars = 1\n[[source]]\nsource = 'a==1'", "the key 'minstars' is not known; known are min_stars, source"),
+        ("[[source]]\nsource = 'a==1'\nstar = 3", "stars. Did you mean 'stars'?"),
     ],
 )
 def test_what_is_wrong_is_told_with_file_and_key_and_what_to_do(text: str, told: str) -> None:

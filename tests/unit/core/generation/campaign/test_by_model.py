@@ -13,12 +13,12 @@ import pytest
 from fake_benches import SHOP, FakeBench, Shop
 from scripted_endpoint import reply
 
-from gistpoint.core.cancel import CancelToken
 from gistpoint.core.chat import ChatFailure, ChatMessage, ChatProblem, ChatReply
-from gistpoint.core.corruption.model.loop import LoopSettings
+from gistpoint.core.corruption.model import LoopSettings
 from gistpoint.core.errors import EndpointError, UserError
-from gistpoint.core.generation.campaign.settings import CampaignMode, Settings
-from gistpoint.core.generation.campaign.verdicts import Reason, Verdict
+from gistpoint.core.generation.settings import CampaignMode, CampaignSettings
+from gistpoint.core.generation.verdicts import CandidateVerdict, Reason
+from gistpoint.core.running import NEVER, CancelToken
 
 PRICE = """def price(amount, rate):
     total = 0
@@ -39,7 +39,7 @@ class PerFunction:
     prompts: list[str] = field(default_factory=list)
 
     def complete(
-        self, messages: Sequence[ChatMessage], tools: Sequence[Mapping[str, Any]], *, cancel: CancelToken | None = None
+        self, messages: Sequence[ChatMessage], tools: Sequence[Mapping[str, Any]], *, cancel: CancelToken = NEVER
     ) -> ChatReply | ChatFailure:
         said = sum(message.role == "assistant" for message in messages)
         if not said:
@@ -104,7 +104,7 @@ def test_what_a_model_submitted_in_vain_is_in_the_verdict(tmp_path: Path) -> Non
     counts, kept = shop(tmp_path, submit(PRICE), reply(content="Done.")).campaign("discovery", min_failing=2, model="m")
     assert kept == []
     verdict = next(item for item in counts.verdicts if item.names == ("shop.py::price",))
-    assert Verdict.from_json(json.loads(json.dumps(verdict.to_json()))) == verdict
+    assert CandidateVerdict.from_json(json.loads(json.dumps(verdict.to_json()))) == verdict
     assert verdict.record is not None
     first, *_ = verdict.record["loop"]["rounds"]
     assert (first["verdict"], first["code"]) == ("unchanged", PRICE)
@@ -127,10 +127,10 @@ def test_a_text_too_long_for_the_model_is_the_function_s_own_end(tmp_path: Path)
 
 
 def test_a_model_is_part_of_what_is_asked_for_and_corrupts_in_discovery_alone() -> None:
-    usual = Settings(CampaignMode.DISCOVERY)
+    usual = CampaignSettings(CampaignMode.DISCOVERY)
     assert "model" not in usual.to_json()
-    asked = Settings(CampaignMode.DISCOVERY, model="m", loop=LoopSettings(feedback_rounds=2))
+    asked = CampaignSettings(CampaignMode.DISCOVERY, model="m", loop=LoopSettings(feedback_rounds=2))
     assert asked.to_json()["loop"]["feedback_rounds"] == 2
     for mode in (CampaignMode.REMOVE, CampaignMode.MULTI):
         with pytest.raises(UserError, match="discovery mode"):
-            Settings(mode, model="m")
+            CampaignSettings(mode, model="m")

@@ -8,14 +8,14 @@ from pathlib import Path
 import pytest
 from fake_benches import CHECKS, Shop
 
-from gistpoint.core.generation.campaign.candidates import DEAR, HIDEABLE, LOCATED, USUAL, effort_for, hiding_places
-from gistpoint.core.generation.campaign.library import Library
+from gistpoint.core.generation.candidates import DEAR, HIDEABLE, LOCATED, USUAL, effort_for, hiding_places
+from gistpoint.core.generation.library import SourceLibrary
 
 TESTS = sorted(CHECKS)
 
 
 @pytest.fixture
-def library(tmp_path: Path) -> Library:
+def library(tmp_path: Path) -> SourceLibrary:
     """A library in which `whole` is entered by all tests, and each of six others by two."""
     made = Shop(tmp_path).library()
     entered = {f"shop.py::part{n}": frozenset(TESTS[:2]) for n in range(LOCATED)}
@@ -24,7 +24,7 @@ def library(tmp_path: Path) -> Library:
     return replace(made, test_map=replace(made.test_map, entered=entered))
 
 
-def test_what_hides_a_function_is_entered_by_enough_tests_that_all_enter_it(library: Library) -> None:
+def test_what_hides_a_function_is_entered_by_enough_tests_that_all_enter_it(library: SourceLibrary) -> None:
     assert len(TESTS) >= 5
     assert library.intake.passed >= set(TESTS[:5])
     assert hiding_places(library, "shop.py::whole", 2) == LOCATED + 1
@@ -33,7 +33,7 @@ def test_what_hides_a_function_is_entered_by_enough_tests_that_all_enter_it(libr
     assert hiding_places(library, "shop.py::alone", 2) == 0
 
 
-def test_more_is_tried_where_one_can_hide_and_little_where_each_try_is_dear(library: Library) -> None:
+def test_more_is_tried_where_one_can_hide_and_little_where_each_try_is_dear(library: SourceLibrary) -> None:
     assert effort_for(library, "shop.py::whole", 2) == HIDEABLE
     assert effort_for(library, "shop.py::alone", 2) == USUAL
     imported = replace(library, test_map=replace(library.test_map, at_import=frozenset({"shop.py::whole"})))

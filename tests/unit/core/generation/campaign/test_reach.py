@@ -8,7 +8,7 @@ from itertools import pairwise
 import networkx
 import pytest
 
-from gistpoint.core.generation.campaign.library import Reach
+from gistpoint.core.generation.library import Reach
 
 
 @pytest.mark.parametrize("seed", range(5))

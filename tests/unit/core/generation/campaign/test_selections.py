@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
-from gistpoint.core.generation.campaign.campaign import Selection
-from gistpoint.core.generation.campaign.verdicts import Kept, Reason, Verdict
+from gistpoint.core.generation.campaign import CandidateVerdicts
+from gistpoint.core.generation.verdicts import CandidateVerdict, ProvenCorruption, Reason
 
 
-def verdict(names: str, *ranks: float | None, subtle: tuple[float, ...] = ()) -> Verdict:
+def verdict(names: str, *ranks: float | None, subtle: tuple[float, ...] = ()) -> CandidateVerdict:
     parts: list[dict[str, object]] = [{"evidence": {"rank": rank}} for rank in ranks]
     for part, value in zip(parts, subtle, strict=False):
         part["subtlety"] = {"value": value}
-    return Verdict(names, tuple(names), Reason.KEPT, kept=Kept((), (), (), False, {"parts": parts}))
+    return CandidateVerdict(
+        names, tuple(names), Reason.KEPT, kept=ProvenCorruption((), (), (), False, {"parts": parts})
+    )
 
 
-def taken(count: int, *verdicts: Verdict) -> tuple[str, Selection]:
+def taken(count: int, *verdicts: CandidateVerdict) -> tuple[str, CandidateVerdicts]:
     """The keys of the accepted ones in the order in which they were, those that filled it up behind a bar."""
-    selection = Selection(count)
+    selection = CandidateVerdicts(count)
     told = ""
     for item in verdicts:
         told += "".join(accepted.key for accepted in selection.take(item))

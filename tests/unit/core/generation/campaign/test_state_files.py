@@ -7,21 +7,31 @@ from pathlib import Path
 
 import pytest
 
-from gistpoint.core.generation.campaign.verdicts import Cost, Kept, Reason, Specimen, StateFile, StateFileError, Verdict
+from gistpoint.core.generation.verdicts import (
+    CandidateVerdict,
+    Cost,
+    ProvenCorruption,
+    Reason,
+    Specimen,
+    StateFile,
+    StateFileError,
+)
 from gistpoint.core.tasks.model import Failure, Target
 
 TARGET = Target("a.py", "f", "def f(): 1", "def f(): 2")
-KEPT = Verdict(
+KEPT = CandidateVerdict(
     "k1",
     ("a.py::f",),
     Reason.KEPT,
     "",
     {"good": 2},
     Cost((0.25, 0.5), 1, 1, 2.0),
-    Kept((TARGET,), (Failure("t::a", "E 1\x1b\ud800"), Failure("t::b")), ("t::c",), True, {"parts": [{"good": True}]}),
+    ProvenCorruption(
+        (TARGET,), (Failure("t::a", "E 1\x1b\ud800"), Failure("t::b")), ("t::c",), True, {"parts": [{"good": True}]}
+    ),
     Specimen((TARGET,), "finished", ("t::a",), False),
 )
-DROPPED = Verdict("k2", ("a.py::g",), Reason.HANGS, "it hangs")
+DROPPED = CandidateVerdict("k2", ("a.py::g",), Reason.HANGS, "it hangs")
 
 
 def test_what_was_added_is_there_the_next_time(tmp_path: Path) -> None:

@@ -1,0 +1,65 @@
+"""The semantics of values: the operations of the language on them, over one program."""
+
+from __future__ import annotations
+
+import ast
+from functools import partial
+
+from gistpoint.core.callgraph.annotations import Annotations
+from gistpoint.core.callgraph.attributes import Attributes
+from gistpoint.core.callgraph.callables import Callables
+from gistpoint.core.callgraph.calls import Calls
+from gistpoint.core.callgraph.containers import Containers
+from gistpoint.core.callgraph.library import BuiltinCalls
+from gistpoint.core.callgraph.program import Program
+from gistpoint.core.callgraph.values import ContainerValue, Object, Value, Variable
+
+BINARY: dict[type[ast.operator], str] = {
+    ast.Add: "add", ast.Sub: "sub", ast.Mult: "mul", ast.MatMult: "matmul", ast.Div: "truediv", ast.Mod: "mod",
+    ast.Pow: "pow", ast.LShift: "lshift", ast.RShift: "rshift", ast.BitOr: "or", ast.BitXor: "xor",
+    ast.BitAnd: "and", ast.FloorDiv: "floordiv",
+}  # fmt: skip
+REFLECTED = {f"__r{name}__" for name in BINARY.values()}
+AUGMENTED = {kind: f"__i{name}__" for kind, name in BINARY.items()}
+UNARY: dict[type[ast.unaryop], str] = {ast.Invert: "__invert__", ast.UAdd: "__pos__", ast.USub: "__neg__"}
+COMPARED: dict[type[ast.cmpop], list[str]] = {
+    ast.Eq: ["__eq__"], ast.NotEq: ["__ne__", "__eq__"], ast.Lt: ["__lt__"], ast.LtE: ["__le__"],
+    ast.Gt: ["__gt__"], ast.GtE: ["__ge__"],
+}  # fmt: skip
+
+
+class Operators:
+    """The results of operators on built-in objects."""
+
+    def __init__(self, program: Program) -> None:
+        self.solver = program.solver
+
+    def keep_builtin(self, source: Variable, result: Variable) -> None:
+        """Let `result` hold the containers and built-in objects of `source`: adding two of them gives another."""
+        self.solver.watch(source, partial(self._keep, result))
+
+    def keep_objects(self, source: Variable, result: Variable) -> None:
+        """Let `result` hold the results of iterating, except the placed items of containers."""
+        self.solver.watch(source, partial(self._keep_object, result))
+
+    def _keep_object(self, result: Variable, value: Value) -> None:
+        if isinstance(value, Object):
+            self.solver.add(result, value)
+
+    def _keep(self, result: Variable, value: Value) -> None:
+        if isinstance(value, ContainerValue | Object):
+            self.solver.add(result, value)
+
+
+class Semantics:
+    """Annotations, attributes, items, calls and operators; callables are registered with `calls`."""
+
+    def __init__(self, program: Program) -> None:
+        self.program = program
+        self.annotations = Annotations(program)
+        self.calls = Calls(program)
+        self.attributes = Attributes(program, self.calls)
+        self.containers = Containers(program, self.calls)
+        self.callables = Callables(program, self.calls, self.containers)
+        self.library = BuiltinCalls(program, self.calls, self.attributes, self.containers)
+        self.operators = Operators(program)

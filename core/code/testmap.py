@@ -1,0 +1,98 @@
+"""Which tests run which functions: recorded once per library, used for every candidate."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from gistpoint.core.errors import UserError
+
+FORMAT = "gistpoint.test-map"
+VERSION = 1
+
+
+class TestMapError(UserError):
+    """A stored test map can't be read."""
+
+    __test__ = False
+
+
+@dataclass(frozen=True, slots=True)
+class TestMap:
+    """The functions that each test enters; functions are named `path::qualname`, repeated ones with `#2`.
+
+    A test enters a function when code between its first and its last line starts to run during the test or in a shared
+    fixture that the test uses, in any thread, or in a Python process that the test starts. So a test that enters a
+    nested function or a lambda also enters the function around it. Functions of test files are left out.
+    """
+
+    __test__ = False
+
+    entered: Mapping[str, frozenset[str]]
+    """Function to the ids of the tests that enter it."""
+    at_import: frozenset[str] = frozenset()
+    """Functions entered while the suite is collected or while a module is imported: their effects then remain."""
+    seconds: float = 0.0
+    """How long the recorded run took; recording makes a suite four to fifteen times slower."""
+    tests: Mapping[str, float] = field(default_factory=dict)
+    """Every test that ran, in the order of the suite, and its seconds in the recorded run."""
+    collecting: Mapping[str, frozenset[str]] = field(default_factory=dict)
+    """Of `at_import`, the functions that only the top level of test files enters, with those files."""
+    opaque: frozenset[str] = frozenset()
+    """Tests that start programs that can't be observed: they may enter any function."""
+
+    def tests_of(self, function: str) -> frozenset[str]:
+        """Return the ids of the tests that enter `function` while they run."""
+        return self.entered.get(function, frozenset())
+
+    def seeing(self, functions: Iterable[str]) -> tuple[str, ...]:
+        """Return the tests that a change of `functions` can affect, in the order of the suite.
+
+        Those are the tests that enter one of them and the opaque ones; for a function that runs while test files are
+        imported, all tests of these files too; for one that runs at any other import, every test.
+        """
+        seeing, files = set(self.opaque), set[str]()
+        for function in functions:
+            seeing |= self.tests_of(function)
+            if function in self.collecting:
+                files |= self.collecting[function]
+            elif function in self.at_import:
+                return tuple(self.tests)
+        return tuple(id for id in self.tests if id in seeing or (files and id.partition("::")[0] in files))
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the map as values of JSON; tests and files are numbered to keep it small."""
+        ids = list(dict.fromkeys([*self.tests, *sorted(self.opaque.union(*self.entered.values()))]))
+        number = {id: place for place, id in enumerate(ids)}
+        return {
+            "format": FORMAT,
+            "version": VERSION,
+            "seconds": self.seconds,
+            "tests": ids,
+            "times": list(self.tests.values()),
+            "entered": {name: sorted(number[id] for id in self.entered[name]) for name in sorted(self.entered)},
+            "at_import": sorted(self.at_import),
+            "collecting": {name: sorted(self.collecting[name]) for name in sorted(self.collecting)},
+            "opaque": sorted(number[id] for id in self.opaque),
+        }
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> TestMap:
+        """Read the result of `to_json`. Raises `TestMapError` for anything else."""
+        if data.get("format") != FORMAT or data.get("version") != VERSION:
+            raise TestMapError(
+                f"This is not a test map of version {VERSION}.", hint="Record it again with this version of gistpoint."
+            )
+        try:
+            ids: list[str] = data["tests"]
+            return cls(
+                entered={name: frozenset(ids[n] for n in numbers) for name, numbers in data["entered"].items()},
+                at_import=frozenset(data["at_import"]),
+                seconds=float(data["seconds"]),
+                tests=dict(zip(ids, map(float, data["times"]), strict=False)),
+                collecting={name: frozenset(files) for name, files in data["collecting"].items()},
+                opaque=frozenset(ids[n] for n in data["opaque"]),
+            )
+        except (KeyError, IndexError, TypeError, ValueError, AttributeError) as error:
+            raise TestMapError(f"The test map is damaged: {error}.", hint="Record it again.") from error

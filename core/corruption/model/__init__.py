@@ -1,1 +1,0 @@
-"""Corruptions by a model, in the loop of the paper."""

@@ -1,0 +1,289 @@
+"""A function corrupted by a model: from its name to a target, with a record from which it can be reproduced."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from gistpoint.core.canonical import sha256_of_text
+from gistpoint.core.code.index import DefinitionKind, index_source
+from gistpoint.core.code.names import FunctionRef
+from gistpoint.core.code.parsing import CodeError
+from gistpoint.core.corruption.corruptions import clue_of, replaced_target
+from gistpoint.core.corruption.edits import changed_lines
+from gistpoint.core.corruption.evidence import Evidence, is_own_test, subtlety
+from gistpoint.core.corruption.gates import gate
+from gistpoint.core.corruption.model import (
+    End,
+    Gate,
+    LoopResult,
+    LoopSettings,
+    ModelLoop,
+    ModelTrial,
+    OnRound,
+    SubmissionVerdict,
+    TryOut,
+    render_template,
+)
+from gistpoint.core.corruption.subject import NamesInReach, read_vocabulary
+from gistpoint.core.errors import InfrastructureError, SourceError, TaskError
+from gistpoint.core.generation.intake import Intake, NoTaskError, run_step
+from gistpoint.core.generation.removal import named_function, removal_target
+from gistpoint.core.outcomes import RunStatus
+from gistpoint.core.ports import ChatModel, Runner, RunRequest
+from gistpoint.core.running import UNATTENDED, RunContext
+from gistpoint.core.tasks.model import Failure, Target, ToolLimits
+from gistpoint.core.tasks.trees import corrupted_tree
+from gistpoint.core.tools.declaration import ToolContext
+from gistpoint.core.trees import SourceTree
+
+Rate = Callable[[Target, ModelTrial], "tuple[float, Mapping[str, float]]"]
+"""Returns the subtlety of a corruption (0 to 1) and its parts, from the results of its trial."""
+
+_SHOWN = 2
+_ASSERTION = re.compile(r"^E\s+(?:AssertionError\b|assert\b|Failed:)|: AssertionError$", re.MULTILINE)
+
+
+@dataclass(frozen=True, slots=True)
+class SuiteTrials:
+    """Tries corruptions by the whole suite, in the sandbox."""
+
+    intake: Intake
+    runner: Runner
+    rate: Rate
+    run: RunContext = UNATTENDED
+
+    def __call__(self, target: Target) -> ModelTrial:
+        """Run the suite with the function corrupted. Raises `InfrastructureError` if the sandbox failed."""
+        intake = self.intake
+        tree = corrupted_tree(intake.repository.tree, (target,))
+        request = RunRequest(
+            tree,
+            intake.repository.environment,
+            intake.timeout_s,
+            deselect=intake.flaky,
+            expected=intake.collected,
+            writable=intake.writable,
+        )
+        step = f"suite with {target.name} corrupted by the model"
+        report = run_step(self.runner, request, step, self.run)
+        if report.status is RunStatus.INFRASTRUCTURE:
+            raise InfrastructureError(f"The sandbox failed while a corruption was tried. {report.reason}".rstrip())
+        if report.status in (RunStatus.TIMED_OUT, RunStatus.OUT_OF_MEMORY):
+            return ModelTrial(SubmissionVerdict.HANGS, detail=f"{report.status}")
+        if report.status is not RunStatus.FINISHED:
+            return ModelTrial(SubmissionVerdict.COULD_NOT_RUN, detail=f"{report.status}. {report.reason}".strip())
+        failing = intake.passed - report.passed
+        shown = [result for result in report.failed if result.id in failing]
+        if failing and not shown:
+            return ModelTrial(SubmissionVerdict.BREAKS_COLLECTION, len(failing), len(intake.passed))
+        trial = ModelTrial(
+            SubmissionVerdict.ACCEPTED,
+            len(failing),
+            len(intake.passed),
+            sum(is_assertion(result.message) for result in shown),
+            sum(passes_through(result.message, tree, target) for result in shown),
+            failing,
+            len({last_line(result.message) for result in shown}),
+            tuple(Failure(result.id, result.message) for result in shown[:_SHOWN]),
+        )
+        subtlety, parts = self.rate(target, trial)
+        return replace(trial, subtlety=subtlety, parts=parts)
+
+
+def last_line(message: str) -> str:
+    """Return the last line of the exception that pytest shows; the very last line if it shows none."""
+    lines = [line for line in message.splitlines() if line.strip()]
+    return next((line for line in reversed(lines) if line.startswith("E ")), lines[-1] if lines else "")
+
+
+def is_assertion(message: str) -> bool:
+    """Whether pytest's text of a failure shows a failed assertion and not another exception."""
+    return bool(_ASSERTION.search(message))
+
+
+def passes_through(message: str, tree: SourceTree, target: Target) -> bool:
+    """Whether a line of the function, with its position in `tree`, is in the traceback of a failure."""
+    definition = index_source(target.path, tree.read(target.path)).get(target.qualname)
+    lines = re.findall(rf"^{re.escape(target.path)}:(\d+):", message, re.MULTILINE)
+    return any(definition.start_line <= int(line) <= definition.end_line for line in lines)
+
+
+def rating(entering: int, least: int, most: int) -> Rate:
+    """Return a function that rates a corruption by its failing tests; `entering` tests enter the function at all.
+
+    `least` and `most` are the desired range of failing tests.
+    """
+
+    def rate(target: Target, trial: ModelTrial) -> tuple[float, Mapping[str, float]]:
+        evidence = Evidence(
+            failing=trial.failing,
+            by_assertion=trial.by_assertion or 0,
+            through_target=trial.through_target or 0,
+            entering=max(entering, trial.failing),
+            own_tests=sum(is_own_test(target.name, id) for id in trial.failing_ids),
+            messages=trial.messages,
+            changed_lines=changed_lines(target.original, target.corrupted),
+        )
+        rated = subtlety(evidence, least, most)
+        return rated.value, rated.parts
+
+    return rate
+
+
+KIND = "model"
+MOST_EXAMPLES = 5
+_EXAMPLE_CHARACTERS = 4_000
+
+
+@dataclass(frozen=True, slots=True)
+class ModelCorruption:
+    """A function that a model tried to corrupt: the loop, and the target if a submission was kept."""
+
+    function: FunctionRef
+    original_sha256: str
+    result: LoopResult
+
+    @property
+    def target(self) -> Target | None:
+        """The corrupted function, None if nothing could be kept."""
+        return self.result.kept.target if self.result.kept else None
+
+    @property
+    def reason(self) -> str:
+        """Why there is no target, in a sentence."""
+        result = self.result
+        tried = f"{len(result.rounds)} {'submission' if len(result.rounds) == 1 else 'submissions'}"
+        if result.rounds:
+            tried += f", the last one: {_words(result.rounds[-1].verdict)}"
+        text = f"{result.model} made no corruption of {self.function} that can be kept ({tried}; {_words(result.end)})."
+        return f"{text} {result.detail}".rstrip()
+
+    def record(self) -> dict[str, Any]:
+        """Return the record that a task keeps, and that `replay_model_record` needs."""
+        return {
+            "kind": KIND,
+            "function": str(self.function),
+            "original_sha256": self.original_sha256,
+            "corrupted": self.target.corrupted if self.target else "",
+            "loop": self.result.as_json(),
+        }
+
+    def provenance(self) -> dict[str, Any]:
+        """Return the provenance for a task: the record, and the subtlety of the kept corruption with its parts."""
+        trial = self.result.kept.trial if self.result.kept else None
+        rated = {} if trial is None else {"subtlety": {"value": trial.subtlety, "parts": dict(trial.parts)}}
+        return {"record": self.record(), "families": [KIND], **rated}
+
+
+def replay_model_record(record: Mapping[str, Any], tree: SourceTree) -> Target:
+    """Return the target of a record on the tree it was made on. Raises `TaskError` if the tree differs."""
+    ref = FunctionRef.parse(str(record.get("function", "")))
+    corrupted = str(record.get("corrupted", ""))
+    try:
+        target = replaced_target(tree, ref, corrupted)
+    except (CodeError, FileNotFoundError) as error:
+        raise TaskError(f"The record of {ref} does not fit this source: {error}") from error
+    if sha256_of_text(target.original) != record.get("original_sha256") or target.corrupted != corrupted:
+        raise TaskError(f"{ref} is not the function that was corrupted: its text is another.")
+    return target
+
+
+def corrupt_by_model(
+    intake: Intake,
+    function: str | FunctionRef,
+    model: ChatModel,
+    runner: Runner,
+    *,
+    rate: Rate | None = None,
+    settings: LoopSettings | None = None,
+    tests: Iterable[str] = (),
+    try_out: TryOut | None = None,
+    on_round: OnRound | None = None,
+    run: RunContext = UNATTENDED,
+) -> ModelCorruption:
+    """Let a model corrupt the function named as `path::qualname`, and return everything that it did.
+
+    `tests` are ids of tests that see the function: a few of them are shown to the model. Without any, it is shown tests
+    that fail when the body is removed, which costs a run of the suite. `try_out` decides on a submission; the default
+    is the whole suite, on `runner`, scored by `rate`. Raises `SourceError` for a function that can't be corrupted and
+    `CancelledError` when stopped; any failure of the model or its endpoint is in the result.
+    """
+    tree, settings = intake.repository.tree, settings or LoopSettings()
+    test_files = frozenset(intake.test_files)
+    ref = named_function(tree, function, test_files)
+    definition = index_source(ref.path, tree.read(ref.path)).get(ref.qualname)
+    if definition.kind is DefinitionKind.CLASS:
+        raise SourceError(f"{ref} is a class; functions and methods are corrupted.", hint="Name one of its methods.")
+    ids = tuple(tests) or _broken_by_removal(intake, ref, runner, run)
+    rate = rate or rating(len(ids), settings.min_failing, settings.most_failing)
+    prompt = render_template(
+        function_path=ref.path,
+        func_code=definition.dedented,
+        test_examples=example_texts(tree, ids),
+        test_budget=settings.feedback_rounds,
+        max_iterations=settings.tool_calls,
+    )
+    loop = ModelLoop(
+        model,
+        ToolContext(tree, ToolLimits(), str(ref), test_files),
+        ref,
+        prompt,
+        _gate(read_vocabulary(tree, test_files).scope(definition)),
+        try_out or SuiteTrials(intake, runner, rate, run),
+        settings,
+        on_round,
+        run.cancel,
+    )
+    return ModelCorruption(ref, sha256_of_text(definition.dedented), loop.run())
+
+
+def example_texts(tree: SourceTree, ids: Iterable[str]) -> str:
+    """Return the sources of the first few tests among `ids`, parameters folded, each under its id."""
+    texts: dict[str, str] = {}
+    for id in ids:
+        if len(texts) == MOST_EXAMPLES:
+            break
+        path, _, inner = id.partition("::")
+        name = inner.partition("[")[0].replace("::", ".")
+        try:
+            source = index_source(path, tree.read(path)).get(name).dedented
+        except (CodeError, FileNotFoundError):
+            continue
+        texts.setdefault(f"{path}::{name}", source[:_EXAMPLE_CHARACTERS])
+    return "\n\n".join(f"# {name}\n{source}" for name, source in texts.items())
+
+
+def _gate(scope: NamesInReach) -> Gate:
+    """Return the gate that refuses a model's code: for a clue that it leaves, or by the rules for all corruptions.
+
+    A model may change any number of lines.
+    """
+
+    def found(target: Target) -> str:
+        clue = clue_of(target)
+        if clue:
+            return clue
+        dropped = gate(target, scope, most_lines=None)
+        return f"It gives itself away: {dropped.value}." if dropped is not None else ""
+
+    return found
+
+
+def _broken_by_removal(intake: Intake, ref: FunctionRef, runner: Runner, run: RunContext) -> tuple[str, ...]:
+    """Return the tests that fail without the function's body, in the order in which they ran."""
+    tree = intake.repository.tree
+    try:
+        removed = corrupted_tree(tree, (removal_target(tree, str(ref), frozenset(intake.test_files)),))
+    except (NoTaskError, CodeError):
+        return ()
+    request = RunRequest(removed, intake.repository.environment, intake.timeout_s, deselect=intake.flaky)
+    request = replace(request, expected=intake.collected)
+    report = run_step(runner, request, f"tests that see {ref}", run)
+    return tuple(result.id for result in report.failed if result.id in intake.passed)
+
+
+def _words(name: SubmissionVerdict | End) -> str:
+    return name.value.replace("_", " ")

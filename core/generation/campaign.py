@@ -1,0 +1,277 @@
+"""The campaign: candidates are decided ahead by workers and accepted strictly in their order.
+
+So the tasks are the same for any number of workers; verdicts that were not needed stay in the state.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, wait
+from dataclasses import dataclass, field, replace
+from typing import Any, Protocol
+
+from gistpoint.core.errors import InfrastructureError
+from gistpoint.core.generation.candidates import LOCATED, CorruptionCandidate
+from gistpoint.core.generation.context import Context, opened
+from gistpoint.core.generation.deciding import decide
+from gistpoint.core.generation.intake import LOOK
+from gistpoint.core.generation.verdicts import CandidateVerdict, Counts, Reason, Specimen, StateFile
+from gistpoint.core.outcomes import Outcome, RunStatus
+from gistpoint.core.ports import RunRequest
+from gistpoint.core.tasks.trees import corrupted_tree
+
+MOST_SHARED = 1
+"""Functions that two groups may have in common."""
+SUBTLE = 0.8
+"""Subtlety below which a corruption waits: the first place in a localisation can't have more."""
+
+
+@dataclass
+class CandidateVerdicts:
+    """The verdicts so far in their order, with their present status.
+
+    A corruption that is not subtle enough waits until there is no other candidate. Of the corruptions in a set, more
+    than half must not be among the first that a spectrum-based localisation names: one that is among them waits until
+    enough others came. Remaining places then go to those that wait, the most subtle first.
+    """
+
+    count: int
+    """The number of tasks wanted."""
+    verdicts: list[CandidateVerdict] = field(default_factory=list)
+    _waiting: dict[int, CandidateVerdict] = field(default_factory=dict)
+    _groups: list[frozenset[str]] = field(default_factory=list)
+    _hidden: int = 0
+    _located: int = 0
+
+    @property
+    def full(self) -> bool:
+        """Whether enough are kept."""
+        return len(self._groups) == self.count
+
+    def take(self, verdict: CandidateVerdict) -> Iterator[CandidateVerdict]:
+        """Count a verdict, and yield those that become tasks now."""
+        self.verdicts.append(verdict)
+        if verdict.kept is None:
+            return
+        self._waiting[len(self.verdicts) - 1] = verdict
+        self._leave_out(len(self.verdicts) - 1, Reason.LOCATED if _subtlety(verdict) >= SUBTLE else Reason.NOT_SUBTLE)
+        yield from self._accept_waiting(at_last=False)
+
+    def fill(self) -> Iterator[CandidateVerdict]:
+        """Yield as many waiting verdicts as are still wanted, once there is no other candidate."""
+        yield from self._accept_waiting(at_last=True)
+
+    def _accept_waiting(self, *, at_last: bool) -> Iterator[CandidateVerdict]:
+        accepted = True
+        while accepted and not self.full:
+            accepted = False
+            for place, verdict in self._in_turn(at_last=at_last):
+                names = frozenset(verdict.names)
+                hidden, located = _located(verdict)
+                if any(len(names & group) > MOST_SHARED for group in self._groups):
+                    del self._waiting[place]
+                    self._leave_out(place, Reason.OVERLAPS)
+                elif at_last or not located or self._located + located < self._hidden + hidden:
+                    del self._waiting[place]
+                    self.verdicts[place] = verdict
+                    self._groups.append(names)
+                    self._hidden, self._located = self._hidden + hidden, self._located + located
+                    accepted = True
+                    yield verdict
+                    break
+
+    def _in_turn(self, *, at_last: bool) -> list[tuple[int, CandidateVerdict]]:
+        """Return the waiting verdicts that may be accepted, with their places, in the order to try them."""
+        if at_last:
+            return sorted(self._waiting.items(), key=lambda item: -_subtlety(item[1]))
+        return [item for item in self._waiting.items() if _subtlety(item[1]) >= SUBTLE]
+
+    def _leave_out(self, place: int, reason: Reason) -> None:
+        self.verdicts[place] = replace(self.verdicts[place], reason=reason, kept=None)
+
+
+def _located(verdict: CandidateVerdict) -> tuple[int, int]:
+    """Return how many corruptions are hard to locate, and how many are not; none if nothing is known of it."""
+    assert verdict.kept is not None
+    ranks = [part["evidence"]["rank"] for part in verdict.kept.provenance.get("parts", ())]
+    hidden = sum(rank is not None and rank > LOCATED for rank in ranks)
+    return hidden, len(ranks) - hidden
+
+
+def _subtlety(verdict: CandidateVerdict) -> float:
+    """Return the subtlety of the least subtle corruption; 1 if nothing is known of it."""
+    assert verdict.kept is not None
+    parts = verdict.kept.provenance.get("parts", ())
+    return min((part["subtlety"]["value"] for part in parts if "subtlety" in part), default=1.0)
+
+
+_AHEAD = 2
+"""Candidates submitted per worker before the first is decided."""
+_POLL_S = 0.2
+
+
+class Executor(Protocol):
+    """The part of `concurrent.futures.Executor` that a campaign needs; Dask's has it too."""
+
+    def submit(self, fn: Callable[..., Any], /, *args: Any) -> Future[Any]:
+        """Call `fn` in a worker."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Workers:
+    """The workers of a campaign, and how many there are."""
+
+    executor: Executor
+    size: int
+
+
+def run_campaign(
+    context: Context,
+    candidates: tuple[CorruptionCandidate, ...],
+    count: int,
+    workers: Workers,
+    state: StateFile,
+    *,
+    accept: Callable[[CandidateVerdict], None],
+    on_verdict: Callable[[Counts], None] = lambda counts: None,
+) -> Counts:
+    """Decide candidates in their order until `count` are kept; `accept` writes each of these as a task.
+
+    `accept` is called for all kept verdicts, also those of an earlier run, so it must be idempotent. Raises
+    `CancelledError`, and any error that a worker raises; earlier verdicts are kept.
+    """
+    selection = CandidateVerdicts(count)
+    for verdict in _in_order(context, candidates, workers, state):
+        for accepted in selection.take(verdict):
+            accept(accepted)
+        on_verdict(Counts(selection.verdicts))
+        if selection.full:
+            break
+    for accepted in selection.fill():
+        accept(accepted)
+    return Counts(selection.verdicts)
+
+
+def _in_order(
+    context: Context, candidates: tuple[CorruptionCandidate, ...], workers: Workers, state: StateFile
+) -> Iterator[CandidateVerdict]:
+    """Yield the verdicts in the order of the candidates, some of which are decided ahead."""
+    pending = _Pending(context)
+    undecided = iter([candidate for candidate in candidates if candidate.key not in state.verdicts])
+    try:
+        for candidate in candidates:
+            while candidate.key not in state.verdicts:
+                while len(pending.keys) < _AHEAD * workers.size and (following := next(undecided, None)) is not None:
+                    pending.keys[workers.executor.submit(decide, context, following)] = following.key
+                for _, verdict in pending.done():
+                    state.add(verdict)
+            yield state.verdicts[candidate.key]
+    finally:
+        pending.drop()
+
+
+class _Pending:
+    """The work given to workers, by the key of its result."""
+
+    def __init__(self, context: Context) -> None:
+        self._run = context.run
+        self.keys: dict[Future[Any], str] = {}
+
+    def done(self) -> Iterator[tuple[str, Any]]:
+        """Wait a moment; yield the results that came in, with their keys. Raises `CancelledError`."""
+        done, _ = wait(self.keys, timeout=_POLL_S, return_when=FIRST_COMPLETED)
+        self._run.check()
+        for future in done:
+            yield self.keys.pop(future), future.result()
+
+    def drop(self) -> None:
+        """Cancel work that no worker has begun."""
+        for future in self.keys:
+            future.cancel()
+
+
+def run_controls(
+    context: Context,
+    verdicts: tuple[CandidateVerdict, ...],
+    count: int,
+    workers: Workers,
+    state: StateFile,
+    *,
+    on_comparison: Callable[[int, int], None] = lambda done, total: None,
+) -> list[Mapping[str, Any]]:
+    """Try up to `count` specimens of the verdicts on the whole suite; return the comparisons in a stable order."""
+    chosen, pending = sample(verdicts, count, context.settings.seed), _Pending(context)
+    for verdict in chosen:
+        if verdict.key not in state.controls and verdict.specimen is not None:
+            pending.keys[workers.executor.submit(control, context, verdict.specimen)] = verdict.key
+    try:
+        while pending.keys:
+            for key, comparison in pending.done():
+                state.add_control(key, comparison)
+                on_comparison(len(chosen) - len(pending.keys), len(chosen))
+    finally:
+        pending.drop()
+    return [state.controls[verdict.key] for verdict in chosen]
+
+
+def sample(verdicts: Iterable[CandidateVerdict], count: int, seed: int) -> list[CandidateVerdict]:
+    """Return up to `count` verdicts with a specimen, kept and dropped alike, as the seed decides."""
+    fit = sorted((verdict for verdict in verdicts if verdict.specimen is not None), key=lambda verdict: verdict.key)
+    random.Random(f"control {seed}").shuffle(fit)
+    return fit[:count]
+
+
+def control(context: Context, specimen: Specimen) -> dict[str, Any]:
+    """Run the whole suite on a specimen; return whether it agrees with the probe, and in which ids they differ.
+
+    If the probe stopped at the number of failing tests that it needed, those must fail here as well, as far as the
+    suite gets: nothing is known of tests after a hang. Otherwise the failing tests must be the same, and a run that
+    hangs must hang in both.
+    """
+    with opened(context) as here:
+        return _compared(here, specimen)
+
+
+def _compared(context: Context, specimen: Specimen) -> dict[str, Any]:
+    intake = context.library.intake
+    request = RunRequest(
+        corrupted_tree(intake.repository.tree, specimen.targets),
+        intake.repository.environment,
+        intake.timeout_s,
+        deselect=intake.flaky,
+        expected=intake.collected,
+        writable=intake.writable,
+    )
+    report = context.runner.run(request, run=context.run.quiet)
+    context.run.check()
+    if report.status is RunStatus.INFRASTRUCTURE:
+        raise InfrastructureError(f"The suite could not be run for the control. {report.reason}", hint=LOOK)
+    finished = report.status is RunStatus.FINISHED
+    failing = intake.passed - report.passed if finished else frozenset()
+    probed = frozenset(specimen.failed)
+    if specimen.cut_short and not finished:
+        agrees = not any(report.results[id].outcome is Outcome.PASSED for id in probed & report.results.keys())
+    elif specimen.status != RunStatus.FINISHED or not finished:
+        agrees = specimen.status == report.status
+    elif specimen.cut_short:
+        agrees = probed <= failing
+    else:
+        agrees = probed == failing
+    return {
+        "agrees": agrees,
+        "status": report.status.value,
+        "probe": specimen.status,
+        "only_probe": sorted(probed - failing) if finished else [],
+        "only_suite": sorted(failing - probed) if finished and not specimen.cut_short else [],
+        "targets": [target.name for target in specimen.targets],
+        "seconds": round(report.seconds, 3),
+    }
+
+
+def agreement(comparisons: Sequence[Mapping[str, Any]]) -> float | None:
+    """Return the share of comparisons that agree; None if there is no comparison."""
+    if not comparisons:
+        return None
+    return sum(bool(comparison["agrees"]) for comparison in comparisons) / len(comparisons)

@@ -1,0 +1,151 @@
+"""The context of generation: the objects that its steps use, and how each process of a pool opens them."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Protocol
+
+from gistpoint.core.errors import InfrastructureError
+from gistpoint.core.generation.library import SourceLibrary, read_library
+from gistpoint.core.generation.settings import CampaignSettings, SourceSpec
+from gistpoint.core.ports import ChatModel, Prober, Runner, TestMapper
+from gistpoint.core.running import UNATTENDED, RunContext
+from gistpoint.core.tasks.repository import Repository
+from gistpoint.core.trees import SourceTree
+
+
+class Harness(Protocol):
+    """Makes runners of code; can be pickled, so that each worker makes its own in its own process."""
+
+    def runner(self) -> Runner:
+        """Return a runner of whole suites."""
+        ...
+
+    def mapper(self) -> TestMapper:
+        """Return a recorder of which tests enter which functions."""
+        ...
+
+    def model(self, name: str) -> ChatModel:
+        """Return the chat model of that name. Raises `EndpointError` if this machine has no endpoint for it."""
+        ...
+
+    def prober(self, library: SourceLibrary) -> Prober:
+        """Return the prober for candidates of this library; the caller closes it."""
+        ...
+
+
+class FetchingHarness(Harness, Protocol):
+    """A harness that also fetches repositories."""
+
+    def key(self, spec: SourceSpec, scratch: Path) -> str:
+        """Return a name for the content that `fetch` would fetch, equal for equal content. Raises `SourceError`."""
+        ...
+
+    def fetch(
+        self, spec: SourceSpec, scratch: Path, run: RunContext, look: Callable[[SourceTree], None] | None = None
+    ) -> Repository:
+        """Fetch a source below `scratch` and pin its suite's needs; `look` gets its files first, and may raise.
+
+        Raises `SourceError` and `EnvironmentBuildError`.
+        """
+        ...
+
+
+@dataclass(frozen=True)
+class Context:
+    """The objects that the steps of generation use, for one library.
+
+    It pickles as its folder, harness and settings; a process opens the rest on first use.
+    """
+
+    folder: Path
+    """The folder that stores everything known of the library."""
+    harness: Harness
+    settings: CampaignSettings
+    run: RunContext = field(default=UNATTENDED, compare=False)
+    learned: SourceLibrary | None = field(default=None, compare=False)
+    """The library, if it is already in memory."""
+
+    @cached_property
+    def runner(self) -> Runner:
+        """The runner of whole suites."""
+        return self.harness.runner()
+
+    @cached_property
+    def library(self) -> SourceLibrary:
+        """The library, as known. Raises FileNotFoundError if something is missing."""
+        return self.learned or read_library(self.folder, self.runner.backend.name)
+
+    @cached_property
+    def prober(self) -> Prober:
+        """The prober that decides candidates."""
+        return self.harness.prober(self.library)
+
+    @cached_property
+    def model(self) -> ChatModel | None:
+        """The model that corrupts, if the settings name one."""
+        return self.harness.model(self.settings.model) if self.settings.model else None
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Context, (self.folder, self.harness, self.settings)
+
+
+@dataclass
+class _Opened:
+    context: Context
+    busy: threading.Lock = field(default_factory=threading.Lock)
+
+    def close(self) -> None:
+        """Stop the running decisions, and end the processes kept alive."""
+        self.context.run.cancel.cancel()
+        with self.busy:
+            self.context.prober.close()
+
+
+_opened: dict[int, _Opened] = {}
+_guard = threading.Lock()
+
+
+@contextmanager
+def opened(context: Context) -> Iterator[Context]:
+    """Yield this thread's own copy of a context, opened; a context of another library is closed.
+
+    Raises `InfrastructureError` if this machine does not have the library.
+    """
+    thread = threading.get_ident()
+    with _guard:
+        mine = _opened.get(thread)
+    if mine is None or mine.context != context or mine.context.run.cancel.cancelled:
+        if mine is not None:
+            mine.close()
+        mine = _Opened(_open(context))
+        with _guard:
+            _opened[thread] = mine
+    with mine.busy:
+        yield mine.context
+
+
+def _open(context: Context) -> Context:
+    own = Context(context.folder, context.harness, context.settings, RunContext())
+    try:
+        _ = own.prober
+    except FileNotFoundError as error:
+        raise InfrastructureError(
+            f"A worker does not find {context.folder}.",
+            hint="Workers of a cluster need the cache folder of this machine under the same path.",
+        ) from error
+    return own
+
+
+def close_contexts() -> None:
+    """Stop the running decisions of all threads of this process, and end the processes kept alive for them."""
+    with _guard:
+        contexts = list(_opened.values())
+        _opened.clear()
+    for context in contexts:
+        context.close()

@@ -1,0 +1,345 @@
+"""Everything known of a library before its first task: its suite, its test map, its call graph and its metrics.
+
+Each is determined once, stored in the library's folder at once, and read from there later.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from collections import deque
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property
+from pathlib import Path
+from typing import Any, TypeVar
+
+import msgspec
+
+from gistpoint.core.callgraph import MODULE, ObservedCall, build_call_graph, resolve_calls
+from gistpoint.core.canonical import sha256_of_json
+from gistpoint.core.code.testfiles import is_protected
+from gistpoint.core.code.testmap import TestMap
+from gistpoint.core.corruption.subject import Vocabulary, read_vocabulary
+from gistpoint.core.generation.intake import Intake, record_tests, take_in
+from gistpoint.core.metrics.table import CENTRALITY, COMPLEXITY, FunctionMetrics, measure_functions
+from gistpoint.core.pins import EnvironmentPins
+from gistpoint.core.ports import Runner, TestMapper
+from gistpoint.core.running import UNATTENDED, RunContext
+from gistpoint.core.tasks.fields import Fields
+from gistpoint.core.tasks.model import Source
+from gistpoint.core.tasks.protection import protection_document, read_protection
+from gistpoint.core.tasks.repository import Repository
+from gistpoint.core.trees import SourceTree, write_tar
+
+T = TypeVar("T")
+
+
+class Reach:
+    """Shortest paths on a graph of calls; `directed` ones follow calls backwards, from a callee to its callers."""
+
+    def __init__(self, edges: Iterable[tuple[str, str]], *, directed: bool) -> None:
+        near: dict[str, set[str]] = {}
+        for caller, callee in edges:
+            near.setdefault(callee, set()).add(caller)
+            if not directed:
+                near.setdefault(caller, set()).add(callee)
+        self._near = {name: sorted(others) for name, others in near.items()}
+        self._known: dict[str, dict[str, int]] = {}
+
+    def steps(self, name: str, most: int | None = None) -> Mapping[str, int]:
+        """Return the functions that reach `name`, itself with 0, and in how many steps; none beyond `most`."""
+        if most is not None:
+            return self._search(name, most)
+        if name not in self._known:
+            self._known[name] = self._search(name, None)
+        return self._known[name]
+
+    def _search(self, name: str, most: int | None) -> dict[str, int]:
+        found, waiting = {name: 0}, deque([name])
+        while waiting:
+            here = waiting.popleft()
+            if most is not None and found[here] == most:
+                continue
+            for other in self._near.get(here, ()):
+                if other not in found:
+                    found[other] = found[here] + 1
+                    waiting.append(other)
+        return found
+
+    def path(self, start: str, end: str) -> tuple[str, ...]:
+        """Return a shortest path, both ends inclusive, the first by name among equals; empty if there is none."""
+        steps = self.steps(end)
+        if start not in steps:
+            return ()
+        path = [start]
+        while path[-1] != end:
+            here = path[-1]
+            path.append(min(other for other in self._leads(here) if steps.get(other) == steps[here] - 1))
+        return tuple(path)
+
+    def _leads(self, name: str) -> list[str]:
+        return self._near.get(name, [])
+
+
+Edge = tuple[str, str]
+
+
+@dataclass(frozen=True)
+class SourceLibrary:
+    """A library that tasks can be made from."""
+
+    intake: Intake
+    test_map: TestMap
+    edges: frozenset[Edge]
+    """Calls between functions of the library, caller first: the static ones united with those observed."""
+    test_edges: frozenset[Edge]
+    """Calls that begin in the tests."""
+    rows: tuple[FunctionMetrics, ...]
+    """Every function of the library with its metrics."""
+    backend: str
+    stars: int | None = None
+
+    @cached_property
+    def key(self) -> str:
+        """The hash of everything that its tasks depend on, which excludes seconds."""
+        intake, repository = self.intake, self.intake.repository
+        tree = repository.tree
+        return sha256_of_json(
+            {
+                "source": [repository.source.kind, repository.source.name, repository.source.revision],
+                "files": sha256_of_json(
+                    [[path, len(data), hashlib.sha256(data).hexdigest()] for path, data in tree.read_all("")]
+                ),
+                "lock": sorted(repository.environment.lock),
+                "pytest_args": repository.environment.pytest_args,
+                "build_steps": repository.environment.build_steps,
+                "passed": sorted(intake.passed),
+                "backend": self.backend,
+                "map": sha256_of_json({name: sorted(tests) for name, tests in self.test_map.entered.items()}),
+                "edges": sorted(self.edges),
+            }
+        )
+
+    @cached_property
+    def test_files(self) -> frozenset[str]:
+        """Files that tests were collected from."""
+        return frozenset(self.intake.test_files)
+
+    @cached_property
+    def vocabulary(self) -> Vocabulary:
+        """The names that each function can see."""
+        return read_vocabulary(self.intake.repository.tree, self.test_files)
+
+    @cached_property
+    def by_name(self) -> Mapping[str, FunctionMetrics]:
+        """The rows by the name of their function."""
+        return {row.function: row for row in self.rows}
+
+    @cached_property
+    def reach(self) -> Reach:
+        """Distances between functions of the library, along calls in either direction."""
+        return Reach(self.edges, directed=False)
+
+    @cached_property
+    def reach_from_tests(self) -> Reach:
+        """Distances along calls, including calls of the tests."""
+        return Reach(self.edges | self.test_edges, directed=True)
+
+    def seeing(self, names: Iterable[str]) -> tuple[str, ...]:
+        """Return the passing tests that a change of the functions can affect, in suite order."""
+        return tuple(id for id in self.test_map.seeing(names) if id in self.intake.passed)
+
+    @cached_property
+    def mapped_intake(self) -> Intake:
+        """The results of the suite on the original, with the test map."""
+        return replace(self.intake, test_map=self.test_map)
+
+    def entering(self, name: str) -> frozenset[str]:
+        """Return the passing tests that enter a function while they run."""
+        return self.entered.get(name, frozenset())
+
+    @cached_property
+    def entered(self) -> Mapping[str, frozenset[str]]:
+        """The passing tests that enter each function while they run."""
+        return {name: tests & self.intake.passed for name, tests in self.test_map.entered.items()}
+
+    def metrics_of(self, name: str) -> dict[str, dict[str, float | int | None]]:
+        """Return every metric of a function with its percentile: the share of functions at or below it, 0-100."""
+        row = self.by_name.get(name)
+        if row is None:
+            return {}
+        metrics: dict[str, dict[str, float | int | None]] = {}
+        for column in (*COMPLEXITY, *CENTRALITY):
+            value = row.cell(column)
+            if isinstance(value, str):
+                continue
+            metrics[column] = {"value": value, "percentile": self._percentile(column, value)}
+        return metrics
+
+    def _percentile(self, column: str, value: float | None) -> float | None:
+        if value is None:
+            return None
+        values = self._columns[column]
+        return round(100 * sum(other <= value for other in values) / len(values), 1) if values else None
+
+    @cached_property
+    def _columns(self) -> Mapping[str, list[float]]:
+        return {
+            column: [float(cell) for row in self.rows if isinstance(cell := row.cell(column), int | float)]
+            for column in (*COMPLEXITY, *CENTRALITY)
+        }
+
+
+VERSION = 1
+"""Version of the files of a folder; other versions are not read."""
+
+
+class _Pinned(msgspec.Struct):
+    source: Source
+    environment: EnvironmentPins
+
+
+class _Results(msgspec.Struct):
+    collected: list[str]
+    passed: list[str]
+    flaky: tuple[str, ...]
+    seconds: float
+    runs: int
+    protection: dict[str, Any] | None = None
+
+
+class _Calls(msgspec.Struct):
+    map: dict[str, Any]
+    edges: list[tuple[str, str]]
+    test_edges: list[tuple[str, str]]
+    rows: tuple[FunctionMetrics, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class _Folder:
+    """The files that store everything known of a library."""
+
+    folder: Path
+
+    def repository(self, make: Callable[[], Repository]) -> Repository:
+        """Return the repository, made and stored if it is not known."""
+        known = self._read("repository", _Pinned)
+        tar = self.folder / "tree.tar"
+        if known is not None and tar.is_file():
+            return Repository(known.source, SourceTree.open(tar), known.environment)
+        made = make()
+        self.folder.mkdir(parents=True, exist_ok=True)
+        write_tar(made.tree, tar)
+        self._write("repository", _Pinned(made.source, made.environment))
+        return Repository(made.source, SourceTree.open(tar), made.environment)
+
+    def intake(self, repository: Repository, make: Callable[[], Intake]) -> Intake:
+        """Return the results of the suite on the original, run and stored if they are not known."""
+        known = self._read("intake", _Results)
+        if known is not None:
+            stored = known.protection
+            allowed = None if stored is None else read_protection(Fields(stored, "intake.json", "protection"))
+            return Intake(
+                repository, frozenset(known.collected), frozenset(known.passed),
+                known.flaky, known.seconds, known.runs, protection=allowed,
+            )  # fmt: skip
+        made = make()
+        protection = None if made.protection is None else protection_document(made.protection)
+        collected, passed = sorted(made.collected), sorted(made.passed)
+        self._write("intake", _Results(collected, passed, made.flaky, made.seconds, made.runs, protection))
+        return made
+
+    def calls(self, make: Callable[[], _Calls]) -> _Calls:
+        """Return test map, calls and metrics, computed by `make` and stored if they are not known."""
+        known = self._read("calls", _Calls)
+        if known is None:
+            known = make()
+            self._write("calls", known)
+        return known
+
+    def _read(self, name: str, kind: type[T]) -> T | None:
+        try:
+            value = json.loads((self.folder / f"{name}.json").read_text("utf-8"))
+            known = isinstance(value, dict) and value.get("version") == VERSION
+            return msgspec.convert(value, kind) if known else None
+        except (OSError, ValueError):
+            return None
+
+    def _write(self, name: str, record: msgspec.Struct) -> None:
+        partial = self.folder / f".{name}.{os.getpid()}"
+        with partial.open("w", encoding="utf-8") as file:
+            json.dump({"version": VERSION, **msgspec.to_builtins(record)}, file, separators=(",", ":"))
+            file.flush()
+            os.fsync(file.fileno())
+        partial.replace(self.folder / f"{name}.json")
+
+
+def learn_library(
+    folder: Path,
+    make: Callable[[], Repository],
+    runner: Runner,
+    mapper: Callable[[], TestMapper],
+    *,
+    stars: int | None = None,
+    run: RunContext = UNATTENDED,
+) -> SourceLibrary:
+    """Return the library; determine what is unknown by three runs of its suite, and a traced one.
+
+    `make` fetches the repository and pins its environment. Raises `NoTaskError` if its suite is unusable.
+    """
+    known = _Folder(folder)
+    repository = known.repository(make)
+    intake = known.intake(repository, lambda: take_in(repository, runner, run=run))
+    calls = known.calls(lambda: _measured(intake, mapper(), run))
+    return replace(_library(intake, calls, runner.backend.name), stars=stars)
+
+
+def read_library(folder: Path, backend: str) -> SourceLibrary:
+    """Return a library that is known in full; raises FileNotFoundError if something is missing."""
+
+    def missing() -> Any:
+        raise FileNotFoundError(folder)
+
+    known = _Folder(folder)
+    repository = known.repository(missing)
+    return _library(known.intake(repository, missing), known.calls(missing), backend)
+
+
+def _measured(intake: Intake, mapper: TestMapper, run: RunContext) -> _Calls:
+    test_map, observed = record_tests(intake, mapper, run)
+    run.check()
+    run.step("call graph and metrics")
+    return _graphs(test_map, intake.repository.tree, frozenset(intake.test_files), observed)
+
+
+def _graphs(
+    test_map: TestMap, tree: SourceTree, test_files: frozenset[str], observed: tuple[ObservedCall, ...]
+) -> _Calls:
+    """Return calls and metrics: of the library alone, and separately the calls that begin in its tests."""
+    everything = dict(tree.read_all(".py"))
+    own = {path: data for path, data in everything.items() if not is_protected(path, test_files)}
+    graph = build_call_graph(own)
+    graph = graph.with_observed(resolve_calls(graph, observed))
+    rows = measure_functions(graph, own)
+    edges = {(edge.caller, edge.callee) for edge in graph.edges if is_function(edge.caller)}
+    whole = build_call_graph(everything)
+    whole = whole.with_observed(resolve_calls(whole, observed))
+    from_tests = {
+        (edge.caller, edge.callee)
+        for edge in whole.edges
+        if is_function(edge.caller) and is_protected(edge.caller.partition("::")[0], test_files)
+    }
+    return _Calls(test_map.to_json(), sorted(edges), sorted(from_tests), tuple(rows))
+
+
+def _library(intake: Intake, calls: _Calls, backend: str) -> SourceLibrary:
+    return SourceLibrary(
+        intake, TestMap.from_json(calls.map), frozenset(calls.edges), frozenset(calls.test_edges), calls.rows, backend
+    )
+
+
+def is_function(name: str) -> bool:
+    """Whether a node of a call graph is a function and not the code of a module."""
+    return not name.endswith(f"::{MODULE}")

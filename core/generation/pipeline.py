@@ -1,0 +1,314 @@
+"""From sources to tasks: a set from each source, by a campaign, or a single task from one function."""
+
+from __future__ import annotations
+
+import json
+import tempfile
+import time
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from gistpoint import __version__
+from gistpoint.core.canonical import sha256_of_json, sha256_of_text
+from gistpoint.core.code.splice import remove_body
+from gistpoint.core.corruption.model import Round
+from gistpoint.core.errors import EnvironmentBuildError, RecordingError, SourceError
+from gistpoint.core.generation.by_model import ModelCorruption, corrupt_by_model
+from gistpoint.core.generation.campaign import Workers, agreement, run_campaign, run_controls
+from gistpoint.core.generation.candidates import CandidatePlan, plan
+from gistpoint.core.generation.context import Context, FetchingHarness
+from gistpoint.core.generation.intake import Intake, NoGood, NoTaskError, take_in, with_test_map_if_it_ends
+from gistpoint.core.generation.library import SourceLibrary, learn_library
+from gistpoint.core.generation.making import write_kept, write_proven
+from gistpoint.core.generation.proof import CorruptionProof, prove
+from gistpoint.core.generation.removal import check_named, random_targets, removal_target
+from gistpoint.core.generation.settings import CampaignSettings, SourceSpec
+from gistpoint.core.generation.verdicts import CandidateVerdict, Counts, StateFile
+from gistpoint.core.locations import Locations
+from gistpoint.core.ports import ChatModel, Runner
+from gistpoint.core.running import UNATTENDED, RunContext, RunProgress
+from gistpoint.core.tasks.model import Rules, Task
+from gistpoint.core.trees import SourceTree
+
+_REFUSED = {
+    SourceError: "source_not_to_be_had",
+    EnvironmentBuildError: "environment_not_to_be_built",
+    RecordingError: "watched_run_did_not_end",
+}
+
+
+@dataclass
+class SourceResult:
+    """The result of one source of a campaign."""
+
+    spec: SourceSpec
+    refused: tuple[str, str] | None = None
+    """Why no task at all can be made from it: a reason and a sentence."""
+    learning_seconds: float = 0.0
+    making_seconds: float = 0.0
+    plan: CandidatePlan | None = None
+    library: SourceLibrary | None = None
+    tasks: list[str] = field(default_factory=list)
+    """Ids of the tasks, in the order of their candidates."""
+    counts: Counts = field(default_factory=Counts)
+    comparisons: list[Mapping[str, Any]] = field(default_factory=list)
+    """The comparisons of the control sample."""
+
+    @property
+    def kept(self) -> int:
+        """How many candidates became a task."""
+        return self.counts.kept
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the result as a JSON value."""
+        left_out = {} if self.plan is None else self.plan.left_out
+        return {
+            "source": self.spec.source,
+            "stars": self.spec.stars,
+            "refused": None if self.refused is None else {"reason": self.refused[0], "message": self.refused[1]},
+            "functions": 0 if self.plan is None else self.plan.functions,
+            "left_out": left_out,
+            "candidates": 0 if self.plan is None else len(self.plan.candidates),
+            "tried": self.counts.tried,
+            "kept": self.kept,
+            "tasks": self.tasks,
+            "dropped": self.counts.reasons,
+            "corruptions": self.counts.fates,
+            "costs": None if self.library is None else self.counts.costs(self.library.intake.seconds),
+            "seconds": {"learning": round(self.learning_seconds, 1), "making": round(self.making_seconds, 1)},
+            "control": {
+                "tried": len(self.comparisons),
+                "agreement": agreement(self.comparisons),
+                "differing": [comparison for comparison in self.comparisons if not comparison["agrees"]],
+            },
+        }
+
+
+def generate(
+    specs: Iterable[SourceSpec],
+    settings: CampaignSettings,
+    harness: FetchingHarness,
+    workers: Workers,
+    locations: Locations,
+    *,
+    count: int,
+    control: int = 0,
+    run: RunContext = UNATTENDED,
+) -> Iterator[SourceResult]:
+    """Make up to `count` tasks of each source, and yield its result; a refused source is a result too.
+
+    `control` corruptions of each source are also tried on the whole suite. Results are stored below `locations`, so
+    that a later call with the same arguments resumes from there. If a single source can't be obtained, its error is
+    raised: `SourceError`, `EnvironmentBuildError` or `RecordingError`.
+    """
+    wanted = tuple(specs)
+    for spec in wanted:
+        result, started = SourceResult(spec), time.monotonic()
+        try:
+            context = _learned(spec, settings, harness, locations, run)
+        except (NoTaskError, SourceError, EnvironmentBuildError, RecordingError) as refusal:
+            if len(wanted) == 1 and not isinstance(refusal, NoTaskError):
+                raise
+            run.note(f"{spec.source} can't be used: {refusal.message}")
+            reason = refusal.reason.value if isinstance(refusal, NoTaskError) else _REFUSED[type(refusal)]
+            result.refused = (reason, refusal.message)
+            yield result
+            continue
+        result.library, result.plan = context.library, plan(context.library, settings)
+        run.note(f"{len(result.plan.candidates)} candidates of {result.plan.functions} functions")
+        result.learning_seconds, began = time.monotonic() - started, time.monotonic()
+        _make(context, result.plan, count, control, workers, locations, result)
+        result.making_seconds = time.monotonic() - began
+        yield result
+
+
+def _learned(
+    spec: SourceSpec, settings: CampaignSettings, harness: FetchingHarness, locations: Locations, run: RunContext
+) -> Context:
+    """Return the context of a source with its library, which is determined now if it was not known."""
+    with tempfile.TemporaryDirectory(prefix="gistpoint-generate-") as name:
+        scratch, runner = Path(name), harness.runner()
+        folder = locations.libraries / sha256_of_json([harness.key(spec, scratch), runner.backend.name])[:32]
+        library = learn_library(
+            folder, lambda: harness.fetch(spec, scratch, run), runner, harness.mapper, stars=spec.stars, run=run
+        )
+    intake = library.intake
+    run.note(f"{spec.source}: {len(intake.passed)} tests pass, {len(intake.flaky)} flaky, {intake.seconds:.1f} s")
+    return Context(folder, harness, settings, run, library)
+
+
+def _make(
+    context: Context,
+    planned: CandidatePlan,
+    count: int,
+    control: int,
+    workers: Workers,
+    locations: Locations,
+    result: SourceResult,
+) -> None:
+    library, settings, run = context.library, context.settings, context.run
+
+    def accept(verdict: CandidateVerdict) -> None:
+        assert verdict.kept is not None
+        task = write_kept(library, settings, verdict.kept, locations.tasks)
+        result.tasks.append(task.id)
+        failing = len(verdict.kept.failing) + len(verdict.kept.missing)
+        names = ", ".join(target.name for target in verdict.kept.targets)
+        run.note(f"  {task.short_id} {names}: {failing} of {len(library.intake.passed)} tests fail")
+
+    def on_verdict(counts: Counts) -> None:
+        reasons = ", ".join(f"{number} {reason}" for reason, number in counts.reasons.items())
+        run.progress(RunProgress(f"{counts.kept}/{count} kept of {counts.tried} tried; {reasons}"))
+
+    def on_comparison(done: int, total: int) -> None:
+        run.progress(RunProgress(f"control {done}/{total}"))
+
+    with _state(context, locations) as state:
+        try:
+            result.counts = run_campaign(
+                context, planned.candidates, count, workers, state, accept=accept, on_verdict=on_verdict
+            )
+            if control > 0:
+                verdicts = tuple(result.counts.verdicts)
+                result.comparisons = run_controls(
+                    context, verdicts, control, workers, state, on_comparison=on_comparison
+                )
+        except KeyboardInterrupt:
+            run.note(f"stopped; {len(state.verdicts)} verdicts are kept, the same command goes on")
+            raise
+
+
+def _state(context: Context, locations: Locations) -> StateFile:
+    source, settings = context.library.intake.repository.source, context.settings
+    about = {"source": [source.kind, source.name, source.revision], "settings": settings.to_json()}
+    key = sha256_of_json([context.library.key, settings.to_json()])[:16]
+    return StateFile(locations.campaigns / f"{source.name}-{settings.mode.value}-{key}.jsonl", about)
+
+
+MAX_TRIES = 25
+"""Functions tried before a random pick gives up."""
+
+
+@dataclass(frozen=True, slots=True)
+class MadeTask:
+    """A single task, with the results of the suite."""
+
+    task: Task
+    intake: Intake
+    proof: CorruptionProof
+
+
+def generate_one(
+    spec: SourceSpec,
+    function: str,
+    settings: CampaignSettings,
+    runner: Runner,
+    harness: FetchingHarness,
+    locations: Locations,
+    *,
+    model: ChatModel | None = None,
+    run: RunContext = UNATTENDED,
+) -> MadeTask:
+    """Make one task from a source: from `function`, or, if that is empty, from one that the seed picks.
+
+    Its body is removed; a `model`, which needs a function, corrupts it instead. Raises `NoTaskError` if no task can
+    be made; the model's submissions are kept even then. Raises `SourceError` and `EnvironmentBuildError`.
+    """
+
+    def look(tree: SourceTree) -> None:
+        if function:
+            check_named(tree, function)
+
+    with tempfile.TemporaryDirectory(prefix="gistpoint-new-") as scratch:
+        intake = take_in(harness.fetch(spec, Path(scratch), run, look), runner, run=run)
+        run.note(
+            f"{len(intake.collected)} tests, {len(intake.passed)} pass in every run, {len(intake.flaky)} flaky, "
+            f"{intake.seconds:.1f} s"
+        )
+        if not function:
+            intake = with_test_map_if_it_ends(intake, harness.mapper(), run=run)
+        if model is not None:
+            proof, how = _corrupted(intake, function, settings, runner, model, locations, run)
+        else:
+            proof = _removed(intake, function, settings, runner, run)
+            picked = {"function": function} if function else {"seed": settings.seed}
+            how = {"corruption": remove_body.__name__, **picked}
+        if proof.any_order:
+            intake = with_test_map_if_it_ends(intake, harness.mapper(), run=run)
+        task = write_proven(
+            intake,
+            proof,
+            settings.mode.of_tasks,
+            runner.backend.name,
+            locations.tasks,
+            rules=Rules(min_failing=settings.min_failing),
+            provenance={**how, "gistpoint": __version__},
+        )
+    return MadeTask(task, intake, proof)
+
+
+def _removed(
+    intake: Intake, function: str, settings: CampaignSettings, runner: Runner, run: RunContext
+) -> CorruptionProof:
+    least = settings.min_failing
+    if function:
+        target = removal_target(intake.repository.tree, function, frozenset(intake.test_files))
+        return prove(intake, (target,), runner, min_failing=least, run=run)
+    tried = 0
+    for target in random_targets(intake, settings.seed):
+        if tried == MAX_TRIES:
+            break
+        if intake.test_map and len(intake.test_map.seeing((target.name,))) < least:
+            continue
+        tried += 1
+        try:
+            return prove(intake, (target,), runner, min_failing=least, run=run)
+        except NoTaskError as refusal:
+            run.note(f"  {refusal.message}")
+    raise NoTaskError(
+        NoGood.NO_CANDIDATE,
+        f"None of {tried} functions picked with seed {settings.seed} makes a task.",
+        hint="Try another --seed, name one with --function, or lower --min-failing.",
+    )
+
+
+def _corrupted(
+    intake: Intake,
+    function: str,
+    settings: CampaignSettings,
+    runner: Runner,
+    model: ChatModel,
+    locations: Locations,
+    run: RunContext,
+) -> tuple[CorruptionProof, dict[str, Any]]:
+    def on_round(item: Round) -> None:
+        shown = f"{item.trial.failing} tests fail, subtlety {item.subtlety:.2f}" if item.trial else item.detail
+        run.note(f"  submission {item.number}: {item.verdict.value.replace('_', ' ')}; {shown}")
+
+    run.note(f"{model.name} corrupts {function}")
+    made = corrupt_by_model(intake, function, model, runner, settings=settings.loop, on_round=on_round, run=run)
+    usage = made.result.usage
+    cost = "" if usage.cost_usd is None else f", {usage.cost_usd:.4f} US dollars"
+    run.note(f"{made.result.requests} requests, {usage.tokens} tokens{cost}")
+    try:
+        if made.target is None:
+            raise NoTaskError(NoGood.NO_CORRUPTION, made.reason)
+        proof = prove(intake, (made.target,), runner, min_failing=settings.min_failing, run=run)
+    except NoTaskError as refusal:
+        kept = _keep_unkept(made, intake, locations)
+        hint = f"Every submission is kept in {kept}, below the data folder (gistpoint paths)."
+        raise NoTaskError(refusal.reason, refusal.message, hint=f"{refusal.hint}\n{hint}".strip()) from refusal
+    return proof, {"parts": [made.provenance()]}
+
+
+def _keep_unkept(made: ModelCorruption, intake: Intake, locations: Locations) -> str:
+    """Store a model's work that led to no task, since it was paid for. Return the path below the data folder."""
+    source = intake.repository.source
+    about = {"kind": source.kind, "name": source.name, "revision": source.revision}
+    text = json.dumps({"source": about, **made.record()}, indent=1)
+    locations.unkept_corruptions.mkdir(parents=True, exist_ok=True)
+    file = locations.unkept_corruptions / f"{sha256_of_text(text)[:12]}.json"
+    file.write_text(text, "utf-8")
+    return str(file.relative_to(locations.data))

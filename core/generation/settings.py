@@ -1,0 +1,155 @@
+"""The settings of a campaign, and its sources."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Collection
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from typing import Any
+
+import msgspec
+
+from gistpoint.core.corruption.evidence import FEW_FAILING, band
+from gistpoint.core.corruption.model import LoopSettings
+from gistpoint.core.errors import TaskError, UserError
+from gistpoint.core.generation.proof import DEFAULT_MIN_FAILING
+from gistpoint.core.tasks.fields import Count, Fields
+from gistpoint.core.tasks.model import Mode
+
+RECIPE = 4
+"""Version of the rules by which a candidate is decided: verdicts of other versions are not reused."""
+
+
+class CampaignMode(StrEnum):
+    """How functions are corrupted; `multi` makes discovery tasks with several targets."""
+
+    REMOVE = "remove"
+    DISCOVERY = "discovery"
+    MULTI = "multi"
+
+    @property
+    def in_groups(self) -> bool:
+        """Whether several functions are corrupted together."""
+        return self is CampaignMode.MULTI
+
+    @property
+    def of_tasks(self) -> Mode:
+        """The mode of the tasks that are made."""
+        return Mode.REMOVE if self is CampaignMode.REMOVE else Mode.DISCOVERY
+
+
+@dataclass(frozen=True, slots=True)
+class CampaignSettings:
+    """Everything that decides the tasks of a campaign, besides the library and the code of gistpoint."""
+
+    mode: CampaignMode
+    seed: int = 0
+    min_failing: int = DEFAULT_MIN_FAILING
+    hard: bool = False
+    model: str = ""
+    """The model that corrupts; empty for corruptions without one. With a model, a seed decides only the order."""
+    loop: LoopSettings | None = None
+    """The limits of each conversation with it."""
+
+    def __post_init__(self) -> None:
+        if self.model and self.mode is not CampaignMode.DISCOVERY:
+            raise UserError(f"A model corrupts in discovery mode, not in {self.mode}.", hint="Leave --model out.")
+        if self.min_failing < 1:
+            raise UserError(f"--min-failing must be 1 or more, and is {self.min_failing}.")
+
+    @property
+    def band(self) -> tuple[int, int]:
+        """The least and the most failing tests of a good corruption."""
+        return band(self.min_failing)
+
+    @property
+    def part_band(self) -> tuple[int, int]:
+        """The least and the most failing tests of one corruption among several, which count together."""
+        return min(FEW_FAILING[0], self.min_failing), self.band[1]
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the settings as a JSON value."""
+        values = {**msgspec.to_builtins(self), "recipe": RECIPE}
+        if not self.model:
+            del values["model"], values["loop"]
+        return values
+
+
+_HINT = "Each source is a table [[source]] with the key 'source', such as \"toolz==1.2.0\", and may have {keys}."
+
+
+class BatchError(UserError):
+    """A batch file can't be used; the message names the file and the key."""
+
+
+@dataclass(frozen=True, slots=True)
+class SourceSpec:
+    """A source as a user names it, with the needs of its suite."""
+
+    source: str
+    """`name==version`, a folder, or `PATH_OR_URL@COMMIT`."""
+    pytest_args: tuple[str, ...] = ()
+    extra_requirements: tuple[str, ...] = ()
+    exclude_newer: str | None = None
+    build_steps: tuple[str, ...] = ()
+    stars: Count | None = None
+    """None if unknown: the source is kept, and marked."""
+
+
+SOURCE_KEYS = frozenset(SourceSpec.__slots__)
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """The sources of a file in its order, and the least stars of a source, if its stars are known."""
+
+    sources: tuple[SourceSpec, ...]
+    min_stars: int = 0
+
+    @property
+    def taken(self) -> tuple[SourceSpec, ...]:
+        """The sources that are popular enough, and those whose stars are unknown."""
+        return tuple(spec for spec in self.sources if spec.stars is None or spec.stars >= self.min_stars)
+
+    @property
+    def left_out(self) -> tuple[SourceSpec, ...]:
+        """The sources with too few stars."""
+        return tuple(spec for spec in self.sources if spec.stars is not None and spec.stars < self.min_stars)
+
+
+def read_batch(text: str, file: str) -> Batch:
+    """Return the batch that TOML text describes; raises `BatchError` naming `file` and the key that is wrong."""
+    try:
+        values = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise BatchError(f"{file} is not valid TOML: {error}.", hint=_hint()) from error
+    try:
+        fields = Fields(values, file)
+        fields.only(("min_stars", "source"))
+        sources = tuple(read_source(table) for table in fields.tables("source"))
+        if (min_stars := fields.get("min_stars", int, 0)) < 0:
+            raise TaskError(f"{file}: the key 'min_stars' must be at least 0.")
+    except TaskError as error:
+        raise BatchError(error.message, hint=_hint()) from error
+    if not sources:
+        raise BatchError(f"{file}: the key 'source' names no source.", hint=_hint())
+    named: set[str] = set()
+    for n, spec in enumerate(sources):
+        if spec.source in named:
+            raise BatchError(f"{file}: the key 'source[{n}].source' repeats {spec.source!r}.", hint="Leave one out.")
+        named.add(spec.source)
+    return Batch(sources, min_stars)
+
+
+def read_source(fields: Fields, known: Collection[str] = SOURCE_KEYS) -> SourceSpec:
+    """Return the source in a table that may have the `known` keys. Raises `TaskError` naming file and key."""
+    fields.only(known)
+    spec = fields.record(SourceSpec, optional=SOURCE_KEYS)
+    if not spec.source.strip():
+        raise TaskError(f"{fields.file}: the key {fields.name('source')!r} is empty.")
+    return replace(spec, exclude_newer=spec.exclude_newer or None)
+
+
+def _hint() -> str:
+    return _HINT.format(keys=", ".join(sorted(SOURCE_KEYS - {"source"})))

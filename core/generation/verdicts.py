@@ -1,0 +1,258 @@
+"""The verdict on each candidate: stored as soon as it is known, and counted."""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from pathlib import Path
+from statistics import median
+from types import TracebackType
+from typing import Any
+
+import msgspec
+
+from gistpoint.core.errors import UserError
+from gistpoint.core.tasks.model import Failure, Target
+
+
+class Reason(StrEnum):
+    """The result of a candidate: a closed set, counted by every campaign."""
+
+    KEPT = "kept"
+    NOT_REMOVABLE = "body_not_removable"
+    TOO_FEW_FAILING = "too_few_failing_tests"
+    BREAKS_COLLECTION = "breaks_collection_only"
+    HANGS = "hangs_or_exhausts_memory"
+    NO_RESULT = "run_gave_no_result"
+    NO_CORRUPTION = "no_corruption_fits"
+    NONE_GOOD = "no_corruption_is_good"
+    SUITE_DIFFERS = "suite_differs_from_probe"
+    LEAKS = "original_found_elsewhere"
+    NO_PARTNER = "no_partner_in_reach"
+    PART_SILENT = "part_breaks_nothing_alone"
+    MASKED = "repairing_one_mends_all"
+    UNION_NOT_LARGER = "union_not_larger_than_each_part"
+    OVERLAPS = "shares_functions_with_a_kept_one"
+    LOCATED = "located_by_its_spectrum"
+    NOT_SUBTLE = "not_subtle_enough"
+
+
+@dataclass(frozen=True, slots=True)
+class Cost:
+    """The cost of deciding a candidate, in seconds of wall-clock time."""
+
+    probes: tuple[float, ...] = ()
+    """Seconds of each corruption that was tried on the tests that can see it."""
+    warm: int = 0
+    """How many of them ran on a suite that was already loaded."""
+    confirmations: int = 0
+    confirming: float = 0.0
+    """Seconds of running the whole suite on corruptions that passed the probe."""
+
+
+@dataclass(frozen=True, slots=True)
+class ProvenCorruption:
+    """A proven corruption, from which the task is written."""
+
+    targets: tuple[Target, ...]
+    failing: tuple[Failure, ...]
+    """Every failing test in the order of the run, the first few with their texts."""
+    missing: tuple[str, ...]
+    """Tests that passed on the original and gave no result at all on the corrupted tree."""
+    any_order: bool
+    provenance: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Specimen:
+    """One corruption that was tried, with the probe's result, to be compared with the whole suite."""
+
+    targets: tuple[Target, ...]
+    status: str
+    failed: tuple[str, ...]
+    cut_short: bool
+    """Whether the probe stopped at the number of failing tests that it needed."""
+
+
+@dataclass(frozen=True, slots=True)
+class CandidateVerdict:
+    """The verdict on one candidate."""
+
+    key: str
+    names: tuple[str, ...]
+    """The functions; of a group that failed, those that it began with."""
+    reason: Reason
+    detail: str = ""
+    fates: Mapping[str, int] = field(default_factory=dict)
+    """The number of its corruptions by their ends."""
+    cost: Cost = Cost()
+    kept: ProvenCorruption | None = None
+    specimen: Specimen | None = None
+    record: Mapping[str, Any] | None = None
+    """The rounds of a model if nothing could be kept."""
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the verdict as a JSON value."""
+        value: dict[str, Any] = msgspec.to_builtins(self)
+        for part in filter(None, (value["kept"], value["specimen"])):
+            part.update({key: [list(item.values()) for item in part[key]] for key in _ROWS.keys() & part.keys()})
+        value["fates"] = dict(sorted(self.fates.items()))
+        return value if self.record is not None else {key: value[key] for key in value if key != "record"}
+
+    @classmethod
+    def from_json(cls, value: Mapping[str, Any]) -> CandidateVerdict:
+        """Return the verdict that `to_json` gave; raises KeyError, TypeError or ValueError for anything else."""
+        return msgspec.convert({**value, **{key: _read_rows(value[key]) for key in ("kept", "specimen")}}, cls)
+
+
+_ROWS = {"targets": Target.__slots__, "failing": Failure.__slots__}
+"""Members of a corruption whose items are stored as lists of their values."""
+
+
+def _read_rows(part: Mapping[str, Any] | None) -> Mapping[str, Any] | None:
+    if part is None:
+        return None
+    rows = {key: part[key] for key in _ROWS.keys() & part.keys()}
+    return {**part, **{key: [dict(zip(_ROWS[key], row, strict=True)) for row in rows[key]] for key in rows}}
+
+
+@dataclass
+class Counts:
+    """The verdicts of a campaign so far, in their order."""
+
+    verdicts: list[CandidateVerdict] = field(default_factory=list)
+
+    @property
+    def tried(self) -> int:
+        """How many candidates have a verdict."""
+        return len(self.verdicts)
+
+    @property
+    def kept(self) -> int:
+        """How many became a task."""
+        return sum(verdict.kept is not None for verdict in self.verdicts)
+
+    @property
+    def reasons(self) -> dict[str, int]:
+        """Numbers of candidates that failed, by reason, the most frequent first."""
+        found = Counter(verdict.reason.value for verdict in self.verdicts if verdict.kept is None)
+        return dict(sorted(found.items(), key=lambda item: (-item[1], item[0])))
+
+    @property
+    def fates(self) -> dict[str, int]:
+        """Numbers of single corruptions by their end, the most frequent first."""
+        found: Counter[str] = Counter()
+        for verdict in self.verdicts:
+            found.update(verdict.fates)
+        return dict(sorted(found.items(), key=lambda item: (-item[1], item[0])))
+
+    def costs(self, suite_seconds: float) -> dict[str, Any]:
+        """Return seconds spent, and saved against a whole run (of `suite_seconds`) for each corruption tried."""
+        probes = [seconds for verdict in self.verdicts for seconds in verdict.cost.probes]
+        middle = median(probes) if probes else None
+        return {
+            "probes": len(probes),
+            "warm": sum(verdict.cost.warm for verdict in self.verdicts),
+            "probe_seconds": round(sum(probes), 2),
+            "median_probe_seconds": None if middle is None else round(middle, 4),
+            "median_share_of_suite": None if middle is None else round(middle / suite_seconds, 4),
+            "confirmations": sum(verdict.cost.confirmations for verdict in self.verdicts),
+            "confirming_seconds": round(sum(verdict.cost.confirming for verdict in self.verdicts), 2),
+            "suite_seconds": round(suite_seconds, 2),
+            "saved_seconds": round(len(probes) * suite_seconds - sum(probes), 1),
+        }
+
+
+FORMAT = "gistpoint.campaign"
+VERSION = 1
+
+
+class StateFileError(UserError):
+    """The state of a campaign can't be read, or another process is writing it."""
+
+
+class StateFile:
+    """The verdicts and tasks of one campaign, by key; a context manager that holds the file's lock."""
+
+    def __init__(self, path: Path, about: Mapping[str, Any]) -> None:
+        """Open the state of the campaign that `about` describes, or create it.
+
+        Raises `StateFileError` for a file about something else, and while another process has it open.
+        """
+        self.path = path
+        self.verdicts: dict[str, CandidateVerdict] = {}
+        self.controls: dict[str, dict[str, Any]] = {}
+        path.parent.mkdir(parents=True, exist_ok=True)
+        self._file = path.open("a+b")
+        try:
+            fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError as error:
+            self._file.close()
+            raise StateFileError(
+                f"Another process is making tasks with these settings: {path} is locked.",
+                hint="Wait for it, or choose another --seed.",
+            ) from error
+        try:
+            self._read()
+        except BaseException:
+            self._file.close()
+            raise
+        if self._empty:
+            self._append({"format": FORMAT, "version": VERSION, **about})
+
+    def __enter__(self) -> StateFile:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._file.close()
+
+    def add(self, verdict: CandidateVerdict) -> None:
+        """Keep a verdict; it is on the disk when this returns. A known one is not changed."""
+        if verdict.key not in self.verdicts:
+            self._append({"type": "verdict", **verdict.to_json()})
+            self.verdicts[verdict.key] = verdict
+
+    def add_control(self, key: str, comparison: Mapping[str, Any]) -> None:
+        """Keep the result of the whole suite on a specimen."""
+        self._append({"type": "control", "key": key, "comparison": dict(comparison)})
+        self.controls[key] = dict(comparison)
+
+    def _append(self, value: Mapping[str, Any]) -> None:
+        self._file.write(json.dumps(value, ensure_ascii=True, separators=(",", ":")).encode() + b"\n")
+        self._file.flush()
+        os.fsync(self._file.fileno())
+
+    def _read(self) -> None:
+        self._file.seek(0)
+        data = self._file.read()
+        whole = data.rfind(b"\n") + 1
+        if whole < len(data):
+            self._file.truncate(whole)
+        lines = data[:whole].splitlines()
+        self._empty = not lines
+        for number, line in enumerate(lines, 1):
+            try:
+                value = json.loads(line)
+                if number == 1:
+                    self._check_head(value)
+                elif value["type"] == "verdict":
+                    verdict = CandidateVerdict.from_json(value)
+                    self.verdicts[verdict.key] = verdict
+                elif value["type"] == "control":
+                    self.controls[value["key"]] = value["comparison"]
+            except (ValueError, KeyError, TypeError) as error:
+                raise StateFileError(
+                    f"Line {number} of {self.path} can't be read: {error}.",
+                    hint="Move the file away to begin again; tasks that were made stay.",
+                ) from error
+
+    def _check_head(self, value: Mapping[str, Any]) -> None:
+        if value["format"] != FORMAT or value["version"] != VERSION:
+            raise ValueError(f"it is {value['format']} version {value['version']}, not {FORMAT} version {VERSION}")

@@ -1,0 +1,88 @@
+"""A task as one `.tar.zst`, packed the same way every time, and unpacked without trust."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import re
+import shutil
+import tarfile
+import tempfile
+from pathlib import Path
+
+from gistpoint.core.errors import TaskError
+from gistpoint.core.kinds.folder import read_task
+from gistpoint.core.tasks.documents import ANSWER_FILE, TASK_FILE
+from gistpoint.core.tasks.entered import ENTERED_FILE
+from gistpoint.core.tasks.model import Task
+
+MAX_BYTES = 2 * 1024**3
+"""Largest size of an unpacked task; an archive that unpacks to more is refused."""
+MAX_MEMBERS = 1_000
+_MEMBER = re.compile(
+    r"task\.toml|workspace/tree\.tar|answer/(answer|entered)\.json|answer/baselines/[A-Za-z0-9][\w.-]*\.json"
+)
+
+
+def pack_task(folder: Path, archive: Path, *, with_answer: bool = True) -> None:
+    """Pack a task's folder; without the answer, submissions can't be scored."""
+    import zstandard
+
+    names = [TASK_FILE, "workspace/tree.tar"]
+    if with_answer:
+        baselines = folder.glob("answer/baselines/*.json")
+        names += [ANSWER_FILE, *sorted(path.relative_to(folder).as_posix() for path in baselines)]
+        names += [name for name in (ENTERED_FILE,) if (folder / name).is_file()]
+    buffer = io.BytesIO()
+    with tarfile.open(fileobj=buffer, mode="w:", format=tarfile.PAX_FORMAT) as tar:
+        for name in names:
+            info = tarfile.TarInfo(name)
+            data = (folder / name).read_bytes()
+            info.size, info.mode = len(data), 0o644
+            tar.addfile(info, io.BytesIO(data))
+    archive.write_bytes(zstandard.ZstdCompressor(level=19).compress(buffer.getvalue()))
+
+
+def unpack_task(archive: Path, into: Path) -> Task:
+    """Unpack an archive into a folder named by the task's id, below `into`, and return the task.
+
+    Raises `TaskError` for an archive that is damaged or holds anything but the plain files of a task.
+    """
+    into.mkdir(parents=True, exist_ok=True)
+    folder = Path(tempfile.mkdtemp(prefix=".unpacking-", dir=into))
+    try:
+        _extract(archive, folder)
+        task = read_task(folder)
+        place = into / task.id
+        if not (place / TASK_FILE).is_file():
+            with contextlib.suppress(OSError):  # another process was first
+                folder.rename(place)
+        return read_task(place)
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def _extract(archive: Path, folder: Path) -> None:
+    import zstandard
+
+    total = members = 0
+    try:
+        with (
+            archive.open("rb") as file,
+            zstandard.ZstdDecompressor(max_window_size=2**27).stream_reader(file) as stream,
+            tarfile.open(fileobj=stream, mode="r|") as tar,
+        ):
+            for info in tar:
+                members += 1
+                if not info.isfile() or not _MEMBER.fullmatch(info.name) or members > MAX_MEMBERS:
+                    raise TaskError(f"{archive.name} holds {info.name!r}, which is not a file of a task.")
+                total += info.size
+                if total > MAX_BYTES:
+                    raise TaskError(f"{archive.name} unpacks to more than {MAX_BYTES} bytes and was refused.")
+                source = tar.extractfile(info)
+                assert source is not None
+                (folder / info.name).parent.mkdir(parents=True, exist_ok=True)
+                with (folder / info.name).open("wb") as target:
+                    shutil.copyfileobj(source, target)
+    except (zstandard.ZstdError, tarfile.TarError, EOFError, OSError, ValueError) as error:
+        raise TaskError(f"{archive.name} can't be unpacked: {error}.") from error

@@ -1,0 +1,22 @@
+"""The check of a task: its id and its brief, then the checks of its kind."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from gistpoint.core.attempts.bench import TaskJudge
+from gistpoint.core.kinds.folder import verify_identity
+from gistpoint.core.kinds.registry import kind_of, render_brief
+from gistpoint.core.running import UNATTENDED, RunContext
+from gistpoint.core.tasks.leaks import CheckFinding
+from gistpoint.core.tasks.model import Answer
+
+
+def check_task(judge: TaskJudge, answer: Answer, *, run: RunContext = UNATTENDED) -> Iterator[CheckFinding]:
+    """Yield the finding of each check as it is made. Raises `TaskError` for a folder that does not hold a task."""
+    task = judge.task
+    verify_identity(task, answer)
+    yield CheckFinding("identity", True, f"the id {task.short_id} is the hash of the content")
+    render_brief(task)
+    yield CheckFinding("brief", True, f"{task.brief.template}, hash {task.brief.template_sha256[:12]}")
+    yield from kind_of(task).check(judge, run)

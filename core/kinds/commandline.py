@@ -1,0 +1,310 @@
+"""Tool calls as people type them: `read_function Parser.parse src/parser.py`.
+
+Arguments come in their declared order, or as `name=value`; a function and its file in either order, or as
+`src/parser.py::Parser.parse`. The meaning of a line depends on its own shape and on what the attempt has shown, never
+on the tree. The result is the call that a model would make. A line that can't be understood leads to a question.
+"""
+
+from __future__ import annotations
+
+import io
+import posixpath
+import re
+import shlex
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+
+from gistpoint.core.attempts.knowledge import Knowledge
+from gistpoint.core.errors import nearest
+from gistpoint.core.kinds.registry import all_tools, declared
+from gistpoint.core.tools.declaration import Argument, ArgumentKind, RefusalError, Tool, find_tool
+
+_FREE_TEXT = frozenset({ArgumentKind.CODE, ArgumentKind.PATTERN, ArgumentKind.COMMAND})
+"""Kinds of arguments that may hold anything: `x=1` is text there, unless `x` is an argument of the tool."""
+_NAMED = re.compile(r"([A-Za-z_]\w*)=")
+_JOINED = re.compile(r".+?::.+", re.DOTALL)
+_NAME = re.compile(r"(?:[^\W\d]\w*|<locals>)(?:\.(?:[^\W\d]\w*|<locals>))*(?:#\d+)?")
+
+
+class QuestionError(RefusalError):
+    """A line that is not a call yet: says what is unclear, and which call may have been meant."""
+
+    def __init__(self, text: str, tool: str = "", arguments: Mapping[str, str] | None = None) -> None:
+        super().__init__(text)
+        self._meant = (tool, arguments or {})
+
+    @property
+    def suggested(self) -> str:
+        """The line of the call that may have been meant; empty if there is none, or if it holds code."""
+        tool, arguments = self._meant
+        return spelled(tool, arguments) if tool and not code_arguments() & arguments.keys() else ""
+
+
+@dataclass(frozen=True, slots=True)
+class _Word:
+    """A word of a line, without its quotes."""
+
+    text: str
+    quoted: bool = False
+    """Whether it begins with a quote; it is then taken literally."""
+    key: str = ""
+    """The text before the first `=`, if that may be the name of an argument."""
+
+    @property
+    def value(self) -> str:
+        """The text after the first `=`."""
+        return self.text.partition("=")[2]
+
+
+def parse(line: str, tools: tuple[Tool, ...], shown: Knowledge | None = None) -> tuple[Tool, dict[str, str]]:
+    """Return the tool and its arguments; raises `QuestionError` for a line that can't be understood.
+
+    `shown` is what the attempt has shown; without it, the declared order decides if nothing else does. Words
+    are split as a shell splits them. The only argument of a tool takes the rest of the line literally if it begins
+    without a quote, so a pattern needs no quotes.
+    """
+    name, rest = [*line.split(maxsplit=1), "", ""][:2]
+    tool = find_tool(tools, name)
+    if tool is None:
+        raise _unknown_tool(name, rest, tools, shown)
+    words = _words(tool, rest.strip())
+    given, others = _named(tool, words)
+    _place(tool, given, others, tools, shown)
+    for argument in tool.arguments:
+        if argument.name not in given and argument.default is None:
+            raise _missing(tool, argument, given, shown)
+    return tool, {argument.name: given[argument.name] for argument in tool.arguments if argument.name in given}
+
+
+@cache
+def code_arguments() -> frozenset[str]:
+    """Return the names of the arguments, of all tools, that hold code."""
+    return frozenset(a.name for tool in all_tools().values() for a in tool.arguments if a.kind is ArgumentKind.CODE)
+
+
+def spelled(tool: str, arguments: Mapping[str, object]) -> str:
+    """Return a call as one line that `parse` reads back, arguments in their declared order; code is left out."""
+    known = declared(tool)
+    order = [argument.name for argument in known.arguments] if known else []
+    names = sorted(arguments, key=lambda name: order.index(name) if name in order else len(order))
+    code = code_arguments()
+    texts = {name: _text(arguments[name]) for name in names if name not in code}
+    line = " ".join([tool, *(shlex.quote(text) for text in texts.values())])
+    if known is None or len(texts) < len(names) or _reads_back(line, known, texts):
+        return line
+    return " ".join([tool, *(f"{name}={shlex.quote(text)}" for name, text in texts.items())])
+
+
+def _text(value: object) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def _reads_back(line: str, tool: Tool, arguments: Mapping[str, str]) -> bool:
+    try:
+        return parse(line, (tool,), Knowledge())[1] == arguments
+    except RefusalError:
+        return False
+
+
+# Words
+
+
+def _words(tool: Tool, rest: str) -> list[_Word]:
+    if len(tool.arguments) == 1 and rest and rest[0] not in "'\"":
+        named = _NAMED.match(rest)
+        value = rest[named.end() :].lstrip() if named else ""
+        if named is None or named[1] != tool.arguments[0].name or value[:1] not in ("'", '"'):
+            return [_Word(rest, key=named[1] if named else "")]
+        rest = named[0] + value
+    return _split(rest, tool)
+
+
+def _split(text: str, tool: Tool) -> list[_Word]:
+    """Split as a shell does, and keep which words are quoted and which have a name."""
+    stream = io.StringIO(text)
+    lexer = shlex.shlex(stream, posix=True)
+    lexer.whitespace_split, lexer.commenters = True, ""
+    words, start = list[_Word](), 0
+    try:
+        while (word := lexer.get_token()) is not None:
+            end = stream.tell()
+            raw = text[start:end].lstrip(lexer.whitespace)
+            named = _NAMED.match(raw)
+            words.append(_Word(word, raw[:1] in ("'", '"'), named[1] if named else ""))
+            start = end
+    except ValueError as error:
+        raise QuestionError(f"A quote is not closed ({error}). Usage: {tool.usage()}") from error
+    return words
+
+
+def _named(tool: Tool, words: Sequence[_Word]) -> tuple[dict[str, str], list[_Word]]:
+    """Return the arguments given by name, and the other words."""
+    names = [argument.name for argument in tool.arguments]
+    given, others = dict[str, str](), list[_Word]()
+    for word in words:
+        if word.key not in names:
+            others.append(word)
+        elif word.key in given:
+            raise QuestionError(f"{word.key} is given twice. Usage: {tool.usage()}")
+        else:
+            given[word.key] = word.value.lstrip() if len(names) == 1 else word.value
+    return given, others
+
+
+# Places
+
+
+def _place(
+    tool: Tool, given: dict[str, str], words: list[_Word], tools: tuple[Tool, ...], shown: Knowledge | None
+) -> None:
+    """Assign the words without a name to the remaining arguments."""
+    function, file = (_of_kind(tool, kind) for kind in (ArgumentKind.FUNCTION, ArgumentKind.FILE))
+    both = (function, file) if function and file else None
+    if both:
+        _take_apart(both, given, words, shown)
+    left = [argument for argument in tool.arguments if argument.name not in given]
+    if len(words) > len(left):
+        raise QuestionError(f"Too many words. Usage: {tool.usage()}")
+    placed = list(zip(left, words, strict=False))
+    for argument, word in placed:
+        if not word.quoted:
+            if word.key and argument.kind not in _FREE_TEXT and not _kind_shown(word.text, shown):
+                raise _misnamed(tool, word.key, given, words, shown)
+            _look_at(argument, tool, word, tools, shown)
+    given |= {argument.name: word.text for argument, word in placed}
+    if both and set(both) <= {argument for argument, _ in placed}:
+        _order(tool, both, given, shown)
+
+
+def _of_kind(tool: Tool, kind: ArgumentKind) -> Argument | None:
+    return next((argument for argument in tool.arguments if argument.kind is kind), None)
+
+
+def _take_apart(
+    both: tuple[Argument, Argument], given: dict[str, str], words: list[_Word], shown: Knowledge | None
+) -> None:
+    """Split `PATH::QUALNAME` into a file and its function, unless one of them is already given."""
+    function, file = (argument.name for argument in both)
+    if file in given:
+        return
+    if function in given:
+        if not words and _JOINED.fullmatch(given[function]):
+            path, _, name = given[function].partition("::")
+            given |= {file: path, function: name}
+        return
+    joined = [word for word in words if _JOINED.fullmatch(word.text) and not _kind_shown(word.text, shown)]
+    if len(joined) == 1 and not joined[0].quoted:
+        path, _, name = joined[0].text.partition("::")
+        given |= {file: path, function: name}
+        words.remove(joined[0])
+
+
+def _look_at(argument: Argument, tool: Tool, word: _Word, tools: tuple[Tool, ...], shown: Knowledge | None) -> None:
+    """Ask about a path that is unlikely to be one."""
+    if (
+        argument.kind not in (ArgumentKind.FILE, ArgumentKind.FOLDER)
+        or len(tool.arguments) > 1
+        or _kind_shown(word.text, shown)
+    ):
+        return
+    path, joined, name = word.text.partition("::")
+    if not joined:
+        first, _, second = word.text.partition(" ")
+        path, name = (first, second) if _kind_shown(first, shown) == "file" else (second, first)
+    if (joined or _kind_shown(path, shown) == "file") and _NAME.fullmatch(name):
+        reads = next((other.name for other in tools if other.name == "read_function"), "")
+        meant = {"function_name": name, "file_path": path}
+        raise QuestionError(f"{word.text!r} is not a path. Usage: {tool.usage()}", reads, meant)
+
+
+def _order(tool: Tool, both: tuple[Argument, Argument], given: dict[str, str], shown: Knowledge | None) -> None:
+    """Put a function and its file into order: by their looks, else by which path was shown."""
+    function, file = (argument.name for argument in both)
+    first, second = given[function], given[file]
+    shapes = [_names(first, second), _names(second, first)]
+    if shapes[0] == shapes[1]:
+        shapes = [
+            bool(_NAME.fullmatch(name)) and _kind_shown(path, shown) == "file" and not _kind_shown(name, shown)
+            for name, path in ((first, second), (second, first))
+        ]
+    if shapes[0] == shapes[1] and shown is not None:
+        text = f"It is not clear which of {first!r} and {second!r} is the file. Usage: {tool.usage()}"
+        raise _about_function(text, tool, given, first, shown)
+    if shapes[1]:
+        given |= {function: second, file: first}
+
+
+def _names(name: str, path: str) -> bool:
+    """Whether `name` looks like the name of a function, and only `path` looks like a path."""
+    return _looks_like_path(path) and not _looks_like_path(name) and _NAME.fullmatch(name) is not None
+
+
+def _looks_like_path(text: str) -> bool:
+    return "::" not in text and ("/" in text or text.endswith((".py", ".pyi")))
+
+
+def _kind_shown(path: str, shown: Knowledge | None) -> str:
+    """Return what a result has shown a path to be: `file`, `dir`, or empty if unknown."""
+    return shown.entries.get(posixpath.normpath(path), "") if shown is not None and path else ""
+
+
+# Questions
+
+
+def _unknown_tool(name: str, rest: str, tools: tuple[Tool, ...], shown: Knowledge | None) -> QuestionError:
+    text = f"There is no tool {name[:80]!r} here; there are {', '.join(t.name for t in tools)}."
+    meant = nearest(name, [tool.name for tool in tools])
+    if not meant:
+        return QuestionError(text)
+    try:
+        tool, arguments = parse(f"{meant} {rest}", tools, shown)
+    except QuestionError:
+        return QuestionError(text)
+    return QuestionError(text, tool.name, arguments)
+
+
+def _misnamed(
+    tool: Tool, key: str, given: Mapping[str, str], words: Sequence[_Word], shown: Knowledge | None
+) -> QuestionError:
+    """Ask about an unknown argument name, and suggest the call with the arguments that were likely meant."""
+    text = f"{tool.name} has no argument {key[:80]!r}. Usage: {tool.usage()}"
+    names = [argument.name for argument in tool.arguments if argument.name not in given]
+    parts = [f"{name}={shlex.quote(value)}" for name, value in given.items()]
+    for word in words:
+        meant = _likely(word.key, names) if word.key else ""
+        if word.key and not meant:
+            return QuestionError(text)
+        parts.append(f"{meant}={shlex.quote(word.value)}" if meant else shlex.quote(word.text))
+    try:
+        return QuestionError(text, tool.name, parse(" ".join([tool.name, *parts]), (tool,), shown)[1])
+    except QuestionError:
+        return QuestionError(text)
+
+
+def _likely(key: str, names: Sequence[str]) -> str:
+    """Return the argument that an unknown name was likely meant for; empty if that is not clear."""
+    alike = list(names) if len(names) == 1 else [name for name in names if key in name or name in key]
+    return alike[0] if len(alike) == 1 else nearest(key, names)
+
+
+def _missing(tool: Tool, argument: Argument, given: Mapping[str, str], shown: Knowledge | None) -> QuestionError:
+    """Ask for an argument that is missing."""
+    text = f"{argument.name} is missing. Usage: {tool.usage()}"
+    function = _of_kind(tool, ArgumentKind.FUNCTION)
+    if argument.kind is not ArgumentKind.FILE or function is None:
+        return QuestionError(text)
+    return _about_function(text, tool, given, given[function.name], shown)
+
+
+def _about_function(
+    text: str, tool: Tool, given: Mapping[str, str], name: str, shown: Knowledge | None
+) -> QuestionError:
+    """Ask about a function, and suggest the one of that name if exactly one was shown."""
+    functions = shown.functions if shown else ()
+    known = [one for one in functions if name and one.endswith((f"::{name}", f".{name}"))]
+    if len(known) != 1:
+        return QuestionError(text)
+    path, _, qualname = known[0].partition("::")
+    places = {_of_kind(tool, ArgumentKind.FUNCTION): qualname, _of_kind(tool, ArgumentKind.FILE): path}
+    return QuestionError(text, tool.name, {**given, **{a.name: value for a, value in places.items() if a}})

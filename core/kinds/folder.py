@@ -1,0 +1,210 @@
+"""A task on disk: `task.toml`, `workspace/tree.tar` and `answer/`, each validated when it is read.
+
+The public part and the answer are read by two functions, so that code that serves a solver has no reason to
+open the second.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from gistpoint.core.errors import TaskError
+from gistpoint.core.kinds.kind import TaskKind
+from gistpoint.core.kinds.registry import all_modes, kind_of, not_loaded
+from gistpoint.core.pins import EnvironmentPins, fault_in
+from gistpoint.core.tasks.budgets import Budgets
+from gistpoint.core.tasks.documents import ANSWER_FILE, TASK_FILE, json_text, read_document, write_baseline
+from gistpoint.core.tasks.entered import write_entered
+from gistpoint.core.tasks.fields import Count, Fields, Positive, Sha256
+from gistpoint.core.tasks.identity import task_id
+from gistpoint.core.tasks.model import (
+    CANARY,
+    FORMAT,
+    VERSION,
+    Answer,
+    Brief,
+    Rules,
+    Source,
+    Suite,
+    Task,
+    ToolLimits,
+)
+from gistpoint.core.trees import sha256_of
+
+
+def read_task(folder: Path, *, verify: bool = True) -> Task:
+    """Read the public part of the task in `folder`.
+
+    With `verify`, check the hash of the tree, and the id if the answer is beside it. Raises `TaskError` with
+    one sentence that names the file and the key.
+    """
+    fields = read_document(folder / TASK_FILE)
+    task = _task(fields, folder)
+    if not task.tree_path.is_file():
+        raise TaskError(f"{TASK_FILE}: workspace/tree.tar is missing from {folder.name}.")
+    if verify:
+        if sha256_of(task.tree_path) != task.tree_sha256:
+            raise TaskError(
+                f"{TASK_FILE}: the key 'tree.sha256' does not match workspace/tree.tar.",
+                hint="The task was changed or copied incompletely: get it again.",
+            )
+        if (folder / ANSWER_FILE).is_file():
+            verify_identity(task, read_answer(task))
+    return task
+
+
+def read_answer(task: Task) -> Answer:
+    """Read the answer of a task. Raises `TaskError` if it is absent or broken."""
+    fields = read_document(task.folder / ANSWER_FILE)
+    fields.get("canary", str)
+    return kind_of(task).read_answer(task, fields)
+
+
+def verify_identity(task: Task, answer: Answer) -> None:
+    """Raise `TaskError` unless the id is the hash of the task's content."""
+    expected = task_id(
+        mode=task.mode,
+        source_name=task.source.name,
+        source_revision=task.source.revision,
+        tree_sha256=task.tree_sha256,
+        targets=answer.targets,
+        lock=task.environment.lock,
+        build_steps=task.environment.build_steps,
+        ids_sha256=task.suite.ids_sha256,
+        of_kind=kind_of(task).identity(task),
+    )
+    if expected != task.id:
+        raise TaskError(
+            f"{TASK_FILE}: the key 'id' does not match the task's content, whose id is {expected[:12]}.",
+            hint="The task was changed after it was made: get it again, or make one as you want it with `task new`.",
+        )
+    kind_of(task).verify(task, answer)
+
+
+def write_task(task: Task, answer: Answer) -> None:
+    """Write `task.toml` and `answer/` into the task's folder, whose `workspace/tree.tar` must already exist."""
+    import tomli_w
+
+    (task.folder / "answer" / "baselines").mkdir(parents=True, exist_ok=True)
+    (task.folder / TASK_FILE).write_text(tomli_w.dumps(_public(task), multiline_strings=True), encoding="utf-8")
+    head = {"format": "gistpoint.answer", "version": VERSION, "canary": CANARY}
+    document = {
+        **head,
+        "targets": [asdict(target) for target in answer.targets],
+        "metrics": dict(answer.metrics),
+        "provenance": dict(answer.provenance),
+        **kind_of(task).answer_document(answer),
+    }
+    (task.folder / ANSWER_FILE).write_text(json_text(document), encoding="utf-8")
+    write_entered(task.folder, answer.entered, CANARY)
+    for baseline in answer.baselines:
+        write_baseline(task.folder, baseline)
+
+
+@dataclass(frozen=True, slots=True)
+class _Tree:
+    sha256: Sha256
+
+
+@dataclass(frozen=True, slots=True)
+class _Budgets:
+    tool_uses: Positive
+    submissions: Positive
+    time_limit_s: Count = 0
+
+
+@dataclass(frozen=True, slots=True)
+class _TaskFile:
+    """A `task.toml`, besides its format, its version and the part of its kind."""
+
+    canary: str
+    id: Sha256  # it becomes the name of a folder
+    mode: str
+    source: Source
+    tree: _Tree
+    budgets: _Budgets
+    limits: ToolLimits
+    rules: Rules
+    suite: Suite
+    environment: EnvironmentPins
+    brief: Brief
+    demo: bool = False
+    several: bool = False
+
+
+_OPTIONAL = frozenset({"demo", "several", "brief.test", "source.location", "budgets.time_limit_s"})
+
+
+def _task(fields: Fields, folder: Path) -> Task:
+    mode, kind = _mode(fields)
+    file = fields.record(_TaskFile, optional=_OPTIONAL)
+    if kind.suite and not file.suite.tests:
+        raise TaskError(f"{fields.file}: the key 'suite.tests' must be at least 1.")
+    if fault := fault_in(file.environment):
+        raise TaskError(f"{fields.file}: {fault}", hint="Nothing of the task was run: ask whoever made it.")
+    semantics, known = file.limits.tool_semantics, ToolLimits().tool_semantics
+    if semantics != known:
+        raise TaskError(
+            f"{fields.file}: the key 'limits.tool_semantics' is {semantics}; known is {known}.",
+            hint="Install a newer gistpoint.",
+        )
+    budgets = file.budgets
+    return Task(
+        id=file.id,
+        mode=mode,
+        source=replace(file.source, location=""),
+        tree_sha256=file.tree.sha256,
+        brief=file.brief,
+        suite=file.suite,
+        environment=file.environment,
+        budgets=Budgets(budgets.tool_uses, budgets.submissions, budgets.time_limit_s or None),
+        limits=file.limits,
+        rules=file.rules,
+        of_kind=kind.read(fields),
+        demo=file.demo,
+        several=file.several,
+        folder=folder,
+    )
+
+
+def _mode(fields: Fields) -> tuple[str, TaskKind[Any]]:
+    """Return the mode, as its kind spells it, and the kind."""
+    mode, kinds = fields.get("mode", str), all_modes()
+    kind = kinds.get(mode)
+    if kind is None:
+        message = f"{fields.file}: the key 'mode' is {mode!r}; known are {', '.join(kinds)}."
+        raise TaskError(message, hint=not_loaded())
+    return kind.modes[kind.modes.index(mode)], kind
+
+
+def _public(task: Task) -> dict[str, Any]:
+    def table(value: Any) -> dict[str, Any]:
+        return {k: list(v) if isinstance(v, tuple) else v for k, v in asdict(value).items() if v is not None}
+
+    budgets = {key: value for key, value in table(task.budgets).items() if key != "scores"}
+    brief = {key: value for key, value in table(task.brief).items() if key != "test" or value}
+    source = {"kind": task.source.kind, "name": task.source.name, "revision": task.source.revision}
+    own = kind_of(task).document(task)
+    tables = {key: value for key, value in own.items() if isinstance(value, Mapping)}
+    optional = {"demo": task.demo, "several": task.several}
+    return {
+        "format": FORMAT,
+        "version": VERSION,
+        "canary": CANARY,
+        "id": task.id,
+        "mode": str(task.mode),
+        **{key: value for key, value in own.items() if key not in tables},
+        **{key: value for key, value in optional.items() if value},
+        "source": source,
+        "tree": {"sha256": task.tree_sha256},
+        **tables,
+        "budgets": budgets,
+        "limits": table(task.limits),
+        "rules": table(task.rules),
+        "suite": table(task.suite),
+        "environment": table(task.environment),
+        "brief": {**brief, "failing": [table(failure) for failure in task.brief.failing]},
+    }

@@ -1,0 +1,63 @@
+"""The answer of a gist task: the record that gists are compared with."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from gistpoint.core.errors import TaskError
+from gistpoint.core.kinds.gist.flags import Habits
+from gistpoint.core.kinds.gist.original_test import GistTest
+from gistpoint.core.kinds.gist.runs import CommandRun, TestsRun
+from gistpoint.core.kinds.gist.trace import Difficulty
+from gistpoint.core.tasks.model import Answer
+
+
+@dataclass(frozen=True, slots=True)
+class ReferenceGist:
+    """A gist made by program, with its figures; `faithful` says whether it reaches fidelity 1."""
+
+    text: str
+    faithful: bool
+    line_execution: float | None = None
+    line_existence: float | None = None
+    how: str = ""
+    reason: str = ""
+    """Why there is no faithful reference gist."""
+    seconds: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class GistAnswer:
+    """The record that gists of a task are compared with."""
+
+    originals: tuple[TestsRun | CommandRun, ...]
+    """Three or more runs of the original, their outputs normalised."""
+    owned: tuple[str, ...]
+    """Top-level names of the codebase's modules: what a gist may not import."""
+    modules: tuple[str, ...]
+    """Dotted names of the modules that the command touches: a gist has all their contents under its own name."""
+    trace: Mapping[str, Any]
+    difficulty: Difficulty
+    test: GistTest | None = None
+    """None for a command that is not a test."""
+    compared_files: tuple[str, ...] = ()
+    seconds: float = 0.0
+    """The slowest run of the original."""
+    habits: Habits = field(default_factory=Habits)
+    """Behaviour of the original that would be strange in a gist."""
+    reference: ReferenceGist | None = None
+    provenance: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def timeout_s(self) -> float:
+        """Seconds after which the run of a gist is stopped."""
+        return max(30.0, round(5 * self.seconds, 1))
+
+
+def gist_answer(answer: Answer) -> GistAnswer:
+    """Return the part of an answer that gists are compared with. Raises `TaskError` for the answer of another kind."""
+    if not isinstance(answer.of_kind, GistAnswer):
+        raise TaskError("The answer is that of a repair, not of a gist.")
+    return answer.of_kind

@@ -1,0 +1,63 @@
+"""The brief of a gist: its template, which is made of parts, and the values that fill it."""
+
+from __future__ import annotations
+
+from gistpoint.core.kinds.gist.model import GistSettings, entrypoint_of, gist_settings
+from gistpoint.core.kinds.gist.tools import gist_tools
+from gistpoint.core.tasks.brief import fenced, filled, template_exists, template_text, time_words
+from gistpoint.core.tasks.model import Task
+
+_EXECUTION = {
+    False: "No code of yours is run before you hand in.",
+    True: "You may run code before you hand in, with the tools that do so.",
+}
+
+TEMPLATES = {
+    "gist": "gist-2",
+    "tracing": "gist-tracing-2",
+    "reading": "gist-reading-2",
+    "give_test": "gist-give-test-2",
+}
+
+
+def gist_template(settings: GistSettings, *, like: str = "") -> str:
+    """Return the name of the template of a gist: its parts, joined by `+`.
+
+    The parts are the newest ones, or no newer than those of the template `like`. Raises `TaskError` for a template that
+    this version does not have.
+    """
+    parts = [
+        "gist",
+        *([settings.strategy] if settings.strategy else []),
+        *(["give_test"] if settings.give_test else []),
+    ]
+    names = [TEMPLATES[part] for part in parts]
+    if like:
+        template_text(like)
+        names = [_no_newer(name, int(like.partition("+")[0].rpartition("-")[2])) for name in names]
+    return "+".join(names)
+
+
+def _no_newer(name: str, most: int) -> str:
+    """Return the name of a template's part in its newest version up to `most`; its first version if that is newer."""
+    stem, _, version = name.rpartition("-")
+    earlier = [f"{stem}-{number}" for number in range(1, min(most, int(version)) + 1)]
+    there = [one for one in earlier if template_exists(one)]
+    return there[-1] if there else name
+
+
+def gist_brief(task: Task) -> str:
+    """Return the brief of a gist as it is shown and sent."""
+    settings = gist_settings(task)
+    tools = gist_tools(settings, scoring=settings.score_budget != 0)
+    values = {
+        "entrypoint": fenced(entrypoint_of(task)),
+        "owned": ", ".join(f"`{name}`" for name in settings.owned),
+        "tools": "\n".join(f"- `{tool.usage()}`: {tool.description}" for tool in tools),
+        "steps": str(task.budgets.tool_uses),
+        "time": time_words(task),
+        "execution": _EXECUTION[settings.execution],
+        "test": fenced(task.brief.test),
+        "read_limit": str(task.limits.read_file_characters),
+    }
+    return filled(task, values)

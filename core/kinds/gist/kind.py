@@ -1,0 +1,119 @@
+"""Gists, as a kind of task.
+
+Code that reads runs needs only the tools of the kinds, so judges and checks are imported when they are used.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any
+
+from gistpoint.core.errors import TaskError
+from gistpoint.core.kinds.gist.model import GistTask, entrypoint_of, gist_settings
+from gistpoint.core.kinds.gist.state import GistState
+from gistpoint.core.kinds.gist.tools import GIST_BUFFER, OPTIONAL, SCORE_GIST, SUBMIT_GIST, WRITING
+from gistpoint.core.kinds.kind import StartText, TaskKind, Trial, TrialSubject
+from gistpoint.core.tasks.model import Mode
+from gistpoint.core.tools.browsing import BROWSING
+
+if TYPE_CHECKING:
+    from gistpoint.core.attempts.state import KindState
+    from gistpoint.core.kinds.gist.judge import GistJudge
+    from gistpoint.core.kinds.kind import Runners
+    from gistpoint.core.running import RunContext
+    from gistpoint.core.tasks.fields import Fields
+    from gistpoint.core.tasks.leaks import CheckFinding
+    from gistpoint.core.tasks.model import Answer, Task
+
+
+class Gist(TaskKind["GistJudge"]):
+    """The solver writes the behaviour of a command as one self-contained file, which is judged by running it."""
+
+    modes = (Mode.GIST,)
+    screen = "gist"
+    tools = (*BROWSING, *WRITING, *OPTIONAL, SCORE_GIST, SUBMIT_GIST)
+    suite = False
+
+    @property
+    def blank(self) -> KindState:
+        """The empty gist."""
+        return GistState()
+
+    def read(self, fields: Fields) -> GistTask:
+        """Read the command and the table `gist`."""
+        from gistpoint.core.kinds.gist.documents import read_settings
+
+        return GistTask(fields.get("entrypoint", str), read_settings(fields.table("gist")))
+
+    def document(self, task: Task) -> Mapping[str, Any]:
+        """Return the command and the table `gist`."""
+        from gistpoint.core.kinds.gist.documents import settings_table
+
+        return {**self.identity(task), "gist": settings_table(gist_settings(task))}
+
+    def identity(self, task: Task) -> Mapping[str, Any]:
+        """Return the command."""
+        return {"entrypoint": entrypoint_of(task)} if entrypoint_of(task) else {}
+
+    def read_answer(self, task: Task, fields: Fields) -> Answer:
+        """Read the runs of the original, and everything else that gists are compared with."""
+        from gistpoint.core.kinds.gist.documents import read_gist_answer
+        from gistpoint.core.tasks.model import Answer
+
+        of_kind = read_gist_answer(fields.table("gist"))
+        metrics, provenance = fields.table("metrics").values, fields.table("provenance").values
+        return Answer((), (), metrics, provenance, of_kind)
+
+    def answer_document(self, answer: Answer) -> Mapping[str, Any]:
+        """Return the table `gist`."""
+        from gistpoint.core.kinds.gist.answer import gist_answer
+        from gistpoint.core.kinds.gist.documents import gist_answer_document
+
+        return {"gist": gist_answer_document(gist_answer(answer))}
+
+    def verify(self, task: Task, answer: Answer) -> None:
+        """Raise `TaskError` unless every run of the original has the ids of the suite."""
+        from gistpoint.core.kinds.gist.answer import gist_answer
+        from gistpoint.core.kinds.gist.runs import TestsRun
+        from gistpoint.core.tasks.documents import ANSWER_FILE, TASK_FILE
+        from gistpoint.core.tasks.identity import hash_of_ids
+
+        for run in gist_answer(answer).originals:
+            ids = run.tests if isinstance(run, TestsRun) else ()
+            if hash_of_ids(ids) != task.suite.ids_sha256:
+                raise TaskError(f"{TASK_FILE}: the key 'suite.ids_sha256' does not match the runs in {ANSWER_FILE}.")
+
+    def brief(self, task: Task) -> str:
+        """Return the brief of a gist."""
+        from gistpoint.core.kinds.gist.brief import gist_brief
+
+        return gist_brief(task)
+
+    def start(self, task: Task) -> StartText:
+        """Return the empty gist."""
+        return StartText(GIST_BUFFER)
+
+    def judge(self, task: Task, answer: Answer, runners: Runners) -> GistJudge:
+        """Return a judge that runs gists."""
+        from gistpoint.core.kinds.gist.answer import gist_answer
+        from gistpoint.core.kinds.gist.judge import GistJudge
+
+        return GistJudge(task, gist_answer(answer), runners.entrypoints_for(task))
+
+    def check(self, judge: GistJudge, run: RunContext) -> Iterator[CheckFinding]:
+        """Look for leaks in the workspace, and judge gists whose worth is known."""
+        from gistpoint.core.kinds.gist.check import gist_findings
+
+        return gist_findings(judge, run)
+
+    def trial(self, judge: GistJudge, subject: TrialSubject, texts: Mapping[str, str], run: RunContext) -> Trial:
+        """Run the original again, or score the reference gist or the validator's own."""
+        from gistpoint.core.kinds.gist.check import original_trial, score_trial
+
+        if subject is TrialSubject.ORIGINAL:
+            return original_trial(judge, cancel=run.cancel)
+        reference = judge.answer.reference
+        text = reference.text if reference is not None else ""
+        if subject is TrialSubject.FIX:
+            text = texts[GIST_BUFFER]
+        return score_trial(judge, subject, text, run=run)

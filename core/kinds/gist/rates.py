@@ -1,0 +1,425 @@
+"""The two rates of a gist: which of its lines ran, and which exist in the original, with the evidence for each."""
+
+from __future__ import annotations
+
+import ast
+import io
+import tokenize
+from abc import ABC, abstractmethod
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Generic, TypeVar
+
+from gistpoint.core.code.parsing import parse
+from gistpoint.core.kinds.gist.lines import (
+    BlockKind,
+    GistLineKind,
+    LineBlock,
+    LogicalLine,
+    any_within,
+    blocks_of,
+    bodies_in,
+    column_of,
+    is_placeholder,
+    physical_lines,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Share:
+    """A number of lines out of a total."""
+
+    part: int
+    whole: int
+
+    @property
+    def rate(self) -> float | None:
+        """Percentage, 0-100; None if there are no lines."""
+        return 100 * self.part / self.whole if self.whole else None
+
+
+_Line = TypeVar("_Line", bound="LineExistence | LineExecution")
+
+
+@dataclass(frozen=True, slots=True)
+class RateReport(ABC, Generic[_Line]):
+    """All lines of a gist in source order, and the shares of them that hold: that ran, or that exist."""
+
+    lines: tuple[_Line, ...]
+    test_blocks: frozenset[str] = frozenset()
+
+    @abstractmethod
+    def _holds(self, line: _Line) -> tuple[bool, bool] | None:
+        """Whether a line holds, and whether it does so for the paper; None if it does not count."""
+
+    @property
+    def rate(self) -> float | None:
+        """Percentage of the distinct lines that hold, 0-100; None if there are none."""
+        return self.distinct.rate
+
+    @property
+    def rate_without_test(self) -> float | None:
+        """As `rate`, without the lines of the test itself."""
+        return self.distinct_without_test.rate
+
+    @property
+    def distinct(self) -> Share:
+        """The lines that hold; identical lines of one block are one line, which holds if any of them does.
+
+        Blocks of one qualified name are one block, so a repeated line or function counts only once; identical lines of
+        different blocks stay apart.
+        """
+        return self._distinct(self.lines)
+
+    @property
+    def distinct_without_test(self) -> Share:
+        """As `distinct`, without the lines of the test itself."""
+        return self._distinct(self._without_test)
+
+    @property
+    def paper(self) -> Share:
+        """The lines that hold as the paper counts them: repeated lines all count (Gistify, equations 2 and 3)."""
+        return self._as_in_paper(self.lines)
+
+    @property
+    def paper_without_test(self) -> Share:
+        """As `paper`, without the lines of the test itself."""
+        return self._as_in_paper(self._without_test)
+
+    @property
+    def _without_test(self) -> list[_Line]:
+        return [line for line in self.lines if line.block not in self.test_blocks]
+
+    def _distinct(self, lines: Iterable[_Line]) -> Share:
+        held: dict[tuple[str, str], bool] = {}
+        for one in lines:
+            if (found := self._holds(one)) is not None:
+                key = one.block, one.line.text
+                held[key] = held.get(key, False) or found[0]
+        return Share(sum(held.values()), len(held))
+
+    def _as_in_paper(self, lines: Iterable[_Line]) -> Share:
+        held = [found[1] for found in map(self._holds, lines) if found is not None]
+        return Share(sum(held), len(held))
+
+
+# Line existence
+
+
+ITSELF = "sys.modules[__name__]"
+"""The expression for the gist's own module."""
+_GLUE_IMPORTS = {"import sys", "import types", "from types import SimpleNamespace"}
+
+
+def is_glue(text: str) -> bool:
+    """Whether a top-level line that does not exist in the original is glue.
+
+    Glue is `import sys` and `import types`; a name bound to the gist itself (`pkg = sys.modules[__name__]`); a name
+    bound to another name or to an attribute of one, as an import with `as` would do; a namespace of such
+    names only (`tokens = types.SimpleNamespace(Name=Name)`); and an attribute of a name, assigned a name (`pkg.f = f`).
+    """
+    if text in _GLUE_IMPORTS:
+        return True
+    try:
+        body = parse(text).body
+    except SyntaxError:
+        return False
+    if len(body) != 1 or not isinstance(body[0], ast.Assign):
+        return False
+    assign = body[0]
+    return all(_is_reference(target) for target in assign.targets) and _is_binding(assign.value)
+
+
+def _is_binding(value: ast.expr) -> bool:
+    if ast.unparse(value) == ITSELF or _is_reference(value):
+        return True
+    if not (isinstance(value, ast.Call) and ast.unparse(value.func) in ("types.SimpleNamespace", "SimpleNamespace")):
+        return False
+    return not value.args and all(k.arg is not None and _is_binding(k.value) for k in value.keywords)
+
+
+def _is_reference(value: ast.expr) -> bool:
+    while isinstance(value, ast.Attribute):
+        value = value.value
+    return isinstance(value, ast.Name)
+
+
+class ExistenceReason(StrEnum):
+    """Why a line counts as existing, or not."""
+
+    IN_BLOCK = "stands in the original block"
+    IN_TOP_LEVEL = "stands at the top level of the original"
+    NOT_IN_BLOCK = "does not stand in the original block"
+    NO_BLOCK = "the original has no block of this name"
+    NOT_IN_TOP_LEVEL = "stands at no top level of the original"
+    GLUE = "glue that a flat file needs"
+
+    @property
+    def exists(self) -> bool:
+        """Whether the line counts as existing."""
+        return self in (ExistenceReason.IN_BLOCK, ExistenceReason.IN_TOP_LEVEL)
+
+
+@dataclass(frozen=True, slots=True)
+class OriginalLine:
+    """The place of a line in the original."""
+
+    path: str
+    block: str
+    line: int
+
+
+@dataclass(frozen=True, slots=True)
+class LineExistence:
+    """One gist line and what it was matched to."""
+
+    line: LogicalLine
+    block: str
+    reason: ExistenceReason
+    original: OriginalLine | None = None
+    """The line itself if it exists; else the first line of the block it was compared with, if there is one."""
+
+    @property
+    def exists(self) -> bool:
+        """Whether it counts as existing."""
+        return self.reason.exists
+
+
+@dataclass(frozen=True, slots=True)
+class ExistenceReport(RateReport[LineExistence]):
+    """The lines that exist; all of them count."""
+
+    def _holds(self, line: LineExistence) -> tuple[bool, bool]:
+        return line.exists, line.exists
+
+    @property
+    def counted(self) -> int:
+        """Number of lines, identical lines of one block counted once."""
+        return self.distinct.whole
+
+    @property
+    def existing(self) -> int:
+        """Number of counted lines that exist."""
+        return self.distinct.part
+
+    @property
+    def glue(self) -> tuple[LineExistence, ...]:
+        """The lines that are glue; they count as not existing."""
+        return tuple(line for line in self.lines if line.reason is ExistenceReason.GLUE)
+
+
+class Originals:
+    """The blocks of a codebase by kind and qualified name; files that do not parse are left out and listed."""
+
+    def __init__(self, sources: Mapping[str, str]) -> None:
+        self.unparsed: list[str] = []
+        self._blocks: dict[tuple[BlockKind, str], list[LineBlock]] = {}
+        self._top_level: dict[str, OriginalLine] | None = None
+        for path in sorted(sources):
+            try:
+                tree = parse(sources[path])
+            except (SyntaxError, ValueError, RecursionError):
+                self.unparsed.append(path)
+                continue
+            for block in blocks_of(tree, path):
+                self._blocks.setdefault((block.kind, block.name), []).append(block)
+
+    def candidates(self, block: LineBlock) -> list[LineBlock]:
+        """Return the original blocks of the same kind, name and place in the class hierarchy."""
+        return self._blocks.get((block.kind, block.name), [])
+
+    @property
+    def top_level(self) -> Mapping[str, OriginalLine]:
+        """The normalised top-level lines of the whole codebase, each with one of its places."""
+        if self._top_level is None:
+            self._top_level = {}
+            for block in self._blocks.get((BlockKind.TOP_LEVEL, ""), []):
+                for line in block.lines:
+                    self._top_level.setdefault(line.text, OriginalLine(block.path, "", line.first))
+        return self._top_level
+
+
+def line_existence(gist: str, originals: Originals, *, test: str = "") -> ExistenceReport:
+    """Compare `gist` with the codebase, block by block (Gistify, appendix A.1).
+
+    `test` is the qualified name of the test, so that its lines can be told apart. Raises SyntaxError for a gist that
+    does not parse.
+    """
+    lines: list[LineExistence] = []
+    for block in blocks_of(parse(gist)):
+        lines.extend(_top_level(block, originals) if block.kind is BlockKind.TOP_LEVEL else _in_block(block, originals))
+    lines.sort(key=lambda found: found.line.first)
+    return ExistenceReport(tuple(lines), frozenset({test} - {""}))
+
+
+def existence_of(text: str, originals: Originals, test: str) -> ExistenceReport | None:
+    """Return which lines of a text exist; None for one that does not parse."""
+    try:
+        return line_existence(text, originals, test=test)
+    except (SyntaxError, ValueError):
+        return None
+
+
+def _top_level(block: LineBlock, originals: Originals) -> Iterable[LineExistence]:
+    for line in block.lines:
+        original = originals.top_level.get(line.text)
+        if original is not None:
+            yield LineExistence(line, "", ExistenceReason.IN_TOP_LEVEL, original)
+        else:
+            reason = ExistenceReason.GLUE if is_glue(line.text) else ExistenceReason.NOT_IN_TOP_LEVEL
+            yield LineExistence(line, "", reason)
+
+
+def _in_block(block: LineBlock, originals: Originals) -> Iterable[LineExistence]:
+    best: LineBlock | None = None
+    places: dict[str, int] = {}
+    best_count = -1
+    for candidate in originals.candidates(block):
+        found = {line.text: line.first for line in reversed(candidate.lines)}
+        count = sum(line.text in found for line in block.lines)
+        if count > best_count:
+            best, places, best_count = candidate, found, count
+    for line in block.lines:
+        if best is None:
+            yield LineExistence(line, block.name, ExistenceReason.NO_BLOCK)
+        elif line.text in places:
+            original = OriginalLine(best.path, best.name, places[line.text])
+            yield LineExistence(line, block.name, ExistenceReason.IN_BLOCK, original)
+        else:
+            original = OriginalLine(best.path, best.name, best.first)
+            yield LineExistence(line, block.name, ExistenceReason.NOT_IN_BLOCK, original)
+
+
+# Line execution, measured on a text with one statement a line
+
+_Place = tuple[int, int]
+
+
+def unfolded(source: str) -> str:
+    """Return `source` with each statement on a line of its own; the text itself if that is already the case.
+
+    The syntax tree stays the same, and so does every line with a single statement. A body without content
+    (`pass`, `...`, a string) stays beside its header. Raises SyntaxError for a text that does not parse.
+    """
+    tree, lines = parse(source), physical_lines(source)
+    bodies = [
+        body for body in bodies_in(tree) if any(_is_beside(one, lines) and not is_placeholder(one) for one in body)
+    ]
+    if not bodies:
+        return source
+    starts = _logical_starts(lines)
+    for row, column, margin in sorted(_splits(bodies, lines, starts), reverse=True):
+        line = lines[row - 1]
+        lines[row - 1] = f"{line[:column]}\n{margin}{line[column:]}"
+    text = "\n".join(lines) + "\n"
+    return text if _is_same(tree, text) else source
+
+
+def _is_beside(statement: ast.stmt, lines: list[str]) -> bool:
+    """Whether other code precedes a statement on its line."""
+    row, column = _place(statement, lines)
+    return bool(lines[row - 1][:column].strip())
+
+
+def _place(statement: ast.stmt, lines: list[str]) -> _Place:
+    """Return line and column of a statement."""
+    return statement.lineno, column_of(lines[statement.lineno - 1], statement.col_offset)
+
+
+def _logical_starts(lines: list[str]) -> dict[_Place, _Place]:
+    """Map the place of each token to the place of the first token of its logical line."""
+    starts: dict[_Place, _Place] = {}
+    first: _Place | None = None
+    try:
+        for token in tokenize.generate_tokens(io.StringIO("\n".join(lines) + "\n").readline):
+            if token.type == tokenize.NEWLINE:
+                first = None
+            elif token.type not in (tokenize.NL, tokenize.COMMENT, tokenize.INDENT, tokenize.DEDENT):
+                first = first or token.start
+                starts[token.start] = first
+    except (tokenize.TokenError, SyntaxError):
+        return {}
+    return starts
+
+
+def _splits(
+    bodies: list[list[ast.stmt]], lines: list[str], starts: dict[_Place, _Place]
+) -> Iterator[tuple[int, int, str]]:
+    """Yield line, column and margin of each statement that does not begin its logical line."""
+    for body in bodies:
+        places = [_place(statement, lines) for statement in body]
+        for place in places:
+            row, column = starts.get(place, place)
+            if (row, column) != place:
+                below_header = starts.get(places[0], places[0]) != places[0]
+                yield *place, lines[row - 1][:column] + " " * below_header
+
+
+def _is_same(tree: ast.Module, text: str) -> bool:
+    try:
+        return ast.dump(parse(text)) == ast.dump(tree)
+    except (SyntaxError, ValueError, RecursionError):
+        return False
+
+
+@dataclass(frozen=True, slots=True)
+class LineExecution:
+    """One gist line, and whether it ran; lines that are not executable may have run too, but count in no rate."""
+
+    line: LogicalLine
+    block: str
+    ran: bool
+    beside_one_that_ran: bool = False
+    """Whether it ran or shares a physical line with one that did: a tracer of the raw text can't tell them apart."""
+
+    @property
+    def counts(self) -> bool:
+        """Whether the line counts in the rate."""
+        return self.line.kind is GistLineKind.EXECUTABLE
+
+
+@dataclass(frozen=True, slots=True)
+class ExecutionReport(RateReport[LineExecution]):
+    """The executable lines that ran; for the paper, lines on one physical line ran together."""
+
+    def _holds(self, line: LineExecution) -> tuple[bool, bool] | None:
+        return (line.ran, line.beside_one_that_ran) if line.counts else None
+
+    @property
+    def executable(self) -> int:
+        """Number of executable lines, identical lines of one block counted once."""
+        return self.distinct.whole
+
+    @property
+    def executed(self) -> int:
+        """Number of executable lines that ran."""
+        return self.distinct.part
+
+
+def line_execution(gist: str, executed: Collection[int], *, test: str = "") -> ExecutionReport:
+    """Return which logical lines of `gist` ran, from the physical lines that a tracer saw.
+
+    `executed` holds 1-based line numbers of `unfolded(gist)`, which is the text that has to be run. A statement ran if
+    an event fell on any line of its header, or of its body: some headers (`case _:`) compile to nothing. Raises
+    SyntaxError for a gist that does not parse.
+    """
+    measured, seen = unfolded(gist), sorted(set(executed))
+    own = list(_lines(gist))
+    there = own if measured is gist else list(_lines(measured))
+    ran = [any_within(seen, place.first, place.end) for _, place in there]
+    covered = sorted(
+        {number for (_, line), did in zip(own, ran, strict=True) if did for number in range(line.first, line.last + 1)}
+    )
+    found = [
+        LineExecution(line, block, did, any_within(covered, line.first, line.end))
+        for (block, line), did in zip(own, ran, strict=True)
+    ]
+    found.sort(key=lambda one: one.line.first)
+    return ExecutionReport(tuple(found), frozenset({test} - {""}))
+
+
+def _lines(source: str) -> Iterator[tuple[str, LogicalLine]]:
+    for block in blocks_of(parse(source)):
+        for line in block.lines:
+            yield block.name, line

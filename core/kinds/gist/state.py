@@ -1,0 +1,90 @@
+"""The part of an attempt's state that gists add: the text, unsaved typing, and the scores requested."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, ClassVar
+
+from gistpoint.core.attempts.events import (
+    AttemptStarted,
+    BufferEdited,
+    CallAnswered,
+    CallMade,
+    JournalEvent,
+    SubmissionScored,
+)
+from gistpoint.core.attempts.state import AttemptState
+from gistpoint.core.kinds.gist.tools import GIST_BUFFER, rewritten
+from gistpoint.core.tools.declaration import RefusalError
+
+
+@dataclass(frozen=True, slots=True)
+class TrialScore:
+    """A score requested before the hand-in."""
+
+    call_id: str
+    text: str
+    """The text that was scored."""
+    score: Mapping[str, Any] = field(default_factory=dict)
+    """As `core.kinds.gist.score` spells it, with the evidence by line under `lines`."""
+
+
+@dataclass(frozen=True, slots=True)
+class GistState:
+    """The gist as it was last saved by a step, and unsaved typing."""
+
+    unit: ClassVar[str] = "step"
+    hands_in_once: ClassVar[bool] = True
+
+    text: str = ""
+    typed: str | None = None
+    """The text that a person has typed and no step has saved yet; None if it equals the saved text."""
+    typed_since_call: bool = False
+    trials: tuple[TrialScore, ...] = ()
+
+    @property
+    def now(self) -> str:
+        """The text that an editor shows."""
+        return self.text if self.typed is None else self.typed
+
+    def score_words(self, score: float) -> str:
+        """Return the score, which is the fidelity."""
+        return f"fidelity {score:.0f}"
+
+    def buffered(self, name: str) -> str | None:
+        """Return the text that an editor shows for the buffer of the gist."""
+        return self.now if name == GIST_BUFFER else None
+
+    def advance(self, state: AttemptState, event: JournalEvent) -> GistState:
+        """Return the gist after one more event; text typed while a call ran is kept."""
+        match event.data:
+            case AttemptStarted(extra=started):
+                return GistState(str(started.get("gist") or ""))
+            case CallMade():
+                return replace(self, typed_since_call=False)
+            case CallAnswered(call_id=call_id, refused=False):
+                call = next((call for call in state.calls if call.call_id == call_id), None)
+                return self if call is None else self._answered(call.tool, call.arguments)
+            case BufferEdited(buffer=buffer) as data if buffer == GIST_BUFFER:
+                text = data.after(self.now)
+                return replace(self, typed=None if text == self.text else text, typed_since_call=True)
+            case SubmissionScored(trial=True) as data:
+                trial = TrialScore(data.call_id, data.text or "", data.gist or {})
+                return replace(self, trials=(*self.trials, trial))
+        return self
+
+    def _answered(self, tool: str, arguments: Mapping[str, Any]) -> GistState:
+        try:
+            text = rewritten(self.text, tool, arguments)
+        except RefusalError:
+            return self
+        if text is None:
+            return self
+        typed = self.typed if self.typed_since_call and self.typed != text else None
+        return replace(self, text=text, typed=typed)
+
+
+def gist_of(state: AttemptState) -> GistState:
+    """Return the gist of an attempt; an empty one if the attempt is of another kind."""
+    return state.of_kind if isinstance(state.of_kind, GistState) else GistState()

@@ -1,0 +1,84 @@
+"""The trace of a command on the original, and the difficulty of the command by that trace."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from gistpoint.core.errors import TaskError
+from gistpoint.core.tasks.fields import Count
+
+FORMAT, VERSION = "gistpoint.trace", 1
+
+
+@dataclass(frozen=True, slots=True)
+class TracedFunction:
+    """One function that was called; `run` is True if it was called outside the import of modules."""
+
+    path: str
+    qualname: str
+    line: int
+    calls: int
+    run: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Trace:
+    """Everything that a command touched, in order of first touch; paths are relative to the codebase."""
+
+    calls: int
+    depth: int
+    files: tuple[str, ...]
+    modules: Mapping[str, str]
+    """Dotted module name by path."""
+    functions: tuple[TracedFunction, ...]
+    lines: Mapping[str, frozenset[int]]
+    order: Mapping[tuple[str, int], int] = field(repr=False)
+    """Rank of first execution of each (path, line) at the top level of a module; line 0 is the module's end."""
+    module_ranks: Mapping[str, list[tuple[int, int]]] = field(repr=False)
+    """The (rank, line) pairs of each path, sorted."""
+
+
+@dataclass(frozen=True, slots=True)
+class Difficulty:
+    """How much of a codebase a command exercises (Gistify, section 4.2)."""
+
+    calls: Count
+    functions: Count
+    files: Count
+    depth: Count
+    lines_covered: float
+    """Executed lines of the codebase's non-blank lines, 0-1."""
+
+
+def read_trace(data: Mapping[str, Any]) -> Trace:
+    """Read the trace that the tracer in the sandbox wrote. Raises TaskError for another format or version."""
+    if data.get("format") != FORMAT or data.get("version") != VERSION:
+        raise TaskError("This version can't read the trace.", hint="Trace the command again.")
+    functions = tuple(
+        TracedFunction(f["path"], f["qualname"], int(f["line"]), int(f["calls"]), bool(f["run"]))
+        for f in data["functions"]
+    )
+    ranks: dict[str, list[tuple[int, int]]] = {}
+    for rank, (path, line) in enumerate(data["order"]):
+        ranks.setdefault(path, []).append((rank, line))
+    return Trace(
+        calls=int(data["calls"]),
+        depth=int(data["depth"]),
+        files=tuple(data["files"]),
+        modules=dict(data["modules"]),
+        functions=functions,
+        lines={path: frozenset(lines) for path, lines in data["lines"].items()},
+        order={(path, line): rank for rank, (path, line) in enumerate(data["order"])},
+        module_ranks=ranks,
+    )
+
+
+def difficulty(trace: Trace, sources: Mapping[str, str], *, tests: Collection[str] = ()) -> Difficulty:
+    """Measure a trace against the codebase's `sources`; the paths in `tests` count only in the number of calls."""
+    paths = [path for path in trace.files if path not in tests]
+    functions = {(f.path, f.line, f.qualname) for f in trace.functions if f.path not in tests}
+    total = sum(bool(line.strip()) for path, text in sources.items() if path not in tests for line in text.splitlines())
+    covered = sum(len(trace.lines[path]) for path in paths)
+    return Difficulty(trace.calls, len(functions), len(paths), trace.depth, covered / total if total else 0.0)

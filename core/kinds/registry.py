@@ -1,0 +1,80 @@
+"""All kinds of task, with their tools: those that come with gistpoint and those that other packages declare."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any
+
+from gistpoint.core.attempts.state import KindState, NoKindState
+from gistpoint.core.kinds.gist.kind import Gist
+from gistpoint.core.kinds.kind import TaskKind
+from gistpoint.core.kinds.repair.kind import Repair
+from gistpoint.core.plugins import instance_of, load_all
+from gistpoint.core.tasks.model import Task
+from gistpoint.core.tools.declaration import Tool
+
+GROUP = "gistpoint.kinds"
+"""The entry-point group: each entry names one `TaskKind`."""
+
+BUILT_IN: tuple[TaskKind[Any], ...] = (Repair(), Gist())
+
+
+def fault_of_kind(loaded: Any) -> str:
+    """Return in a few words why an object can't be a further kind of task; it replaces no mode and no tool."""
+    if fault := instance_of(TaskKind)(loaded):
+        return fault
+    modes = {mode for kind in BUILT_IN for mode in kind.modes}
+    if taken := sorted(modes.intersection(loaded.modes)):
+        return f"the mode {taken[0]!r} is gistpoint's own"
+    tools = {tool.name: tool for kind in BUILT_IN for tool in kind.tools}
+    changed = [tool.name for tool in loaded.tools if tools.get(tool.name, tool) != tool]
+    return f"the tool {changed[0]!r} is gistpoint's own, and another one" if changed else ""
+
+
+@cache
+def all_kinds() -> tuple[TaskKind[Any], ...]:
+    """Return the built-in kinds, then those of installed packages that can be loaded, by the names of their entries."""
+    return (*BUILT_IN, *load_all(GROUP, fault_of_kind)[0])
+
+
+def all_modes() -> dict[str, TaskKind[Any]]:
+    """Return the kind of every mode."""
+    return {mode: kind for kind in all_kinds() for mode in kind.modes}
+
+
+def not_loaded() -> str:
+    """Return why kinds of installed packages are missing, in sentences; empty if none is."""
+    return " ".join(map(str, load_all(GROUP, fault_of_kind)[1]))
+
+
+def kind_of(task: Task) -> TaskKind[Any]:
+    """Return the kind of a task, whose mode was validated when it was read or made."""
+    return all_modes()[task.mode]
+
+
+def blank_state(mode: object) -> KindState:
+    """Return the part that the kind of a mode adds to the state of an attempt, before its first event."""
+    found = all_modes().get(str(mode))
+    return NoKindState() if found is None else found.blank
+
+
+def render_brief(task: Task) -> str:
+    """Return the brief of a task as it is shown and sent."""
+    return kind_of(task).brief(task)
+
+
+@cache
+def all_tools() -> dict[str, Tool]:
+    """Return every tool by its name, browsing ones first."""
+    return {tool.name: tool for kind in all_kinds() for tool in kind.tools}
+
+
+def declared(name: str) -> Tool | None:
+    """Return the tool of this name from any kind; None if there is no such tool."""
+    return all_tools().get(name)
+
+
+def submits(name: str) -> bool:
+    """Whether a tool of this name submits."""
+    tool = declared(name)
+    return tool is not None and tool.submits

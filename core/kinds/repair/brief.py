@@ -1,0 +1,80 @@
+"""The brief of a repair: its templates by mode, and the values that fill them."""
+
+from __future__ import annotations
+
+from gistpoint.core.tasks.brief import fenced, filled, time_words
+from gistpoint.core.tasks.model import Mode, Task
+
+TEMPLATES = {
+    "remove": "repair-remove-1",
+    "discovery": "repair-discovery-1",
+    "several": "repair-several-1",
+}
+REFUSALS_COST = {
+    "remove": "repair-remove-refusals-cost-1",
+    "discovery": "repair-discovery-refusals-cost-1",
+    "several": "repair-several-refusals-cost-1",
+}
+"""For tasks whose rule `refused_costs_attempt` is on: the same text except for the sentence on refused submissions."""
+
+
+def template_for(mode: Mode, targets: int, *, refused_costs_attempt: bool = False) -> str:
+    """Return the name of the newest template of a mode, under the rule for refused submissions."""
+    several = mode is Mode.DISCOVERY and targets > 1
+    return (REFUSALS_COST if refused_costs_attempt else TEMPLATES)["several" if several else mode.value]
+
+
+def repair_brief(task: Task) -> str:
+    """Return the brief of a repair as it is shown and sent."""
+    values = {
+        "target": task.brief.target,
+        "signature": fenced(task.brief.signature),
+        "docstring": fenced(task.brief.docstring) if task.brief.docstring else "It has no docstring.",
+        "count": _count(task),
+        "tool_uses": str(task.budgets.tool_uses),
+        "submissions": str(task.budgets.submissions),
+        "time": time_words(task),
+        "tests": str(task.suite.tests),
+        "failing_count": str(len(task.brief.failing)),
+        "failures": _failures(task),
+        "other_failures": _others(task),
+        "read_limit": str(task.limits.read_file_characters),
+    }
+    return filled(task, values)
+
+
+def _count(task: Task) -> str:
+    return str(task.brief.targets) if task.brief.targets else "Several"
+
+
+def _failures(task: Task) -> str:
+    shown = [failure for failure in task.brief.failing if failure.text]
+    return "\n\n".join(f"{failure.id}\n{fenced(failure.text)}" for failure in shown)
+
+
+def _others(task: Task) -> str:
+    others = [failure.id for failure in task.brief.failing if not failure.text]
+    if not others:
+        return "No other test fails."
+    return "These fail too:\n\n" + "\n".join(f"- {id}" for id in others)
+
+
+def stub(task: Task) -> str:
+    """Return the editor's first code in remove mode: the part of the function that the brief shows."""
+    lines = [task.brief.signature.rstrip()]
+    if task.brief.docstring:
+        lines.append(_docstring(task.brief.docstring))
+    lines.append("    pass")
+    return "\n".join(lines) + "\n"
+
+
+def _docstring(text: str) -> str:
+    inner = text.rstrip().replace("\\", "\\\\")
+    if '"""' in inner or inner.endswith('"'):
+        inner = inner.replace('"', '\\"')
+    first, *rest = inner.split("\n")
+    if not rest:
+        return f'    """{first}"""'
+    margin = min((len(line) - len(line.lstrip()) for line in rest if line.strip()), default=0)
+    body = [f"    {line[margin:]}".rstrip() for line in rest]
+    return "\n".join([f'    """{first}', *body, '    """'])

@@ -1,0 +1,120 @@
+"""The check of a repair: its workspace leaks nothing, its original scores 1 and its corrupted form 0."""
+
+from __future__ import annotations
+
+import json
+import posixpath
+import secrets
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+from gistpoint.core.code.packages import packages_of
+from gistpoint.core.kinds.repair.judge import RepairJudge
+from gistpoint.core.outcomes import Outcome, RunStatus
+from gistpoint.core.ports import RunRequest
+from gistpoint.core.running import RunContext
+from gistpoint.core.tasks.leaks import CheckFinding, leaks_of, telling_lines
+from gistpoint.core.tasks.model import Target
+from gistpoint.core.tasks.protection import Protection
+from gistpoint.core.tasks.trees import repaired_tree
+from gistpoint.core.trees import SourceTree
+
+PROBE_TIMEOUT_S = 120.0
+_LOOK = Path(__file__).with_name("inside_look.py")
+
+
+def repair_findings(judge: RepairJudge, run: RunContext) -> Iterator[CheckFinding]:
+    """Yield the finding of each check of a repair as it is made."""
+    task, answer = judge.task, judge.answer
+    tree = SourceTree.open(task.tree_path)
+    found = list(leaks_of(tree, answer.targets))
+    yield CheckFinding(
+        "tree", not found, "; ".join(found[:5]) or f"{len(tree.members)} files hold no way back to the answer"
+    )
+    yield _looks_inside(judge, tree, run)
+    yield _scores(judge, tree, "corrupted scores 0", 0.0, run)
+    yield _scores(judge, repaired_tree(tree, answer.targets), "original scores 1", 1.0, run)
+    protection = judge.protection(run=run.quiet)
+    if isinstance(protection, Protection):
+        yield CheckFinding("protection", True, protection.words, reduced=protection.writable is None)
+
+
+def _scores(judge: RepairJudge, tree: SourceTree, name: str, wanted: float, run: RunContext) -> CheckFinding:
+    judgement = judge.judge(tree, run=run.step(name))
+    run.check()
+    score = judgement.score
+    right = score.valid and score.value == wanted and judgement.solved is (wanted == 1.0)
+    detail = f"score {score.value:.3f}, {score.passing} tests pass, {len(score.failing)} fail"
+    if judgement.report.status is not RunStatus.FINISHED:
+        detail = f"{judgement.report.status}: {judgement.report.reason}"
+    return CheckFinding(name, right, detail)
+
+
+def _looks_inside(judge: RepairJudge, tree: SourceTree, run: RunContext) -> CheckFinding:
+    """Run a test of our own inside the sandbox: where is the package imported from, and can the answer be read?"""
+    run.step("look from inside the sandbox")
+    task, backend = judge.task, judge.runner.backend
+    name = f"test_gistpoint_look_{secrets.token_hex(8)}.py"
+    out_of_reach = f"{name}::test_answer_is_out_of_reach"
+    ids = frozenset(
+        {
+            f"{name}::test_packages_come_from_the_workspace",
+            f"{name}::test_no_copy_of_the_original_can_be_seen",
+            out_of_reach,
+        }
+    )
+    order = {
+        "packages": packages_of(tree, task.environment.import_roots),
+        "answer": str(task.folder.absolute() / "answer" / "answer.json"),
+        "name": task.environment.metadata.get("name", ""),
+        "everywhere": backend.isolated,
+        "targets": [_wanted(target, task.environment.import_roots) for target in judge.answer.targets],
+    }
+    request = RunRequest(
+        tree.with_files({name: _LOOK.read_bytes(), f"{name}.json": json.dumps(order).encode()}),
+        replace(task.environment, pytest_args=(*settings_of(task.environment.pytest_args), name)),
+        PROBE_TIMEOUT_S,
+        select=tuple(sorted(ids)),
+    )
+    report = judge.runner.run(request, run=run.quiet)
+    run.check()
+    outcomes = {id: report.results[id].outcome if id in report.results else None for id in ids}
+    wrong = [id for id, outcome in outcomes.items() if outcome is not Outcome.PASSED]
+    if not wrong and report.status is RunStatus.FINISHED:
+        return CheckFinding(
+            "sandbox", True, f"on {backend.name} the package comes from the workspace, the answer is hidden"
+        )
+    only_answer = wrong == [out_of_reach]
+    messages = [_first_error(report.results[id].message) for id in wrong if id in report.results]
+    if only_answer and not backend.isolated:
+        return CheckFinding(
+            "sandbox", True, f"{backend.name} does not isolate: files of this user can be read", reduced=True
+        )
+    return CheckFinding("sandbox", False, "; ".join(messages) or f"{report.status}: {report.reason}")
+
+
+def _wanted(target: Target, import_roots: tuple[str, ...]) -> dict[str, object]:
+    """Return the features by which a copy of a target's module is recognised."""
+    roots = sorted((posixpath.normpath(root) for root in import_roots), key=len, reverse=True)
+    file = next((target.path.removeprefix(f"{root}/") for root in roots if target.path.startswith(f"{root}/")), "")
+    names = [part.partition("#")[0] for part in target.qualname.split(".") if part != "<locals>"]
+    return {"file": file or target.path, "names": names, "lines": telling_lines(target)}
+
+
+_SETTINGS = ("-o", "--override-ini", "-c", "--config-file", "-p", "--rootdir", "--import-mode")
+_JOINED = tuple(name if len(name) == 2 else f"{name}=" for name in _SETTINGS)
+
+
+def settings_of(pytest_args: tuple[str, ...]) -> Iterator[str]:
+    """Yield the pytest options that don't name tests: a repository's own options may need absent plugins."""
+    takes_next = False
+    for argument in pytest_args:
+        if takes_next or argument in _SETTINGS or argument.startswith(_JOINED):
+            yield argument
+        takes_next = not takes_next and argument in _SETTINGS
+
+
+def _first_error(message: str) -> str:
+    lines = [line[1:].strip() for line in message.splitlines() if line.startswith("E ")]
+    return (lines or message.splitlines() or [""])[0]

@@ -1,0 +1,85 @@
+"""Repairs, as a kind of task.
+
+Code that reads runs needs only the tools of the kinds, so judges and checks are imported when they are used.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING
+
+from gistpoint.core.errors import TaskError
+from gistpoint.core.kinds.kind import ExpectedText, StartText, TaskKind, Trial, TrialSubject
+from gistpoint.core.kinds.repair.tools import REPLACE_FUNCTION, SUBMIT_ATTEMPT
+from gistpoint.core.tasks.model import Answer, Mode, Target, Task
+from gistpoint.core.tools.browsing import BROWSING
+
+if TYPE_CHECKING:
+    from gistpoint.core.kinds.kind import Runners
+    from gistpoint.core.kinds.repair.judge import RepairJudge
+    from gistpoint.core.running import RunContext
+    from gistpoint.core.tasks.fields import Fields
+    from gistpoint.core.tasks.leaks import CheckFinding
+
+
+class Repair(TaskKind["RepairJudge"]):
+    """The solver repairs one or more corrupted functions; the suite judges."""
+
+    modes = (Mode.REMOVE, Mode.DISCOVERY)
+    tools = (*BROWSING, SUBMIT_ATTEMPT, REPLACE_FUNCTION)
+
+    def read_answer(self, task: Task, fields: Fields) -> Answer:
+        """Read the corrupted functions, the baselines, and which tests enter which functions."""
+        from gistpoint.core.tasks.documents import ANSWER_FILE, read_baseline
+        from gistpoint.core.tasks.entered import read_entered
+
+        targets = fields.get("targets", tuple[Target, ...])
+        baselines = tuple(read_baseline(path) for path in sorted((task.folder / "answer" / "baselines").glob("*.json")))
+        if not targets:
+            raise TaskError(f"{ANSWER_FILE}: the key 'targets' names no function.")
+        if not baselines:
+            raise TaskError("answer/baselines: there is no baseline, so no submission can be scored.")
+        metrics, provenance = fields.table("metrics").values, fields.table("provenance").values
+        return Answer(targets, baselines, metrics, provenance, entered=read_entered(task.folder))
+
+    def verify(self, task: Task, answer: Answer) -> None:
+        """Raise `TaskError` unless a baseline has the ids of the suite."""
+        from gistpoint.core.tasks.documents import TASK_FILE
+        from gistpoint.core.tasks.identity import hash_of_ids
+
+        if all(hash_of_ids(baseline.passed) != task.suite.ids_sha256 for baseline in answer.baselines):
+            raise TaskError(f"{TASK_FILE}: the key 'suite.ids_sha256' matches no baseline in answer/baselines.")
+
+    def brief(self, task: Task) -> str:
+        """Return the brief of a repair."""
+        from gistpoint.core.kinds.repair.brief import repair_brief
+
+        return repair_brief(task)
+
+    def start(self, task: Task) -> StartText | None:
+        """Return the function that the brief names, as far as the brief shows it; None in discovery."""
+        from gistpoint.core.kinds.repair.brief import stub
+
+        return StartText(task.brief.target, stub(task)) if task.brief.target else None
+
+    def expected(self, task: Task, answer: Answer) -> tuple[ExpectedText, ...]:
+        """Return the corrupted functions."""
+        return tuple(ExpectedText(target.name, target.corrupted, target.original) for target in answer.targets)
+
+    def judge(self, task: Task, answer: Answer, runners: Runners) -> RepairJudge:
+        """Return a judge that runs the suite."""
+        from gistpoint.core.kinds.repair.judge import RepairJudge
+
+        return RepairJudge(task, answer, runners.runner_for(task))
+
+    def check(self, judge: RepairJudge, run: RunContext) -> Iterator[CheckFinding]:
+        """Look for leaks in the workspace and from inside the sandbox, and score both trees."""
+        from gistpoint.core.kinds.repair.check import repair_findings
+
+        return repair_findings(judge, run)
+
+    def trial(self, judge: RepairJudge, subject: TrialSubject, texts: Mapping[str, str], run: RunContext) -> Trial:
+        """Run the suite on the corrupted tree, on the original, or on the corrupted tree with a fix."""
+        from gistpoint.core.kinds.repair.trials import run_trial
+
+        return run_trial(judge, subject, texts, run=run)

@@ -1,0 +1,79 @@
+"""Finds out on the original what a suite may change in its own tree, to enforce it on the code under test.
+
+Most suites change nothing there. So the first try is a read-only tree.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import replace
+
+from gistpoint.core.outcomes import RunStatus, SuiteReport, Writable
+from gistpoint.core.ports import RunRequest
+from gistpoint.core.tasks.protection import MOST_PIECES, Protection
+from gistpoint.core.trees import SourceTree
+
+Run = Callable[[RunRequest, str], SuiteReport]
+"""Runs a request as the named step."""
+
+
+NOTHING = Writable()
+
+
+def find_protection(request: RunRequest, passed: frozenset[str], run: Run) -> Protection | SuiteReport:
+    """Return the strictest protection under which the tests `passed` still pass on the original.
+
+    Takes one run of most suites, two or three of others. If the harness fails, return the report that says so.
+    """
+    report = run(replace(request, writable=NOTHING), "suite of the original, its tree read-only")
+    if is_lost(report):
+        return report
+    if holds(report, passed):
+        return Protection(NOTHING)
+    watched = run(replace(request, writable=None, watch=True), "suite of the original, its tree watched")
+    if is_lost(watched):
+        return watched
+    passed &= watched.passed
+    return Protection(NOTHING) if holds(report, passed) else hold_to_writes(request, passed, watched, run)
+
+
+def hold_to_writes(
+    request: RunRequest, passed: frozenset[str], watched: SuiteReport, run: Run
+) -> Protection | SuiteReport:
+    """Return the protection, or report, from allowing the suite only the changes it made in the run `watched`."""
+    if watched.writes is None:
+        return Protection(None, "what its suite changes there could not be seen")
+    writable = _of_the_tree(watched.writes, request.tree)
+    pieces = len(writable.paths) + sum(len(request.tree.entries(_path(folder))) for folder in writable.folders)
+    if pieces > MOST_PIECES or "." in writable.paths:
+        return Protection(None, "its suite changes too much of it")
+    report = run(replace(request, writable=writable), "suite of the original, held to what it changes")
+    if is_lost(report):
+        return report
+    if holds(report, passed):
+        return Protection(writable)
+    if report.status is not RunStatus.FINISHED:
+        return Protection(None, f"its suite does not run to its end otherwise. {report.reason}".rstrip(" ."))
+    lost = sorted(passed - report.passed)
+    return Protection(None, f"{len(lost)} tests of its suite do not pass otherwise, the first is {lost[0]}")
+
+
+def holds(report: SuiteReport, passed: Iterable[str]) -> bool:
+    """Whether a run shows that the tests `passed` still pass."""
+    return report.status is RunStatus.FINISHED and report.passed.issuperset(passed)
+
+
+def is_lost(report: SuiteReport) -> bool:
+    """Whether a run is inconclusive because the harness failed, or because it was stopped."""
+    return report.status in (RunStatus.INFRASTRUCTURE, RunStatus.CANCELLED)
+
+
+def _of_the_tree(writes: Writable, tree: SourceTree) -> Writable:
+    """Return the part of `writes` that is in the tree itself; other files belong to the run."""
+    known = {*tree.members, *tree.overlay}
+    folders = tuple(folder for folder in writes.folders if tree.is_directory(_path(folder)))
+    return Writable(folders, tuple(path for path in writes.paths if path in known or tree.is_directory(_path(path))))
+
+
+def _path(folder: str) -> str:
+    return "" if folder == "." else folder

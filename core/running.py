@@ -1,0 +1,98 @@
+"""The context of a long operation: a flag that stops it, and a function that receives reports of its progress.
+
+Code that reports takes a whole `RunContext`; code that only has to stop takes the `CancelToken` of one.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
+
+from gistpoint.core.errors import CancelledError
+
+if TYPE_CHECKING:
+    from gistpoint.core.outcomes import TestResult
+
+
+class CancelToken:
+    """Set once by the caller of a long operation, which checks it repeatedly."""
+
+    def __init__(self) -> None:
+        self._event = threading.Event()
+
+    def cancel(self) -> None:
+        """Ask the operation to stop as soon as it can."""
+        self._event.set()
+
+    @property
+    def cancelled(self) -> bool:
+        """Whether the operation should stop."""
+        return self._event.is_set()
+
+    def check(self) -> None:
+        """Raise `CancelledError` when cancelled."""
+        if self._event.is_set():
+            raise CancelledError("Stopped at your request.")
+
+    def sleep(self, seconds: float) -> None:
+        """Wait; raise `CancelledError` as soon as the token is set."""
+        if self._event.wait(max(0.0, seconds)):
+            self.check()
+
+
+NEVER = CancelToken()
+"""The default, which is never set."""
+
+
+@dataclass(frozen=True, slots=True)
+class RunProgress:
+    """The progress of a long operation."""
+
+    phase: str = ""
+    """The phase of a run of tests: `preparing`, `collecting`, `running` or `finished`; empty if no tests run."""
+    done: int = 0
+    total: int = 0
+    latest: TestResult | None = None
+    step: str = ""
+    """The purpose of the run in a few words; empty if there is only one run."""
+    note: str = ""
+    """A sentence on a result; empty in most reports."""
+
+
+OnProgress = Callable[[RunProgress], None]
+
+
+def _ignore(progress: RunProgress) -> None:
+    """Take a report and do nothing with it."""
+
+
+@dataclass(frozen=True, slots=True)
+class RunContext:
+    """The token that stops a long operation, and the function that its progress is reported to."""
+
+    cancel: CancelToken = field(default_factory=CancelToken)
+    progress: OnProgress = _ignore
+
+    def check(self) -> None:
+        """Raise `CancelledError` when cancelled."""
+        self.cancel.check()
+
+    def note(self, sentence: str) -> None:
+        """Report a result in a sentence."""
+        self.progress(RunProgress(note=sentence))
+
+    @property
+    def quiet(self) -> RunContext:
+        """Return a context with the same token and without reports."""
+        return RunContext(self.cancel)
+
+    def step(self, name: str) -> RunContext:
+        """Report that a step begins, and return a context whose reports have its name."""
+        self.progress(RunProgress(step=name))
+        return RunContext(self.cancel, lambda progress: self.progress(replace(progress, step=name)))
+
+
+UNATTENDED = RunContext(NEVER)
+"""The default: it is never cancelled and drops reports."""

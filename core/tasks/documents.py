@@ -1,0 +1,82 @@
+"""The files of a task: their names, format and version, and the baselines among them."""
+
+from __future__ import annotations
+
+import json
+import os
+import tomllib
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import Any
+
+from gistpoint.core.errors import TaskError
+from gistpoint.core.tasks.fields import Fields
+from gistpoint.core.tasks.model import CANARY, FORMAT, VERSION, Baseline
+from gistpoint.core.tasks.protection import protection_document, read_protections
+
+TASK_FILE = "task.toml"
+ANSWER_FILE = "answer/answer.json"
+FORMATS = frozenset({FORMAT, "gistpoint.answer", "gistpoint.baseline"})
+
+UPGRADES: dict[int, Callable[[dict[str, Any]], dict[str, Any]]] = {}
+"""From version N to N + 1; each has a golden file in the tests' data."""
+
+
+def upgraded(document: dict[str, Any], file: str) -> dict[str, Any]:
+    """Return `document` in the present version; raises `TaskError` for another format or a newer version."""
+    for key in ("format", "version"):
+        if key not in document:
+            raise TaskError(f"{file}: the key {key!r} is missing.")
+    if not isinstance(document["format"], str) or document["format"] not in FORMATS:
+        raise TaskError(f"{file}: the key 'format' is {document['format']!r}, not one of gistpoint's.")
+    version = document["version"]
+    if not isinstance(version, int) or isinstance(version, bool) or version < 1 or version > VERSION:
+        raise TaskError(
+            f"{file}: the key 'version' is {version!r}; this gistpoint reads 1 to {VERSION}.",
+            hint="Install a newer gistpoint." if isinstance(version, int) and version > VERSION else "",
+        )
+    while version < VERSION:
+        document = UPGRADES[version](document)
+        version += 1
+    return document
+
+
+def write_baseline(folder: Path, baseline: Baseline) -> None:
+    """Write one baseline beside the others; a baseline of the same backend and environment is replaced."""
+    fields = {key: sorted(value) if isinstance(value, frozenset) else value for key, value in asdict(baseline).items()}
+    fields["protections"] = {name: protection_document(found) for name, found in baseline.protections.items()}
+    document = {"format": "gistpoint.baseline", "version": VERSION, "canary": CANARY, **fields}
+    path = folder / "answer" / "baselines" / f"{baseline.backend}-{baseline.environment[:12]}.json"
+    beside = path.with_name(f".{path.name}.{os.getpid()}")  # others may be reading it
+    beside.write_text(json_text(document), encoding="utf-8")
+    beside.replace(path)
+
+
+def json_text(document: Mapping[str, Any]) -> str:
+    """Return a document as it is written to a file."""
+    return json.dumps(document, indent=1, ensure_ascii=True, sort_keys=False) + "\n"
+
+
+def read_document(path: Path) -> Fields:
+    """Read a file of a task in the present version. Raises `TaskError` with a sentence that names the file."""
+    name = path.name if path.name == TASK_FILE else "/".join(path.parts[-2:])
+    try:
+        text = path.read_text(encoding="utf-8")
+        values = tomllib.loads(text) if path.suffix == ".toml" else json.loads(text)
+    except FileNotFoundError:
+        raise TaskError(f"{name} is missing from {path.parent.name or path.parent}.") from None
+    except (OSError, ValueError, RecursionError) as error:
+        raise TaskError(f"{name} can't be read: {error}.") from error
+    if not isinstance(values, dict):
+        raise TaskError(f"{name} must hold a table at its top.")
+    return Fields(upgraded(values, name), name)
+
+
+def read_baseline(path: Path) -> Baseline:
+    """Read one baseline. Raises `TaskError` naming file and key."""
+    fields = read_document(path)
+    fields.get("canary", str)
+    baseline = Fields({**fields.values, "protections": {}}, fields.file).record(Baseline, optional=("any_order",))
+    protections = fields.table("protections") if "protections" in fields.values else Fields({}, fields.file)
+    return replace(baseline, protections=read_protections(protections))

@@ -1,0 +1,86 @@
+"""The findings of a task's check, and the search for leaks in its workspace, which the checks of all kinds share."""
+
+from __future__ import annotations
+
+import posixpath
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from gistpoint.core.code.index import index_source
+from gistpoint.core.code.parsing import CodeError
+from gistpoint.core.tasks.model import Target
+from gistpoint.core.trees import SourceTree
+
+
+@dataclass(frozen=True, slots=True)
+class CheckFinding:
+    """One thing that was checked. A check that could not be completed is `reduced`, which is not a failure."""
+
+    name: str
+    passed: bool
+    detail: str
+    reduced: bool = False
+
+
+_HISTORY = frozenset({".git", ".hg", ".svn", ".bzr"})
+_BYTECODE = (".pyc", ".pyo", ".pyd")
+_CACHES = frozenset({"__pycache__", ".hypothesis", ".pytest_cache", ".mypy_cache", ".ruff_cache"})
+_LINKS = (".egg-link", ".pth")
+_MAX_TEXT = 4 * 1024 * 1024
+_LEAST_CHARACTERS = 60
+"""Shorter runs of removed lines are too common to prove a copy."""
+
+
+def leaks_of(tree: SourceTree, targets: tuple[Target, ...]) -> Iterator[str]:
+    """Yield a sentence for everything that gives the original away."""
+    for path, member in tree.members.items():
+        parts = path.split("/")
+        if _HISTORY & set(parts):
+            yield f"{path} is version history"
+        elif path.endswith(_BYTECODE) or _CACHES & set(parts):
+            yield f"{path} is a cache that can hold the original"
+        elif path.endswith(_LINKS):
+            yield f"{path} can lead to an installed copy"
+        elif posixpath.basename(path) == "pyvenv.cfg":
+            yield f"{path} is part of a virtual environment"
+        elif member.link and tree.resolve(path) is None:
+            yield f"{path} is a link that leads out of the tree"
+    wanted = [(target, telling) for target in targets if (telling := telling_lines(target))]
+    if not wanted:
+        return
+    for path in tree.files():
+        if tree.size(path) > _MAX_TEXT:
+            continue
+        text = _folded(tree.read(path).decode("utf-8", "replace"))
+        for target, telling in wanted:
+            if telling in text and not _is_own_place(tree, path, target, telling):
+                yield f"{path} holds the original lines of {target.name}"
+
+
+def telling_lines(target: Target) -> str:
+    """Return the longest run of original lines that the corrupted text lacks, folded; empty if it is too short."""
+    corrupted = {line.strip() for line in target.corrupted.splitlines()}
+    best, run = "", [""]
+    for line in [*target.original.splitlines(), ""]:
+        if line.strip() and line.strip() not in corrupted:
+            run.append(line)
+            continue
+        text = _folded("\n".join(run))
+        best, run = max(best, text, key=len), [""]
+    return best if len(best) >= _LEAST_CHARACTERS else ""
+
+
+def _folded(text: str) -> str:
+    return re.sub(r"\s+", " ", text).strip()
+
+
+def _is_own_place(tree: SourceTree, path: str, target: Target, telling: str) -> bool:
+    """Whether the lines are found only in the target's own definition (a nested repetition of the original)."""
+    if path != target.path:
+        return False
+    try:
+        own = index_source(path, tree.read(path)).get(target.qualname).source
+    except CodeError:
+        return False
+    return telling in _folded(own)

@@ -1,0 +1,193 @@
+"""Starting a command by `payload/enter.py`, which sets its limits and then becomes it or supervises it.
+
+Without a process namespace the supervisor ends all processes of the command: it adopts those that the command leaves,
+including those in new sessions. A mark in the environment finds the rest if the supervisor itself is gone.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from gistpoint.sandbox.backends.base import MountPaths
+from gistpoint.sandbox.backends.process import follow, result_pipe
+from gistpoint.sandbox.backends.resources import DiskWatch
+
+if TYPE_CHECKING:
+    from gistpoint.core.running import CancelToken
+    from gistpoint.sandbox.backends.base import Command, Ended
+
+PAYLOAD = Path(__file__).resolve().parent.parent / "payload"
+_MARK = "GISTPOINT_PROCESS"
+_GRACE_S = 5.0
+_ENDING_S = 10.0
+_TICK_S = 0.002
+
+
+@dataclass(frozen=True, kw_only=True)
+class EnterOrder:
+    """The order that `payload/enter.py` takes; its docstring describes the fields."""
+
+    limits: Mapping[str, int]
+    folder: str
+    arguments: Sequence[str]
+    environment: Mapping[str, str]
+    results_fd: int
+    make: tuple[str, ...] = ()
+    copy: tuple[str, str] | None = None
+    supervise: bool = False
+    parent: int = 0
+    confine: Mapping[str, object] | None = None
+
+    def command_line(self, interpreter: str | Path, payload: str | Path) -> list[str]:
+        """Return what to execute; `payload` is the payload's folder where it is executed."""
+        return _command_line(interpreter, f"{payload}/enter.py", self)
+
+
+@dataclass(frozen=True, kw_only=True)
+class PrivateMounts:
+    """The order that `payload/private_mounts.py` takes; its docstring describes the fields."""
+
+    sources: Sequence[str]
+    place: str
+    user: int
+    arguments: Sequence[str]
+    parent: int
+
+    def command_line(self) -> list[str]:
+        """Return what to execute."""
+        return _command_line(sys.executable, f"{PAYLOAD}/private_mounts.py", self)
+
+
+def _command_line(interpreter: str | Path, program: str, order: EnterOrder | PrivateMounts) -> list[str]:
+    return [str(interpreter), "-I", "-S", program, json.dumps(vars(order))]
+
+
+@dataclass(frozen=True, slots=True)
+class Confinement:
+    """What the kernel allows a supervised command, and the user that the command is to be."""
+
+    rules: Mapping[str, object]
+    """See `payload/confinement.py`."""
+    user: int
+
+
+def run_supervised(
+    command: Command,
+    work: Path,
+    *,
+    on_line: Callable[[bytes], None],
+    cancel: CancelToken,
+    confinement: Confinement | None = None,
+) -> Ended:
+    """Run `command` in the tree `work`/repo below a supervisor, and end all of its processes.
+
+    With `confinement`, `command.limits.disk` bounds the size of `work`; if root starts the run, it becomes another
+    user, who can enter only the folders that the run needs.
+    """
+    mark = os.urandom(12).hex()
+    user = os.getuid() if confinement is None else confinement.user
+    with result_pipe() as pipe:
+        folders = {name: path.resolve() for name, path in command.folders.items()}
+        places = MountPaths(
+            workspace=str(work / "repo"),
+            python=str(command.environment.folder / "bin" / "python"),
+            home=str(work / "home"),
+            temporary=str(work / "tmp"),
+            folders={name: str(path) for name, path in folders.items()},
+            results_fd=pipe.writing,
+        )
+        invocation = command.invocation(places)
+        arguments = EnterOrder(
+            limits={**command.limits.of_a_process(), "RLIMIT_NPROC": command.limits.processes + _threads_of(user)},
+            folder=places.workspace,
+            arguments=invocation.arguments,
+            environment={**invocation.environment, _MARK: mark},
+            results_fd=pipe.writing,
+            supervise=True,
+            parent=os.getpid(),
+            confine=None if confinement is None else confinement.rules,
+        ).command_line(sys.executable if confinement is None else command.environment.interpreter, PAYLOAD)
+        if confinement is not None and os.geteuid() == 0:
+            environment = command.environment
+            shown = (environment.folder.resolve(), *folders.values(), *command.shows, environment.prefix, PAYLOAD, work)
+            arguments = PrivateMounts(
+                sources=[str(path) for path in shown], place="", user=user, arguments=arguments, parent=os.getpid()
+            ).command_line()
+        process = subprocess.Popen(
+            arguments,
+            stdin=subprocess.DEVNULL if command.requests is None else command.requests,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            env={"PATH": os.defpath, _MARK: mark},
+            pass_fds=(pipe.writing,),
+            start_new_session=True,
+        )
+        pipe.close_writing()
+        with process:
+            try:
+                return follow(
+                    process,
+                    pipe.reading,
+                    timeout_s=command.timeout_s,
+                    limits=command.limits,
+                    on_line=on_line,
+                    cancel=cancel,
+                    kill=lambda: _stop(process),
+                    watch=None if confinement is None else DiskWatch(work, process.pid, command.limits.disk),
+                )
+            finally:
+                _kill_marked(mark)
+
+
+def _stop(process: subprocess.Popen[bytes]) -> None:
+    """Ask the supervisor to end its children and itself; if it does not, end its group."""
+    with contextlib.suppress(ProcessLookupError):
+        process.terminate()
+    try:
+        process.wait(_GRACE_S)
+    except subprocess.TimeoutExpired:
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
+
+
+def _kill_marked(mark: str) -> None:
+    """End processes that still carry the run's mark, and wait for them; the tested code may kill the supervisor."""
+    wanted, until = f"{_MARK}={mark}".encode(), time.monotonic() + _ENDING_S
+    while left := list(_marked(wanted)):
+        for pid in left:
+            with contextlib.suppress(OSError):
+                os.kill(pid, signal.SIGKILL)
+        if time.monotonic() > until:
+            return
+        time.sleep(_TICK_S)
+
+
+def _marked(wanted: bytes) -> Iterator[int]:
+    if sys.platform != "linux":
+        return
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdigit():
+            with contextlib.suppress(OSError):
+                if wanted in (entry / "environ").read_bytes():
+                    yield int(entry.name)
+
+
+def _threads_of(user: int) -> int:
+    """Count the threads of all processes of a user: the system's limit counts those too."""
+    count = 0
+    with contextlib.suppress(OSError):
+        for entry in Path("/proc").iterdir():
+            with contextlib.suppress(OSError):
+                if entry.name.isdigit() and entry.stat().st_uid == user:
+                    count += sum(1 for _ in (entry / "task").iterdir())
+    return count or (0 if user != os.getuid() else 4096)

@@ -1,0 +1,79 @@
+"""Folders that are built once, whoever asks first, and never change afterwards."""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import os
+import shutil
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+from gistpoint.core.running import NEVER, CancelToken
+
+_TICK_S = 0.05
+
+
+def build_once(folder: Path, build: Callable[[Path], None], cancel: CancelToken = NEVER) -> Path:
+    """Return `folder`; if it is missing, have `build` make it in a temporary folder beside it, and move it there whole.
+
+    Other threads and processes that ask meanwhile wait. A build that raises leaves nothing. The result is readable by
+    all, since another user may run the code, and writable by no user.
+    """
+    if folder.is_dir():
+        return folder
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    with _locked(folder.with_name(folder.name + ".lock"), cancel):
+        if folder.is_dir():
+            return folder
+        beside = Path(tempfile.mkdtemp(prefix=f".{folder.name}-", dir=folder.parent))
+        try:
+            built = beside / "built"
+            build(built)
+            _freeze(built)
+            built.chmod(0o755)  # an ordinary user can't rename a folder without write permission
+            built.rename(folder)
+            folder.chmod(0o555)
+        finally:
+            remove_frozen(beside)
+    return folder
+
+
+def remove_frozen(folder: Path) -> None:
+    """Remove a folder, even if its folders are not writable."""
+    for place, folders, _ in os.walk(folder):
+        for name in folders:
+            path = Path(place, name)
+            if not path.is_symlink():
+                with contextlib.suppress(OSError):
+                    path.chmod(0o700)
+    with contextlib.suppress(OSError):
+        folder.chmod(0o700)
+    shutil.rmtree(folder, ignore_errors=True)
+
+
+def _freeze(folder: Path) -> None:
+    for place, folders, files in os.walk(folder, topdown=False):
+        for name in files:
+            path = Path(place, name)
+            if not path.is_symlink():
+                path.chmod(0o555 if path.stat().st_mode & 0o100 else 0o444)
+        for name in folders:
+            path = Path(place, name)
+            if not path.is_symlink():
+                path.chmod(0o555)
+
+
+@contextlib.contextmanager
+def _locked(path: Path, cancel: CancelToken) -> Iterator[None]:
+    with path.open("a") as file:
+        while True:
+            try:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                break
+            except BlockingIOError:
+                cancel.check()
+                time.sleep(_TICK_S)
+        yield

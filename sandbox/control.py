@@ -1,0 +1,78 @@
+"""The control folder of a run: the payload's files that it is shown, and the environment that Python starts in."""
+
+from __future__ import annotations
+
+import json
+import os
+import posixpath
+import shutil
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+
+import gistpoint.sandbox.payload
+from gistpoint.core.pins import EnvironmentPins
+from gistpoint.sandbox.backends.base import MountPaths
+from gistpoint.sandbox.environments.projects import write_metadata
+
+RESULTS_PLUGIN = "results_plugin.py"
+_BUILD_STEPS = "build_steps.py"
+_PAYLOAD = Path(gistpoint.sandbox.payload.__file__).parent
+
+
+def fill_control(
+    folder: Path, pins: EnvironmentPins, files: Mapping[str, str], texts: Mapping[str, str] | None = None
+) -> None:
+    """Fill the folder that a run is shown.
+
+    It gets `files` of the payload by their names in it, `texts` by name, the build steps and the task's metadata.
+    """
+    folder.mkdir()
+    for name, file in {**files, _BUILD_STEPS: _BUILD_STEPS}.items():
+        shutil.copyfile(_PAYLOAD / file, folder / name)
+    for name, text in (texts or {}).items():
+        (folder / name).write_text(text, "utf-8")
+    if pins.metadata:
+        write_metadata(folder / "metadata", pins.metadata)
+    for path in (folder, *folder.rglob("*")):
+        path.chmod(0o755 if path.is_dir() else 0o644)
+
+
+def building(places: MountPaths, pins: EnvironmentPins, arguments: Sequence[str]) -> list[str]:
+    """Return a command that runs the task's build steps first, if it has any."""
+    if not pins.build_steps:
+        return [*arguments]
+    program = f"{places.folders['control']}/{_BUILD_STEPS}"
+    return [places.python, "-I", program, json.dumps(pins.build_steps), *arguments]
+
+
+def roots_in(place: str, pins: EnvironmentPins) -> list[str]:
+    """Return the folders below `place` from which the repository's packages are imported."""
+    return [posixpath.normpath(f"{place}/{root}") for root in pins.import_roots]
+
+
+def plain_environment(places: MountPaths, hash_seed: int) -> dict[str, str]:
+    """Return the environment that every run has."""
+    return {
+        "PATH": os.pathsep.join((posixpath.dirname(places.python), "/usr/local/bin", "/usr/bin", "/bin")),
+        "HOME": places.home,
+        "TMPDIR": places.temporary,
+        "LANG": "C.UTF-8",
+        "LC_ALL": "C.UTF-8",
+        "TZ": "UTC",
+        "COLUMNS": "120",
+        "PYTHONHASHSEED": str(hash_seed),
+        "PYTHONDONTWRITEBYTECODE": "1",
+        "PYTHONNOUSERSITE": "1",
+    }
+
+
+def reporting_environment(places: MountPaths, hash_seed: int, importable: Iterable[str]) -> dict[str, str]:
+    """Return the environment of a run that reports over the pipe; its path is `importable` and the metadata."""
+    metadata = f"{places.folders['control']}/metadata"
+    return {
+        **plain_environment(places, hash_seed),
+        "PYTHONPATH": os.pathsep.join((*importable, metadata)),
+        "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1",
+        "GISTPOINT_ROOT": places.workspace,
+        "GISTPOINT_RESULTS": str(places.results_fd),
+    }

@@ -1,0 +1,114 @@
+"""The shell commands of a solver: how they are run, and which are allowed if no code may be executed.
+
+Allowed are programs that read, alone, in pipes and in lists. A command is refused for what it is, never for what it
+might print: the reason is shown to the solver. The sandbox is what prevents execution: these programs are the only ones
+that such a command finds there.
+"""
+
+from __future__ import annotations
+
+import os
+import shlex
+
+from gistpoint.sandbox.backends.base import Invocation, MountPaths
+from gistpoint.sandbox.control import plain_environment
+
+READING = frozenset({
+    "basename", "cat", "cd", "cmp", "comm", "cut", "date", "diff", "dirname", "du", "echo", "egrep", "false", "fgrep",
+    "find", "fold", "grep", "head", "ls", "md5sum", "nl", "od", "paste", "pwd", "readlink", "realpath", "rev", "sed",
+    "sha256sum", "sort", "stat", "tac", "tail", "tr", "tree", "true", "uniq", "wc",
+})  # fmt: skip
+PRELUDE = 'sed() { command sed --sandbox "$@"; }\n'
+"""Run before an allowed command: sed then refuses its own commands that would start a program."""
+_FORBIDDEN_WORDS = {
+    "find": ("-exec", "-execdir", "-ok", "-okdir"),
+    "sort": ("--co",),
+}
+_PUNCTUATION = "();<>|&"
+_SEPARATORS = {";", "|", "||", "&&", "&", "|&", "(", ")"}
+_REDIRECTIONS = {"<", ">", ">>", ">&", "&>", "&>>", "<&", ">|"}
+_EXPANSIONS = {
+    "`": "command substitution",
+    "$(": "command substitution",
+    "<(": "process substitution",
+    ">(": "process substitution",
+    "${": "parameter expansion",
+    "$'": "quoting with $",
+    '$"': "quoting with $",
+}
+_EVEN_QUOTED = {"`", "$(", "${"}
+
+
+def refusal(command: str) -> str:
+    """Return in a sentence why `command` may not run, or an empty text."""
+    text, expansion = _scanned(command)
+    if expansion:
+        return f"Nothing may be executed here, and {expansion} could do so: write the command without it."
+    lexer = shlex.shlex(text, posix=True, punctuation_chars=_PUNCTUATION)
+    lexer.whitespace_split, lexer.commenters = True, ""
+    try:
+        return _refusal_of(list(lexer))
+    except ValueError as error:
+        return f"The command can't be read: {error}."
+
+
+def _refusal_of(words: list[str]) -> str:
+    program, skip = "", False
+    for word in words:
+        if skip:
+            skip = False
+        elif word in _REDIRECTIONS:
+            skip = True
+        elif word in _SEPARATORS and not (word == "(" and program):
+            program = ""
+        elif set(word) <= set(_PUNCTUATION):
+            return f"{word} is not understood here: only commands that read, in pipes and in lists."
+        elif not program and word not in READING:
+            known = ", ".join(sorted(READING))
+            return f"{word} does not run here, where nothing may be executed. These do: {known}."
+        elif program and word.startswith(_FORBIDDEN_WORDS.get(program, ("\0",))):
+            return f"{program} {word} does not run here: it would execute something."
+        else:
+            program = program or word
+    return ""
+
+
+def _scanned(command: str) -> tuple[str, str]:
+    """Return the command with newlines as separators, and the name of the first expansion that could execute."""
+    result: list[str] = []
+    quote, place = "", 0
+    while place < len(command):
+        character = command[place]
+        if quote != "'":
+            if command.startswith("\\", place):
+                result.append(command[place : place + 2].replace("\\\n", ""))
+                place += 2
+                continue
+            for sign, name in _EXPANSIONS.items():
+                if command.startswith(sign, place) and (not quote or sign in _EVEN_QUOTED):
+                    return "", name
+        if character in ("'", '"') and quote in ("", character):
+            quote = "" if quote else character
+        result.append(" ; " if character == "\n" and not quote else character)
+        place += 1
+    return "".join(result), ""
+
+
+_PYTEST_IN_SHELL = 'pytest() { python -m pytest "$@"; }\n'
+READING_PROGRAMS = ("bash", "sh", *sorted(READING))
+"""All programs that a read-only command finds; some of them are scripts for `sh`."""
+_READING_PATH = "/usr/bin:/bin"
+
+
+def shell_invocation(command: str, places: MountPaths, importable: list[str], *, execution: bool) -> Invocation:
+    """Return the call of bash: with the repository's Python available, or for read-only commands.
+
+    Without execution, brace expansion is off too: it could produce words that the rules never checked, and the refusal
+    would then lack its explanation.
+    """
+    environment = plain_environment(places, 0)
+    if execution:
+        environment |= {"PYTHONPATH": os.pathsep.join(importable), "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
+        return Invocation(("/bin/bash", "-c", _PYTEST_IN_SHELL + command), environment)
+    environment["PATH"] = _READING_PATH
+    return Invocation(("/bin/bash", "+B", "-c", PRELUDE + command), environment)

@@ -1,1 +1,0 @@
-"""Files that run inside the sandbox, beside untrusted code. Each stands alone: it imports the standard library only."""

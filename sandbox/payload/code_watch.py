@@ -1,0 +1,301 @@
+"""Detects code without a source: from a string, from marshalled bytes, from a file that the run itself wrote.
+
+Many libraries do this legitimately (generated classes, templates, tests that write a module), so it is reported, not
+refused: the score compares what a gist does with what the original does.
+
+Two things are watched. All code passed to `exec` reaches an audit hook, which can't be removed: it must be the code of
+the file that it names. Every function call reaches `see`, called by the tracers up to Python 3.11 and by a monitoring
+tool after that: its code must be part of code that passed the hook, or have existed before.
+What the environment executes before any watched code has begun is not attributed to the watched code.
+"""
+
+from __future__ import annotations
+
+import gc
+import importlib.util
+import marshal
+import os
+import sys
+import threading
+import warnings
+from collections.abc import Callable, Iterable, Iterator
+from types import CodeType, FrameType, FunctionType, ModuleType
+from typing import Any
+
+_MOST, _NAME = 500, 1000
+_FROZEN = "<frozen "
+_HEADER = 16
+"""Bytes of a `.pyc` before its code."""
+_ESCAPES = {"sys.settrace", "sys.setprofile", "sys.monitoring.register_callback"}
+"""Calls by which the watched code could hide functions."""
+_PROCESSES = {"subprocess.Popen", "os.system", "os.exec", "os.posix_spawn", "os.spawn", "os.fork"}
+_TOOL = "code watch"
+_INNER = {"<listcomp>", "<setcomp>", "<dictcomp>", "<genexpr>"}
+_IMPORT, _LOAD = "_find_and_load", "_call_with_frames_removed"
+"""The function that imports a module, and the one that passes its code to `exec`."""
+
+
+class CodeWatch:
+    """Watches the code that is executed.
+
+    `written` are the folders that the run may write, `given` the files put there, `own` those of the watched
+    code: other code is the environment's. `probe` is called at each call of a function in a given file that `suspected`
+    names by a line, or that has no source, until it returns an answer: whether the function equals everything.
+    """
+
+    def __init__(
+        self,
+        written: Iterable[str],
+        given: Iterable[str],
+        own: Iterable[str],
+        suspected: Iterable[int] = (),
+        probe: Callable[[FrameType], bool | None] = lambda frame: False,
+    ) -> None:
+        self.modules: set[str] = set()
+        """Executed files below the folders, by their names relative to the folder."""
+        self.functions: set[str] = set()
+        """Names of functions in sourceless code that code of the environment executed, such as `dataclasses`."""
+        self.made_elsewhere: set[str] = set()
+        """Names of all such code, each with the function of the environment that the watched code had called."""
+        self.made: set[str] = set()
+        """Names of sourceless code that the watched code executed, `<module>` for code that was passed to `exec`."""
+        self.processes: set[str] = set()
+        """Started programs."""
+        self.equals: set[str] = set()
+        """Qualified names of functions that report themselves equal to everything."""
+        self.program: ModuleType | None = None
+        """The module that a given file was executed as, if it is a program."""
+        self.settled: dict[int, bool] = {}
+        """Code that need not be checked again, by its id, and whether it is the environment's."""
+        self._waiting: dict[int, bool] = {}
+        self._kept: list[CodeType] = []
+        self._alike: dict[tuple[str, int, str], list[CodeType]] | None = None
+        self._written = {os.path.realpath(path).rstrip(os.sep) + os.sep: path for path in written}
+        self._own = tuple(os.path.realpath(path).rstrip(os.sep) + os.sep for path in own)
+        self._given = {os.path.realpath(path): _compiled(path) for path in given}
+        self._roots: tuple[str, ...] = ()
+        self._begun = False
+        self._suspected, self._probe = frozenset(suspected), probe
+        self._tool = -1
+        self._busy: set[int] = set()
+
+    def install(self) -> CodeWatch:
+        """Begin to watch, permanently: code that exists or can be imported by now belongs to the environment."""
+        frame: FrameType | None = sys._getframe()
+        while frame is not None:
+            self._keep(frame.f_code, environment=True)
+            frame = frame.f_back
+        for found in gc.get_objects():
+            if type(found) is FunctionType:
+                self._keep(found.__code__, environment=True)
+        places = [sys.prefix, sys.base_prefix, os.path.dirname(__file__), *(path for path in sys.path if path)]
+        self._roots = tuple({os.path.realpath(path).rstrip(os.sep) + os.sep for path in places})
+        sys.addaudithook(self._audit)
+        if sys.version_info >= (3, 12):
+            self._start_monitoring()
+        return self
+
+    def finish(self) -> None:
+        """Record whether functions were visible until the end."""
+        if sys.version_info >= (3, 12):
+            monitoring = sys.monitoring
+            if monitoring.get_tool(self._tool) != _TOOL or not monitoring.get_events(self._tool):
+                self.made.add("<watch taken off>")
+
+    def see(self, frame: FrameType) -> None:
+        """Check a function that begins, unless its code is settled."""
+        code, thread = frame.f_code, threading.get_ident()
+        key = id(code)
+        if key in self.settled or thread in self._busy:
+            return
+        self._busy.add(thread)
+        try:
+            if key not in self._waiting:
+                self._take_in(code)
+            if key in self._waiting:
+                self._ask(frame, code)
+        finally:
+            self._busy.discard(thread)
+
+    if sys.version_info >= (3, 12):
+
+        def _start_monitoring(self) -> None:
+            monitoring = sys.monitoring
+            self._tool = next(tool for tool in (3, 4, 5, 2, 1, 0) if monitoring.get_tool(tool) is None)
+            monitoring.use_tool_id(self._tool, _TOOL)
+            settled, see, disable = self.settled, self.see, monitoring.DISABLE
+
+            def on_start(code: CodeType, offset: int) -> Any:
+                if id(code) not in settled:
+                    see(sys._getframe(1))
+                return disable if id(code) in settled else None
+
+            monitoring.register_callback(self._tool, monitoring.events.PY_START, on_start)
+            monitoring.set_events(self._tool, monitoring.events.PY_START)
+
+    # Code that is executed
+
+    def _audit(self, event: str, arguments: tuple[Any, ...]) -> None:
+        if event in _PROCESSES and len(self.processes) < _MOST:
+            self.processes.add(str(arguments[0])[:_NAME] if arguments else event)
+        if not (event == "exec" or event in _ESCAPES) or threading.get_ident() in self._busy:
+            return
+        thread = threading.get_ident()
+        self._busy.add(thread)
+        try:
+            caller = sys._getframe(1)
+            if event != "exec":
+                if not self._is_of_environment(caller):
+                    self.made.add(f"<{event}>")
+            elif isinstance(arguments[0], CodeType) and id(arguments[0]) not in self.settled:
+                self._take_in_module(arguments[0], caller)
+        finally:
+            self._busy.discard(thread)
+
+    def _is_of_environment(self, frame: FrameType) -> bool:
+        key = id(frame.f_code)
+        return self.settled.get(key, self._waiting.get(key, False))
+
+    def _asked(self, caller: FrameType) -> str | None:
+        """Return which function of the environment was called when `caller`, of the environment, has code executed.
+
+        It is the function that the watched code called, or `caller` itself; None for a module of the environment that
+        is being imported.
+        """
+        frame = caller
+        while frame.f_back is not None and self._is_of_environment(frame.f_back):
+            frame = frame.f_back
+            if frame.f_code.co_name == _IMPORT and frame.f_code.co_filename.startswith(_FROZEN):
+                return None
+        code = (caller if frame.f_back is None else frame).f_code
+        return f"{os.sep.join(code.co_filename.split(os.sep)[-2:])} {code.co_qualname}"
+
+    def _take_in_module(self, code: CodeType, caller: FrameType) -> None:
+        name = code.co_filename
+        if name.startswith(_FROZEN):
+            if _is_frozen(code, name[len(_FROZEN) : -1]):
+                self._keep(code, environment=True)
+                return
+        elif os.path.isabs(name):
+            real = os.path.realpath(name)
+            if real in self._given:
+                if code == self._given[real]:
+                    self.program = sys.modules.get("__main__")
+                    self._keep(code, environment=False)
+                    return
+            elif (below := next((root for root in self._written if real.startswith(root)), None)) is not None:
+                self.modules.add(real[len(below) :])
+                self._keep(code, environment=False)
+                return
+            elif real.startswith((*self._own, *self._roots)) and _is_code_of(code, name):
+                self._keep(code, environment=not real.startswith(self._own))
+                return
+        self._note(code, caller)
+
+    def _take_in(self, code: CodeType) -> None:
+        """Settle the code of a function that was not part of any executed code; it may be a copy of such code."""
+        alike = self._like(code)
+        if alike is not None:
+            self._keep(code, environment=self.settled.get(id(alike), self._waiting.get(id(alike), False)))
+        else:
+            self._note(code)
+
+    def _like(self, code: CodeType) -> CodeType | None:
+        """Return known code that differs only in flags or names of arguments, as `code.replace` makes it."""
+        if self._alike is None:
+            self._alike = {}
+            for known in self._kept:
+                self._alike.setdefault(_place(known), []).append(known)
+        content = _content(code)
+        return next((known for known in self._alike.get(_place(code), ()) if _content(known) == content), None)
+
+    def _note(self, code: CodeType, caller: FrameType | None = None) -> None:
+        """Record sourceless code, and who executes it, if that is known."""
+        names = [found.co_name for found in _with_inner(code) if found.co_name not in _INNER]
+        loads = caller is not None and caller.f_code.co_name == _LOAD
+        if caller is None or loads or not self._is_of_environment(caller):
+            _add(self.made, names)
+            self._keep(code, environment=False, suspect=True)
+            return
+        asked = self._asked(caller) if self._begun else None
+        if asked is not None:
+            _add(self.functions, (name for name in names if name[:1] != "<"))
+            _add(self.made_elsewhere, (f"{name} by {asked}" for name in names))
+        self._keep(code, environment=True)
+
+    def _keep(self, code: CodeType, *, environment: bool, suspect: bool = False) -> None:
+        self._begun = self._begun or not environment
+        for found in _with_inner(code):
+            if id(found) in self.settled or id(found) in self._waiting:
+                continue
+            self._kept.append(found)
+            if self._alike is not None:
+                self._alike.setdefault(_place(found), []).append(found)
+            waits = not environment and (suspect or self._is_suspected(found))
+            (self._waiting if waits else self.settled)[id(found)] = environment
+
+    # The results of comparisons
+
+    def _is_suspected(self, code: CodeType) -> bool:
+        if not self._suspected or os.path.realpath(code.co_filename) not in self._given:
+            return False
+        return any(line in self._suspected for _, _, line in code.co_lines() if line is not None)
+
+    def _ask(self, frame: FrameType, code: CodeType) -> None:
+        answer = self._probe(frame)
+        if answer is None:
+            return
+        if answer:
+            self.equals.add(code.co_qualname)
+        self.settled[id(code)] = self._waiting.pop(id(code))
+
+
+def _add(names: set[str], more: Iterable[str]) -> None:
+    names.update(name for name in more if len(names) < _MOST)
+
+
+def _with_inner(code: CodeType) -> Iterator[CodeType]:
+    waiting = [code]
+    while waiting:
+        found = waiting.pop()
+        yield found
+        waiting += [constant for constant in found.co_consts if isinstance(constant, CodeType)]
+
+
+def _place(code: CodeType) -> tuple[str, int, str]:
+    return code.co_filename, code.co_firstlineno, code.co_name
+
+
+def _content(code: CodeType) -> tuple[object, ...]:
+    return code.co_code, code.co_consts, code.co_names, code.co_freevars, code.co_argcount
+
+
+def _compiled(path: str) -> CodeType | None:
+    """Return the code of a source file; None if it is not one."""
+    try:
+        with open(path, "rb") as file, warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            return compile(file.read(), path, "exec", dont_inherit=True)
+    except (OSError, SyntaxError, ValueError, RecursionError, MemoryError):
+        return None
+
+
+def _is_code_of(code: CodeType, path: str) -> bool:
+    """Whether the source file at `path` compiles to `code`."""
+    try:
+        with open(importlib.util.cache_from_source(path), "rb") as file:
+            if marshal.loads(file.read()[_HEADER:]) == code:
+                return True
+    except (OSError, ValueError, EOFError, TypeError, NotImplementedError):
+        pass
+    return _compiled(path) == code
+
+
+def _is_frozen(code: CodeType, name: str) -> bool:
+    import _imp
+
+    try:
+        found: CodeType = _imp.get_frozen_object(name)
+    except ImportError:
+        return False
+    return found == code

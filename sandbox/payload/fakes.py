@@ -1,0 +1,187 @@
+"""Detects fakes: functions that would accept anything in a comparison, and objects in place of the codebase's modules.
+
+The first are asked by the code watch as they begin; the second are looked for under the names by which code refers to
+modules of the codebase. In a gist these are the gist itself, or a `types.SimpleNamespace` of its definitions. Any other
+object is reported by its kind; the score decides whether it is a fake.
+"""
+
+from __future__ import annotations
+
+import builtins
+import dis
+import random
+import sys
+from collections.abc import Iterable, Iterator, Mapping
+from types import CellType, CodeType, FrameType, FunctionType, ModuleType, SimpleNamespace
+
+_COMPARISONS = {"__eq__", "__contains__", "__instancecheck__", "__subclasscheck__"}
+_GENERATOR = 0x20 | 0x80 | 0x200
+_VARIABLE = 0x04
+
+
+def equals_anything(frame: FrameType) -> bool | None:
+    """Return whether the function that begins in `frame` reports itself equal to everything.
+
+    None if the function is not tested: it is if it was called by its name for `==`, `in` or `isinstance`, or by the
+    interpreter for an operator of its caller. Its last argument is the other operand; it is called again with others.
+    """
+    code = frame.f_code
+    if code.co_flags & _GENERATOR or not (code.co_argcount or code.co_flags & _VARIABLE):
+        return False
+    if code.co_name not in _COMPARISONS and not _is_operand(frame.f_back):
+        return None
+    function, arguments = _again(frame)
+    return bool(arguments) and any(_says_yes(function, [*arguments[:-1], other]) for other in _others())
+
+
+def _is_operand(caller: FrameType | None) -> bool:
+    """Whether a frame is evaluating `==` or `in`."""
+    if caller is None:
+        return False
+    for instruction in dis.get_instructions(caller.f_code):
+        if instruction.offset == caller.f_lasti:
+            return instruction.opname == "CONTAINS_OP" or (
+                instruction.opname == "COMPARE_OP" and "==" in instruction.argrepr
+            )
+    return False
+
+
+def _again(frame: FrameType) -> tuple[FunctionType, list[object]]:
+    """Return the function of a frame, and the arguments that it was called with."""
+    code, names = frame.f_code, frame.f_locals
+    cells = tuple(CellType(names[name]) if name in names else CellType() for name in code.co_freevars)
+    function = FunctionType(code, frame.f_globals, code.co_name, None, cells)
+    only_by_name = code.co_varnames[code.co_argcount : code.co_argcount + code.co_kwonlyargcount]
+    function.__kwdefaults__ = {name: names[name] for name in only_by_name if name in names}
+    arguments = [names[name] for name in code.co_varnames[: code.co_argcount] if name in names]
+    if code.co_flags & _VARIABLE:
+        arguments += names.get(_rest(code), ())
+    return function, arguments
+
+
+def _rest(code: CodeType) -> str:
+    return code.co_varnames[code.co_argcount + code.co_kwonlyargcount]
+
+
+def _others() -> Iterator[object]:
+    """Yield values that no honest object equals."""
+    drawn = random.Random()
+    yield object()
+    yield drawn.getrandbits(62) + 1_000_003
+    yield drawn.random() * 1e17
+    yield f"~{drawn.getrandbits(62)}"
+    yield (object(),)
+
+
+def _says_yes(function: FunctionType, arguments: list[object]) -> bool:
+    try:
+        answer = function(*arguments)
+        return answer is not NotImplemented and bool(answer)
+    except BaseException:
+        return False
+
+
+_MISSING = object()
+_DEPTH = 5
+
+
+class StandIns:
+    """Looks for modules by their dotted `names`, and in `sys.modules` for the top-level names `owned`."""
+
+    def __init__(self, names: Iterable[str], owned: Iterable[str]) -> None:
+        self.found: dict[str, str] = {}
+        """A description of each object that was not the gist when it was first seen, by its name."""
+        self._names = tuple(names)
+        self._owned = frozenset(owned)
+
+    def look(self, namespace: Mapping[str, object], itself: object) -> None:
+        """Check the namespace of the code that uses the names; `itself` is the gist's module."""
+        for name in self._names:
+            found = _under(name, namespace, itself)
+            if found is not _MISSING:
+                self._note(name, _kind(found, namespace, itself))
+        for name in list(sys.modules):
+            if isinstance(name, str) and name.partition(".")[0] in self._owned:
+                self._note(f"sys.modules[{name!r}]", _type_name(type(sys.modules[name])))
+
+    def _note(self, name: str, kind: str) -> None:
+        if kind:
+            self.found.setdefault(name, kind)
+
+
+def _under(name: str, namespace: Mapping[str, object], itself: object) -> object:
+    first, *rest = name.split(".")
+    found = namespace.get(first, vars(builtins).get(first, _MISSING))
+    for attribute in rest:
+        if found is itself and "__getattr__" in vars(found) and attribute not in vars(found):
+            found = _asked(found, attribute)
+        elif found is itself or type(found) is SimpleNamespace:
+            found = vars(found).get(attribute, _MISSING)
+        else:
+            return _MISSING
+    return found
+
+
+def _asked(module: object, attribute: str) -> object:
+    """Return the object that a module's own `__getattr__` gives for a name."""
+    try:
+        return getattr(module, attribute, _MISSING)
+    except Exception:
+        return _MISSING
+
+
+def _kind(found: object, namespace: Mapping[str, object], itself: object) -> str:
+    """Describe an object in a few words; empty for the gist itself and for a namespace of its own definitions."""
+    if found is itself and type(found) is ModuleType:
+        return ""
+    if type(found) is SimpleNamespace:
+        known = {id(value) for scope in (namespace, vars(builtins)) for value in scope.values()}
+        alien = _alien(found, known, itself, _DEPTH)
+        return f"a namespace with {alien}" if alien else ""
+    if type(found) is FunctionType:
+        return f"function {found.__code__.co_qualname}"
+    if issubclass(type(found), type):
+        return f"class {_names(found)[1]}"  # type: ignore[arg-type]
+    return f"object of {_type_name(type(found))}"
+
+
+def _alien(space: SimpleNamespace, known: set[int], itself: object, depth: int) -> str:
+    """Return the first name in a namespace whose object the gist does not define."""
+    for name, value in vars(space).items():
+        if id(value) in known or value is itself:
+            continue
+        if type(value) is SimpleNamespace:
+            inner = _alien(value, known, itself, depth - 1) if depth else "too many namespaces in it"
+            if inner:
+                return f"{name}.{inner}"
+        elif callable(value) and not (_is_of_top_level(value, itself) or _is_of_elsewhere(value, itself)):
+            return f"{name}, {_type_name(type(value))}"
+    return ""
+
+
+def _is_of_top_level(value: object, itself: object) -> bool:
+    """Whether a function, a class or an object's class is at the gist's top level: part of a block that is counted."""
+    if type(value) is FunctionType:
+        name, module = value.__code__.co_qualname, value.__globals__.get("__name__")
+    else:
+        module, name = _names(value if issubclass(type(value), type) else type(value))  # type: ignore[arg-type]
+    return name.isidentifier() and module == getattr(itself, "__name__", None)
+
+
+def _is_of_elsewhere(value: object, itself: object) -> bool:
+    """Whether another module contains it under its own name."""
+    try:
+        module, name = sys.modules.get(value.__module__), getattr(value, "__name__", None)
+    except Exception:
+        return False
+    return module is not None and module is not itself and isinstance(name, str) and vars(module).get(name) is value
+
+
+def _names(kind: type) -> tuple[str, str]:
+    """Return module and qualified name of a class without asking its metaclass."""
+    module = type.__dict__["__dict__"].__get__(kind).get("__module__")
+    return module if isinstance(module, str) else "builtins", type.__dict__["__qualname__"].__get__(kind)
+
+
+def _type_name(kind: type) -> str:
+    return ".".join(_names(kind))

@@ -1,0 +1,218 @@
+"""Runs a command under tracers, guards and a watch: `python launcher.py ORDER`, ORDER being a JSON object.
+
+Its keys: `argv` (`["pytest", ...]`, `["-m", "module", ...]` or `["file.py", ...]`), `path` (put first on sys.path),
+`lines` (file whose lines are recorded), `trace_root` and `trace_excluded` (trace of an original), `owned` and
+`forbidden` (see `guards`), `written`, `given`, `own` and `suspected` (see `code_watch`), `modules` (see `fakes`),
+`file` and `guard` (see `test_observer`) and `plugin` (the file of the results plugin, for tests, which takes its own
+order from standard input). The descriptor in GISTPOINT_RESULTS takes the records: for tests as `note`s of the results
+plugin, for programs one JSON object a line with its `kind`, `end` being the last.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import os
+import runpy
+import sys
+import threading
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+_PART = 100_000
+_MESSAGE = 4000
+
+
+def _module(path: Path) -> ModuleType:
+    """Load a file of ours without a name in sys.modules."""
+    spec = importlib.util.spec_from_file_location("_" + os.urandom(8).hex(), path)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def _sibling(name: str) -> ModuleType:
+    return _module(Path(__file__).resolve().with_name(name + ".py"))
+
+
+class Notes:
+    """Outgoing records; those written before `open` wait."""
+
+    def __init__(self) -> None:
+        self._waiting: list[dict[str, Any]] = []
+        self._put: Callable[..., None] | None = None
+
+    def open(self, put: Callable[..., None]) -> None:
+        """Pass the waiting records to `put`, and all that follow."""
+        self._put = put
+        for fields in self._waiting:
+            put(**fields)
+        self._waiting.clear()
+
+    def tell(self, kind: str, **fields: Any) -> None:
+        """Write one record."""
+        if self._put is None:
+            self._waiting.append({"kind": kind, **fields})
+        else:
+            self._put(kind=kind, **fields)
+
+    def event(self, kind: str, name: str) -> None:
+        """Report an event that a guard saw."""
+        self.tell("event", what=kind, name=name[:_MESSAGE])
+
+    def large(self, kind: str, value: object) -> None:
+        """Send a value of any size, in chunks."""
+        text = json.dumps(value)
+        for start in range(0, len(text), _PART):
+            self.tell(kind, part=text[start : start + _PART])
+
+    def close(self) -> None:
+        """Stop writing records."""
+        self._put = lambda **fields: None
+
+
+class Measures:
+    """The tracers, guards and watches that an order asks for."""
+
+    def __init__(self, order: Mapping[str, Any], notes: Notes) -> None:
+        self._order, self._notes = order, notes
+        folders = (order.get(name, ()) for name in ("written", "given", "own", "suspected"))
+        fakes, tracers = _sibling("fakes"), _sibling("tracers")
+        self._watch: Any = _sibling("code_watch").CodeWatch(*folders, fakes.equals_anything)
+        seeing = self._watch.see, self._watch.settled
+        self._lines: Any = None
+        if order.get("lines"):
+            self._lines = tracers.LineTracer(order["lines"], *seeing)
+        self._trace: Any = None
+        if order.get("trace_root"):
+            excluded = order.get("trace_excluded", ())
+            self._trace = tracers.EntrypointTracer(order["trace_root"], excluded, *seeing)
+        self._stand_ins: Any = fakes.StandIns(order.get("modules", ()), order.get("owned", ()))
+
+    def guard(self) -> None:
+        """Install the guards and the watch."""
+        guards, event = _sibling("guards"), self._notes.event
+        if self._order.get("owned") or self._order.get("forbidden"):
+            guards.ImportBlocker(self._order.get("owned", ()), self._order.get("forbidden", ()), event).install()
+        guards.NetworkGuard(event).install()
+        self._watch.install()
+
+    def start_trace(self) -> None:
+        """Begin to trace; imports before the tests are collected belong to the trace."""
+        if self._trace is not None:
+            self._trace.start()
+
+    def start_lines(self) -> None:
+        """Begin to record lines."""
+        if self._lines is not None:
+            self._lines.start()
+
+    def watch_lines(self, on: bool) -> None:
+        """Resume or pause the recording of lines."""
+        if self._lines is not None:
+            (self._lines.resume if on else self._lines.pause)()
+
+    def look(self, namespace: Mapping[str, object], itself: object) -> None:
+        """Check for objects that are used in place of modules of the codebase."""
+        if self._order.get("owned"):
+            self._stand_ins.look(namespace, itself)
+
+    def finish(self) -> None:
+        """Stop measuring, and report the results."""
+        program = self._watch.program
+        if program is not None and self._order["argv"][0] != "pytest":
+            self.look(vars(program), program)
+        self._watch.finish()
+        for kind, tracer in (("lines", self._lines), ("trace", self._trace)):
+            if tracer is not None:
+                self._notes.large(kind, tracer.stop())
+        self._notes.large("modules", sorted(self._watch.modules)[:_MESSAGE])
+        for kind in ("functions", "made", "made_elsewhere", "processes", "equals"):
+            self._notes.large(kind, sorted(getattr(self._watch, kind)))
+        self._notes.large("stand_ins", list(self._stand_ins.found.items()))
+
+
+def _run_tests(order: Mapping[str, Any]) -> int:
+    notes = Notes()
+    registering = _module(Path(order["plugin"])).begin()
+    measures = Measures(order, notes)
+    import pytest
+
+    observer = _sibling("test_observer").TestObserver
+
+    def begin() -> None:
+        notes.open(lambda **fields: registering.plugin.put("note", **fields))
+        measures.start_lines()
+
+    def finish() -> None:
+        measures.finish()
+        notes.close()
+
+    guard, owned = order.get("guard") or {}, order.get("owned", ())
+    observed = observer(
+        notes.tell, begin, finish, measures.watch_lines, measures.look, order.get("file", ""), guard, owned
+    )
+    sys.path[:0] = order.get("path", [])
+    measures.guard()
+    measures.start_trace()
+    return int(pytest.main(list(order["argv"][1:]), plugins=[registering, observed]))
+
+
+def _run_program(order: Mapping[str, Any]) -> int:
+    notes = Notes()
+    notes.open(_writer(int(os.environ.pop("GISTPOINT_RESULTS"))))
+    measures = Measures(order, notes)
+    argv = order["argv"]
+    sys.path[:0] = order.get("path", [])
+    sys.argv = list(argv[1:] if argv[0] == "-m" else argv)
+    measures.guard()
+    measures.start_trace()
+    measures.start_lines()
+    raised = None
+    try:
+        if argv[0] == "-m":
+            runpy.run_module(argv[1], run_name="__main__", alter_sys=True)
+        else:
+            runpy.run_path(os.path.abspath(argv[0]), run_name="__main__")
+    except SystemExit:
+        raise
+    except BaseException as error:
+        kind = type(error)
+        raised = [f"{kind.__module__}.{kind.__qualname__}", str(error)[:_MESSAGE]]
+        raise
+    finally:
+        measures.finish()
+        notes.tell("end", raised=raised)
+        notes.close()
+    return 0
+
+
+def _writer(descriptor: int) -> Callable[..., None]:
+    os.set_inheritable(descriptor, False)
+    lock, owner = threading.Lock(), os.getpid()
+    getpid, write, dumps = os.getpid, os.write, json.dumps
+
+    def put(**fields: Any) -> None:
+        if getpid() != owner:
+            return  # a fork of the program that has reached its end
+        with lock:
+            line = dumps(fields).encode() + b"\n"
+            while line:
+                line = line[write(descriptor, line) :]
+
+    return put
+
+
+def main(order: Mapping[str, Any]) -> int:
+    """Run what `order` asks for, and return the exit status."""
+    here = os.path.dirname(os.path.abspath(__file__))
+    sys.path[:] = [path for path in sys.path if os.path.abspath(path or ".") != here]
+    return _run_tests(order) if order["argv"][0] == "pytest" else _run_program(order)
+
+
+if __name__ == "__main__":
+    sys.exit(main(json.loads(sys.argv[1])))

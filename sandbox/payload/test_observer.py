@@ -1,0 +1,206 @@
+"""A pytest plugin that reports the output and exception of each test, and whether pytest itself was tampered with."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
+from types import CellType, CodeType, FunctionType, ModuleType
+from typing import Any
+
+import pytest
+
+_STREAM = 100_000
+_MESSAGE = 4000
+_DEPTH = 200
+
+
+class TestObserver:
+    """Calls `report` with a kind and its fields: `outcome` for each test, and `tampered`; `finish` reports the rest.
+
+    `begin` is called before anything is collected, `measure` with whether tests follow, `look` before and after each
+    test of the file, with the names that it sees and its module. `guard`
+    describes the test in the file at `path`: its lines `first` to `last`, whether it is `decorated`, and
+    `pytest_names`, those that the file imports from pytest, each with the attribute of pytest that it must be bound to,
+    or an empty text for pytest itself. `owned` are the top-level names of the codebase.
+    """
+
+    __test__ = False
+
+    def __init__(
+        self,
+        report: Callable[..., None],
+        begin: Callable[[], None],
+        finish: Callable[[], None],
+        measure: Callable[[bool], None],
+        look: Callable[[Mapping[str, object], object], None],
+        path: str,
+        guard: Mapping[str, Any],
+        owned: Iterable[str],
+    ) -> None:
+        self._report, self._begin, self._finish, self._measure, self._look = report, begin, finish, measure, look
+        self._path, self._guard, self._owned = path, guard, frozenset(owned)
+        self._raised: list[str] | None = None
+        self._phase = ""
+        self._streams = ("", "")
+        self._whole: list[tuple[Any, str, object, object]] = []
+        self._tampered = False
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_collection(self) -> None:
+        """Record the functions and classes of pytest, and begin to measure."""
+        self._whole = list(_parts())
+        self._begin()
+
+    @pytest.hookimpl(trylast=True)
+    def pytest_collection_finish(self) -> None:
+        """Pause measuring during pytest's own work between the tests."""
+        self._measure(False)
+
+    @pytest.hookimpl(wrapper=True, tryfirst=True)
+    def pytest_runtest_protocol(self, item: pytest.Item) -> Generator[None, object, object]:
+        """Measure only the tests of the file, not those whose outcome is known."""
+        self._measure(str(item.path) == self._path)
+        try:
+            return (yield)
+        finally:
+            self._measure(False)
+
+    def pytest_runtest_logstart(self, nodeid: str) -> None:
+        """Forget the previous test."""
+        self._raised, self._phase, self._streams = None, "", ("", "")
+
+    @pytest.hookimpl(wrapper=True, tryfirst=True)
+    def pytest_runtest_call(self, item: pytest.Item) -> Generator[None, object, object]:
+        """Check the names that the test sees, before and after it."""
+        module = getattr(item, "module", None)
+        if getattr(module, "__file__", None) != self._path:
+            return (yield)
+        function = self._test_in(getattr(item, "function", None) or getattr(item, "obj", None))
+        names = getattr(function, "__globals__", None) or vars(module)
+        self._look(names, module)
+        try:
+            return (yield)
+        finally:
+            self._look(names, module)
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_runtest_makereport(
+        self, item: pytest.Item, call: pytest.CallInfo[None]
+    ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+        """Keep the type and message of a phase's exception: the report has them only as text."""
+        report = yield
+        if call.excinfo is not None and self._raised is None:
+            kind = call.excinfo.type
+            self._phase = call.when
+            self._raised = [f"{kind.__module__}.{kind.__qualname__}", str(call.excinfo.value)[:_MESSAGE]]
+        if call.when == "call":
+            self._check()
+            self._check_test(item)
+        return report
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        """Keep the output: each phase's report contains all output so far."""
+        self._streams = (report.capstdout, report.capstderr)
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_runtest_logfinish(self, nodeid: str) -> None:
+        """Report the test."""
+        out, err = (_bounded(text) for text in self._streams)
+        self._report("outcome", id=nodeid, raised=self._raised, phase=self._phase, stdout=out, stderr=err)
+
+    def pytest_exception_interact(self, call: pytest.CallInfo[Any]) -> None:
+        """Report a failed import of the codebase: the blocker may have been removed before."""
+        error = call.excinfo.value if call.excinfo is not None else None
+        for _ in range(_DEPTH):
+            if error is None:
+                return
+            name = getattr(error, "name", None) if isinstance(error, ImportError) else None
+            if isinstance(name, str) and name.partition(".")[0] in self._owned:
+                self._report("event", what="import", name=name)
+                return
+            error = error.__cause__ or error.__context__
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_sessionfinish(self) -> None:
+        """Check pytest a last time, and report the measurements."""
+        self._check()
+        self._finish()
+
+    def _check(self) -> None:
+        if self._tampered:
+            return
+        for holder, name, value, code in self._whole:
+            now = holder.__dict__.get(name)
+            if now is not value or getattr(now, "__code__", None) is not code:
+                self._tell(f"{getattr(holder, '__name__', holder)}.{name} was replaced")
+                return
+
+    def _check_test(self, item: pytest.Item) -> None:
+        module = getattr(item, "module", None)
+        if self._tampered or not self._guard or getattr(module, "__file__", None) != self._path:
+            return
+        for name, attribute in self._guard["pytest_names"].items():
+            wanted = getattr(pytest, attribute, None) if attribute else pytest
+            if getattr(module, name, wanted) is not wanted:
+                self._tell(f"{name} is not that of pytest")
+                return
+        if self._test_in(getattr(item, "function", None) or getattr(item, "obj", None)) is None:
+            self._tell(f"{item.name} is not the test that was put in")
+
+    def _test_in(self, function: object) -> object | None:
+        """Return the test inside the function that pytest calls, below its decorators; None if it is missing."""
+        if not self._guard:
+            return None
+        waiting, seen = [function], set[int]()
+        while waiting and len(seen) < _DEPTH:
+            found = waiting.pop(0)
+            if found is None or id(found) in seen:
+                continue
+            seen.add(id(found))
+            code = getattr(found, "__code__", None)
+            if isinstance(code, CodeType) and self._stands_there(code):
+                return found
+            waiting += [getattr(found, name, None) for name in ("__wrapped__", "__func__")]
+            if self._guard["decorated"]:
+                waiting += [getattr(found, name, None) for name in ("func", "function", "__call__")]
+                waiting += [_content(cell) for cell in getattr(found, "__closure__", None) or ()]
+        return None
+
+    def _stands_there(self, code: CodeType) -> bool:
+        within: bool = self._guard["first"] <= code.co_firstlineno <= self._guard["last"]
+        return within and code.co_filename == self._path
+
+    def _tell(self, what: str) -> None:
+        self._tampered = True
+        self._report("tampered", what=what)
+
+
+def _parts() -> Iterator[tuple[Any, str, object, object]]:
+    """Yield the functions and classes of pytest's modules, and the functions of those classes, with their code."""
+    for name, module in list(sys.modules.items()):
+        if name.partition(".")[0] not in ("pytest", "_pytest") or not isinstance(module, ModuleType):
+            continue
+        for key, value in list(vars(module).items()):
+            if not isinstance(value, FunctionType | type) or not str(value.__module__).startswith("_pytest"):
+                continue
+            yield module, key, value, getattr(value, "__code__", None)
+            if isinstance(value, type) and value.__module__ == name:
+                for inner, member in list(vars(value).items()):
+                    if isinstance(member, FunctionType):
+                        yield value, inner, member, member.__code__
+
+
+def _content(cell: CellType) -> object:
+    try:
+        return cell.cell_contents
+    except ValueError:
+        return None
+
+
+def _bounded(text: str) -> str:
+    if len(text) <= _STREAM:
+        return text
+    import hashlib
+
+    digest = hashlib.sha256(text[_STREAM:].encode("utf-8", "surrogatepass")).hexdigest()
+    return f"{text[:_STREAM]}\n[{len(text) - _STREAM} characters more, sha256 {digest}]\n"

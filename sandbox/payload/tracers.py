@@ -1,0 +1,297 @@
+"""Traces what runs: the lines of one file, or the calls, functions, files, depth and lines of a codebase.
+
+By `sys.monitoring` from Python 3.12 on, by `sys.settrace` before. Start a tracer before what it traces is imported.
+Lines are physical, 1-based, as the compiler numbers them.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import threading
+from collections.abc import Callable, Container, Iterable, Mapping
+from types import CodeType, FrameType
+from typing import Any
+
+
+class _Tracer:
+    """The start and the end of both tracers, and what `sys.settrace` needs.
+
+    Up to Python 3.11 `see` is called with the frame of each function that begins, unless its code's id is `settled`.
+    """
+
+    def __init__(self, see: Callable[[FrameType], None], settled: Container[int]) -> None:
+        self._see, self._settled = see, settled
+        self._pending: dict[CodeType, set[int]] = {}
+        self._tool = -1
+
+    def start(self) -> None:
+        """Begin to record, in this thread and in those started later."""
+        if sys.version_info >= (3, 12):
+            monitoring = sys.monitoring
+            self._tool = next(tool for tool in (4, 3, 5, 2, 1, 0) if monitoring.get_tool(tool) is None)
+            monitoring.use_tool_id(self._tool, type(self).__name__)
+            callbacks = self._callbacks()
+            for event, callback in callbacks.items():
+                monitoring.register_callback(self._tool, event, callback)
+            monitoring.set_events(self._tool, sum(callbacks))
+            monitoring.restart_events()
+        else:
+            threading.settrace(self._on_call)
+            sys.settrace(self._on_call)
+
+    def _end(self) -> None:
+        if sys.version_info >= (3, 12):
+            sys.monitoring.set_events(self._tool, 0)
+            for event in self._callbacks():
+                sys.monitoring.register_callback(self._tool, event, None)
+            sys.monitoring.free_tool_id(self._tool)
+        else:
+            threading.settrace(None)
+            sys.settrace(None)
+
+    def _callbacks(self) -> dict[int, Callable[..., Any]]:
+        """Return the functions that `sys.monitoring` calls, by event."""
+        raise NotImplementedError
+
+    def _on_call(self, frame: FrameType, event: str, argument: Any) -> Any:
+        """Trace a function that begins, for `sys.settrace`."""
+        raise NotImplementedError
+
+
+class LineTracer(_Tracer):
+    """Records which lines of the file at `path` ran between `start` and `stop`."""
+
+    def __init__(self, path: str, see: Callable[[FrameType], None], settled: Container[int]) -> None:
+        super().__init__(see, settled)
+        self.path = os.path.realpath(path)
+        self.lines: set[int] = set()
+        self._ours: dict[str, bool] = {}
+
+    def pause(self) -> None:
+        """Stop recording in this thread; does nothing from 3.12 on, where each line costs only once."""
+        if sys.version_info < (3, 12):
+            sys.settrace(None)
+
+    def resume(self) -> None:
+        """Resume after a pause."""
+        if sys.version_info < (3, 12):
+            sys.settrace(self._on_call)
+
+    def stop(self) -> list[int]:
+        """Stop, and return the sorted lines."""
+        self._end()
+        return sorted(self.lines)
+
+    def _is_ours(self, name: str) -> bool:
+        known = self._ours.get(name)
+        if known is None:
+            known = self._ours[name] = os.path.realpath(name) == self.path
+        return known
+
+    if sys.version_info >= (3, 12):
+
+        def _callbacks(self) -> dict[int, Callable[..., Any]]:
+            add, ours, disable = self.lines.add, self._is_ours, sys.monitoring.DISABLE
+
+            def on_line(code: CodeType, line: int) -> Any:
+                if ours(code.co_filename):
+                    add(line)
+                return disable
+
+            return {sys.monitoring.events.LINE: on_line}
+
+    def _on_call(self, frame: FrameType, event: str, argument: Any) -> Any:
+        code = frame.f_code
+        if id(code) not in self._settled:
+            self._see(frame)
+        known = self._ours.get(code.co_filename)
+        if known is None:
+            known = self._is_ours(code.co_filename)
+        if not known:
+            return None
+        pending = self._pending.get(code)
+        if pending is None:
+            pending = self._pending[code] = {line for _, _, line in code.co_lines() if line} - self.lines
+        if not pending:
+            return None
+        add, discard = self.lines.add, pending.discard
+
+        def on_line(frame: FrameType, event: str, argument: Any) -> Any:
+            if event == "line":
+                line = frame.f_lineno
+                add(line)
+                discard(line)
+                if not pending:
+                    frame.f_trace_lines = False
+                    return None
+            return on_line
+
+        return on_line
+
+
+class EntrypointTracer(_Tracer):
+    """Traces a command through the code below `root`, except for `excluded` folders (such as environments).
+
+    `order` has the first execution of each line at the top level of a module, and line 0 after a module has ended.
+    """
+
+    def __init__(
+        self, root: str, excluded: Iterable[str], see: Callable[[FrameType], None], settled: Container[int]
+    ) -> None:
+        super().__init__(see, settled)
+        self.root = os.path.realpath(root)
+        self.excluded = tuple(os.path.realpath(path) + os.sep for path in excluded)
+        self.calls = 0
+        self.depth = 0
+        self.files: dict[str, set[int]] = {}
+        self.functions: dict[tuple[str, int, str], dict[str, Any]] = {}
+        self.order: dict[tuple[str, int], None] = {}
+        self.modules: dict[str, str] = {}
+        self._paths: dict[str, str] = {}
+        self._threads: dict[int, list[int]] = {}
+
+    def stop(self) -> dict[str, Any]:
+        """Stop, and return the trace as a dictionary for JSON; paths are relative to the root."""
+        self._end()
+        return {
+            "format": "gistpoint.trace",
+            "version": 1,
+            "calls": self.calls,
+            "depth": self.depth,
+            "files": list(self.files),
+            "modules": self.modules,
+            "functions": list(self.functions.values()),
+            "lines": {path: sorted(lines) for path, lines in self.files.items()},
+            "order": [list(place) for place in self.order],
+        }
+
+    def _note_module(self, path: str, names: Mapping[str, Any]) -> None:
+        """Record the dotted name under which a file is run as a module, or that of its spec if it is `__main__`."""
+        spec = names.get("__spec__")
+        self.modules.setdefault(path, getattr(spec, "name", None) or names.get("__name__", ""))
+
+    def _path(self, filename: str) -> str:
+        known = self._paths.get(filename)
+        if known is None:
+            known = ""
+            if filename and filename[0] != "<":
+                real = os.path.realpath(filename)
+                if real.startswith(self.root + os.sep) and not real.startswith(self.excluded):
+                    known = os.path.relpath(real, self.root).replace(os.sep, "/")
+            self._paths[filename] = known
+        return known
+
+    def _enter(self, code: CodeType, path: str) -> set[int]:
+        """Count a call; the state of a thread is its depth and how many of its frames are modules being imported.
+
+        Bodies of modules, classes and comprehensions do not count: interpreters differ in how they run the last.
+        """
+        state = self._threads.setdefault(threading.get_ident(), [0, 0])
+        lines = self.files.setdefault(path, set())
+        if code.co_name == "<module>":
+            state[1] += 1
+        if not _is_function(code):
+            return lines
+        state[0] += 1
+        self.calls += 1
+        self.depth = max(self.depth, state[0])
+        key = (path, code.co_firstlineno, code.co_qualname)
+        entry = self.functions.get(key)
+        if entry is None:
+            entry = {"path": path, "qualname": key[2], "line": key[1], "calls": 0, "run": False}
+            self.functions[key] = entry
+        entry["calls"] += 1
+        if not state[1]:
+            entry["run"] = True
+        return lines
+
+    def _leave(self, code: CodeType, path: str) -> None:
+        state = self._threads.get(threading.get_ident())
+        if code.co_name == "<module>":
+            self.order.setdefault((path, 0), None)
+            if state and state[1]:
+                state[1] -= 1
+        elif state and state[0] and _is_function(code):
+            state[0] -= 1
+
+    def _on_call(self, frame: FrameType, event: str, argument: Any) -> Any:
+        code = frame.f_code
+        if id(code) not in self._settled:
+            self._see(frame)
+        path = self._paths.get(code.co_filename)
+        if path is None:
+            path = self._path(code.co_filename)
+        if not path:
+            return None
+        resumed = code.co_flags & 0x2A0 and frame.f_lasti >= 0 and code.co_code[frame.f_lasti + 1] != 0
+        lines = self.files[path] if resumed else self._enter(code, path)
+        pending = self._pending.get(code)
+        if pending is None:
+            pending = self._pending[code] = {line for _, _, line in code.co_lines() if line}
+        if code.co_name == "<module>" and path not in self.modules:
+            self._note_module(path, frame.f_globals)
+        module, order, leave = code.co_name == "<module>", self.order, self._leave
+        if not pending:
+            frame.f_trace_lines = False
+
+        def on_event(frame: FrameType, event: str, argument: Any) -> Any:
+            if event == "line":
+                line = frame.f_lineno
+                lines.add(line)
+                pending.discard(line)
+                if module:
+                    order.setdefault((path, line), None)
+                if not pending:
+                    frame.f_trace_lines = False
+            elif event == "return" and not resumed:
+                leave(code, path)
+            return on_event
+
+        return on_event
+
+    if sys.version_info >= (3, 12):
+
+        def _callbacks(self) -> dict[int, Callable[..., Any]]:
+            monitoring = sys.monitoring
+
+            def on_start(code: CodeType, offset: int) -> Any:
+                path = self._path(code.co_filename)
+                if not path:
+                    return monitoring.DISABLE
+                if code.co_name == "<module>" and path not in self.modules:
+                    self._note_module(path, sys._getframe(1).f_globals)
+                self._enter(code, path)
+                return None
+
+            def on_return(code: CodeType, offset: int, value: Any) -> Any:
+                path = self._path(code.co_filename)
+                if not path:
+                    return monitoring.DISABLE
+                self._leave(code, path)
+                return None
+
+            def on_unwind(code: CodeType, offset: int, error: BaseException) -> None:
+                path = self._path(code.co_filename)
+                if path:
+                    self._leave(code, path)
+
+            def on_line(code: CodeType, line: int) -> Any:
+                path = self._path(code.co_filename)
+                if path:
+                    self.files.setdefault(path, set()).add(line)
+                    if code.co_name == "<module>":
+                        self.order.setdefault((path, line), None)
+                return monitoring.DISABLE
+
+            events = monitoring.events
+            return {
+                events.PY_START: on_start,
+                events.PY_RETURN: on_return,
+                events.PY_UNWIND: on_unwind,
+                events.LINE: on_line,
+            }
+
+
+def _is_function(code: CodeType) -> bool:
+    return bool(code.co_flags & 0x2) and (code.co_name[:1] != "<" or code.co_name == "<lambda>")

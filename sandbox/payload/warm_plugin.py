@@ -1,0 +1,226 @@
+"""pytest plugin that collects the suite once and tries each candidate in a fork; runs in the target's interpreter.
+
+Requests come over standard input after the order, as lines of JSON: `files` (path to new content in base64), `swaps`
+and `moves` (see `code_swap`), `select` (numbers of collected tests), `stop_after`, `wall` and `memory`. Answers go over
+the pipe: `items` and `collected` once, `warm` when requests can be sent; for each request `run` and `test` as in an
+ordinary run, `unfit` if the code can't be swapped, `done` when the tests have finished, then `end`, always last.
+"""
+
+from __future__ import annotations
+
+import base64
+import contextlib
+import fcntl
+import gc
+import json
+import os
+import resource
+import select
+import signal
+import sys
+import time
+import traceback
+from collections.abc import Generator
+from typing import TYPE_CHECKING, Any, NoReturn
+
+import pytest
+
+if TYPE_CHECKING or "." in __name__:
+    from gistpoint.sandbox.payload.code_swap import LiveFunctions, UnfitError
+    from gistpoint.sandbox.payload.pristine import Pristine, TooLargeError
+    from gistpoint.sandbox.payload.results_plugin import (
+        Registering,
+        Results,
+        close_input,
+        opened_channel,
+        taken_order,
+    )
+else:
+    from gistpoint_code_swap import LiveFunctions, UnfitError
+    from gistpoint_pristine import Pristine, TooLargeError
+    from gistpoint_results import Registering, Results, close_input, opened_channel, taken_order
+
+_CHUNK = 40
+_POLL_S = 0.002
+
+
+class Warm(Results):
+    """The collected suite, which serves requests."""
+
+    def __init__(self, order: dict[str, Any], root: str, fd: int) -> None:
+        self.fd = fcntl.fcntl(fd, fcntl.F_DUPFD_CLOEXEC, 200)
+        super().__init__(order, root, opened_channel(fd))
+        self.places = [root, os.environ["HOME"], os.environ["TMPDIR"]]
+        # Before pytest captures the output and replaces standard input.
+        self.requests = os.fdopen(fcntl.fcntl(0, fcntl.F_DUPFD_CLOEXEC, 200), "rb")
+        close_input()
+        self.not_passed = 0
+        self.own_children: frozenset[int] = frozenset()
+
+    @pytest.hookimpl(wrapper=True, tryfirst=True)
+    def pytest_collection_modifyitems(
+        self, session: pytest.Session, config: pytest.Config, items: list[pytest.Item]
+    ) -> Generator[None, None, None]:
+        yield
+        items[:] = [item for item in items if item.nodeid not in self.deselect]
+        ids = [item.nodeid for item in items]
+        self.index = {id: number for number, id in reversed(list(enumerate(ids)))}
+        for start in range(0, len(ids), _CHUNK):
+            self.put("items", ids=ids[start : start + _CHUNK])
+        self.put("collected", count=len(ids))
+
+    @pytest.hookimpl(wrapper=True, tryfirst=True)
+    def pytest_runtest_makereport(self, item: pytest.Item, call: pytest.CallInfo[None]) -> Generator[None, Any, Any]:
+        held = getattr(item, "_excinfo", None) or ()  # where unittest's cases keep their exception
+        for raised in (call.excinfo, *held):
+            if raised is not None:
+                self.cut(raised)
+        return (yield from super().pytest_runtest_makereport(item, call))
+
+    def cut(self, raised: pytest.ExceptionInfo[BaseException]) -> None:
+        """Remove the frames above the repository's from a traceback: Python's own style shows all of them."""
+        roots = (self.root, self.real_root)
+        for place, entry in enumerate(raised.traceback):
+            if entry._rawentry.tb_frame.f_code.co_filename.startswith(roots):
+                raised.traceback = raised.traceback[place:]
+                return
+
+    def pytest_runtest_logfinish(self, nodeid: str) -> None:
+        self.not_passed += any(report[0] != "raw" and report[1] != "passed" for report in self.reports)
+        super().pytest_runtest_logfinish(nodeid)
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_runtestloop(self, session: pytest.Session) -> bool:
+        """Serve until standard input ends."""
+        try:
+            pristine = Pristine(*self.places)
+        except TooLargeError:
+            self.put("unfit", text="the repository is too large to be put back after each candidate")
+            return True
+        session.config.option.tbstyle = "native"  # other styles parse the test's file, which takes longer than the test
+        functions = LiveFunctions(self.root)
+        gc.collect()
+        gc.freeze()  # a collection in a fork would copy everything that the suite has imported
+        self.own_children = frozenset(_children())
+        self.put("warm")
+        for line in self.requests:
+            self.answer(json.loads(line), session, functions)
+            pristine.restore()
+        os._exit(0)
+
+    def answer(self, request: dict[str, Any], session: pytest.Session, functions: LiveFunctions) -> None:
+        for path, content in request["files"].items():
+            with open(self.root + path, "wb") as file:
+                file.write(base64.b64decode(content))
+        child = os.fork()
+        if child == 0:
+            self.serve(request, session, functions)
+        ended, usage, late = _wait(child, request["wall"])
+        _end_left(child, self.own_children)
+        code = os.waitstatus_to_exitcode(ended)
+        self.put("end", exit=code, late=late, memory=usage.ru_maxrss << 10)
+
+    def serve(self, request: dict[str, Any], session: pytest.Session, functions: LiveFunctions) -> NoReturn:
+        """In the fork: set its limits, swap the code, run the tests, exit."""
+        status = 70
+        try:
+            os.setsid()
+            self.put = opened_channel(self.fd)
+            self.requests.close()
+            _bound(request["wall"], request["memory"])
+            for swap in request["swaps"]:
+                functions.swap(*swap)
+            for move in request["moves"]:
+                functions.move(*move)
+            chosen = [session.items[number] for number in request["select"]]
+            for item, following in zip(chosen, [*chosen[1:], None], strict=True):
+                item.config.hook.pytest_runtest_protocol(item=item, nextitem=following)
+                if self.not_passed >= request["stop_after"]:
+                    break
+            self.put("done")
+            status = 0
+        except UnfitError as error:
+            self.put("unfit", text=str(error))
+        except BaseException:
+            with contextlib.suppress(BaseException):
+                self.put("broken", text=traceback.format_exc()[-2000:])
+        finally:
+            os._exit(status)
+
+
+def _bound(wall: float, memory: int) -> None:
+    seconds = int(wall) + 2
+    resource.setrlimit(resource.RLIMIT_CPU, (seconds, seconds))
+    used = 0
+    with contextlib.suppress(OSError), open("/proc/self/statm", encoding="ascii") as file:
+        used = int(file.read().split()[0]) * resource.getpagesize()
+    known = resource.getrlimit(resource.RLIMIT_AS)[1]
+    bound = used + memory if known == resource.RLIM_INFINITY else min(used + memory, known)
+    resource.setrlimit(resource.RLIMIT_AS, (bound, bound))
+
+
+def _wait(child: int, wall: float) -> tuple[int, resource.struct_rusage, bool]:
+    """Wait for a child, and end it if it takes longer than `wall` seconds."""
+    deadline, late = time.monotonic() + wall, False
+    watched = -1
+    with contextlib.suppress(OSError, AttributeError):
+        watched = os.pidfd_open(child)
+    while True:
+        left = max(0.0, deadline - time.monotonic())
+        if watched >= 0:
+            select.select([watched], [], [], left)
+        pid, status, usage = os.wait4(child, os.WNOHANG)
+        if pid == child:
+            break
+        if left == 0.0:
+            late = True
+            os.kill(child, signal.SIGKILL)
+            _, status, usage = os.wait4(child, 0)
+            break
+        if watched < 0:
+            time.sleep(min(_POLL_S, left))
+    if watched >= 0:
+        os.close(watched)
+    return status, usage, late
+
+
+def _end_left(leader: int, spared: frozenset[int]) -> None:
+    """End the processes that a fork left: its group, and those in other groups, which we have adopted as subreaper."""
+    for _ in range(100):
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.killpg(leader, signal.SIGKILL)
+        left = [pid for pid in _children() if pid not in spared]
+        if not left:
+            return
+        for pid in left:
+            with contextlib.suppress(ProcessLookupError, PermissionError):
+                os.kill(pid, signal.SIGKILL)
+            with contextlib.suppress(ChildProcessError):
+                os.waitpid(pid, 0)
+
+
+def _children() -> list[int]:
+    """Return our children as /proc lists them; without it, they end with the sandbox."""
+    own, found = str(os.getpid()).encode(), []
+    with contextlib.suppress(OSError):
+        for name in os.listdir("/proc"):
+            if name.isdigit():
+                with contextlib.suppress(OSError, IndexError), open(f"/proc/{name}/stat", "rb") as file:
+                    if file.read().rpartition(b")")[2].split()[1] == own:
+                        found.append(int(name))
+    return found
+
+
+def _adopt() -> None:
+    if sys.platform == "linux":
+        import ctypes
+
+        ctypes.CDLL(None).prctl(36, 1, 0, 0, 0)  # PR_SET_CHILD_SUBREAPER
+
+
+def begin() -> Registering:
+    """Read the order and open the pipe, and adopt processes that the tests leave."""
+    order = taken_order()
+    warm = Warm(order, os.environ.pop("GISTPOINT_ROOT"), int(os.environ.pop("GISTPOINT_RESULTS")))
+    _adopt()
+    return Registering(warm)

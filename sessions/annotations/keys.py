@@ -1,0 +1,117 @@
+"""Keys by which reviews refer to a run, to a step of it, and to a range of one of the step's texts."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass
+from typing import Annotated
+from urllib.parse import quote
+
+import msgspec
+
+from gistpoint.core.canonical import sha256_of_text
+from gistpoint.sessions.records.archives import SliceBlob
+from gistpoint.sessions.records.model import Actor, Step, StepKind, TextScope
+from gistpoint.sessions.runs.document import RunDocument
+from gistpoint.sessions.runs.opening import join_name
+
+_LONGEST_ID = 120
+_HASHED_STEPS = 16
+_HASHED_BYTES = 1 << 20
+
+
+def run_key(document: RunDocument) -> str:
+    """Return the key of a run: independent of the path of its file and of how much of it has been written.
+
+    `FORMAT:ID` if the format's ids are unique. Else `FORMAT:HASH`, the hash of the one record of the run in its
+    file, or of the first record of each step up to the solver's first one: all runs of a study share a system prompt. A
+    run of a file with several has its percent-encoded id after a `#`.
+    """
+    header = document.header
+    own = _own(header.id if document.format.unique_ids else "") or _hash(document)
+    return join_name(f"{header.format}:{own}", document.id)
+
+
+def attempt_key(attempt_id: str) -> str:
+    """Return the key of an attempt of ours, which is the key of its journal."""
+    return f"gistpoint:{_own(attempt_id)}"
+
+
+def _own(native: str) -> str:
+    short = sha256_of_text(native) if len(native) > _LONGEST_ID else native
+    return quote(short, safe="", errors="surrogatepass")
+
+
+def _hash(document: RunDocument) -> str:
+    digest = hashlib.sha256()
+    blob = document.blobs[0] if document.blobs else None
+    if isinstance(blob, SliceBlob):
+        digest.update(blob.read(0, _HASHED_BYTES) + str(blob.size).encode())
+        return digest.hexdigest()[:32]
+    index = -1
+    for _ in range(_HASHED_STEPS):
+        index += 1
+        while document.ensure(index) and document.was_put_in(index):
+            index += 1
+        if not document.ensure(index):
+            break
+        step = document.step(index)
+        if step.kind is StepKind.DAMAGED:
+            break
+        digest.update(document.raw(index, min(step.raw.length, _HASHED_BYTES)) + b"\n")
+        if step.actor in (Actor.AGENT, Actor.PERSON):
+            break
+    return digest.hexdigest()[:32]
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class StepKey:
+    """A step: its 0-based number, with its id in the format if there is one.
+
+    The number counts the steps as they were when the first reviews of the format were written. A step that the reader
+    has added since then has the number of the step after it, and an id that begins with a plus.
+    """
+
+    index: int
+    id: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.index}:{self.id}" if self.id else str(self.index)
+
+    @classmethod
+    def parse(cls, text: str) -> StepKey:
+        """Read a key in its written form. Raises ValueError for anything else."""
+        number, _, id = text.partition(":")
+        if not (number.isascii() and number.isdigit() and len(number) < 10):
+            raise ValueError(f"{text[:40]!r} is not the key of a step.")
+        return cls(int(number), id)
+
+
+def key_of(document: RunDocument, step: Step) -> StepKey:
+    """Return the key of a step."""
+    number = document.number_of(step.index)
+    if not document.was_put_in(step.index):
+        return StepKey(number, step.id)
+    return StepKey(number, f"+{step.id or step.index - document.numbered(number).start + 1}")
+
+
+def place_of(document: RunDocument, key: StepKey) -> int | None:
+    """Return the position of the step with a key, None if there is none; a guess for steps that are not indexed yet."""
+    steps = document.numbered(key.index)
+    if not key.id.startswith("+"):
+        return steps[-1] if steps else None
+    known = (index for index in steps if index < document.step_count and document.was_put_in(index))
+    return next((index for index in known if key_of(document, document.step(index)) == key), None)
+
+
+class TextRange(msgspec.Struct, frozen=True, order=True):
+    """Code points `start` to `end` of a raw text of a step; `part` counts its calls or results."""
+
+    scope: TextScope
+    part: Annotated[int, msgspec.Meta(ge=0)]
+    start: Annotated[int, msgspec.Meta(ge=0)]
+    end: int
+
+    def __post_init__(self) -> None:
+        if self.start > self.end:
+            raise ValueError("A range ends before it starts.")

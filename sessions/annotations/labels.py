@@ -1,0 +1,122 @@
+"""Sets of labels for the steps of a run: the default one, and those that `labels.toml` declares."""
+
+from __future__ import annotations
+
+import tomllib
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from gistpoint.core.errors import UserError
+
+FILE = "labels.toml"
+LABELS_FORMAT = "gistpoint.labels"
+LABELS_VERSION = 1
+_LONGEST = 60
+
+
+class LabelsError(UserError):
+    """The file of labels can't be used; the message names the file and the position in it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Label:
+    """A label that a step may get: `key` is one character or empty, `id` is stored."""
+
+    id: str
+    name: str
+    key: str = ""
+    description: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class LabelSet:
+    """Labels that are offered together; no two share an id or a key."""
+
+    name: str
+    labels: tuple[Label, ...]
+
+    def by_key(self, key: str) -> Label | None:
+        """Return the label with a hot key."""
+        return next((label for label in self.labels if key and label.key == key), None)
+
+    def by_id(self, id: str) -> Label | None:
+        """Return the label with an id."""
+        return next((label for label in self.labels if label.id == id), None)
+
+
+DEFAULT = LabelSet(
+    "failure modes",
+    (
+        Label("key_insight", "key insight", "1", "The solver finds what is wrong."),
+        Label("wrong_theory", "wrong theory", "2", "A wrong explanation is held to be true."),
+        Label("ignored_evidence", "ignored evidence", "3", "A result says otherwise and is passed over."),
+        Label("misread_result", "misread result", "4", "A result is taken to say what it does not."),
+        Label("wrong_place", "wrong place", "5", "Something other than what is broken is read or changed."),
+        Label("wasted", "wasted step", "6", "Nothing could be learned or gained by this step."),
+        Label("tool_misuse", "tool misuse", "7", "A tool is called in a way that can't work."),
+        Label("unverified", "unverified claim", "8", "Something is said to work that was not tried."),
+        Label("shortcut", "shortcut", "9", "The tests are met without repairing the function."),
+        Label("harness_fault", "harness fault", "0", "The environment failed, not the solver."),
+    ),
+)
+
+
+def read_label_sets(config: Path) -> tuple[LabelSet, ...]:
+    """Return the user's own sets, in the file's order, then the default one unless a set has its name.
+
+    The file contains `[[set]]` tables with `name` and `[[set.label]]` tables with `id` and optional `name`, `key` and
+    `description`. Raises `LabelsError` for anything else.
+    """
+    path = config / FILE
+    try:
+        values = tomllib.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        return (DEFAULT,)
+    except (OSError, ValueError) as error:
+        raise LabelsError(f"{path} can't be read: {error}.", hint="Correct it, or move it away.") from error
+    if values.get("format", LABELS_FORMAT) != LABELS_FORMAT or values.get("version", LABELS_VERSION) != LABELS_VERSION:
+        raise LabelsError(
+            f"{path} is not version {LABELS_VERSION} of {LABELS_FORMAT}.", hint="A newer gistpoint may read it."
+        )
+    tables = values.get("set", [])
+    if not isinstance(tables, list):
+        raise LabelsError(f"{path}: 'set' must be written as [[set]].")
+    sets = tuple(_set(path, number, table) for number, table in enumerate(tables, 1))
+    names = [found.name for found in sets]
+    if len(set(names)) < len(names):
+        raise LabelsError(f"{path}: two sets have the same name.")
+    return sets if DEFAULT.name in names else (*sets, DEFAULT)
+
+
+def _set(path: Path, number: int, table: Any) -> LabelSet:
+    where = f"{path}: set {number}"
+    if not isinstance(table, dict) or not isinstance(table.get("label"), list) or not table["label"]:
+        raise LabelsError(f"{where} has no labels.", hint="Write each as [[set.label]] with an id.")
+    labels = tuple(_label(f"{where}, label {place}", item) for place, item in enumerate(table["label"], 1))
+    keys = [label.key for label in labels if label.key]
+    for what, values in (("id", [label.id for label in labels]), ("key", keys)):
+        twice = next((value for value in values if values.count(value) > 1), None)
+        if twice is not None:
+            raise LabelsError(f"{where}: two labels have the {what} {twice!r}.")
+    return LabelSet(_text(where, table, "name"), labels)
+
+
+def _label(where: str, item: Any) -> Label:
+    if not isinstance(item, dict):
+        raise LabelsError(f"{where} is not a table.")
+    id = _text(where, item, "id")
+    key = _text(where, item, "key", "")
+    if key and (len(key) != 1 or not key.isprintable() or key.isspace()):
+        raise LabelsError(f"{where}: the key {key!r} must be one character that can be typed.")
+    description = item.get("description", "")
+    if not isinstance(description, str):
+        raise LabelsError(f"{where}: 'description' must be a string.")
+    return Label(id, _text(where, item, "name", id), key, description)
+
+
+def _text(where: str, table: dict[str, Any], name: str, default: str | None = None) -> str:
+    value = table.get(name, default)
+    if not isinstance(value, str) or (not value and default is None) or len(value) > _LONGEST:
+        raise LabelsError(f"{where}: {name!r} must be a string of at most {_LONGEST} characters.")
+    return value

@@ -1,0 +1,156 @@
+"""A reviewer who annotates runs."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+import msgspec
+
+from gistpoint.core.ports import TimeSource
+from gistpoint.sessions.annotations.keys import StepKey, TextRange
+from gistpoint.sessions.annotations.reviews import (
+    CODEC,
+    ExcludeReason,
+    LabelData,
+    OpenedData,
+    Review,
+    ReviewBook,
+    ReviewError,
+    ReviewOperation,
+    ReviewOperationKind,
+    RunVerdict,
+    RunVerdictData,
+)
+from gistpoint.sessions.annotations.side_files import CommentData, DeleteData, SideFileStore
+
+
+class ReviewStore(SideFileStore[ReviewOperation, ReviewBook]):
+    """The reviews of all reviewers; each operation is added to its reviewer's file."""
+
+    def __init__(self, folder: Path, clock: TimeSource) -> None:
+        """Read the files; the folder is created at the first write."""
+        super().__init__(folder, clock, CODEC, ReviewBook)
+
+
+@dataclass(slots=True)
+class Reviewer:
+    """One reviewer: each method is one operation, or one for each step; labels and verdicts are synced."""
+
+    store: ReviewStore
+    name: str
+
+    def __post_init__(self) -> None:
+        self.name = CODEC.name_of(self.name, "reviewer")
+
+    def review(self, run: str) -> Review:
+        """Return this reviewer's review of a run."""
+        return self.store.book.review(run, self.name)
+
+    def open(self, run: str, name: str, *, blind: bool) -> Review:
+        """Record that a run is opened, its file, and whether blind; write nothing if that is recorded already."""
+        known = self.review(run)
+        file = name.replace("\\", "/").rsplit("/", 1)[-1]
+        if known.name != file or known.blind != blind:
+            self._add(run, ReviewOperationKind.OPENED, data=OpenedData(file, blind))
+        return self.review(run)
+
+    def label(
+        self, run: str, label: str, step: StepKey | None, *, place: TextRange | None = None, label_set: str = ""
+    ) -> ReviewOperation:
+        """Put a label on a step, on a range of its text, or (without a step) on the run."""
+        return self._add(run, ReviewOperationKind.LABEL, step, place, LabelData(label, label_set))
+
+    def toggle(
+        self, run: str, label: str, step: StepKey | None, *, place: TextRange | None = None, label_set: str = ""
+    ) -> bool:
+        """Add a label, or remove it if it is there already; return whether it is there now."""
+        same = [
+            given.op
+            for given in self.review(run).labels
+            if (given.label, given.step, given.range) == (label, step, place)
+        ]
+        for op in same:
+            self.delete(op)
+        if not same:
+            self.label(run, label, step, place=place, label_set=label_set)
+        return not same
+
+    def comment(
+        self, run: str, text: str, step: StepKey | None = None, *, place: TextRange | None = None
+    ) -> ReviewOperation:
+        """Comment on a step, a range of its text, or the run."""
+        return self._add(run, ReviewOperationKind.COMMENT, step, place, CommentData(text))
+
+    def verdict(
+        self,
+        run: str,
+        verdict: RunVerdict,
+        *,
+        reasons: Iterable[ExcludeReason] = (),
+        note: str = "",
+        corrected_time_s: float | None = None,
+        minutes: float | None = None,
+    ) -> ReviewOperation:
+        """Give a verdict. Raises `ReviewError` for an exclusion without a reason, or a corrected time without a time.
+
+        Whether it is blind follows from the review so far.
+        """
+        why = tuple(sorted({reason.value for reason in reasons}))
+        if (verdict is RunVerdict.EXCLUDE) != bool(why):
+            raise ReviewError("Exclusions, and they alone, have reasons.", hint=f"One of {', '.join(ExcludeReason)}.")
+        if (verdict is RunVerdict.ACCEPT_CORRECTED_TIME) != (corrected_time_s is not None):
+            raise ReviewError("A corrected time belongs to accept_corrected_time, and to nothing else.")
+        data = RunVerdictData(verdict, self.review(run).hides_outcome, why, note, corrected_time_s, minutes)
+        return self._add(run, ReviewOperationKind.VERDICT, data=data)
+
+    def seen(self, run: str, steps: Iterable[StepKey]) -> None:
+        """Mark steps as seen; those already seen cost nothing. Synced with the next operation that is."""
+        known = self.review(run).seen
+        new = sorted(set(steps) - known)
+        self.store.append([self._operation(run, ReviewOperationKind.SEEN, step) for step in new], durable=False)
+
+    def unseen(self, run: str, steps: Iterable[StepKey]) -> None:
+        """Mark steps as not seen."""
+        known = self.review(run).seen
+        self.store.append(
+            [self._operation(run, ReviewOperationKind.UNSEEN, step) for step in sorted(set(steps) & known)]
+        )
+
+    def stopped(self, run: str, step: StepKey) -> None:
+        """Record where the reviewer is, to begin there the next time."""
+        if self.review(run).stopped != step:
+            self.store.append([self._operation(run, ReviewOperationKind.STOPPED, step)])
+
+    def delete(self, op: str) -> ReviewOperation:
+        """Take back one's own operation. Raises `ReviewError` for any other."""
+        target = self.store.book.get(op)
+        if target is None or target.reviewer != self.name:
+            raise ReviewError("You can take back only what you wrote yourself.")
+        return self._add(target.subject, ReviewOperationKind.DELETE, data=DeleteData(op))
+
+    def _add(
+        self,
+        run: str,
+        kind: ReviewOperationKind,
+        step: StepKey | None = None,
+        place: TextRange | None = None,
+        data: msgspec.Struct | None = None,
+    ) -> ReviewOperation:
+        operation = self._operation(run, kind, step, place, data)
+        self.store.append([operation])
+        return operation
+
+    def _operation(
+        self,
+        run: str,
+        kind: ReviewOperationKind,
+        step: StepKey | None = None,
+        place: TextRange | None = None,
+        data: msgspec.Struct | None = None,
+    ) -> ReviewOperation:
+        now = self.store.next_ms(self.name)
+        written = {} if data is None else msgspec.to_builtins(data)
+        return ReviewOperation(str(uuid.uuid4()), self.name, now, run, kind.value, written, step=step, range=place)

@@ -1,0 +1,224 @@
+"""Reviews: the operations of reviewers, folded. The result depends on the set of operations, not on their order."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from enum import StrEnum
+
+import msgspec
+
+from gistpoint.core.errors import UserError
+from gistpoint.sessions.annotations.keys import StepKey, TextRange
+from gistpoint.sessions.annotations.side_files import Book, Codec, CommentData, Operation, Text, standing
+
+
+class ReviewOperationKind(StrEnum):
+    """The kinds of operations."""
+
+    OPENED = "opened"
+    """The run was opened for review; its data hold the `name` of the file and whether the reviewer is `blind`."""
+    LABEL = "label"
+    COMMENT = "comment"
+    VERDICT = "verdict"
+    SEEN = "seen"
+    UNSEEN = "unseen"
+    STOPPED = "stopped"
+    """Where the reviewer was last."""
+    DELETE = "delete"
+    """Takes back the operation whose uuid is `target`."""
+
+
+class RunVerdict(StrEnum):
+    """A reviewer's verdict on an attempt or run, `attempt_review`."""
+
+    ACCEPT = "accept"
+    ACCEPT_CORRECTED_TIME = "accept_corrected_time"
+    EXCLUDE = "exclude"
+    NEEDS_SECOND_REVIEWER = "needs_second_reviewer"
+
+
+class ExcludeReason(StrEnum):
+    """Why an attempt does not count."""
+
+    EXPOSURE = "exposure"
+    AID = "aid"
+    SHORTCUT = "shortcut"
+    ENVIRONMENT = "environment"
+    NOT_SERIOUS = "not_serious"
+
+
+class ReviewOperation(Operation, frozen=True, omit_defaults=True, rename={"subject": "run"}):
+    """One reviewer's operation on a run, by its key, or on a step of it or a range of the step's texts if given."""
+
+    subject: Text
+    """The key of the run."""
+    step: StepKey | None = None
+    range: TextRange | None = None
+
+
+class ReviewError(UserError):
+    """A review can't be read or written as asked."""
+
+
+CODEC = Codec("gistpoint.reviews", 1, ReviewOperation, "review", ReviewError, as_text={"step": StepKey.parse})
+
+
+class OpenedData(msgspec.Struct, frozen=True):
+    """Data of `opened`: the name of the file, and whether the reviewer is blind."""
+
+    name: str = ""
+    blind: bool = False
+
+
+class LabelData(msgspec.Struct, frozen=True, omit_defaults=True):
+    """Data of `label`: the id of a label and the name of its set."""
+
+    label: Text
+    set: str = ""
+
+
+class RunVerdictData(msgspec.Struct, frozen=True, omit_defaults=True):
+    """Data of `verdict`."""
+
+    verdict: RunVerdict
+    blind: bool | None = None
+    """Whether model and outcome were hidden when it was given; None if that is not known."""
+    reasons: tuple[str, ...] = ()
+    """Names of `ExcludeReason`, or reasons of a newer program."""
+    note: str = ""
+    corrected_time_s: float | None = None
+    minutes: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class LabelGiven:
+    """A label on a step, on a range of its text, or (without a step) on the run; `op` takes it back."""
+
+    op: str
+    label: str
+    set: str
+    step: StepKey | None
+    range: TextRange | None
+    reviewer: str
+    utc_ms: int
+
+
+@dataclass(frozen=True, slots=True)
+class RunComment:
+    """A remark on a step, a range of its text, or the run; `op` takes it back."""
+
+    op: str
+    text: str
+    step: StepKey | None
+    range: TextRange | None
+    reviewer: str
+    utc_ms: int
+
+
+@dataclass(frozen=True, slots=True)
+class RunVerdictGiven:
+    """A verdict on a run; the last one of a reviewer counts."""
+
+    op: str
+    verdict: RunVerdict
+    reasons: tuple[ExcludeReason, ...]
+    note: str
+    corrected_time_s: float | None
+    minutes: float | None
+    """Minutes that the reviewer spent."""
+    blind: bool
+    """Whether model and outcome were hidden when it was given."""
+    reviewer: str
+    utc_ms: int
+
+
+@dataclass(frozen=True, slots=True)
+class Review:
+    """One reviewer's annotations of one run."""
+
+    run: str
+    reviewer: str
+    labels: tuple[LabelGiven, ...] = ()
+    comments: tuple[RunComment, ...] = ()
+    verdict: RunVerdictGiven | None = None
+    seen: frozenset[StepKey] = frozenset()
+    stopped: StepKey | None = None
+    blind: bool = False
+    name: str = ""
+    """The file that it was opened from, without the path of its folder."""
+
+    @property
+    def hides_outcome(self) -> bool:
+        """Whether model and outcome must be hidden: in blind mode, until the verdict is given."""
+        return self.blind and self.verdict is None
+
+
+class ReviewBook(Book[ReviewOperation, Review]):
+    """All known operations, by run and reviewer, folded on demand."""
+
+    def __init__(self, operations: Iterable[ReviewOperation] = ()) -> None:
+        super().__init__(fold, operations)
+
+    @property
+    def runs(self) -> tuple[str, ...]:
+        """The keys of the runs that have annotations."""
+        return self.subjects
+
+    def review(self, run: str, reviewer: str) -> Review:
+        """Return a reviewer's review of a run, which may be empty."""
+        return self.state(run, reviewer)
+
+    def reviews(self) -> Iterator[Review]:
+        """Yield every review, by run and reviewer."""
+        return self.states()
+
+
+def fold(run: str, reviewer: str, operations: Iterable[ReviewOperation]) -> Review:
+    """Return the review that results from a reviewer's operations on one run; deletions apply in any order."""
+    labels: list[LabelGiven] = []
+    comments: list[RunComment] = []
+    verdict: RunVerdictGiven | None = None
+    opened = OpenedData()
+    seen: set[StepKey] = set()
+    stopped: StepKey | None = None
+    for item in standing(operations):
+        if item.kind == ReviewOperationKind.LABEL and (label := item.read(LabelData)) is not None:
+            given = LabelGiven(item.op, label.label, label.set, item.step, item.range, reviewer, item.utc_ms)
+            labels.append(given)
+        elif item.kind == ReviewOperationKind.COMMENT and (remark := item.read(CommentData)) is not None:
+            comments.append(RunComment(item.op, remark.text, item.step, item.range, reviewer, item.utc_ms))
+        elif item.kind == ReviewOperationKind.VERDICT:
+            verdict = _verdict(item) or verdict
+        elif item.kind == ReviewOperationKind.OPENED and (opening := item.read(OpenedData)) is not None:
+            opened = OpenedData(opening.name or opened.name, opening.blind)
+        elif item.kind == ReviewOperationKind.SEEN and item.step is not None:
+            seen.add(item.step)
+        elif item.kind == ReviewOperationKind.UNSEEN and item.step is not None:
+            seen.discard(item.step)
+        elif item.kind == ReviewOperationKind.STOPPED and item.step is not None:
+            stopped = item.step
+    return Review(
+        run, reviewer, tuple(labels), tuple(comments), verdict, frozenset(seen), stopped, opened.blind, opened.name
+    )
+
+
+def _verdict(operation: ReviewOperation) -> RunVerdictGiven | None:
+    given = operation.read(RunVerdictData)
+    if given is None:
+        return None
+    return RunVerdictGiven(
+        operation.op,
+        given.verdict,
+        tuple(ExcludeReason(item) for item in given.reasons if item in set(ExcludeReason)),
+        given.note,
+        _plausible(given.corrected_time_s),
+        _plausible(given.minutes),
+        given.blind is True,
+        operation.reviewer,
+        operation.utc_ms,
+    )
+
+
+def _plausible(value: float | None) -> float | None:
+    return value if value is not None and abs(value) < 1e12 else None

@@ -1,0 +1,52 @@
+"""Rulings of reviewers on a pass: whether it counts as solved."""
+
+from __future__ import annotations
+
+from gistpoint.sessions.annotations.keys import attempt_key, run_key
+from gistpoint.sessions.annotations.reviewer import Reviewer
+from gistpoint.sessions.annotations.reviews import (
+    ExcludeReason,
+    ReviewBook,
+    ReviewOperation,
+    RunVerdict,
+    RunVerdictGiven,
+)
+from gistpoint.sessions.runs.document import RunDocument
+
+
+def accepted(book: ReviewBook, run: str) -> bool | None:
+    """Return whether a run's pass was accepted or rejected; None without a ruling, or if reviewers disagree.
+
+    An exclusion for a shortcut rejects the pass; one for any other reason does not affect it.
+    """
+    rulings = {_rules(given) for given in verdicts(book, run)} - {None}
+    return rulings.pop() if len(rulings) == 1 else None
+
+
+def verdicts(book: ReviewBook, run: str) -> tuple[RunVerdictGiven, ...]:
+    """Return the verdicts on a run, the last one of each reviewer."""
+    given = (book.review(run, reviewer).verdict for reviewer in book.reviewers)
+    return tuple(verdict for verdict in given if verdict is not None)
+
+
+def _rules(given: RunVerdictGiven) -> bool | None:
+    if given.verdict in (RunVerdict.ACCEPT, RunVerdict.ACCEPT_CORRECTED_TIME):
+        return True
+    return False if ExcludeReason.SHORTCUT in given.reasons else None
+
+
+def settle(document: RunDocument, book: ReviewBook) -> RunDocument:
+    """Set on an open run whether reviewers accepted its pass, and return the run."""
+    document.accepted = accepted(book, run_key(document))
+    return document
+
+
+def accept_attempt(reviewer: Reviewer, attempt_id: str, note: str = "") -> ReviewOperation:
+    """Accept an attempt's pass, so that it counts."""
+    return reviewer.verdict(attempt_key(attempt_id), RunVerdict.ACCEPT, note=note)
+
+
+def reject_attempt(reviewer: Reviewer, attempt_id: str, why: str) -> ReviewOperation:
+    """Reject an attempt's pass as not earned."""
+    reasons = (ExcludeReason.SHORTCUT,)
+    return reviewer.verdict(attempt_key(attempt_id), RunVerdict.EXCLUDE, reasons=reasons, note=why)

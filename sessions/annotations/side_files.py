@@ -1,0 +1,395 @@
+"""A folder of side files: one append-only JSONL of operations for each person.
+
+A line that can't be read, such as a last one torn by a crash, is skipped and reported; it is never removed.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from threading import Lock
+from typing import Annotated, Any, Generic, TypeVar
+from urllib.parse import quote
+
+import msgspec
+
+from gistpoint.core.errors import UserError
+from gistpoint.core.ports import TimeSource
+from gistpoint.sessions.heads import sync_file, sync_folder
+
+LONGEST_NAME = 60
+_YEAR_9999 = 253_000_000_000_000
+
+Text = Annotated[str, msgspec.Meta(min_length=1)]
+Data = TypeVar("Data", bound=msgspec.Struct)
+
+
+class Operation(msgspec.Struct, frozen=True, omit_defaults=True):
+    """One person's operation on a subject. Operations are append-only.
+
+    Unknown kinds and members of a line were written by a newer program, and are kept.
+    """
+
+    op: Text
+    """Its uuid."""
+    reviewer: str
+    """The person."""
+    utc_ms: Annotated[int, msgspec.Meta(ge=0, lt=_YEAR_9999)]
+    subject: Text
+    """The run or task concerned; each codec has its own stored name for it."""
+    kind: Text
+    data: dict[str, Any] = {}
+    extra: dict[str, Any] = {}
+    """Unknown members of the line."""
+
+    def __post_init__(self) -> None:
+        if not is_reviewer(self.reviewer):
+            raise ValueError("Its reviewer has no name that can be used.")
+
+    def text(self, name: str) -> str:
+        """Return a string of the data, empty if there is none."""
+        value = self.data.get(name)
+        return value if isinstance(value, str) else ""
+
+    def read(self, kind: type[Data]) -> Data | None:
+        """Return the data as a record, with op, reviewer and time if it has these; None if they don't fit.
+
+        An operation whose data don't fit is kept, but ignored.
+        """
+        about = {"op": self.op, "reviewer": self.reviewer, "utc_ms": self.utc_ms}
+        try:
+            return msgspec.convert(self.data | about, kind)
+        except ValueError:
+            return None
+
+
+class CommentData(msgspec.Struct, frozen=True):
+    """Data of a comment."""
+
+    text: str = ""
+
+
+class DeleteData(msgspec.Struct, frozen=True):
+    """Data of an operation that takes back the operation whose uuid is `target`."""
+
+    target: str
+
+
+Op = TypeVar("Op", bound=Operation)
+
+
+def in_time(operation: Operation) -> tuple[int, str]:
+    """Return the key for sorting operations by time."""
+    return operation.utc_ms, operation.op
+
+
+DELETE = "delete"
+"""The kind of an operation that takes back another one."""
+
+
+def standing(operations: Iterable[Op]) -> list[Op]:
+    """Return the operations that were not taken back, in the order of their times; deletions apply in any order."""
+    known = sorted(operations, key=in_time)
+    gone = {operation.text("target") for operation in known if operation.kind == DELETE}
+    return [operation for operation in known if operation.op not in gone]
+
+
+def is_reviewer(name: str) -> bool:
+    """Whether a name can be a reviewer's: printable, without leading or trailing blanks, at most 60 characters."""
+    return 0 < len(name) <= LONGEST_NAME and name.isprintable() and name == name.strip()
+
+
+@dataclass(frozen=True, slots=True)
+class Codec(Generic[Op]):
+    """Reads and writes the operations of one kind of side file: a header, then one object per line."""
+
+    name: str
+    version: int
+    operation: type[Op]
+    what: str
+    """The word for the annotation in messages: review, validation."""
+    error: type[UserError]
+    as_text: Mapping[str, Callable[[str], object]] = field(default_factory=dict)
+    """Members that are written with `str`, and the functions that read them."""
+
+    @property
+    def header(self) -> bytes:
+        """The first line of a file."""
+        return json.dumps({"format": self.name, "version": self.version}).encode() + b"\n"
+
+    def encode(self, operation: Op) -> bytes:
+        """Return the line of an operation, with its newline."""
+        line = msgspec.to_builtins(operation)
+        extra = line.pop("extra", {})
+        for name in self.as_text:
+            if name in line:
+                line[name] = str(getattr(operation, name))
+        return json.dumps(extra | line, ensure_ascii=True, separators=(",", ":")).encode("ascii") + b"\n"
+
+    def decode(self, line: bytes) -> Op | None:
+        """Read a line; None for a header. Raises ValueError, with a sentence, for anything else than an operation."""
+        try:
+            value = json.loads(line)
+        except RecursionError as error:
+            raise ValueError("It is nested too deep.") from error
+        if not isinstance(value, dict):
+            raise ValueError("It is not an object.")
+        if "format" in value and "op" not in value:
+            version = value.get("version")
+            if value["format"] != self.name or type(version) is not int or version > self.version:
+                raise ValueError(f"It is not version {self.version} of {self.name}.")
+            return None
+        names = frozenset(self.operation.__struct_encode_fields__) - {"extra"}
+        known = {name: item for name, item in value.items() if name in names}
+        for name, parse in self.as_text.items():
+            text = known.get(name)
+            if isinstance(text, str):
+                known[name] = parse(text)
+            elif text is not None:
+                raise ValueError(f"Its {name} is not a text.")
+        extra = {name: item for name, item in value.items() if name not in names}
+        return msgspec.convert(known | {"extra": extra}, self.operation)
+
+    def name_of(self, name: str, person: str) -> str:
+        """Return the name of a `person` (reviewer, validator) without leading and trailing blanks, if it is valid.
+
+        Raises the codec's error if not.
+        """
+        if not is_reviewer(name.strip()):
+            raise self.error(
+                f"The {person} has no name that can be used.",
+                hint=f"Take a pseudonym of at most {LONGEST_NAME} characters.",
+            )
+        return name.strip()
+
+
+State = TypeVar("State")
+
+
+class Book(Generic[Op, State]):
+    """A set of operations, folded by subject and person. The result does not depend on their order."""
+
+    def __init__(self, fold: Callable[[str, str, Iterable[Op]], State], operations: Iterable[Op] = ()) -> None:
+        """`fold` takes a subject, a person and the person's operations on the subject."""
+        self._fold = fold
+        self._operations: dict[str, Op] = {}
+        self._places: dict[tuple[str, str], dict[str, Op]] = {}
+        self._folded: dict[tuple[str, str], State] = {}
+        self._latest: dict[str, int] = {}
+        for operation in operations:
+            self.add(operation)
+
+    def add(self, operation: Op) -> bool:
+        """Add an operation; return False if one with its uuid is known already."""
+        if operation.op in self._operations:
+            return False
+        self._operations[operation.op] = operation
+        place = (operation.subject, operation.reviewer)
+        self._places.setdefault(place, {})[operation.op] = operation
+        self._folded.pop(place, None)
+        self._latest[operation.reviewer] = max(self.latest_ms(operation.reviewer), operation.utc_ms)
+        return True
+
+    def latest_ms(self, reviewer: str) -> int:
+        """Return the time of a person's last operation, 0 if there is none."""
+        return self._latest.get(reviewer, 0)
+
+    def get(self, op: str) -> Op | None:
+        """Return the operation with a uuid."""
+        return self._operations.get(op)
+
+    @property
+    def operations(self) -> tuple[Op, ...]:
+        """Every operation, in the order of their times."""
+        return tuple(sorted(self._operations.values(), key=in_time))
+
+    @property
+    def reviewers(self) -> tuple[str, ...]:
+        """Everybody who has recorded an operation."""
+        return tuple(sorted({reviewer for _, reviewer in self._places}))
+
+    @property
+    def subjects(self) -> tuple[str, ...]:
+        """All subjects of operations."""
+        return tuple(sorted({subject for subject, _ in self._places}))
+
+    def state(self, subject: str, reviewer: str) -> State:
+        """Return a person's folded operations on a subject, of which there may be none."""
+        place = (subject, reviewer)
+        if place not in self._folded:
+            self._folded[place] = self._fold(subject, reviewer, self._places.get(place, {}).values())
+        return self._folded[place]
+
+    def states(self) -> Iterator[State]:
+        """Yield all folded states, by subject and person."""
+        for subject, reviewer in sorted(self._places):
+            yield self.state(subject, reviewer)
+
+
+BookT = TypeVar("BookT", bound=Book[Any, Any])
+_SUFFIX = ".jsonl"
+
+
+@dataclass(frozen=True, slots=True)
+class ReadOperations(Generic[Op]):
+    """The operations of a file, and a sentence for each line that can't be read."""
+
+    operations: tuple[Op, ...]
+    problems: tuple[str, ...] = ()
+
+
+def read_side_file(path: Path, codec: Codec[Op]) -> ReadOperations[Op]:
+    """Read a file of operations. Raises the codec's error if the file can't be read."""
+    try:
+        data = path.read_bytes()
+    except OSError as error:
+        raise codec.error(f"{path} can't be read: {error.strerror}.") from error
+    operations: list[Op] = []
+    problems: list[str] = []
+    lines = data.split(b"\n")
+    for number, line in enumerate(lines, 1):
+        if not line.strip():
+            continue
+        try:
+            operation = codec.decode(line)
+        except ValueError as error:
+            torn = number == len(lines)
+            why = "was torn while it was written" if torn else f"is not an operation: {error}"
+            problems.append(f"{path.name}, line {number} {why}")
+            continue
+        if operation is not None:
+            operations.append(operation)
+    return ReadOperations(tuple(operations), tuple(problems))
+
+
+@dataclass(frozen=True, slots=True)
+class Merged:
+    """The result of a merge."""
+
+    added: int
+    known: int
+    """Operations that were known already."""
+    problems: tuple[str, ...] = ()
+
+
+class SideFileStore(Generic[Op, BookT]):
+    """The side files in a folder: everybody's are read, each operation is added to its author's."""
+
+    def __init__(self, folder: Path, clock: TimeSource, codec: Codec[Op], new_book: Callable[[], BookT]) -> None:
+        """Read the files; the folder is created at the first write."""
+        self.folder = folder
+        self._clock = clock
+        self.codec = codec
+        self._new_book = new_book
+        self._lock = Lock()
+        self._last_ms: dict[str, int] = {}
+        self.book: BookT = new_book()
+        self.problems: tuple[str, ...] = ()
+        """Lines that could not be read."""
+        self.reload()
+
+    def reload(self) -> None:
+        """Read the files again, because others may have written to them."""
+        book, problems = self._new_book(), list[str]()
+        for path in sorted(self.folder.glob(f"*{_SUFFIX}")) if self.folder.is_dir() else []:
+            found = read_side_file(path, self.codec)
+            problems += found.problems
+            for operation in found.operations:
+                book.add(operation)
+        self.book, self.problems = book, tuple(problems)
+
+    def path_of(self, reviewer: str) -> Path:
+        """Return the file of a reviewer."""
+        return self.folder / f"{quote(reviewer, safe=' @+-_').replace('.', '%2E')}{_SUFFIX}"
+
+    def append(self, operations: Iterable[Op], *, durable: bool = True) -> int:
+        """Write operations that are not known yet and return how many; with `durable` they are synced to the disk."""
+        added = 0
+        with self._lock:
+            by_reviewer: dict[str, list[Op]] = {}
+            for operation in operations:
+                if self.book.get(operation.op) is None:
+                    by_reviewer.setdefault(operation.reviewer, []).append(operation)
+            for reviewer, new in by_reviewer.items():
+                unique = list({operation.op: operation for operation in new}.values())
+                self._write(self.path_of(reviewer), b"".join(map(self.codec.encode, unique)), durable=durable)
+                added += sum(self.book.add(operation) for operation in unique)
+        return added
+
+    def merge(self, paths: Iterable[Path]) -> Merged:
+        """Add operations from files, or folders of files, that others wrote: the union, by uuid.
+
+        If two different operations have one uuid, the local one is kept, and a problem names it. A file without any
+        operation, such as an export, is one problem and not one for each of its lines.
+        """
+        added = known = 0
+        problems: list[str] = []
+        for path in _files(paths):
+            found = read_side_file(path, self.codec)
+            if found.problems and not found.operations:
+                problems.append(found.problems[0])
+                problems.append(
+                    f"{path.name} holds no operation. What can be merged are the files of the folder "
+                    f"{self.folder.name} in a data folder (`gistpoint paths`), not an export."
+                )
+            else:
+                problems += found.problems
+            for operation in found.operations:
+                here = self.book.get(operation.op)
+                if here is not None and here != operation:
+                    problems.append(f"{path.name}: {operation.op} is another operation here; ours stays")
+            count = self.append(found.operations)
+            added += count
+            known += len(found.operations) - count
+        return Merged(added, known, tuple(problems))
+
+    def next_ms(self, reviewer: str) -> int:
+        """Return the time of a reviewer's next operation: always later than all before, even if the clock is not."""
+        with self._lock:
+            last = max(self._last_ms.get(reviewer, 0), self.book.latest_ms(reviewer))
+            self._last_ms[reviewer] = max(self._clock.utc_ms(), last + 1)
+            return self._last_ms[reviewer]
+
+    def _write(self, path: Path, lines: bytes, *, durable: bool) -> None:
+        try:
+            self.folder.mkdir(parents=True, exist_ok=True)
+            file = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT, 0o600)
+            try:
+                fcntl.flock(file, fcntl.LOCK_EX)
+                size = os.fstat(file).st_size
+                start = self.codec.header if not size else b"" if os.pread(file, 1, size - 1) == b"\n" else b"\n"
+                _write_whole(file, start + lines, size)
+                if durable:
+                    sync_file(file)
+            finally:
+                os.close(file)
+            if durable and not size:
+                sync_folder(self.folder)
+        except OSError as error:
+            raise self.codec.error(
+                f"The {self.codec.what} can't be kept in {path}: {error.strerror}.",
+                hint="Free some space, or make the folder writable.",
+            ) from error
+
+
+def _write_whole(file: int, data: bytes, size: int) -> None:
+    """Write all or nothing: a full disk must not leave half a line."""
+    view = memoryview(data)
+    try:
+        while view:
+            view = view[os.write(file, view) :]
+    except OSError:
+        os.ftruncate(file, size)
+        raise
+
+
+def _files(paths: Iterable[Path]) -> Iterator[Path]:
+    for path in paths:
+        if path.is_dir():
+            yield from sorted(path.glob(f"*{_SUFFIX}"))
+        else:
+            yield path

@@ -1,0 +1,168 @@
+"""A validator who annotates tasks."""
+
+from __future__ import annotations
+
+import json
+import os
+import uuid
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from urllib.parse import quote
+
+import msgspec
+
+from gistpoint.core.canonical import sha256_of_text
+from gistpoint.core.kinds.kind import Trial
+from gistpoint.core.ports import TimeSource
+from gistpoint.core.tasks.leaks import CheckFinding
+from gistpoint.sessions.annotations.side_files import CommentData, DeleteData, SideFileStore
+from gistpoint.sessions.annotations.validations import (
+    CODEC,
+    CheckData,
+    FindingData,
+    GistData,
+    TaskVerdict,
+    TaskVerdictData,
+    TrialData,
+    Validation,
+    ValidationBook,
+    ValidationError,
+    ValidationOperation,
+    ValidationOperationKind,
+)
+
+
+class ValidationStore(SideFileStore[ValidationOperation, ValidationBook]):
+    """The validations of all validators; each operation is added to its validator's file."""
+
+    def __init__(self, folder: Path, clock: TimeSource) -> None:
+        """Read the files; the folder is created at the first write."""
+        super().__init__(folder, clock, CODEC, ValidationBook)
+
+
+@dataclass(frozen=True, slots=True)
+class Draft:
+    """A comment, and code by `path::qualname`."""
+
+    comment: str = ""
+    fixes: Mapping[str, str] = field(default_factory=dict)
+
+
+class Drafts:
+    """The drafts of one validator below a folder. An unreadable one is set aside and treated as missing."""
+
+    def __init__(self, folder: Path, reviewer: str) -> None:
+        self.folder = folder / quote(reviewer, safe=" @+-_").replace(".", "%2E")
+
+    def read(self, task: str) -> Draft:
+        """Return the draft of a task."""
+        path = self._path(task)
+        try:
+            value = json.loads(path.read_text(encoding="utf-8"))
+            comment, fixes = value["comment"], value["fixes"]
+            if isinstance(comment, str) and all(isinstance(code, str) for code in fixes.values()):
+                return Draft(comment, fixes)
+        except FileNotFoundError:
+            return Draft()
+        except (OSError, ValueError, KeyError, TypeError, AttributeError):
+            pass
+        path.replace(path.with_suffix(".damaged"))
+        return Draft()
+
+    def write(self, task: str, draft: Draft) -> None:
+        """Save a draft in place of the one before; an empty one is removed. Raises OSError."""
+        path = self._path(task)
+        if not draft.comment and not draft.fixes:
+            path.unlink(missing_ok=True)
+            return
+        self.folder.mkdir(parents=True, exist_ok=True)
+        fresh = path.with_suffix(f".{os.getpid()}")
+        fresh.write_text(json.dumps({"comment": draft.comment, "fixes": dict(draft.fixes)}), encoding="utf-8")
+        fresh.replace(path)
+
+    def _path(self, task: str) -> Path:
+        return self.folder / f"{task}.json"
+
+
+MOST_IDS = 200
+"""The most ids that one trial names; their number is recorded too."""
+LONGEST_COMMENT = 20_000
+
+
+@dataclass(slots=True)
+class Validator:
+    """One validator: each method is one operation, which is on the disk when it returns."""
+
+    store: ValidationStore
+    name: str
+
+    def __post_init__(self) -> None:
+        self.name = CODEC.name_of(self.name, "validator")
+
+    def validation(self, task: str) -> Validation:
+        """Return this validator's validation of a task."""
+        return self.store.book.state(task, self.name)
+
+    def seen(self, task: str) -> None:
+        """Record that a task was looked at; nothing is written if that is recorded already."""
+        if not self.validation(task).seen:
+            self._add(task, ValidationOperationKind.SEEN)
+
+    def verdict(self, task: str, verdict: TaskVerdict) -> ValidationOperation:
+        """Give a verdict, with the trials and checks so far as its evidence."""
+        known = self.validation(task)
+        check = (known.check.op,) if known.check is not None else ()
+        return self._add(
+            task,
+            ValidationOperationKind.VERDICT,
+            TaskVerdictData(verdict, (*(trial.op for trial in known.trials), *check)),
+        )
+
+    def comment(self, task: str, text: str) -> ValidationOperation:
+        """Comment on a task. Raises `ValidationError` for an empty text, and for one that is too long."""
+        text = text.strip()
+        if not text or len(text) > LONGEST_COMMENT:
+            raise ValidationError(f"A comment has 1 to {LONGEST_COMMENT} characters.")
+        return self._add(task, ValidationOperationKind.COMMENT, CommentData(text))
+
+    def trial(self, task: str, trial: Trial) -> ValidationOperation:
+        """Record a run of a task; also the hashes of what was tried, and the rates of a gist."""
+        scored = trial.scored
+        data = TrialData(
+            subject=trial.subject,
+            status=trial.status.value,
+            odd=tuple(trial.odd[:MOST_IDS]),
+            odd_count=len(trial.odd),
+            score=round(trial.score, 6),
+            solved=trial.solved,
+            passing=trial.passing,
+            failing=trial.failing,
+            seconds=round(trial.seconds, 3),
+            backend=trial.backend.name,
+            isolated=trial.backend.isolated,
+            suspicious=tuple(trial.suspicious),
+            fix={name: sha256_of_text(code) for name, code in trial.fix.items()},
+            gist=None if scored is None else GistData(sha256_of_text(scored.text), scored.execution, scored.existence),
+        )
+        return self._add(task, ValidationOperationKind.TRIAL, data)
+
+    def check(self, task: str, findings: Iterable[CheckFinding], backend: str) -> ValidationOperation:
+        """Record the findings of `task check`."""
+        rows = tuple(FindingData(f.name, f.passed, f.reduced, f.detail[:2000]) for f in findings)
+        return self._add(task, ValidationOperationKind.CHECK, CheckData(rows, backend))
+
+    def undo(self, task: str) -> ValidationOperation | None:
+        """Take back the last verdict or comment, and return it; None if there is none left."""
+        standing = self.validation(task).undoable
+        target = self.store.book.get(standing[-1]) if standing else None
+        if target is not None:
+            self._add(task, ValidationOperationKind.DELETE, DeleteData(target.op))
+        return target
+
+    def _add(self, task: str, kind: ValidationOperationKind, data: msgspec.Struct | None = None) -> ValidationOperation:
+        at = self.store.next_ms(self.name)
+        written = {} if data is None else msgspec.to_builtins(data)
+        operation = ValidationOperation(str(uuid.uuid4()), self.name, at, task, kind.value, written)
+        self.store.append([operation])
+        return operation

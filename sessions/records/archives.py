@@ -1,0 +1,427 @@
+"""Members of `.zip`, `.tar`, `.tar.gz`, `.tar.zst`, and single `.gz` and `.zst` files, recognised by content.
+
+Nothing is ever unpacked under a member's own name, so no path or link in an archive can lead anywhere; members with
+such names are refused anyway, because an honest archive has none.
+"""
+
+from __future__ import annotations
+
+import os
+import posixpath
+import struct
+import tempfile
+import zlib
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from io import RawIOBase
+from pathlib import Path
+from typing import IO, BinaryIO, Protocol, cast, runtime_checkable
+
+from gistpoint.core.errors import NegativeVerdictError, UserError
+from gistpoint.sessions.records import limits
+
+_STORED, _DEFLATED, _ZSTD_OLD, _ZSTD = 0, 8, 20, 93
+
+
+@dataclass(frozen=True, slots=True)
+class ArchiveMember:
+    """A file in an archive; `refused` is the reason why it can't be opened, empty if it can."""
+
+    name: str
+    size: int
+    open: Callable[[], Blob]
+    refused: str = ""
+
+
+class Archive:
+    """The members of an archive by name, in the archive's order."""
+
+    def __init__(self, kind: str, members: list[ArchiveMember], damage: str = "") -> None:
+        """`damage` is the fault of the archive as a whole, in a sentence."""
+        self.kind = kind
+        self.damage = damage
+        self.members = {member.name: member for member in members}
+
+    def read(self, name: str) -> Blob:
+        """Open a member. Raises `RunFileError` if it is refused or missing."""
+        member = self.members.get(name)
+        if member is None:
+            raise RunFileError(f"The archive has no member {name!r}.")
+        if member.refused:
+            raise RunFileError(f"{name!r} is refused: {member.refused}.")
+        return member.open()
+
+
+def opened(blob: Blob) -> Blob | Archive:
+    """Return the archive that `blob` is, or what it unpacks to, or itself."""
+    for _ in range(3):
+        head = blob.read(0, 512)
+        if head.startswith((b"PK\x03\x04", b"PK\x05\x06")):
+            return zip_archive(blob)
+        if head[257:262] == b"ustar":
+            return tar_archive(blob)
+        if head.startswith(b"\x1f\x8b"):
+            blob = spool(_inflated(blob, 0, blob.size, 31), packed=blob.size, name=blob.name)
+        elif head.startswith(b"\x28\xb5\x2f\xfd"):
+            blob = spool(_unzstd(blob, 0, blob.size), packed=blob.size, name=blob.name)
+        else:
+            return blob
+    raise RunFileError("The file is compressed more than twice: refused.")
+
+
+def refusal(name: str) -> str:
+    """Return the reason why a member's name is refused, empty if it is valid."""
+    normal = posixpath.normpath(name.replace("\\", "/"))
+    if not name or "\0" in name:
+        return "its name is empty or holds a NUL"
+    if normal.startswith(("/", "../")) or normal == ".." or normal[1:3] == ":/":
+        return "its path leads out of the archive"
+    return ""
+
+
+def _chunks(blob: Blob, start: int, size: int) -> Iterator[bytes]:
+    at = start
+    while at < start + size:
+        chunk = blob.read(at, min(limits.CHUNK // 4, start + size - at))
+        if not chunk:
+            return
+        yield chunk
+        at += len(chunk)
+
+
+def _inflated(blob: Blob, start: int, size: int, bits: int) -> Iterator[bytes]:
+    """Inflate as much as possible: for a cut or damaged stream, yield the part before the damage."""
+    stream = zlib.decompressobj(bits)
+    for chunk in _chunks(blob, start, size):
+        rest = chunk
+        while rest:
+            try:
+                piece = stream.decompress(rest, limits.CHUNK)
+            except zlib.error:
+                return
+            if piece:
+                yield piece
+            rest = stream.unconsumed_tail
+            if stream.eof and stream.unused_data.startswith(b"\x1f\x8b"):
+                rest, stream = stream.unused_data, zlib.decompressobj(bits)
+            elif stream.eof:
+                return
+
+
+class _BlobFile(RawIOBase):
+    """A blob, or a part of one, as a file object for libraries that need one."""
+
+    def __init__(self, blob: Blob, start: int = 0, size: int | None = None) -> None:
+        super().__init__()
+        self.blob, self.start, self.at = blob, start, 0
+        self.length = blob.size - start if size is None else size
+
+    def readable(self) -> bool:
+        """Yes."""
+        return True
+
+    def seekable(self) -> bool:
+        """Yes."""
+        return True
+
+    def seek(self, offset: int, whence: int = 0) -> int:
+        """Go to an offset."""
+        self.at = max(0, offset + (0, self.at, self.length)[whence])
+        return self.at
+
+    def tell(self) -> int:
+        """Return the offset."""
+        return self.at
+
+    def read(self, size: int | None = -1) -> bytes:
+        """Return up to `size` bytes."""
+        left = max(0, self.length - self.at)
+        data = self.blob.read(self.start + self.at, left if size is None or size < 0 else min(size, left))
+        self.at += len(data)
+        return data
+
+
+def _unzstd(blob: Blob, start: int, size: int) -> Iterator[bytes]:
+    import zstandard
+
+    source = cast("IO[bytes]", _BlobFile(blob, start, size))
+    reader = zstandard.ZstdDecompressor(max_window_size=1 << 27).stream_reader(source, read_across_frames=True)
+    while True:
+        try:
+            piece = reader.read(limits.CHUNK // 4)
+        except zstandard.ZstdError:
+            return
+        if not piece:
+            return
+        yield piece
+
+
+def zip_archive(blob: Blob) -> Archive:
+    """List a zip, by its directory or, if that is missing, by the headers of its members."""
+    import zipfile
+
+    if _directory_size(blob) > limits.DIRECTORY:
+        raise RunFileError(f"The zip's directory is longer than {limits.DIRECTORY >> 20} MB: refused.")
+    try:
+        with zipfile.ZipFile(_BlobFile(blob)) as archive:
+            infos = archive.infolist()
+    except (zipfile.BadZipFile, OSError, ValueError, struct.error, NotImplementedError, EOFError):
+        members = list(_stray_members(blob))
+        what = f"The archive is cut off, or still being written: {len(members)} of its members can be found."
+        return Archive("zip", members, what)
+    if len(infos) > limits.MEMBERS:
+        raise RunFileError(f"The zip holds {len(infos):,} members; at most {limits.MEMBERS:,} are read.")
+    members = [
+        _zip_member(blob, info.filename, info.header_offset, info.compress_size, info.file_size, info.compress_type,
+                    info.flag_bits, info.external_attr)
+        for info in infos
+        if not info.is_dir()
+    ]  # fmt: skip
+    return Archive("zip", members)
+
+
+def _directory_size(blob: Blob) -> int:
+    """Return the size of the directory in bytes from the end of a zip, 0 if there is no such end."""
+    end = blob.read(max(0, blob.size - 66_000), 66_000)
+    at, large = end.rfind(b"PK\x05\x06"), end.rfind(b"PK\x06\x06")
+    if at < 0 or len(end) < at + 22:
+        return 0
+    size: int = struct.unpack_from("<I", end, at + 12)[0]
+    if size == 0xFFFFFFFF and 0 <= large <= len(end) - 56:
+        size = struct.unpack_from("<Q", end, large + 40)[0]
+    return size
+
+
+def _zip_member(
+    blob: Blob, name: str, header: int, packed: int, size: int, method: int, flags: int, attributes: int
+) -> ArchiveMember:
+    refused = refusal(name)
+    if attributes >> 28 == 0xA:
+        refused = "it is a link"
+    elif flags & 1:
+        refused = "it is encrypted"
+    elif method not in (_STORED, _DEFLATED, _ZSTD_OLD, _ZSTD):
+        refused = f"it is packed by method {method}, which is not known here"
+    elif size > limits.UNPACKED:
+        refused = f"it unpacks to {size >> 20:,} MB"
+
+    def unpack() -> Blob:
+        local = blob.read(header, 30)
+        if len(local) < 30 or local[:4] != b"PK\x03\x04":
+            raise RunFileError(f"The zip is damaged: {name!r} does not begin where its directory says.")
+        names, extras = struct.unpack_from("<HH", local, 26)
+        start = header + 30 + names + extras
+        if method == _STORED:
+            return SliceBlob(blob, start, min(start + packed, blob.size), name)
+        chunks = _inflated(blob, start, packed, -15) if method == _DEFLATED else _unzstd(blob, start, packed)
+        return spool(chunks, packed=packed, name=name)
+
+    return ArchiveMember(name, size, unpack, refused)
+
+
+def _stray_members(blob: Blob) -> Iterator[ArchiveMember]:
+    """Find members of a zip without a directory, such as one that is still being written or was cut off."""
+    at = 0
+    while len(local := blob.read(at, 30)) == 30 and local[:4] == b"PK\x03\x04":
+        flags, method, packed, size, names, extras = struct.unpack("<2xHH4x4xII HH".replace(" ", ""), local[4:30])
+        name = blob.read(at + 30, names).decode("utf-8", "replace")
+        if flags & 8 and not packed:
+            packed = _next_header(blob, at + 30 + names + extras) - (at + 30 + names + extras)
+        if not name.endswith("/"):
+            yield _zip_member(blob, name, at, packed, size, method, flags, 0)
+        at += 30 + names + extras + packed
+        if flags & 8:
+            at = _next_header(blob, at)
+
+
+def _next_header(blob: Blob, at: int) -> int:
+    held = b""
+    for chunk in _chunks(blob, at, blob.size - at):
+        found = (held + chunk).find(b"PK\x03\x04")
+        if found >= 0:
+            return at - len(held) + found
+        at += len(chunk)
+        held = chunk[-3:]
+    return blob.size
+
+
+def tar_archive(blob: Blob) -> Archive:
+    """List a tar; for one that is cut off, the members before the cut."""
+    import tarfile  # costs more than everything else needed to open a plain file
+
+    members: list[ArchiveMember] = []
+    try:
+        with tarfile.open(fileobj=_BlobFile(blob), mode="r:") as archive:
+            for info in archive:
+                if info.isdir():
+                    continue
+                refused = refusal(info.name) or ("" if info.isfile() else "it is a link or a special file")
+                start, end = info.offset_data, info.offset_data + info.size
+                members.append(ArchiveMember(info.name, info.size, _slicer(blob, start, end, info.name), refused))
+                if len(members) > limits.MEMBERS:
+                    raise RunFileError(f"The tar holds more than {limits.MEMBERS:,} members: refused.")
+    except (tarfile.TarError, OSError, ValueError, EOFError) as error:
+        if not members:
+            raise RunFileError(f"The tar can't be read: {error}.") from error
+    return Archive("tar", members)
+
+
+def _slicer(blob: Blob, start: int, end: int, name: str) -> Callable[[], Blob]:
+    return lambda: SliceBlob(blob, start, min(end, blob.size), name)
+
+
+class RunFileError(UserError):
+    """A file can't be read as a recorded run; the message explains why."""
+
+
+class NoRunError(RunFileError, NegativeVerdictError):
+    """A readable file contains no readable run: a verdict on the file, with its apparent format."""
+
+
+@runtime_checkable
+class Blob(Protocol):
+    """Random access to bytes; `name` is empty for the file that the user named, else the member."""
+
+    @property
+    def name(self) -> str:
+        """Member of an archive, or file in a run's folder."""
+        ...
+
+    @property
+    def size(self) -> int:
+        """Current size in bytes: a file that is being written grows."""
+        ...
+
+    def read(self, offset: int, length: int) -> bytes:
+        """Return up to `length` bytes from `offset`; fewer at the end."""
+        ...
+
+
+class FileBlob:
+    """A file on the disk, read by `pread` and never mapped: mapped pages would count as used memory."""
+
+    def __init__(self, path: Path, name: str = "") -> None:
+        self.path = path
+        self.name = name
+        try:
+            self._descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0))
+        except OSError as error:
+            raise RunFileError(f"{path} can't be opened: {error.strerror}.") from error
+
+    @property
+    def size(self) -> int:
+        """Current size in bytes."""
+        return os.fstat(self._descriptor).st_size
+
+    def read(self, offset: int, length: int) -> bytes:
+        """Return up to `length` bytes from `offset`."""
+        try:
+            return os.pread(self._descriptor, length, offset)
+        except OSError as error:
+            raise RunFileError(f"{self.path} can't be read: {error.strerror}.") from error
+
+    def __del__(self) -> None:
+        descriptor = getattr(self, "_descriptor", None)
+        if descriptor is not None:
+            os.close(descriptor)
+
+
+class PathBlob:
+    """A small file, one of many, open only while it is read."""
+
+    def __init__(self, path: Path, name: str) -> None:
+        self.path = path
+        self.name = name
+
+    @property
+    def size(self) -> int:
+        """Current size in bytes."""
+        return self.path.stat().st_size
+
+    def read(self, offset: int, length: int) -> bytes:
+        """Return up to `length` bytes from `offset`."""
+        with self.path.open("rb") as file:
+            return os.pread(file.fileno(), length, offset)
+
+
+class BytesBlob:
+    """Bytes in memory."""
+
+    def __init__(self, data: bytes, name: str = "") -> None:
+        self.data = data
+        self.name = name
+
+    @property
+    def size(self) -> int:
+        """Size in bytes."""
+        return len(self.data)
+
+    def read(self, offset: int, length: int) -> bytes:
+        """Return up to `length` bytes from `offset`."""
+        return self.data[offset : offset + length]
+
+
+class SliceBlob:
+    """A part of another blob."""
+
+    def __init__(self, whole: Blob, start: int, end: int, name: str = "", *, origin: int = 0) -> None:
+        """`origin` is where its offsets count from in the file that the user knows; 0 for a member of an archive."""
+        self.whole: Blob = whole
+        self.origin: int = origin + (whole.origin if isinstance(whole, SliceBlob) and origin else 0)
+        self.start = start
+        self.end = end
+        self.name = name
+
+    @property
+    def size(self) -> int:
+        """Size in bytes."""
+        return self.end - self.start
+
+    def read(self, offset: int, length: int) -> bytes:
+        """Return up to `length` bytes from `offset`."""
+        length = min(length, self.end - self.start - offset)
+        return self.whole.read(self.start + offset, length) if length > 0 else b""
+
+
+class _TemporaryBlob:
+    """A file without a name, removed with the object."""
+
+    def __init__(self, file: BinaryIO, size: int, name: str) -> None:
+        self._file = file
+        self.size = size
+        self.name = name
+
+    def read(self, offset: int, length: int) -> bytes:
+        """Return up to `length` bytes from `offset`."""
+        return os.pread(self._file.fileno(), length, offset)
+
+
+def spool(chunks: Iterable[bytes], *, packed: int, name: str) -> Blob:
+    """Unpack `chunks` to memory if small, else to a nameless file, within the limits.
+
+    `packed` is the compressed size in bytes. Raises `RunFileError` as soon as the unpacked size exceeds the limits.
+    """
+    held: list[bytes] = []
+    total = 0
+    file: BinaryIO | None = None
+    for chunk in chunks:
+        total += len(chunk)
+        if total > limits.UNPACKED or (total > limits.RATIO_FROM and total > packed * limits.RATIO):
+            what = name or "The file"
+            raise RunFileError(
+                f"{what} unpacks to more than {total >> 20} MB from {packed:,} bytes: refused as a decompression bomb.",
+                hint="Unpack it by hand if you trust it, then open the result.",
+            )
+        if file is None and total > limits.LONG_RECORD:
+            file = tempfile.TemporaryFile()  # noqa: SIM115 (lives as long as the blob)
+            for part in held:
+                file.write(part)
+            held.clear()
+        if file is None:
+            held.append(chunk)
+        else:
+            file.write(chunk)
+    if file is None:
+        return BytesBlob(b"".join(held), name)
+    file.flush()
+    return _TemporaryBlob(file, total, name)

@@ -1,0 +1,184 @@
+"""The declaration of a format of recorded runs: how it is recognised, the runs of a file, and its traits."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from gistpoint.sessions.records.archives import Blob, RunFileError
+from gistpoint.sessions.records.model import Actor, ByteRange, Json, NotShown, Run, Step, StepKind
+from gistpoint.sessions.records.probe import FileProbe
+from gistpoint.sessions.records.scanning import LightKeys, RawRecord, array_records, guarded, lines, object_records
+
+
+@dataclass(frozen=True, slots=True)
+class Raw:
+    """One record of a step, decoded when the step is shown; `damage` is the reason if `value` is None."""
+
+    range: ByteRange
+    value: Json
+    damage: str = ""
+
+
+class RunReader(ABC):
+    """Reads one run of one file, in which every record is a step unless a subclass overrides that.
+
+    Methods are called from one thread at a time.
+    """
+
+    format = ""
+    in_lines = False
+    """Whether each line of the file is a record, so that a file that grows can be read on."""
+    arrays: tuple[str, ...] = ()
+    """The keys of the top object below which the records are, if the file is one object."""
+    light: LightKeys | None = None
+    """The keys that `place` needs of a record in an array; None if it needs the whole record."""
+
+    def __init__(self, probe: FileProbe) -> None:
+        self.probe = probe
+        self.blobs: Sequence[Blob] = [probe.blob]
+        """The files that hold the records; `RawRecord.member` counts them."""
+        self.warnings: list[str] = []
+        """Missing or odd things, one per line; grows while the index is built."""
+        self.facts: dict[str, Json] = {}
+        """The run's own members, outside its records; grows while the index is built."""
+
+    def fact(self, key: str) -> Json:
+        """Return a member of the outermost object: from the index, else from the beginning or the end of the file."""
+        return self.facts[key] if key in self.facts else self.probe.early(key)
+
+    def records(self) -> Iterator[RawRecord]:
+        """Yield every record, in one pass over the bytes. Problems of the file become warnings, not exceptions.
+
+        They are the lines of the file, or the elements of its top array or of `arrays`.
+        """
+        blob, start = self.probe.blob, self.probe.start
+        if self.in_lines:
+            found = lines(blob, start)
+        elif isinstance(self.probe.top, list):
+            found = array_records(blob, start, self.light)
+        else:
+            found = object_records(blob, start, self.arrays, self.facts, self.light)
+        return guarded(found, blob, self.warnings)
+
+    @abstractmethod
+    def header(self) -> Run:
+        """Return the header as far as it is known; cheap before `records` was started."""
+
+    @abstractmethod
+    def step(self, index: int, raws: Sequence[Raw]) -> Step:
+        """Make the step from its records, at least one of which is undamaged."""
+
+    def more(self, offset: int, before: int) -> Iterator[RawRecord] | None:
+        """Yield what was appended after `offset` and `before` records; None if the records are not lines."""
+        blob = self.probe.blob
+        return guarded(lines(blob, offset), blob, self.warnings, before=before) if self.in_lines else None
+
+    def place(self, fields: Json, step_count: int) -> int:
+        """Return the number of the step that a record belongs to; `step_count` for a new one.
+
+        `fields` is the scanner's decoding: with light keys only those, with non-ASCII text not yet decoded.
+        """
+        return step_count
+
+    def had_a_step(self, fields: Json) -> bool:
+        """Whether a record that joins a step was a separate step in reviews written before it joined."""
+        return False
+
+    def completed(self, value: Json) -> Json:
+        """Return a record with its references replaced by their targets."""
+        return value
+
+
+def unknown_step(index: int, raws: Sequence[Raw], label: str, text: str) -> Step:
+    """Return the step of an unknown event, unchanged from the file."""
+    return Step(
+        index,
+        Actor.ENVIRONMENT,
+        StepKind.UNKNOWN,
+        raws[0].range,
+        tuple(raw.range for raw in raws),
+        label=label,
+        text=text,
+        flags=frozenset({"unknown"}),
+    )
+
+
+_LONGEST_ID = 120
+
+
+@dataclass(frozen=True, slots=True)
+class RunEntry:
+    """One run of a file: `id` is empty if it is the only one."""
+
+    id: str
+    header: Run
+
+
+class Format(ABC):
+    """A format of recorded runs. No method relies on the name of the file."""
+
+    name: str
+    """Short name for display: `swe-agent`."""
+    not_shown: Sequence[NotShown] = ()
+    """Members of the raw records that no step shows, with reasons."""
+    unique_ids = False
+    """Whether its ids of runs are globally unique, so that reviews can refer to a run by its id."""
+    texts_in_records = False
+    """Whether every text of a step is in the step's own records: a search then parses only steps whose bytes match."""
+
+    hash_chained = False
+    """Whether each line contains the hash of the previous line, so that later changes are detectable."""
+    refused_costs_attempt = False
+    """Whether its harness counted a refused submission as an attempt; a replay then does the same."""
+
+    @abstractmethod
+    def sniff(self, probe: FileProbe) -> float:
+        """Return the confidence that a file is in this format, 0 to 1, from both ends of the bytes alone."""
+
+    @abstractmethod
+    def runs(self, probe: FileProbe) -> Iterator[RunEntry]:
+        """List the runs in the file, each with the parts of its header that are cheap to read."""
+
+    @abstractmethod
+    def open(self, probe: FileProbe, id: str) -> RunReader:
+        """Open the run named `id`, or the only one. Raises `RunFileError` if there is no such run."""
+
+
+class SingleRun(Format):
+    """A format whose files hold one run each."""
+
+    @abstractmethod
+    def reader(self, probe: FileProbe) -> RunReader:
+        """Open the run."""
+
+    def runs(self, probe: FileProbe) -> Iterator[RunEntry]:
+        """List the one run."""
+        yield RunEntry("", self.reader(probe).header())
+
+    def open(self, probe: FileProbe, id: str) -> RunReader:
+        """Open the one run; it has no id."""
+        if id:
+            raise RunFileError(
+                f"{probe.name or 'The file'} holds one run only: there is no #{id}.", hint="Leave the # out."
+            )
+        return self.reader(probe)
+
+
+class RunNames:
+    """Gives each run of a file a unique id: its name, cut if it is too long, with `~2` and so on if it repeats."""
+
+    def __init__(self) -> None:
+        self._seen: dict[str, int] = {}
+
+    def name(self, name: str) -> str:
+        """Return the id of the next run."""
+        if len(name) > _LONGEST_ID:
+            import hashlib
+
+            digest = hashlib.sha256(name.encode("utf-8", "surrogatepass")).hexdigest()[:12]
+            name = f"{name[:_LONGEST_ID]}~{digest}"
+        name = name.encode("utf-8", "replace").decode()
+        self._seen[name] = self._seen.get(name, 0) + 1
+        return name if self._seen[name] == 1 else f"{name}~{self._seen[name]}"

@@ -1,0 +1,50 @@
+"""Limits on what is held or decoded at once; anything larger is refused, or shown cut with a line that says so."""
+
+CHUNK = 1 << 20
+"""Bytes read at a time while an index is built."""
+
+HEAD = 1 << 16
+"""Bytes at either end of a file that are read to recognise its format."""
+
+RECORD = 64 << 20
+"""Bytes of the longest record that is decoded."""
+
+DEPTH = 10_000
+"""Brackets that may be open at once in a skipped value; decoded values have the interpreter's limit."""
+
+DECODED_DEPTH = 150
+"""Nesting depth of a value that is used; honest records have a depth below twenty."""
+
+RECORDS = 2_000_000
+"""Records of one run that are indexed."""
+
+LONG_RECORD = 1 << 20
+"""Bytes of a record from which its long strings are decoded only in part."""
+
+LONG_STRING = 1 << 18
+"""Bytes from which a string of a long record is cut; the cut text records the position of the whole."""
+
+STRING_HEAD = 1 << 16
+"""Bytes of a cut string that are decoded."""
+
+RAW_SHOWN = 1 << 16
+"""Bytes shown of a record that can't be decoded."""
+
+UNPACKED = 4 << 30
+"""Bytes that one compressed member may unpack to."""
+
+RATIO = 300
+"""How many times its size a member may unpack to; a recorded run packs 5 to 60 times, a bomb 1,000 times and more."""
+
+RATIO_FROM = 32 << 20
+"""Unpacked bytes below which the ratio does not matter."""
+
+MEMBERS = 200_000
+"""Members of an archive, or files of a folder, that are listed."""
+
+DIRECTORY = 16 << 20
+"""Bytes of a zip's directory."""
+
+CACHED_STEPS = 64
+CACHED_BYTES = 8 << 20
+"""Steps that a document keeps parsed, and the most raw bytes that they may come from."""

@@ -1,0 +1,363 @@
+"""Runs and steps in the form that every screen, search and export uses, independent of the recorded format."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import TypeAlias, Union
+
+from gistpoint.core.attempts.state import AttemptResult, result_of
+
+Json: TypeAlias = Union[bool, int, float, str, list["Json"], dict[str, "Json"], None]  # noqa: UP007 (recursive)
+OWN_FORMAT = "gistpoint"
+"""The format of our own attempts."""
+UNSOLVED = "unsolved"
+"""The verdict on a run that does not count as solved."""
+
+
+class Actor(StrEnum):
+    """Who acted in a step."""
+
+    AGENT = "agent"
+    PERSON = "person"
+    """A person under test, with the agent's tools."""
+    USER = "user"
+    """The person or program that set the task or answered the agent."""
+    SYSTEM = "system"
+    ENVIRONMENT = "environment"
+
+
+class StepKind(StrEnum):
+    """The purpose of a step, shown as a glyph."""
+
+    SYSTEM = "system"
+    TASK = "task"
+    MESSAGE = "message"
+    VIEW = "view"
+    SEARCH = "search"
+    EDIT = "edit"
+    EXECUTE = "execute"
+    TEST = "test"
+    SUBMIT = "submit"
+    TOOL = "tool"
+    """A call of another tool."""
+    DELEGATE = "delegate"
+    CONTEXT = "context"
+    """The context was condensed, summarised or copied."""
+    SCORE = "score"
+    STATE = "state"
+    """Bookkeeping of the harness, with little to read."""
+    PAUSE = "pause"
+    NOTE = "note"
+    ERROR = "error"
+    END = "end"
+    UNKNOWN = "unknown"
+    """An event that the format's module does not know; it is shown raw."""
+    DAMAGED = "damaged"
+
+
+@dataclass(frozen=True, slots=True)
+class ByteRange:
+    """The position of a raw record: `member` is empty in a plain file, else the archive's member."""
+
+    member: str
+    start: int
+    end: int
+
+    @property
+    def length(self) -> int:
+        """Size of the record in bytes."""
+        return self.end - self.start
+
+
+@dataclass(frozen=True, slots=True)
+class Escaped:
+    """The inside of a string literal with its escapes, as written: part of an argument that is shown as JSON."""
+
+    source: ByteRange
+
+
+class CutText(str):
+    """The beginning of a text that is too long to be decoded whole; `pieces`, concatenated, are the whole text.
+
+    A piece is a text, or a JSON literal in a file, quotes included.
+    """
+
+    pieces: tuple[str | ByteRange | Escaped, ...]
+
+    def __new__(cls, head: str, *pieces: str | ByteRange | Escaped) -> CutText:
+        """Mark `head` as the beginning of the text that `pieces` make."""
+        text = super().__new__(cls, head)
+        text.pieces = pieces
+        return text
+
+    @property
+    def length(self) -> int:
+        """Size of the whole in bytes, as written."""
+        sizes = (piece.source.length if isinstance(piece, Escaped) else piece.length if isinstance(piece, ByteRange)
+                 else len(piece) for piece in self.pieces)  # fmt: skip
+        return sum(sizes)
+
+
+def concatenated(texts: Iterable[str]) -> str:
+    """Concatenate texts; the parts that are cut in one of them are cut in the result."""
+    parts = list(texts)
+    if not any(isinstance(part, CutText) for part in parts):
+        return "".join(parts)
+    heads = (f"{part}\n[... cut here]\n" if isinstance(part, CutText) else part for part in parts)
+    return CutText(
+        "".join(heads),
+        *(piece for part in parts for piece in (part.pieces if isinstance(part, CutText) else (part,)) if piece),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Tokens:
+    """Tokens of one reply or of a whole run; `prompt` includes the cached ones. None if they were not counted."""
+
+    prompt: int | None = None
+    completion: int | None = None
+    cached: int | None = None
+    reasoning: int | None = None
+
+    def __bool__(self) -> bool:
+        return any(value is not None for value in self._counts)
+
+    def __add__(self, more: Tokens) -> Tokens:
+        """Add up; a count is unknown if it is unknown in both."""
+        pairs = zip(self._counts, more._counts, strict=True)
+        return Tokens(*(one if other is None else (one or 0) + other for one, other in pairs))
+
+    @property
+    def _counts(self) -> tuple[int | None, ...]:
+        return self.prompt, self.completion, self.cached, self.reasoning
+
+
+@dataclass(frozen=True, slots=True)
+class RunCall:
+    """One call of a tool: `arguments` as recorded, `parsed` if they are a JSON object."""
+
+    id: str
+    tool: str
+    arguments: str = ""
+    parsed: Mapping[str, Json] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """The result of the call `call_id` (empty if the format pairs by position); durations in seconds."""
+
+    call_id: str = ""
+    text: str = ""
+    is_error: bool | None = None
+    returncode: int | None = None
+    duration_s: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class FileEdit:
+    """A change to one file that a step's arguments or results contain.
+
+    If `old` is None, `new` is the whole file; if `new` is None, only the path is known.
+    """
+
+    path: str
+    old: str | None = None
+    new: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Noted:
+    """A text of a raw record or of the run's file, and the keys that lead to it, joined by dots."""
+
+    path: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class NotShown:
+    """Members of raw records that no step shows, with reasons: paths of keys, joined by dots.
+
+    With `of_run` they are members of the run's own object, outside its records.
+    """
+
+    names: tuple[str, ...]
+    reason: str
+    of_run: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One turn: thought, text, calls and their results.
+
+    Times are seconds since the epoch, UTC. `derived` names the fields that were inferred and not recorded.
+    `raw` is the first of `records`, the raw records that the step was made from.
+    """
+
+    index: int
+    actor: Actor
+    kind: StepKind
+    raw: ByteRange
+    records: tuple[ByteRange, ...] = ()
+    label: str = ""
+    """The format's own name for the event."""
+    thought: str = ""
+    text: str = ""
+    calls: tuple[RunCall, ...] = ()
+    results: tuple[Result, ...] = ()
+    started: float | None = None
+    ended: float | None = None
+    tokens: Tokens = field(default_factory=Tokens)
+    cost: float | None = None
+    """US dollars."""
+    model: str = ""
+    state: Mapping[str, Json] = field(default_factory=dict)
+    diff: str | None = None
+    """A diff of this step's own changes, if recorded."""
+    diff_so_far: str | None = None
+    """A diff of the changes of all steps up to this one, if recorded."""
+    edits: tuple[FileEdit, ...] = ()
+    flags: frozenset[str] = frozenset()
+    derived: frozenset[str] = frozenset()
+    links: tuple[str, ...] = ()
+    """Runs that this step started: `#ID` in the same file, else the name of a file beside it."""
+    id: str = ""
+    """The format's own identifier of the step, stable when steps are added."""
+    naive: bool = False
+    """The times were written without a time zone: they count as UTC, and are shown as written."""
+    also: tuple[Noted, ...] = ()
+    """Texts of the raw records that no other field has."""
+
+    def result_of(self, call: RunCall) -> Result | None:
+        """Return the result paired to `call`."""
+        return next((result for result in self.results if call.id and result.call_id == call.id), None)
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """The header of a run, known without reading its steps. None or empty: not recorded."""
+
+    format: str
+    format_version: str = ""
+    id: str = ""
+    task: str = ""
+    model: str = ""
+    agent: str = ""
+    actor: Actor = Actor.AGENT
+    verdict: str = ""
+    """`solved`, `solved, to be read`, `unsolved` or empty; else the format's own verdict."""
+    suspicious: tuple[str, ...] = ()
+    """Why a pass has to be read before it counts as solved."""
+    score: float | None = None
+    exit_status: str = ""
+    submission: str = ""
+    submissions: int | None = None
+    tokens: Tokens = field(default_factory=Tokens)
+    cost: float | None = None
+    duration_s: float | None = None
+    started: float | None = None
+    step_count: int | None = None
+    """None until the index is complete, if the format does not say."""
+    prompt: str = ""
+    """The task as given to the solver, if that is not a step of its own."""
+    links: tuple[str, ...] = ()
+    extra: Mapping[str, Json] = field(default_factory=dict)
+    warnings: tuple[str, ...] = ()
+    derived: frozenset[str] = frozenset()
+    also: tuple[Noted, ...] = ()
+    """Texts of the run's file that neither its records nor another field has."""
+    not_shown: tuple[NotShown, ...] = ()
+    """Members of the raw records that the format's steps do not show."""
+
+
+def settled_verdict(run: Run, accepted: bool | None) -> str:
+    """Return the verdict on a run; `accepted` is the reviewers' ruling on its pass, None without one.
+
+    A pass that another program recorded without suspicion keeps its recorded verdict.
+    """
+    recorded = run.verdict not in (AttemptResult.SOLVED, AttemptResult.TO_BE_READ)
+    if recorded or not (run.suspicious or run.format == OWN_FORMAT):
+        return run.verdict
+    result = result_of(True, run.suspicious, accepted)
+    return result.value if result.passes else UNSOLVED
+
+
+class TextScope(StrEnum):
+    """The part of a step that a text is in."""
+
+    THOUGHT = "thought"
+    TEXT = "text"
+    CALL = "call"
+    RESULT = "result"
+    DIFF = "diff"
+    ALSO = "also"
+    """Texts of the raw records that no other field has."""
+
+
+def parts_of(step: Step) -> Iterator[tuple[TextScope, int, str]]:
+    """Yield every text of a step in display order, with its scope and its number among the texts of that scope."""
+    yield TextScope.THOUGHT, 0, step.thought
+    yield TextScope.TEXT, 0, step.text
+    for number, call in enumerate(step.calls):
+        yield TextScope.CALL, number, call_text(call)
+    for number, result in enumerate(step.results):
+        yield TextScope.RESULT, number, result.text
+    yield TextScope.DIFF, 0, step.diff or ""
+    yield TextScope.ALSO, 0, also_text(step)
+
+
+def call_text(call: RunCall) -> str:
+    """Return the arguments of a call: an object's by name, nested ones as JSON; others as recorded."""
+    if not call.parsed:
+        return call.arguments
+    lines: list[str] = []
+    for key, value in call.parsed.items():
+        lines += ["\n" if lines else "", f"{key}: ", value if isinstance(value, str) else json_text(value)]
+    return concatenated(lines)
+
+
+def also_text(step: Step) -> str:
+    """Return the texts of the raw records that no other field has, each under the keys that lead to it."""
+    lines: list[str] = []
+    for noted in step.also:
+        lines += ["\n" if lines else "", f"{noted.path}: ", noted.text]
+    return concatenated(lines)
+
+
+def json_text(value: Json, indent: int | None = 2) -> str:
+    """Return a value as JSON; strings that were cut because of their length are cut in it too."""
+    if not _has_cut(value):
+        return json.dumps(value, ensure_ascii=False, indent=indent, default=str)
+    cut: dict[str, CutText] = {}
+    nonce = os.urandom(8).hex()
+    shown = json.dumps(_marked(value, cut, nonce), ensure_ascii=False, indent=indent, default=str)
+    pieces: list[str] = []
+    for piece in re.split(rf"({nonce}\d+)", shown):
+        if piece in cut:
+            literals = [Escaped(source) for source in cut[piece].pieces if isinstance(source, ByteRange)]
+            pieces.append(CutText(json.dumps(str(cut[piece]), ensure_ascii=False)[1:-1], *literals))
+        else:
+            pieces.append(piece)
+    return concatenated(pieces)
+
+
+def _has_cut(value: Json) -> bool:
+    if isinstance(value, dict):
+        return any(_has_cut(item) for item in value.values())
+    return any(_has_cut(item) for item in value) if isinstance(value, list) else isinstance(value, CutText)
+
+
+def _marked(value: Json, cut: dict[str, CutText], nonce: str) -> Json:
+    """Replace each cut string by a mark."""
+    if isinstance(value, CutText):
+        cut[f"{nonce}{len(cut)}"] = value
+        return f"{nonce}{len(cut) - 1}"
+    if isinstance(value, list):
+        return [_marked(item, cut, nonce) for item in value]
+    if isinstance(value, dict):
+        return {key: _marked(item, cut, nonce) for key, item in value.items()}
+    return value

@@ -1,0 +1,280 @@
+"""Both ends of a file, decoded as far as possible, for recognising its format."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Collection, Sequence
+from functools import cached_property
+
+from gistpoint.sessions.records import limits
+from gistpoint.sessions.records.archives import Archive, Blob, SliceBlob
+from gistpoint.sessions.records.model import Json
+from gistpoint.sessions.records.scanning import CutOffError, DamagedError, RawRecord, Scanner, TooLongError, members
+from gistpoint.sessions.records.values import as_dict, as_list
+
+_DECODER = json.JSONDecoder(strict=False)
+_COLON = re.compile(r"\s*:\s*")
+_LONGEST_FIRST_LINE = 16 << 20
+"""Bytes of a first line up to which a next line is searched for; a longer first line is taken as the only one."""
+_INDENTED = re.compile(rb"\{\r?\n([ \t]+)\"")
+_SPACE = re.compile(r"[\s,:]*")
+_DEEPEST = 12
+
+
+class FileProbe:
+    """A blob that is about to be opened."""
+
+    def __init__(
+        self,
+        blob: Blob,
+        *,
+        name: str = "",
+        archive: Archive | None = None,
+        parts: Sequence[Blob] = (),
+    ) -> None:
+        """`parts` are the files of a run that is a folder with one file per event; `blob` is the first of them."""
+        self.blob = blob
+        self.name = name
+        self.archive = archive
+        self.parts = parts
+        self._wide = False
+        self._below: bool | None = None
+
+    def part(self, record: RawRecord) -> FileProbe:
+        """Return the probe of a record that is itself a run; its positions are those in the whole file."""
+        blob = SliceBlob(self.blob, record.start, record.end, self.blob.name, origin=record.start)
+        return FileProbe(blob, name=self.name)
+
+    @cached_property
+    def head(self) -> bytes:
+        """The first bytes: a quarter of the limit, until `widen` is called."""
+        return self.blob.read(0, limits.HEAD if self._wide else limits.HEAD // 4)
+
+    def widen(self) -> None:
+        """Read more of the head from now on."""
+        if not self._wide:
+            self._wide = True
+            if len(self.head) < self.blob.size:
+                for name in ("head", "start", "text", "top", "object", "array", "lines", "is_lines"):
+                    self.__dict__.pop(name, None)
+
+    @cached_property
+    def tail(self) -> bytes:
+        """The last bytes."""
+        return self.blob.read(max(0, self.blob.size - limits.HEAD), limits.HEAD)
+
+    @cached_property
+    def start(self) -> int:
+        """Offset of the text, after a byte order mark."""
+        return 3 if self.head.startswith(b"\xef\xbb\xbf") else 0
+
+    @cached_property
+    def text(self) -> str:
+        """The head as text."""
+        return self.head[self.start :].decode("utf-8", "replace").lstrip("\0 \t\r\n")
+
+    @cached_property
+    def top(self) -> Json:
+        """The first value of the text, as far as it is in the head."""
+        return prefix_value(self.text, 0) if len(self.head) >= self.blob.size else _prefix(self.text, 0, 0)
+
+    @cached_property
+    def object(self) -> dict[str, Json]:
+        """The first value if it is an object."""
+        return as_dict(self.top)
+
+    @cached_property
+    def array(self) -> list[Json]:
+        """The first value if it is an array: at least its first element."""
+        return as_list(self.top)
+
+    @cached_property
+    def lines(self) -> list[dict[str, Json]]:
+        """The objects of the first lines if the text is JSON lines: complete ones, or the part of a long first line."""
+        if not self.text.startswith("{"):
+            return []
+        found: list[dict[str, Json]] = []
+        pieces = self.text.split("\n", 41)[:41]
+        whole = len(self.head) >= self.blob.size
+        for number, piece in enumerate(pieces):
+            if not piece.strip(" \t\r\0"):
+                continue
+            if number == len(pieces) - 1 and number and not whole:
+                break
+            try:
+                value = _DECODER.decode(piece.strip(" \t\r\0"))
+            except (ValueError, RecursionError):
+                if not found and number == 0 and len(pieces) == 1:
+                    return [self.object]
+                if not found:
+                    return []
+                continue
+            if isinstance(value, dict):
+                found.append(value)
+        return found
+
+    @cached_property
+    def is_lines(self) -> bool:
+        """Whether the text is JSON lines: its first line is a whole object, and more lines follow."""
+        if not self.text.startswith("{"):
+            return False
+        first, newline, rest = self.text.partition("\n")
+        if not newline:
+            if self._below is None:
+                self._below = self._goes_on_below()
+            return self._below
+        if not rest.strip(" \t\r\n\0"):
+            return False
+        try:
+            return isinstance(_DECODER.decode(first.strip(" \t\r\0")), dict)
+        except (ValueError, RecursionError):
+            return False
+
+    def _goes_on_below(self) -> bool:
+        """Whether a first line that is longer than the head is followed by another one."""
+        at, ended = len(self.head), False
+        while at < min(self.blob.size, _LONGEST_FIRST_LINE):
+            chunk = self.blob.read(at, limits.CHUNK)
+            if not chunk:
+                return False
+            found = 0 if ended else chunk.find(b"\n")
+            if found >= 0:
+                ended = True
+                if chunk[found:].strip(b" \t\r\n\0"):
+                    return True
+            at += len(chunk)
+        return False
+
+    def late(self, key: str) -> Json:
+        """Return the value of a key of the top object near the end of the text, None if it is not found.
+
+        A cheap first guess; the index finds the real one.
+        """
+        at = self._late_offsets.get(key)
+        if at is None:
+            return None
+        text = self.tail[at:].decode("utf-8", "replace")
+        try:
+            value: Json = _DECODER.raw_decode(text)[0]
+        except (ValueError, RecursionError):
+            return None
+        return value
+
+    def member(self, key: str, arrays: Collection[str]) -> RawRecord | None:
+        """Return a member of the top object that comes before its `arrays`, or near the end of the text."""
+        if key not in self.object and key not in self._late_offsets:
+            return None
+        scanner = Scanner(self.blob, self.start)
+        try:
+            for name, _, _, _ in members(scanner, lambda name: name == key or name in arrays):
+                if name == key:
+                    return scanner.record()
+                if name in arrays:
+                    break
+            if key in self._late_offsets:
+                scanner.seek(max(0, self.blob.size - limits.HEAD) + self._late_offsets[key])
+                return scanner.record()
+        except (CutOffError, DamagedError, TooLongError):
+            pass
+        return None
+
+    @cached_property
+    def _late_offsets(self) -> dict[str, int]:
+        """Keys of the top object alone, with the positions of their values in the tail."""
+        text = self.tail.decode("latin-1").rstrip(" \t\r\n\0")
+        if not text.endswith("}"):
+            return {}
+        indent = _INDENTED.match(self.head[self.start : self.start + 256])
+        if indent is not None:
+            keys = re.compile(rf'\n{indent[1].decode()}"([^"\\\n]+)"[ \t]*:\s*')
+            return {match[1]: match.end() for match in keys.finditer(text)}
+        keys_found, opening = _keys_from_the_end(text)
+        whole = len(self.tail) >= self.blob.size and not text[self.start : opening].strip(" \t\r\n\0")
+        return keys_found if whole or opening < 0 else {}
+
+    def early(self, key: str) -> Json:
+        """Return the value of a key of the outermost object, if it stands near the beginning or the end of the file."""
+        value = self.object.get(key)
+        return self.late(key) if value is None else value
+
+
+def _keys_from_the_end(text: str) -> tuple[dict[str, int], int]:
+    """Return the keys of the object that a text ends with and their values' positions, and where it opens, else -1.
+
+    Quotes are counted from the end, so that it does not matter in which value the text begins.
+    """
+    pieces = text.replace("\\\\", "__").replace('\\"', "__").split('"')
+    found: dict[str, int] = {}
+    depth, end = 0, len(text)
+    for number in range(len(pieces) - 1, -1, -2):
+        start = end - len(pieces[number])
+        for at in range(end - 1, start - 1, -1):
+            depth += (text[at] in "}]") - (text[at] in "{[")
+            if not depth and text[at] in "{[":
+                return found, at
+        if not number:
+            break
+        key = start - 1 - len(pieces[number - 1])
+        if depth == 1 and (colon := _COLON.match(text, start)) is not None:
+            found.setdefault(text[key : start - 1], colon.end())
+        end = key - 1
+    return found, -1
+
+
+def prefix_value(text: str, at: int) -> Json:
+    """Decode the value at `at` as far as the text goes: open objects and arrays with their content so far."""
+    try:
+        value: Json = _DECODER.raw_decode(text, at)[0]
+    except (ValueError, RecursionError):
+        return _prefix(text, at, 0)
+    return value
+
+
+def _prefix(text: str, at: int, depth: int) -> Json:
+    """Decode a value that is known to be cut off."""
+    opening = text[at : at + 1]
+    if opening == '"':
+        return text[at + 1 :][:4096]
+    if depth >= _DEEPEST or opening not in ("{", "["):
+        return None
+    return _prefix_object(text, at + 1, depth) if opening == "{" else _prefix_array(text, at + 1, depth)
+
+
+def _next(text: str, at: int) -> int:
+    match = _SPACE.match(text, at)
+    return match.end() if match else at
+
+
+def _prefix_object(text: str, at: int, depth: int) -> Json:
+    found: dict[str, Json] = {}
+    while True:
+        at = _next(text, at)
+        if text[at : at + 1] != '"':
+            return found
+        try:
+            key, at = _DECODER.raw_decode(text, at)
+        except (ValueError, RecursionError):
+            return found
+        at = _next(text, at)
+        if at >= len(text):
+            return found
+        try:
+            found[str(key)], at = _DECODER.raw_decode(text, at)
+        except (ValueError, RecursionError):
+            found[str(key)] = _prefix(text, at, depth + 1)
+            return found
+
+
+def _prefix_array(text: str, at: int, depth: int) -> Json:
+    found: list[Json] = []
+    while True:
+        at = _next(text, at)
+        if text[at : at + 1] in ("", "]", "}"):
+            return found
+        try:
+            value, at = _DECODER.raw_decode(text, at)
+        except (ValueError, RecursionError):
+            found.append(_prefix(text, at, depth + 1))
+            return found
+        found.append(value)

@@ -1,0 +1,592 @@
+"""Finds the beginning and end of each record of a JSON text, in one pass over its bytes, a chunk at a time.
+
+The text is decoded as Latin-1, so that an offset in it is an offset in the file; keys and the values that pairing
+needs are ASCII. Records are separated by the standard library's scanner, or in indented files by the lines that close
+a record, which is three times faster: a JSON string never contains a raw line break.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from gistpoint.sessions.records import limits
+from gistpoint.sessions.records.archives import Blob
+from gistpoint.sessions.records.loading import IN_TEXT, load_record
+from gistpoint.sessions.records.model import Json
+
+_DECODER = json.JSONDecoder(strict=False)
+_SPACE = re.compile(r"[ \t\r\n]*")
+_TOKEN = re.compile(r'"[^"\\]*+"|[{}\[\]"]')
+_OPENING = re.compile(r'\{\s*+"[^"\\]{1,60}"\s*+:')
+_SCALAR = re.compile(r"[^,\]}\s]+")
+_INDENTED = re.compile(r"\[\r?\n([ \t]+)(?=[{\[])")
+_KEY_INDENT = re.compile(r"\{\r?\n([ \t]+)\"")
+_LAST_RECORDS = 24
+"""Number of last records that are read, enough for the last step: a call and its results are close together."""
+_WINDOWS = (1 << 20, 1 << 22, 1 << 24)
+_BEFORE = 256
+_INDENT = re.compile(rb"\n([ \t]+)\Z")
+_FIRST_KEY = re.compile(rb'\{\s*"[^"\\]{1,60}"\s*:')
+
+
+class RawRecord(NamedTuple):
+    """One raw record: its position in its member, and the scanner's decoding of it; None if that failed.
+
+    An `inner` one is inside of another record, or outside all of them: its step is inserted between theirs.
+    """
+
+    start: int
+    end: int
+    fields: Json
+    damage: str = ""
+    member: int = 0
+    inner: bool = False
+
+
+@dataclass(slots=True)
+class LightKeys:
+    """Keys with short strings or integers that suffice for pairing: indented records then need no decoding."""
+
+    names: tuple[str, ...]
+
+
+class CutOffError(Exception):
+    """The text ends within a value that began at `start`."""
+
+    def __init__(self, start: int) -> None:
+        super().__init__(start)
+        self.start = start
+
+
+class DamagedError(Exception):
+    """The text at `start` is not JSON."""
+
+    def __init__(self, start: int) -> None:
+        super().__init__(start)
+        self.start = start
+
+
+class TooLongError(Exception):
+    """The value that begins at `start` is longer than a record may be."""
+
+    def __init__(self, start: int) -> None:
+        super().__init__(start)
+        self.start = start
+
+
+class TooDeepError(TooLongError):
+    """The value that begins at `start` is nested more deeply than any honest one."""
+
+
+class Scanner:
+    """A window that moves over a blob; positions are offsets in the blob."""
+
+    def __init__(self, blob: Blob, start: int = 0, end: int | None = None) -> None:
+        self.blob = blob
+        self.end = blob.size if end is None else end
+        self._base = start
+        self._text = ""
+        self._at = 0
+        self._read = start
+
+    @property
+    def position(self) -> int:
+        """Offset of the next character."""
+        return self._base + self._at
+
+    def seek(self, offset: int) -> None:
+        """Continue at `offset`."""
+        if self._base <= offset <= self._base + len(self._text):
+            self._at = offset - self._base
+        else:
+            self._base, self._text, self._at, self._read = offset, "", 0, offset
+
+    def _more(self, keep: int) -> bool:
+        """Read the next chunk, dropping the text before offset `keep`; return False at the end."""
+        cut = min(keep - self._base, len(self._text))
+        if cut > 0:
+            self._text = self._text[cut:]
+            self._at -= cut
+            self._base += cut
+        want = min(max(limits.CHUNK, len(self._text)), self.end - self._read, limits.RECORD)
+        data = self.blob.read(self._read, want) if want > 0 else b""
+        self._read += len(data)
+        self._text += data.decode("latin-1")
+        return bool(data)
+
+    def peek(self) -> str:
+        """Move to the next character that is not white space and return it; empty at the end."""
+        while True:
+            match = _SPACE.match(self._text, self._at)
+            self._at = match.end() if match else self._at
+            if self._at < len(self._text):
+                return self._text[self._at]
+            if not self._more(self.position):
+                return ""
+
+    def take(self, character: str) -> bool:
+        """Skip `character` if it comes next; return whether it did."""
+        if self.peek() != character:
+            return False
+        self._at += 1
+        return True
+
+    def value(self) -> tuple[Json, int, int]:
+        """Decode the next value and return it with its position; raise if it is cut off, damaged or too long."""
+        if not self.peek():
+            raise CutOffError(self.position)
+        start = self.position
+        try:
+            found, end = _DECODER.raw_decode(self._text, self._at)
+            if end < len(self._text) or self._read >= self.end:
+                self._at = end
+                return found, start, self.position
+        except (ValueError, RecursionError):
+            pass
+        self.skip()
+        end = self.position
+        loaded, damage = load_record(self.blob, start, end)
+        if damage:
+            raise DamagedError(start)
+        return loaded, start, end
+
+    def skip(self) -> None:
+        """Skip the next value without decoding it, at any depth and in bounded memory."""
+        first = self.peek()
+        start = self.position
+        if not first:
+            raise CutOffError(start)
+        if first in '"{[':
+            self._skip_nested(start)
+            return
+        while True:
+            match = _SCALAR.match(self._text, self._at)
+            if match is None or len(self._text) - self._at > limits.LONG_RECORD * 2:
+                raise DamagedError(start)
+            if match.end() < len(self._text) or not self._more(self.position):
+                self._at = match.end()
+                return
+
+    def _skip_nested(self, start: int) -> None:
+        depth, at = 0, start
+        while True:
+            match = _TOKEN.search(self._text, at - self._base)
+            if match is None:
+                at = self._base + len(self._text)
+                self._skip_on(start, at)
+                continue
+            token, end = match[0], match.end()
+            if token in "{[":
+                depth += 1
+                if depth > limits.DEPTH:
+                    raise TooDeepError(start)
+            elif token in "}]":
+                depth -= 1
+            elif token == '"':
+                end = IN_TEXT.closing(self._text, match.start()) + 1
+                if not end:
+                    at = self._base + match.start()
+                    self._skip_on(start, at)
+                    continue
+            if depth <= 0:
+                self._at = end
+                return
+            at = self._base + end
+
+    def _skip_on(self, start: int, at: int) -> None:
+        """Read the next chunk, dropping the text before offset `at`."""
+        if self._read - at > limits.RECORD:
+            raise TooLongError(start)
+        self._at = at - self._base
+        if not self._more(at):
+            raise CutOffError(start)
+
+    def key(self) -> str:
+        """Read a key and its colon."""
+        start = self.position
+        if self.peek() != '"':
+            raise DamagedError(start) if self.peek() else CutOffError(start)
+        key, _, _ = self.value()
+        if not self.take(":"):
+            raise DamagedError(start) if self.peek() else CutOffError(start)
+        return str(key)
+
+    def elements(self, light: LightKeys | None = None) -> Iterator[RawRecord]:
+        """Yield the elements of the array that begins at the position; the scanner is after it at the end."""
+        if not self._text:
+            self.peek()
+        if self.peek() != "[":
+            raise DamagedError(self.position)
+        while len(self._text) - self._at < 4096 and self._more(self.position):
+            pass
+        match = _INDENTED.match(self._text, self._at)
+        if light is not None and match is not None:
+            unit = _KEY_INDENT.match(self._text, match.end())
+            if unit is not None and unit[1].startswith(match[1]) and len(unit[1]) > len(match[1]):
+                yield from self._indented(match[1], unit[1], light)
+                return
+        self._at += 1
+        yield from self._spelled_out()
+
+    def _spelled_out(self) -> Iterator[RawRecord]:
+        if self.take("]"):
+            return
+        opening = _OPENING.match(self._text, self._at) if self.peek() == "{" else None
+        while True:
+            start = self.position
+            try:
+                record = self.record()
+                if record.damage and opening is not None and not self._goes_on(opening[0]):
+                    raise DamagedError(start)
+                separated = self.take(",")
+                if not separated and not self.take("]"):
+                    raise DamagedError(start) if self.peek() else CutOffError(self.position)
+            except (DamagedError, CutOffError):
+                if opening is None or not self._find_next(start, opening[0]):
+                    raise
+                yield RawRecord(start, self.position, None, "is damaged")
+                continue
+            yield record
+            if not separated:
+                return
+
+    def _goes_on(self, opening: str) -> bool:
+        """Whether another record or the end of the array comes next; the position does not change."""
+        character = self.peek()
+        if character != ",":
+            return character == "]"
+        after = _SPACE.match(self._text, self._at + 1)
+        return after is None or self._text.startswith(opening, after.end()) or after.end() >= len(self._text)
+
+    def _find_next(self, start: int, opening: str) -> bool:
+        """Move to the next record after a damaged one, recognised by the beginning of the array's first record."""
+        pattern = re.compile(r",\s*+(?=" + re.escape(opening) + ")")
+        self.seek(start)
+        self.peek()
+        at = start + 1
+        while True:
+            found = pattern.search(self._text, max(0, at - self._base))
+            if found is not None and found.end() + len(opening) <= len(self._text):
+                self._at = found.end()
+                return True
+            at = max(at, self._base + len(self._text) - 4096)
+            self._at = max(0, at - self._base)
+            if at - start > limits.RECORD or not self._more(at):
+                return False
+
+    def record(self) -> RawRecord:
+        """Read the next value as a record, damaged or not; raise only if the text ends."""
+        try:
+            fields, start, end = self.value()
+        except DamagedError as error:
+            if self.position <= error.start:
+                raise
+            return RawRecord(error.start, self.position, None, "can't be decoded")
+        return RawRecord(start, end, fields)
+
+    def _indented(self, indent: str, keys: str, light: LightKeys) -> Iterator[RawRecord]:
+        """Yield the records of an indented array, found by the indent of its lines and not decoded.
+
+        `indent` is the white space before a record, `keys` that before its keys; the bracket that closes the array has
+        less. One match covers the border of two records: the brace that closes the first, the bracket that opens the
+        second, and a light key on its first line.
+        """
+        outer = indent[: 2 * len(indent) - len(keys)] if 2 * len(indent) > len(keys) else ""
+        names = "|".join(re.escape(name) for name in light.names)
+        key = rf'{keys}"({names})": ?(?:"([^"\\\n]*)"|(-?\d{{1,18}}))'
+        pattern = re.compile(
+            rf"\n(?:{indent}(\}},\r?\n{indent}(?=\{{))?([^ \t\r\n])(?:(?<=\{{)\r?\n{key})?|{key}|{outer}(\]))"
+        )
+        start, fields = -1, dict[str, Json]()
+        for match in self._borders(pattern):
+            before, what, name, text, number, later, later_text, later_number, _ = match.groups()
+            if later is not None:
+                fields[later] = later_text if later_number is None else int(later_number)
+                continue
+            here = self._base + (match.end() - 1 if what is None else match.start(2))
+            if start >= 0:
+                if before is not None:
+                    yield RawRecord(start, self._base + match.start(1) + 1, fields)
+                elif what is None or what in "{[":
+                    yield RawRecord(start, here, None, "is not closed")
+                elif what in "}]":
+                    yield RawRecord(start, here + 1, fields)
+                    start = -1
+                    continue
+            if what is None:
+                self._at = match.end()
+                return
+            if what in "{[":
+                start, fields = here, {}
+                if name is not None:
+                    fields[name] = text if number is None else int(number)
+                elif self._text[match.end() : match.end() + 1] in ("}", "]"):
+                    yield RawRecord(here, here + 2, {})
+                    start = -1
+            elif what not in "}]" and start < 0:
+                yield self._one_line(match.end() - 1)
+        raise CutOffError(start if start >= 0 else self.position)
+
+    def _borders(self, pattern: re.Pattern[str]) -> Iterator[re.Match[str]]:
+        """Yield the matches at the beginning of lines, only whole lines, to the end of the text."""
+        line = seen = self.position
+        while True:
+            complete = self._read >= self.end
+            last = len(self._text) if complete else max(self._text.rfind("\n"), line - self._base)
+            for match in pattern.finditer(self._text, line - self._base, last if complete else last + 1):
+                seen = self._base + match.start()
+                yield match
+            line, self._at = self._base + last, last
+            if line - seen > limits.RECORD:
+                raise TooLongError(seen)
+            if complete or not self._more(line):
+                return
+
+    def _one_line(self, at: int) -> RawRecord:
+        end = self._text.find("\n", at)
+        end = len(self._text) if end < 0 else end
+        line = self._text[at:end].rstrip("\r, ")
+        try:
+            found: Json = json.loads(line)
+        except (ValueError, RecursionError):
+            return RawRecord(self._base + at, self._base + at + len(line), None, "can't be decoded")
+        return RawRecord(self._base + at, self._base + at + len(line), found)
+
+
+def members(scanner: Scanner, wants: Callable[[str], bool]) -> Iterator[tuple[str, Json, int, int]]:
+    """Yield the members of the object that begins at the position: key, value and position of the value.
+
+    If `wants` is true for a key, its value has not been read yet and the scanner is before it: the caller reads it.
+    Other values are decoded if they are no longer than a long record, else skipped and yielded as None.
+    """
+    if not scanner.take("{"):
+        raise DamagedError(scanner.position)
+    if scanner.take("}"):
+        return
+    while True:
+        key = scanner.key()
+        scanner.peek()
+        start = scanner.position
+        if wants(key):
+            yield key, None, start, start
+        else:
+            yield (key, *_bounded_value(scanner))
+        if scanner.take(","):
+            continue
+        if scanner.take("}"):
+            return
+        raise DamagedError(scanner.position) if scanner.peek() else CutOffError(scanner.position)
+
+
+def elements_at(blob: Blob, start: int, *path: str, light: LightKeys | None = None) -> Iterator[RawRecord]:
+    """Yield the elements of the array that a path of keys leads to, up to the first damage of the text."""
+    try:
+        yield from elements_below(Scanner(blob, start), path, light)
+    except (CutOffError, DamagedError, TooLongError):
+        return
+
+
+def elements_below(scanner: Scanner, path: Sequence[str], light: LightKeys | None = None) -> Iterator[RawRecord]:
+    """Yield the elements of the array that a path of keys leads to from the value that begins at the position."""
+    if not path and scanner.peek() == "[":
+        yield from scanner.elements(light)
+    elif path and scanner.peek() == "{":
+        for key, _, _, _ in members(scanner, lambda _: True):
+            if key == path[0]:
+                yield from elements_below(scanner, path[1:], light)
+            else:
+                scanner.skip()
+    else:
+        scanner.skip()
+
+
+def _bounded_value(scanner: Scanner) -> tuple[Json, int, int]:
+    scanner.peek()
+    start = scanner.position
+    scanner.skip()
+    end = scanner.position
+    if end - start > limits.LONG_RECORD:
+        return None, start, end
+    return load_record(scanner.blob, start, end)[0], start, end
+
+
+def lines(blob: Blob, start: int = 0) -> Iterator[RawRecord]:
+    """Yield the lines of a JSONL text as records; empty ones are skipped."""
+    held: list[bytes] = []
+    begun, offset, size = start, start, blob.size
+    while offset < size:
+        chunk = blob.read(offset, limits.CHUNK)
+        if not chunk:
+            break
+        at = 0
+        while (found := chunk.find(b"\n", at)) >= 0:
+            end = offset + found
+            yield from _line(blob, held, chunk[at:found], begun, end)
+            held = []
+            at, begun = found + 1, end + 1
+        offset += len(chunk)
+        if offset - begun <= limits.LONG_RECORD:
+            held.append(chunk[at:])
+        else:
+            held = []
+    if offset > begun:
+        yield from _line(blob, held, b"", begun, offset, last=True)
+
+
+def _line(blob: Blob, held: list[bytes], rest: bytes, start: int, end: int, last: bool = False) -> Iterator[RawRecord]:
+    if end - start > limits.RECORD:
+        yield RawRecord(start, end, None, f"is longer than {limits.RECORD >> 20} MB")
+        return
+    raw = b"".join([*held, rest]) if held else rest
+    if len(raw) < end - start:
+        fields, damage = load_record(blob, start, end)
+        yield RawRecord(start, end, fields, damage)
+        return
+    text = raw.strip(b" \t\r\0\xef\xbb\xbf")
+    if not text:
+        return
+    try:
+        yield RawRecord(start, end, _DECODER.decode(text.decode("latin-1")))
+    except (ValueError, RecursionError):
+        yield RawRecord(start, end, None, "is cut off" if last else "can't be decoded")
+
+
+def guarded(
+    records: Iterator[RawRecord], blob: Blob, warnings: list[str], member: int = 0, *, before: int = 0
+) -> Iterator[RawRecord]:
+    """Yield `records`; if the text ends or is damaged, warn, and yield the rest as one damaged record.
+
+    `before` is the number of records before them.
+    """
+    count = before
+    try:
+        for record in records:
+            count += 1
+            if count > limits.RECORDS:
+                warnings.append(f"Only the first {limits.RECORDS:,} records are read; the file continues after them.")
+                return
+            if record.damage:
+                warnings.append(f"Record {count}, at byte {record.start:,}, {record.damage}; it is shown raw.")
+            yield record._replace(member=member) if member else record
+    except CutOffError as error:
+        if error.start < blob.size:
+            warnings.append(
+                f"The file ends within record {count + 1}, at byte {error.start:,}; all before it is shown."
+            )
+            yield RawRecord(error.start, blob.size, None, "is cut off", member)
+        else:
+            warnings.append(
+                f"The file ends without its closing bracket, after record {count}; it may still be written."
+            )
+    except DamagedError as error:
+        left = blob.size - error.start
+        warnings.append(
+            f"The file is damaged at byte {error.start:,}, after record {count}; {left:,} bytes are shown raw."
+        )
+        if left:
+            yield RawRecord(error.start, blob.size, None, "is damaged", member)
+    except TooLongError as error:
+        left = blob.size - error.start
+        why = f"is nested deeper than {limits.DEPTH:,}" if isinstance(error, TooDeepError) else "is too long to read"
+        warnings.append(f"Record {count + 1}, at byte {error.start:,}, {why}; {left:,} bytes are left out.")
+        yield RawRecord(error.start, blob.size, None, why, member)
+
+
+def object_records(
+    blob: Blob, start: int, arrays: tuple[str, ...], facts: dict[str, Json], light: LightKeys | None
+) -> Iterator[RawRecord]:
+    """Yield the elements of the named arrays of the top object; put its other members into `facts`.
+
+    Text after the object's end is a damaged record.
+    """
+    scanner = Scanner(blob, start)
+    for key, value, _, _ in members(scanner, lambda key: key in arrays):
+        if key not in arrays:
+            facts[key] = value
+        elif scanner.peek() == "[":
+            yield from scanner.elements(light)
+        else:
+            facts[key] = scanner.value()[0]
+    yield from _beyond(scanner)
+
+
+def array_records(blob: Blob, start: int, light: LightKeys | None) -> Iterator[RawRecord]:
+    """Yield the elements of the top array; text after its end is a damaged record."""
+    scanner = Scanner(blob, start)
+    yield from scanner.elements(light)
+    yield from _beyond(scanner)
+
+
+def _beyond(scanner: Scanner) -> Iterator[RawRecord]:
+    if scanner.peek().strip("\0"):
+        yield RawRecord(scanner.position, scanner.end, None, "is after the end of the JSON text")
+
+
+def last_records(blob: Blob, first: tuple[int, int]) -> list[RawRecord]:
+    """Return the last records in order, decoded, read from the end of the file; `first` is the position of the first.
+
+    Only two layouts allow that: arrays whose records are indented on lines of their own, and JSON lines. The result is
+    empty if it is uncertain that it is the end of the same array: then the index has to be built.
+    """
+    start, end = first
+    before = blob.read(max(0, start - _BEFORE), min(start, _BEFORE))
+    indent = _INDENT.search(before)
+    opening = _FIRST_KEY.match(blob.read(start, _BEFORE))
+    if opening is None:
+        return []
+    for window in _WINDOWS:
+        at = max(end, blob.size - window)
+        text = blob.read(at, blob.size - at)
+        if indent is not None:
+            places = _last_indented(text, indent[1], opening[0])
+        else:
+            places = _last_lines(text) if blob.read(end, 1) == b"\n" else []
+        if places:
+            return _decoded(blob, at, places)
+        if at == end:
+            break
+    return []
+
+
+def _last_indented(text: bytes, indent: bytes, opening: bytes) -> list[tuple[int, int]]:
+    """Return the positions of the last records of the array that continues at the beginning of `text`."""
+    over = re.search(rb"\n(?!" + indent + rb")[ \t]*+[\]\"]", text)
+    if over is None or text[over.end() - 1 : over.end()] != b"]":
+        return []
+    head = b"\n" + indent + opening[:1]
+    closing = re.compile(rb"\n" + indent + rb"\}(?=[,\r\n])")
+    found: list[tuple[int, int]] = []
+    right = over.start()
+    while len(found) < _LAST_RECORDS and (left := text.rfind(head, 0, right)) >= 0:
+        begin = left + len(head) - 1
+        end = closing.search(text, begin, over.start() + 1)
+        if end is None or end.end() > (found[-1][0] if found else over.end()) or not text.startswith(opening, begin):
+            return []
+        found.append((begin, end.end()))
+        right = left
+    return found[::-1]
+
+
+def _last_lines(text: bytes) -> list[tuple[int, int]]:
+    """Return the positions of the last whole lines; the first piece of `text` may be the end of a longer one."""
+    found: list[tuple[int, int]] = []
+    right = len(text)
+    while len(found) < _LAST_RECORDS and (left := text.rfind(b"\n", 0, right)) >= 0:
+        if text[left + 1 : right].strip():
+            found.append((left + 1, right))
+        right = left
+    return found[::-1]
+
+
+def _decoded(blob: Blob, at: int, places: list[tuple[int, int]]) -> list[RawRecord]:
+    records: list[RawRecord] = []
+    for start, end in places:
+        fields, damage = load_record(blob, at + start, at + end)
+        if damage:
+            return []
+        records.append(RawRecord(at + start, at + end, fields))
+    return records

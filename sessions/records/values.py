@@ -1,0 +1,202 @@
+"""Lenient readers for values of unknown shape: a value of another type than expected counts as missing."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import UTC, datetime
+
+from gistpoint.sessions.records.model import CutText, Json, concatenated, json_text
+
+_YEAR_9999 = 253_000_000_000
+
+
+def as_dict(value: Json) -> dict[str, Json]:
+    """Return an object, or an empty one."""
+    return value if isinstance(value, dict) else {}
+
+
+def as_list(value: Json) -> list[Json]:
+    """Return an array, or an empty one."""
+    return value if isinstance(value, list) else []
+
+
+def as_str(value: Json) -> str:
+    """Return a string, a number as written, or the empty string."""
+    if isinstance(value, str):
+        return value
+    return str(value) if isinstance(value, int | float) and not isinstance(value, bool) and abs(value) < 1e300 else ""
+
+
+def as_int(value: Json) -> int | None:
+    """Return a whole number, or None."""
+    if isinstance(value, bool):
+        return None
+    if isinstance(value, float):
+        return int(value) if abs(value) < 1e18 else None
+    return value if isinstance(value, int) else None
+
+
+def as_float(value: Json) -> float | None:
+    """Return a finite number, or None."""
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return None
+    return float(value) if abs(value) < 1e300 else None
+
+
+def as_bool(value: Json) -> bool | None:
+    """Return a truth value, or None."""
+    return value if isinstance(value, bool) else None
+
+
+def objects(value: Json) -> list[dict[str, Json]]:
+    """Return the objects of an array."""
+    return [item for item in value if isinstance(item, dict)] if isinstance(value, list) else []
+
+
+def dumped(value: Json) -> str:
+    """Return a value as readable JSON; the empty string for None."""
+    return "" if value is None else json_text(value)
+
+
+def compact(value: Json) -> str:
+    """Return a value as JSON on one line."""
+    return json_text(value, None)
+
+
+def as_text(value: Json) -> str:
+    """Return the text of a message's content: a string, parts of several types, or any value as JSON."""
+    if value is None:
+        return ""
+    if isinstance(value, str):
+        return value
+    if isinstance(value, list):
+        return joined(_part(part) for part in value)
+    if isinstance(value, dict) and isinstance(value.get("text"), str):
+        return as_text(value["text"])
+    return dumped(value)
+
+
+_MEDIA = frozenset(
+    ("image", "image_url", "input_image", "audio", "input_audio", "output_audio", "video", "file", "input_file",
+     "document", "media", "computer_screenshot")
+)  # fmt: skip
+
+
+def _part(part: Json) -> str:
+    if not isinstance(part, dict):
+        return as_text(part)
+    if as_str(part.get("type")) in _MEDIA:
+        return media_text(part)
+    for key in ("text", "content", "thinking", "reasoning", "refusal", "output"):
+        if isinstance(part.get(key), str | list):
+            return as_text(part[key])
+    if isinstance(part.get("title"), str) and isinstance(part.get("url"), str):
+        return f"{part['title']}\n{part['url']}"
+    return dumped(part)
+
+
+def media_text(part: dict[str, Json], kind: str = "") -> str:
+    """Return a text in place of an image, a sound or a file: its name, or type and size, and any text in it."""
+    kind = kind or as_str(part.get("type")).removeprefix("input_").removeprefix("output_").removesuffix("_url")
+    holders = [as_dict(part.get(key)) for key in ("source", kind, "image_url", f"input_{kind}")]
+    facts = {key: value for holder in reversed([part, *holders]) for key, value in holder.items() if value}
+    name = as_str(first(facts, "path", "url", "filename", "file_name", "file_id", "title", "name", "id"))
+    plain = first(part, kind, "image_url", "file_url", "file_data")
+    name = plain if not name and isinstance(plain, str) else name
+    data = first(facts, "data", "file_data")
+    if isinstance(data, str) and as_dict(part.get("source")).get("type") == "text":
+        return joined([f"[{kind}: {name}]" if name else "", data])
+    shown = [_without_data(name), as_str(first(facts, "media_type", "mime_type", "format"))]
+    shown.append(_size(data) if isinstance(data, str) else "")
+    inside = [as_text(facts.get(key)) for key in ("transcript", "content", "text")]
+    return joined(
+        [f"[{kind}: {', '.join(dict.fromkeys(fact for fact in shown if fact))}]".replace(": ]", "]"), *inside]
+    )
+
+
+def _without_data(name: str) -> str:
+    """Return the address of an image; for a data URL, its type and size."""
+    if not name.startswith("data:"):
+        return name[:2000]
+    head, _, data = name[:200].partition(",")
+    return f"{head.removeprefix('data:').partition(';')[0]}, {_size(name, len(head) + 1)}" if data else head
+
+
+def _size(data: str, before: int = 0) -> str:
+    length = data.length - 2 if isinstance(data, CutText) else len(data)
+    return f"{(length - before) * 3 // 4:,} bytes"
+
+
+def joined(parts: Iterable[str], separator: str = "\n") -> str:
+    """Join texts that are not empty; parts that are cut in one of them are cut in the result."""
+    texts = [part for part in parts if part]
+    if len(texts) == 1:
+        return texts[0]
+    if not any(isinstance(text, CutText) for text in texts):
+        return separator.join(texts)
+    return concatenated([texts[0], *(piece for text in texts[1:] for piece in (separator, text))])
+
+
+def is_naive(value: Json) -> bool:
+    """Whether a time is written as text without a time zone."""
+    try:
+        return isinstance(value, str) and datetime.fromisoformat(value[:40]).tzinfo is None
+    except ValueError:
+        return False
+
+
+def when(value: Json) -> float | None:
+    """Return a time as seconds since the epoch: a number, or ISO 8601; without a time zone it counts as UTC."""
+    number = as_float(value)
+    if number is not None:
+        seconds = number / 1e6 if number > 1e14 else number / 1e3 if number > 1e11 else number
+        return seconds if 0 <= seconds < _YEAR_9999 else None
+    if not isinstance(value, str) or not 8 <= len(value) <= 40:
+        return None
+    try:
+        moment = datetime.fromisoformat(value)
+        seconds = (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()
+    except (ValueError, OverflowError):
+        return None
+    return seconds if 0 <= seconds < _YEAR_9999 else None
+
+
+def recoded(value: Json) -> Json:
+    """Return a value that a scanner decoded as Latin-1, decoded as UTF-8 instead."""
+    if isinstance(value, str):
+        try:
+            return value if value.isascii() else value.encode("latin-1").decode("utf-8")
+        except UnicodeError:
+            return value
+    if isinstance(value, list):
+        return [recoded(item) for item in value]
+    if isinstance(value, dict):
+        return {key: recoded(item) for key, item in value.items()}
+    return value
+
+
+def parsed_object(text: str) -> dict[str, Json] | None:
+    """Return the JSON object in `text`, or None."""
+    if text.lstrip()[:1] != "{" or isinstance(text, CutText):
+        return None
+    try:
+        value: Json = json.loads(text, strict=False)
+    except (ValueError, RecursionError):
+        return None
+    return value if isinstance(value, dict) else None
+
+
+def total(values: Sequence[int | None]) -> int | None:
+    """Return the sum of the known values, None if there are none."""
+    known = [value for value in values if value is not None]
+    return sum(known) if known else None
+
+
+def first(mapping: Mapping[str, Json], *keys: str) -> Json:
+    """Return the first value under `keys` that is neither missing, None nor empty."""
+    for key in keys:
+        value = mapping.get(key)
+        if value is not None and value != "" and value != [] and value != {}:
+            return value
+    return None

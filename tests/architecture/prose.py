@@ -1,0 +1,59 @@
+"""Draws docstrings and messages to be read: `python tests/architecture/prose.py docstrings|messages COUNT [--seed N]`.
+
+The same seed draws the same ones from the same source. Docstrings have at least eight words; messages are the texts
+given to errors, notices and printed output.
+"""
+
+from __future__ import annotations
+
+import argparse
+import ast
+import random
+from collections.abc import Iterator
+from pathlib import Path
+
+from measures import Source
+
+WORDS = 8
+
+
+def docstrings(source: Source) -> Iterator[tuple[str, str]]:
+    """Every docstring of a module, class or function, with where it is."""
+    for module, tree in source.trees.items():
+        for node in ast.walk(tree):
+            if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
+                text = ast.get_docstring(node)
+                if text and len(text.split()) >= WORDS:
+                    yield f"{module}:{getattr(node, 'lineno', 1)} {getattr(node, 'name', '')}", text
+
+
+def messages(source: Source) -> Iterator[tuple[str, str]]:
+    """Every text of three words or more that is given to an error, a notice or the terminal."""
+    speaking = ("Error", "notify", "print", "error", "say", "warn", "refuse")
+    for module, tree in source.trees.items():
+        for node in ast.walk(tree):
+            if not isinstance(node, ast.Call) or not ast.unparse(node.func).endswith(speaking):
+                continue
+            for value in [*node.args, *(k.value for k in node.keywords)]:
+                if isinstance(value, ast.Constant | ast.JoinedStr):
+                    text = ast.unparse(value).removeprefix("f")
+                    if len(text.split()) > 2:
+                        yield f"{module}:{node.lineno}", text
+
+
+def main() -> None:
+    """Print what the seed draws."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("what", choices=["docstrings", "messages"])
+    parser.add_argument("count", type=int)
+    parser.add_argument("--seed", type=int, default=7)
+    parser.add_argument("--root", type=Path, default=Path(__file__).parents[2])
+    options = parser.parse_args()
+    found = sorted({"docstrings": docstrings, "messages": messages}[options.what](Source(options.root)))
+    print(f"{options.count} of {len(found)}, seed {options.seed}")
+    for where, text in random.Random(options.seed).sample(found, options.count):
+        print(f"\n{where}\n    " + text.replace("\n", "\n    "))
+
+
+if __name__ == "__main__":
+    main()

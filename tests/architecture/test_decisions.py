@@ -1,0 +1,38 @@
+"""Decisions have one template, and references to them lead somewhere."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from project_files import ROOT, tracked
+
+FOLDER = "docs/decisions/"
+DECISIONS = [path for path in tracked() if path.startswith(FOLDER)]
+
+
+@pytest.mark.parametrize("path", DECISIONS, ids=lambda path: path.removeprefix(FOLDER))
+def test_a_decision_has_a_context_a_decision_and_a_consequence(path: str) -> None:
+    text = (ROOT / path).read_text(encoding="utf-8")
+    assert re.match(r"# .+\n\n\*\*Context\.\*\*", text)
+    assert re.findall(r"^\*\*(Context|Decision|Consequence)\.\*\*", text, re.MULTILINE) == [
+        "Context",
+        "Decision",
+        "Consequence",
+    ]
+
+
+def test_references_lead_to_decisions() -> None:
+    numbers = {path.removeprefix(FOLDER)[:4] for path in DECISIONS}
+    for path in tracked():
+        data = (ROOT / path).read_bytes()
+        if b"decisions/" in data and b"\0" not in data and not path.startswith("tests/"):
+            for number in re.findall(r"decisions/(\d{4})", data.decode("utf-8", "replace")):
+                assert number in numbers, f"{path}: {number}"
+
+
+def test_decisions_are_numbered_in_one_sequence() -> None:
+    names = [path.removeprefix(FOLDER) for path in sorted(DECISIONS)]
+    assert [name[:5] for name in names] == [f"{number:04}-" for number in range(1, len(names) + 1)]
+    for number, path in enumerate(sorted(DECISIONS), 1):
+        assert (ROOT / path).read_text(encoding="utf-8").startswith(f"# {number}. ")

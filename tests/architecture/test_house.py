@@ -1,0 +1,56 @@
+"""The order inside the four folders: no circles, no name with two meanings, no towers of screens."""
+
+from __future__ import annotations
+
+import re
+
+import networkx
+import pytest
+from architecture.measures import Source, circles, imports, packages, screen_depths, shared_class_names
+from project_files import ROOT
+
+pytestmark = pytest.mark.xdist_group("house")  # the source is parsed once
+SCREEN_CLASSES = 2
+"""Classes of ours in a line, from a screen up to Textual."""
+
+
+@pytest.fixture(scope="module")
+def source() -> Source:
+    return Source(ROOT)
+
+
+@pytest.fixture(scope="module")
+def needed(source: Source) -> networkx.DiGraph[str]:
+    """Which module imports which."""
+    return imports(source)
+
+
+def test_no_module_needs_itself_even_for_its_types(needed: networkx.DiGraph[str]) -> None:
+    assert circles(needed) == []
+
+
+@pytest.mark.parametrize("top", ["core", "sandbox", "sessions"])
+def test_packages_make_no_circle(top: str, needed: networkx.DiGraph[str]) -> None:
+    assert circles(packages(needed, top)) == []
+
+
+def test_a_public_class_name_means_one_thing(source: Source) -> None:
+    assert shared_class_names(source) == {}
+
+
+def test_screens_are_made_of_parts_and_not_of_classes(source: Source) -> None:
+    assert {name: depth for name, depth in screen_depths(source).items() if depth > SCREEN_CLASSES} == {}
+
+
+def test_the_guides_name_modules_that_exist() -> None:
+    pages = [
+        ROOT / "CONTRIBUTING.md",
+        ROOT / "README.md",
+        *(ROOT / "docs").glob("*.md"),
+        *(ROOT / "docs/guide").glob("*.md"),
+    ]
+    named = re.compile(r"`((?:core|sandbox|sessions|tui)/[a-z0-9_/]+(?:\.py|/))`")
+    gone = {
+        path for page in pages for path in named.findall(page.read_text(encoding="utf-8")) if not (ROOT / path).exists()
+    }
+    assert gone == set()

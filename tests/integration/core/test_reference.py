@@ -1,0 +1,383 @@
+"""Flat gists of small codebases: each is made from a trace, run alone, and compared with the original."""
+
+from __future__ import annotations
+
+import ast
+import textwrap
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+from launching import launch, whole
+
+from gistpoint.core.kinds.gist.rates import ExistenceReason, Originals, line_execution, line_existence
+from gistpoint.core.kinds.gist.reference import (
+    Breadth,
+    Codebase,
+    NoReferenceError,
+    OracleVerdict,
+    flat_gist,
+    make_reference,
+)
+from gistpoint.core.kinds.gist.trace import difficulty, read_trace
+
+CASES: dict[str, tuple[dict[str, str], int]] = {
+    "relative imports, class and module state": (
+        {
+            "main.py": "from pkg import Counter\nc = Counter()\nprint(c.next(), c.next(), Counter.made)\n",
+            "pkg/__init__.py": "from .deep.core import Counter\n",
+            "pkg/deep/__init__.py": "",
+            "pkg/deep/core.py": """
+            from ..state import bump
+            class Counter:
+                made = 0
+                def __init__(self):
+                    Counter.made += 1
+                def next(self):
+                    return bump()
+                def unused(self):
+                    return missing_name
+            """,
+            "pkg/state.py": """
+            total = 0
+            def bump():
+                global total
+                total += 1
+                return total
+            def unused():
+                pass
+            """,
+        },
+        0,
+    ),
+    "registry filled by decorators and by statements": (
+        {
+            "main.py": "import pkg\nprint(sorted(pkg.names()))\n",
+            "pkg/__init__.py": "from .registry import names, REGISTRY\nfrom . import plugins\n",
+            "pkg/registry.py": """
+            REGISTRY = {}
+            def register(f):
+                REGISTRY[f.__name__] = f
+                return f
+            def names():
+                return list(REGISTRY)
+            """,
+            "pkg/plugins.py": """
+            from pkg.registry import register, REGISTRY
+            @register
+            def one(): pass
+            @register
+            def two(): pass
+            REGISTRY["three"] = one
+            for name in "ab":
+                REGISTRY.setdefault(name, two)
+            def _fill():
+                REGISTRY["late"] = two
+            _fill()
+            """,
+        },
+        0,
+    ),
+    "imports that their module forgets again": (
+        {
+            "main.py": "from pkg import table, root\nprint(sorted(table), root(16.0))\n",
+            "pkg/__init__.py": "from .tables import table\nfrom .roots import root\n",
+            "pkg/tables.py": """
+            from math import sqrt as power
+            from pkg.store import put
+            table = {}
+            for number in (1, 4):
+                put(table, power(number))
+            del power, put
+            """,
+            "pkg/store.py": "def put(table, value):\n    table[value] = value\n",
+            "pkg/roots.py": """
+            from math import sqrt as power
+            def root(number):
+                return power(number)
+            """,
+        },
+        0,
+    ),
+    "names of builtins that other modules import and define": (
+        {
+            "main.py": """
+            from pkg import means, shares, widest
+            print(means([1, 2, 3]), sum([1, 2]), max(3, 4), shares([1.0, 3.0]), widest(["a", "bcd"]))
+            """,
+            "pkg/__init__.py": "from .numbers import means, shares\nfrom .words import widest\n",
+            "pkg/numbers.py": """
+            from math import fsum as sum
+            def means(values):
+                return sum(values) / len(values)
+            def shares(values):
+                return [value / sum(values) for value in values]
+            """,
+            "pkg/words.py": """
+            def max(words):
+                return sorted(words, key=len)[-1]
+            def widest(words):
+                return max(words), sum(len(word) for word in words)
+            """,
+        },
+        2,
+    ),
+    "builtins that a module names before it gives their names to something else": (
+        {
+            "main.py": """
+            from pkg.compat import basestring, builtin_str
+            from pkg.names import shout
+            print(builtin_str(1), shout("a"), isinstance("b", basestring))
+            """,
+            "pkg/__init__.py": "",
+            "pkg/compat.py": """
+            builtin_str = str
+            str = str
+            basestring = (str, bytes)
+            """,
+            "pkg/names.py": """
+            def shout(text):
+                return str(text).upper() + str(1) + str(2) + str(3) + str(4) + str(5) + str(6)
+            """,
+        },
+        2,
+    ),
+    "one name in two modules": (
+        {
+            "main.py": "from pkg import a, b\nprint(a.run(), b.run(), b.Item().go(), a.make().go())\n",
+            "pkg/__init__.py": "",
+            "pkg/a.py": """
+            NAME = "a"
+            def helper():
+                return "helper of " + NAME
+            def run():
+                return helper()
+            class Item:
+                def go(self):
+                    return helper()
+            def make():
+                return Item()
+            """,
+            "pkg/b.py": """
+            NAME = "b"
+            def helper():
+                return "other helper of " + NAME
+            def run():
+                return helper() + helper()
+            class Item:
+                def go(self):
+                    return NAME
+            """,
+        },
+        5,
+    ),
+    "renamed, starred and re-exported": (
+        {
+            "main.py": "from pkg import renamed as again, shout, dumps\nprint(again(2), shout('x'), dumps([1]))\n",
+            "pkg/__init__.py": """
+            from .core import original as renamed
+            from .words import *
+            from .compat import dumps
+            """,
+            "pkg/core.py": "def original(x):\n    return x * FACTOR\nFACTOR = 21\n",
+            "pkg/words.py": """
+            __all__ = ['shout']
+            def shout(x):
+                return _loud(x)
+            def _loud(x):
+                return x.upper()
+            """,
+            "pkg/compat.py": "try:\n    from json import dumps\nexcept ImportError:\n    dumps = None\n",
+        },
+        0,
+    ),
+    "imports within functions": (
+        {
+            "main.py": "from pkg.a import pick, late\nprint(pick(None), pick(3), late())\n",
+            "pkg/__init__.py": "",
+            "pkg/a.py": """
+            import typing
+            if typing.TYPE_CHECKING:
+                from .b import Choice
+            def pick(cls):
+                if cls is None:
+                    from .b import Choice as cls
+                return cls
+            def late():
+                from . import b
+                from .b import value
+                return b.value + value
+            """,
+            "pkg/b.py": "class Choice:\n    def __repr__(self): return 'c'\nChoice = Choice()\nvalue = 4\n",
+        },
+        1,
+    ),
+    "a statement that imports while it runs": (
+        {
+            "main.py": "from pkg import value\nprint(value)\n",
+            "pkg/__init__.py": """
+            def load():
+                from .late import make
+                return make()
+            value = load()
+            """,
+            "pkg/late.py": "def helper():\n    return 7\ndef make():\n    return helper()\n",
+        },
+        0,
+    ),
+    "a module and a function of one name": (
+        {
+            "main.py": "import tool\nfrom tool import tool as f\nprint(f(), tool.tool(), tool.extra.tool())\n",
+            "tool/__init__.py": "from . import extra\ndef tool():\n    return extra.tool() + 1\n",
+            "tool/extra.py": "def tool():\n    return 1\n",
+        },
+        4,
+    ),
+    "a name that a function imports, after letters of several bytes": (
+        {
+            "main.py": "from pkg import a\nprint(a.both(), a.name(), a.name(), a.name())\n",
+            "pkg/__init__.py": "",
+            "pkg/a.py": """
+            def name():
+                return "a"
+            def both():
+                from . import b
+                return "\u00e9\u20ac" + b.name() + b.twice + sep
+            mark = "\u00e9\u20ac"; sep = "-"
+            """,
+            "pkg/b.py": "def name():\n    return 'b'\ntwice = name() * 2\n",
+        },
+        2,
+    ),
+    "text in strings and sharing of lines": (
+        {
+            "main.py": "from pkg.a import f, limit; print(f(True)); print(limit)\n",
+            "pkg/__init__.py": "",
+            "pkg/a.py": '''
+            if True:
+                def f(x):
+                    text = """
+            at the margin
+                deeper
+            """
+                    if x:
+                        return text
+                    else:
+                        return None
+                limit = 3; other = 4
+            ''',
+        },
+        0,
+    ),
+}
+
+
+def write(root: Path, files: Mapping[str, str]) -> dict[str, str]:
+    sources = {path: textwrap.dedent(text).lstrip("\n") for path, text in files.items()}
+    for path, text in sources.items():
+        (root / path).parent.mkdir(parents=True, exist_ok=True)
+        (root / path).write_text(text)
+    return sources
+
+
+class Lab:
+    """A codebase on disk, its trace, and an oracle for programs that stand in for it."""
+
+    def __init__(self, place: Path, files: Mapping[str, str]) -> None:
+        self.place = place
+        self.root = place / "root"
+        self.sources = write(self.root, files)
+        owned = frozenset({path.partition("/")[0] for path in files if "/" in path})
+        argv = [str(self.root / "main.py")]
+        self.original, told = launch(place, argv=argv, path=[str(self.root)], trace_root=str(self.root))
+        trace = whole(told, "trace")
+        assert self.original.returncode == 0, self.original.stderr
+        assert isinstance(trace, dict)
+        self.trace = trace
+        self.codebase = Codebase(self.sources, read_trace(trace), owned)
+
+    def oracle(self, text: str) -> OracleVerdict:
+        gist = self.place / "gist.py"
+        gist.write_text(text)
+        owned = sorted(self.codebase.owned)
+        done, told = launch(self.place, argv=[str(gist)], lines=str(gist), owned=owned, forbidden=[str(self.root)])
+        self.last, lines = done, whole(told, "lines")
+        assert isinstance(lines, list)
+        return OracleVerdict((done.returncode, done.stdout) == (0, self.original.stdout), frozenset(lines))
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_a_flat_gist_does_what_the_codebase_does(name: str, tmp_path: Path) -> None:
+    files, _ = CASES[name]
+    lab = Lab(tmp_path, files)
+    text = flat_gist(lab.codebase, "main.py", "", Breadth.NEEDED)
+    assert lab.oracle(text).holds, text + lab.last.stderr + lab.last.stdout
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_only_glue_and_lines_that_name_a_rival_are_not_of_the_original(name: str, tmp_path: Path) -> None:
+    files, most = CASES[name]
+    lab = Lab(tmp_path, files)
+    made = make_reference(lab.codebase, "main.py", "", lab.oracle, out_of_time=lambda: False)
+    assert made.faithful
+    report = line_existence(made.text, Originals(lab.sources))
+    invented = [line.line.text for line in report.lines if not line.exists and line.reason is not ExistenceReason.GLUE]
+    assert len(invented) <= most, made.text
+    assert lab.oracle(made.text).holds
+
+
+def test_an_import_that_is_there_for_what_it_loads_is_kept(tmp_path: Path) -> None:
+    files = {
+        "main.py": "from pkg import shape\nprint(shape())\n",
+        "pkg/__init__.py": "from . import loading\nfrom .shapes import shape\n",
+        "pkg/loading.py": "import xml.dom.minidom as loaded\nimport json\n",
+        "pkg/shapes.py": "import xml\ndef shape():\n    return xml.dom.minidom.Document.__name__\n",
+    }
+    lab = Lab(tmp_path, files)
+    assert not lab.oracle(flat_gist(lab.codebase, "main.py", "", Breadth.NEEDED)).holds
+    made = make_reference(lab.codebase, "main.py", "", lab.oracle, out_of_time=lambda: False)
+    assert (made.faithful, made.how) == (True, Breadth.WITH_IMPORTS)
+    assert "import xml.dom.minidom as loaded" in made.text
+    assert "json" not in made.text
+
+
+def test_reduction_leaves_what_ran(tmp_path: Path) -> None:
+    lab = Lab(tmp_path, CASES["relative imports, class and module state"][0])
+    made = make_reference(lab.codebase, "main.py", "", lab.oracle, out_of_time=lambda: False)
+    assert line_execution(made.text, made.executed).rate == 100
+    assert "unused" not in made.text
+    defined = {node.name for node in ast.walk(ast.parse(made.text)) if isinstance(node, ast.FunctionDef)}
+    assert defined == {"__init__", "next", "bump"}
+
+
+def test_a_definition_keeps_its_name_where_another_module_has_it_too(tmp_path: Path) -> None:
+    lab = Lab(tmp_path, CASES["one name in two modules"][0])
+    text = flat_gist(lab.codebase, "main.py", "", Breadth.NEEDED)
+    assert text.count("def helper():") == 2
+    assert text.count("class Item:") == 2
+    assert text.count("helper_") >= 2
+
+
+def test_what_no_extraction_holds_is_returned_with_a_reason(tmp_path: Path) -> None:
+    lab = Lab(tmp_path, {"main.py": "from pkg import x\nprint(x)\n", "pkg/__init__.py": "x = __name__\n"})
+    made = make_reference(lab.codebase, "main.py", "", lab.oracle, out_of_time=lambda: False)
+    assert not made.faithful
+    assert made.reason
+    assert "x = __name__" in made.text
+
+
+def test_an_entrypoint_outside_of_the_trace_is_refused(tmp_path: Path) -> None:
+    lab = Lab(tmp_path, {"main.py": "print(1)\n"})
+    with pytest.raises(NoReferenceError, match=r"no other\.py"):
+        flat_gist(lab.codebase, "other.py", "", Breadth.NEEDED)
+    with pytest.raises(NoReferenceError, match="no test 'test_none'"):
+        flat_gist(lab.codebase, "main.py", "test_none", Breadth.NEEDED)
+
+
+def test_difficulty_counts_calls_functions_files_depth_and_lines(tmp_path: Path) -> None:
+    lab = Lab(tmp_path, CASES["relative imports, class and module state"][0])
+    found = difficulty(lab.codebase.trace, lab.sources, tests=["main.py"])
+    assert (found.calls, found.functions, found.files) == (5, 3, 4)
+    assert found.depth == 2
+    total = sum(bool(line.strip()) for p, t in lab.sources.items() if p != "main.py" for line in t.splitlines())
+    assert found.lines_covered == pytest.approx((total - 3) / total, abs=0.2)

@@ -1,0 +1,5 @@
+"""Packages and repositories made by hand."""
+
+from shelves import shelf, write
+
+__all__ = ["shelf", "write"]

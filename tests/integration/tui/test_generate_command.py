@@ -1,0 +1,174 @@
+"""`gistpoint task generate`: mistakes told, sources that are no good as rows, and a whole run on a small library."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from fake_benches import Shop
+from small_library import write_small_library
+
+from gistpoint.core.errors import SourceError
+from gistpoint.core.generation import pipeline
+from gistpoint.core.generation.candidates import plan
+from gistpoint.core.generation.intake import NoGood, NoTaskError
+from gistpoint.core.generation.pipeline import SourceResult
+from gistpoint.core.generation.settings import CampaignMode, CampaignSettings, SourceSpec
+from gistpoint.core.pins import EnvironmentPins
+from gistpoint.core.tasks.model import Source
+from gistpoint.core.tasks.repository import Repository
+from gistpoint.core.trees import SourceTree, write_tree
+from gistpoint.tui.cli import main
+
+PLAIN = ["--sandbox", "plain", "--allow-unsandboxed"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [(["--count", "x"], "'x' is not a whole number"), (["--count", "0"], "must be 1 or more")],
+)
+def test_what_is_no_number_is_told_so(arguments: list[str], said: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as ended:
+        main(["task", "generate", "x==1", *arguments])
+    assert ended.value.code == 2
+    assert said in capsys.readouterr().err
+
+
+@pytest.fixture(autouse=True)
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("GISTPOINT_HOME", str(tmp_path / "home"))
+    return tmp_path / "home"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        ([], "Name one or more sources, or a batch file"),
+        (["a==1", "--batch", "x.toml"], "not both"),
+        (["--batch", "missing.toml"], "missing.toml can't be read"),
+        (["--batch", "bad.toml"], "bad.toml: the key 'source[0].pytest_args' must be a list"),
+        (["--batch", "good.toml", "--with", "mock"], "the arguments of each source are in the file"),
+        (["a==1", "--pytest-args", "'"], "--pytest-args can't be split"),
+    ],
+)
+def test_mistakes_are_told_with_what_to_do(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    arguments: list[str],
+    told: str,
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("bad.toml").write_text("[[source]]\nsource = 'a==1'\npytest_args = 'tests'\n")
+    Path("good.toml").write_text("[[source]]\nsource = 'a==1'\n")
+    assert main(["task", "generate", *arguments, *PLAIN]) == 2
+    message, hint, *_ = capsys.readouterr().err.splitlines()
+    assert told in message
+    assert hint
+
+
+@pytest.mark.parametrize("wrong", [["--count", "0"], ["--workers", "x"], ["--mode", "none"], ["--control", "-1"]])
+def test_values_out_of_range_are_refused(wrong: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as caught:
+        main(["task", "generate", "a==1", *wrong])
+    assert caught.value.code == 2
+    assert wrong[0] in capsys.readouterr().err
+
+
+def _batch_of(folder: Path, *names: str) -> str:
+    text = "min_stars = 10\n" + "".join(f"[[source]]\nsource = '{name}'\n" for name in names)
+    (folder / "set.toml").write_text(text + "[[source]]\nsource = 'few==1'\nstars = 3\n")
+    return str(folder / "set.toml")
+
+
+def test_sources_that_are_no_good_are_rows_and_the_exit_code_tells(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def learned(spec: SourceSpec, *_: object) -> object:
+        if spec.source == "gone==1":
+            raise SourceError("gone==1 can't be found.")
+        raise NoTaskError(NoGood.NOT_GREEN, "The suite is not green.")
+
+    monkeypatch.setattr(pipeline, "_learned", learned)
+    batch = _batch_of(tmp_path, "red==1", "gone==1")
+    assert main(["task", "generate", "--batch", batch, "--workers", "1", "--json", *PLAIN]) == 1
+    captured = capsys.readouterr()
+    document = json.loads(captured.out)
+    assert document["schema"] == "gistpoint.generate/1"
+    assert [source["refused"]["reason"] for source in document["sources"]] == [
+        "suite_not_green",
+        "source_not_to_be_had",
+    ]
+    assert document["too_few_stars"] == ["few==1"]
+    assert "few==1 is left out" in captured.err
+    assert main(["task", "generate", "gone==1", "--workers", "1", *PLAIN]) == 2
+
+
+def test_tables_tell_what_was_tried_kept_dropped_and_saved(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    shop = Shop(tmp_path)
+    counts, _ = shop.campaign("multi", min_failing=2)
+    library = shop.library()
+
+    def made(specs: Iterable[SourceSpec], *_: object, **__: object) -> Iterator[SourceResult]:
+        comparisons = [{"agrees": True}, {"agrees": False, "targets": ["shop.py::bill"]}]
+        planned = plan(library, CampaignSettings(CampaignMode.MULTI, min_failing=2))
+        for spec in specs:
+            yield SourceResult(spec, None, 1.0, 2.0, planned, library, ["id-of-a-task"], counts, list(comparisons))
+
+    monkeypatch.setattr(pipeline, "generate", made)
+    assert main(["task", "generate", "shop==1", "--workers", "1", "--count", "1", *PLAIN]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    cells = dict(zip(lines[0].split("\t"), lines[1].split("\t"), strict=True))
+    assert cells["source"] == "shop==1 (stars unknown)"
+    assert (cells["functions"], cells["candidates"]) == ("4", "3")
+    assert (cells["tried"], cells["kept"]) == (str(counts.tried), str(counts.kept))
+    assert cells["control"] == "50 % of 2"
+    assert float(cells["saved s"]) > 0
+    assert (
+        f"shop==1\tcandidate\tshares_functions_with_a_kept_one\t{counts.reasons['shares_functions_with_a_kept_one']}"
+        in lines
+    )
+    assert any(line.startswith("shop==1\tcorruption\tgood\t") for line in lines)
+    assert "shop==1: probe and suite differ on shop.py::bill" in lines
+    assert lines[-1] == "id-of-a-task"
+    assert main(["task", "generate", "shop==1", "--workers", "1", "--count", "9", *PLAIN]) == 1
+
+
+@pytest.fixture
+def offline(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Folders with gistpoint's own pytest in place of what is fetched; the sources that were asked for."""
+    from gistpoint.sandbox.environments import sources as repositories
+
+    fetched: list[str] = []
+
+    def fetch(spec: SourceSpec, scratch: Path, cache: Path, **_: Any) -> Repository:
+        fetched.append(spec.source)
+        write_tree(Path(spec.source), scratch / "tree.tar")
+        pins = EnvironmentPins(python="", pytest_args=("tests",))
+        return Repository(Source("folder", "shop", "1"), SourceTree.open(scratch / "tree.tar"), pins)
+
+    monkeypatch.setattr(repositories, "fetch_repository", fetch)
+    return fetched
+
+
+@pytest.mark.slow
+def test_tasks_are_made_once_and_the_same_command_makes_no_more(
+    tmp_path: Path, home: Path, offline: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    library = str(write_small_library(tmp_path / "shop"))
+    command = ["task", "generate", library, "--mode", "remove", "--count", "2", "--min-failing", "3"]
+    command += ["--workers", "1", "--control", "1", "--json", *PLAIN]
+    assert main(command) == 0
+    first = json.loads(capsys.readouterr().out)["sources"][0]
+    assert (first["kept"], first["control"]["agreement"]) == (2, 1.0)
+    assert first["costs"]["warm"] > 0
+    assert {path.name for path in (home / "data" / "tasks").iterdir()} == set(first["tasks"])
+    assert main(command) == 0
+    second = json.loads(capsys.readouterr().out)["sources"][0]
+    assert {**second, "seconds": 0} == {**first, "seconds": 0}
+    assert offline == [library]

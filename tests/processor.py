@@ -1,0 +1,30 @@
+"""How busy the threads of a process are, which a machine that is busy itself does not show by the clock."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from pathlib import Path
+
+
+def wants_to_run(process: int | str) -> bool:
+    """Whether a thread of the process runs or waits for a processor at this moment; False if the kernel doesn't say."""
+    with suppress(OSError):  # it has ended
+        for thread in Path(f"/proc/{process}/task").iterdir():
+            with suppress(OSError):
+                if (thread / "stat").read_bytes().rpartition(b") ")[2].startswith(b"R"):
+                    return True
+    return False
+
+
+def asked_s(process: int | str, *, without: int = 0) -> float:
+    """The seconds for which the threads of a process have run or waited for a processor.
+
+    The thread `without` is left out. 0 if the kernel doesn't say. A wait counts only once it is over.
+    """
+    asked = 0
+    with suppress(OSError):  # it has ended
+        for thread in Path(f"/proc/{process}/task").iterdir():
+            if thread.name != str(without):
+                with suppress(OSError):
+                    asked += sum(map(int, (thread / "schedstat").read_bytes().split()[:2]))
+    return asked / 1e9

@@ -1,0 +1,87 @@
+"""A page of the review screen is one file and one entry in a list."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from screens.review.reviewing import TURNS, mini_run, reviewing
+from textual.widget import Widget
+
+from gistpoint.tui.keys import KEYS, KeyScope, shown_key
+from gistpoint.tui.review_pages import PAGES
+from gistpoint.tui.widgets.pages import PageTabs
+
+_ADDED = """
+import asyncio, sys
+from gistpoint.tui import review_pages as pages
+
+pages.PAGES += (
+    pages.ReviewPage("words", "Words", "W", "How many words it holds", "screens.review.page_of_words:WordsPage"),
+)
+
+from screens.review.reviewing import reviewing
+from gistpoint.tui.keys import KeyScope, help_table
+
+async def look(run):
+    async with reviewing(run, size=(200, 40)) as driver:
+        await driver.until_read(0)
+        assert " W Words" in driver.text(), driver.text()
+        await driver.press("W")
+        await driver.until(lambda: "words" in driver.review.query_one("#words").text)
+        first = driver.review.query_one("#words").text
+        assert "Thought, text and results." in driver.text()
+        await driver.press("right_square_bracket")
+        await driver.until(lambda: driver.review.query_one("#words").text not in ("", first))
+    assert "| W | Words | How many words it holds |" in help_table({}, KeyScope.REVIEW)
+
+asyncio.run(look(sys.argv[1]))
+"""
+
+
+def test_a_page_is_added_by_one_file_and_one_entry(tmp_path: Path) -> None:
+    """In a process of its own: bindings and help are put together when the modules are first imported."""
+    run = mini_run(tmp_path / "run.traj.json", TURNS)
+    tests = Path(__file__).parents[2]
+    done = subprocess.run(
+        [sys.executable, "-c", _ADDED, str(run)], cwd=tests, capture_output=True, text=True, timeout=120, check=False
+    )
+    assert done.returncode == 0, done.stderr
+
+
+def test_every_page_has_a_widget_of_its_name_and_keys_of_its_own() -> None:
+    for page in PAGES:
+        widget = page.make()
+        assert isinstance(widget, Widget)
+        assert widget.id == page.name
+    bound = {key.action: key for key in KEYS if key.scope is KeyScope.REVIEW}
+    assert [bound[f"page('{page.name}')"].keys for page in PAGES] == [page.keys for page in PAGES]
+
+
+@pytest.mark.parametrize("columns", [60, 80, 120])
+async def test_the_tab_of_the_open_page_is_always_in_sight_and_marked(tmp_path: Path, columns: int) -> None:
+    run = mini_run(tmp_path / "run.traj.json", TURNS)
+    async with reviewing(run, size=(columns, 24)) as driver:
+        await driver.until_read(0)
+        for page in [*PAGES, *reversed(PAGES)]:
+            await driver.review.action_page(page.name)
+            await driver.pilot.pause()
+            tabs = driver.review.query_one(PageTabs)
+            marked = [segment.text for segment in tabs.render_line(0) if segment.style and segment.style.bold]
+            assert marked == [f" {shown_key(page.keys.partition(',')[0])} {page.title} "]
+
+
+async def test_a_click_on_the_sign_for_tabs_out_of_sight_opens_the_page_before(tmp_path: Path) -> None:
+    run = mini_run(tmp_path / "run.traj.json", TURNS)
+    async with reviewing(run) as driver:
+        await driver.until_read(0)
+        await driver.press("f10")
+        await driver.until(lambda: driver.review.pages.current == "replay")
+        left = driver.review.query_one(PageTabs).render_line(0).text.split()
+        shown = next(place for place, page in enumerate(PAGES) if page.title.split()[0] == left[2])
+        assert left[0] == "‹"
+        assert shown > 0
+        await driver.pilot.click(PageTabs, offset=(0, 0))
+        await driver.until(lambda: driver.review.pages.current == PAGES[shown - 1].name)

@@ -1,0 +1,189 @@
+"""A table as it is drawn: columns, headings, order, groups, picked rows and a query."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+from builders import build_services, build_task
+from fakes import FakeClock
+from screens.driving import LARGE, driving
+from shown_screen import Stage, rows
+
+from gistpoint.core.tasks.model import Mode
+from gistpoint.tui.screens import home
+from gistpoint.tui.tables import Column, QueryError
+from gistpoint.tui.widgets.table import Table
+
+WORD: Column[str] = Column("word", str)
+LENGTH: Column[str] = Column("length", lambda word: str(len(word)), len, width=6, right=True)
+COLUMNS = (WORD, LENGTH)
+WORDS = ["pear", "fig", "banana", "kiwi"]
+
+
+def table(columns: Sequence[Column[str]] = COLUMNS, kind: type[Table[str]] = Table) -> Table[str]:
+    return kind(columns, key=str, id="words")
+
+
+async def test_rows_are_drawn_sorted_narrowed_and_grouped() -> None:
+    words = table()
+    app = Stage(words)
+    async with app.run_test(size=(30, 10)) as pilot:
+        words.show(WORDS)
+        await pilot.pause()
+        assert rows(app)[:3] == ["word   length", "pear        4", "fig         3"]
+        words.sort_next()
+        words.sort_next()
+        await pilot.pause()
+        assert rows(app)[0] == "word   length"
+        assert words.shown == ["fig", "pear", "kiwi", "banana"]
+        words.turn_round()
+        assert words.shown == ["banana", "pear", "kiwi", "fig"]
+        words.sort_next()
+        words.narrow("length>3 -kiwi")
+        assert words.shown == ["banana", "pear"]
+        with pytest.raises(QueryError):
+            words.narrow("weight>3")
+        assert words.shown == ["banana", "pear"]
+        words.narrow("")
+        words.group = LENGTH
+        words.rearrange()
+        await pilot.pause()
+        assert rows(app)[1:4] == ["── 3: 1", "fig         3", "── 4: 2"]
+        assert words.chosen == "pear"
+
+
+async def test_the_cursor_stays_on_its_row_and_a_renewed_row_in_its_place() -> None:
+    pairs: Table[tuple[str, int]] = Table(
+        (Column("name", lambda pair: pair[0]), Column("value", lambda pair: str(pair[1]), lambda pair: pair[1])),
+        key=lambda pair: pair[0],
+        id="pairs",
+    )
+    async with Stage(pairs).run_test(size=(30, 10)):
+        pairs.show([("a", 1), ("b", 2), ("c", 3)], at="b")
+        pairs.narrow("value<3")
+        assert (pairs.chosen, len(pairs.records)) == (("b", 2), 3)
+        pairs.renew([("a", 1), ("b", 20), ("c", 3)])
+        assert pairs.shown == [("a", 1), ("b", 20)]
+        assert pairs.chosen == ("b", 20)
+        pairs.show([("x", 0), ("a", 1), ("b", 2)])
+        assert pairs.chosen == ("b", 2)
+        pairs.show_none()
+        assert (pairs.chosen, pairs.shown) == (None, [])
+        pairs.narrow("")
+        assert pairs.chosen == ("x", 0)
+
+
+async def test_a_click_on_a_heading_sorts_and_one_on_a_row_goes_there() -> None:
+    words = table()
+    async with Stage(words).run_test(size=(30, 10)) as pilot:
+        words.show(WORDS)
+        await pilot.click(words, offset=(10, 0))
+        assert words.shown == ["fig", "pear", "kiwi", "banana"]
+        await pilot.click(words, offset=(10, 0))
+        assert words.shown == ["banana", "pear", "kiwi", "fig"]
+        await pilot.click(words, offset=(2, 0))
+        assert words.column is WORD
+        await pilot.click(words, offset=(2, 3))
+        assert words.cursor == 2
+
+
+async def test_headings_stay_while_rows_are_scrolled() -> None:
+    numbers: Table[int] = Table((Column("number", str, width=8), Column("square", lambda n: str(n * n))), id="numbers")
+    app = Stage(numbers)
+    async with app.run_test(size=(20, 6)) as pilot:
+        numbers.show(range(1_000))
+        numbers.focus()
+        await pilot.press("G")
+        await pilot.pause()
+        assert rows(app)[0].startswith("number   square")
+        assert rows(app)[5].startswith("999      998001")
+        assert numbers.in_sight == range(995, 1_000)
+        await pilot.press("pageup", "pageup")
+        assert numbers.cursor == 991
+        await pilot.press("g")
+        await pilot.pause()
+        assert rows(app)[1].startswith("0        0")
+
+
+class Sideways(Table[str]):
+    MARGIN, GAP, SIDEWAYS = 1, 2, True
+    DEFAULT_CSS = "Sideways { overflow-x: auto; }"
+
+
+async def test_a_wide_row_is_scrolled_with_its_heading_or_cut() -> None:
+    for kind, shown in ((Table, False), (Sideways, True)):
+        words = table((WORD, Column("end", lambda word: "the end")), kind)
+        app = Stage(words)
+        async with app.run_test(size=(20, 6)) as pilot:
+            words.show(["x" * 40])
+            words.focus()
+            await pilot.press(*["right"] * 40)
+            await pilot.pause(0.4)
+            assert ("the end" in rows(app)[1], "end" in rows(app)[0]) == (shown, shown)
+
+
+async def test_picked_rows_are_marked_where_there_is_room_for_it() -> None:
+    words = table(kind=Sideways)
+    app = Stage(words)
+    async with app.run_test(size=(30, 6)) as pilot:
+        words.show(WORDS)
+        words.pick()
+        words.pick()
+        words.cursor = 0
+        words.pick()
+        await pilot.pause()
+        assert words.picked == ["fig"]
+        assert [row[:1] for row in rows(app)[1:5]] == [" ", "✓", " ", " "]
+
+
+async def test_cells_are_literal_and_cut_to_their_width() -> None:
+    words = table((Column("[b]word[/b]", str, width=11), LENGTH))
+    app = Stage(words)
+    async with app.run_test(size=(40, 6)) as pilot:
+        words.show(["[red]x[/red]", "\x1b[31m\n", "漢字漢字漢字漢字"])
+        await pilot.pause()
+        shown = rows(app)
+        assert shown[0] == "[b]word[/b] length"
+        assert shown[1].startswith("[red]x[/re… ")
+        assert "\x1b" not in shown[2]
+        assert "\n" not in shown[2]
+        assert shown[3] == "漢字漢字漢…      8"
+
+
+async def test_a_column_of_home_is_one_entry(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    failing: Column[home.TaskRow] = Column(
+        "Failing", lambda row: f"{len(row.task.brief.failing)} fail", lambda row: len(row.task.brief.failing)
+    )
+    monkeypatch.setattr(home, "TASK_COLUMNS", (failing, *home.TASK_COLUMNS))
+    clock = FakeClock()
+    services = build_services(tmp_path, clock=clock)
+    task = build_task(services.locations.tasks, Mode.REMOVE)
+    count = len(task.brief.failing)
+    async with driving(services, clock, size=LARGE) as driver:
+        await driver.until(lambda: f"{count} fail" in driver.text())
+        await driver.press("s")
+        assert "Failing ▲" in driver.text()
+        await driver.press("slash")
+        await driver.type(f"failing>{count}")
+        await driver.until(lambda: "Tasks (0 of 1)" in driver.text())
+        await driver.press("backspace")
+        await driver.type(f"{count - 1}")
+        await driver.until(lambda: "Tasks (1" in driver.text())
+
+
+async def test_a_query_of_home_may_name_a_column_of_one_table(tmp_path: Path) -> None:
+    clock = FakeClock()
+    services = build_services(tmp_path, clock=clock)
+    build_task(services.locations.tasks, Mode.REMOVE)
+    async with driving(services, clock, size=LARGE) as driver:
+        await driver.until(lambda: "Tasks (1)" in driver.text())
+        await driver.press("slash")
+        await driver.type("who:anna")
+        await driver.until(lambda: "Tasks (0 of 1)" in driver.text())
+        await driver.press("escape", "slash")
+        await driver.type("sizes>4")
+        await driver.until(lambda: "There is no column sizes." in driver.text())
+        await driver.press("escape")
+        await driver.until(lambda: "Tasks (1)" in driver.text() and "no column" not in driver.text())

@@ -1,0 +1,46 @@
+"""The rules by which a candidate is decided have a version: verdicts that other rules gave are not taken for theirs."""
+
+from __future__ import annotations
+
+from hashlib import sha256
+from pathlib import Path
+
+from small_library import write_small_library
+
+from gistpoint.core.code.index import DefinitionKind, index_source
+from gistpoint.core.corruption.corruptions import enumerate_corruptions, pairs_of
+from gistpoint.core.corruption.evidence import FEW_FAILING, MORE_FAILING, WEIGHTS
+from gistpoint.core.corruption.registry import BUILT_IN
+from gistpoint.core.corruption.subject import read_vocabulary
+from gistpoint.core.generation import campaign, candidates, deciding
+from gistpoint.core.generation.settings import RECIPE
+from gistpoint.core.trees import SourceTree, write_tree
+
+DIGESTS = {4: "711ad9886e7150c8"}
+"""By recipe, the hash of the rules, of the operators with their priors, and of what they give on a small library."""
+
+
+def rules() -> str:
+    numbers = (
+        [candidates.HIDEABLE, candidates.USUAL, candidates.DEAR, candidates.LOCATED, candidates.REACH],
+        [deciding.MOST_PAIRS, deciding.ENOUGH, deciding.PLENTY, campaign.MOST_SHARED, campaign.SUBTLE],
+        [FEW_FAILING, MORE_FAILING, sorted(WEIGHTS.items())],
+        [(operator.family, operator.prior) for operator in BUILT_IN],
+    )
+    return repr(numbers)
+
+
+def test_rules_that_changed_have_a_recipe_of_their_own(tmp_path: Path) -> None:
+    write_tree(write_small_library(tmp_path / "small"), tmp_path / "tree.tar")
+    tree = SourceTree.open(tmp_path / "tree.tar")
+    vocabulary = read_vocabulary(tree, frozenset())
+    digest = sha256(rules().encode())
+    for path in tree.files(".py"):
+        index = index_source(path, tree.read(path))
+        for definition in index.definitions if not path.startswith("tests/") else ():
+            if definition.kind is not DefinitionKind.CLASS:
+                found = enumerate_corruptions(index, definition, vocabulary).kept
+                pairs = pairs_of(found[:4], vocabulary.scope(definition))
+                for item in (*found, *pairs):
+                    digest.update(repr((item.families, item.prior, item.target.corrupted)).encode())
+    assert DIGESTS.get(RECIPE) == digest.hexdigest()[:16], "the rules changed: raise RECIPE and add its digest here"

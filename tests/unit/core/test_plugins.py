@@ -1,0 +1,101 @@
+"""Plugins of installed packages: those that can't be loaded are left out, and said so."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from builders import build_task
+from shelves import install_package
+
+from gistpoint.core import plugins
+from gistpoint.core.errors import TaskError
+from gistpoint.core.kinds import registry
+from gistpoint.core.kinds.folder import read_task
+from gistpoint.core.tasks.documents import TASK_FILE
+from gistpoint.sessions.formats import registry as formats
+from gistpoint.sessions.runs.opening import open_run
+
+
+@pytest.fixture
+def shelf(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """A folder of installed packages, one of which declares a kind and a format in a module that is missing."""
+    folder = tmp_path / "shelf"
+    points = "[gistpoint.kinds]\nassertion = cart_kinds:KIND\n\n[gistpoint.formats]\ncart = cart_kinds:FORMAT\n"
+    install_package(folder, monkeypatch, points)
+    registry.all_kinds.cache_clear()
+    yield folder
+    registry.all_kinds.cache_clear()
+
+
+def test_one_that_cannot_be_loaded_is_named_with_its_package(shelf: Path) -> None:
+    (entry,) = (entry for entry in plugins.declared("gistpoint.kinds") if entry.name == "assertion")
+    said = r"The plugin 'assertion' \(gistpoint\.kinds, from cart 1\.0\) can't be loaded: ModuleNotFoundError: .*cart_"
+    with pytest.raises(plugins.PluginError, match=said):
+        plugins.load(entry, plugins.is_callable)
+
+
+def test_a_kind_that_cannot_be_loaded_hinders_no_other_and_is_named_where_it_is_missed(
+    shelf: Path, tmp_path: Path
+) -> None:
+    assert registry.all_kinds() == registry.BUILT_IN
+    task = build_task(tmp_path / "tasks")
+    file = task.folder / TASK_FILE
+    file.write_text(file.read_text().replace(f'mode = "{task.mode}"', 'mode = "assertion"'))
+    with pytest.raises(TaskError, match=r"'mode' is 'assertion'.*'assertion' \(gistpoint\.kinds.*Ask whoever made"):
+        read_task(task.folder)
+
+
+@pytest.mark.parametrize(
+    ("module", "why"),
+    [
+        ("import sys\nsys.exit('bye')\n", "SystemExit: bye"),
+        ("KIND = 'a text'\n", "it is a str, not a TaskKind"),
+        ("from assertion_kind import AssertionKind as KIND\n", "it is a ABCMeta, not a TaskKind"),
+        (
+            "from assertion_kind import AssertionKind\n"
+            "class Clash(AssertionKind):\n    modes = ('remove',)\nKIND = Clash()\n",
+            "the mode 'remove' is gistpoint's own",
+        ),
+        (
+            "from dataclasses import replace\nfrom assertion_kind import AssertionKind\n"
+            "from gistpoint.core.tools.browsing import READ_FILE\nclass Clash(AssertionKind):\n"
+            "    tools = (replace(READ_FILE, description='Other.'),)\nKIND = Clash()\n",
+            "the tool 'read_file' is gistpoint's own, and another one",
+        ),
+    ],
+    ids=["exit", "text", "class", "mode", "tool"],
+)
+def test_one_that_is_not_what_its_group_needs_is_left_out_and_named(
+    shelf: Path, monkeypatch: pytest.MonkeyPatch, module: str, why: str
+) -> None:
+    (shelf / "cart_kinds.py").write_text(module)
+    monkeypatch.delitem(sys.modules, "cart_kinds", raising=False)
+    assert registry.all_kinds() == registry.BUILT_IN
+    assert why in registry.not_loaded()
+    monkeypatch.delitem(sys.modules, "cart_kinds", raising=False)
+
+
+@pytest.mark.parametrize("returned", ["1 / 0", "None", "'sure'"])
+def test_a_format_that_fails_recognises_nothing_and_hinders_no_other(
+    shelf: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, returned: str
+) -> None:
+    (shelf / "cart_kinds.py").write_text(
+        "from gistpoint.sessions.records.format import Format\n"
+        "class Cart(Format):\n    name = 'cart'\n"
+        f"    def sniff(self, probe):\n        return {returned}\n"
+        "    def runs(self, probe):\n        return []\n    def open(self, probe, id=''):\n        raise OSError\n"
+        "Cart.__abstractmethods__ = frozenset()\nFORMAT = Cart()\n"
+    )
+    monkeypatch.delitem(sys.modules, "cart_kinds", raising=False)
+    for cached in (formats._installed, formats.formats):
+        cached.cache_clear()
+    file = tmp_path / "run.json"
+    file.write_text('{"messages": [{"role": "user", "content": "Hello."}, {"role": "assistant", "content": "Yes?"}]}')
+    assert [format.name for format in formats._installed()] == ["cart"]
+    assert len(list(open_run(file).steps())) == 2
+    for cached in (formats._installed, formats.formats):
+        cached.cache_clear()
+    monkeypatch.delitem(sys.modules, "cart_kinds", raising=False)

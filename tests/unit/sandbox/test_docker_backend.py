@@ -1,0 +1,51 @@
+"""Ending a run in a container: the engine is asked to kill only after nobody is left who has to read."""
+
+from __future__ import annotations
+
+import socket
+from contextlib import suppress
+from typing import Any
+
+from gistpoint.core.running import NEVER
+from gistpoint.sandbox.backends.base import Stop
+from gistpoint.sandbox.backends.docker import backend as docker_backend
+from gistpoint.sandbox.backends.docker.backend import DockerBackend
+from gistpoint.sandbox.limits import RunLimits
+
+
+class Flooding:
+    """A container that writes for ever; its engine kills it only once the other end of its stream is closed."""
+
+    def __init__(self) -> None:
+        self.stream, self._inside = socket.socketpair()
+        self.closed_before_kill: bool | None = None
+
+    def kill(self) -> None:
+        self.closed_before_kill = False
+        self._inside.settimeout(0.2)
+        with suppress(OSError):
+            while self._inside.recv(1 << 16):
+                pass
+            self.closed_before_kill = True
+
+
+def test_the_stream_is_closed_before_the_engine_is_asked_to_kill(monkeypatch: Any) -> None:
+    container = Flooding()
+
+    def stopped(conversation: Any, course: Any, **_: Any) -> None:
+        course.stop = Stop.TOO_MANY_RESULTS
+
+    class Waiting:
+        def replace(self, *given: Any, **named: Any) -> None:
+            pass
+
+    monkeypatch.setattr(docker_backend, "follow", stopped)
+    monkeypatch.setattr(docker_backend, "_work", lambda *given: [])
+    monkeypatch.setattr(docker_backend, "_ended", lambda container, course, state, seconds: course.stop)
+    backend = DockerBackend.__new__(DockerBackend)
+    backend._waiting = Waiting()  # type: ignore[assignment]
+    command: Any = type("Command", (), {"limits": RunLimits(), "requests": None, "timeout_s": 5.0})()
+    container.engine = None  # type: ignore[attr-defined]
+    ended: Any = backend._converse(container, None, command, lambda line: None, NEVER)  # type: ignore[arg-type]
+    assert ended is Stop.TOO_MANY_RESULTS
+    assert container.closed_before_kill

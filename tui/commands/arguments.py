@@ -1,0 +1,94 @@
+"""Arguments that several commands take, and their values."""
+
+from __future__ import annotations
+
+import argparse
+import shlex
+from typing import TYPE_CHECKING
+
+from gistpoint.core.errors import UserError
+
+if TYPE_CHECKING:
+    from gistpoint.core.generation.settings import SourceSpec
+
+
+TASK_HELP = "id or its beginning, a folder or a .tar.zst"
+
+
+def add_lines(parser: argparse.ArgumentParser) -> None:
+    """Add `--lines`, for an attempt without a screen."""
+    parser.add_argument(
+        "--lines", action="store_true", help="no screen: read tool calls from standard input, one a line, and answer"
+    )
+
+
+def add_suite(
+    parser: argparse.ArgumentParser,
+    *,
+    pytest_args: str = "such as 'tests -o addopts='",
+    build_step: str = "before every test run",
+) -> None:
+    """Add the options that a library's suite needs; callers may replace the help of two of them."""
+    parser.add_argument(
+        "--with", dest="extra", action="append", default=[], metavar="REQUIREMENT", help="for the suite"
+    )
+    parser.add_argument("--pytest-args", default="", metavar="ARGS", help=pytest_args)
+    parser.add_argument(
+        "--build-step", dest="build_steps", action="append", default=[], metavar="COMMAND", help=build_step
+    )
+    parser.add_argument("--exclude-newer", metavar="DATE", help="take no package that is newer")
+
+
+def counted(text: str) -> int:
+    """Return a whole number of 1 or more."""
+    value = _whole(text)
+    if value < 1:
+        raise argparse.ArgumentTypeError("must be 1 or more")
+    return value
+
+
+def step_number(text: str) -> int:
+    """Return the number of a step of a run."""
+    try:
+        return counted(text)
+    except argparse.ArgumentTypeError as error:
+        raise argparse.ArgumentTypeError(
+            f"{text!r} is not a step: a step is given by its number, counted from 1, as `gistpoint show RUN` prints it"
+        ) from error
+
+
+def natural(text: str) -> int:
+    """Return a whole number of 0 or more."""
+    value = _whole(text)
+    if value < 0:
+        raise argparse.ArgumentTypeError("must be 0 or more")
+    return value
+
+
+def positive(text: str) -> float:
+    """Return a finite number above 0."""
+    try:
+        value = float(text)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number") from error
+    if not 0 < value < float("inf"):
+        raise argparse.ArgumentTypeError("must be a number above 0")
+    return value
+
+
+def _whole(text: str) -> int:
+    try:
+        return int(text)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number") from error
+
+
+def spec_of(options: argparse.Namespace, source: str) -> SourceSpec:
+    """Return a source with the options for its suite; raises `UserError` for arguments that can't be split."""
+    from gistpoint.core.generation.settings import SourceSpec
+
+    try:
+        pytest_args = tuple(shlex.split(options.pytest_args))
+    except ValueError as error:
+        raise UserError(f"--pytest-args can't be split into words: {error}.", hint="Close what is quoted.") from error
+    return SourceSpec(source, pytest_args, tuple(options.extra), options.exclude_newer, tuple(options.build_steps))

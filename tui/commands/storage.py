@@ -1,0 +1,77 @@
+"""`gistpoint paths`, and `gistpoint cache list` and `clean`: where gistpoint keeps things."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Sequence
+from dataclasses import asdict
+
+from gistpoint.core.locations import Locations
+from gistpoint.sandbox import housekeeping
+from gistpoint.sandbox.housekeeping import StoredItem
+from gistpoint.tui.commands.command import DONE, Handler
+from gistpoint.tui.commands.output import print_json, print_table
+
+
+def paths_options(parser: argparse.ArgumentParser) -> Handler:
+    """Add the options of `gistpoint paths`."""
+    parser.add_argument("--json", action="store_true", help="as JSON")
+    return paths
+
+
+def paths(options: argparse.Namespace) -> int:
+    """Print every path, without creating any."""
+    locations = Locations.of_user()
+    places = {
+        "data": locations.data,
+        "tasks": locations.tasks,
+        "attempts": locations.attempts,
+        "validations": locations.validations,
+        "logs": locations.logs,
+        "config": locations.config,
+        "cache": locations.cache,
+        "environments": locations.environments,
+    }
+    if options.json:
+        print_json("gistpoint.paths/1", {name: str(path) for name, path in places.items()})
+    else:
+        print_table(["what", "where"], [[name, str(path)] for name, path in places.items()])
+    return DONE
+
+
+_MIB = 1 << 20
+
+
+def list_options(parser: argparse.ArgumentParser) -> Handler:
+    """Add the options of `gistpoint cache list`."""
+    parser.add_argument("--json", action="store_true", help="as JSON")
+    return listing
+
+
+def listing(options: argparse.Namespace) -> int:
+    """Print the content of the cache."""
+    _print(options, housekeeping.kept(Locations.of_user().cache), "kept")
+    return DONE
+
+
+def clean_options(parser: argparse.ArgumentParser) -> Handler:
+    """Add the options of `gistpoint cache clean`."""
+    parser.add_argument("--json", action="store_true", help="as JSON")
+    return clean
+
+
+def clean(options: argparse.Namespace) -> int:
+    """Remove cached files and print what was removed."""
+    _print(options, housekeeping.clean(Locations.of_user().cache), "removed")
+    return DONE
+
+
+def _print(options: argparse.Namespace, items: Sequence[StoredItem], word: str) -> None:
+    total = sum(item.size for item in items)
+    if options.json:
+        print_json("gistpoint.cache/1", {word: [asdict(item) for item in items], "bytes": total})
+        return
+    if items:
+        rows = [[item.kind, item.name, f"{item.size / _MIB:.1f}", item.place] for item in items]
+        print_table(["what", "name", "MiB", "where"], rows)
+    print(f"{len(items)} {word}, {total / _MIB:.1f} MiB")

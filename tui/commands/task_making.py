@@ -1,0 +1,308 @@
+"""`gistpoint task new` and `task generate`: from sources to tasks, or the reasons why there are none."""
+
+from __future__ import annotations
+
+import argparse
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures.process import BrokenProcessPool
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from gistpoint.core.corruption.model import Keep, LoopSettings
+from gistpoint.core.errors import InfrastructureError, UserError
+from gistpoint.core.generation import pipeline
+from gistpoint.core.generation.campaign import Workers
+from gistpoint.core.generation.pipeline import SourceResult
+from gistpoint.core.generation.settings import Batch, CampaignMode, CampaignSettings, read_batch
+from gistpoint.core.locations import Locations
+from gistpoint.core.ports import ChatModel
+from gistpoint.core.running import RunContext
+from gistpoint.core.tasks.model import Mode
+from gistpoint.sandbox.endpoints.settings import EndpointSettings, endpoint_settings
+from gistpoint.tui.commands.arguments import add_suite, counted, natural, spec_of
+from gistpoint.tui.commands.command import DONE, NEGATIVE, Handler
+from gistpoint.tui.commands.output import ProgressLine, print_json, print_table, print_text
+from gistpoint.tui.object_graph import add_isolation, build_runner
+
+
+def add_model_options(parser: argparse.ArgumentParser) -> None:
+    """Add `--model` and what limits it."""
+    group = parser.add_argument_group(
+        "corruption by a model",
+        "The endpoint is OpenAI-compatible: OPENAI_BASE_URL and OPENAI_API_KEY, or the table [llm] of config.toml.",
+    )
+    group.add_argument("--model", metavar="NAME", help="corrupt by this model, with the paper's prompt and feedback")
+    group.add_argument(
+        "--keep",
+        choices=[keep.value for keep in Keep],
+        default=Keep.BEST.value,
+        help="the most subtle or the last (paper)",
+    )
+    group.add_argument("--rounds", type=int, default=5, metavar="N", help="of test feedback (default: 5)")
+    group.add_argument("--max-tool-calls", type=int, default=30, metavar="N", help="per function (default: 30)")
+    group.add_argument("--max-tokens", type=int, metavar="N", help="per function, sent and received")
+    group.add_argument("--max-cost", type=float, metavar="USD", help="per function; needs a price, see the guide")
+
+
+def chat_model(settings: EndpointSettings) -> ChatModel:
+    """Return the model at an endpoint; it retries after passing errors."""
+    from gistpoint.sandbox.endpoints.openai_compatible import OpenAICompatibleModel
+    from gistpoint.sandbox.endpoints.retrying import RetryingModel
+
+    return RetryingModel(OpenAICompatibleModel(settings))
+
+
+def model_of(
+    options: argparse.Namespace, environment: Mapping[str, str] | None = None
+) -> tuple[ChatModel, LoopSettings]:
+    """Return the model named by the options, the environment and the config file, and the limits of its loops.
+
+    Raises `EndpointError` if the endpoint is not configured, and `UserError` for an invalid limit.
+    """
+    settings = endpoint_settings(Locations.of_user().config, environment or os.environ, options.model)
+    if (
+        options.rounds < 0
+        or options.max_tool_calls < 1
+        or any(value is not None and value <= 0 for value in _caps(options))
+    ):
+        raise UserError("--rounds must be 0 or more, --max-tool-calls 1 or more, and a cap more than 0.")
+    max_tokens, max_cost = _caps(options)
+    changes: dict[str, Any] = {"keep": Keep(options.keep), "feedback_rounds": options.rounds}
+    changes["tool_calls"] = options.max_tool_calls
+    changes["max_cost_usd"] = max_cost if max_cost is not None else settings.max_cost_usd
+    if (tokens := max_tokens if max_tokens is not None else settings.max_tokens) is not None:
+        changes["max_tokens"] = tokens
+    return chat_model(settings), LoopSettings.for_tasks(options.min_failing, **changes)
+
+
+def _caps(options: argparse.Namespace) -> tuple[int | None, float | None]:
+    return options.max_tokens, options.max_cost
+
+
+def new_options(parser: argparse.ArgumentParser) -> Handler:
+    """Add the options of `gistpoint task new`."""
+    parser.description = (
+        "Builds the environment, runs the suite three times, removes a function's body, or has a model "
+        "corrupt it, runs again, and writes the task, or says why it is no good. The last line of standard output is "
+        "the id of the task."
+    )
+    parser.add_argument("source", help="name==version, a folder, or git+URL@commit")
+    parser.add_argument("--mode", choices=["remove", "discovery"], default="remove", help="default: remove")
+    parser.add_argument("--function", metavar="PATH::QUALNAME", help="to remove or corrupt; else one picked at random")
+    parser.add_argument("--seed", type=int, default=0, help="of the random pick (default: 0)")
+    add_suite(parser)
+    parser.add_argument(
+        "--min-failing", type=int, default=5, metavar="N", help="failing tests a task needs (default: 5)"
+    )
+    add_model_options(parser)
+    add_isolation(parser)
+    return new
+
+
+def new(options: argparse.Namespace) -> int:
+    """Make one task; the last line of standard output is its id."""
+    if options.min_failing < 1:
+        raise UserError("--min-failing must be 1 or more.")
+    settings, model = _settings_of_one(options)
+    from gistpoint.sandbox.pools import SandboxHarness
+
+    spec, runner = spec_of(options, options.source), build_runner(options)
+    with ProgressLine() as progress:
+        made = pipeline.generate_one(
+            spec,
+            options.function or "",
+            settings,
+            runner,
+            SandboxHarness.on(runner.backend),
+            Locations.of_user(),
+            model=model,
+            run=RunContext(progress=progress.making),
+        )
+    what = "without it" if model is None else "with it corrupted"
+    print(f"{made.proof.targets[0].name}: {len(made.proof.failing)} of {len(made.intake.passed)} tests fail {what}")
+    print(made.task.id)
+    return DONE
+
+
+def _settings_of_one(options: argparse.Namespace) -> tuple[CampaignSettings, ChatModel | None]:
+    """Return the settings and the corrupting model, found before any costly work; None for remove mode."""
+    if options.mode == Mode.REMOVE:
+        if options.model:
+            raise UserError("--model corrupts a function; removing needs none.", hint="Add --mode discovery.")
+        return CampaignSettings(CampaignMode.REMOVE, options.seed, options.min_failing), None
+    if not options.function:
+        raise UserError("A discovery task needs --function: what the model is to corrupt.")
+    model, loop = model_of(options)
+    return CampaignSettings(
+        CampaignMode.DISCOVERY, options.seed, options.min_failing, model=model.name, loop=loop
+    ), model
+
+
+def generate_options(parser: argparse.ArgumentParser) -> Handler:
+    """Add the options of `gistpoint task generate`."""
+    parser.description = (
+        "Gets to know each library once, then tries its functions in an order that the seed decides until "
+        "enough are proven to make a task. The same command goes on where it was stopped; the same seed makes the same "
+        "tasks, whatever the number of workers. Exit code 1 if a source gave fewer tasks than wanted."
+    )
+    parser.add_argument("sources", nargs="*", metavar="SOURCE", help="name==version, a folder, or git+URL@commit")
+    parser.add_argument("--batch", metavar="FILE.toml", help="sources with their arguments, requirements and stars")
+    parser.add_argument(
+        "--mode",
+        choices=[mode.value for mode in CampaignMode],
+        default=CampaignMode.DISCOVERY.value,
+        help="a body deleted, a function subtly corrupted, or 2 to 4 near to each other (default: discovery)",
+    )
+    parser.add_argument("--count", type=counted, default=20, metavar="N", help="tasks of each source (default: 20)")
+    parser.add_argument("--hard", action="store_true", help="only complex and well-connected functions")
+    parser.add_argument("--min-failing", type=counted, default=5, metavar="N", help="failing tests a task needs (5)")
+    parser.add_argument("--seed", type=int, default=0, help="of the order and of the corruptions (default: 0)")
+    parser.add_argument("--workers", type=counted, metavar="N", help="processes (default: one per core)")
+    parser.add_argument("--cluster", metavar="ADDRESS", help="decide on the Dask cluster with this scheduler instead")
+    parser.add_argument(
+        "--control", type=natural, default=0, metavar="N", help="candidates to try on the whole suite as well"
+    )
+    parser.add_argument("--json", action="store_true", help="the tables as JSON")
+    add_suite(parser)
+    add_model_options(parser)
+    add_isolation(parser)
+    return generate
+
+
+def generate(options: argparse.Namespace) -> int:
+    """Make tasks from every source; print their ids and the tables. Negative if a source gave fewer than wanted."""
+    from gistpoint.sandbox.pools import SandboxHarness
+
+    batch = _batch(options)
+    settings = _settings_of_set(options)
+    harness = SandboxHarness.on(build_runner(options).backend)
+    results: list[SourceResult] = []
+    with ProgressLine() as progress:
+        for spec in batch.left_out:
+            progress.line(f"{spec.source} is left out: {spec.stars} stars, at least {batch.min_stars} are wanted")
+        with _workers(options) as workers:
+            results += pipeline.generate(
+                batch.taken,
+                settings,
+                harness,
+                workers,
+                Locations.of_user(),
+                count=options.count,
+                control=options.control,
+                run=RunContext(progress=progress.making),
+            )
+    if options.json:
+        print_json("gistpoint.generate/1", results_json(settings, batch, results))
+    else:
+        print_results(results)
+    return DONE if results and all(result.kept >= options.count for result in results) else NEGATIVE
+
+
+def _settings_of_set(options: argparse.Namespace) -> CampaignSettings:
+    """Return the settings; the model's configuration is validated before any costly work."""
+    mode = CampaignMode(options.mode)
+    if not options.model:
+        return CampaignSettings(mode, options.seed, options.min_failing, options.hard)
+    loop = model_of(options)[1]
+    return CampaignSettings(mode, options.seed, options.min_failing, options.hard, options.model, loop)
+
+
+def _batch(options: argparse.Namespace) -> Batch:
+    if bool(options.batch) == bool(options.sources):
+        raise UserError(
+            "Name one or more sources, or a batch file, not both.",
+            hint="gistpoint task generate name==version, or gistpoint task generate --batch FILE.toml.",
+        )
+    if not options.batch:
+        return Batch(tuple(spec_of(options, source) for source in dict.fromkeys(options.sources)))
+    if options.extra or options.pytest_args or options.build_steps or options.exclude_newer:
+        raise UserError(
+            "With --batch, the arguments of each source are in the file.",
+            hint="Write them there as pytest_args, extra_requirements, build_steps and exclude_newer.",
+        )
+    path = Path(options.batch)
+    try:
+        text = path.read_text("utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise UserError(f"{path} can't be read: {error}.", hint="--batch takes a TOML file.") from error
+    return read_batch(text, path.name)
+
+
+@contextmanager
+def _workers(options: argparse.Namespace) -> Iterator[Workers]:
+    from gistpoint.sandbox.pools import cluster_workers, local_workers
+
+    if options.cluster:
+        chosen = cluster_workers(options.cluster)
+    else:
+        chosen = local_workers(options.workers or os.cpu_count() or 1)
+    try:
+        with chosen as workers:
+            yield workers
+    except BrokenProcessPool as error:
+        raise InfrastructureError(
+            "A worker ended all of a sudden, perhaps for want of memory.",
+            hint="The results so far are kept: run the same command again, with fewer --workers.",
+        ) from error
+
+
+COLUMNS = (
+    "source", "functions", "candidates", "tried", "kept", "learning s", "making s", "probes", "median/suite",
+    "confirming s", "saved s", "control",
+)  # fmt: skip
+
+
+def print_results(results: Sequence[SourceResult]) -> None:
+    """Print the table of sources, the reasons why candidates and corruptions were dropped, and the task ids."""
+    print_table(COLUMNS, [_row(result) for result in results])
+    dropped = [
+        [result.spec.source, what, reason, str(count)]
+        for result in results
+        for what, counted in (("candidate", result.counts.reasons), ("corruption", result.counts.fates))
+        for reason, count in counted.items()
+    ]
+    if dropped:
+        print_table(("source", "of", "came to", "count"), dropped)
+    for result in results:
+        if result.refused is not None:
+            print_text(f"{result.spec.source}: {result.refused[1]}")
+        for comparison in result.comparisons:
+            if not comparison["agrees"]:
+                print_text(f"{result.spec.source}: probe and suite differ on {', '.join(comparison['targets'])}")
+    for result in results:
+        for id in result.tasks:
+            print(id)
+
+
+def _row(result: SourceResult) -> list[str]:
+    values = result.to_json()
+    costs = values["costs"] or {}
+    share = costs.get("median_share_of_suite")
+    agreement = values["control"]["agreement"]
+    stars = "" if result.spec.stars is not None else " (stars unknown)"
+    return [
+        result.spec.source + stars,
+        str(values["functions"]),
+        str(values["candidates"]),
+        str(values["tried"]),
+        str(values["kept"]) if result.refused is None else f"refused: {result.refused[0]}",
+        f"{result.learning_seconds:.1f}",
+        f"{result.making_seconds:.1f}",
+        f"{costs.get('probes', 0)}",
+        "" if share is None else f"1/{1 / share:.0f}" if share else "0",
+        f"{costs.get('confirming_seconds', 0.0):.1f}",
+        f"{costs.get('saved_seconds', 0.0):.1f}",
+        "" if agreement is None else f"{100 * agreement:.0f} % of {values['control']['tried']}",
+    ]
+
+
+def results_json(settings: CampaignSettings, batch: Batch, results: Sequence[SourceResult]) -> dict[str, Any]:
+    """Return the results as the values of a JSON document."""
+    return {
+        "settings": settings.to_json(),
+        "sources": [result.to_json() for result in results],
+        "too_few_stars": [spec.source for spec in batch.left_out],
+        "min_stars": batch.min_stars,
+    }

@@ -1,0 +1,304 @@
+"""Jobs beside the keyboard: one thread for each `Jobs`, the most urgent job first, results on the UI thread.
+
+Textual's thread workers run in the event loop's own pool, which has a few threads, knows no order, and is waited for
+when the program ends. These threads end by themselves when there is nothing to do, and never keep the program alive.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from inspect import isawaitable
+from typing import TypeVar
+
+from textual import events
+from textual.message import Message
+from textual.message_pump import MessagePump
+
+from gistpoint.core.errors import CancelledError, UserError
+from gistpoint.core.running import CancelToken
+
+Result = TypeVar("Result")
+
+_LINGER_S = 5.0
+"""A thread without work ends after this time."""
+_KEEP_S = 10.0
+"""The time that `stop` waits at most for jobs that must not be lost."""
+
+
+class Job:
+    """One piece of work; its body and its requester get it."""
+
+    def __init__(self, jobs: Jobs, key: str, priority: int, *, keeps: bool) -> None:
+        self._jobs = jobs
+        self.key, self.priority, self.keeps = key, priority, keeps
+        self.cancel = CancelToken()
+        """Set when the job is stopped or replaced, or its owner is gone."""
+        self.running = True
+        """False once the body has returned, or the job was forgotten."""
+        self._lock = threading.Lock()
+        self._report: Callable[[], object] | None = None
+
+    @property
+    def replaced(self) -> bool:
+        """Whether a newer job has the same key."""
+        return self._jobs.newest(self) is not self
+
+    def give_way(self, delay: float = 0.0) -> None:
+        """Let more urgent jobs run first; long bodies call it now and then.
+
+        Returns if none waits. Otherwise, and always with a `delay` in seconds, the body ends at this call and is run
+        again later, so it has to keep its progress. Raises `CancelledError` if the job was cancelled.
+        """
+        self.cancel.check()
+        if delay > 0 or self._jobs.waits_before(self.priority):
+            raise _GaveWay(delay)
+
+    def stop(self) -> None:
+        """Stop when the body next checks; a job that has not begun is dropped."""
+        self._jobs.stop_job(self)
+
+    def post(self, message: Message) -> None:
+        """Send the owner a message, unless a newer job has the same key."""
+        self._jobs.post(self, message)
+
+    def hand(self, take: Callable[[Result], object], value: Result) -> None:
+        """Call `take` with part of the result on the UI thread, unless a newer job has the same key."""
+        self._jobs.deliver(self, take, value)
+
+    def report(self, take: Callable[[Result], object], value: Result) -> None:
+        """Like `hand`, for progress: a value is dropped if a newer one comes before the UI thread takes it."""
+        with self._lock:
+            on_its_way, self._report = self._report is not None, lambda: take(value)
+        if not on_its_way:
+            self._jobs.deliver(self, Job._take_report, self)
+
+    def _take_report(self) -> object:
+        with self._lock:
+            report, self._report = self._report, None
+        return report() if report is not None else None
+
+
+class JobFailed(Message):
+    """Sent to the app: a job failed, and its owner does not handle errors itself."""
+
+    def __init__(self, error: UserError) -> None:
+        super().__init__()
+        self.error = error
+
+
+class _GaveWay(Exception):
+    """Ends a body early, to run again after `delay` seconds."""
+
+    def __init__(self, delay: float) -> None:
+        super().__init__()
+        self.delay = delay
+
+
+@dataclass(frozen=True, slots=True)
+class _Waiting:
+    job: Job
+    run: Callable[[], None]
+    order: int
+    due: float
+
+
+class Jobs:
+    """The jobs of one owner, a screen or a widget: one runs at a time. Every method may be called from any thread.
+
+    The owner calls `stop` when it is unmounted. An owner that is gone already gets no results.
+    """
+
+    def __init__(
+        self, owner: MessagePump | None, name: str, *, failed: Callable[[Exception], object] | None = None
+    ) -> None:
+        """`name` is that of the thread. `failed` gets errors on the UI thread; by default the app shows users' errors.
+
+        Without an owner, results and errors are dropped.
+        """
+        self._owner, self._name = owner, name
+        self._failed = failed or self._show_failure
+        self._wake = threading.Condition()
+        self._waiting: list[_Waiting] = []
+        self._newest: dict[str, Job] = {}
+        self._current: Job | None = None
+        self._thread: threading.Thread | None = None
+        self._asked = 0
+        self._finishing = self._stopped = False
+
+    def do(
+        self,
+        body: Callable[[Job], Result],
+        then: Callable[[Result], object] | None = None,
+        *,
+        failed: Callable[[Exception], object] | None = None,
+        key: str = "",
+        priority: int = 0,
+        delay: float = 0.0,
+        keeps: bool = False,
+    ) -> Job:
+        """Run `body` in the thread, then `then` with its result on the UI thread; `failed` gets what it raised.
+
+        A lower `priority` is more urgent; equal ones run in the order they were asked for. A job replaces an older one
+        with the same `key`: that one is dropped if it has not begun, else cancelled, and its result is dropped. The
+        job begins no earlier than `delay` seconds from now. After `stop` no new job is run; one that `keeps` something,
+        such as a label, is done even if `stop` comes before it begins.
+        """
+        job = Job(self, key, priority, keeps=keeps)
+
+        def run() -> None:
+            try:
+                result = body(job)
+            except _GaveWay:
+                raise
+            except CancelledError:
+                job.running = False
+            except Exception as error:  # reaches `failed`, which raises a bug of ours on the UI thread
+                job.running = False
+                self.deliver(job, failed or self._failed, error)
+            else:
+                job.running = False
+                if then is not None:
+                    self.deliver(job, then, result)
+
+        with self._wake:
+            if self._stopped or self._finishing:
+                self._forget(job)
+                return job
+            if key:
+                self._cancel(lambda other: other.key == key)
+                self._newest[key] = job
+            self._asked += 1
+            self._waiting.append(_Waiting(job, run, self._asked, time.monotonic() + delay))
+            if self._thread is None:
+                self._thread = threading.Thread(target=self._work, name=self._name, daemon=True)
+                self._thread.start()
+            self._wake.notify_all()
+        return job
+
+    def cancel(self) -> None:
+        """Cancel the running job and drop those that wait; new ones may be added."""
+        with self._wake:
+            self._cancel(lambda _: True)
+
+    def stop(self) -> None:
+        """Cancel and drop everything for good, also results on their way; wait for jobs that keep something."""
+        with self._wake:
+            self._stopped = True
+            self._cancel(lambda job: not job.keeps)
+            waits = any(waiting.job.keeps for waiting in self._waiting) or (self._current and self._current.keeps)
+            self._wake.notify_all()
+            thread = self._thread
+        if waits and thread is not None and thread is not threading.current_thread():
+            thread.join(_KEEP_S)
+
+    def finish(self, timeout: float) -> bool:
+        """Run the jobs that are due, drop delayed ones, accept no more; return whether all ended within `timeout`."""
+        with self._wake:
+            self._finishing = True
+            now = time.monotonic()
+            self._cancel(lambda _: True, among=[waiting for waiting in self._waiting if waiting.due > now])
+            self._wake.notify_all()
+            thread = self._thread
+        if thread is not None:
+            thread.join(timeout)
+        return thread is None or not thread.is_alive()
+
+    @property
+    def busy(self) -> bool:
+        """Whether a job runs or waits."""
+        with self._wake:
+            return self._current is not None or bool(self._waiting)
+
+    # Called by jobs
+
+    def newest(self, job: Job) -> Job:
+        """Return the newest job with the key of a job; the job itself if it has none."""
+        return self._newest.get(job.key, job)
+
+    def waits_before(self, priority: int) -> bool:
+        """Whether a job that is due is more urgent than `priority`."""
+        with self._wake:
+            now = time.monotonic()
+            return any(waiting.job.priority < priority and waiting.due <= now for waiting in self._waiting)
+
+    def stop_job(self, job: Job) -> None:
+        """Cancel one job."""
+        with self._wake:
+            self._cancel(lambda other: other is job)
+
+    def post(self, job: Job, message: Message) -> None:
+        """Send the owner a message, unless a newer job has the same key; all jobs end if the owner is gone."""
+        if self._owner is None or job.replaced or self._stopped:
+            return
+        try:
+            taken = self._owner.post_message(message)
+        except RuntimeError:  # the app's event loop is closed
+            taken = False
+        if not taken:
+            self.stop()
+
+    def deliver(self, job: Job, take: Callable[[Result], object], value: Result) -> None:
+        """Call `take` on the UI thread, unless a newer job has the same key by then."""
+
+        async def deliver() -> None:
+            if not job.replaced and not self._stopped:
+                taken = take(value)
+                if isawaitable(taken):
+                    await taken
+
+        self.post(job, events.Callback(callback=deliver))
+
+    # The thread
+
+    def _work(self) -> None:
+        while (waiting := self._next()) is not None:
+            try:
+                waiting.run()
+            except _GaveWay as way:
+                self._again(waiting, way.delay)
+
+    def _again(self, waiting: _Waiting, delay: float) -> None:
+        with self._wake:
+            if waiting.job.cancel.cancelled or self._stopped or (self._finishing and delay):
+                self._forget(waiting.job)
+            else:
+                self._waiting.append(replace(waiting, due=time.monotonic() + delay))
+
+    def _next(self) -> _Waiting | None:
+        """Wait for the next job; None if the thread is to end."""
+        with self._wake:
+            self._current = None
+            linger_until = time.monotonic() + _LINGER_S
+            while not self._stopped or self._waiting:
+                now = time.monotonic()
+                due = [waiting for waiting in self._waiting if waiting.due <= now]
+                if due:
+                    first = min(due, key=lambda waiting: (waiting.job.priority, waiting.order))
+                    self._waiting.remove(first)
+                    self._current = first.job
+                    return first
+                if not self._waiting and (self._finishing or now >= linger_until):
+                    break
+                self._wake.wait(min((waiting.due for waiting in self._waiting), default=linger_until) - now)
+            self._thread = None
+            return None
+
+    def _cancel(self, concerned: Callable[[Job], bool], *, among: list[_Waiting] | None = None) -> None:
+        for waiting in [item for item in (self._waiting if among is None else among) if concerned(item.job)]:
+            self._waiting.remove(waiting)
+            self._forget(waiting.job)
+        if among is None and self._current is not None and concerned(self._current):
+            self._current.cancel.cancel()
+
+    @staticmethod
+    def _forget(job: Job) -> None:
+        job.cancel.cancel()
+        job.running = False
+
+    def _show_failure(self, error: Exception) -> None:
+        if self._owner is None or not isinstance(error, UserError):
+            raise error
+        self._owner.app.post_message(JobFailed(error))

@@ -1,0 +1,145 @@
+"""The object graph: the stores, the isolation and the runners that the options of a command ask for."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable
+from threading import Lock
+from typing import TYPE_CHECKING, Generic, TypeVar
+
+from gistpoint import __version__
+
+if TYPE_CHECKING:
+    from gistpoint.core.attempts.identity import Role
+    from gistpoint.core.kinds.gist.runs import EntrypointRunner
+    from gistpoint.core.ports import Runner
+    from gistpoint.core.tasks.model import Task
+    from gistpoint.sandbox.backends.base import Backend
+    from gistpoint.tui.services import Services
+
+
+Ask = Callable[[str], bool]
+Made = TypeVar("Made")
+
+
+class RunnerPool(Generic[Made]):
+    """Makes a runner of each kind at most once; a failed one is tried again at the next request."""
+
+    def __init__(self, make: Callable[[bool, Ask], Made]) -> None:
+        """`make` makes a runner for our own demo or for other code, with a way to ask for consent."""
+        self._make = make
+        self._made: dict[bool, Made] = {}
+        self._lock = Lock()
+
+    def get(self, demo: bool, ask: Ask) -> Made:
+        """Return the runner. Raises `SandboxUnavailableError`; blocks while another thread makes it."""
+        with self._lock:
+            if demo not in self._made:
+                self._made[demo] = self._make(demo, ask)
+            return self._made[demo]
+
+    def prepare(self, demo: bool) -> None:
+        """Begin to make the runner in the background, without asking for consent; errors are left to `get`."""
+        from gistpoint.tui.jobs import Jobs  # loads Textual, which commands without a screen do not need
+
+        Jobs(None, "runner").do(lambda job: self.get(demo, lambda why_not: False))
+
+
+def add_isolation(parser: argparse.ArgumentParser) -> None:
+    """Add the options that choose the isolation."""
+    group = parser.add_argument_group("isolation")
+    group.add_argument(
+        "--sandbox", metavar="BACKEND", default=None, help="bwrap, docker, landlock or plain; overrules config.toml"
+    )
+    group.add_argument(
+        "--allow-unsandboxed",
+        action="store_true",
+        help="if no isolation works, run the repository's code and builds of what it needs as yourself",
+    )
+
+
+def build_services(options: argparse.Namespace, *, role: Role | None = None) -> Services:
+    """Build the object graph for one run of the program."""
+    from gistpoint.core.attempts.clock import SystemTime
+    from gistpoint.core.attempts.identity import Enrolment, Role
+    from gistpoint.core.kinds.registry import kind_of
+    from gistpoint.core.locations import Locations
+    from gistpoint.sessions.attempts import AttemptStore
+    from gistpoint.sessions.tasks import TaskStore
+    from gistpoint.tui.consent import Consent
+    from gistpoint.tui.services import Services, is_our_demo
+
+    locations, clock, consent = Locations.of_user(), SystemTime(), Consent()
+    enrolment = Enrolment(
+        role=role or Role(getattr(options, "role", None) or Role.BASELINE),
+        participant=getattr(options, "participant", "") or "",
+    )
+
+    runners = RunnerPool(lambda demo, ask: build_runner(options, demo=demo, ask=ask))
+
+    def runner_for(task: Task) -> Runner:
+        return runners.get(is_our_demo(task, locations), consent.ask)
+
+    entrypoints = RunnerPool(lambda demo, ask: build_entrypoint_runner(options, demo=demo, ask=ask))
+
+    def entrypoints_for(task: Task) -> EntrypointRunner:
+        return entrypoints.get(is_our_demo(task, locations), consent.ask)
+
+    def prepare(task: Task) -> None:
+        made = runners if kind_of(task).suite else entrypoints
+        made.prepare(is_our_demo(task, locations))
+
+    return Services(
+        locations=locations,
+        tasks=TaskStore(locations.tasks, locations.demo),
+        attempts=AttemptStore(locations.attempts, clock, __version__, locations.reviews),
+        clock=clock,
+        runner_for=runner_for,
+        entrypoints_for=entrypoints_for,
+        prepare=prepare,
+        enrolment=enrolment,
+        consent=consent,
+    )
+
+
+def build_runner(
+    options: argparse.Namespace, *, demo: bool = False, ask: Callable[[str], bool] | None = None
+) -> Runner:
+    """Choose the isolation and return a runner on it; `ask` asks for consent. Raises `SandboxUnavailableError`."""
+    from gistpoint.core.locations import Locations
+    from gistpoint.sandbox.environments.store import EnvironmentStore
+    from gistpoint.sandbox.testruns import SuiteRunner
+
+    return SuiteRunner(_chosen_backend(options, demo, ask), EnvironmentStore(Locations.of_user().cache))
+
+
+def build_entrypoint_runner(
+    options: argparse.Namespace, *, demo: bool = False, ask: Callable[[str], bool] | None = None
+) -> EntrypointRunner:
+    """Choose the isolation as `build_runner` does, and return a runner of gists on it."""
+    from gistpoint.core.locations import Locations
+    from gistpoint.sandbox.environments.store import EnvironmentStore
+    from gistpoint.sandbox.gistruns.runner import GistRunner
+
+    return GistRunner(_chosen_backend(options, demo, ask), EnvironmentStore(Locations.of_user().cache))
+
+
+def _chosen_backend(options: argparse.Namespace, demo: bool, ask: Callable[[str], bool] | None) -> Backend:
+    from gistpoint.core.errors import SandboxUnavailableError
+    from gistpoint.core.locations import Locations
+    from gistpoint.core.user_settings import read_user_settings
+    from gistpoint.sandbox.ladder import UNSANDBOXED, choose, has_consented, remember_consent
+    from gistpoint.tui.consent import ask_consent
+
+    locations = Locations.of_user()
+    requested = getattr(options, "sandbox", None) or read_user_settings(locations.config).sandbox or None
+    allowed = bool(getattr(options, "allow_unsandboxed", False))
+    try:
+        backend = choose(requested, consented=demo or allowed or has_consented(locations.config))
+    except SandboxUnavailableError as error:
+        if demo or requested not in (None, "plain") or not (ask or ask_consent)(error.message):
+            raise
+        allowed, backend = True, choose(requested, consented=True)
+    if allowed and backend.name == UNSANDBOXED:
+        remember_consent(locations.config)
+    return backend

@@ -1,0 +1,55 @@
+"""The pages of the review screen: each is an entry in `PAGES` and a widget in `screens/review/pages/`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from textual.widget import Widget
+
+
+_FOLDER = "gistpoint.tui.screens.review.pages"
+
+
+@dataclass(frozen=True, slots=True)
+class ReviewPage:
+    """A page of the review screen: its tab, its keys as Textual names them, and its widget, imported at first use."""
+
+    name: str
+    title: str
+    keys: str
+    words: str
+    widget: str
+    """Module and class, as `.module:Class` in the folder of pages; made with the page's name as its `id`."""
+    in_footer: bool = False
+    later: bool = False
+    """Whether its tab appears only for runs with content for it."""
+
+    @property
+    def id(self) -> str:
+        """The id of its binding."""
+        return f"page.{self.name.replace('-', '_')}"
+
+    def make(self) -> Widget:
+        """Return a new widget of the page."""
+        module, _, name = self.widget.partition(":")
+        widget: Widget = getattr(import_module(module, _FOLDER), name)(id=self.name)
+        return widget
+
+
+PAGES: tuple[ReviewPage, ...] = (
+    ReviewPage("step", "Step", "f2", "Thought, calls and results", "..step_view:StepPage"),
+    ReviewPage("diff", "Diff", "f3,d", "What this step changed", ".diffs:StepDiffPage", in_footer=True),
+    ReviewPage("so-far", "So far", "f4,D", "What all steps up to this one changed", ".diffs:SoFarPage"),
+    ReviewPage("tests", "Tests", "f5", "Outcomes of tests that this step shows", ".outcomes:OutcomesPage"),
+    ReviewPage("raw", "Raw", "f6", "The raw records, as they stand in the file", ".texts:RawPage"),
+    ReviewPage("files", "Files", "f7,v", "The repository as it was at this step", ".files:FilesPage", in_footer=True),
+    ReviewPage("hits", "Hits", "f8", "The results of the search", "..search:HitList"),
+    ReviewPage("run", "Run", "f9,i", "What is known of the run, and what is missing", ".texts:RunInfoPage"),
+    ReviewPage("replay", "Replay", "f10,A", "What became of its calls, made again", ".texts:ReplayPage"),
+    ReviewPage(
+        "gist", "Gist", "f11,p", "The gist as it was at this step, with its gutter", ".gist:StepGistPage", later=True
+    ),
+)

@@ -1,0 +1,83 @@
+"""The screens of a kind of task, by the name that the kind gives; each is imported when it is used."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from gistpoint.core.kinds.registry import kind_of
+
+if TYPE_CHECKING:
+    from gistpoint.core.attempts.bench import Judged
+    from gistpoint.core.attempts.engine import Attempt
+    from gistpoint.core.attempts.state import AttemptState
+    from gistpoint.core.ports import TimeSource
+    from gistpoint.core.tasks.model import Answer, Task
+    from gistpoint.tui.screens.solve.screen import SolveScreen
+    from gistpoint.tui.screens.summary import SummaryScreen
+    from gistpoint.tui.screens.validate.kind import ValidatingKind
+
+Play = tuple[Sequence[Mapping[str, Any]], float]
+"""Recorded steps, and the speed-up at which to play them."""
+
+
+class KindScreens:
+    """The screens for any kind with a tool that submits."""
+
+    def solve(self, attempt: Attempt, clock: TimeSource, play: Play | None) -> SolveScreen:
+        """Return the screen of an attempt under way."""
+        from gistpoint.tui.screens.solve.screen import SolveScreen
+
+        return SolveScreen(attempt, clock, play=play)
+
+    def summary(
+        self, task: Task, answer: Answer, state: AttemptState, judgement: Judged | None, accepted: bool | None
+    ) -> SummaryScreen:
+        """Return the screen of an attempt that has ended.
+
+        `judgement` is the run of the last submission if it happened in this process, `accepted` the reviewers' decision
+        on a pass.
+        """
+        from gistpoint.tui.screens.solve.summary import editor_summary
+
+        return editor_summary(task, answer, state, judgement, accepted=accepted)
+
+    def validating(self) -> ValidatingKind:
+        """Return the part of the validation screen for these tasks."""
+        from gistpoint.tui.screens.validate.kind import ValidatingKind
+
+        return ValidatingKind()
+
+
+class GistScreens(KindScreens):
+    """The screens of gists."""
+
+    def solve(self, attempt: Attempt, clock: TimeSource, play: Play | None) -> SolveScreen:
+        """Return the screen with the gist in place of a function."""
+        from gistpoint.tui.screens.gist.screen import GistScreen
+
+        return GistScreen(attempt, clock, play=play)
+
+    def summary(
+        self, task: Task, answer: Answer, state: AttemptState, judgement: Judged | None, accepted: bool | None
+    ) -> SummaryScreen:
+        """Return the screen with the scores and the reference gist."""
+        from gistpoint.core.kinds.gist.answer import gist_answer
+        from gistpoint.tui.screens.gist.summary import gist_summary
+
+        return gist_summary(task, gist_answer(answer), state, accepted=accepted)
+
+    def validating(self) -> ValidatingKind:
+        """Return the part with the reference gist and the validator's own."""
+        from gistpoint.tui.screens.validate.gist import GistValidating
+
+        return GistValidating()
+
+
+SCREENS: Mapping[str, KindScreens] = {"editor": KindScreens(), "gist": GistScreens()}
+"""By `TaskKind.screen`."""
+
+
+def screens_of(task: Task) -> KindScreens:
+    """Return the screens of the kind of a task; those of an editor for a name that is not known."""
+    return SCREENS.get(kind_of(task).screen, SCREENS["editor"])

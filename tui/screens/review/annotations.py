@@ -1,0 +1,421 @@
+"""A reviewer's annotations of the open run: labels, comments, a verdict, and the steps that were seen."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from textual import on
+from textual.widget import Widget
+from textual.widgets import Button, Checkbox, Input, RadioButton, RadioSet
+
+from gistpoint.core.attempts.clock import SystemTime
+from gistpoint.core.errors import UserError
+from gistpoint.sessions.annotations.keys import StepKey, TextRange, key_of, place_of, run_key
+from gistpoint.sessions.annotations.labels import LabelSet, read_label_sets
+from gistpoint.sessions.annotations.reviewer import Reviewer, ReviewStore
+from gistpoint.sessions.annotations.reviews import ExcludeReason, Review, RunVerdict
+from gistpoint.sessions.annotations.settling import settle
+from gistpoint.sessions.records.model import Step
+from gistpoint.sessions.runs.document import RunDocument
+from gistpoint.tui.screens.dialogs.ask import Dialog, PickDialog, TextDialog
+from gistpoint.tui.screens.review.view import ReviewView
+from gistpoint.tui.widgets.plain import Plain, plain_line
+
+_WORDS = {
+    RunVerdict.ACCEPT: "Accept: it counts as it is",
+    RunVerdict.ACCEPT_CORRECTED_TIME: "Accept with a corrected time, in seconds",
+    RunVerdict.EXCLUDE: "Exclude, for the reasons below",
+    RunVerdict.NEEDS_SECOND_REVIEWER: "Needs a second reviewer",
+}
+_REASONS = {
+    ExcludeReason.EXPOSURE: "The solver had seen the answer",
+    ExcludeReason.AID: "The solver had help that is not allowed",
+    ExcludeReason.SHORTCUT: "The tests are met without a repair",
+    ExcludeReason.ENVIRONMENT: "The environment failed",
+    ExcludeReason.NOT_SERIOUS: "It was not tried in earnest",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Given:
+    """A verdict as it was filled in; the corrected time is in seconds."""
+
+    verdict: RunVerdict
+    reasons: tuple[ExcludeReason, ...] = ()
+    note: str = ""
+    corrected_s: float | None = None
+
+
+class VerdictDialog(Dialog[Given]):
+    """One of four verdicts; an exclusion needs a reason, a corrected time its seconds."""
+
+    CSS_PATH = "../dialogs/dialogs.tcss"
+
+    def __init__(self) -> None:
+        super().__init__("Your verdict on this run")
+
+    def body(self) -> list[Widget]:
+        """Return the verdicts, the reasons, and fields for a time and a note."""
+        return [
+            RadioSet(
+                *(RadioButton(plain_line(words), value=n == 0) for n, words in enumerate(_WORDS.values())),
+                compact=True,
+            ),
+            *(
+                Checkbox(plain_line(words), id=f"reason-{reason.value}", compact=True)
+                for reason, words in _REASONS.items()
+            ),
+            Input(placeholder="corrected time in seconds", id="corrected", compact=True),
+            Input(placeholder="note", id="note", compact=True),
+            Plain("", id="verdict-problem", classes="dialog-hint"),
+        ]
+
+    def on_mount(self) -> None:
+        """Start at the verdicts."""
+        self.query_one(RadioSet).focus()
+
+    @on(Button.Pressed)
+    @on(Input.Submitted)
+    def answer(self) -> None:
+        """Dismiss with the verdict if the form is complete."""
+        verdict = list(_WORDS)[max(0, self.query_one(RadioSet).pressed_index)]
+        reasons = tuple(r for r in _REASONS if self.query_one(f"#reason-{r.value}", Checkbox).value)
+        corrected = _seconds(self.query_one("#corrected", Input).value)
+        problem = ""
+        if verdict is RunVerdict.EXCLUDE and not reasons:
+            problem = "Say why it is excluded."
+        elif verdict is RunVerdict.ACCEPT_CORRECTED_TIME and corrected is None:
+            problem = "Give the corrected time as a number of seconds."
+        if problem:
+            self.query_one("#verdict-problem", Plain).update(problem)
+            return
+        self.dismiss(
+            Given(
+                verdict,
+                reasons if verdict is RunVerdict.EXCLUDE else (),
+                self.query_one("#note", Input).value.strip(),
+                corrected if verdict is RunVerdict.ACCEPT_CORRECTED_TIME else None,
+            )
+        )
+
+
+def _seconds(text: str) -> float | None:
+    try:
+        value = float(text)
+    except ValueError:
+        return None
+    return value if 0 <= value < 1e9 else None
+
+
+class ReviewAnnotations:
+    """One reviewer's annotations of one run; all writing but `stopped` happens in the loader's thread."""
+
+    def __init__(self, view: ReviewView, changed: Callable[[Review], object]) -> None:
+        """`changed` is called on the UI thread after a change, and once at the beginning."""
+        self._view, self._changed = view, changed
+        self._reviewer: Reviewer | None = None
+        self._key = ""
+        self._document: RunDocument | None = None
+        self._places: dict[StepKey, int | None] = {}
+        self._begun = time.monotonic()
+        self._found_again = False
+        self._sets: tuple[LabelSet, ...] = ()
+        self.review: Review | None = None
+        """The annotations; None while they are being read."""
+        self.seen: set[int] = set()
+        """The steps that were seen."""
+
+    # Reading annotations
+
+    def read(self, document: RunDocument) -> None:
+        """Read the stored annotations; in the loader's thread."""
+        locations = self._view.settings.locations
+        self._sets = read_label_sets(locations.config)
+        self._reviewer = Reviewer(ReviewStore(locations.reviews, SystemTime()), self._view.settings.reviewer)
+        self._document = document
+        self._key = run_key(document)
+        settle(document, self._reviewer.store.book)
+        before = self._reviewer.review(self._key)
+        blind = self._view.settings.blind or before.blind
+        review = self._reviewer.open(self._key, document.name, blind=blind) if blind else before
+        if review.stopped is not None:
+            while not document.finished and document.numbered(review.stopped.index)[-1] >= document.step_count:
+                document.ensure(document.numbered(review.stopped.index)[-1])
+        self._take(review)
+
+    def begin(self, *, resumes: bool) -> None:
+        """Show the stored annotations; `resumes` goes to the step at which the reviewer stopped."""
+        view, review = self._view, self.review
+        if review is None:
+            return
+        self._changed(review)
+        stopped = self._place_of(review.stopped)
+        if resumes and stopped is not None and not view.steps.cursor:
+            view.steps.set_count(max(view.steps.count, stopped + 1))
+            view.steps.cursor = stopped
+            view.say(f"Where you stopped: step {stopped + 1}. ^ goes to the first one.")
+        elif view.step is not None:
+            self.step_seen(view.step)
+
+    def find_again(self) -> None:
+        """Find the annotated steps again, once the place of each step is known."""
+        if self._document is None or self._found_again:
+            return
+        self._found_again = True
+        if self._document.renumbered:
+            self.seen.clear()
+            self._change(lambda _reviewer, _run: "")
+
+    def _take(self, review: Review) -> None:
+        """Take the annotations, and find their steps if these have moved."""
+        self.review = review
+        if self._document is not None and self._document.renumbered:
+            said = [label.step for label in review.labels] + [comment.step for comment in review.comments]
+            for key in (*said, *review.seen, review.stopped):
+                if key is not None:
+                    self._places[key] = place_of(self._document, key)
+
+    def _place_of(self, key: StepKey | None) -> int | None:
+        return None if key is None else self._places.get(key, key.index)
+
+    # Showing them
+
+    def draw_beside_steps(self) -> None:
+        """Mark annotated and seen steps in the list."""
+        review, steps = self.review, self._view.steps
+        if review is None:
+            return
+        commented = {self._place_of(comment.step): "✎" for comment in review.comments}
+        labelled = {self._place_of(label.step): "⚑" for label in review.labels}
+        signs = {place: sign for place, sign in {**commented, **labelled}.items() if place is not None}
+        self.seen |= {place for key in review.seen if (place := self._place_of(key)) is not None}
+        steps.signs, steps.seen = signs, self.seen
+        steps.refresh()
+
+    def words(self, step: int) -> list[str]:
+        """Return the labels and comments of a step."""
+        return [words for _, words in self._said_of(step)]
+
+    def annotated(self) -> set[int]:
+        """Return the steps with a label or a comment."""
+        if self.review is None:
+            return set()
+        keys = [label.step for label in self.review.labels] + [comment.step for comment in self.review.comments]
+        return {place for key in keys if (place := self._place_of(key)) is not None}
+
+    def _said_of(self, step: int) -> list[tuple[str, str]]:
+        """Return the annotations of a step: the operation, and its text for display."""
+        if self.review is None:
+            return []
+        labels = [
+            (label.op, f"⚑ {self._label_name(label.label)}")
+            for label in self.review.labels
+            if self._place_of(label.step) == step
+        ]
+        comments = [
+            (comment.op, f"✎ {comment.text}")
+            for comment in self.review.comments
+            if self._place_of(comment.step) == step
+        ]
+        return labels + comments
+
+    def _label_name(self, id: str) -> str:
+        return next((label.name for labels in self._sets if (label := labels.by_id(id)) is not None), id)
+
+    # Noting what was seen
+
+    def step_seen(self, step: Step) -> None:
+        """Note a step as seen."""
+        reviewer, run, document = self._reviewer, self._key, self._document
+        if reviewer is None or self.review is None or document is None:
+            return
+        key = key_of(document, step)
+        if key in self.review.seen:
+            return
+
+        def job() -> None:
+            reviewer.seen(run, [key])
+            self._take(reviewer.review(run))
+
+        self._view.loader.do(job, keeps=True)
+        self.seen.add(step.index)
+        self._view.steps.refresh_line(step.index)
+
+    def stopped(self, step: Step) -> None:
+        """Note the step at which the reviewer stops; written at once, as the program may end."""
+        if self._reviewer is not None and self._document is not None and self.review is not None and self.review.seen:
+            try:
+                self._reviewer.stopped(self._key, key_of(self._document, step))
+            except UserError as error:
+                self._view.show_error(error)
+
+    # Annotating
+
+    def ask(self, what: str) -> None:
+        """Ask for a label, a comment, a removal or a verdict, or switch blind judging."""
+        asks = {
+            "label": self._ask_label,
+            "comment": self._ask_comment,
+            "removal": self._ask_removal,
+            "verdict": self._ask_verdict,
+            "blind": self._toggle_blind,
+        }
+        asks[what]()
+
+    def toggle_by_key(self, character: str) -> bool:
+        """Add or remove the label with a hot key; return False if no label has the key."""
+        for labels in self._sets:
+            label = labels.by_key(character)
+            if label is not None:
+                self._toggle(label.id, label.name, labels.name, self._selected())
+                return True
+        return False
+
+    def _ask_label(self) -> None:
+        """Choose a label for the step, or for the selection in it."""
+        if self._reviewer is None:
+            return
+        place = self._selected()
+        known = {f"{n}:{label.id}": (labels, label) for n, labels in enumerate(self._sets) for label in labels.labels}
+        choices = [(key, f"{label.key or ' '}  {label.name}: {label.description}") for key, (_, label) in known.items()]
+
+        def answered(key: str | None) -> None:
+            if key is not None:
+                labels, label = known[key]
+                self._toggle(label.id, label.name, labels.name, place)
+
+        title = "Label " + ("what is selected" if place else "the step")
+        self._view.open(PickDialog(title, choices), answered)
+
+    def _toggle(self, label: str, name: str, label_set: str, place: TextRange | None) -> None:
+        step = self._view.step
+
+        def act(reviewer: Reviewer, run: str) -> str:
+            key = key_of(self._document, step) if step is not None and self._document is not None else None
+            stands = reviewer.toggle(run, label, key, place=place, label_set=label_set)
+            where = "the run" if step is None else f"step {step.index + 1}" + (", what is selected" if place else "")
+            return f"{'+' if stands else '−'} {name} on {where}"
+
+        self._change(act)
+
+    def _ask_comment(self) -> None:
+        """Write a comment on the step, or on the selection in it."""
+        step, place = self._view.step, self._selected()
+        if self._reviewer is None or step is None:
+            return
+
+        def answered(text: str | None) -> None:
+            if text and text.strip():
+                self._comment(text.strip(), step, place)
+
+        what = "what is selected" if place else f"step {step.index + 1}"
+        self._view.open(TextDialog(f"Comment on {what}"), answered)
+
+    def _comment(self, text: str, step: Step, place: TextRange | None) -> None:
+        def act(reviewer: Reviewer, run: str) -> str:
+            key = key_of(self._document, step) if self._document is not None else None
+            reviewer.comment(run, text, key, place=place)
+            return f"Comment on step {step.index + 1} kept"
+
+        self._change(act)
+
+    def _ask_removal(self) -> None:
+        """Take back an annotation of the step."""
+        step = self._view.step
+        if self.review is None or step is None:
+            return
+
+        def act(op: str) -> Callable[[Reviewer, str], str]:
+            def delete(reviewer: Reviewer, run: str) -> str:
+                reviewer.delete(op)
+                return "Taken back"
+
+            return delete
+
+        def answered(op: str | None) -> None:
+            if op is not None:
+                self._change(act(op))
+
+        choices = self._said_of(step.index)
+        if choices:
+            self._view.open(PickDialog("Take back", choices), answered)
+        else:
+            self._view.say("You have no label or comment on this step.")
+
+    def _ask_verdict(self) -> None:
+        """Give a verdict on the run."""
+        if self._reviewer is None:
+            return
+
+        def answered(given: Given | None) -> None:
+            if given is not None:
+                self._give(given)
+
+        self._view.open(VerdictDialog(), answered)
+
+    def _give(self, given: Given) -> None:
+        minutes = round((time.monotonic() - self._begun) / 60, 2)
+
+        def act(reviewer: Reviewer, run: str) -> str:
+            reviewer.verdict(
+                run,
+                given.verdict,
+                reasons=given.reasons,
+                note=given.note,
+                corrected_time_s=given.corrected_s,
+                minutes=minutes,
+            )
+            return f"Verdict: {given.verdict.value.replace('_', ' ')}"
+
+        self._change(act)
+
+    def _toggle_blind(self) -> None:
+        """Hide model and outcome until the verdict, or show them again."""
+        if self.review is None:
+            return
+        blind, name = not self.review.blind, self._view.run_name
+
+        def act(reviewer: Reviewer, key: str) -> str:
+            reviewer.open(key, name, blind=blind)
+            return "Model and outcome are hidden until the verdict." if blind else "Nothing is hidden."
+
+        self._change(act)
+
+    def _change(self, act: Callable[[Reviewer, str], str]) -> None:
+        """Change the review, in the loader's thread; `act` returns the line to show above the keys."""
+
+        def job() -> tuple[Review, str]:
+            assert self._reviewer is not None
+            said = act(self._reviewer, self._key)
+            review = self._reviewer.review(self._key)
+            self._take(review)
+            if self._document is not None:
+                settle(self._document, self._reviewer.store.book)
+            return review, said
+
+        def then(changed: tuple[Review, str]) -> None:
+            review, said = changed
+            self._changed(review)
+            if said:
+                self._view.say(said)
+
+        if self._reviewer is not None:
+            self._view.loader.do(job, then, keeps=True)
+
+    def _selected(self) -> TextRange | None:
+        """Return the range of the step's text that is selected."""
+        view = self._view.step_page
+        selection = view.text_selection
+        if selection is None or view.terminal or selection.start is None or selection.end is None:
+            return None
+        ends = []
+        for point in (selection.start, selection.end):
+            line, first, _ = view.rows.at(min(point.y, len(view.rows) - 1))
+            column = min(first + point.x, view.lines.length(line))
+            ends.append(view.place_of(line, column))
+        start, end = ends
+        if start is None or end is None or start[0] != end[0] or end[1] <= start[1]:
+            return None
+        return TextRange(start[0].scope, start[0].number, start[1], end[1])

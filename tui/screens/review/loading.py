@@ -1,0 +1,414 @@
+"""Loads a run in one thread: the current step first, then pages, rows, the index, facts of every step."""
+
+from __future__ import annotations
+
+import time
+from collections import OrderedDict
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from enum import IntEnum
+from functools import cached_property
+from itertools import islice
+from typing import TYPE_CHECKING, TypeVar
+
+from textual.message import Message
+from textual.message_pump import MessagePump
+
+from gistpoint.core.errors import UserError
+from gistpoint.core.locations import Locations
+from gistpoint.sessions.records.model import Run, Step, StepKind
+from gistpoint.sessions.runs.document import RunDocument
+from gistpoint.sessions.runs.rendering import summary
+from gistpoint.tui.jobs import Job, Jobs
+
+if TYPE_CHECKING:
+    from gistpoint.core.tasks.model import Task
+    from gistpoint.core.trees import SourceTree
+    from gistpoint.sessions.runs.facts import Goal
+    from gistpoint.sessions.runs.repository import RepositoryState
+    from gistpoint.tui.screens.review.survey import Survey
+
+Result = TypeVar("Result")
+
+_QUIET_S = 0.8
+"""Steps are surveyed only after the keyboard has been quiet for this long."""
+_FRAME_S = 0.05
+"""The time left to the screen to draw the last step before all others are counted."""
+_REPORT_S = 0.5
+_ROWS = 2_000
+_WORDS = 160
+_SLICE = 48
+_SHORTEST_ID = 12
+_SMALL = 2_000_000
+"""The size in bytes up to which a run's index is made at once."""
+
+
+class Rank(IntEnum):
+    """The work of the thread, the most urgent first."""
+
+    OPEN = 0
+    STEP = 1
+    LAST = 2
+    PAGE = 3
+    ROWS = 4
+    LATER = 5
+    REST = 6
+
+
+class SeveralRunsError(UserError):
+    """A name means several runs, one of which has to be chosen."""
+
+
+def opener(name: str) -> Callable[[], RunDocument]:
+    """Return a function that opens a run by name; it imports its modules when it is called."""
+
+    def opening() -> RunDocument:
+        from gistpoint.sessions.records.archives import RunFileError
+        from gistpoint.sessions.runs.opening import list_runs, open_run
+
+        try:
+            return open_run(name)
+        except RunFileError as error:
+            runs = (listed for listed in list_runs([name]) if listed.header is not None)
+            if len(list(islice(runs, 2))) > 1:
+                raise SeveralRunsError(error.message, hint=error.hint) from error
+            raise
+
+    return opening
+
+
+@dataclass(frozen=True, slots=True)
+class RowFact:
+    """The content of a row of the step list."""
+
+    kind: StepKind
+    words: str
+    error: bool = False
+    starts: bool = False
+    """Whether the step started another run."""
+
+
+class RunOpened(Message):
+    """The run is open and its first step was read."""
+
+    def __init__(self, document: RunDocument, header: Run) -> None:
+        super().__init__()
+        self.document = document
+        self.header = header
+
+
+class StepRead(Message):
+    """The requested step was read."""
+
+    def __init__(self, step: Step) -> None:
+        super().__init__()
+        self.step = step
+
+
+class LastStepRead(Message):
+    """The last step was read; its number is not known yet."""
+
+    def __init__(self, step: Step) -> None:
+        super().__init__()
+        self.step = step
+
+
+def has_error(step: Step) -> bool:
+    """Whether a step or one of its results reports an error."""
+    return step.kind in (StepKind.ERROR, StepKind.DAMAGED) or any(
+        result.is_error or (result.returncode or 0) != 0 for result in step.results
+    )
+
+
+def row_words(step: Step) -> str:
+    """Return a step in one line: its first call and that call's object, else its text."""
+    call = step.calls[0] if step.calls else None
+    parsed = (call.parsed or {}) if call is not None else {}
+    path = next((parsed[key] for key in ("path", "file_path") if isinstance(parsed.get(key), str)), None)
+    if call is None or path is None:
+        return summary(step, _WORDS)
+    doing = parsed.get("command")
+    more = f"  (+{len(step.calls) - 1} more)" if len(step.calls) > 1 else ""
+    return f"{doing if isinstance(doing, str) else call.tool} {path}{more}"[:_WORDS]
+
+
+class RunRewritten(Message):
+    """The file was replaced, and has to be reopened."""
+
+
+class RowsRead(Message):
+    """Rows of the list can be drawn."""
+
+
+class IndexGrew(Message):
+    """More steps are known, or more of them were surveyed."""
+
+    def can_replace(self, message: Message) -> bool:
+        """Only the latest count matters."""
+        return isinstance(message, IndexGrew)
+
+
+@dataclass(frozen=True, slots=True)
+class KnownTask:
+    """The task and the tree at the start of a run, None if not in the store, and the functions to be repaired."""
+
+    tree: SourceTree | None = None
+    goals: tuple[Goal, ...] = ()
+    task: Task | None = None
+
+
+def known_task(header: Run, locations: Locations) -> KnownTask:
+    """Return the known facts about the task of a run; empty ones if no stored task has its id."""
+    from gistpoint.core.kinds.folder import read_answer
+    from gistpoint.core.trees import SourceTree
+    from gistpoint.sessions.runs.facts import goals_of
+    from gistpoint.sessions.tasks import TaskStore
+
+    if len(header.task) < _SHORTEST_ID:
+        return KnownTask()
+    try:
+        task = TaskStore(locations.tasks, locations.demo).find(header.task)
+        answer = read_answer(task)
+        return KnownTask(SourceTree.open(task.tree_path), goals_of(answer), task)
+    except (UserError, OSError):
+        return KnownTask()
+
+
+class RunLoader:
+    """One thread per open run, the only one that parses it; all methods but the bodies of jobs return at once."""
+
+    def __init__(
+        self,
+        owner: MessagePump,
+        opening: Callable[[], RunDocument],
+        locations: Locations,
+        failed: Callable[[Exception], object],
+    ) -> None:
+        """`opening` is called in the thread; `locations` has paths of tasks; `failed` gets errors on the UI thread."""
+        self._opening, self._locations = opening, locations
+        self._jobs = Jobs(owner, "run loader", failed=failed)
+        self.document: RunDocument | None = None
+        self.survey: Survey | None = None
+        """Facts of every step; None until the index is complete."""
+        self.rows: OrderedDict[int, RowFact] = OrderedDict()
+        self._history: RunHistory | None = None
+        self._looked_at = self._grown_from = 0
+        self._busy_until = self._reported = 0.0
+        self._hurried = self._outdated = False
+        self._next_survey: Survey | None = None
+
+    # Called by the screen
+
+    def start(self, first: int = 0) -> None:
+        """Open the run and read the step `first`."""
+        self._jobs.do(lambda job: self._open(job, first), priority=Rank.OPEN)
+        self.want(first)
+
+    def stop(self) -> None:
+        """End the thread after the current slice of work."""
+        self._jobs.stop()
+
+    def want(self, index: int) -> None:
+        """Read a step next; only the latest request counts."""
+        self._looked_at = index
+        self._busy_until = time.monotonic() + _QUIET_S
+        self._jobs.do(lambda job: self._read(job, index), key="step", priority=Rank.STEP)
+
+    def want_rows(self, rows: Iterable[int]) -> None:
+        """Read rows of the list; only the latest request counts."""
+        missing = [row for row in rows if row not in self.rows]
+        if missing:
+            self._jobs.do(lambda job: self._read_rows(job, missing), key="rows", priority=Rank.ROWS)
+
+    def want_page(self, load: Callable[[Job], Result], show: Callable[[Result], object]) -> None:
+        """Load the content of a page, then show it; only the latest request counts."""
+        self._jobs.do(load, show, key="page", priority=Rank.PAGE)
+
+    def do(
+        self,
+        body: Callable[[], Result],
+        then: Callable[[Result], object] | None = None,
+        *,
+        later: bool = False,
+        keeps: bool = False,
+    ) -> None:
+        """Run something else in the thread, before it reads on; with `later`, once the visible rows were read.
+
+        What `keeps` something is done even if the screen is left before it begins.
+        """
+        self._jobs.do(lambda _: body(), then, priority=Rank.LATER if later else Rank.PAGE, keeps=keeps)
+
+    def hurry(self) -> None:
+        """Read the last step, then index all those before it without a pause."""
+        self._hurried = True
+        self._jobs.do(self._read_last, key="last", priority=Rank.LAST)
+        self._read_on()
+
+    def look_for_growth(self) -> None:
+        """Read on if the file grew after it was indexed."""
+        self._jobs.do(self._grow, key="growth", priority=Rank.PAGE)
+
+    # Called by the thread's own jobs
+
+    @cached_property
+    def task(self) -> KnownTask:
+        """The known facts about the run's task; in the thread, once the run is open."""
+        assert self.document is not None
+        return known_task(self.document.header, self._locations)
+
+    @property
+    def history(self) -> RunHistory:
+        """The repository through the run; in the thread, once the run is open."""
+        if self._history is None:
+            assert self.document is not None
+            self._history = RunHistory(self.document, self.task)
+        return self._history
+
+    def forget_history(self) -> None:
+        """Follow the repository from the start again, as the end of the run has changed."""
+        self._history = None
+
+    # In the thread
+
+    def _open(self, job: Job, first: int) -> None:
+        self.document = document = self._opening()
+        small = document.progress.total <= _SMALL
+        known = document.ensure(first)
+        document.ensure(1 << 40 if small else first + _SLICE)
+        job.post(RunOpened(document, document.header))
+        self._busy_until = time.monotonic() + _QUIET_S
+        if not known and first and self._looked_at == first:
+            self.want(max(0, document.step_count - 1))
+        self._read_on()
+
+    def _read(self, job: Job, index: int) -> None:
+        if self.document is None:
+            return
+        try:
+            step = self.document.step(index)
+        except IndexError:
+            return
+        self._remember(step)
+        job.post(StepRead(step))
+
+    def _read_rows(self, job: Job, rows: list[int]) -> None:
+        for row in rows:
+            if row in self.rows or self.document is None:
+                continue
+            try:
+                self._remember(self.document.step(row))
+            except IndexError:
+                break
+            job.give_way()
+        job.post(RowsRead())
+
+    def _remember(self, step: Step) -> None:
+        self.rows[step.index] = RowFact(step.kind, row_words(step), has_error(step), bool(step.links))
+        while len(self.rows) > _ROWS:
+            self.rows.popitem(last=False)
+
+    def _read_last(self, job: Job) -> None:
+        document = self.document
+        step = document.last_step() if document is not None and not document.finished else None
+        if step is not None:
+            job.post(LastStepRead(step))
+            time.sleep(_FRAME_S)
+
+    def _grow(self, job: Job) -> None:
+        document = self.document
+        if document is None or not document.finished or not document.changed:
+            return
+        last = document.step_count - 1
+        if not document.grow():
+            job.post(RunRewritten())
+            return
+        for row in (last - 1, last):
+            self.rows.pop(row, None)
+        self._outdated, self._grown_from = True, last - 1
+        self._read_on()
+
+    def _read_on(self) -> None:
+        self._jobs.do(self._read_rest, key="rest", priority=Rank.REST)
+
+    def _read_rest(self, job: Job) -> None:
+        """Index the steps, then gather facts of each, in slices and while the keyboard is quiet."""
+        document = self.document
+        while document is not None:
+            quiet_in = self._busy_until - time.monotonic()
+            if quiet_in > 0 and not self._hurried:
+                job.give_way(quiet_in)
+            if not document.finished:
+                self._index(job, document)
+            elif self.survey is None or not self.survey.finished or self._outdated:
+                self._add_to_survey(job, document)
+            else:
+                return
+            job.give_way()
+
+    def _index(self, job: Job, document: RunDocument) -> None:
+        document.ensure(document.step_count + _SLICE)
+        self._report(job, at_once=document.finished)
+        if document.finished:
+            self._hurried, self._reported = False, 0.0
+            if self._outdated and self._looked_at >= self._grown_from:
+                self.want(self._looked_at)
+        elif not self._hurried:
+            time.sleep(0.002)
+
+    def _add_to_survey(self, job: Job, document: RunDocument) -> None:
+        if self._outdated or self._next_survey is None:
+            from gistpoint.tui.screens.review.survey import Survey
+
+            self._next_survey, self._outdated = Survey(document.header, self.task.goals), False
+        survey, count = self._next_survey, document.step_count
+        if self.survey is None or not self.survey.finished:
+            self.survey = survey
+        until = time.monotonic() + 0.008
+        while len(survey) < count and time.monotonic() < until:
+            survey.add(document.step(len(survey)))
+        survey.finished = len(survey) >= count
+        if survey.finished:
+            self.survey, self._next_survey = survey, None
+        self._report(job, at_once=survey.finished)
+        time.sleep(0.004)
+
+    def _report(self, job: Job, *, at_once: bool) -> None:
+        now = time.monotonic()
+        if at_once or now - self._reported > _REPORT_S:
+            self._reported = now
+            job.post(IndexGrew())
+
+
+class RunHistory:
+    """Follows the repository through a run; used only in the loader's thread."""
+
+    def __init__(self, document: RunDocument, task: KnownTask) -> None:
+        from gistpoint.sessions.runs.repository import RepositoryHistory
+
+        self._document = document
+        goals = task.goals
+        self._history = RepositoryHistory(task.tree, target=goals[0].ref if len(goals) == 1 else None)
+        self._ended = False
+        self.scores: list[tuple[int, object]] = []
+        """The scores that the steps followed so far recorded, each with its step."""
+
+    def after(self, step: int, job: Job) -> RepositoryState:
+        """Follow all steps up to one and return the repository after it; gives way to urgent jobs."""
+        while self._history.fed <= step:
+            job.give_way()
+            followed = self._document.step(self._history.fed)
+            self._history.feed(followed)
+            if (score := followed.state.get("score")) is not None:
+                self.scores.append((followed.index, score))
+        if self._document.finished and self._history.fed == self._document.step_count and not self._ended:
+            self._ended = True
+            self._history.end(self._document.header.submission)
+        return self._history.at(step)
+
+    def at(self, step: int) -> RepositoryState:
+        """Return the repository after a step that was followed already."""
+        return self._history.at(step)
+
+    def put(self, step: int, files: Mapping[str, bytes | None]) -> None:
+        """Add the files that a replay found after a step."""
+        self._history.put(step, files)

@@ -1,0 +1,289 @@
+"""Navigation in a run, to the next step of a kind, to the ends or at its own pace, and to other runs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Sequence
+from typing import TYPE_CHECKING
+
+from textual.screen import Screen
+from textual.timer import Timer
+
+from gistpoint.tui.screens.review.view import ReviewView
+
+if TYPE_CHECKING:
+    from gistpoint.tui.screens.review.survey import Survey
+
+WANTED = {
+    "submission": ("submission",),
+    "error": ("error",),
+    "edit": ("edit",),
+    "test": ("test_run",),
+    "mark": (
+        "first_read_right_file",
+        "first_view_right_function",
+        "first_edit_right_function",
+        "repeated_command",
+        "reread",
+        "revert",
+        "submission",
+    ),
+}
+"""The marks that each kind of movement stops at."""
+SPEEDS = (0.25, 0.5, 1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0)
+STEADY_S = 1.0
+"""Seconds for a step whose time is not known."""
+LONGEST_S = 10.0
+"""Longer waits are cut to this."""
+
+
+def _ahead(here: int, by: int, count: int) -> Iterable[int]:
+    return range(here + 1, count) if by > 0 else range(here - 1, -1, -1)
+
+
+def next_step(survey: Survey, here: int, by: int, count: int, kind: str) -> tuple[int | None, bool]:
+    """Return the nearest step of a kind after or before `here`, and whether all steps between were surveyed."""
+    from gistpoint.tui.screens.review.survey import bit_of
+
+    bits = sum(bit_of(name) for name in WANTED[kind])
+    for index in _ahead(here, by, count):
+        if index >= len(survey):
+            return None, False
+        if survey.bits[index] & bits:
+            return index, True
+    return None, True
+
+
+class Player:
+    """A timer that moves to the next step."""
+
+    def __init__(self, screen: Screen[None], seconds_of: Callable[[], float], go_on: Callable[[], bool]) -> None:
+        """`seconds_of` returns those of the current step, 0 if unknown; `go_on` returns False at the end."""
+        self._screen, self._seconds_of, self._go_on = screen, seconds_of, go_on
+        self._timer: Timer | None = None
+        self._speed = SPEEDS.index(1.0)
+
+    @property
+    def playing(self) -> bool:
+        """Whether the next step will be shown automatically."""
+        return self._timer is not None
+
+    @property
+    def speed(self) -> float:
+        """The speed as a multiple of the recorded one."""
+        return SPEEDS[self._speed]
+
+    def faster(self, by: int) -> None:
+        """Play at another speed."""
+        self._speed = min(max(0, self._speed + by), len(SPEEDS) - 1)
+        if self.playing:
+            self._schedule()
+
+    def toggle(self) -> None:
+        """Play, or pause."""
+        if self.playing:
+            self.stop()
+        else:
+            self._schedule()
+
+    def stop(self) -> None:
+        """Pause."""
+        if self._timer is not None:
+            self._timer.stop()
+            self._timer = None
+
+    def _schedule(self) -> None:
+        self.stop()
+        seconds = min(LONGEST_S, self._seconds_of() or STEADY_S) / self.speed
+        self._timer = self._screen.set_timer(max(0.02, seconds), self._next)
+
+    def _next(self) -> None:
+        self._timer = None
+        if self._go_on():
+            self._schedule()
+
+
+class Navigation:
+    """Moves the cursor of the review screen."""
+
+    def __init__(self, screen: Screen[None], view: ReviewView) -> None:
+        self._view = view
+        self.player = Player(screen, self._seconds, self._play_on)
+        self.following = False
+        """Whether the cursor stays at the end of a run that is being written."""
+        self.uncounted = False
+        """Whether the last step is shown and its number is not known yet."""
+        self._to_end = False
+
+    # To a step
+
+    def edge(self, end: int) -> None:
+        """Go to the first or last step; the end is read first if it is not known."""
+        view, document = self._view, self._view.loader.document
+        if end > 0 and (document is None or not document.finished):
+            self._to_end = True
+            view.steps.together.hold()
+            view.loader.hurry()
+            view.say("Reading to the end …")
+            return
+        self._end_reached()
+        view.steps.action_edge(end)
+        if self.uncounted and view.step is not None and view.step.index == view.steps.cursor:
+            view.show_step()
+
+    def ask_number(self) -> None:
+        """Ask for a step's number, and go there."""
+        from gistpoint.tui.screens.dialogs.ask import TextDialog
+
+        steps = self._view.steps
+
+        def answered(value: str | None) -> None:
+            if value and value.strip().isdigit():
+                steps.cursor = int(value) - 1
+
+        self._view.open(TextDialog("Go to step", placeholder=f"1 to {steps.count:,}"), answered)
+
+    def go(self, kind: str, by: int) -> None:
+        """Go to the next or previous step of a kind that the survey knows."""
+        survey, steps = self._view.loader.survey, self._view.steps
+        place, known = (None, False) if survey is None else next_step(survey, steps.cursor, by, steps.count, kind)
+        self._go_to(place, kind, by, "none" if known else "none so far: the run is still being read")
+
+    def go_among(self, places: Collection[int], name: str, by: int) -> None:
+        """Go to the next or previous of some steps."""
+        here = self._view.steps.cursor
+        ahead = [place for place in places if (place > here if by > 0 else place < here)]
+        self._go_to(min(ahead, key=lambda place: abs(place - here), default=None), name, by, "none")
+
+    def go_outside(self, places: Collection[int], name: str, by: int) -> None:
+        """Go to the next or previous step that is not among some."""
+        steps = self._view.steps
+        self._go_to(next((n for n in _ahead(steps.cursor, by, steps.count) if n not in places), None), name, by, "none")
+
+    def _go_to(self, place: int | None, name: str, by: int, words: str) -> None:
+        if place is not None:
+            self._view.steps.cursor = place
+        else:
+            self._view.say(f"{'Next' if by > 0 else 'Previous'} {name}: {words}")
+
+    # Automatic movement
+
+    def play(self) -> None:
+        """Play, or pause."""
+        self.player.toggle()
+        self._say_playing()
+
+    def faster(self, by: int) -> None:
+        """Play faster or slower."""
+        self.player.faster(by)
+        self._say_playing()
+
+    def _say_playing(self) -> None:
+        state = "▶ plays" if self.player.playing else "‖ paused"
+        self._view.say(f"{state}, {self.player.speed:g} times as fast as recorded; waits are cut at 10 s")
+
+    def _seconds(self) -> float:
+        survey, here = self._view.loader.survey, self._view.steps.cursor
+        return float(survey.seconds[here]) if survey is not None and here < len(survey) else 0.0
+
+    def _play_on(self) -> bool:
+        steps = self._view.steps
+        if steps.cursor + 1 >= steps.count:
+            self._view.say("▶ The end.")
+            return False
+        steps.cursor += 1
+        return True
+
+    def follow(self) -> None:
+        """Stay at the end of a run that is being written, or stop doing so."""
+        self.following = not self.following
+        if self.following:
+            self._view.steps.action_edge(1)
+        words = "Following: new steps come into sight as they are written." if self.following else "Not following."
+        self._view.say(words)
+
+    # Called for the loader's messages
+
+    def look_for_growth(self) -> None:
+        """Read on if the run's file grew."""
+        document = self._view.loader.document
+        if document is not None and document.finished and document.changed:
+            self._view.loader.look_for_growth()
+
+    def step_shown(self) -> None:
+        """Note that a step with a known number is shown."""
+        self.uncounted = False
+
+    def moved(self) -> None:
+        """Note that the cursor was moved: the end is no longer waited for."""
+        self._to_end = False
+
+    def takes_last_step(self) -> bool:
+        """Whether the last step is to be shown while those before it are being counted."""
+        if not self._to_end or self._view.pages.current != "step":
+            return False
+        self.uncounted = True
+        return True
+
+    def run_grew(self) -> None:
+        """Go to the end if that was requested and the end is known; stay there when following."""
+        document, steps = self._view.loader.document, self._view.steps
+        if document is not None and document.finished and (self.following or self._to_end):
+            self._end_reached()
+            steps.set_count(document.step_count)
+            steps.action_edge(1)
+
+    def _end_reached(self) -> None:
+        if self._to_end:
+            self._to_end = False
+            self._view.say("")
+
+
+class OtherRuns:
+    """Opens other runs; `names` are the runs in the list from which this one was chosen."""
+
+    def __init__(self, view: ReviewView, names: tuple[str, ...]) -> None:
+        self._view, self.names = view, names
+
+    def linked(self, links: Sequence[str]) -> list[str]:
+        """Return the links of a step whose runs are available."""
+        return [link for link in dict.fromkeys(links) if self._name(link) is not None]
+
+    def _name(self, link: str) -> str | None:
+        from gistpoint.sessions.runs.opening import linked_name
+
+        return linked_name(self._view.run_name, link)
+
+    def follow_link(self) -> None:
+        """Open the run that the step started, or that continues this one."""
+        view = self._view
+        links = (view.step.links if view.step else ()) or (view.header.links if view.header else ())
+        names = list(dict.fromkeys(name for link in links if (name := self._name(link)) is not None))
+        if names:
+            self._pick("Open", names, view.open_run)
+        else:
+            view.say("This step leads to no other run." if not links else f"Not here: {links[0]}")
+
+    def compare(self) -> None:
+        """Choose another run of the list to compare with this one."""
+        view = self._view
+        others = [name for name in self.names if name != view.run_name]
+        if not others:
+            view.say("There is no other run in the list: open several files or a folder.")
+            return
+
+        def open_both(name: str) -> None:
+            view.open(view.settings.screens.comparison(view.run_name, name, view.settings))
+
+        self._pick("Compare with", others, open_both)
+
+    def _pick(self, title: str, names: list[str], then: Callable[[str], object]) -> None:
+        from gistpoint.tui.screens.dialogs.ask import PickDialog
+
+        def answered(name: str | None) -> None:
+            if name is not None:
+                then(name)
+
+        if len(names) == 1:
+            then(names[0])
+        else:
+            self._view.open(PickDialog(title, [(name, name) for name in names]), answered)

@@ -1,0 +1,114 @@
+"""The pages of changes: by one step, and by all steps up to it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from gistpoint.core.diffs import DiffError, FileDiff, compute
+from gistpoint.sessions.records.model import Step
+from gistpoint.sessions.runs.repository import Badge, RepositoryState
+from gistpoint.tui.jobs import Job
+from gistpoint.tui.screens.review.run_pages import PageContext, RunPage
+from gistpoint.tui.widgets.diff_view import DiffView
+
+BADGES = {
+    Badge.RECORDED: "● recorded by the run",
+    Badge.FROM_EDITS: "◐ worked out from the edits",
+    Badge.RE_EXECUTED: "◉ executed again",
+    Badge.UNKNOWN: "○ not all is known: something changed in a way that the record does not tell",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class DiffContent:
+    """The changed files, and a note on the source of the diff."""
+
+    files: tuple[FileDiff, ...]
+    note: str
+
+
+class _DiffPage(RunPage[DiffContent], DiffView):
+    def fill(self, content: DiffContent) -> str:
+        """Show the changed files."""
+        self.load_diff(content.files)
+        return content.note
+
+
+class StepDiffPage(_DiffPage):
+    """The changes of a step: as it records them, else computed from the repository."""
+
+    def read(self, context: PageContext, job: Job) -> DiffContent:
+        """Return the changed files."""
+        document, index = context.document, context.index
+        step = document.step(index)
+        content = step_diff(step, document.step(index - 1).diff_so_far if index else "")
+        if content.files or step.diff is not None:
+            return content
+        state = context.repository(job)
+        return DiffContent(state.this_step, state_note(state)) if state.this_step else content
+
+
+class SoFarPage(_DiffPage):
+    """The changes of all steps up to one: as it records them, else computed from the repository."""
+
+    def read(self, context: PageContext, job: Job) -> DiffContent:
+        """Return the changed files."""
+        recorded = context.document.step(context.index).diff_so_far
+        files = parsed(recorded) if recorded is not None else None
+        if files is not None:
+            return DiffContent(files, BADGES[Badge.RECORDED])
+        state = context.repository(job)
+        return DiffContent(state.diff, state_note(state))
+
+
+def state_note(state: RepositoryState) -> str:
+    """Return the source of a repository's state, and the last problem."""
+    return "  ".join([BADGES[state.badge], *state.problems[-2:]])
+
+
+def step_diff(step: Step, before: str | None) -> DiffContent:
+    """Return the changes of a step: as recorded, else from the arguments of its edits.
+
+    `before` is the recorded diff of all steps up to the one before.
+    """
+    if step.diff is not None:
+        files = parsed(step.diff)
+        if files is not None:
+            how = "derived" if "diff" in step.derived else "recorded"
+            return DiffContent(files, "" if files else f"Nothing changed in this step ({how}).")
+    if before is not None and step.diff_so_far is not None and (files := _difference(before, step.diff_so_far)):
+        return DiffContent(files, "What was added to the diff that the run recorded.")
+    found: list[FileDiff] = []
+    only_paths: list[str] = []
+    for edit in step.edits:
+        if edit.new is None:
+            only_paths.append(edit.path)
+        else:
+            found.append(
+                compute(
+                    edit.old or "", edit.new, old_path=edit.path if edit.old is not None else None, new_path=edit.path
+                )
+            )
+    if found:
+        return DiffContent(tuple(found), "From the arguments of the edit: the place in the file is not known.")
+    if only_paths:
+        return DiffContent((), f"Changed, but how was not recorded: {', '.join(only_paths)}")
+    return DiffContent((), "This step records no change.")
+
+
+def _difference(before: str, after: str) -> tuple[FileDiff, ...]:
+    from gistpoint.sessions.runs.repository import between
+
+    old, new = ({file.path: file for file in parsed(text) or ()} for text in (before, after))
+    changes = (between(old.get(path), new.get(path)) for path in sorted(old.keys() | new.keys()))
+    return tuple(change for change in changes if change is not None)
+
+
+def parsed(diff: str) -> tuple[FileDiff, ...] | None:
+    """Return a recorded diff; None if it can't be parsed."""
+    from gistpoint.core.diffs import parse
+
+    try:
+        return parse(diff)
+    except DiffError:
+        return None

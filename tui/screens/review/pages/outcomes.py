@@ -1,0 +1,50 @@
+"""The page of test outcomes, as the results of a step print them."""
+
+from __future__ import annotations
+
+import re
+
+from gistpoint.core.outcomes import Outcome, TestResult
+from gistpoint.sessions.records.model import Step
+from gistpoint.tui.jobs import Job
+from gistpoint.tui.screens.review.run_pages import PageContext, RunPage
+from gistpoint.tui.widgets.outcome_table import OutcomeTable
+
+_LINE = re.compile(r"^(PASSED|FAILED|ERROR|SKIPPED|XFAIL|XPASS)\s+(\S+::\S.*?)(?: - (.*))?$")
+_VERBOSE = re.compile(r"^(\S+::\S.*?)\s+(PASSED|FAILED|ERROR|SKIPPED|XFAIL|XPASS)\b")
+_OUTCOMES = {
+    "PASSED": Outcome.PASSED,
+    "FAILED": Outcome.FAILED,
+    "ERROR": Outcome.ERROR,
+    "SKIPPED": Outcome.SKIPPED,
+    "XFAIL": Outcome.XFAILED,
+    "XPASS": Outcome.XPASSED,
+}
+_MOST_LINES = 200_000
+
+
+class OutcomesPage(RunPage[list[TestResult]], OutcomeTable):
+    """The tests that a step names."""
+
+    def read(self, context: PageContext, job: Job) -> list[TestResult]:
+        """Return the tests with their outcomes."""
+        return outcomes(context.document.step(context.index))
+
+    def fill(self, content: list[TestResult]) -> str:
+        """Show them."""
+        self.show_results(content)
+        return "As the output names them (derived): only what was printed." if content else "No output names a test."
+
+
+def outcomes(step: Step) -> list[TestResult]:
+    """Return the tests that the results of a step name, as pytest prints them."""
+    found: dict[str, TestResult] = {}
+    for result in step.results:
+        for line in result.text.split("\n", _MOST_LINES)[:_MOST_LINES]:
+            line = line.rstrip("\r")
+            summary = _LINE.match(line)
+            if summary:
+                found[summary[2]] = TestResult(summary[2], _OUTCOMES[summary[1]], message=summary[3] or "")
+            elif (verbose := _VERBOSE.match(line)) is not None:
+                found.setdefault(verbose[1], TestResult(verbose[1], _OUTCOMES[verbose[2]]))
+    return list(found.values())

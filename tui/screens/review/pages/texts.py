@@ -1,0 +1,85 @@
+"""The pages that are one text: the raw records of a step, its replayed calls, and the facts about the run."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from gistpoint.sessions.records.model import Run
+from gistpoint.sessions.runs.document import RunDocument
+from gistpoint.sessions.runs.rendering import header_lines
+from gistpoint.tui.jobs import Job
+from gistpoint.tui.screens.review.run_pages import PageContext, RunPage
+from gistpoint.tui.widgets.text_view import TextView
+
+RAW_SHOWN = 2_000_000
+"""Bytes of the raw records that are shown."""
+_HIDDEN = "Raw records are hidden until your verdict: they may name the model."
+
+
+class TextPage(RunPage[tuple[str, str]], TextView):
+    """A page of text with a note above it; `read` returns both."""
+
+    def __init__(self, *, id: str) -> None:
+        super().__init__(can_interpret=True, id=id)
+
+    def fill(self, content: tuple[str, str]) -> str:
+        """Show the text."""
+        text, note = content
+        self.load(text)
+        return note
+
+
+class RawPage(TextPage):
+    """The raw records of a step."""
+
+    def read(self, context: PageContext, job: Job) -> tuple[str, str]:
+        """Return the records, and a note on their place in the file."""
+        return ("", _HIDDEN) if context.hides else raw_text(context.document, context.index)
+
+
+class RunInfoPage(TextPage):
+    """The facts about the run."""
+
+    def read(self, context: PageContext, job: Job) -> tuple[str, str]:
+        """Return the content of the header."""
+        return run_text(context.document.header, context.document.name, blind=context.hides), ""
+
+
+def raw_text(document: RunDocument, index: int) -> tuple[str, str]:
+    """Return the raw records of a step, and a note on their place in the file."""
+    step = document.step(index)
+    raw = document.raw(index, RAW_SHOWN)
+    length = sum(record.length for record in step.records) or step.raw.length
+    places = ", ".join(f"{record.start:,} to {record.end:,}" for record in (step.records or (step.raw,))[:3])
+    more = f" and {len(step.records) - 3} more" if len(step.records) > 3 else ""
+    member = f" of {step.raw.member}" if step.raw.member else ""
+    cut = f"; the first {RAW_SHOWN:,} are shown" if length > len(raw) else ""
+    return raw.decode("utf-8", "replace"), f"Bytes {places}{more}{member}: {length:,} in all{cut}"
+
+
+def run_text(header: Run, name: str, *, blind: bool) -> str:
+    """Return the facts about a run as text."""
+    if blind:
+        header = replace(header, extra={}, also=())
+    lines = [f"{'file':<12} {name}", *header_lines(header)]
+    if blind:
+        hidden = ("model", "verdict", "suspicious", "score", "exit status", "cost")
+        lines = [line for line in lines if not line.startswith(hidden)]
+        lines.append(f"{'hidden':<12} model and outcome, until your verdict")
+    if header.prompt:
+        lines += ["", "── task", header.prompt]
+    if header.submission and not blind:
+        lines += ["", "── submission", header.submission]
+    return "\n".join(lines)
+
+
+class ReplayPage(TextPage):
+    """The calls of a step and their replay."""
+
+    def read(self, context: PageContext, job: Job) -> tuple[str, str]:
+        """Return the findings of the replay, and a note above them."""
+        replay, index = context.replay, context.index
+        if not replay.begun:
+            return "", "a makes the recorded calls again in a fresh workspace of the task."
+        waiting = "Not made again yet." if replay.running else "This step holds no call that was made again."
+        return replay.text(index), replay.words(index) or waiting

@@ -1,0 +1,136 @@
+"""Replays the calls of the open run, and keeps the outcomes by step."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from textual.message_pump import MessagePump
+
+from gistpoint.core.errors import CancelledError, UserError
+from gistpoint.core.running import RunContext, RunProgress
+from gistpoint.tui.jobs import Job, Jobs
+from gistpoint.tui.screens.review.loading import opener
+from gistpoint.tui.screens.review.settings import Replaying
+from gistpoint.tui.screens.review.view import ReviewView
+
+if TYPE_CHECKING:
+    from gistpoint.sessions.replay.replaying import Replay, ReplayedCall
+
+GLYPHS = {"differs": "≠", "could not run": "∅", "not recorded": "?", "same": "="}
+"""By the word for the outcome of a call, the worst first."""
+
+
+class ReplayJob:
+    """The replay of the open run, in its own workspace and thread."""
+
+    def __init__(self, owner: MessagePump, view: ReviewView) -> None:
+        self._view = view
+        self._jobs = Jobs(owner, "replay", failed=self._failed)
+        self._job: Job | None = None
+        self._results: dict[int, list[ReplayedCall]] = {}
+
+    @property
+    def begun(self) -> bool:
+        """Whether a replay was requested."""
+        return self._job is not None
+
+    @property
+    def running(self) -> bool:
+        """Whether calls are being made."""
+        return self._job is not None and self._job.running
+
+    def toggle(self) -> None:
+        """Replay the recorded calls in a fresh workspace, or stop the replay."""
+        view, replaying = self._view, self._view.settings.replaying
+        if self._job is not None and self._job.running:
+            self._job.stop()
+            view.say("Stopping …")
+        elif replaying is None:
+            view.say("Calls can't be replayed here: `gistpoint replay` does it.")
+        else:
+            self._results = {}
+            view.steps.badges = {}
+            view.say("Making the calls again …")
+            self._job = self._jobs.do(lambda job: self._replay(job, replaying), self._ended)
+
+    def stop(self) -> None:
+        """Stop the replay."""
+        self._jobs.stop()
+
+    # In the thread
+
+    def _replay(self, job: Job, replaying: Replaying) -> str:
+        def progress(run: RunProgress) -> None:
+            job.report(self._say_phase, f"{run.phase} {run.done}/{run.total}" if run.total else run.phase)
+
+        try:
+            replay = replaying(opener(self._view.run_name)())
+            for replayed in replay.calls(run=RunContext(job.cancel, progress)):
+                files = replay.files()
+                job.hand(lambda found: self._take(*found), (replayed, files))
+        except CancelledError:
+            return "Stopped."
+        return _verdicts(replay)
+
+    # On the UI thread
+
+    def _say_phase(self, words: str) -> None:
+        if self._job is not None and not self._job.cancel.cancelled:
+            self._view.say(f"Making the calls again: {self.counts()}; {words}. a stops it.")
+
+    def _take(self, replayed: ReplayedCall, files: Mapping[str, bytes | None]) -> None:
+        view, step = self._view, replayed.call.step - 1
+        self._results.setdefault(step, []).append(replayed)
+        view.steps.badges = {**view.steps.badges, step: self._badge(step)}
+        view.steps.refresh()
+        view.say(f"Making the calls again: {self.counts()}. a stops it.")
+        view.loader.do(lambda: view.loader.history.put(step, files))
+        if view.step is not None and step == view.step.index:
+            view.show_step()
+
+    def _ended(self, words: str) -> None:
+        self._view.say(f"{self.counts()}. {words}")
+
+    def _failed(self, error: Exception) -> None:
+        if not isinstance(error, UserError):
+            raise error
+        self._view.show_error(error)
+        self._view.say("")
+
+    # Its findings
+
+    def _badge(self, step: int) -> str:
+        """Return the glyph of a step, that of its worst call."""
+        found = {replayed.sameness.value for replayed in self._results.get(step, ())}
+        return next((glyph for word, glyph in GLYPHS.items() if word in found), "")
+
+    def counts(self) -> str:
+        """Return the number of calls by outcome, in words."""
+        counted = Counter(replayed.sameness.value for step in self._results.values() for replayed in step)
+        return ", ".join(f"{counted[word]} {word}" for word in reversed(GLYPHS) if counted[word]) or "no call yet"
+
+    def words(self, step: int) -> str:
+        """Return the outcomes of a step's calls, for the line above a page."""
+        found = [f"{r.sameness.value}{f' ({r.reason})' if r.reason else ''}" for r in self._results.get(step, ())]
+        return f"made again: {', '.join(found)}" if found else ""
+
+    def text(self, step: int) -> str:
+        """Return the full replay of a step: each call, its outcome, and how the results differ."""
+        from gistpoint.core.kinds.commandline import spelled
+
+        parts = []
+        for replayed in self._results.get(step, ()):
+            call = replayed.call
+            almost = "" if replayed.exact else " but for times, addresses and folders"
+            parts.append(f"{spelled(call.tool, call.arguments or {})}\n{replayed.sameness.value}{almost}")
+            parts.extend(part for part in (replayed.reason, replayed.diff) if part)
+        return "\n\n".join(parts)
+
+
+def _verdicts(replay: Replay) -> str:
+    same = "the same" if replay.same_verdict() else "NOT the same"
+    then, now = replay.verdict_then().words, replay.verdict_now().words
+    notes = "".join(f" {note}" for note in replay.notes)
+    return f"Verdict then: {then}; now, in {replay.judge.backend.name}: {now}; {same}.{notes}"

@@ -1,0 +1,100 @@
+"""The pages of the review screen under their tabs: the interface of a page, and its loading."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Generic, TypeVar
+
+from gistpoint.tui.jobs import Job
+from gistpoint.tui.keys import shown_key
+from gistpoint.tui.review_pages import PAGES
+from gistpoint.tui.widgets.pages import Pages
+
+if TYPE_CHECKING:
+    from gistpoint.sessions.runs.document import RunDocument
+    from gistpoint.sessions.runs.repository import RepositoryState
+    from gistpoint.tui.screens.review.gist_scoring import GistScoring
+    from gistpoint.tui.screens.review.loading import RunLoader
+    from gistpoint.tui.screens.review.replay_job import ReplayJob
+
+Content = TypeVar("Content")
+
+
+@dataclass(frozen=True, slots=True)
+class PageContext:
+    """The data from which a page loads a step (`index`, from 0): the run, and facts from outside its record."""
+
+    document: RunDocument
+    index: int
+    hides: bool
+    """Whether model and outcome are hidden."""
+    loader: RunLoader
+    replay: ReplayJob
+    gist: GistScoring
+
+    def repository(self, job: Job) -> RepositoryState:
+        """Return the repository after the step."""
+        return self.loader.history.after(self.index, job)
+
+
+class RunPage(Generic[Content]):
+    """The interface of a page about a step; pages that others fill, such as the hits of a search, don't have it."""
+
+    def read(self, context: PageContext, job: Job) -> Content:
+        """Return the page's content for a step; runs in the loader's thread, and starts again after giving way."""
+        raise NotImplementedError
+
+    def fill(self, content: Content) -> str:
+        """Show the content, and return a note for the line above the page; on the UI thread."""
+        raise NotImplementedError
+
+
+class RunPages(Pages):
+    """The pages of `PAGES`; the current one is loaded once for each step."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            {page.name: page.title for page in PAGES},
+            {page.name: page.make for page in PAGES},
+            later=frozenset(page.name for page in PAGES if page.later),
+            keys={page.name: shown_key(page.keys.partition(",")[0]) for page in PAGES},
+        )
+        self._loaded: dict[str, int] = {}
+        """The step that each page was loaded for."""
+        self._wanted: tuple[str, int] | None = None
+        """The page that is being loaded, and its step."""
+        self._notes: dict[str, str] = {}
+
+    def note_for(self, page: str, words: str) -> None:
+        """Show a line above a page if it is the current one."""
+        self._notes[page] = words
+        self.note(self._notes.get(self.current, ""))
+
+    def outdate(self) -> None:
+        """Load every page again when it is next shown: the step has changed, or what pages show about it."""
+        self._loaded.clear()
+        self._wanted = None
+
+    def load(self, context: PageContext, *, anew: bool = False) -> None:
+        """Load the current page if it was not loaded for the step, or always with `anew`."""
+        name, widget, index = self.current, self.made[self.current], context.index
+        if name != "step" and self._loaded.get(name) != index:
+            self._notes[name] = ""
+        self.note(self._notes.get(name, ""))
+        if not isinstance(widget, RunPage):
+            return
+        if not anew and (self._loaded.get(name) == index or self._wanted == (name, index)):
+            return
+        self._wanted = name, index
+
+        def read(job: Job) -> object:
+            return widget.read(context, job)
+
+        def fill(content: object) -> None:
+            if self._wanted == (name, index):
+                self._wanted = None
+                if self.current == name:
+                    self._loaded[name] = index
+                    self.note_for(name, widget.fill(content))
+
+        context.loader.want_page(read, fill)

@@ -1,0 +1,364 @@
+"""Searches a run, or all of a list: the search line, the list of hits, and moving from hit to hit."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import PurePath
+from typing import ClassVar
+
+from textual import on
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import Container, Horizontal
+from textual.message import Message
+from textual.timer import Timer
+from textual.widgets import Input
+
+from gistpoint.core.errors import CancelledError, UserError
+from gistpoint.core.running import CancelToken
+from gistpoint.sessions.records.model import TextScope
+from gistpoint.sessions.runs.document import RunDocument
+from gistpoint.sessions.runs.searching import Hit, Query, search_document
+from gistpoint.tui.jobs import Job, Jobs
+from gistpoint.tui.screens.review.settings import FoundHits, Wanted
+from gistpoint.tui.screens.review.view import ReviewView
+from gistpoint.tui.tables import Column
+from gistpoint.tui.widgets.plain import Plain
+from gistpoint.tui.widgets.table import Table
+
+KEPT = 20_000
+"""The number of hits that are kept; more are only counted."""
+_TYPING_S = 0.12
+_BATCH_S = 0.1
+SCOPES: tuple[tuple[str, tuple[TextScope, ...]], ...] = (
+    ("everywhere", tuple(TextScope)),
+    ("thoughts", (TextScope.THOUGHT,)),
+    ("texts", (TextScope.TEXT,)),
+    ("calls", (TextScope.CALL,)),
+    ("results", (TextScope.RESULT,)),
+    ("diffs", (TextScope.DIFF,)),
+    ("what is also recorded", (TextScope.ALSO,)),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class _Batch:
+    hits: list[Hit]
+    count: int
+    finished: bool
+
+
+class SearchBar(Horizontal):
+    """Searches during typing; Enter goes to the first hit, Escape closes the line."""
+
+    DEFAULT_CSS = """
+    SearchBar { height: 1; display: none; background: $surface; }
+    SearchBar Input { width: 1fr; height: 1; border: none; padding: 0 1; }
+    SearchBar Plain { width: auto; padding: 0 1; color: $text-muted; }
+    """
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("ctrl+r", "regex", "Regular expression", id="search.regex", show=True, priority=True),
+        Binding("ctrl+s", "scope", "Where", id="search.scope", show=True, priority=True),
+        Binding("ctrl+t", "runs", "All runs", id="search.runs", show=True, priority=True),
+        Binding("escape", "close", "Close", id="search.close", show=True, priority=True),
+    ]
+
+    class Asked(Message):
+        """Asks for a search; None ends it."""
+
+        def __init__(self, wanted: Wanted | None) -> None:
+            super().__init__()
+            self.wanted = wanted
+
+    class Left(Message):
+        """The bar is left; with `go`, for the hits."""
+
+        def __init__(self, *, go: bool) -> None:
+            super().__init__()
+            self.go = go
+
+    def __init__(self, *, id: str, runs: tuple[str, ...] = ()) -> None:
+        super().__init__(id=id)
+        self.runs = runs
+        self.all_runs = False
+        self.regex = False
+        self.scope = 0
+        self._typing: Timer | None = None
+
+    def compose(self) -> ComposeResult:
+        """Lay out the field and its options."""
+        yield Input(placeholder="search", compact=True, select_on_focus=True)
+        yield Plain("", id="search-ways")
+
+    def open(self, *, all_runs: bool = False) -> None:
+        """Show the line and focus it."""
+        self.all_runs = all_runs or self.all_runs
+        self.display = True
+        self.query_one(Input).focus()
+        self._say()
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """Enable the keys of the line while it is open, and the search in all runs if there is a list."""
+        return self.display and (action != "runs" or len(self.runs) > 1)
+
+    @property
+    def wanted(self) -> Wanted | None:
+        """The search that is wanted; None for none."""
+        pattern = self.query_one(Input).value
+        if not pattern:
+            return None
+        return Wanted(pattern, self.regex, SCOPES[self.scope][1], self.runs if self.all_runs else ())
+
+    @on(Input.Changed)
+    def typed(self, event: Input.Changed) -> None:
+        """Search after a short pause in typing."""
+        event.stop()
+        if self._typing is not None:
+            self._typing.stop()
+        self._typing = self.set_timer(_TYPING_S, self._ask)
+
+    @on(Input.Submitted)
+    def submitted(self, event: Input.Submitted) -> None:
+        """Go to the hits."""
+        event.stop()
+        if self._typing is not None:
+            self._ask()
+        self.post_message(self.Left(go=True))
+
+    def action_close(self) -> None:
+        """Close the line; hits stay."""
+        self.display = False
+        self.post_message(self.Left(go=False))
+
+    def action_regex(self) -> None:
+        """Search for a regular expression, or for text."""
+        self.regex = not self.regex
+        self._changed()
+
+    def action_scope(self) -> None:
+        """Search in other parts of the steps."""
+        self.scope = (self.scope + 1) % len(SCOPES)
+        self._changed()
+
+    def action_runs(self) -> None:
+        """Search in all runs, or in this one."""
+        self.all_runs = not self.all_runs
+        self._changed()
+
+    def _changed(self) -> None:
+        self._say()
+        self._ask()
+
+    def _ask(self) -> None:
+        if self._typing is not None:
+            self._typing.stop()
+            self._typing = None
+        self.post_message(self.Asked(self.wanted))
+
+    def _say(self) -> None:
+        ways = ["regex" if self.regex else "text", SCOPES[self.scope][0], "all runs" if self.all_runs else "this run"]
+        self.query_one("#search-ways", Plain).update(" · ".join(ways))
+
+
+_RUN: Column[Hit] = Column(
+    "run", lambda hit: PurePath(hit.run).name[-28:], width=28, style=lambda hit: "$text-secondary"
+)
+_COLUMNS: tuple[Column[Hit], ...] = (
+    Column("step", lambda hit: str(hit.step + 1), width=6, right=True, style=lambda hit: "$foreground 60%"),
+    Column("part", lambda hit: hit.scope.value, width=7, style=lambda hit: "$text-primary"),
+    Column("line", lambda hit: hit.line.strip()),
+)
+
+
+class HitList(Table[Hit]):
+    """The hits of a search, one per row, in their order."""
+
+    HEAD = 0
+
+    def __init__(self, *, id: str) -> None:
+        super().__init__(_COLUMNS, id=id)
+
+    def show_hits(self, hits: Sequence[Hit], *, names_runs: bool) -> None:
+        """Show hits, with the run of each if there are several."""
+        self.columns = (_RUN, *_COLUMNS) if names_runs else _COLUMNS
+        self.show(hits)
+
+
+class Search(Container):
+    """The current search and its hits; a new search ends the one before. As a widget it holds the search line."""
+
+    DEFAULT_CSS = """
+    Search { height: auto; }
+    """
+
+    def __init__(self, view: ReviewView, runs: tuple[str, ...], *, id: str) -> None:
+        """`runs` are the names of the list, which can be searched in all at once."""
+        super().__init__(id=id)
+        self._view, self._runs = view, runs
+        self._jobs = Jobs(self, "search", failed=self._failed)
+        self.wanted: Wanted | None = None
+        self.hits: list[Hit] = []
+        self.count = 0
+        """The number of hits; those beyond `KEPT` are not among `hits`."""
+        self.hit: int | None = None
+        """The hit that was shown last."""
+        self._to_show: Hit | None = None
+        self._goes_to_first = False
+
+    def on_unmount(self) -> None:
+        """End the search."""
+        self._jobs.stop()
+
+    async def open(self, *, all_runs: bool = False) -> None:
+        """Open the search line, for this run or for all."""
+        bar = next(iter(self.query(SearchBar)), None)
+        if bar is None:
+            bar = SearchBar(id="review-search", runs=self._runs)
+            await self.mount(bar)
+        bar.open(all_runs=all_runs)
+
+    @on(SearchBar.Asked)
+    def asked(self, message: SearchBar.Asked) -> None:
+        """Search for the typed words; an empty line drops the search."""
+        wanted = message.wanted
+        self._take(wanted, [])
+        if wanted is None:
+            self._jobs.cancel()
+            self._view.say("")
+            self._view.step_page.search("")
+            return
+        self._view.say("searching …")
+        document = self._view.loader.document
+        self._jobs.do(lambda job: self._search(job, wanted, document), self._found, key="search")
+
+    def go_on_from(self, found: FoundHits) -> None:
+        """Take over the hits of a search that began in another run, and show one of them."""
+        self._take(found.wanted, list(found.hits))
+        self._view.steps.set_count(max(self._view.steps.count, found.hits[found.at].step + 1))
+        self.go_to(found.at)
+
+    def _take(self, wanted: Wanted | None, hits: list[Hit]) -> None:
+        self.wanted, self.hits, self.count, self.hit = wanted, hits, len(hits), None
+        self._view.step_page.walks_hits = bool(hits)
+        self.show_hits()
+
+    def show_hits(self) -> None:
+        """Show the hits on their page, if it exists."""
+        page = self._view.pages.made.get("hits")
+        if isinstance(page, HitList):
+            page.show_hits(self.hits, names_runs=bool(self.wanted and self.wanted.runs))
+
+    def _found(self, batch: _Batch) -> None:
+        if self.wanted is None:  # dropped while this was on its way
+            return
+        self.hits.extend(batch.hits)
+        self.count = batch.count
+        self._view.step_page.walks_hits = bool(self.hits)
+        self.show_hits()
+        if self._goes_to_first and self.hits:
+            self._goes_to_first = False
+            self._go_to_nearest()
+        self._say_place(so_far=not batch.finished)
+
+    def _say_place(self, *, so_far: bool = False) -> None:
+        place = f"{self.hit + 1:,} of " if self.hit is not None else ""
+        more = " so far" if so_far else ""
+        self._view.say(f"{place}{self.count:,} found{more}; n and N go through them, F8 lists them")
+
+    def _failed(self, error: Exception) -> None:
+        if not isinstance(error, UserError):
+            raise error
+        self._view.say(f"{error.message} {error.hint}")
+
+    # Going to hits
+
+    @on(SearchBar.Left)
+    def left(self, message: SearchBar.Left) -> None:
+        """Give the focus back; on request go to the nearest hit, or to the first one found later."""
+        self.query_one(SearchBar).display = False
+        self.screen.set_focus(self._view.steps)
+        self._goes_to_first = message.go and not self.hits
+        if message.go and self.hits:
+            self._go_to_nearest()
+
+    def step(self, by: int) -> None:
+        """Go to the next or previous hit, around the ends."""
+        if not self.hits:
+            self._view.say("There is nothing to go to: / searches.")
+        elif self.hit is not None:
+            self.go_to((self.hit + by) % len(self.hits))
+        else:
+            self.go_to(0 if by > 0 else len(self.hits) - 1)
+
+    def _go_to_nearest(self) -> None:
+        here, name = self._view.steps.cursor, self._view.run_name
+        self.go_to(next((n for n, hit in enumerate(self.hits) if hit.run == name and hit.step >= here), 0))
+
+    def go_to(self, index: int) -> None:
+        """Show a hit, in its own run."""
+        hit = self.hits[index]
+        self.hit = index
+        self._say_place()
+        if hit.run != self._view.run_name and self.wanted is not None and self.wanted.runs:
+            self._view.open_run(hit.run, found=FoundHits(self.wanted, self.hits, index))
+            return
+        self._to_show = hit
+        if self._view.steps.cursor != hit.step:
+            self._view.steps.cursor = hit.step
+        else:
+            self.show_hit()
+
+    def show_hit(self) -> None:
+        """Put the cursor on the current hit; unfold the step first if the hit is in a folded part."""
+        hit, wanted, step, view = self._to_show, self.wanted, self._view.step, self._view.step_page
+        if hit is None or wanted is None or step is None or step.index != hit.step:
+            return
+        offset = view.composed.offset_of(hit.scope, hit.part, hit.start)
+        if offset is None and view.composed.folded and not view.whole:
+            view.unfold()
+            return
+        self._to_show = None
+        view.terminal = False
+        view.search(wanted.pattern, regex=wanted.regex)
+        if offset is not None:
+            view.go_to_offset(offset)
+
+    # In the thread
+
+    def _search(self, job: Job, wanted: Wanted, document: RunDocument | None) -> _Batch:
+        query = Query(wanted.pattern, regex=wanted.regex, scopes=wanted.scopes)
+        batch: list[Hit] = []
+        count, handed = 0, time.monotonic()
+        for hit in _hits(wanted, query, document, job.cancel):
+            job.cancel.check()
+            count += 1
+            if count <= KEPT:
+                batch.append(hit)
+            if count == 1 or time.monotonic() - handed > _BATCH_S:
+                job.hand(self._found, _Batch(batch, count, finished=False))
+                batch, handed = [], time.monotonic()
+                time.sleep(0.001)
+        return _Batch(batch, count, finished=True)
+
+
+def _hits(wanted: Wanted, query: Query, document: RunDocument | None, cancel: CancelToken) -> Iterator[Hit]:
+    if wanted.runs:
+        yield from hits_in_all(wanted.runs, query, cancel)
+    elif document is not None:
+        yield from search_document(document, query, cancel=cancel)
+
+
+def hits_in_all(runs: Sequence[str], query: Query, cancel: CancelToken) -> Iterator[Hit]:
+    """Yield the hits of runs by name; unreadable runs are skipped."""
+    from gistpoint.sessions.runs.opening import open_run
+
+    for name in runs:
+        cancel.check()
+        try:
+            yield from search_document(open_run(name), query, cancel=cancel)
+        except CancelledError:
+            raise
+        except UserError:
+            continue

@@ -1,0 +1,70 @@
+"""The interface of the review screen to its parts; they know nothing else of the screen."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Protocol, TypeVar
+
+from textual.screen import Screen
+
+from gistpoint.core.errors import UserError
+from gistpoint.sessions.records.model import Run, Step
+from gistpoint.tui.screens.review.loading import RunLoader
+from gistpoint.tui.screens.review.settings import FoundHits, ReviewSettings
+from gistpoint.tui.screens.review.step_list import StepList
+from gistpoint.tui.screens.review.step_view import StepPage
+from gistpoint.tui.widgets.pages import Pages
+
+Answer = TypeVar("Answer")
+
+
+class ReviewView(Protocol):
+    """The review screen as its parts see it; everything but the loader belongs to the UI thread."""
+
+    run_name: str
+    settings: ReviewSettings
+    loader: RunLoader
+    header: Run | None
+    step: Step | None
+    """The current step; None before one was read."""
+    hides: bool
+    """Whether model and outcome are hidden."""
+
+    @property
+    def steps(self) -> StepList:
+        """The list of steps; its cursor is on the current step."""
+        ...
+
+    @property
+    def pages(self) -> Pages:
+        """The pages."""
+        ...
+
+    @property
+    def step_page(self) -> StepPage:
+        """The page of the step itself."""
+        ...
+
+    def open(self, screen: Screen[Answer], answered: Callable[[Answer | None], None] | None = None) -> None:
+        """Open a dialog or another screen; `answered` gets its result."""
+        ...
+
+    def show_error(self, error: UserError) -> None:
+        """Show a problem that the user can fix."""
+        ...
+
+    def say(self, words: str) -> None:
+        """Show a line above the keys."""
+        ...
+
+    def show_step(self) -> None:
+        """Show the step again, as its content has changed."""
+        ...
+
+    def fill_page(self, *, anew: bool = False) -> None:
+        """Load the current page if it was not loaded for this step, or always with `anew`."""
+        ...
+
+    def open_run(self, name: str, *, found: FoundHits | None = None) -> None:
+        """Open another run."""
+        ...

@@ -1,0 +1,338 @@
+"""Drives the current attempt for the solve screen: calls, other recorded events, and a played recording.
+
+The engine's methods wait for the disk, the sandbox and the tests. The controller runs them in threads, one for the
+calls and one for the rest, and posts the results to the screen.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from typing import Any, Protocol
+
+from textual.message import Message
+from textual.widget import Widget
+
+from gistpoint.core.attempts.bench import Judged
+from gistpoint.core.attempts.engine import Attempt, ToolResult
+from gistpoint.core.attempts.events import JournalEvent, Pane
+from gistpoint.core.attempts.state import AttemptState
+from gistpoint.core.demo.play import play
+from gistpoint.core.errors import AttemptError
+from gistpoint.core.kinds.commandline import spelled
+from gistpoint.core.outcomes import Outcome
+from gistpoint.core.running import RunContext, RunProgress
+from gistpoint.core.tools.declaration import Tool
+from gistpoint.tui.jobs import Job, Jobs
+
+BATCH_SECONDS = 0.04
+"""Progress reaches the screen at most this often, one frame or two."""
+
+HEARTBEAT_SECONDS = 5.0
+"""The accuracy of the clock after a crash, even while another editor has the terminal and the screen is suspended."""
+
+_CLOSE_S = 10.0
+"""Closing waits at most this long for pending writes."""
+
+
+class StateChanged(Message):
+    """The attempt's state has changed; a later message replaces a waiting one."""
+
+    def can_replace(self, message: Message) -> bool:
+        """Replace an earlier one that was not handled yet."""
+        return isinstance(message, StateChanged)
+
+
+class CallBegun(Message):
+    """A call was started; `tool` is None if another process began the call and its tool no longer exists."""
+
+    def __init__(self, tool: Tool | None, words: str) -> None:
+        super().__init__()
+        self.tool = tool
+        self.words = words
+
+
+class CallProgressed(Message):
+    """A run of tests has made progress."""
+
+    def __init__(self, progress: RunProgress, failed: int) -> None:
+        super().__init__()
+        self.progress = progress
+        self.failed = failed
+
+    def can_replace(self, message: Message) -> bool:
+        """Only the newest progress counts."""
+        return isinstance(message, CallProgressed)
+
+
+class CallFinished(Message):
+    """A call was answered; None if no call was waiting for an answer."""
+
+    def __init__(self, result: ToolResult | None) -> None:
+        super().__init__()
+        self.result = result
+
+
+class CallFailed(Message):
+    """A call raised instead of being answered, or something could not be recorded."""
+
+    def __init__(self, error: Exception) -> None:
+        super().__init__()
+        self.error = error
+
+
+class StepPlayed(Message):
+    """A step of a recorded attempt was played."""
+
+    def __init__(self, step: Mapping[str, Any], result: ToolResult | None) -> None:
+        super().__init__()
+        self.step = step
+        self.result = result
+
+
+class EngineCall(Protocol):
+    """A method of the engine that blocks until a call is answered."""
+
+    def __call__(self, *, run: RunContext) -> ToolResult | None:
+        """Return the answer."""
+        ...
+
+
+class AttemptController:
+    """Runs one call at a time, records everything else in order, and posts this module's messages to `owner`."""
+
+    def __init__(self, owner: Widget, attempt: Attempt) -> None:
+        self.attempt = attempt
+        self._owner = owner
+        self._calls = Jobs(owner, "calls", failed=self._failed)
+        self._writes = Jobs(owner, "recording", failed=self._not_written)
+        self._call: Job | None = None
+        self._playback: Job | None = None
+        self._tool: Tool | None = None
+        self._calls_before = 0
+        self._yields = False
+        self._waiting: Callable[[], None] | None = None
+        self._failing = 0
+        self._progress_at = 0.0
+        self._comforts: dict[str, int] = {}
+        self._closed = False
+        attempt.subscribe(self._event_written)
+        self._beat_later()
+
+    # The call under way
+
+    @property
+    def calling(self) -> bool:
+        """Whether a call is under way."""
+        return self._call is not None and self._call.running
+
+    @property
+    def playing(self) -> bool:
+        """Whether a recorded attempt is played."""
+        return self._playback is not None and self._playback.running
+
+    @property
+    def busy(self) -> bool:
+        """Whether a call is under way, or a recorded attempt is played."""
+        return self.calling or self.playing
+
+    @property
+    def tool(self) -> Tool | None:
+        """The tool of the call under way; None if there is no call, or no such tool any more."""
+        pending = self.attempt.state.pending
+        if pending is not None:
+            return next((tool for tool in self.attempt.tools if tool.name == pending.tool), None)
+        return self._tool if self.calling else None
+
+    @property
+    def cancellable(self) -> bool:
+        """Whether the call under way runs code."""
+        return self.calling and self._runs_code
+
+    @property
+    def yielding(self) -> bool:
+        """Whether the call under way is stopped if another one is wanted."""
+        return self.calling and self._yields
+
+    @property
+    def _runs_code(self) -> bool:
+        tool = self.tool
+        return tool is not None and tool.runs_code
+
+    @property
+    def _back_soon(self) -> bool:
+        """Whether the call under way runs no code, or is answered already."""
+        state = self.attempt.state
+        answered = state.pending is None and len(state.calls) > self._calls_before
+        return self.calling and (answered or not self._runs_code)
+
+    def when_free(self, do: Callable[[], None]) -> bool:
+        """Do something now, or after a call that ends soon has returned; return False while code runs.
+
+        A user who sees an answer acts at once, perhaps before the thread has ended. Only the last action is kept.
+        """
+        if self.playing:
+            return False
+        if self._back_soon:
+            self._waiting = do
+        elif self.calling:
+            return False
+        else:
+            do()
+        return True
+
+    def make_way(self, then: Callable[[], None]) -> None:
+        """Do something now, or after stopping the call under way if that call yields to others."""
+        if self.yielding:
+            self._waiting = then
+            self.cancel()
+        else:
+            then()
+
+    def came_back(self) -> None:
+        """Do what was waiting; the screen calls this when it has shown the end of the call."""
+        waiting, self._waiting = self._waiting, None
+        if waiting is not None and not self._closed:
+            waiting()
+
+    # Calls
+
+    def call(self, tool: Tool, arguments: Mapping[str, str], *, yields: bool = False) -> None:
+        """Start a call; there must be none under way. One that `yields` is stopped when another one is wanted."""
+        words = spelled(tool.name, arguments)
+        self._begin(tool, words, partial(self.attempt.call, tool.name, arguments), yields=yields)
+
+    def finish_pending(self) -> None:
+        """Start to complete the call that an earlier process left."""
+        self._begin(self.tool, "finishing what was under way", self.attempt.finish_pending)
+
+    def cancel(self) -> None:
+        """Ask the call under way to stop."""
+        if self._call is not None:
+            self._call.stop()
+
+    def judgement_of(self, call_id: str) -> Judged | None:
+        """Return the test run of a submission, if it happened in this process."""
+        return self.attempt.found.get(call_id)
+
+    def _begin(self, tool: Tool | None, words: str, call: EngineCall, *, yields: bool = False) -> None:
+        state = self.attempt.state
+        self._calls_before = len(state.calls) - (state.pending is not None)
+        self._tool, self._yields = tool, yields
+        self._failing, self._progress_at = 0, 0.0
+
+        def body(job: Job) -> Message:
+            try:
+                return CallFinished(call(run=RunContext(job.cancel, self._progressed)))
+            except Exception as error:
+                return CallFailed(error)
+
+        self._owner.post_message(CallBegun(tool, words))
+        self._call = self._calls.do(body, self._post)
+
+    def _progressed(self, progress: RunProgress) -> None:
+        if progress.latest is not None and progress.latest.outcome in (Outcome.FAILED, Outcome.ERROR):
+            self._failing += 1
+        now = time.monotonic()
+        if now - self._progress_at >= BATCH_SECONDS or progress.done == progress.total:
+            self._progress_at = now
+            self._post(CallProgressed(progress, self._failing))
+
+    def _event_written(self, event: JournalEvent, state: AttemptState) -> None:
+        self._post(StateChanged())
+
+    def _failed(self, error: Exception) -> None:
+        self._post(CallFailed(error))
+
+    def _post(self, message: Message) -> None:
+        if not self._closed:
+            self._owner.post_message(message)
+
+    # A recorded attempt
+
+    def play(self, steps: Sequence[Mapping[str, Any]], speed: float) -> None:
+        """Begin to play recorded steps through the real engine and sandbox."""
+
+        def body(job: Job) -> None:
+            for step, result in play(self.attempt, steps, job.cancel.sleep, speed=speed, cancel=job.cancel):
+                self._post(StepPlayed(step, result))
+
+        self._playback = self._calls.do(body)
+
+    # Other recorded events
+
+    def write(
+        self,
+        action: Callable[[], object],
+        then: Callable[[], object] | None = None,
+        *,
+        failed: Callable[[Exception], object] | None = None,
+    ) -> None:
+        """Run `action` after all waiting writes, then `then` on the UI thread; `failed` gets what `action` raised.
+
+        By default it is not a failure that the attempt accepts no more events.
+        """
+        self._writes.do(lambda _: action(), None if then is None else lambda _: then(), failed=failed)
+
+    def after_writing(self, then: Callable[[], object]) -> None:
+        """Do something after all waiting writes."""
+        self.write(lambda: None, then)
+
+    def view(self, pane: Pane) -> None:
+        """Record what has the focus."""
+        self.write(lambda: self.attempt.view(pane))
+
+    def suspect(self, function: str) -> None:
+        """Mark a function as suspect, or take the mark back."""
+        marked = all(suspect.name != function for suspect in self.attempt.state.suspects)
+        self.write(lambda: self.attempt.suspect(function, marked=marked))
+
+    def heartbeat(self) -> None:
+        """Record that the attempt is alive."""
+        self.write(self.attempt.heartbeat)
+
+    def comfort(self, kind: str) -> None:
+        """Count the use of an affordance; written with the next flush."""
+        self._comforts[kind] = self._comforts.get(kind, 0) + 1
+
+    def pasted(self, text: str, *, outside: bool) -> None:
+        """Record that text was pasted."""
+        self.write(lambda: self.attempt.pasted(text, outside=outside))
+
+    def edited(self, buffer: str, text: str) -> None:
+        """Keep half-written code; may be called from another thread while another editor has the terminal."""
+        self.write(lambda: self.attempt.edit(buffer, text))
+
+    def noted(self, text: str) -> None:
+        """Keep the notes."""
+        self.write(lambda: self.attempt.note(text))
+
+    def flush(self) -> None:
+        """Write the affordances used since the last time."""
+        comforts, self._comforts = self._comforts, {}
+        for kind, times in comforts.items():
+            self.write(partial(self.attempt.use_affordance, kind, times))
+
+    def close(self) -> None:
+        """Stop the call under way, write everything that waits, and post no more messages."""
+        if self._closed:
+            return
+        self._closed = True
+        self._calls.cancel()
+        if self.playing:
+            self._calls.finish(_CLOSE_S)
+        self._calls.stop()
+        self.flush()
+        self._writes.finish(_CLOSE_S)
+
+    def _beat_later(self) -> None:
+        self._writes.do(self._beat, delay=HEARTBEAT_SECONDS)
+
+    def _beat(self, job: Job) -> None:
+        self._beat_later()
+        self.attempt.heartbeat()
+
+    def _not_written(self, error: Exception) -> None:
+        if not isinstance(error, AttemptError):
+            self._failed(error)

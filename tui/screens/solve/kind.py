@@ -1,0 +1,166 @@
+"""The part of the solve screen that depends on the kind of the task: the editor, and what it submits."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+from gistpoint.core.attempts.bench import Price
+from gistpoint.core.attempts.engine import Attempt
+from gistpoint.core.attempts.state import NOTHING_REPLACED, AttemptState, Submission
+from gistpoint.core.kinds.registry import kind_of
+from gistpoint.core.tasks.model import Task
+from gistpoint.core.tools.declaration import ArgumentKind, Tool
+from gistpoint.tui.known import shown_function
+from gistpoint.tui.screens.editing_pane import EditingPane
+from gistpoint.tui.screens.solve.controller import AttemptController
+from gistpoint.tui.screens.solve.panes import PANES, PanePlace, StatePane
+from gistpoint.tui.view_models import allowed, price_words
+
+
+class EditorPane(EditingPane):
+    """The code of an attempt, with the half-written code of the last session."""
+
+    EMPTY = "Nothing to edit yet: read a function, put the cursor into it (F4) and press e."
+
+    def __init__(self, task: Task, state: AttemptState) -> None:
+        super().__init__()
+        self._attempted, self._state = task, state
+        self._start = kind_of(task).start(task)
+
+    def on_mount(self) -> None:
+        """Open the first buffer."""
+        self.open_first()
+
+    def open_first(self) -> None:
+        """Open the text that the attempt begins with, else the half-written code of the last session."""
+        buffers = self._state.buffers
+        if self._start is not None:
+            self.open(self._start.name)
+        elif buffers:
+            self.open(list(buffers)[-1])
+        else:
+            self.editor.read_only = True
+
+    def update_from(self, state: AttemptState) -> None:
+        """Show a new state."""
+        self._state = state
+
+    def take(self, name: str) -> bool:
+        """Edit a function that was shown and may be changed; return whether it was opened."""
+        if self._start is not None and name != self._start.name:
+            self.app.notify(f"Only {self._start.name} may be changed in this task.", severity="warning")
+            return False
+        if self._start is None and not self.start_of(name):
+            self.app.notify("Its source was not shown yet: read it first.", severity="warning")
+            return False
+        self.open(name)
+        return True
+
+    def show_submitted(self, submission: Submission) -> None:
+        """Show the submission of a recorded attempt."""
+        if submission.replacement is not NOTHING_REPLACED:
+            self.show_code(submission.replacement.name, submission.replacement.code)
+
+    @property
+    def changed(self) -> bool:
+        """Whether the code differs from its start, or ever did."""
+        return bool(self.buffer) and (self.buffer in self._state.buffers or self.code != self.start_of(self.buffer))
+
+    def start_of(self, name: str) -> str:
+        """Return the code that a buffer starts with: the kind's, or the function as it was shown."""
+        if self._start is not None and name == self._start.name:
+            return self._start.text
+        shown = shown_function(self._state, name)
+        return f"{shown.text.rstrip()}\n" if shown is not None else ""
+
+    def kept(self, name: str) -> str | None:
+        """Return a function's half-written code."""
+        return self._state.buffers.get(name)
+
+    def begun(self) -> Sequence[str]:
+        """Return the functions that were begun, the current one first."""
+        return list(dict.fromkeys([self.buffer, *self._state.buffers])) if self.buffer else []
+
+    def may_leave(self) -> bool:
+        """Whether the study allows the user's own editor."""
+        return allowed(self._state, "external_editor")
+
+
+@dataclass(frozen=True, slots=True)
+class CallQuestion:
+    """A call that is made only if the solver says yes."""
+
+    title: str
+    text: str
+    tool: Tool
+    arguments: Mapping[str, str]
+    careful: bool = True
+    """Whether no is the default answer."""
+
+
+class SolvingKind:
+    """The part of the solve screen that depends on the kind of the task; as it is, for texts that one call submits."""
+
+    panes: Mapping[str, PanePlace] = PANES
+    """All panes by name."""
+    own_panes: Sequence[StatePane] = ()
+    """The panes that only this kind has."""
+    in_place: Mapping[str, str] = {"list_directory": "files"}
+    """Panes that show the answers of a tool themselves while they have the focus; empty for any pane."""
+    has_suspects = True
+    """Whether functions can be marked as suspect."""
+
+    def __init__(self, controller: AttemptController) -> None:
+        self._controller, self._attempt = controller, controller.attempt
+        self._editor = self.editor_of(controller.attempt)
+
+    def editor_of(self, attempt: Attempt) -> EditorPane:
+        """Make the pane in which the solver writes."""
+        return EditorPane(attempt.task, attempt.state)
+
+    @property
+    def editor(self) -> EditorPane:
+        """The pane in which the solver writes."""
+        return self._editor
+
+    def ready(self, then: Callable[[], None]) -> None:
+        """Keep what was typed, then continue with a call."""
+        self.editor.editor.flush()
+        then()
+
+    def warning(self, tool: Tool, price: Price) -> str:
+        """Return sentences on what a call would use up for good; empty for nothing."""
+        if price.last_submission:
+            return "This is the last submission: the attempt ends with it."
+        if price.last_tool_use:
+            return "This is the last tool use: the attempt ends with it."
+        return "After it one tool use is left, and only a submission can follow." if price.then_submit else ""
+
+    def submission(self) -> CallQuestion | None:
+        """Return the submission of what the editor holds; None, after a notice, if that can't be submitted."""
+        tool = next((tool for tool in self._attempt.tools if tool.submits), None)
+        if tool is None or not self.editor.buffer:
+            nothing = "The editor holds no function yet: read one and press e on it."
+            self._refuse("Nothing is submitted in this attempt." if tool is None else nothing)
+            return None
+        path, _, qualname = self.editor.buffer.partition("::")
+        given = {ArgumentKind.CODE: self.editor.code, ArgumentKind.FUNCTION: qualname, ArgumentKind.FILE: path}
+        missing = [a.name for a in tool.arguments if a.kind not in given and a.default is None]
+        if missing:
+            self._refuse(f"{tool.name} needs {' and '.join(missing)} as well: type the call in the console.")
+            return None
+        arguments = {a.name: given[a.kind] for a in tool.arguments if a.kind in given}
+        stays = "\nWhat it changes stays changed for the rest of the attempt." if tool.step == "edit" else ""
+        price = self._attempt.price(tool)
+        last = self.warning(tool, price)
+        text = f"{self.editor.buffer}\n{price_words(price, self._attempt.state)}.{stays}"
+        title = "Submit and run the tests?"
+        return CallQuestion(title, f"{text}\n\n{last}" if last else text, tool, arguments, careful=bool(last))
+
+    def _refuse(self, notice: str) -> None:
+        self.editor.app.notify(notice, severity="warning")
+
+    def unobtrusive(self, tool: Tool) -> bool:
+        """Whether calls of a tool run in the background: no line for the run, no question before cancelling."""
+        return False

@@ -1,0 +1,257 @@
+"""What results have shown, to read: the tree of files and functions, and their code, with actions on both."""
+
+from __future__ import annotations
+
+from typing import ClassVar, Literal
+
+from textual import on
+from textual.app import ComposeResult
+from textual.binding import BindingType
+from textual.getters import query_one
+
+from gistpoint.core.attempts.state import AttemptState
+from gistpoint.tui.keys import KeyScope, bindings_of
+from gistpoint.tui.known import Shown, definitions_named, enclosing, functions_in, shown_file, shown_function, stale
+from gistpoint.tui.screens.dialogs.ask import PickDialog, TextDialog
+from gistpoint.tui.screens.solve.panes import CallAsked, FunctionAsked, SourceAsked, StatePane
+from gistpoint.tui.widgets.code_view import CodeView
+from gistpoint.tui.widgets.knowledge_tree import KnowledgeTree
+from gistpoint.tui.widgets.plain import Plain
+
+EMPTY = "Nothing was read yet. Choose a file on the left (F3), or type read_file in the console (F5)."
+
+
+class FilesPane(StatePane):
+    """The tree of known files and functions."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [*bindings_of(KeyScope.FILES)]
+
+    tree_view = query_one("#known", KnowledgeTree)
+
+    def __init__(self, use: str = "tool use") -> None:
+        """`use` is the unit of a call's price, in words."""
+        super().__init__(id="files")
+        self._use = use
+        self._state = AttemptState()
+
+    def compose(self) -> ComposeResult:
+        """Lay out title and tree."""
+        yield Plain(f"● shown  ○ not yet: 1 {self._use}", classes="pane-title")
+        yield KnowledgeTree(id="known")
+
+    def update_from(self, state: AttemptState) -> None:
+        """Show the known files and functions."""
+        self._state = state
+        self.tree_view.update_from(state.knowledge, suspects=[suspect.name for suspect in state.suspects])
+
+    @on(KnowledgeTree.ListFolder)
+    def list_folder(self, message: KnowledgeTree.ListFolder) -> None:
+        """Ask for the entries of a folder."""
+        self.post_message(CallAsked("list_directory", {"path": message.path}))
+
+    @on(KnowledgeTree.OpenFile)
+    def open_file(self, message: KnowledgeTree.OpenFile) -> None:
+        """Ask for an unread file."""
+        self.post_message(CallAsked("read_file", {"file_path": message.path}))
+
+    @on(KnowledgeTree.OpenFunction)
+    def open_function(self, message: KnowledgeTree.OpenFunction) -> None:
+        """Ask for a function; a file that was read may contain it."""
+        self.post_message(SourceAsked(message.function))
+
+    @on(KnowledgeTree.ShowAgain)
+    def show_again(self, message: KnowledgeTree.ShowAgain) -> None:
+        """Ask to show a known source again; a folder has none."""
+        if message.place not in self._state.knowledge.listed:
+            self.post_message(SourceAsked(message.place))
+
+    def action_list_functions(self) -> None:
+        """Ask for the functions of the file at the cursor."""
+        place = self.tree_view.place
+        if place is None or place.kind == "dir":
+            self.app.notify("The cursor is not on a file.")
+            return
+        self.post_message(CallAsked("list_file_functions", {"file_path": place.name.partition("::")[0]}))
+
+    def action_suspect(self) -> None:
+        """Mark the function at the cursor."""
+        self._ask("suspect")
+
+    def action_edit(self) -> None:
+        """Open the function at the cursor in the editor."""
+        self._ask("edit")
+
+    def _ask(self, what: Literal["edit", "suspect"]) -> None:
+        place = self.tree_view.place
+        if place is None or place.kind != "function":
+            self.app.notify("The cursor is not on a function.")
+            return
+        self.post_message(FunctionAsked(place.name, what))
+
+
+class CodePane(StatePane):
+    """One shown file or function at a time; the position in each is kept."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [*bindings_of(KeyScope.CODE)]
+
+    view = query_one("#code-view", CodeView)
+    title = query_one("#code-title", Plain)
+
+    def __init__(self) -> None:
+        super().__init__(id="code")
+        self._state = AttemptState()
+        self._shown: Shown | None = None
+        self._places: dict[str, int] = {}
+
+    def compose(self) -> ComposeResult:
+        """Lay out title and view."""
+        yield Plain(EMPTY, id="code-title", classes="pane-title")
+        yield CodeView(id="code-view")
+
+    @property
+    def shown(self) -> Shown | None:
+        """The text that is shown."""
+        return self._shown
+
+    def update_from(self, state: AttemptState) -> None:
+        """Show a new state: marks, and the note that a text is out of date."""
+        marks_changed = state.suspects != self._state.suspects
+        self._state = state
+        if self._shown is not None:
+            self._draw_title()
+            if marks_changed:
+                self._draw_marks()
+
+    def show(self, shown: Shown, *, line: int | None = None) -> None:
+        """Show a text, at a line or at its last position."""
+        if self._shown is not None:
+            self._places[self._shown.name] = self.view.cursor_line
+        same = self._shown == shown
+        self._shown = shown
+        if not same:
+            language = "python" if shown.path.endswith((".py", ".pyi")) else None
+            self.view.load(shown.text, language=language, first_line=shown.first_line)
+        target = line if line is not None else self._places.get(shown.name)
+        if target is not None:
+            self.view.go_to(target)
+        self._draw_title()
+        self._draw_marks()
+
+    def function_at_cursor(self) -> str:
+        """Return the innermost function around the cursor as `path::qualname`; empty if there is none."""
+        if self._shown is None:
+            return ""
+        functions = functions_in(self._state, self._shown)
+        return enclosing(functions, self.view.cursor_line) or self._shown.function
+
+    def _draw_title(self) -> None:
+        if self._shown is None:
+            return
+        last = self._shown.first_line + self.view.line_count - 1
+        old = stale(self._state, self._shown)
+        note = f"⟲ {old}, R reads it again  " if old else ""
+        self.title.update(f"{note}{self._shown.name}  lines {self._shown.first_line}-{last}".replace("\n", " "))
+        self.title.set_class(bool(old), "-stale")
+
+    def _draw_marks(self) -> None:
+        if self._shown is None:
+            return
+        suspects = {suspect.name for suspect in self._state.suspects}
+        starts = {start for name, start, _ in functions_in(self._state, self._shown) if name in suspects}
+        self.view.marks = dict.fromkeys(starts, "⚑")
+
+    # Keys
+
+    def action_go_to_line(self) -> None:
+        """Ask for a line and go there."""
+
+        def answered(value: str | None) -> None:
+            if value and value.strip().isdigit():
+                self.view.go_to(int(value))
+                self.view.comfort("jump")
+
+        self.app.push_screen(TextDialog("Go to line", placeholder="number"), answered)
+
+    def action_definition(self) -> None:
+        """Go to the definition of the name at the cursor, if results have shown it."""
+        word = self.view.word_at_cursor()
+        if not word or self._shown is None:
+            self.app.notify("There is no name at the cursor.")
+            return
+        found = definitions_named(self._state, word, self._shown.path)
+        if not found:
+            self.app.notify(f"No result has shown where {word} is defined. search_code or list_file_functions may.")
+        elif len(found) == 1:
+            self.go_to(found[0])
+        else:
+            self._pick(f"{word} may be", found)
+
+    def action_outline(self) -> None:
+        """Choose among all functions that were shown, those of this file first."""
+        path = self._shown.path if self._shown is not None else ""
+        names = sorted(self._state.knowledge.functions, key=lambda n: (not n.startswith(f"{path}::"), n))
+        if not names:
+            self.app.notify("No function was shown yet.")
+            return
+        self._pick("Functions shown so far", names)
+
+    def _pick(self, title: str, names: list[str]) -> None:
+        choices = [
+            (name, f"{'●' if shown_function(self._state, name) else '○ costs 1 tool use:'} {name}") for name in names
+        ]
+
+        def answered(name: str | None) -> None:
+            if name is not None:
+                self.go_to(name)
+
+        self.app.push_screen(PickDialog(title, choices), answered)
+
+    def go_to(self, name: str) -> bool:
+        """Show a file or function, free if its source was shown, else ask to read it; return whether it is shown.
+
+        `name` is a path, or `path::qualname`.
+        """
+        path, _, qualname = name.partition("::")
+        whole = shown_file(self._state, path)
+        known = shown_function(self._state, name) if qualname else whole
+        if known is None:
+            self._ask_to_read(path, qualname)
+            return False
+        if whole is not None and whole.call_id == known.call_id:
+            self.show(whole, line=known.first_line if qualname else None)
+        else:
+            self.show(known)
+        self.view.comfort("reopen")
+        self.view.focus()
+        return True
+
+    def _ask_to_read(self, path: str, qualname: str) -> None:
+        if qualname:
+            self.post_message(CallAsked("read_function", {"function_name": qualname, "file_path": path}))
+        else:
+            self.post_message(CallAsked("read_file", {"file_path": path}))
+
+    def action_list_functions(self) -> None:
+        """Ask for the functions of the shown file."""
+        if self._shown is not None:
+            self.post_message(CallAsked("list_file_functions", {"file_path": self._shown.path}))
+
+    def action_read_again(self) -> None:
+        """Ask for the current version of the shown text."""
+        if self._shown is not None:
+            self._ask_to_read(self._shown.path, self._shown.function.partition("::")[2])
+
+    def action_suspect(self) -> None:
+        """Mark the function at the cursor."""
+        self._ask("suspect")
+
+    def action_edit(self) -> None:
+        """Open the function at the cursor in the editor."""
+        self._ask("edit")
+
+    def _ask(self, what: Literal["edit", "suspect"]) -> None:
+        name = self.function_at_cursor()
+        if name:
+            self.post_message(FunctionAsked(name, what))
+        else:
+            self.app.notify("There is no function at the cursor.")

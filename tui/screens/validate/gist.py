@@ -1,0 +1,269 @@
+"""A gist task under validation: its overview, its gists with gutter and scores, and its trials."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import ClassVar
+
+from textual.app import ComposeResult
+from textual.binding import BindingType
+from textual.widgets import ContentSwitcher
+
+from gistpoint.core.generation.dossier import Dossier
+from gistpoint.core.kinds.gist.answer import GistAnswer, gist_answer
+from gistpoint.core.kinds.gist.check import ScoreTrial
+from gistpoint.core.kinds.gist.model import entrypoint_of, gist_settings
+from gistpoint.core.kinds.gist.original_test import original_test
+from gistpoint.core.kinds.gist.runs import TestsRun
+from gistpoint.core.kinds.gist.score import GistVerdict, score_record
+from gistpoint.core.kinds.gist.tools import GIST_BUFFER
+from gistpoint.core.kinds.kind import Trial, TrialSubject
+from gistpoint.tui.gist_marks import figures, marks_of
+from gistpoint.tui.keys import KeyScope, bindings_of
+from gistpoint.tui.screens.editing_pane import EditingPane
+from gistpoint.tui.screens.validate.kind import ValidatingKind
+from gistpoint.tui.screens.validate.lines import BAD, GOOD, HEADING, MUTED, ODD, Line, folded, line
+from gistpoint.tui.screens.validate.overview import Known, about_check, about_provenance, about_runs, about_verdict
+from gistpoint.tui.screens.validate.task_page import Showing, TaskPage
+from gistpoint.tui.widgets.diff_view import DiffView
+from gistpoint.tui.widgets.function_editor import FunctionEditor
+from gistpoint.tui.widgets.gist_view import ScoredGist
+from gistpoint.tui.widgets.plain import Plain
+
+_MOST_TESTS = 12
+_MOST_OUTPUT = 8
+
+
+class GistPage(TaskPage, EditingPane):
+    """The reference with the evidence on its lines; Alt+E edits the validator's own gist, at first a copy of it."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [*bindings_of(KeyScope.VALIDATE_GIST)]
+
+    def __init__(self) -> None:
+        super().__init__(id="gist-page")
+        self._dossier: Dossier | None = None
+        self._verdicts: Mapping[str, GistVerdict] = {}
+        self._kept: str | None = None
+        self._showing = ""
+        """The text in the scored view."""
+
+    def compose(self) -> ComposeResult:
+        """Lay out the title, and the scored view, which the editor may replace."""
+        yield Plain("", id="editor-title", classes="pane-title")
+        with ContentSwitcher(initial="scored", id="editor-views"):
+            yield ScoredGist(id="scored")
+            yield FunctionEditor(id="function-editor")
+            yield DiffView(id="editor-diff")
+
+    def fill(self, showing: Showing) -> None:
+        """Show the gists of a task, and the latest score."""
+        desk, dossier, first = showing.desk, showing.dossier, showing.first
+        verdicts = desk.verdicts(dossier.task)
+        self.keep = desk.draft_buffer
+        scored = next(reversed([*verdicts]), "")
+        fresh = bool(scored) and verdicts.get(scored) is not self._verdicts.get(scored)
+        self._dossier, self._verdicts = dossier, dict(verdicts)
+        if first:
+            self._kept = desk.draft(dossier.task).fixes.get(GIST_BUFFER)
+            self.open(f"{dossier.task.id}/{GIST_BUFFER}")
+            self._showing = self.reference
+            self.switcher.current = "scored"
+        if fresh and not first:
+            self._showing = scored
+            if self.switcher.current != "scored":
+                self.switcher.current = "scored"
+                self.focus()
+        self._draw_scored()
+        self._draw_title()
+
+    @property
+    def reference(self) -> str:
+        """The reference gist; empty if there is none."""
+        answer = self._answer
+        return answer.reference.text if answer is not None and answer.reference is not None else ""
+
+    @property
+    def _answer(self) -> GistAnswer | None:
+        return gist_answer(self._dossier.answer) if self._dossier is not None else None
+
+    def focus(self, scroll_visible: bool = True) -> GistPage:
+        """Focus the visible view."""
+        (self.query_one(ScoredGist) if self.switcher.current == "scored" else self.editor).focus(scroll_visible)
+        return self
+
+    def _draw_scored(self) -> None:
+        if self._dossier is None:
+            return
+        verdict, text = self._verdicts.get(self._showing), self._showing
+        view = self.query_one(ScoredGist)
+        score = score_record(verdict.score) if verdict is not None and verdict.score is not None else None
+        marks = marks_of(verdict.lines) if verdict is not None else {}
+        view.show(text, marks, figures=figures(score) if score is not None else "", tree=self._dossier.corrupted)
+
+    def _draw_title(self) -> None:
+        if self.switcher.current == "function-editor":
+            self.title.update("your own gist   F9 scores it; Alt+E goes back, Alt+D compares it with the reference")
+        elif self.switcher.current == "editor-diff":
+            self.title.update("your own gist against the reference   Alt+D goes back")
+        elif self._showing and self._showing != self.reference:
+            self.title.update("your own gist, as it was scored   Alt+E goes on with it")
+        else:
+            self.title.update(f"{reference_words(self._answer)}   r scores it here, Alt+E writes your own")
+
+    # For EditingPane
+
+    def start_of(self, name: str) -> str:
+        """Return the reference, else the original test."""
+        answer = self._answer
+        if self.reference or answer is None or answer.test is None:
+            return self.reference
+        return original_test(answer.test.source, answer.test.qualname)
+
+    def kept(self, name: str) -> str | None:
+        """Return the kept text."""
+        return self._kept
+
+    def begun(self) -> Sequence[str]:
+        """Return the only buffer."""
+        return [self.buffer]
+
+    def show_writing(self) -> None:
+        """Show the editor."""
+        self.switcher.current = "function-editor"
+
+    def note(self, buffer: str, code: str) -> None:
+        """Note the current text."""
+        if buffer == self.buffer:
+            self._kept = code
+
+    @property
+    def unsaved(self) -> tuple[str, str] | None:
+        """The buffer and its text, if that is neither the kept text nor the start."""
+        known = self.start_of(self.buffer) if self._kept is None else self._kept
+        return None if not self.buffer or self.editor.code == known else (self.buffer, self.editor.code)
+
+    def action_own(self) -> None:
+        """Edit the validator's own gist, or go back to the reference."""
+        if self.switcher.current == "scored":
+            self.switcher.current = "function-editor"
+        else:
+            self.editor.flush()
+            self._showing = self.reference
+            self.switcher.current = "scored"
+            self._draw_scored()
+        self._draw_title()
+        self.focus()
+
+
+def reference_words(answer: GistAnswer | None) -> str:
+    """Return the known facts about a task's reference gist."""
+    reference = answer.reference if answer is not None else None
+    if reference is None:
+        return "no reference gist: gistpoint gist reference makes one"
+    if not reference.faithful:
+        return f"no faithful reference gist: {reference.reason}"
+    rates = [("ran", reference.line_execution), ("stands", reference.line_existence)]
+    shown = "  ".join(f"{name} {value:.1f} %" for name, value in rates if value is not None)
+    return f"the reference gist, faithful  {shown}"
+
+
+def gist_overview(known: Known, width: int) -> list[Line]:
+    """Return the lines; links are names of pages."""
+    answer = gist_answer(known.dossier.answer)
+    return [
+        *_task(known, answer),
+        *about_verdict(known.said, width),
+        *_recorded(answer, width),
+        *_reference(answer),
+        *about_check(known.said.check),
+        *about_runs(known.trials),
+        *about_provenance({**answer.provenance, **known.dossier.answer.provenance}, width),
+    ]
+
+
+def _task(known: Known, answer: GistAnswer) -> list[Line]:
+    task = known.dossier.task
+    settings = gist_settings(task)
+    allowed = ["code may be run" if settings.execution else "no code is run", *settings.tools]
+    advice = [settings.strategy] if settings.strategy else []
+    advice += ["the test is given"] if settings.give_test else []
+    hard = answer.difficulty
+    what = f"{hard.calls:,} calls, {hard.functions} functions and {hard.files} files touched, depth {hard.depth}"
+    return [
+        Line(((f"{task.short_id}  ", HEADING), (f"gist  {task.source.name} {task.source.revision[:12]}", ""))),
+        Line((("command   ", MUTED), (entrypoint_of(task), "bold")), link="page:brief"),
+        Line((("budget    ", MUTED), (f"{task.budgets.tool_uses} steps, one hand-in", ""))),
+        Line((("solver    ", MUTED), (", ".join([*allowed, *advice]), ""))),
+        Line((("original  ", MUTED), (f"{what}, {100 * hard.lines_covered:.1f} % of the lines", ""))),
+        Line((("forbidden ", MUTED), (", ".join(answer.owned), ""))),
+    ]
+
+
+def _recorded(answer: GistAnswer, width: int) -> list[Line]:
+    runs = answer.originals
+    lines = [
+        Line(),
+        line(f"What was recorded of the original: {len(runs)} runs alike, {answer.seconds:.1f} s", HEADING),
+    ]
+    last = runs[-1]
+    if not isinstance(last, TestsRun):
+        lines.append(line(f"exit status {last.exit_status}", GOOD if last.exit_status == 0 else ODD))
+        return [*lines, *_output(last.stdout + last.stderr, width)]
+    for id, test in list(last.tests.items())[:_MOST_TESTS]:
+        good = test.outcome.value == "passed"
+        raised = f"  {test.raised.type}: {test.raised.message}" if test.raised is not None else ""
+        sign, style = ("✓ ", GOOD) if good else ("✗ ", BAD)
+        lines.append(Line(((sign, style), (id, ""), (f"  {test.outcome.value}{raised}", MUTED))))
+        lines += _output(test.stdout + test.stderr, width)
+    if len(last.tests) > _MOST_TESTS:
+        lines.append(line(f"… and {len(last.tests) - _MOST_TESTS} more", MUTED))
+    return lines
+
+
+def _output(text: str, width: int) -> list[Line]:
+    rows = folded(text.rstrip("\n"), width, MUTED, indent="    │ ") if text.strip() else []
+    more = [line(f"    … {len(rows) - _MOST_OUTPUT} rows more", MUTED)] if len(rows) > _MOST_OUTPUT else []
+    return rows[:_MOST_OUTPUT] + more
+
+
+def _reference(answer: GistAnswer) -> list[Line]:
+    reference = answer.reference
+    good = reference is not None and reference.faithful
+    words = reference_words(answer)
+    return [
+        Line(),
+        line("Reference gist (F8)", HEADING, link="page:gist"),
+        Line((("✓ " if good else "~ ", GOOD if good else ODD), (words, "")), link="page:gist"),
+    ]
+
+
+class GistValidating(ValidatingKind):
+    """A gist: the reference is scored, or the validator's own."""
+
+    given = TrialSubject.REFERENCE
+
+    def overview(self, known: Known, width: int) -> list[Line]:
+        """Return the lines on the command, its record and the reference."""
+        return gist_overview(known, width)
+
+    def missing(self, dossier: Dossier) -> str:
+        """Return a sentence if there is no reference."""
+        reference = gist_answer(dossier.answer).reference
+        if reference is None or not reference.text:
+            return "There is no reference gist to score: Alt+E on F8 writes one of your own."
+        return ""
+
+    def own(self, dossier: Dossier, texts: Mapping[str, str]) -> Mapping[str, str]:
+        """Return the gist, also an empty one."""
+        return {GIST_BUFFER: texts[GIST_BUFFER]} if GIST_BUFFER in texts else {}
+
+    def unwritten(self, dossier: Dossier) -> str:
+        """Return where a gist is begun."""
+        return "No gist of yours is written yet: Alt+E on F8 begins one."
+
+    def result(self, trial: Trial) -> str:
+        """Return the figures of a score, or whether the original does what was recorded."""
+        verdict = trial.verdict if isinstance(trial, ScoreTrial) else None
+        if verdict is not None and verdict.score is not None:
+            return figures(score_record(verdict.score))
+        return "as recorded" if trial.solved else f"NOT as recorded: {', '.join(trial.odd) or 'it does something else'}"

@@ -1,0 +1,44 @@
+"""The part of the validation screen that depends on the kind of the task."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from gistpoint.core.generation.dossier import Dossier
+from gistpoint.core.kinds.kind import Trial, TrialSubject
+from gistpoint.tui.screens.validate.lines import Line
+from gistpoint.tui.screens.validate.overview import Known, overview
+
+
+class ValidatingKind:
+    """The part of the validation screen that depends on the kind of the task; as it is, for corrupted functions."""
+
+    given = TrialSubject.CORRUPTED
+    """What is run if the task itself is."""
+
+    def overview(self, known: Known, width: int) -> list[Line]:
+        """Return the lines of the overview."""
+        return overview(known, width)
+
+    def missing(self, dossier: Dossier) -> str:
+        """Return why the task itself can't be run; empty if it can."""
+        return ""
+
+    def own(self, dossier: Dossier, texts: Mapping[str, str]) -> Mapping[str, str]:
+        """Return the validator's own solution, from what was typed: the functions that were changed."""
+        start = {target.name: target.corrupted for target in dossier.answer.targets}
+        return {name: code for name, code in texts.items() if name in start and code.strip() != start[name].strip()}
+
+    def unwritten(self, dossier: Dossier) -> str:
+        """Return a sentence for a validator without a solution."""
+        if not dossier.answer.targets:
+            return "There is no corrupted function in this task, so there is no fix to try."
+        return "Nothing is written yet: F8 opens the corrupted function."
+
+    def result(self, trial: Trial) -> str:
+        """Return what came of a trial that finished, in words."""
+        counts = f"{trial.passing} tests pass, {trial.failing} fail, score {trial.score:.3f}"
+        if trial.subject is TrialSubject.FIX:
+            suspicious = f"; suspicious, to be read: {', '.join(trial.suspicious)}" if trial.suspicious else ""
+            return f"{'solves the task; ' if trial.solved else ''}{counts}{suspicious}"
+        return counts + (f"; {len(trial.odd)} not as the task says" if trial.odd else ", as the task says")

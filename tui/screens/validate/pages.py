@@ -1,0 +1,276 @@
+"""The pages about the task under the cursor: each is a widget, here or in a module of its own, and one of `PAGES`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+
+from textual.widget import Widget
+
+from gistpoint.core.generation.dossier import Dossier
+from gistpoint.core.kinds.gist.answer import GistAnswer
+from gistpoint.tui.screens.editing_pane import EditingPane
+from gistpoint.tui.screens.kinds import screens_of
+from gistpoint.tui.screens.validate.code_page import CodePage
+from gistpoint.tui.screens.validate.desk import ValidationSession
+from gistpoint.tui.screens.validate.gist import GistPage
+from gistpoint.tui.screens.validate.lines import BAD, HEADING, MUTED, ODD, Line, LineList, folded, line
+from gistpoint.tui.screens.validate.overview import Known, trial_line
+from gistpoint.tui.screens.validate.task_page import Showing, TaskPage
+from gistpoint.tui.screens.validate.tests_page import TestsPage
+from gistpoint.tui.widgets.diff_view import DiffView
+from gistpoint.tui.widgets.pages import Pages
+from gistpoint.tui.widgets.text_view import TextView
+
+MOST_IDS = 30
+
+
+class RunsPage(TaskPage, LineList):
+    """The check's findings, each trial, and the tests whose outcome differed from the task's."""
+
+    def fill(self, showing: Showing) -> None:
+        """Show a task."""
+        known = Known.of(showing.desk, showing.dossier)
+        self.show([*_check(known, showing.width), Line(), *_trials(known)], keep_place=not showing.first)
+
+
+def _check(known: Known, width: int) -> Iterator[Line]:
+    check = known.said.check
+    if check is None:
+        yield line("`task check` was not run here yet", HEADING)
+        yield line("C runs it: leaks, identity, scores of the original and of the corrupted tree", MUTED, link="check")
+        return
+    yield line(f"`task check` on {check.backend}: {'clean' if check.clean else 'NOT CLEAN'}", HEADING)
+    for name, passed, reduced, detail in check.findings:
+        sign, style = ("~", ODD) if reduced else ("✓", "$text-success") if passed else ("✗", BAD)
+        yield Line(((f"{sign} ", style), (name, "bold")))
+        yield from folded(detail, width, MUTED if passed else BAD, indent="    ")
+
+
+def _trials(known: Known) -> Iterator[Line]:
+    yield line(f"Runs of the suite: {len(known.trials)}", HEADING)
+    if not known.trials:
+        yield line("r runs the task's tests, o those of the original; R and O five times, F9 your fix", MUTED)
+    for trial in reversed(known.trials):
+        yield trial_line(trial)
+        for id in trial.odd[:MOST_IDS]:
+            yield Line((("    ", ""), (id, ODD)), link=f"test:{id}")
+        if trial.odd_count > MOST_IDS:
+            yield line(f"    … and {trial.odd_count - MOST_IDS} more", MUTED)
+
+
+class FixPage(TaskPage, EditingPane):
+    """The corrupted functions, to be rewritten; Alt+B chooses among several.
+
+    A buffer is named by the task's id, a slash and the function: two tasks may be about the same function.
+    """
+
+    EMPTY = "Open a task to try a fix."
+    WORDS = "F9 runs the suite on it"
+    changes = False
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._starts: dict[str, str] = {}
+        self._kept: dict[str, str] = {}
+
+    def fill(self, showing: Showing) -> None:
+        """Open the fix of another task as it was last saved."""
+        dossier, desk = showing.dossier, showing.desk
+        task = dossier.task.id
+        self.keep = desk.draft_buffer
+        self._starts = {f"{task}/{target.name}": f"{target.corrupted.rstrip()}\n" for target in dossier.answer.targets}
+        self._kept = {f"{task}/{name}": code for name, code in desk.draft(dossier.task).fixes.items()}
+        self.open(next(iter(self._starts)))
+
+    def note(self, buffer: str, code: str) -> None:
+        """Note the current text."""
+        self._kept[buffer] = code
+
+    @property
+    def unsaved(self) -> tuple[str, str] | None:
+        """The buffer and its code, if that is neither the kept code nor the start."""
+        buffer, code = self.buffer, self.editor.code
+        known = self._kept.get(buffer, self._starts.get(buffer))
+        return None if not buffer or code == known else (buffer, code)
+
+    def start_of(self, name: str) -> str:
+        """Return the corrupted text."""
+        return self._starts.get(name, "")
+
+    def kept(self, name: str) -> str | None:
+        """Return the half-written fix."""
+        return self._kept.get(name)
+
+    def begun(self) -> Sequence[str]:
+        """Return all corrupted functions."""
+        return list(self._starts)
+
+    def words_of(self, name: str) -> str:
+        """Return the function."""
+        return name.partition("/")[2]
+
+
+class OverviewPage(TaskPage, LineList):
+    """A summary of the evidence for or against the task."""
+
+    def fill(self, showing: Showing) -> None:
+        """Show a task."""
+        known = Known.of(showing.desk, showing.dossier)
+        lines = screens_of(showing.dossier.task).validating().overview(known, showing.width)
+        self.show(lines, keep_place=not showing.first)
+
+
+class BriefPage(TaskPage, TextView):
+    """The brief, as a solver gets it."""
+
+    changes = False
+
+    def fill(self, showing: Showing) -> None:
+        """Show a task."""
+        self.wrap = True
+        self.load(showing.dossier.brief, language="markdown")
+
+
+class DiffPage(TaskPage, DiffView):
+    """The difference from the original."""
+
+    changes = False
+
+    def fill(self, showing: Showing) -> None:
+        """Show a task; the whole file if only one was changed."""
+        dossier = showing.dossier
+        path, *others = {target.path for target in dossier.answer.targets}
+        if others:
+            self.load_diff(dossier.diff)
+        else:
+            before, after = dossier.text(path, corrupted=False), dossier.text(path, corrupted=True)
+            self.load(before, after, name=path)
+
+
+@dataclass(frozen=True, slots=True)
+class PageEntry:
+    """A page: its tab, and its widget."""
+
+    title: str
+    make: Callable[[], Widget]
+    focus: str = ""
+    """The widget to focus; by default the page."""
+    fits: Callable[[Dossier], bool] = lambda dossier: True
+    """Whether a task has something to show on it."""
+    instead: str = "overview"
+    """The page to show for a task that it does not fit, if that one does; else the overview."""
+    key: str = ""
+    """Its function key, if that does not follow from its position."""
+
+
+def _has_targets(dossier: Dossier) -> bool:
+    return bool(dossier.answer.targets)
+
+
+def _has_gists(dossier: Dossier) -> bool:
+    return isinstance(dossier.answer.of_kind, GistAnswer)
+
+
+PAGES: dict[str, PageEntry] = {
+    "overview": PageEntry("Overview", partial(OverviewPage, id="overview")),
+    "brief": PageEntry("Brief", partial(BriefPage, id="brief")),
+    "diff": PageEntry("Diff", partial(DiffPage, id="diff"), fits=_has_targets, instead="gist"),
+    "tests": PageEntry("Tests", TestsPage, "#test-rows", fits=_has_targets),
+    "runs": PageEntry("Runs", partial(RunsPage, id="runs")),
+    "code": PageEntry("Code", CodePage, "#code-view", fits=_has_targets, instead="gist"),
+    "fix": PageEntry("Fix", FixPage, "#editor #function-editor", fits=_has_targets, instead="gist"),
+    "gist": PageEntry("Gist", GistPage, fits=_has_gists, instead="fix", key="F8"),
+}
+_LED = {"page": "", "test": "tests", "code": "code", "source": "code"}
+"""Pages by the kinds of links: the page itself, a test's outcomes, a function, a test's function."""
+
+
+class TaskPages(Pages):
+    """The pages about one task; each is filled when it is shown."""
+
+    def __init__(self, desk: ValidationSession) -> None:
+        names = {name: page.title for name, page in PAGES.items()}
+        makers = {name: page.make for name, page in PAGES.items()}
+        keys = {name: page.key for name, page in PAGES.items() if page.key}
+        super().__init__(names, makers, later=frozenset({"gist"}), keys=keys)
+        self._desk = desk
+        self._dossier: Dossier | None = None
+        self._filled: dict[str, str] = {}
+        self._stale: set[str] = set()
+        self._link = ""
+
+    async def open(self, dossier: Dossier) -> None:
+        """Show another task."""
+        self._dossier = dossier
+        self.hide_tabs(frozenset(name for name, page in PAGES.items() if not page.fits(dossier)))
+        if self.current != self._fitting(self.current):
+            await self.show("overview")
+
+    def close(self) -> None:
+        """Show no task."""
+        self._dossier = None
+
+    def _fitting(self, page: str) -> str:
+        """Return the page to show for a requested one, which may not fit the task."""
+        dossier = self._dossier
+        if dossier is None:
+            return page
+        return next((name for name in (page, PAGES[page].instead) if PAGES[name].fits(dossier)), "overview")
+
+    async def go_to(self, page: str, link: str = "") -> None:
+        """Show a page, and focus it; `link` is the place on it."""
+        if not self.display:
+            return
+        page = self._fitting(page)
+        widget = await self.show(page)
+        self._link = link
+        self.fill()
+        target = self.query_one(PAGES[page].focus, Widget) if PAGES[page].focus else widget
+        self.screen.set_focus(target if target.focusable else None)
+        if not target.focusable:
+            target.focus()
+
+    async def follow(self, link: str) -> bool:
+        """Go to the page of a link; return False if the link has none."""
+        kind, _, rest = link.partition(":")
+        if kind not in _LED:
+            return False
+        if kind == "page":
+            await self.go_to(rest)
+        else:
+            await self.go_to(_LED[kind], link)
+        return True
+
+    def refill(self) -> None:
+        """Fill the current page again, and the others when they are shown, as there are new facts."""
+        self._stale = {name for name, page in self._pages() if page.changes}
+        self.fill()
+
+    def fill(self) -> None:
+        """Fill the current page for the task, unless that was done."""
+        dossier, name, page = self._dossier, self.current, self.made[self.current]
+        if dossier is None or not isinstance(page, TaskPage):
+            return
+        first = self._filled.get(name) != dossier.task.id
+        if first or name in self._stale or self._link:
+            self._filled[name] = dossier.task.id
+            self._stale.discard(name)
+            page.fill(Showing(self._desk, dossier, first, self._link, max(40, self.size.width - 2)))
+            self._link = ""
+
+    def unsaved(self) -> list[tuple[str, str]]:
+        """Return the edited buffers that were not kept yet, with their texts."""
+        typed = [page.unsaved for _, page in self._pages()]
+        return [buffer for buffer in typed if buffer is not None]
+
+    def note_kept(self, buffer: str, code: str) -> None:
+        """Note that a buffer's current text is kept."""
+        for _, page in self._pages():
+            page.note(buffer, code)
+
+    def _pages(self) -> Iterator[tuple[str, TaskPage]]:
+        for name, page in self.made.items():
+            if isinstance(page, TaskPage) and page.is_mounted:
+                yield name, page

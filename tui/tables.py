@@ -1,0 +1,169 @@
+"""Tables of records: columns of one entry each, the order of rows, and the language of the queries that narrow them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Generic, TypeVar
+
+from gistpoint.core.errors import UserError
+
+Row = TypeVar("Row")
+Value = float | str
+
+WIDE = 120
+"""The width in cells from which a table shows all its columns."""
+
+
+class QueryError(UserError):
+    """A query can't be understood."""
+
+
+def _plain(row: object) -> str:
+    return ""
+
+
+@dataclass(frozen=True, slots=True)
+class Column(Generic[Row]):
+    """A column of a table: the text of its cells, and the values for sorting and queries."""
+
+    name: str
+    """Its heading, and its name in queries."""
+    shown: Callable[[Row], str]
+    value: Callable[[Row], Value] | None = None
+    """The number or word in the cell, for queries and sorting. By default the text that is shown."""
+    sort: Callable[[Row], Value] | None = None
+    """The sort key of rows, if not the value."""
+    width: int = 0
+    """In cells; 0 for the width of its widest cell."""
+    right: bool = False
+    """Whether its cells end at its right edge."""
+    style: Callable[[Row], str] = _plain
+    """The style of a cell, written with theme variables."""
+    rank: int = 0
+    """Its position in a terminal of fewer than `WIDE` cells, from 1; 0 hides it there, if any column has a position."""
+    text: Callable[[Row], str] | None = None
+    """The text that queries search for words, if not the text that is shown."""
+    words: Mapping[str, Callable[[Row], bool]] = field(default_factory=dict)
+    """Words that a query matches as a whole, such as `solved`, which then does not match `unsolved`."""
+
+    def order(self, row: Row) -> tuple[float, str]:
+        """Return the sort key of a row."""
+        value = (self.sort or self.value or self.shown)(row)
+        return (0.0, value.lower()) if isinstance(value, str) else (float(value), "")
+
+    def number(self, row: Row) -> float:
+        """Return the number in the cell of a row, 0 for a word."""
+        value = 0 if self.value is None else self.value(row)
+        return 0.0 if isinstance(value, str) else float(value)
+
+    def holds(self, row: Row, word: str) -> bool:
+        """Whether the cell of a row contains a word, which is given in lower case."""
+        return word in (self.text or self.shown)(row).lower()
+
+
+def columns_for(columns: Sequence[Column[Row]], width: int) -> list[Column[Row]]:
+    """Return the columns that fit, the most important first."""
+    if width >= WIDE or not any(column.rank for column in columns):
+        return list(columns)
+    return sorted((column for column in columns if column.rank), key=lambda column: column.rank)
+
+
+# Queries
+
+_COMPARISON = re.compile(r"(-?)([a-z_]\w*)(<=|>=|<|>|=(?!=)|:(?!:))(.*)", re.IGNORECASE)
+_WAYS: dict[str, Callable[[float, float], bool]] = {
+    "<": lambda a, b: a < b,
+    ">": lambda a, b: a > b,
+    "<=": lambda a, b: a <= b,
+    ">=": lambda a, b: a >= b,
+    "=": lambda a, b: a == b,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class RowQuery(Generic[Row]):
+    """The conditions on rows: words in any cell, `column:words`, `steps>20`; a minus in front of one negates it."""
+
+    tests: tuple[Callable[[Row], bool], ...] = ()
+
+    def fits(self, row: Row) -> bool:
+        """Whether a row matches."""
+        return all(test(row) for test in self.tests)
+
+
+def parse_query(text: str, columns: Sequence[Column[Row]]) -> RowQuery[Row]:
+    """Read a query. Raises `QueryError` for an unknown column, or a number that can't be read."""
+    return RowQuery(tuple(_test(word, columns) for word in text.split()))
+
+
+def _test(word: str, columns: Sequence[Column[Row]]) -> Callable[[Row], bool]:
+    match = _COMPARISON.fullmatch(word)
+    if match is None:
+        negated = word.startswith("-") and len(word) > 1
+        plain = word[negated:].lower()
+        own = [column.words[plain] for column in columns if plain in column.words]
+        if own:
+            return lambda row: any(test(row) for test in own) is not negated
+        return lambda row: any(column.holds(row, plain) for column in columns) is not negated
+    sign, name, way, wanted = match.groups()
+    column = next((column for column in columns if column.name.lower().startswith(name.lower())), None)
+    if column is None:
+        raise QueryError(f"There is no column {name}.", hint=f"Columns: {', '.join(c.name for c in columns)}.")
+    if way == ":" or (way == "=" and (column.value is None or not _is_number(wanted))):
+        return lambda row: column.holds(row, wanted.lower()) is not bool(sign)
+    if column.value is None:
+        raise QueryError(f"The column {column.name} holds no numbers.", hint=f"Write {name}:words.")
+    if not _is_number(wanted):
+        raise QueryError(f"{wanted or 'nothing'} is not a number.", hint=f"Write {name}{way}20, or {name}:words.")
+    number, compare = float(wanted), _WAYS[way]
+    return lambda row: compare(column.number(row), number) is not bool(sign)
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
+
+
+# Order
+
+
+class Heading(str):
+    """The line above a group of rows."""
+
+    __slots__ = ()
+
+
+def count_heading(name: str, rows: Sequence[object]) -> str:
+    """Return the line above a group: its name and how many rows it has."""
+    return f"{name}: {len(rows)}"
+
+
+def arranged(
+    rows: Iterable[Row],
+    query: RowQuery[Row],
+    column: Column[Row] | None = None,
+    *,
+    reverse: bool = False,
+    group: Column[Row] | None = None,
+    heading: Callable[[str, Sequence[Row]], str] = count_heading,
+) -> list[Row | Heading]:
+    """Return the matching rows, in the order of a column or else their own; `heading` precedes each group's rows."""
+    kept = [row for row in rows if query.fits(row)]
+    if column is not None:
+        kept.sort(key=column.order, reverse=reverse)
+    elif reverse:
+        kept.reverse()
+    if group is None:
+        return list(kept)
+    groups: dict[str, list[Row]] = {}
+    for row in kept:
+        groups.setdefault(group.shown(row) or "not known", []).append(row)
+    found: list[Row | Heading] = []
+    for name in sorted(groups):
+        found += [Heading(heading(name, groups[name])), *groups[name]]
+    return found

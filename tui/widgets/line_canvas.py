@@ -1,0 +1,43 @@
+"""The base of widgets that draw only visible lines, with styles written in theme variables."""
+
+from __future__ import annotations
+
+from rich.style import Style as RichStyle
+from textual.geometry import Size
+from textual.scroll_view import ScrollView
+from textual.style import Style
+
+
+class LineCanvas(ScrollView, can_focus=True):
+    """Draws single lines; a subclass provides the content of a line."""
+
+    DEFAULT_CSS = """
+    LineCanvas { height: 1fr; width: 1fr; background: $background; color: $foreground; }
+    """
+
+    def __init__(self, *, name: str | None = None, id: str | None = None, classes: str | None = None) -> None:
+        super().__init__(name=name, id=id, classes=classes)
+        self._styles: dict[str, RichStyle] = {}
+
+    @property
+    def sight(self) -> Size:
+        """The visible columns and rows, without scroll bars."""
+        return self.scrollable_content_region.size
+
+    def style(self, text: str) -> RichStyle:
+        """Return a style over the widget's own."""
+        found = self._styles.get(text)
+        if found is None:
+            base = self.visual_style
+            found = self._styles[text] = (base + Style.parse(text) if text else base).rich_style
+        return found
+
+    def notify_style_update(self) -> None:
+        """Drop the cache of lines drawn in other colours."""
+        super().notify_style_update()
+        self._styles.clear()
+
+    def watch_has_focus(self, has_focus: bool) -> None:
+        """Draw again: the cursor shows which widget the keys act on."""
+        super().watch_has_focus(has_focus)
+        self.refresh()
