@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, cast
 from gistpoint.core.chat import ChatFailure, ChatMessage, ChatProblem, ChatReply, ToolRequest, Usage
 from gistpoint.core.errors import EndpointError
 from gistpoint.core.running import NEVER, CancelToken
+from gistpoint.core.tools.dialects import openai_tool
 from gistpoint.sandbox.endpoints.settings import EndpointSettings, Prices
 
 if TYPE_CHECKING:
@@ -202,7 +203,7 @@ class OpenAICompatibleModel:
 
     def _asked(self, client: OpenAI, messages: Sequence[ChatMessage], tools: Sequence[Mapping[str, Any]]) -> Answer:
         rows = [_message(message) for message in messages]
-        offered = [{"type": "function", "function": dict(tool)} for tool in tools]
+        offered = [openai_tool(tool) for tool in tools]
         sent = len(json.dumps([rows, offered]))
         openai, httpx = self._openai, self._httpx
         try:
