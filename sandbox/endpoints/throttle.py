@@ -18,7 +18,7 @@ _SPREAD = 0.1
 """Waits are longer by up to this part of them, so that not all requests come at the same moment."""
 
 
-class Gate:
+class HostGate:
     """Says how long requests to one host have to wait; safe for any number of threads."""
 
     def __init__(self, backoff: Backoff | None = None, now: Callable[[], float] = time.monotonic) -> None:
@@ -58,7 +58,7 @@ class ThrottledModel:
     """Asks `model` when its host's gate is open; implements `ChatModel`."""
 
     model: ChatModel
-    gate: Gate
+    gate: HostGate
     sleep: Callable[[float, CancelToken], None] = _sleep
 
     @property
@@ -89,10 +89,10 @@ class Throttle:
 
     def __init__(self, backoff: Backoff | None = None) -> None:
         self._backoff = backoff
-        self._gates: dict[str, Gate] = {}
+        self._gates: dict[str, HostGate] = {}
         self._lock = threading.Lock()
 
-    def gate(self, place: str) -> Gate:
+    def gate(self, place: str) -> HostGate:
         """Return the gate of a host, always the same one."""
         with self._lock:
-            return self._gates.setdefault(place, Gate(self._backoff))
+            return self._gates.setdefault(place, HostGate(self._backoff))

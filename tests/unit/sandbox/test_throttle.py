@@ -11,7 +11,7 @@ from gistpoint.core.chat import ChatFailure, ChatMessage, ChatProblem, ChatReply
 from gistpoint.core.errors import CancelledError
 from gistpoint.core.running import NEVER, CancelToken
 from gistpoint.sandbox.endpoints.retrying import Backoff, RetryingModel
-from gistpoint.sandbox.endpoints.throttle import Gate, Throttle, ThrottledModel
+from gistpoint.sandbox.endpoints.throttle import HostGate, Throttle, ThrottledModel
 
 HELLO = [ChatMessage("user", "hello")]
 
@@ -38,7 +38,7 @@ def limited(after: float | None = None) -> ChatFailure:
 
 def test_the_wait_of_one_is_the_wait_of_all() -> None:
     time = Time()
-    gate = Gate(now=time.now)
+    gate = HostGate(now=time.now)
     first = ThrottledModel(ScriptedModel([limited(20.0)]), gate, time.sleep)
     second = ThrottledModel(ScriptedModel([reply(content="done")]), gate, time.sleep)
     assert first.complete(HELLO, []) == limited(20.0)
@@ -57,7 +57,7 @@ def test_hosts_are_held_apart_and_have_one_gate_each() -> None:
 
 def test_without_a_stated_wait_it_grows_with_each_refusal_in_a_row() -> None:
     time = Time()
-    gate = Gate(Backoff(first_s=8.0), now=time.now)
+    gate = HostGate(Backoff(first_s=8.0), now=time.now)
     waits = []
     for _ in range(3):
         gate.refused(None)
@@ -72,7 +72,7 @@ def test_without_a_stated_wait_it_grows_with_each_refusal_in_a_row() -> None:
 
 def test_a_host_that_wants_hours_is_left_alone_by_all() -> None:
     time = Time()
-    gate = Gate(now=time.now)
+    gate = HostGate(now=time.now)
     gate.refused(3_600.0)
     model = ScriptedModel([reply(content="never asked")])
     answer = RetryingModel(ThrottledModel(model, gate, time.sleep), sleep=time.sleep).complete(HELLO, [])
@@ -83,7 +83,7 @@ def test_a_host_that_wants_hours_is_left_alone_by_all() -> None:
 
 def test_a_wait_can_be_cancelled() -> None:
     cancel = CancelToken()
-    gate = Gate()
+    gate = HostGate()
     gate.refused(60.0)
     cancel.cancel()
     with pytest.raises(CancelledError):
