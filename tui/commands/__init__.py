@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from gistpoint.tui.commands import (
+        agents,
         attempts,
         code,
         demo,
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
     )
 
 __all__ = [
-    "attempts", "code", "demo", "doctor", "gists", "replay", "review", "reviews", "runs", "solve",
+    "agents", "attempts", "code", "demo", "doctor", "gists", "replay", "review", "reviews", "runs", "solve",
     "storage", "task_import", "task_making", "tasks", "validations",
 ]  # fmt: skip
 
