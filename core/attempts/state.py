@@ -185,7 +185,7 @@ class Handover:
 
 
 @dataclass(frozen=True, slots=True)
-class Spent:
+class ModelSpending:
     """What the model of an attempt has cost so far."""
 
     turns: int = 0
@@ -312,10 +312,10 @@ class AttemptState:
         return self.header is not NOT_STARTED
 
     @property
-    def spent(self) -> Spent:
+    def spent(self) -> ModelSpending:
         """What the model has cost so far."""
         costs = [_usage(part) for turn in self.turns for part in (turn.usage, turn.lost) if part is not UNSET]
-        return Spent(
+        return ModelSpending(
             len(self.turns),
             sum(costs, Usage()),
             sum(len(turn.retried) for turn in self.turns),
