@@ -2,22 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import json
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from gistpoint.core.agents.settings import AgentSettings, Price
-from gistpoint.core.attempts.identity import Role
+from gistpoint.core.agents.conversation import conversation
+from gistpoint.core.agents.settings import AgentSettings, TokenPrice
+from gistpoint.core.attempts.engine import Attempt
+from gistpoint.core.attempts.events import EventData, JournalEvent
+from gistpoint.core.attempts.identity import MODEL, Enrolment, Role
+from gistpoint.core.canonical import sha256_of_json
 from gistpoint.core.errors import EndpointError
+from gistpoint.core.estimates import tokens_in
 from gistpoint.core.kinds.gist.model import is_gist
+from gistpoint.core.outcomes import BackendRecord
 from gistpoint.sessions.agentruns.bounds import BoundedEntrypoints, BoundedRunner, Slots
 from gistpoint.sessions.agentruns.runner import AgentPorts
 from gistpoint.sessions.agentruns.store import RunSettings
 from gistpoint.tui.services import Services, is_our_demo
 
 if TYPE_CHECKING:
-    from gistpoint.core.ports import ChatModel
+    from gistpoint.core.chat import ChatMessage
+    from gistpoint.core.ports import ChatModel, TimeSource
     from gistpoint.core.tasks.model import Task
     from gistpoint.sandbox.endpoints.settings import EndpointSettings
 
@@ -38,10 +46,10 @@ class Solver:
         return "" if self.endpoint is None else self.endpoint.place
 
     @property
-    def price(self) -> Price | None:
+    def price(self) -> TokenPrice | None:
         """The price that the user's settings name."""
         prices = None if self.endpoint is None else self.endpoint.prices
-        return None if prices is None else Price(prices.prompt, prices.completion)
+        return None if prices is None else TokenPrice(prices.prompt, prices.completion)
 
 
 def solver_named(config: Path, environment: Mapping[str, str], model: str = "", base_url: str = "") -> Solver:
@@ -71,24 +79,88 @@ def agent_ports(services: Services, solver: Solver, settings: RunSettings, *, te
         runner_for=lambda task: BoundedRunner(services.runner_for(task), slots),
         entrypoints_for=lambda task: BoundedEntrypoints(services.entrypoints_for(task), slots),
     )
+    return replace(_ports(bounded, settings), model=_Models(solver).with_sampling)
+
+
+def _ports(services: Services, settings: RunSettings) -> AgentPorts:
+    """Return the ports of a run without a model."""
 
     def as_given(task: Task) -> Task:
         if settings.gist is None or not is_gist(task):
             return task
-        return replace(bounded, gist_settings={task.id: settings.gist}).as_given(task)
+        return replace(services, gist_settings={task.id: settings.gist}).as_given(task)
 
     def role(task: Task, wanted: Role) -> Role:
         return Role.DEMO if wanted is Role.BASELINE and is_our_demo(task, services.locations) else wanted
+
+    def no_model(settings: AgentSettings) -> ChatModel:
+        raise EndpointError("No model was chosen.")
 
     return AgentPorts(
         attempts=services.attempts,
         clock=services.clock,
         task=services.tasks.find,
-        judge=bounded.judge_for,
-        model=_Models(solver).with_sampling,
+        judge=services.judge_for,
+        model=no_model,
         as_given=as_given,
         role=role,
     )
+
+
+@dataclass(frozen=True, slots=True)
+class FirstRequest:
+    """What a model would be sent first."""
+
+    messages: Sequence[ChatMessage]
+    tools: Sequence[Mapping[str, Any]]
+    """Their declarations."""
+
+    @property
+    def sha256(self) -> str:
+        """The hash of messages and declarations."""
+        return sha256_of_json([[[message.role, message.content] for message in self.messages], [*self.tools]])
+
+    @property
+    def tokens(self) -> int:
+        """An upper estimate of its tokens."""
+        written = len(json.dumps([*self.tools])) if self.tools else 0
+        return tokens_in(written + sum(len(message.content) for message in self.messages))
+
+
+def first_request(services: Services, task: Task, settings: RunSettings) -> FirstRequest:
+    """Return the first request of an attempt that is not kept, and that can run no code."""
+    idle: Any = _NoRunner()
+    ports = _ports(replace(services, runner_for=lambda task: idle, entrypoints_for=lambda task: idle), settings)
+    task = ports.as_given(task)
+    judge = ports.judge(task)
+    attempt = Attempt(task, judge, _Unkept(services.clock), services.clock)
+    role = ports.role(task, Role(settings.role))
+    attempt.start(Enrolment(MODEL, role), budgets=settings.budgets(task, judge))
+    if settings.agent.setting == "static":
+        from gistpoint.core.agents import static
+
+        return FirstRequest(static.messages(attempt, settings.agent), ())
+    messages = conversation(attempt.state, settings.agent)
+    return FirstRequest(messages, [tool.json_schema() for tool in attempt.offered()])
+
+
+class _NoRunner:
+    """Stands for a runner where nothing is run."""
+
+    backend = BackendRecord("none")
+
+
+@dataclass
+class _Unkept:
+    """Gives events their numbers and keeps none."""
+
+    clock: TimeSource
+    seq: int = 0
+
+    def append(self, data: EventData) -> JournalEvent:
+        """Return the event."""
+        self.seq += 1
+        return JournalEvent(self.seq, data.type, self.clock.utc_ms(), self.clock.mono_ms(), data)
 
 
 class _Models:
@@ -102,7 +174,7 @@ class _Models:
         self.with_sampling(AgentSettings())  # so that a missing package is told before anything is begun
 
     def with_sampling(self, settings: AgentSettings) -> ChatModel:
-        """Return the model with the sampling and the price of these settings."""
+        """Return the model with the sampling of these settings; what its replies cost is for the loop to say."""
         endpoint = self._solver.endpoint
         if endpoint is None:
             from gistpoint.core.agents.searcher import Searcher
@@ -110,10 +182,7 @@ class _Models:
             return Searcher()
         from gistpoint.sandbox.endpoints.openai_compatible import OpenAICompatibleModel
         from gistpoint.sandbox.endpoints.retrying import RetryingModel
-        from gistpoint.sandbox.endpoints.settings import Prices
         from gistpoint.sandbox.endpoints.throttle import ThrottledModel
 
-        price = settings.price
-        prices = None if price is None else Prices(price.input, price.output)
-        model = OpenAICompatibleModel(replace(endpoint, sampling=settings.sampling, prices=prices))
+        model = OpenAICompatibleModel(replace(endpoint, sampling=settings.sampling, prices=None))
         return RetryingModel(ThrottledModel(model, self._throttle.gate(endpoint.place)))

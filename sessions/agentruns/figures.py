@@ -58,6 +58,9 @@ class AttemptFigures(msgspec.Struct, frozen=True, kw_only=True):
     estimated: bool = False
     """Whether some tokens were estimated from the length of texts."""
     cost_usd: float | None = None
+    lost_tokens: int = 0
+    """Of replies that are in no journal, estimated: requests that failed or were dropped."""
+    lost_usd: float | None = None
     wall_s: float | None = None
     """From its first to its last event, without the time between two processes."""
     endpoint_wait_s: float | None = None
@@ -153,7 +156,10 @@ class RunFigures(msgspec.Struct, frozen=True, kw_only=True):
     cached_tokens: int
     reasoning_tokens: int
     estimated: bool
+    lost_tokens: int
+    """Of replies that are in no journal; they are in none of the counts above."""
     cost_usd: float | None
+    """Of everything, with what was lost."""
     wall_s: float
     endpoint_wait_s: float
     retried: int
@@ -194,6 +200,8 @@ def _row(state: JobState, attempts: AttemptStore) -> AttemptFigures:
         attempt=state.attempt,
         reason=state.problem,
         message=state.message,
+        lost_tokens=state.lost_tokens,
+        lost_usd=state.lost_usd,
     )
     if not state.attempt:
         return row
@@ -256,7 +264,7 @@ def totals_of(rows: Sequence[AttemptFigures]) -> RunFigures:
     counted = [row for row in rows if row.counted]
     ended = [row for row in rows if row.status == JobStatus.ENDED]
     calls = sum(row.calls or 0 for row in counted)
-    costs = [row.cost_usd for row in rows if row.cost_usd is not None]
+    costs = [cost for row in rows for cost in (row.cost_usd, row.lost_usd) if cost is not None]
 
     def total(of: Callable[[AttemptFigures], float | None]) -> float:
         return sum(of(row) or 0 for row in rows)
@@ -284,6 +292,7 @@ def totals_of(rows: Sequence[AttemptFigures]) -> RunFigures:
         cached_tokens=int(total(lambda row: row.cached_tokens)),
         reasoning_tokens=int(total(lambda row: row.reasoning_tokens)),
         estimated=any(row.estimated for row in rows),
+        lost_tokens=sum(row.lost_tokens for row in rows),
         cost_usd=sum(costs) if costs else None,
         wall_s=total(lambda row: row.wall_s),
         endpoint_wait_s=total(lambda row: row.endpoint_wait_s),
@@ -353,6 +362,8 @@ def shown(totals: RunFigures) -> Mapping[str, str]:
         f"{about}{totals.prompt_tokens:,} sent ({totals.cached_tokens:,} cached), "
         f"{totals.completion_tokens:,} received ({totals.reasoning_tokens:,} reasoning)"
     )
+    if totals.lost_tokens:
+        lines["lost"] = f"about {totals.lost_tokens:,} tokens of requests without a reply"
     lines["cost"] = "unknown" if totals.cost_usd is None else f"{about}${totals.cost_usd:.4f}"
     lines["time"] = (
         f"{totals.wall_s:.0f} s in attempts, {totals.endpoint_wait_s:.0f} s of it waiting for the endpoint, "

@@ -15,7 +15,7 @@ from typing import Any
 
 import msgspec
 
-from gistpoint.core.agents.loop import Left, work
+from gistpoint.core.agents.loop import Leaving, Left, work
 from gistpoint.core.agents.settings import AgentSettings
 from gistpoint.core.attempts.bench import TaskJudge
 from gistpoint.core.attempts.engine import Attempt
@@ -26,10 +26,18 @@ from gistpoint.core.errors import AttemptError, CancelledError, SandboxUnavailab
 from gistpoint.core.estimates import Estimate
 from gistpoint.core.ports import ChatModel, TimeSource
 from gistpoint.core.running import CancelToken, RunContext
-from gistpoint.core.tasks.budgets import Budgets
 from gistpoint.core.tasks.model import Task
 from gistpoint.sessions.agentruns.bounds import Purse
-from gistpoint.sessions.agentruns.store import AgentRun, Job, JobAttempt, JobEnded, JobHalted, JobOperation, JobState
+from gistpoint.sessions.agentruns.store import (
+    AgentRun,
+    Job,
+    JobAttempt,
+    JobEnded,
+    JobHalted,
+    JobLost,
+    JobOperation,
+    JobState,
+)
 from gistpoint.sessions.attempts import AttemptStore, OpenAttempt
 from gistpoint.sessions.journal import JOURNAL, first_event
 
@@ -96,13 +104,15 @@ class AgentRunner:
         self._beat_at = 0.0
         self.states: dict[str, AttemptState] = {}
         """The attempts that were open in this process, by the key of the job."""
+        self._bug: Exception | None = None
         self.stopped_by = ""
         """Why the whole run stopped, in a sentence; empty if nothing did."""
 
     def work(self, tick: Callable[[], None] = lambda: None) -> None:
         """Do what is left, until all of it has ended or halted, or the run is stopped; `tick` is called now and then.
 
-        The first Ctrl+C stops, the second cancels. Raises `AgentRunError` while another process works on the run.
+        The first Ctrl+C stops, the second cancels. Raises `AgentRunError` while another process works on the run, and
+        a bug of a job's thread once the others have stopped.
         """
         with self.run.held():
             self._adopt()
@@ -115,6 +125,8 @@ class AgentRunner:
             for thread in threads:
                 thread.start()
             self._wait_for(threads, tick)
+        if self._bug is not None:
+            raise self._bug
 
     def stop(self, why: str = "") -> None:
         """Begin no job and send no request any more; what is under way has a few seconds to finish."""
@@ -160,7 +172,7 @@ class AgentRunner:
         tick()
 
     def _beat(self) -> None:
-        """Write a heartbeat into every open attempt."""
+        """Write a heartbeat into every attempt whose tool is at work; while a model is, the loop does."""
         if time.monotonic() < self._beat_at:
             return
         self._beat_at = time.monotonic() + _BEAT_S
@@ -168,7 +180,8 @@ class AgentRunner:
             attempts = list(self._open.values())
         for attempt in attempts:
             try:
-                attempt.heartbeat()
+                if attempt.state.pending is not None:
+                    attempt.heartbeat()
             except OSError as error:
                 self.stop(_disk(error))
 
@@ -191,8 +204,7 @@ class AgentRunner:
         for state in self.run.jobs.values():
             if state.attempt:
                 with suppress(UserError):
-                    summary = self._ports.attempts.summary(state.attempt)
-                    self._purse.spent(state.job.key, summary.state.spent.usage.cost_usd)
+                    self._pay(state.job, self._ports.attempts.summary(state.attempt).state)
 
     # The threads of jobs
 
@@ -207,9 +219,8 @@ class AgentRunner:
             except OSError as error:
                 self.stop(_disk(error))
             except Exception as error:
-                self._halted(state.job, "crash", f"gistpoint itself failed ({type(error).__name__}).")
-                self.stop(f"gistpoint itself failed ({type(error).__name__}).")
-                raise
+                self._bug = error
+                self.stop("gistpoint itself failed.")
 
     def _do(self, state: JobState) -> None:
         job = state.job
@@ -243,20 +254,13 @@ class AgentRunner:
                 role=ports.role(task, Role(self.run.settings.role)),
                 solver=solver_of(self.run, job, settings),
             )
-            opened = ports.attempts.start(task, judge, enrolment, budgets=self._budgets(task, judge))
+            opened = ports.attempts.start(task, judge, enrolment, budgets=self.run.settings.budgets(task, judge))
         try:
             self._note(JobAttempt(job=job.key, attempt=opened.attempt.state.attempt_id))
         except BaseException:
             opened.close()
             raise
         return opened
-
-    def _budgets(self, task: Task, judge: TaskJudge) -> Budgets | None:
-        """Return the budgets of the run for a repair; None for those of the task."""
-        wanted = self.run.settings
-        if wanted.tool_uses is None or judge.blank.hands_in_once:
-            return None
-        return Budgets.of(wanted.tool_uses, wanted.submissions, task.budgets.time_limit_s)
 
     @contextmanager
     def _held_open(self, job: Job, opened: OpenAttempt) -> Iterator[Attempt]:
@@ -277,19 +281,27 @@ class AgentRunner:
             opened.close()
 
     def _let_work(self, job: Job, attempt: Attempt, settings: AgentSettings) -> None:
-        runs_before = len(attempt.state.submissions)
+        asking = False
+        """Whether a request is under way: once the run is stopped, it has a few seconds to be answered."""
+        before = len(attempt.state.submissions)
 
         def failed() -> bool:
-            return any(not submission.counts for submission in attempt.state.submissions[runs_before:])
+            return any(not submission.counts for submission in attempt.state.submissions[before:])
+
+        def stop() -> bool:
+            return failed() or (self.stopping and (not asking or attempt.state.pause is not None))
 
         def may_ask(estimate: Estimate) -> bool:
-            return self._purse.may_ask(job.key, estimate.cost_usd)
+            nonlocal asking
+            asking = self._purse.may_ask(job.key, estimate.cost_usd)
+            return asking
 
-        def on_turn(*given: object) -> None:
-            self._purse.spent(job.key, attempt.state.spent.usage.cost_usd)
+        def on_turn(state: AttemptState) -> None:
+            nonlocal asking
+            asking = False
+            self._pay(job, state)
             self._report(job)
 
-        left: Left | None = None
         self._report(job)
         try:
             left = work(
@@ -297,30 +309,39 @@ class AgentRunner:
                 self._ports.model(settings),
                 settings,
                 may_ask=may_ask,
-                stop=lambda: self.stopping or failed(),
+                stop=stop,
                 on_turn=on_turn,
                 run=RunContext(self._cancel),
             )
         except CancelledError:
-            pass
-        finally:
-            self._purse.spent(job.key, attempt.state.spent.usage.cost_usd)
-        self._conclude(job, attempt, left, failed=failed())
+            self._pay(job, attempt.state)
+        except UserError as error:
+            self._note(JobEnded(job=job.key, reason="refused", message=str(error)))
+            self._report(job)
+        else:
+            self._conclude(job, attempt.state, left, failed=failed())
 
-    def _conclude(self, job: Job, attempt: Attempt, left: Left | None, *, failed: bool) -> None:
-        """Note how a job's attempt was left; one that was stopped is just not ended."""
-        state = attempt.state
+    def _conclude(self, job: Job, state: AttemptState, left: Left, *, failed: bool) -> None:
+        """Note how a job's attempt was left; one that was stopped has just not ended."""
+        if left.lost.tokens:
+            self._note(JobLost(job=job.key, tokens=left.lost.tokens, cost_usd=left.lost.cost_usd))
+        self._pay(job, state)
         if state.ending is not None:
             self._note(JobEnded(job=job.key, reason=state.ending.reason))
         elif failed:
             self._halted(job, "infrastructure", state.submissions[-1].reason)
-        elif left is not None and left.halted is not None:
+        elif left.how is Leaving.HALTED:
             self._halted(job, left.problem, left.message)
             if left.stops_run:
                 self.stop(left.message)
-        elif left is not None and left.over_cost:
-            self._halted(job, "over_cost", "The run may cost no more.")
+        elif left.how is Leaving.OVER_COST:
+            self._halted(job, left.how.value, "Its next request might cost more than the run may.")
         self._report(job)
+
+    def _pay(self, job: Job, state: AttemptState) -> None:
+        """Note what a job has cost so far."""
+        lost = self.run.jobs[job.key].lost_usd or 0.0
+        self._purse.spent(job.key, (state.spent.usage.cost_usd or 0.0) + lost)
 
     def _halted(self, job: Job, problem: str, message: str) -> None:
         self._note(JobHalted(job=job.key, problem=problem, message=message))
@@ -338,7 +359,7 @@ def _of_repeat(settings: AgentSettings, repeat: int) -> AgentSettings:
     sampling = settings.sampling
     if sampling.seed is None:
         return settings
-    return replace(settings, sampling=replace(sampling, seed=sampling.seed + repeat - 1))
+    return msgspec.structs.replace(settings, sampling=replace(sampling, seed=sampling.seed + repeat - 1))
 
 
 def solver_of(run: AgentRun, job: Job, settings: AgentSettings) -> dict[str, Any]:

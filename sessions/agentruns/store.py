@@ -23,9 +23,12 @@ from typing import Any, TypeVar
 import msgspec
 
 from gistpoint.core.agents.settings import AgentSettings
+from gistpoint.core.attempts.bench import TaskJudge
 from gistpoint.core.canonical import sha256_of_json
 from gistpoint.core.errors import UserError, did_you_mean
 from gistpoint.core.kinds.gist.overrides import GistOverrides
+from gistpoint.core.tasks.budgets import Budgets
+from gistpoint.core.tasks.model import Task
 from gistpoint.sessions.heads import sync_file, sync_folder
 
 FORMAT, VERSION = "gistpoint.agent_run", 1
@@ -51,6 +54,12 @@ class RunSettings(msgspec.Struct, frozen=True, kw_only=True):
     submissions: int | None = None
     gist: GistOverrides | None = None
     """Settings of gists that differ from those of their tasks."""
+
+    def budgets(self, task: Task, judge: TaskJudge) -> Budgets | None:
+        """Return the budgets of a repair under these settings; None for those of the task."""
+        if self.tool_uses is None or judge.blank.hands_in_once:
+            return None
+        return Budgets.of(self.tool_uses, self.submissions, task.budgets.time_limit_s)
 
     @property
     def digest(self) -> str:
@@ -119,7 +128,14 @@ class JobEnded(_Operation, frozen=True, tag="ended", kw_only=True):
     message: str = ""
 
 
-JobOperation = JobQueued | JobAttempt | JobHalted | JobEnded
+class JobLost(_Operation, frozen=True, tag="lost", kw_only=True):
+    """Replies were paid for that are in no journal: the request failed, or was dropped. Tokens are estimates."""
+
+    tokens: int = 0
+    cost_usd: float | None = None
+
+
+JobOperation = JobQueued | JobAttempt | JobHalted | JobEnded | JobLost
 
 
 class JobStatus(StrEnum):
@@ -142,6 +158,9 @@ class JobState:
     problem: str = ""
     """Why it is halted, or why it ended."""
     message: str = ""
+    lost_tokens: int = 0
+    lost_usd: float | None = None
+    """What replies cost that are in no journal."""
 
     def after(self, operation: JobOperation) -> JobState:
         """Return the state after one more operation."""
@@ -152,6 +171,9 @@ class JobState:
                 return replace(self, status=JobStatus.HALTED, problem=problem, message=message)
             case JobEnded(reason=reason, message=message):
                 return replace(self, status=JobStatus.ENDED, problem=reason, message=message)
+            case JobLost(tokens=tokens, cost_usd=cost):
+                lost = self.lost_usd if cost is None else (self.lost_usd or 0.0) + cost
+                return replace(self, lost_tokens=self.lost_tokens + tokens, lost_usd=lost)
         return self
 
 
@@ -405,4 +427,4 @@ def _read_operations(path: Path) -> Iterator[JobOperation]:
             ) from error
 
 
-_KINDS = frozenset({"queued", "attempt", "halted", "ended"})
+_KINDS = frozenset({"queued", "attempt", "halted", "ended", "lost"})

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from gistpoint import __version__
-from gistpoint.core.agents.settings import AgentSettings, Price
+from gistpoint.core.agents.settings import AgentSettings, TokenPrice
 from gistpoint.core.attempts.identity import Role
 from gistpoint.core.chat import Sampling
 from gistpoint.core.errors import UserError
@@ -24,7 +24,7 @@ from gistpoint.sessions.agentruns.runner import GRACE_S, AgentPorts, AgentRunner
 from gistpoint.sessions.agentruns.store import AgentRun, AgentRunStore, Job, JobStatus, RunSettings, job_of
 from gistpoint.sessions.tasks import read_set
 from gistpoint.tui.agent_progress import JobLines, JobTable
-from gistpoint.tui.agent_running import Solver, agent_ports, solver_named
+from gistpoint.tui.agent_running import Solver, agent_ports, first_request, solver_named
 from gistpoint.tui.commands.arguments import TASK_HELP, counted, natural, positive
 from gistpoint.tui.commands.attempts import attempt_store
 from gistpoint.tui.commands.command import DONE, NEGATIVE, Handler
@@ -32,6 +32,7 @@ from gistpoint.tui.commands.output import (
     print_json,
     print_records,
     print_table,
+    print_text,
     require_terminal,
     write_whole,
 )
@@ -111,7 +112,7 @@ def run(options: argparse.Namespace) -> int:
     settings = _settings(options, solver)
     jobs = [job_of(task.id, settings, repeat) for task in tasks for repeat in range(1, options.repeats + 1)]
     if options.dry_run:
-        return _dry_run(tasks, jobs, settings, json=options.json)
+        return _dry_run(services, tasks, jobs, settings, json=options.json)
     name = options.name or _default_name(settings)
     now = services.clock.utc_ms()
     _require_price(options.max_cost, settings)
@@ -227,8 +228,40 @@ def _tests_at_once(options: argparse.Namespace) -> int:
     return options.tests_at_once or len(os.sched_getaffinity(0))
 
 
-def _dry_run(tasks: Sequence[Task], jobs: Sequence[Job], settings: RunSettings, *, json: bool) -> int:
-    raise NotImplementedError
+def _dry_run(
+    services: Services, tasks: Sequence[Task], jobs: Sequence[Job], settings: RunSettings, *, json: bool
+) -> int:
+    """Print the jobs and the first request of the first of them."""
+    requests = {task.id: first_request(services, task, settings) for task in tasks}
+    first = requests[tasks[0].id]
+    if json:
+        rows = [
+            {
+                "task": job.task,
+                "repeat": job.repeat,
+                "job": job.key,
+                "prompt_sha256": requests[job.task].sha256,
+                "estimated_tokens": requests[job.task].tokens,
+            }
+            for job in jobs
+        ]
+        messages = [{"role": message.role, "content": message.content} for message in first.messages]
+        values = {"settings": msgspec.to_builtins(settings), "jobs": rows}
+        print_json("gistpoint.agent_dry_run/1", {**values, "messages": messages, "tools": [*first.tools]})
+        return DONE
+    for message in first.messages:
+        print_text(f"--- {message.role}\n{message.content}\n")
+    print_text(f"--- tools\n{', '.join(str(tool['name']) for tool in first.tools) or 'none'}\n")
+    columns = (
+        Column[Job]("task", lambda job: job.task[:12]),
+        Column[Job]("no", lambda job: str(job.repeat)),
+        Column[Job]("prompt", lambda job: requests[job.task].sha256[:12]),
+        Column[Job]("tokens", lambda job: f"about {requests[job.task].tokens:,}"),
+    )
+    print_records(columns, jobs)
+    where = f" at {settings.host}" if settings.host else ""
+    print_text(f"{len(jobs)} jobs for {settings.model}{where}. Nothing was sent.")
+    return DONE
 
 
 # agent list, show, stop
@@ -351,7 +384,13 @@ def watch_options(parser: argparse.ArgumentParser) -> Handler:
 def watch(options: argparse.Namespace) -> int:
     """Open the screen that draws a run, or one attempt, as it goes on."""
     require_terminal("watch", hint="gistpoint agent show RUN prints a run.")
-    raise NotImplementedError
+    from gistpoint.tui.agent_watch_app import AgentWatchApp
+
+    services = build_services(options)
+    runs = AgentRunStore(services.locations.runs)
+    if options.what in runs.names():
+        return AgentWatchApp(services, run=runs.open(options.what)).run_to_exit_code()
+    return AgentWatchApp(services, attempt=services.attempts.folder(options.what).name).run_to_exit_code()
 
 
 # Values of options
@@ -365,10 +404,10 @@ def _budgets(text: str) -> Budgets:
         raise argparse.ArgumentTypeError(f"{text!r} is not tool uses and submissions, such as 16/4") from error
 
 
-def _price(text: str) -> Price:
+def _price(text: str) -> TokenPrice:
     try:
         values = [_from_zero(part) for part in text.split("/")]
-        return Price(values[0], values[1], values[2] if len(values) > 2 else None)
+        return TokenPrice(values[0], values[1], values[2] if len(values) > 2 else None)
     except (argparse.ArgumentTypeError, IndexError) as error:
         raise argparse.ArgumentTypeError(f"{text!r} is not a price such as 0.25/2 or 0.25/2/0.025") from error
 

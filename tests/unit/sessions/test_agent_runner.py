@@ -18,7 +18,7 @@ from builders import CHECKS
 from fakes import FakeRunner
 from scripted_endpoint import ScriptedModel, endpoint, reply
 
-from gistpoint.core.agents.settings import AgentSettings, Price
+from gistpoint.core.agents.settings import AgentSettings, TokenPrice
 from gistpoint.core.chat import ChatFailure, ChatMessage, ChatProblem, ChatReply, Sampling, Usage
 from gistpoint.core.errors import SandboxUnavailableError
 from gistpoint.core.outcomes import RunStatus
@@ -276,7 +276,7 @@ def test_a_submission_that_is_cancelled_counts(home: Home) -> None:
 
 
 def test_the_bound_on_costs_is_the_runs_and_keeps_what_was_paid(home: Home) -> None:
-    price = Price(10_000.0, 10_000.0)
+    price = TokenPrice(10_000.0, 10_000.0)
     home.settings = msgspec.structs.replace(home.settings, agent=AgentSettings(price=price))
     home.script = (reply(LOOK, usage=Usage(100, 10, 1.0)), reply(RIGHT, usage=Usage(100, 10, 1.0)))
     run = home.run(home.task(1), home.task(2))
@@ -286,7 +286,7 @@ def test_the_bound_on_costs_is_the_runs_and_keeps_what_was_paid(home: Home) -> N
     home.work(run, at_once=1, max_cost_usd=1e9)
     assert told(run) == [ENDED, ENDED]
     totals = home.figures(run).totals
-    assert totals.cost_usd == pytest.approx(4.0)
+    assert totals.cost_usd == pytest.approx(4.4)
 
 
 def test_what_requests_under_way_may_cost_is_set_aside() -> None:
@@ -386,19 +386,31 @@ def test_a_key_that_the_server_echoes_is_in_no_file(home: Home) -> None:
     assert not [path for path in files if key.encode() in path.read_bytes()]
 
 
-def test_heartbeats_are_written_while_a_model_thinks(home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_bug_stops_the_run_and_is_told(home: Home) -> None:
+    def model(settings: AgentSettings) -> ChatModel:
+        raise ZeroDivisionError
+
+    home.model_of = model
+    run = home.run(home.task(1), home.task(2))
+    with pytest.raises(ZeroDivisionError):
+        home.work(run, at_once=1)
+    assert told(run) == [(JobStatus.BEGUN, ""), (JobStatus.QUEUED, "")]
+    assert not next(home.attempts.summaries()).open
+
+
+def test_heartbeats_are_written_while_tests_run(home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("gistpoint.sessions.agentruns.runner._BEAT_S", 0.0)
-    model = WaitingModel(reply(LOOK))
-    home.model_of = lambda settings: model
+    gate = threading.Event()
+    home.runner = FakeRunner(CHECKS, gate=gate)
+    home.script = (reply(RIGHT),)
     run = home.run(home.task())
-    runner = AgentRunner(run, home.ports, grace_s=LONG_S)
-    thread = threading.Thread(target=runner.work)
+    thread = threading.Thread(target=AgentRunner(run, home.ports).work)
     thread.start()
-    assert model.asked.wait(LONG_S)
+    while home.runner.runs == 0:
+        assert thread.is_alive()
     (folder,) = (path for path in home.attempts.root.iterdir() if (path / JOURNAL).exists())
     while not any(event.type == "heartbeat" for event in read_journal(folder / JOURNAL).events):
         assert thread.is_alive()
-    runner.stop()
-    model.let.set()
+    gate.set()
     thread.join(LONG_S)
-    assert not thread.is_alive()
+    assert told(run) == [ENDED]
