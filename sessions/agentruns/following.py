@@ -11,7 +11,7 @@ from gistpoint.core.attempts.state import AttemptState, advance
 from gistpoint.core.errors import AttemptError
 from gistpoint.core.kinds.registry import blank_state
 from gistpoint.sessions.agentruns.store import AgentRun, JobState
-from gistpoint.sessions.journal import JOURNAL, decoded
+from gistpoint.sessions.journal import JOURNAL, decoded, is_open
 
 
 class JournalFollower:
@@ -23,6 +23,11 @@ class JournalFollower:
         self.state = AttemptState()
         self.problem = ""
         """Why it can't be followed any further; empty while it can."""
+
+    @property
+    def live(self) -> bool:
+        """Whether a process has it open for writing."""
+        return is_open(self._path.parent)
 
     def poll(self) -> bool:
         """Read the whole lines that are new; return whether there were any."""

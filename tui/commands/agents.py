@@ -386,11 +386,11 @@ def watch(options: argparse.Namespace) -> int:
     require_terminal("watch", hint="gistpoint agent show RUN prints a run.")
     from gistpoint.tui.agent_watch_app import AgentWatchApp
 
-    services = build_services(options)
-    runs = AgentRunStore(services.locations.runs)
+    locations = Locations.of_user()
+    runs = AgentRunStore(locations.runs)
     if options.what in runs.names():
-        return AgentWatchApp(services, run=runs.open(options.what)).run_to_exit_code()
-    return AgentWatchApp(services, attempt=services.attempts.folder(options.what).name).run_to_exit_code()
+        return AgentWatchApp(locations, run=runs.open(options.what)).run_to_exit_code()
+    return AgentWatchApp(locations, attempt=attempt_store().folder(options.what).name).run_to_exit_code()
 
 
 # Values of options
