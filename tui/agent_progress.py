@@ -67,12 +67,21 @@ class JobLines:
                 return
             self._told[job.job.key] = job.status
             row = JobRow(self._numbers[job.job.key], job, report.state or AttemptState())
-            words = [column.shown(row) for column in COLUMNS]
-            line = " ".join(word for word in [*words, job.message] if word)
-            print(visible_line(line), file=sys.stderr, flush=True)
+            print(visible_line(_line(row, len(self._numbers))), file=sys.stderr, flush=True)
 
     def draw(self, states: Mapping[str, AttemptState]) -> None:
         """Show nothing in between."""
+
+
+def _line(row: JobRow, jobs: int) -> str:
+    """Return a job that is over in one line."""
+    state, usage = row.state, row.state.spent.usage
+    words = [f"{row.number}/{jobs} {row.job.job.task[:12]} no {row.job.job.repeat}: {doing(row)}"]
+    if row.begun:
+        words.append(f"{len(state.turns)} turns, {len(state.calls)} calls, {usage.tokens:,} tokens")
+    if usage.cost_usd is not None:
+        words.append(f"${usage.cost_usd:.4f}")
+    return ", ".join([*words, *filter(None, [row.job.attempt, row.job.message])])
 
 
 class JobTable:

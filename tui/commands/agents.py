@@ -126,7 +126,7 @@ def run(options: argparse.Namespace) -> int:
 def resume_options(parser: argparse.ArgumentParser) -> Handler:
     """Add the options of `gistpoint agent resume`."""
     parser.description = "Does what is missing of a run, with the settings that it began with."
-    parser.add_argument("run", metavar="RUN", help=RUN_HELP)
+    parser.add_argument("name", metavar="RUN", help=RUN_HELP)
     parser.add_argument("--base-url", default="", metavar="URL", help="the server, if the settings name another")
     _add_running(parser)
     return resume
@@ -135,7 +135,7 @@ def resume_options(parser: argparse.ArgumentParser) -> Handler:
 def resume(options: argparse.Namespace) -> int:
     """Go on with a run."""
     services = build_services(options)
-    found = AgentRunStore(services.locations.runs).open(options.run)
+    found = AgentRunStore(services.locations.runs).open(options.name)
     settings = found.settings
     solver = solver_named(services.locations.config, os.environ, settings.model, options.base_url)
     if solver.host != settings.host:
@@ -252,11 +252,11 @@ def _dry_run(
     for message in first.messages:
         print_text(f"--- {message.role}\n{message.content}\n")
     print_text(f"--- tools\n{', '.join(str(tool['name']) for tool in first.tools) or 'none'}\n")
-    columns = (
-        Column[Job]("task", lambda job: job.task[:12]),
-        Column[Job]("no", lambda job: str(job.repeat)),
-        Column[Job]("prompt", lambda job: requests[job.task].sha256[:12]),
-        Column[Job]("tokens", lambda job: f"about {requests[job.task].tokens:,}"),
+    columns: tuple[Column[Job], ...] = (
+        Column("task", lambda job: job.task[:12]),
+        Column("no", lambda job: str(job.repeat)),
+        Column("prompt", lambda job: requests[job.task].sha256[:12]),
+        Column("tokens", lambda job: f"about {requests[job.task].tokens:,}"),
     )
     print_records(columns, jobs)
     where = f" at {settings.host}" if settings.host else ""
@@ -306,7 +306,7 @@ def _listed(store: AgentRunStore, name: str) -> dict[str, Any]:
 
 def show_options(parser: argparse.ArgumentParser) -> Handler:
     """Add the options of `gistpoint agent show`."""
-    parser.add_argument("run", metavar="RUN", help=RUN_HELP)
+    parser.add_argument("name", metavar="RUN", help=RUN_HELP)
     parser.add_argument("--json", action="store_true", help="as JSON")
     parser.add_argument("--to", choices=("csv",), help="a table of the attempts, to standard output or to -o PATH")
     parser.add_argument("-o", "--output", metavar="PATH", help="file to write")
@@ -315,7 +315,7 @@ def show_options(parser: argparse.ArgumentParser) -> Handler:
 
 def show(options: argparse.Namespace) -> int:
     """Print the figures of a run."""
-    found = AgentRunStore(Locations.of_user().runs).open(options.run)
+    found = AgentRunStore(Locations.of_user().runs).open(options.name)
     figures = figures_of(found, attempt_store())
     if options.to:
         text = "".join(figures.as_csv())
@@ -360,13 +360,13 @@ _ATTEMPTS: tuple[Column[AttemptFigures], ...] = (
 
 def stop_options(parser: argparse.ArgumentParser) -> Handler:
     """Add the options of `gistpoint agent stop`."""
-    parser.add_argument("run", metavar="RUN", help=RUN_HELP)
+    parser.add_argument("name", metavar="RUN", help=RUN_HELP)
     return stop
 
 
 def stop(options: argparse.Namespace) -> int:
     """Ask the process that works on a run to stop; return 1 if none does."""
-    found = AgentRunStore(Locations.of_user().runs).open(options.run)
+    found = AgentRunStore(Locations.of_user().runs).open(options.name)
     if not found.worked_on:
         print(f"No process works on {found.name}: {len(found.left)} of {len(found.jobs)} jobs are left.")
         return NEGATIVE
