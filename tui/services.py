@@ -93,11 +93,18 @@ class Services:
     """Asks before code runs without isolation."""
 
     def start(
-        self, task: Task, *, budgets: Budgets | None = None, opening: Opening | None = None, replay: bool = False
+        self,
+        task: Task,
+        *,
+        budgets: Budgets | None = None,
+        enrolment: Enrolment | None = None,
+        opening: Opening | None = None,
+        replay: bool = False,
     ) -> OpenAttempt:
         """Begin an attempt of a task with the settings given for it; its own budgets apply unless others are given.
 
-        A `replay` belongs to no participant. `opening` may raise `CancelledError`.
+        `enrolment` is that of a solver other than the person at the keyboard. A `replay` belongs to no participant.
+        `opening` may raise `CancelledError`.
         """
         opening = opening or Opening()
         task = self.as_given(task)
@@ -105,7 +112,8 @@ class Services:
         judge = self.judge_for(task)
         opening.step("reading the repository")
         opening.commit()
-        enrolment = replace(self.enrolment, actor=REPLAY) if replay else self.enrolment
+        enrolment = enrolment or self.enrolment
+        enrolment = replace(enrolment, actor=REPLAY) if replay else enrolment
         if enrolment.role is Role.BASELINE and is_our_demo(task, self.locations):
             enrolment = replace(enrolment, role=Role.DEMO)  # its answer is public
         return self.attempts.start(task, judge, enrolment, budgets=budgets)

@@ -137,7 +137,7 @@ class GistHarness(TaskBench):
             return None
         call = state.calls[-1]
         last = state.submissions[-1]
-        if call.automatic:
+        if _forced(call):
             return EndReason(call.automatic) if last.counts else EndReason.INFRASTRUCTURE
         if not last.counts:
             return None
@@ -152,7 +152,7 @@ class GistHarness(TaskBench):
         log.append(gist_run(call.call_id, verdict, self.backend))
         if not verdict.counts:
             return CallOutcome(ToolOutput(score_text(verdict)), Remaining(0, 0), verdict)
-        return self._scored(call, verdict, log, Remaining(0 if call.automatic else 1, 1))
+        return self._scored(call, verdict, log, Remaining(0 if _forced(call) else 1, 1))
 
     def _scored(
         self, call: AttemptCall, verdict: GistVerdict, log: Log, charged: Remaining, *, trial: bool = False
@@ -161,6 +161,11 @@ class GistHarness(TaskBench):
             log.append(gist_scored(call.call_id, verdict, trial=trial))
         spent = charged if verdict.counts else Remaining(0, 0)
         return CallOutcome(ToolOutput(score_text(verdict)), spent, verdict)
+
+
+def _forced(call: AttemptCall) -> bool:
+    """Whether a limit, or a solver who gave up, made the program hand in."""
+    return call.automatic in set(EndReason)
 
 
 @dataclass(frozen=True)
