@@ -11,7 +11,7 @@ from typing import Any
 UNSET = object()
 
 
-class ValidationError(ValueError):
+class MisfitError(ValueError):
     """A value that is not of the declared type."""
 
 
@@ -59,11 +59,11 @@ class Struct:
 def convert(value: Any, kinds: Any) -> Any:
     """Return the struct of `kinds`, a class or nested tuples of classes, that `value` describes."""
     if not isinstance(value, dict):
-        raise ValidationError("Expected `object`")
+        raise MisfitError("Expected `object`")
     for kind in _flat(kinds):
         if value.get(kind._tag_field) == kind._tag:
             return _made(kind, value)
-    raise ValidationError("Invalid value in the tag")
+    raise MisfitError("Invalid value in the tag")
 
 
 def _made(kind: type[Struct], value: dict[str, Any]) -> Struct:
@@ -71,9 +71,9 @@ def _made(kind: type[Struct], value: dict[str, Any]) -> Struct:
     for name, declared in kind.fields().items():
         found = value.get(name, getattr(kind, name, UNSET))
         if found is UNSET:
-            raise ValidationError(f"Object missing required field `{name}`")
+            raise MisfitError(f"Object missing required field `{name}`")
         if not _CHECKS[declared](found):
-            raise ValidationError(f"Expected `{declared}` - at `$.{name}`")
+            raise MisfitError(f"Expected `{declared}` - at `$.{name}`")
         setattr(made, name, found)
     return made
 
