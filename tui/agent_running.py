@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from gistpoint.core.agents.conversation import conversation
 from gistpoint.core.agents.settings import AgentSettings, TokenPrice
+from gistpoint.core.agents.static import static_messages
 from gistpoint.core.attempts.engine import Attempt
 from gistpoint.core.attempts.events import EventData, JournalEvent
 from gistpoint.core.attempts.identity import MODEL, Enrolment, Role
@@ -29,7 +30,6 @@ if TYPE_CHECKING:
     from gistpoint.core.tasks.model import Task
     from gistpoint.sandbox.endpoints.settings import EndpointSettings
 
-SEARCHER = "builtin:searcher"
 _BUILT_IN = "builtin:"
 
 
@@ -60,9 +60,7 @@ def solver_named(config: Path, environment: Mapping[str, str], model: str = "", 
     from gistpoint.sandbox.endpoints.settings import URL_NAME, endpoint_settings
 
     if model.startswith(_BUILT_IN):
-        if model != SEARCHER:
-            raise EndpointError("There is no built-in solver of this name.", hint=f"There is {SEARCHER}.")
-        return Solver(model)
+        raise EndpointError("There is no built-in solver of this name.")
     given = {**environment, URL_NAME: base_url} if base_url else environment
     endpoint = endpoint_settings(config, given, model or None)
     return Solver(endpoint.model, endpoint)
@@ -137,9 +135,7 @@ def first_request(services: Services, task: Task, settings: RunSettings) -> Firs
     role = ports.role(task, Role(settings.role))
     attempt.start(Enrolment(MODEL, role), budgets=settings.budgets(task, judge))
     if settings.agent.setting == "static":
-        from gistpoint.core.agents import static
-
-        return FirstRequest(static.messages(attempt, settings.agent), ())
+        return FirstRequest(static_messages(attempt, settings.agent), ())
     messages = conversation(attempt.state, settings.agent)
     return FirstRequest(messages, [tool.json_schema() for tool in attempt.offered()])
 
@@ -177,9 +173,7 @@ class _Models:
         """Return the model with the sampling of these settings; what its replies cost is for the loop to say."""
         endpoint = self._solver.endpoint
         if endpoint is None:
-            from gistpoint.core.agents.searcher import Searcher
-
-            return Searcher()
+            raise EndpointError("No endpoint was chosen.")
         from gistpoint.sandbox.endpoints.openai_compatible import OpenAICompatibleModel
         from gistpoint.sandbox.endpoints.retrying import RetryingModel
         from gistpoint.sandbox.endpoints.throttle import ThrottledModel

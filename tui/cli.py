@@ -145,6 +145,7 @@ def _add_commands(top: Commands) -> None:
     agent.add("show", "the figures of a run", lambda: commands.agents.show_options)
     agent.add("stop", "stop a run that another process carries out", lambda: commands.agents.stop_options)
     agent.add("watch", "look on while a run or an attempt goes on", lambda: commands.agents.watch_options, screen=True)
+    top.add("mcp", "serve a task's tools to a model in another program, over MCP", lambda: commands.mcp.mcp_options)
 
     top.add("runs", "list recorded runs, of people and agents, in any known format", lambda: commands.runs.list_options)
     top.add("show", "print a recorded run, or one step of it", lambda: commands.runs.show_options)

@@ -17,6 +17,7 @@ import msgspec
 
 from gistpoint.core.agents.loop import Leaving, Left, work
 from gistpoint.core.agents.settings import AgentSettings
+from gistpoint.core.agents.static import StaticRefusedError, require_fitting
 from gistpoint.core.attempts.bench import TaskJudge
 from gistpoint.core.attempts.engine import Attempt
 from gistpoint.core.attempts.events import AttemptStarted
@@ -230,6 +231,9 @@ class AgentRunner:
         except SandboxUnavailableError as error:
             self._halted(job, "sandbox", str(error))
             self.stop(str(error))
+        except StaticRefusedError as error:
+            self._note(JobEnded(job=job.key, reason="static_refused", message=str(error)))
+            self._report(job)
         except TaskError as error:
             self._halted(job, "task", str(error))
         except AttemptError as error:
@@ -248,6 +252,8 @@ class AgentRunner:
             opened = ports.attempts.resume(state.attempt, task, ports.judge(task))
         else:
             task = ports.as_given(task)
+            if settings.setting == "static":
+                require_fitting(task, settings)
             judge = ports.judge(task)
             enrolment = Enrolment(
                 actor=MODEL,
@@ -315,9 +321,6 @@ class AgentRunner:
             )
         except CancelledError:
             self._pay(job, attempt.state)
-        except UserError as error:
-            self._note(JobEnded(job=job.key, reason="refused", message=str(error)))
-            self._report(job)
         else:
             self._conclude(job, attempt.state, left, failed=failed())
 

@@ -22,6 +22,7 @@ from typing import Any, TypeVar
 
 import msgspec
 
+from gistpoint.core.agents import static
 from gistpoint.core.agents.settings import AgentSettings
 from gistpoint.core.attempts.bench import TaskJudge
 from gistpoint.core.canonical import sha256_of_json
@@ -56,7 +57,9 @@ class RunSettings(msgspec.Struct, frozen=True, kw_only=True):
     """Settings of gists that differ from those of their tasks."""
 
     def budgets(self, task: Task, judge: TaskJudge) -> Budgets | None:
-        """Return the budgets of a repair under these settings; None for those of the task."""
+        """Return the budgets of an attempt under these settings; None for those of the task."""
+        if self.agent.setting == "static":
+            return static.BUDGETS
         if self.tool_uses is None or judge.blank.hands_in_once:
             return None
         return Budgets.of(self.tool_uses, self.submissions, task.budgets.time_limit_s)

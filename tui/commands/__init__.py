@@ -17,6 +17,7 @@ if TYPE_CHECKING:
         demo,
         doctor,
         gists,
+        mcp,
         replay,
         review,
         reviews,
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
     )
 
 __all__ = [
-    "agents", "attempts", "code", "demo", "doctor", "gists", "replay", "review", "reviews", "runs", "solve",
+    "agents", "attempts", "code", "demo", "doctor", "gists", "mcp", "replay", "review", "reviews", "runs", "solve",
     "storage", "task_import", "task_making", "tasks", "validations",
 ]  # fmt: skip
 
