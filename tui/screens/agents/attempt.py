@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from pathlib import PurePath
 from typing import ClassVar
 
 from textual import on
@@ -87,7 +86,7 @@ def turn_words(turn: ModelTurn) -> str:
 class AttemptWatchScreen(Screen[None]):
     """The attempt; nothing here changes it."""
 
-    CSS_PATH: ClassVar[list[str | PurePath]] = ["../solve/solve.tcss", "agents.tcss"]
+    CSS_PATH = "../solve/solve.tcss"
     BINDINGS: ClassVar[list[BindingType]] = [*bindings_of(KeyScope.WATCH), *bindings_of(KeyScope.WATCH_ATTEMPT)]
     HELP_PAGE = "watch"
     SCOPES: ClassVar[tuple[KeyScope, ...]] = (KeyScope.WATCH, KeyScope.WATCH_ATTEMPT, KeyScope.RESULTS)
