@@ -34,7 +34,7 @@ _BUILT_IN = "builtin:"
 
 
 @dataclass(frozen=True, slots=True)
-class Solver:
+class AgentSolver:
     """A model by name: behind an endpoint, or built in."""
 
     name: str
@@ -52,7 +52,7 @@ class Solver:
         return None if prices is None else TokenPrice(prices.prompt, prices.completion)
 
 
-def solver_named(config: Path, environment: Mapping[str, str], model: str = "", base_url: str = "") -> Solver:
+def solver_named(config: Path, environment: Mapping[str, str], model: str = "", base_url: str = "") -> AgentSolver:
     """Return the solver of this name, or the one that environment and `config.toml` name.
 
     Raises `EndpointError` and `SettingsError`; no message holds a value of the user's.
@@ -63,10 +63,10 @@ def solver_named(config: Path, environment: Mapping[str, str], model: str = "", 
         raise EndpointError("There is no built-in solver of this name.")
     given = {**environment, URL_NAME: base_url} if base_url else environment
     endpoint = endpoint_settings(config, given, model or None)
-    return Solver(endpoint.model, endpoint)
+    return AgentSolver(endpoint.model, endpoint)
 
 
-def agent_ports(services: Services, solver: Solver, settings: RunSettings, *, tests_at_once: int) -> AgentPorts:
+def agent_ports(services: Services, solver: AgentSolver, settings: RunSettings, *, tests_at_once: int) -> AgentPorts:
     """Return the ports of a run; the attempts share `tests_at_once` places for test runs and one gate to the host.
 
     Raises `EndpointError` if the package of chat endpoints is missing.
@@ -162,7 +162,7 @@ class _Unkept:
 class _Models:
     """Makes the model of a solver, behind one gate."""
 
-    def __init__(self, solver: Solver) -> None:
+    def __init__(self, solver: AgentSolver) -> None:
         from gistpoint.sandbox.endpoints.throttle import Throttle
 
         self._solver = solver

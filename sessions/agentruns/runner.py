@@ -30,8 +30,8 @@ from gistpoint.core.running import CancelToken, RunContext
 from gistpoint.core.tasks.model import Task
 from gistpoint.sessions.agentruns.bounds import Purse
 from gistpoint.sessions.agentruns.store import (
+    AgentJob,
     AgentRun,
-    Job,
     JobAttempt,
     JobEnded,
     JobHalted,
@@ -269,7 +269,7 @@ class AgentRunner:
         return opened
 
     @contextmanager
-    def _held_open(self, job: Job, opened: OpenAttempt) -> Iterator[Attempt]:
+    def _held_open(self, job: AgentJob, opened: OpenAttempt) -> Iterator[Attempt]:
         attempt = opened.attempt
 
         def changed(event: object, state: AttemptState) -> None:
@@ -286,7 +286,7 @@ class AgentRunner:
                 del self._open[job.key]
             opened.close()
 
-    def _let_work(self, job: Job, attempt: Attempt, settings: AgentSettings) -> None:
+    def _let_work(self, job: AgentJob, attempt: Attempt, settings: AgentSettings) -> None:
         asking = False
         """Whether a request is under way: once the run is stopped, it has a few seconds to be answered."""
         before = len(attempt.state.submissions)
@@ -324,7 +324,7 @@ class AgentRunner:
         else:
             self._conclude(job, attempt.state, left, failed=failed())
 
-    def _conclude(self, job: Job, state: AttemptState, left: Left, *, failed: bool) -> None:
+    def _conclude(self, job: AgentJob, state: AttemptState, left: Left, *, failed: bool) -> None:
         """Note how a job's attempt was left; one that was stopped has just not ended."""
         if left.lost.tokens:
             self._note(JobLost(job=job.key, tokens=left.lost.tokens, cost_usd=left.lost.cost_usd))
@@ -341,19 +341,19 @@ class AgentRunner:
             self._halted(job, left.how.value, "Its next request might cost more than the run may.")
         self._report(job)
 
-    def _pay(self, job: Job, state: AttemptState) -> None:
+    def _pay(self, job: AgentJob, state: AttemptState) -> None:
         """Note what a job has cost so far."""
         lost = self.run.jobs[job.key].lost_usd or 0.0
         self._purse.spent(job.key, (state.spent.usage.cost_usd or 0.0) + lost)
 
-    def _halted(self, job: Job, problem: str, message: str) -> None:
+    def _halted(self, job: AgentJob, problem: str, message: str) -> None:
         self._note(JobHalted(job=job.key, problem=problem, message=message))
         self._report(job)
 
     def _note(self, operation: JobOperation) -> None:
         self.run.append([msgspec.structs.replace(operation, utc_ms=self._ports.clock.utc_ms())])
 
-    def _report(self, job: Job) -> None:
+    def _report(self, job: AgentJob) -> None:
         self._on_job(JobReport(self.run.jobs[job.key], self.states.get(job.key)))
 
 
@@ -365,7 +365,7 @@ def _of_repeat(settings: AgentSettings, repeat: int) -> AgentSettings:
     return msgspec.structs.replace(settings, sampling=replace(sampling, seed=sampling.seed + repeat - 1))
 
 
-def solver_of(run: AgentRun, job: Job, settings: AgentSettings) -> dict[str, Any]:
+def solver_of(run: AgentRun, job: AgentJob, settings: AgentSettings) -> dict[str, Any]:
     """Return what the header of an attempt says of its solver: all of the condition, and whose job it is."""
     return {
         "kind": "chat",

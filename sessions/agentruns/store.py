@@ -70,7 +70,7 @@ class RunSettings(msgspec.Struct, frozen=True, kw_only=True):
         return sha256_of_json(msgspec.to_builtins(self))
 
 
-class RunDocument(msgspec.Struct, frozen=True, kw_only=True):
+class AgentRunDocument(msgspec.Struct, frozen=True, kw_only=True):
     """The content of `run.toml`."""
 
     format: str = FORMAT
@@ -83,7 +83,7 @@ class RunDocument(msgspec.Struct, frozen=True, kw_only=True):
     settings: RunSettings
 
 
-class Job(msgspec.Struct, frozen=True):
+class AgentJob(msgspec.Struct, frozen=True):
     """One attempt to be made: its task, and which of the repeats it is, from 1."""
 
     key: str
@@ -91,9 +91,9 @@ class Job(msgspec.Struct, frozen=True):
     repeat: int = 1
 
 
-def job_of(task_id: str, settings: RunSettings, repeat: int) -> Job:
+def job_of(task_id: str, settings: RunSettings, repeat: int) -> AgentJob:
     """Return the job; its key is the hash of task, settings and repeat, so that the same is never done twice."""
-    return Job(sha256_of_json([task_id, settings.digest, repeat]), task_id, repeat)
+    return AgentJob(sha256_of_json([task_id, settings.digest, repeat]), task_id, repeat)
 
 
 # Operations
@@ -155,7 +155,7 @@ class JobStatus(StrEnum):
 class JobState:
     """A job after its operations."""
 
-    job: Job
+    job: AgentJob
     status: JobStatus = JobStatus.QUEUED
     attempt: str = ""
     problem: str = ""
@@ -190,7 +190,7 @@ def folded(operations: Iterable[JobOperation]) -> dict[str, JobState]:
 def _apply(jobs: dict[str, JobState], operations: Iterable[JobOperation]) -> None:
     for operation in operations:
         if isinstance(operation, JobQueued):
-            jobs.setdefault(operation.job, JobState(Job(operation.job, operation.task, operation.repeat)))
+            jobs.setdefault(operation.job, JobState(AgentJob(operation.job, operation.task, operation.repeat)))
         elif operation.job in jobs:
             jobs[operation.job] = jobs[operation.job].after(operation)
 
@@ -201,7 +201,7 @@ def _apply(jobs: dict[str, JobState], operations: Iterable[JobOperation]) -> Non
 class AgentRun:
     """One run: its settings and jobs as they are on the disk."""
 
-    def __init__(self, folder: Path, document: RunDocument) -> None:
+    def __init__(self, folder: Path, document: AgentRunDocument) -> None:
         self.folder = folder
         self.document = document
         self._lock = Lock()
@@ -227,7 +227,7 @@ class AgentRun:
         """Read the jobs again, because another process may be at work."""
         self.jobs = folded(_read_operations(self.folder / JOBS_FILE))
 
-    def add(self, jobs: Iterable[Job], utc_ms: int) -> int:
+    def add(self, jobs: Iterable[AgentJob], utc_ms: int) -> int:
         """Queue the jobs that the run does not have; return how many."""
         new = [job for job in jobs if job.key not in self.jobs]
         self.append([JobQueued(job=job.key, utc_ms=utc_ms, task=job.task, repeat=job.repeat) for job in new])
@@ -340,7 +340,7 @@ class AgentRunStore:
             return run
         folder = self.root / name
         folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-        document = RunDocument(name=name, created_utc_ms=utc_ms, gistpoint=version, settings=settings)
+        document = AgentRunDocument(name=name, created_utc_ms=utc_ms, gistpoint=version, settings=settings)
         _write_document(folder, document)
         sync_folder(self.root)
         return AgentRun(folder, document)
@@ -372,7 +372,7 @@ def _without_none(value: Value) -> Value | Any:
     return value
 
 
-def _write_document(folder: Path, document: RunDocument) -> None:
+def _write_document(folder: Path, document: AgentRunDocument) -> None:
     import tomli_w
 
     text = tomli_w.dumps(_without_none(msgspec.to_builtins(document)))
@@ -385,13 +385,13 @@ def _write_document(folder: Path, document: RunDocument) -> None:
     sync_folder(folder)
 
 
-def _read_document(path: Path) -> RunDocument:
+def _read_document(path: Path) -> AgentRunDocument:
     place = f"{path.parent.name}/{path.name}"
     try:
         values = tomllib.loads(path.read_text(encoding="utf-8"))
         if (values.get("format"), values.get("version")) != (FORMAT, VERSION):
             raise AgentRunError(f"{place} is not version {VERSION} of {FORMAT}.", hint="Install a newer gistpoint.")
-        return msgspec.convert(values, RunDocument)
+        return msgspec.convert(values, AgentRunDocument)
     except (OSError, ValueError, RecursionError) as error:
         raise AgentRunError(f"{place} can't be read: {str(error)[:200]}.") from error
 

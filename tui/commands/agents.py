@@ -21,10 +21,10 @@ from gistpoint.core.tasks.budgets import Budgets
 from gistpoint.core.text import visible
 from gistpoint.sessions.agentruns.figures import AttemptFigures, FiguresOfRun, figures_of, shown
 from gistpoint.sessions.agentruns.runner import GRACE_S, AgentPorts, AgentRunner
-from gistpoint.sessions.agentruns.store import AgentRun, AgentRunStore, Job, JobStatus, RunSettings, job_of
+from gistpoint.sessions.agentruns.store import AgentJob, AgentRun, AgentRunStore, JobStatus, RunSettings, job_of
 from gistpoint.sessions.tasks import read_set
 from gistpoint.tui.agent_progress import JobLines, JobTable
-from gistpoint.tui.agent_running import Solver, agent_ports, first_request, solver_named
+from gistpoint.tui.agent_running import AgentSolver, agent_ports, first_request, solver_named
 from gistpoint.tui.commands.arguments import TASK_HELP, counted, natural, positive
 from gistpoint.tui.commands.attempts import attempt_store
 from gistpoint.tui.commands.command import DONE, NEGATIVE, Handler
@@ -182,7 +182,7 @@ def _tasks(options: argparse.Namespace, services: Services) -> list[Task]:
     return list(chosen.values())
 
 
-def _settings(options: argparse.Namespace, solver: Solver) -> RunSettings:
+def _settings(options: argparse.Namespace, solver: AgentSolver) -> RunSettings:
     sampling = Sampling(
         temperature=options.temperature,
         top_p=options.top_p,
@@ -229,7 +229,7 @@ def _tests_at_once(options: argparse.Namespace) -> int:
 
 
 def _dry_run(
-    services: Services, tasks: Sequence[Task], jobs: Sequence[Job], settings: RunSettings, *, json: bool
+    services: Services, tasks: Sequence[Task], jobs: Sequence[AgentJob], settings: RunSettings, *, json: bool
 ) -> int:
     """Print the jobs and the first request of the first of them."""
     requests = {task.id: first_request(services, task, settings) for task in tasks}
@@ -252,7 +252,7 @@ def _dry_run(
     for message in first.messages:
         print_text(f"--- {message.role}\n{message.content}\n")
     print_text(f"--- tools\n{', '.join(str(tool['name']) for tool in first.tools) or 'none'}\n")
-    columns: tuple[Column[Job], ...] = (
+    columns: tuple[Column[AgentJob], ...] = (
         Column("task", lambda job: job.task[:12]),
         Column("no", lambda job: str(job.repeat)),
         Column("prompt", lambda job: requests[job.task].sha256[:12]),

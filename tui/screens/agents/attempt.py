@@ -213,7 +213,7 @@ class AttemptWatchScreen(Screen[None]):
     @on(CallAsked)
     @on(FunctionAsked)
     def _refuse(self) -> None:
-        self.notify("The model works on this attempt: it can only be read here.")
+        self.app.notify("The model works on this attempt: it can only be read here.")
 
     def action_leave(self) -> None:
         """Go back to the run, or close the program."""

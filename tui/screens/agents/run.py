@@ -111,7 +111,7 @@ class RunWatchScreen(Screen[None]):
         """Look on at the attempt under the cursor."""
         row = self.table.chosen
         if row is None or not row.job.attempt:
-            self.notify("This job has no attempt yet." if row is None or not row.job.message else row.job.message)
+            self.app.notify("This job has no attempt yet." if row is None or not row.job.message else row.job.message)
             return
         self.post_message(self.AttemptAsked(row.job.attempt))
 
