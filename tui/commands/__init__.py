@@ -22,6 +22,7 @@ if TYPE_CHECKING:
         runs,
         solve,
         storage,
+        task_export,
         task_import,
         task_making,
         tasks,
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "attempts", "code", "demo", "doctor", "gists", "replay", "review", "reviews", "runs", "solve",
-    "storage", "task_import", "task_making", "tasks", "validations",
+    "storage", "task_export", "task_import", "task_making", "tasks", "validations",
 ]  # fmt: skip
 
 
