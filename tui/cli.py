@@ -136,6 +136,8 @@ def _add_commands(top: Commands) -> None:
         lambda: commands.attempts.export_options,
     )
 
+    top.add("mcp", "serve a task's tools to a model in another program, over MCP", lambda: commands.mcp.mcp_options)
+
     top.add("runs", "list recorded runs, of people and agents, in any known format", lambda: commands.runs.list_options)
     top.add("show", "print a recorded run, or one step of it", lambda: commands.runs.show_options)
     top.add("search", "search recorded runs", lambda: commands.runs.search_options)

@@ -112,11 +112,16 @@ class Services:
         judge = self.judge_for(task)
         opening.step("reading the repository")
         opening.commit()
-        enrolment = enrolment or self.enrolment
-        enrolment = replace(enrolment, actor=REPLAY) if replay else enrolment
-        if enrolment.role is Role.BASELINE and is_our_demo(task, self.locations):
-            enrolment = replace(enrolment, role=Role.DEMO)  # its answer is public
+        enrolment = self.enrolled(task, enrolment or self.enrolment)
+        if replay:
+            enrolment = replace(enrolment, actor=REPLAY)
         return self.attempts.start(task, judge, enrolment, budgets=budgets)
+
+    def enrolled(self, task: Task, enrolment: Enrolment) -> Enrolment:
+        """Return an enrolment as an attempt of a task has it: the demo's answers are public, so none of it counts."""
+        if enrolment.role is Role.BASELINE and is_our_demo(task, self.locations):
+            return replace(enrolment, role=Role.DEMO)
+        return enrolment
 
     def as_given(self, task: Task) -> Task:
         """Return a task with the settings given for its attempts. Raises `GistSettingsError`."""

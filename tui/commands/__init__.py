@@ -16,6 +16,7 @@ if TYPE_CHECKING:
         demo,
         doctor,
         gists,
+        mcp,
         replay,
         review,
         reviews,
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
     )
 
 __all__ = [
-    "attempts", "code", "demo", "doctor", "gists", "replay", "review", "reviews", "runs", "solve",
+    "attempts", "code", "demo", "doctor", "gists", "mcp", "replay", "review", "reviews", "runs", "solve",
     "storage", "task_export", "task_import", "task_making", "tasks", "validations",
 ]  # fmt: skip
 

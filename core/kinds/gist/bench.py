@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 from gistpoint.core.attempts.bench import CallOutcome, Instead, Log, Price, TaskBench
 from gistpoint.core.attempts.events import CallMade, EndReason, SubmissionMade
-from gistpoint.core.attempts.identity import SHOWS_EVIDENCE, Role
+from gistpoint.core.attempts.identity import Role
 from gistpoint.core.attempts.state import AttemptCall, AttemptState
 from gistpoint.core.errors import AttemptError, CancelledError, InfrastructureError
 from gistpoint.core.kinds.gist.answer import GistAnswer
 from gistpoint.core.kinds.gist.brief import gist_brief
 from gistpoint.core.kinds.gist.model import gist_settings, gist_task
-from gistpoint.core.kinds.gist.overrides import as_attempted, settings_data, with_budgets
+from gistpoint.core.kinds.gist.overrides import as_attempted, gist_budgets, settings_data, with_budgets
 from gistpoint.core.kinds.gist.runs import EntrypointRunner
 from gistpoint.core.kinds.gist.score import GistJudgement, GistVerdict, gist_run, gist_scored, line_evidence, score_text
 from gistpoint.core.kinds.gist.state import GistState, gist_of
@@ -50,8 +50,7 @@ class GistHarness(TaskBench):
 
     def budgets(self, role: Role) -> Budgets:
         """Return the task's steps; scores without a limit unless the attempt counts."""
-        scores = None if role in SHOWS_EVIDENCE else gist_settings(self.task).score_budget
-        return replace(self.task.budgets, submissions=1, scores=scores)
+        return gist_budgets(self.task, role)
 
     def with_budgets(self, budgets: Budgets) -> Task:
         """Return the task with these budgets; its brief names them."""
