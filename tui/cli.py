@@ -103,9 +103,7 @@ def _add_commands(top: Commands) -> None:
     task.add("generate", "make many tasks of one or more libraries", lambda: commands.task_making.generate_options)
     task.add("list", "the tasks that are here", lambda: commands.tasks.list_options)
     task.add("show", "the brief of a task, as its solver gets it", lambda: commands.tasks.show_options)
-    task.add(
-        "export", "a task, with its answer, as one file that others can solve", lambda: commands.tasks.export_options
-    )
+    task.add("export", "tasks as one file each, or for another harness", lambda: commands.task_export.export_options)
     task.add("delete", "remove a task; attempts of it keep their journals", lambda: commands.tasks.delete_options)
     task.add("check", "prove that a task leaks nothing and scores as it should", lambda: commands.tasks.check_options)
     task.add(

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
         runs,
         solve,
         storage,
+        task_export,
         task_import,
         task_making,
         tasks,
@@ -31,8 +32,8 @@ if TYPE_CHECKING:
     )
 
 __all__ = [
-    "agents", "attempts", "code", "demo", "doctor", "gists", "mcp", "replay", "review", "reviews", "runs", "solve",
-    "storage", "task_import", "task_making", "tasks", "validations",
+    "agents", "attempts", "code", "demo", "doctor", "gists", "mcp", "replay", "review", "reviews", "runs",
+    "solve", "storage", "task_export", "task_import", "task_making", "tasks", "validations",
 ]  # fmt: skip
 
 
