@@ -39,6 +39,8 @@ class KilledRuns:
     acknowledged: int = 0
     lost: int = 0
     """Acknowledged events and operations that were not there afterwards."""
+    orphans: int = 0
+    """Attempts that were begun and belong to no job."""
     calls: int = 0
     twice: int = 0
     """Calls of a reply that were made more than once."""
@@ -52,12 +54,13 @@ class KilledRuns:
     def sound(self) -> bool:
         """Whether nothing was lost, nothing was done twice, and the figures are those of a run left alone."""
         most = self.requests_undisturbed + self.kills * AT_ONCE
-        return not self.lost and not self.twice and self.same_figures and self.requests <= most
+        return not self.lost and not self.orphans and not self.twice and self.same_figures and self.requests <= most
 
     def __str__(self) -> str:
         return (
             f"{self.kills} kills over {self.attempts} attempts: {self.acknowledged} acknowledged events and operations,"
-            f" {self.lost} lost; {self.calls} calls, {self.twice} made twice; {self.requests} requests,"
+            f" {self.lost} lost, {self.orphans} attempts of no job; {self.calls} calls, {self.twice} made twice;"
+            f" {self.requests} requests,"
             f" {self.requests_undisturbed} undisturbed; figures {'equal' if self.same_figures else 'NOT equal'};"
             f" last acknowledged before a kill: {dict(self.after.most_common())}"
         )
@@ -89,15 +92,19 @@ def scripted(tasks: Sequence[Path]) -> Any:
 
 
 def kill_runs(folder: Path, tasks: Sequence[Path], repeats: int, kills: int, *, seed: int) -> KilledRuns:
-    """Make a run of each task so often; kill its process so many times, and let it come to its end."""
+    """Make a run of each task so often; kill its process so many times, and let it come to its end.
+
+    A process lives for about as many lines as it takes to spread the kills over the run.
+    """
     chance, found = random.Random(seed), KilledRuns()
     with endpoint(scripted(tasks)) as served:
         straight = _Child(folder / "straight", served.url, tasks, repeats)
         assert straight.live(None, found) == 0
         found.requests_undisturbed = len(served.requests)
         killed = _Child(folder / "killed", served.url, tasks, repeats)
+        most_lines = max(2, found.acknowledged // kills)
         found.acknowledged = 0
-        while killed.live(chance if found.kills < kills else None, found) != 0:
+        while killed.live(chance if found.kills < kills else None, found, most_lines) != 0:
             pass
         found.requests = len(served.requests) - found.requests_undisturbed
     _count(killed.folder, found)
@@ -112,14 +119,14 @@ class _Child:
     tasks: Sequence[Path]
     repeats: int
 
-    def live(self, chance: random.Random | None, found: KilledRuns) -> int:
+    def live(self, chance: random.Random | None, found: KilledRuns, most_lines: int = 1) -> int:
         """Let a process live for a while, or to its end; return its exit status."""
         words = [str(self.folder), self.url, ":".join(map(str, self.tasks)), str(self.repeats), str(AT_ONCE)]
         process = subprocess.Popen([sys.executable, str(CHILD), *words], stdout=subprocess.PIPE, text=True)
         assert process.stdout is not None
         lines: list[str] = []
         if chance is not None:
-            for _ in range(chance.randint(1, 24)):
+            for _ in range(chance.randint(1, most_lines)):
                 lines.append(process.stdout.readline())
                 if not lines[-1]:
                     break
@@ -160,11 +167,15 @@ class _Child:
 
 def _count(folder: Path, found: KilledRuns) -> None:
     """Count calls, and those of one reply that were made twice."""
+    known = {state.attempt for state in AgentRunStore(folder / "runs").open(NAME).jobs.values()}
     for place in (folder / "attempts").iterdir():
         if not (place / JOURNAL).is_file():
             continue
         state = fold(read_journal(place / JOURNAL).events)
+        if not state.started:  # its process died before the first event was on the disk
+            continue
         found.attempts += 1
+        found.orphans += place.name not in known
         found.calls += len(state.calls)
         made = Counter(call.turn for call in state.calls if call.requested)
         asked = {turn.turn: len(turn.tool_calls) for turn in state.turns}
