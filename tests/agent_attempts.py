@@ -66,8 +66,15 @@ class AtWork:
         return resumed(self.task, self.judge, self.memory.events[:events])
 
 
-def repair_at_work(folder: Path, *, budgets: Budgets | None = None, runner: FakeRunner | None = None) -> AtWork:
-    task = build_task(folder, Mode.REMOVE)
+def repair_at_work(
+    folder: Path,
+    mode: Mode = Mode.REMOVE,
+    *,
+    budgets: Budgets | None = None,
+    runner: FakeRunner | None = None,
+    extra_files: Mapping[str, str] | None = None,
+) -> AtWork:
+    task = build_task(folder, mode, extra_files=extra_files)
     return _begun(task, RepairJudge(task, read_answer(task), runner or FakeRunner(CHECKS)), budgets)
 
 

@@ -136,6 +136,13 @@ def _add_commands(top: Commands) -> None:
         lambda: commands.attempts.export_options,
     )
 
+    agent = top.group("agent", "let a model attempt tasks, with a person's tools, budgets and judge")
+    agent.add("run", "attempts of tasks by a model, or what is missing of them", lambda: commands.agents.run_options)
+    agent.add("resume", "do what is missing of a run", lambda: commands.agents.resume_options)
+    agent.add("list", "the runs that are here", lambda: commands.agents.list_options)
+    agent.add("show", "the figures of a run", lambda: commands.agents.show_options)
+    agent.add("stop", "stop a run that another process carries out", lambda: commands.agents.stop_options)
+    agent.add("watch", "look on while a run or an attempt goes on", lambda: commands.agents.watch_options, screen=True)
     top.add("mcp", "serve a task's tools to a model in another program, over MCP", lambda: commands.mcp.mcp_options)
 
     top.add("runs", "list recorded runs, of people and agents, in any known format", lambda: commands.runs.list_options)
