@@ -9,12 +9,13 @@ from gistpoint.core.errors import UserError
 from gistpoint.core.plugins import declared, is_callable, load
 from gistpoint.sessions.exports.tasks.exported import TaskExporter
 from gistpoint.sessions.exports.tasks.harbor import harbor_files
+from gistpoint.sessions.exports.tasks.inspect import inspect_files
 from gistpoint.sessions.exports.tasks.swebench import swebench_files
 
 TASK_ENTRY_POINTS = "gistpoint.task_exporters"
 """The entry-point group: each entry names one `TaskExporter`."""
 
-_BUILT_IN: Mapping[str, TaskExporter] = {"harbor": harbor_files, "swebench": swebench_files}
+_BUILT_IN: Mapping[str, TaskExporter] = {"harbor": harbor_files, "inspect": inspect_files, "swebench": swebench_files}
 TASK_FORMATS = tuple(_BUILT_IN)
 
 

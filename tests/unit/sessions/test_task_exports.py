@@ -17,6 +17,7 @@ from gistpoint.core.diffs import apply, parse
 from gistpoint.core.errors import UserError
 from gistpoint.core.kinds.folder import read_answer
 from gistpoint.core.kinds.gist.model import GistSettings
+from gistpoint.core.kinds.registry import render_brief
 from gistpoint.core.tasks.model import CANARY, Mode, Task
 from gistpoint.core.trees import SourceTree
 from gistpoint.sandbox.verifier.expected import expected_text
@@ -127,3 +128,17 @@ def test_another_package_adds_a_format(tmp_path: Path, monkeypatch: pytest.Monke
     assert list(task_exporter("cart")([], TaskExportSettings())) == [("cart", b"")]
     with pytest.raises(UserError, match="can't be exported"):
         task_exporter("wagon")
+
+
+def test_inspect_gets_one_short_program_for_all_tasks(tmp_path: Path) -> None:
+    tasks = [build_task(tmp_path), build_gist_task(tmp_path)]
+    files = dict(task_exporter("inspect")([exported(task) for task in tasks], TaskExportSettings()))
+    program = files["task.py"].decode()
+    assert len(program.splitlines()) <= 120
+    compile(program, "task.py", "exec")
+    assert "{{" not in program
+    rows = [json.loads(line) for line in files["samples.jsonl"].decode().splitlines()]
+    assert [row["own_brief"] for row in rows] == [render_brief(task) for task in tasks]
+    assert [row["place"] for row in rows] == ["/repo", "/gist/test_gist.py"]
+    assert all(f"{row['name']}/environment/Dockerfile" in files for row in rows)
+    assert all("pip install" in files[f"{row['name']}/environment/Dockerfile"].decode() for row in rows)
