@@ -245,6 +245,25 @@ def test_a_stop_lets_what_is_under_way_finish(home: Home) -> None:
     assert told(run) == [ENDED]
 
 
+def test_ctrl_c_stops_and_a_second_one_cancels(home: Home) -> None:
+    model = WaitingModel(reply(LOOK))
+    home.model_of = lambda settings: model
+    run = home.run(home.task())
+    runner = AgentRunner(run, home.ports, grace_s=LONG_S)
+    pressed: list[bool] = []
+
+    def tick() -> None:
+        if model.asked.is_set() and len(pressed) < 2:
+            pressed.append(runner.stopping)
+            raise KeyboardInterrupt
+
+    runner.work(tick)
+    assert pressed == [False, True]
+    assert runner.stopped_by == "It was stopped at your request."
+    assert told(run) == [(JobStatus.BEGUN, "")]
+    assert not next(home.attempts.summaries()).open
+
+
 def test_a_request_that_outlasts_the_grace_is_abandoned(home: Home) -> None:
     run, _ = stopped_while_asked(home, WaitingModel(reply(LOOK)), grace_s=0)
     assert told(run) == [(JobStatus.BEGUN, "")]
