@@ -328,6 +328,11 @@ class AttemptState:
         return tuple(dict.fromkeys([self.header.actor, *(handover.to for handover in self.handovers)]))
 
     @property
+    def driver(self) -> str:
+        """The kind of actor that has the attempt now."""
+        return self.handovers[-1].to if self.handovers else self.header.actor
+
+    @property
     def mixed(self) -> bool:
         """Whether both a person and a model had the attempt: it then counts as neither's."""
         return {PERSON, MODEL} <= set(self.drivers)

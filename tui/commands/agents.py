@@ -376,6 +376,7 @@ def stop(options: argparse.Namespace) -> int:
 def watch_options(parser: argparse.ArgumentParser) -> Handler:
     """Add the options of `gistpoint agent watch`."""
     parser.add_argument("what", metavar="RUN|ATTEMPT", help=f"{RUN_HELP}, or an attempt's id or its beginning")
+    add_isolation(parser)
     return watch
 
 
@@ -386,9 +387,24 @@ def watch(options: argparse.Namespace) -> int:
 
     locations = Locations.of_user()
     runs = AgentRunStore(locations.runs)
+
+    def services() -> Services:
+        made = build_services(options)
+        made.consent.asker = lambda why_not: False  # the screen has the terminal
+        return made
+
     if options.what in runs.names():
-        return AgentWatchApp(locations, run=runs.open(options.what)).run_to_exit_code()
-    return AgentWatchApp(locations, attempt=attempt_store().folder(options.what).name).run_to_exit_code()
+        app = AgentWatchApp(locations, run=runs.open(options.what), services=services)
+    else:
+        app = AgentWatchApp(locations, attempt=attempt_store().folder(options.what).name, services=services)
+    code = app.run_to_exit_code()
+    while app.taken:
+        from gistpoint.tui.app import GistpointApp
+
+        GistpointApp(build_services(options), open=app.taken).run_to_exit_code()
+        app = AgentWatchApp(locations, attempt=app.taken, services=services)
+        code = app.run_to_exit_code()
+    return code
 
 
 # Values of options
