@@ -157,7 +157,7 @@ class SuiteRunner:
 
 def tools_of(pins: EnvironmentPins, environment: Environment) -> tuple[Path, ...]:
     """Return programs that a run is shown in addition to the usual ones: a compiler, for build steps."""
-    return toolchain(environment) if pins.build_steps else ()
+    return toolchain(environment) if pins.build_steps and pins.image is None else ()
 
 
 def _order(request: RunRequest, secret: RunSecret) -> dict[str, object]:
