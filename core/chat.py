@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import json
+import re
 from dataclasses import dataclass, field
 from enum import StrEnum
+from typing import Any, NoReturn
 
 
 @dataclass(frozen=True, slots=True)
@@ -15,6 +18,40 @@ class ToolRequest:
     arguments: str
 
 
+def arguments_of(asked: ToolRequest) -> dict[str, Any]:
+    """Return the arguments of a call. Raises `ValueError`, with the fault in words, if they are no JSON object."""
+    try:
+        values = json.loads(asked.arguments or "{}", parse_constant=_no_json)
+    except (ValueError, RecursionError) as error:
+        raise ValueError(f"the arguments of {asked.name} are not JSON: {str(error)[:200]}.") from error
+    if not isinstance(values, dict):
+        raise ValueError(f"the arguments of {asked.name} must be one JSON object.")
+    return values
+
+
+def _no_json(constant: str) -> NoReturn:
+    raise ValueError(f"{constant} is not JSON")
+
+
+def sound_requests(calls: tuple[ToolRequest, ...], made: int) -> tuple[ToolRequest, ...]:
+    """Return the calls of a reply in the form in which they are added to the conversation, after `made` calls.
+
+    Endpoints refuse a history with ids that repeat, odd names or arguments that are not JSON.
+    """
+    sound: list[ToolRequest] = []
+    seen: set[str] = set()
+    for number, asked in enumerate(calls, start=made + 1):
+        id = asked.id if asked.id and asked.id not in seen else f"call_{number}"
+        seen.add(id)
+        name = re.sub(r"[^A-Za-z0-9_-]", "_", asked.name)[:64] or "unnamed"
+        try:
+            arguments = json.dumps(arguments_of(asked))
+        except (ValueError, RecursionError):
+            arguments = "{}"
+        sound.append(ToolRequest(id, name, arguments))
+    return tuple(sound)
+
+
 @dataclass(frozen=True, slots=True)
 class ChatMessage:
     """One message of a conversation: `role` is `system`, `user`, `assistant` or `tool`."""
@@ -24,6 +61,8 @@ class ChatMessage:
     tool_calls: tuple[ToolRequest, ...] = ()
     tool_call_id: str = ""
     """The id of the call that a message of a tool answers."""
+    reasoning: str = ""
+    """A model's reasoning, if its endpoint tells it apart from the reply."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +74,10 @@ class Usage:
     cost_usd: float | None = None
     estimated: bool = False
     """Whether some of the tokens were counted from the length of the text, as the endpoint did not report them."""
+    cached_tokens: int = 0
+    """Those of the sent tokens that the endpoint had kept from before."""
+    reasoning_tokens: int = 0
+    """Those of the received tokens that are reasoning."""
 
     @property
     def tokens(self) -> int:
@@ -48,7 +91,24 @@ class Usage:
             self.completion_tokens + other.completion_tokens,
             sum(costs) if costs else None,
             self.estimated or other.estimated,
+            self.cached_tokens + other.cached_tokens,
+            self.reasoning_tokens + other.reasoning_tokens,
         )
+
+
+@dataclass(frozen=True, slots=True)
+class Sampling:
+    """How a model samples its replies. What is None is not sent, since models refuse settings that they don't have."""
+
+    temperature: float | None = None
+    top_p: float | None = None
+    seed: int | None = None
+    max_output_tokens: int | None = None
+    """Most tokens of one reply, with its reasoning."""
+    reasoning_effort: str | None = None
+    """`low`, `medium`, `high`, or a word of the endpoint's own."""
+    thinking_tokens: int | None = None
+    """Most tokens of reasoning."""
 
 
 class ChatProblem(StrEnum):
@@ -60,12 +120,25 @@ class ChatProblem(StrEnum):
     NO_CONNECTION = "no_connection"
     MALFORMED_REPLY = "malformed_reply"
     NOT_AUTHORISED = "not_authorised"
+    UNKNOWN_MODEL = "unknown_model"
+    CONTEXT_FULL = "context_full"
+    """The conversation is longer than the model takes."""
     REJECTED = "request_rejected"
 
     @property
     def passing(self) -> bool:
         """Whether the same request may succeed a little later."""
-        return self not in (ChatProblem.NOT_AUTHORISED, ChatProblem.REJECTED)
+        return self not in _LASTING
+
+    @property
+    def of_endpoint(self) -> bool:
+        """Whether every other request to the same endpoint would fail as well, whatever it asks."""
+        return self in (ChatProblem.NOT_AUTHORISED, ChatProblem.UNKNOWN_MODEL)
+
+
+_LASTING = frozenset(
+    {ChatProblem.NOT_AUTHORISED, ChatProblem.UNKNOWN_MODEL, ChatProblem.CONTEXT_FULL, ChatProblem.REJECTED}
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,6 +150,7 @@ class ChatFailure:
     retry_after_s: float | None = None
     """Seconds that the endpoint asks to wait."""
     usage: Usage = field(default_factory=Usage)
+    """Of all tries."""
     retried: tuple[ChatProblem, ...] = ()
     """The failures of earlier tries, request by request."""
 
@@ -94,3 +168,10 @@ class ChatReply:
     refusal: str = ""
     """The model's own words if it declines; else empty."""
     retried: tuple[ChatProblem, ...] = ()
+    """The failures of earlier tries, request by request."""
+    lost: Usage = field(default_factory=Usage)
+    """The cost of earlier tries, which is no part of the usage."""
+    fingerprint: str = ""
+    """The endpoint's name for the configuration that replied (`system_fingerprint`)."""
+    request_id: str = ""
+    """The endpoint's id of the reply."""

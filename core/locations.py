@@ -50,6 +50,11 @@ class Locations:
         return self.data / "attempts"
 
     @property
+    def runs(self) -> Path:
+        """Runs of agents, a folder each."""
+        return self.data / "runs"
+
+    @property
     def reviews(self) -> Path:
         """Reviews of runs, a file for each reviewer."""
         return self.data / "reviews"

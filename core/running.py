@@ -6,7 +6,8 @@ Code that reports takes a whole `RunContext`; code that only has to stop takes t
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
@@ -36,10 +37,19 @@ class CancelToken:
         if self._event.is_set():
             raise CancelledError("Stopped at your request.")
 
+    @contextmanager
+    def waiting(self) -> Iterator[None]:
+        """Surround a wait for something that is no work of the operation, such as an endpoint's limit of requests.
+
+        Waits may be nested. Here it does nothing; a caller who counts such time gives a token that does.
+        """
+        yield
+
     def sleep(self, seconds: float) -> None:
         """Wait; raise `CancelledError` as soon as the token is set."""
-        if self._event.wait(max(0.0, seconds)):
-            self.check()
+        with self.waiting():
+            if self._event.wait(max(0.0, seconds)):
+                self.check()
 
 
 NEVER = CancelToken()

@@ -18,6 +18,7 @@ FILE = "config.toml"
 Text = Annotated[str, Meta(description="a string")]
 Key = Annotated[str, Meta(min_length=1, description='a string such as "f9,ctrl+r"')]
 Amount = Annotated[Annotated[float, Meta(ge=0, le=float_info.max)] | None, Meta(description="a number of 0 or more")]
+Switch = Annotated[bool, Meta(description="true or false")]
 _MEND = "Correct it, or move it away."
 _PLACE = re.compile(r" \(at line \d+, column \d+\)")
 
@@ -33,6 +34,7 @@ class EndpointTable(msgspec.Struct, frozen=True):
     max_cost_usd: Amount = None
     usd_per_million_prompt_tokens: Amount = None
     usd_per_million_completion_tokens: Amount = None
+    echo_reasoning: Switch = False
 
 
 class UserSettings(msgspec.Struct, frozen=True):

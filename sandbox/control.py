@@ -5,17 +5,21 @@ from __future__ import annotations
 import json
 import os
 import posixpath
+import re
 import shutil
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import gistpoint.sandbox.payload
-from gistpoint.core.pins import EnvironmentPins
-from gistpoint.sandbox.backends.base import MountPaths
-from gistpoint.sandbox.environments.projects import write_metadata
+
+if TYPE_CHECKING:
+    from gistpoint.core.pins import EnvironmentPins
+    from gistpoint.sandbox.backends.base import MountPaths
 
 RESULTS_PLUGIN = "results_plugin.py"
 _BUILD_STEPS = "build_steps.py"
+_SAFE = re.compile(r"[^A-Za-z0-9._+!-]")
 _PAYLOAD = Path(gistpoint.sandbox.payload.__file__).parent
 
 
@@ -35,6 +39,17 @@ def fill_control(
         write_metadata(folder / "metadata", pins.metadata)
     for path in (folder, *folder.rglob("*")):
         path.chmod(0o755 if path.is_dir() else 0o644)
+
+
+def write_metadata(folder: Path, metadata: Mapping[str, str]) -> None:
+    """Write `NAME-VERSION.dist-info` below `folder` from the keys `name`, `version` and, if there, `entry_points`."""
+    name = _SAFE.sub("_", metadata.get("name", "unknown"))
+    version = _SAFE.sub("_", metadata.get("version", "0"))
+    info = folder / f"{name.replace('-', '_')}-{version}.dist-info"
+    info.mkdir(parents=True)
+    (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n", "utf-8")
+    if metadata.get("entry_points"):
+        (info / "entry_points.txt").write_text(metadata["entry_points"], "utf-8")
 
 
 def building(places: MountPaths, pins: EnvironmentPins, arguments: Sequence[str]) -> list[str]:

@@ -9,11 +9,9 @@ from typing import TYPE_CHECKING, Protocol
 
 from gistpoint.core.errors import CancelledError, EnvironmentBuildError, TaskError
 from gistpoint.core.outcomes import BackendRecord, RunStatus, SuiteReport
-from gistpoint.core.pins import EnvironmentPins
 from gistpoint.core.ports import RunRequest
 from gistpoint.core.running import NEVER, UNATTENDED, RunContext, RunProgress
 from gistpoint.sandbox.backends.base import Backend, Command, Ended, Environment, Invocation, MountPaths, Stop
-from gistpoint.sandbox.backends.runtime import toolchain
 from gistpoint.sandbox.control import RESULTS_PLUGIN, building, fill_control, reporting_environment, roots_in
 from gistpoint.sandbox.limits import RunLimits
 from gistpoint.sandbox.sealing import RunSecret, handed_over
@@ -21,6 +19,7 @@ from gistpoint.sandbox.verdict import Conclusion, Transcript
 from gistpoint.sandbox.workspaces import lay_out, remove_leftovers, run_folder
 
 if TYPE_CHECKING:
+    from gistpoint.core.pins import EnvironmentPins
     from gistpoint.core.running import CancelToken
 
 _STOPPED = {
@@ -157,7 +156,11 @@ class SuiteRunner:
 
 def tools_of(pins: EnvironmentPins, environment: Environment) -> tuple[Path, ...]:
     """Return programs that a run is shown in addition to the usual ones: a compiler, for build steps."""
-    return toolchain(environment) if pins.build_steps and pins.image is None else ()
+    if not pins.build_steps or pins.image is not None:
+        return ()
+    from gistpoint.sandbox.backends.runtime import toolchain
+
+    return toolchain(environment)
 
 
 def _order(request: RunRequest, secret: RunSecret) -> dict[str, object]:

@@ -11,8 +11,16 @@ from gist_tasks import FAITHFUL, OWNED, FakeEntrypoints, FakeGistJudge, build_gi
 
 from gistpoint.core.attempts.bench import TaskJudge
 from gistpoint.core.attempts.engine import Attempt
-from gistpoint.core.attempts.events import EndReason, GiveUpCode, Pane, PauseReason
-from gistpoint.core.attempts.identity import Enrolment, Role
+from gistpoint.core.attempts.events import (
+    EndReason,
+    GiveUpCode,
+    ModelTurn,
+    Pane,
+    PauseReason,
+    RequestedCall,
+    TurnUsage,
+)
+from gistpoint.core.attempts.identity import MODEL, Enrolment, Role
 from gistpoint.core.kinds.folder import read_answer
 from gistpoint.core.kinds.gist.answer import gist_answer
 from gistpoint.core.kinds.gist.model import GistSettings
@@ -91,8 +99,33 @@ def timed_out(attempt: Attempt, clock: FakeClock) -> None:
     attempt.finish_pending()
 
 
+def model(attempt: Attempt, clock: FakeClock) -> None:
+    """Be a model that replies, waits for its endpoint, is taken over and given back, and talks itself out."""
+    attempt.view(Pane.MODEL)
+    clock.advance(2_000)
+    calls = (RequestedCall("a", "read_file", '{"file_path": "shop/prices.py"}'), RequestedCall("b", "grep", "{"))
+    usage = TurnUsage(prompt=900, completion=30, cached=800, reasoning=12, cost_usd=0.01)
+    attempt.model_turn(
+        ModelTurn(
+            turn=1, content="Let me look.", reasoning="Where?", tool_calls=calls, finish="tool_calls", model="m-1",
+            fingerprint="fp", request_id="r-1", usage=usage, lost=TurnUsage(prompt=5, estimated=True), latency_ms=1_500,
+            retried=("timed_out",), tools=("read_file", "submit_attempt"),
+        )
+    )  # fmt: skip
+    attempt.call("read_file", None, raw=calls[0].arguments, turn=1, extra={"request_id": "a"})
+    attempt.call("grep", None, raw="{", turn=1, extra={"request_id": "b"})
+    attempt.pause(PauseReason.ENDPOINT_WAIT)
+    clock.advance(7_000)
+    attempt.resume()
+    attempt.hand_over("person", by="p7")
+    attempt.call("list_directory", {})
+    attempt.hand_over("model", by="p7", note="Look at discount.")
+    attempt.model_turn(ModelTurn(turn=2, content="Hm.", refusal="No.", finish="stop"))
+    attempt.hand_in(EndReason.GAVE_UP, GiveUpCode.DECLINED)
+
+
 ACTS: dict[str, Callable[[Attempt, FakeClock], None]] = {
-    act.__name__: act for act in (repair, discovery, ended, gist, timed_out)
+    act.__name__: act for act in (repair, discovery, ended, gist, timed_out, model)
 }
 
 
@@ -102,7 +135,10 @@ def acted(name: str, folder: Path) -> Path:
     writer = JournalWriter(folder / name, clock)
     task, judge = _gist(folder) if act in (gist, timed_out) else _repair(folder, act is discovery)
     attempt = Attempt(task, judge, writer, clock, version="1")
-    attempt.start(Enrolment(role=Role.TRAINING, participant="p7", comforts_off=("paste",)), attempt_id=name)
+    who = Enrolment(role=Role.TRAINING, participant="p7", comforts_off=("paste",))
+    if act is model:
+        who = Enrolment(MODEL, Role.QA, solver={"kind": "chat", "model": "m", "host": "localhost"})
+    attempt.start(who, attempt_id=name)
     act(attempt, clock)
     writer.close()
     return folder / name / JOURNAL

@@ -26,7 +26,7 @@ def cluster(folder: Path, workers: int) -> Iterator[str]:
             stack.callback(child.terminate)
 
         run(*base, "--no-dashboard", "--scheduler-file", str(known))
-        deadline = time.monotonic() + 60
+        deadline = time.monotonic() + 300
         while not known.is_file() or not known.read_text().strip():
             assert time.monotonic() < deadline
             time.sleep(0.1)
@@ -39,5 +39,5 @@ def cluster(folder: Path, workers: int) -> Iterator[str]:
         from distributed import Client
 
         with Client(address, set_as_default=False) as client:
-            client.wait_for_workers(workers, timeout=60)
+            client.wait_for_workers(workers, timeout=300)
         yield address

@@ -52,7 +52,7 @@ class OwnEngine:
                 env={**os.environ, "HIDDEN": " ".join(map(str, self.hidden))},
                 start_new_session=True,
             )
-        deadline = time.monotonic() + 60
+        deadline = time.monotonic() + 300
         while not self._answers():
             assert self.process.poll() is None, (self.place / "log").read_text()
             assert time.monotonic() < deadline, (self.place / "log").read_text()
@@ -74,7 +74,7 @@ class OwnEngine:
         # A killed engine leaves a note of its containerd, which dies with it; a new one would wait for the old.
         note = self.place / "exec" / "containerd" / "containerd.pid"
         if how is signal.SIGKILL and note.exists():
-            deadline = time.monotonic() + 20
+            deadline = time.monotonic() + 300
             while _runs(int(note.read_text())) and time.monotonic() < deadline:
                 time.sleep(0.05)
             note.unlink()

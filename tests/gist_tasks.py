@@ -265,7 +265,7 @@ class FakeGistJudge(GistJudging):
             self.task.environment,
             Entrypoint("test", "tests/test_prices.py", test.qualname),  # type: ignore[arg-type]
             owned=OWNED,
-            timeout_s=30.0,
+            timeout_s=300.0,
             cancel=run.cancel,
         )
         made = GistRun(spliced.text, trial.run, self.answer.originals, trial.executed)

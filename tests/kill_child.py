@@ -17,7 +17,8 @@ from gistpoint.core.attempts.events import EventData, JournalEvent, Pane, PauseR
 from gistpoint.core.attempts.identity import Enrolment, Role, new_attempt_id
 from gistpoint.core.canonical import sha256_of_json
 from gistpoint.core.kinds.folder import read_answer, read_task
-from gistpoint.core.kinds.repair.judge import RepairJudge, changed_targets
+from gistpoint.core.kinds.repair.judge import RepairJudge
+from gistpoint.core.kinds.repair.scoring import changed_targets
 from gistpoint.core.outcomes import BackendRecord, Outcome, RunStatus, SuiteReport, TestResult
 from gistpoint.core.ports import Runner, RunRequest
 from gistpoint.core.running import UNATTENDED, RunContext

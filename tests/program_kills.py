@@ -33,7 +33,7 @@ DRAFT_S = 0.3
 _LEFT = re.compile(rb"^\[\d+ tool uses? and \d+ submissions? left\]\n", re.MULTILINE)
 _BUDGETS = re.compile(r"tool uses (\d+)/\d+.*submissions (\d+)/\d+")
 _SUMMARY = r"True function.*Tests.*Notes"
-_WAIT_S = 90.0
+_WAIT_S = 300.0
 
 
 @dataclass
@@ -227,9 +227,9 @@ class _Person:
         """Do everything, or some of it and then wait a moment for what comes."""
         chance = self._chance
         last = chance.randint(0, 3) if chance else -1
-        terminal.wait_for(_BUDGETS.pattern, seconds=_WAIT_S)
+        terminal.wait_for(_BUDGETS.pattern)
         if self._resumes:
-            terminal.wait_for(rf"{_SUMMARY}|tool uses? and \d+ submissions? left\]", seconds=_WAIT_S)
+            terminal.wait_for(rf"{_SUMMARY}|tool uses? and \d+ submissions? left\]")
         self._look(terminal)
         for number, (tool, arguments) in enumerate(calls):
             if chance is not None and chance.random() < 0.5:
@@ -249,7 +249,7 @@ class _Person:
         """Wait until an answer is there, which says that less is left than was seen before."""
         uses, submissions = ("|".join(map(str, range(left))) for left in self.seen[-1])
         said = rf"\[(?:{uses}) tool uses? and \d+ subm|\[\d+ tool uses? and (?:{submissions}) subm"
-        terminal.wait_for(rf"{_SUMMARY}|{said}", seconds=_WAIT_S)
+        terminal.wait_for(rf"{_SUMMARY}|{said}")
         self._look(terminal)
 
     def _look(self, terminal: Terminal) -> None:
@@ -258,28 +258,28 @@ class _Person:
 
     def _write_note(self, terminal: Terminal, word: str) -> None:
         terminal.press("f8")
-        terminal.wait_for(r"\[F8 Notes\]", seconds=_WAIT_S)
+        terminal.wait_for(r"\[F8 Notes\]")
         terminal.type(f"{word} ")
-        terminal.wait_for(word, seconds=_WAIT_S)
+        terminal.wait_for(word)
         self.typed.append((time.monotonic(), word))
 
 
 def _call(terminal: Terminal, line: str) -> None:
     terminal.press("f5")
-    terminal.wait_for(r"\[F5 Console\]", seconds=_WAIT_S)
+    terminal.wait_for(r"\[F5 Console\]")
     terminal.type(line)
     terminal.press("enter")
 
 
 def _submit(terminal: Terminal, code: str) -> None:
     terminal.press("f6")
-    terminal.wait_for(r"\[F6 Editor\]", seconds=_WAIT_S)
+    terminal.wait_for(r"\[F6 Editor\]")
     for key in ("alt+a", "delete"):
         terminal.press(key)
         terminal.settle()
     terminal.paste(code)
     terminal.settle()
     terminal.press("f9")
-    terminal.wait_for("Submit and run the tests", seconds=_WAIT_S)
+    terminal.wait_for("Submit and run the tests")
     terminal.press("enter")
-    terminal.wait_for("Submit and run the tests", gone=True, seconds=_WAIT_S)
+    terminal.wait_for("Submit and run the tests", gone=True)

@@ -113,11 +113,17 @@ class ReluctantScreen(Protocol):
 class GistpointApp(BaseApp):
     """The workbench in a terminal."""
 
-    def __init__(self, services: Services, *, open: str | None = None, play: Play | None = None) -> None:
-        """`open` is the id of a task or an attempt to open at once; `play` are recorded steps, and how fast."""
+    def __init__(
+        self, services: Services, *, open: str | None = None, new: bool = False, play: Play | None = None
+    ) -> None:
+        """`open` is the id of a task or an attempt to open at once; `play` are recorded steps, and how fast.
+
+        With `new` another attempt of the task is begun although one is unfinished.
+        """
         super().__init__(services.locations, "screens/home.tcss")
         self.services = services
         self._open = open
+        self._new = new
         self._play = play
         self._held: OpenAttempt | None = None
         self._opening: Opening | None = None
@@ -248,7 +254,8 @@ class GistpointApp(BaseApp):
             self._open_attempt(name, opening)
 
     def _choose_for(self, task: Task, opening: Opening) -> None:
-        if self._play is not None:
+        if self._play is not None or self._new:
+            self._new = False  # later openings of the same window ask again
             self._start(task, opening)
             return
         opening.step("looking for attempts of this task")

@@ -93,11 +93,18 @@ class Services:
     """Asks before code runs without isolation."""
 
     def start(
-        self, task: Task, *, budgets: Budgets | None = None, opening: Opening | None = None, replay: bool = False
+        self,
+        task: Task,
+        *,
+        budgets: Budgets | None = None,
+        enrolment: Enrolment | None = None,
+        opening: Opening | None = None,
+        replay: bool = False,
     ) -> OpenAttempt:
         """Begin an attempt of a task with the settings given for it; its own budgets apply unless others are given.
 
-        A `replay` belongs to no participant. `opening` may raise `CancelledError`.
+        `enrolment` is that of a solver other than the person at the keyboard. A `replay` belongs to no participant.
+        `opening` may raise `CancelledError`.
         """
         opening = opening or Opening()
         task = self.as_given(task)
@@ -105,10 +112,16 @@ class Services:
         judge = self.judge_for(task)
         opening.step("reading the repository")
         opening.commit()
-        enrolment = replace(self.enrolment, actor=REPLAY) if replay else self.enrolment
-        if enrolment.role is Role.BASELINE and is_our_demo(task, self.locations):
-            enrolment = replace(enrolment, role=Role.DEMO)  # its answer is public
+        enrolment = self.enrolled(task, enrolment or self.enrolment)
+        if replay:
+            enrolment = replace(enrolment, actor=REPLAY)
         return self.attempts.start(task, judge, enrolment, budgets=budgets)
+
+    def enrolled(self, task: Task, enrolment: Enrolment) -> Enrolment:
+        """Return an enrolment as an attempt of a task has it: the demo's answers are public, so none of it counts."""
+        if enrolment.role is Role.BASELINE and is_our_demo(task, self.locations):
+            return replace(enrolment, role=Role.DEMO)
+        return enrolment
 
     def as_given(self, task: Task) -> Task:
         """Return a task with the settings given for its attempts. Raises `GistSettingsError`."""

@@ -23,6 +23,8 @@ END_WORDS = {
     "infrastructure": "! infrastructure failed",
     "withdrawn": "! withdrawn",
     "disqualified": "! disqualified",
+    "context_exhausted": "✘ context used up",
+    "token_cap": "✘ tokens used up",
 }
 TO_BE_READ = "? solved, to be read"
 REJECTED = "✘ solved, rejected"
@@ -34,6 +36,7 @@ ACTIVITY_WORDS = {
     ClockActivity.WAITING: "Waiting for tools and tests",
     ClockActivity.PAUSED: "Paused",
     ClockActivity.IDLE: "Idle",
+    ClockActivity.THINKING: "Thinking",
 }
 
 
@@ -79,7 +82,11 @@ def price_words(price: Price, state: AttemptState) -> str:
 
 def clock_rows(clock: Clock) -> list[tuple[str, str]]:
     """Return the clocks by kind, then the working time, then the times the program was closed or the machine asleep."""
-    rows = [(words, duration(clock.of(activity))) for activity, words in ACTIVITY_WORDS.items()]
+    rows = [
+        (words, duration(clock.of(activity)))
+        for activity, words in ACTIVITY_WORDS.items()
+        if activity is not ClockActivity.THINKING or clock.thinking
+    ]
     rows.append(("Working time (reading, exploring, editing)", duration(sum(clock.of(a) for a in ACTIVE))))
     if clock.away >= 1000:
         rows.append(("Program closed", duration(clock.away)))

@@ -97,9 +97,11 @@ class ClockActivity(StrEnum):
     WAITING = "waiting"
     PAUSED = "paused"
     IDLE = "idle"
+    THINKING = "thinking"
+    """A model's time, from a request to its reply."""
 
 
-ACTIVE = (ClockActivity.READING, ClockActivity.EXPLORING, ClockActivity.EDITING)
+ACTIVE = (ClockActivity.READING, ClockActivity.EXPLORING, ClockActivity.EDITING, ClockActivity.THINKING)
 """The solver's own time: time limits are measured on it. Waiting is the harness's time."""
 
 ACTIVITY_OF_PANE = {
@@ -110,6 +112,7 @@ ACTIVITY_OF_PANE = {
     Pane.RESULT: ClockActivity.EXPLORING,
     Pane.EDITOR: ClockActivity.EDITING,
     Pane.NOTES: ClockActivity.EXPLORING,
+    Pane.MODEL: ClockActivity.THINKING,
 }
 
 
@@ -123,6 +126,7 @@ class Clock:
     waiting: int = 0
     paused: int = 0
     idle: int = 0
+    thinking: int = 0
     asleep: int = 0
     away: int = 0
     """Between two processes, by the wall clock: the program was closed or had died."""
@@ -138,8 +142,8 @@ class Clock:
 
     @property
     def active(self) -> int:
-        """Milliseconds of the solver's own time: reading, exploring and editing."""
-        return self.reading + self.exploring + self.editing
+        """Milliseconds of the solver's own time: reading, exploring, editing, and a model's thinking."""
+        return self.reading + self.exploring + self.editing + self.thinking
 
     def at(self, mono_ms: int, utc_ms: int) -> Clock:
         """Return the clock at a later moment of the same process."""

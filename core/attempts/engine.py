@@ -12,7 +12,7 @@ from dataclasses import asdict, dataclass, replace
 from threading import RLock
 from typing import Any
 
-from msgspec import UNSET, structs
+from msgspec import UNSET, UnsetType, structs
 
 from gistpoint.core.attempts.bench import CallOutcome, Judged, Price, TaskJudge
 from gistpoint.core.attempts.clock import Clock, IdleStage
@@ -29,9 +29,11 @@ from gistpoint.core.attempts.events import (
     EventData,
     FocusMoved,
     GiveUpCode,
+    HandedOver,
     Heartbeat,
     IdlePrompted,
     JournalEvent,
+    ModelTurn,
     NotesWritten,
     Pane,
     Paused,
@@ -133,7 +135,7 @@ class Attempt:
                 task_id=self.task.id,
                 mode=str(self.task.mode),
                 tree_sha256=self.task.tree_sha256,
-                **asdict(enrolment),
+                **_enrolled(enrolment),
                 extra=dict(bench.start_data(given)),
                 brief=brief,
                 brief_sha256=sha256_of_text(brief),
@@ -214,15 +216,17 @@ class Attempt:
         raw: str = "",
         run: RunContext = UNATTENDED,
         thought: str = "",
+        automatic: str = "",
         extra: Mapping[str, Any] | None = None,
     ) -> ToolResult:
         """Call a tool; blocks until it has answered. Raises `AttemptError` if no call can be made now.
 
         Every call is journalled, even one that can't be carried out. `raw` is the text of a model's arguments as
         received; it is parsed if `arguments` is None. `turn` is the turn of the reply that requests the call; the
-        default is the call's number. `extra` is journalled with the call: a model's tokens and cost. A submission whose
-        run is cancelled counts. If the kind of task requires it, unsaved typing is saved first, by a separate step. A
-        call that takes the last step also hands in the present text.
+        default is the call's number. `automatic` says why the program calls by itself, for the solver. `extra` is
+        journalled with the call: the id by which a model's reply asked for it. A submission whose run is cancelled
+        counts. If the kind of task requires it, unsaved typing is saved first, by a separate step. A call that takes
+        the last step also hands in the present text.
         """
         self._complete_automatic(run)
         with self._lock:
@@ -235,7 +239,8 @@ class Attempt:
             tool = find_tool(self.tools, name)
             made, bound = _requested(name, tool, arguments_in(raw) if arguments is None else arguments, raw)
             self._save_typed(tool, made.arguments or {})
-            call = self._begin(structs.replace(made, extra=dict(extra or {}), thought=thought or UNSET), turn)
+            made = structs.replace(made, thought=thought or UNSET, automatic=automatic or UNSET)
+            call = self._begin(structs.replace(made, extra=dict(extra or {})), turn)
             self._calling = True
         try:
             result = self._answer(call, run, bound)
@@ -258,17 +263,33 @@ class Attempt:
             finally:
                 self._calling = False
 
-    def hand_in(self, reason: EndReason) -> None:
-        """Hand in the text last saved, because a limit was reached; `finish_pending` has it judged."""
+    def hand_in(self, reason: EndReason, code: GiveUpCode | None = None) -> None:
+        """Hand in the text last saved, because a limit was reached or, with `code`, because the solver gives up.
+
+        `finish_pending` has it judged. Kinds of task that hand in nothing by themselves end at once.
+        """
         with self._lock:
             if self.state.ended or self.state.pending is not None:
                 return
             tool = self._bench.last_call(self.state)
             if tool is None:
-                self.append(AttemptEnded(reason.value))
+                self.append(AttemptEnded(reason.value, _value(code)))
                 return
             self._save_typed(tool, {})
-            self._begin(CallMade(call_id="", tool=tool.name, arguments={}, automatic=reason.value))
+            made = CallMade(call_id="", tool=tool.name, arguments={}, automatic=reason.value, code=_value(code))
+            self._begin(made)
+
+    def model_turn(self, turn: ModelTurn) -> None:
+        """Record a model's reply, before its calls are made. Raises `AttemptError` if no call can be made now."""
+        with self._lock:
+            self._require_running()
+            self.append(turn)
+
+    def hand_over(self, to: str, *, by: str = "", note: str = "") -> None:
+        """Record that another driver goes on: `to` is `model` or `person`; `by` is the person's pseudonym."""
+        with self._lock:
+            self._require_running()
+            self.append(HandedOver(to=to, by=by, note=note))
 
     def view(self, pane: Pane) -> None:
         """Record which pane has the focus."""
@@ -471,9 +492,20 @@ class Attempt:
             return
         reason = self._bench.ending(state)
         if reason is not None:
-            self.append(AttemptEnded(reason.value))
+            self.append(AttemptEnded(reason.value, state.calls[-1].code or UNSET if state.calls else UNSET))
         elif state.remaining.tool_uses == 0:
             self.hand_in(EndReason.STEPS_EXHAUSTED)
+
+
+def _value(code: GiveUpCode | None) -> str | UnsetType:
+    return UNSET if code is None else code.value
+
+
+def _enrolled(enrolment: Enrolment) -> dict[str, Any]:
+    """Return an enrolment as the header has it; people have no settings."""
+    data, solver = asdict(enrolment), dict(enrolment.solver)
+    data["solver"] = solver or UNSET
+    return {**data, "model": str(solver["model"])} if "model" in solver else data
 
 
 def _requested(

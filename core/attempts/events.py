@@ -36,6 +36,9 @@ class PauseReason(StrEnum):
     AWAY = "away"
     SUSPEND_DETECTED = "suspend_detected"
     CORRECTION = "correction"
+    ENDPOINT_WAIT = "endpoint_wait"
+    """A model's endpoint wants to be asked later."""
+    HANDOVER = "handover"
 
 
 SOLVER_PAUSE_REASONS = (
@@ -61,6 +64,9 @@ class EndReason(StrEnum):
     INFRASTRUCTURE = "infrastructure"
     WITHDRAWN = "withdrawn"
     DISQUALIFIED = "disqualified"
+    CONTEXT_EXHAUSTED = "context_exhausted"
+    """A model's conversation does not fit the context that it was given."""
+    TOKEN_CAP = "token_cap"
 
 
 class GiveUpCode(StrEnum):
@@ -72,6 +78,23 @@ class GiveUpCode(StrEnum):
     TIRED = "tired"
     OUT_OF_TIME = "out_of_time"
     OTHER = "other"
+    NO_TOOL_CALL = "no_tool_call"
+    """A model's replies call no tool."""
+    DECLINED = "declined"
+    TRUNCATED = "truncated"
+    NOT_SUPPORTED = "not_supported"
+    """A built-in solver has no way to go about such a task."""
+
+
+SOLVER_GIVE_UP_CODES = (
+    GiveUpCode.TOO_HARD,
+    GiveUpCode.UNCLEAR,
+    GiveUpCode.BROKEN_TASK,
+    GiveUpCode.TIRED,
+    GiveUpCode.OUT_OF_TIME,
+    GiveUpCode.OTHER,
+)
+"""The codes that a person can choose; the others are set by the program for a model."""
 
 
 class Pane(StrEnum):
@@ -84,6 +107,8 @@ class Pane(StrEnum):
     RESULT = "result"
     EDITOR = "editor"
     NOTES = "notes"
+    MODEL = "model"
+    """No pane: a model has the attempt, and thinks."""
 
 
 class EventData(msgspec.Struct, frozen=True):
@@ -131,6 +156,10 @@ class AttemptStarted(EventData, frozen=True):
     """What calls that can't be carried out cost: under 1 nothing, under 2 see `TaskBench.refuse`."""
     tool_names: tuple[str, ...] | UnsetType = UNSET
     """The tools that the attempt has, whatever later versions offer; unset in journals of earlier ones."""
+    model: str | UnsetType = UNSET
+    """The name by which a model was asked for."""
+    solver: dict[str, Any] | UnsetType = UNSET
+    """What a solver that is a program was given: its endpoint's host, its settings, its prompts."""
 
 
 class ProcessStarted(EventData, frozen=True):
@@ -164,7 +193,9 @@ class CallMade(EventData, frozen=True, kw_only=True):
     typed: bool | UnsetType = UNSET
     """Set for a step that the program adds to save what was typed."""
     automatic: str | UnsetType = UNSET
-    """The limit that made the program call by itself."""
+    """The limit, or the `EndReason`, that made the program call by itself."""
+    code: str | UnsetType = UNSET
+    """The `GiveUpCode` of a hand-in by which a solver gives up."""
     call_id: str
     turn: int | UnsetType = UNSET
 
@@ -231,6 +262,65 @@ class SubmissionScored(EventData, frozen=True):
     trial: bool | UnsetType = UNSET
     text: str | UnsetType = UNSET
     """What was scored in a trial."""
+
+
+class RequestedCall(msgspec.Struct, frozen=True):
+    """A call as a model asked for it; `arguments` is the text as received."""
+
+    id: str = ""
+    name: str = ""
+    arguments: str = ""
+
+
+class TurnUsage(msgspec.Struct, frozen=True, omit_defaults=True):
+    """The cost of a turn: tokens, of which some were cached or are reasoning, and US dollars if a price is known."""
+
+    prompt: int = 0
+    completion: int = 0
+    cached: int = 0
+    reasoning: int = 0
+    cost_usd: float | None = None
+    estimated: bool = False
+    """Whether tokens were counted from the length of the texts."""
+
+
+class ModelTurn(EventData, frozen=True, kw_only=True):
+    """A model replied. Its calls follow as events of their own, with the same `turn`."""
+
+    type: ClassVar[str] = "model_turn"
+    turn: int
+    """From 1."""
+    content: str = ""
+    reasoning: str | UnsetType = UNSET
+    refusal: str | UnsetType = UNSET
+    """The model's own words where it declines."""
+    tool_calls: tuple[RequestedCall, ...] = ()
+    finish: str = ""
+    """Why the reply ended, in the endpoint's word."""
+    model: str = ""
+    """The model's name as the endpoint gives it."""
+    fingerprint: str | UnsetType = UNSET
+    request_id: str | UnsetType = UNSET
+    usage: TurnUsage = TurnUsage()
+    lost: TurnUsage | UnsetType = UNSET
+    """The cost of earlier tries of the request."""
+    latency_ms: int = 0
+    """From the request to the reply, without the waits for the endpoint."""
+    retried: tuple[str, ...] = ()
+    """The failures of earlier tries (`chat.ChatProblem`)."""
+    tools: tuple[str, ...] | UnsetType = UNSET
+    """The tools that were offered, where they are not those of the turn before."""
+
+
+class HandedOver(EventData, frozen=True, kw_only=True):
+    """The attempt went to another driver: `to` is `model` or `person`."""
+
+    type: ClassVar[str] = "handover"
+    to: str
+    by: str = ""
+    """The pseudonym of the person who takes or gives."""
+    note: str = ""
+    """What the person tells the model."""
 
 
 class Paused(EventData, frozen=True):

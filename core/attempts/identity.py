@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import secrets
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
+from typing import Any
 
 _ALPHABET = "0123456789abcdefghjkmnpqrstvwxyz"
 
-PERSON, REPLAY = "person", "replay"
+PERSON, REPLAY, MODEL = "person", "replay", "model"
 """Kinds of actors that the program enrols by itself."""
 
 
@@ -39,6 +41,8 @@ class Enrolment:
     condition: str | None = None
     assignment: str | None = None
     comforts_off: tuple[str, ...] = field(default_factory=tuple)
+    solver: Mapping[str, Any] = field(default_factory=dict)
+    """What a solver that is a program was given, as the journal keeps it; its member `model` is the model's name."""
 
 
 def new_attempt_id(utc_ms: int) -> str:

@@ -29,8 +29,10 @@ from gistpoint.core.attempts.events import (
     CallMade,
     EventData,
     FocusMoved,
+    HandedOver,
     IdlePrompted,
     JournalEvent,
+    ModelTurn,
     NotesWritten,
     OtherEvent,
     Pane,
@@ -41,8 +43,11 @@ from gistpoint.core.attempts.events import (
     SubmissionRun,
     SubmissionScored,
     SuspectMarked,
+    TurnUsage,
 )
+from gistpoint.core.attempts.identity import MODEL, PERSON
 from gistpoint.core.attempts.knowledge import Knowledge
+from gistpoint.core.chat import Usage
 from gistpoint.core.errors import AttemptError
 from gistpoint.core.tasks.budgets import NOTHING_LEFT, Budgets, Remaining
 from gistpoint.core.tools.declaration import NOTHING_REVEALED, Replacement, Revealed
@@ -132,6 +137,10 @@ class NoKindState:
         return self
 
 
+REQUEST_ID = "request_id"
+"""The member of a call's `extra` that holds the id by which a model's reply asked for it."""
+
+
 @dataclass(frozen=True, slots=True)
 class AttemptCall:
     """One tool call, and its result once there is one."""
@@ -158,6 +167,34 @@ class AttemptCall:
     """Why it can't be carried out (`malformed.Malformed`); empty for a sound call."""
     raw: str = ""
     """The text of a malformed call's arguments as received, if there was one."""
+    code: str = ""
+    """The `GiveUpCode` of a hand-in by which a solver gives up."""
+    requested: bool = False
+    """Whether a model's reply asked for it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Handover:
+    """A change of the driver, with the number of turns and of calls before it."""
+
+    to: str
+    by: str
+    note: str
+    turns: int
+    calls: int
+
+
+@dataclass(frozen=True, slots=True)
+class ModelSpending:
+    """What the model of an attempt has cost so far."""
+
+    turns: int = 0
+    usage: Usage = field(default_factory=Usage)
+    """Of all replies, with the tries that were lost."""
+    retried: int = 0
+    """Requests that were sent again."""
+    malformed: int = 0
+    """Calls that could not be carried out as they were asked for."""
 
 
 NOTHING_REPLACED = Replacement("", "", "")
@@ -256,6 +293,9 @@ class AttemptState:
     clock: Clock = field(default_factory=Clock)
     affordances: Mapping[str, int] = field(default_factory=dict)
     """How often each affordance was used."""
+    turns: tuple[ModelTurn, ...] = ()
+    """A model's replies."""
+    handovers: tuple[Handover, ...] = ()
     processes: int = 0
     events: int = 0
     unknown: int = 0
@@ -270,6 +310,27 @@ class AttemptState:
     def started(self) -> bool:
         """Whether the attempt has a header."""
         return self.header is not NOT_STARTED
+
+    @property
+    def spent(self) -> ModelSpending:
+        """What the model has cost so far."""
+        costs = [_usage(part) for turn in self.turns for part in (turn.usage, turn.lost) if part is not UNSET]
+        return ModelSpending(
+            len(self.turns),
+            sum(costs, Usage()),
+            sum(len(turn.retried) for turn in self.turns),
+            sum(bool(call.malformed) for call in self.calls),
+        )
+
+    @property
+    def drivers(self) -> tuple[str, ...]:
+        """The kinds of actors that had the attempt, in the order of their first turn."""
+        return tuple(dict.fromkeys([self.header.actor, *(handover.to for handover in self.handovers)]))
+
+    @property
+    def mixed(self) -> bool:
+        """Whether both a person and a model had the attempt: it then counts as neither's."""
+        return {PERSON, MODEL} <= set(self.drivers)
 
     @property
     def pending(self) -> AttemptCall | None:
@@ -382,7 +443,22 @@ def _after(state: AttemptState, event: JournalEvent) -> AttemptState:
         case AttemptEnded() as data:
             ending = Ending(data.reason, data.code or "", data.text or "")
             return replace(state, ending=ending, pause=None, doubt=NO_DOUBT)
-    return _after_call(state, event.data)
+    return _after_turn(state, event.data)
+
+
+def _after_turn(state: AttemptState, data: EventData) -> AttemptState:
+    """Return the state with what an event of a model says."""
+    match data:
+        case ModelTurn():
+            return replace(state, turns=(*state.turns, data))
+        case HandedOver():
+            handover = Handover(data.to, data.by, data.note, len(state.turns), len(state.calls))
+            return replace(state, handovers=(*state.handovers, handover))
+    return _after_call(state, data)
+
+
+def _usage(spent: TurnUsage) -> Usage:
+    return Usage(spent.prompt, spent.completion, spent.cost_usd, spent.estimated, spent.cached, spent.reasoning)
 
 
 def _after_call(state: AttemptState, data: EventData) -> AttemptState:
@@ -421,6 +497,8 @@ def _call_made(state: AttemptState, data: CallMade) -> AttemptState:
         number=number,
         malformed=data.malformed or "",
         raw=data.raw or "",
+        code=data.code or "",
+        requested=REQUEST_ID in data.extra,
     )
     return replace(state, calls=(*state.calls, call))
 

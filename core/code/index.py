@@ -23,7 +23,7 @@ from gistpoint.core.code.parsing import (
 )
 from gistpoint.core.code.source_text import SourceText, code_lines, leading_space, read_document
 
-_TO_COLON = re.compile(r"(?:[^:#]|#[^\r\n]*)*+:")
+_TO_COLON = re.compile(r"(?:[^:#]|(?=(#[^\r\n]*))\1)*:")  # a comment is passed as a whole, in Python 3.9 too
 
 
 class DefinitionKind(StrEnum):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections import Counter
 from collections.abc import Callable, Mapping
@@ -14,7 +13,16 @@ from typing import Any
 import msgspec
 
 from gistpoint.core.canonical import sha256_of_text
-from gistpoint.core.chat import ChatFailure, ChatMessage, ChatProblem, ChatReply, ToolRequest, Usage
+from gistpoint.core.chat import (
+    ChatFailure,
+    ChatMessage,
+    ChatProblem,
+    ChatReply,
+    ToolRequest,
+    Usage,
+    arguments_of,
+    sound_requests,
+)
 from gistpoint.core.code.compare import same_program
 from gistpoint.core.code.names import FunctionRef
 from gistpoint.core.code.parsing import CodeError
@@ -122,6 +130,8 @@ class End(StrEnum):
     NO_CONNECTION = ChatProblem.NO_CONNECTION.value
     MALFORMED_REPLY = ChatProblem.MALFORMED_REPLY.value
     NOT_AUTHORISED = ChatProblem.NOT_AUTHORISED.value
+    UNKNOWN_MODEL = ChatProblem.UNKNOWN_MODEL.value
+    CONTEXT_FULL = ChatProblem.CONTEXT_FULL.value
     REJECTED = ChatProblem.REJECTED.value
 
 
@@ -379,7 +389,8 @@ class ModelLoop:
         reply = self.model.complete(self._messages, schemas, cancel=self.cancel)
         self.cancel.check()
         self._requests += 1
-        self._usage, self._last = self._usage + reply.usage, reply.usage
+        spent = reply.usage if isinstance(reply, ChatFailure) else reply.usage + reply.lost
+        self._usage, self._last = self._usage + spent, reply.usage
         self._retried.update(problem.value for problem in reply.retried)
         if isinstance(reply, ChatFailure):
             return End(reply.problem.value), reply.message
@@ -419,10 +430,10 @@ class ModelLoop:
 
     def _answer_calls(self, reply: ChatReply) -> tuple[End, str] | None:
         """Answer every call of a reply, as the protocol requires; those over the limit are refused."""
-        requests = _sound(reply.message.tool_calls, self._calls)
-        self._messages.append(replace(reply.message, role="assistant", tool_calls=tuple(echo for _, echo in requests)))
+        echoes = sound_requests(reply.message.tool_calls, self._calls)
+        self._messages.append(replace(reply.message, role="assistant", tool_calls=echoes))
         ended: tuple[End, str] | None = None
-        for asked, echo in requests:
+        for asked, echo in zip(reply.message.tool_calls, echoes, strict=True):
             if ended is not None or self._calls >= self.settings.tool_calls:
                 text = "Refused: no tool call is left."
             else:
@@ -436,8 +447,8 @@ class ModelLoop:
         if tool is None:
             return f"Refused: there is no tool {asked.name[:80]!r}; there are {', '.join(OFFERED)}.", None
         try:
-            bound = tool.bind(_arguments(asked))
-        except RefusalError as refusal:
+            bound = tool.bind(arguments_of(asked))
+        except (RefusalError, ValueError) as refusal:
             return f"Refused: {refusal}", None
         if tool is SUBMIT:
             return self._submitted(bound.arguments["func_code"])
@@ -483,32 +494,3 @@ class ModelLoop:
     def _left(self) -> str:
         feedback = max(0, self.settings.feedback_rounds - self._tried)
         return left_text(self.settings.tool_calls - self._calls, feedback, self.settings)
-
-
-def _arguments(asked: ToolRequest) -> dict[str, Any]:
-    try:
-        values = json.loads(asked.arguments or "{}")
-    except (ValueError, RecursionError) as error:
-        raise RefusalError(f"the arguments of {asked.name} are not JSON: {str(error)[:200]}.") from error
-    if not isinstance(values, dict):
-        raise RefusalError(f"the arguments of {asked.name} must be one JSON object.")
-    return values
-
-
-def _sound(calls: tuple[ToolRequest, ...], made: int) -> list[tuple[ToolRequest, ToolRequest]]:
-    """Return each call with the form in which it is added to the conversation.
-
-    Endpoints refuse a history with ids that repeat, odd names or arguments that are not JSON.
-    """
-    sound: list[tuple[ToolRequest, ToolRequest]] = []
-    seen: set[str] = set()
-    for number, asked in enumerate(calls, start=made + 1):
-        id = asked.id if asked.id and asked.id not in seen else f"call_{number}"
-        seen.add(id)
-        name = re.sub(r"[^A-Za-z0-9_-]", "_", asked.name)[:64] or "unnamed"
-        try:
-            arguments = json.dumps(_arguments(asked))
-        except RefusalError:
-            arguments = "{}"
-        sound.append((asked, ToolRequest(id, name, arguments)))
-    return sound

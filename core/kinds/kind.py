@@ -14,8 +14,10 @@ from gistpoint.core.outcomes import BackendRecord, RunStatus
 
 if TYPE_CHECKING:
     from gistpoint.core.attempts.bench import TaskJudge
+    from gistpoint.core.attempts.identity import Role
     from gistpoint.core.ports import Runner
     from gistpoint.core.running import RunContext
+    from gistpoint.core.tasks.budgets import Budgets
     from gistpoint.core.tasks.fields import Fields
     from gistpoint.core.tasks.leaks import CheckFinding
     from gistpoint.core.tasks.model import Answer, Task
@@ -123,6 +125,14 @@ class TaskKind(ABC, Generic[J]):
     """Every tool that some task of this kind offers."""
     suite = True
     """Whether the suite judges tasks of this kind; if single commands judge, the suite may be empty."""
+
+    def budgets(self, task: Task, role: Role) -> Budgets:
+        """Return the budgets that a new attempt starts with: the task's."""
+        return task.budgets
+
+    def tools_of(self, task: Task, budgets: Budgets) -> tuple[Tool, ...]:
+        """Return the tools that an attempt of a task with these budgets begins with; needs no judge."""
+        return self.tools
 
     @property
     def blank(self) -> KindState:

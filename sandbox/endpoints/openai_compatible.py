@@ -12,17 +12,26 @@ from typing import TYPE_CHECKING, Any, cast
 
 from gistpoint.core.chat import ChatFailure, ChatMessage, ChatProblem, ChatReply, ToolRequest, Usage
 from gistpoint.core.errors import EndpointError
+from gistpoint.core.estimates import tokens_in
 from gistpoint.core.running import NEVER, CancelToken
+from gistpoint.core.tools.dialects import openai_tool
 from gistpoint.sandbox.endpoints.settings import EndpointSettings, Prices
 
 if TYPE_CHECKING:
     from openai import OpenAI
-    from openai.types.chat import ChatCompletionMessageParam, ChatCompletionToolParam
+    from openai.types.chat import ChatCompletionMessageParam
 
 
-_CHARACTERS_PER_TOKEN = 3
-"""Lower than for English, so that an estimate is too high rather than too low."""
 _MOST_TOKENS = 1 << 40
+_NAME_CHARACTERS = 200
+_CONTEXT_CODES = ("context_length_exceeded", "exceed_context_size_error")
+_CONTEXT_WORDS = (
+    "maximum context length",  # vLLM, OpenRouter, OpenAI
+    "longer than the maximum model length",  # vLLM
+    "exceeds the available context size",  # llama.cpp
+)
+"""How endpoints say that a conversation is longer than the model takes: codes, and words of the message."""
+_MODEL_WORDS = ("model_not_found", "is not a valid model id")
 
 
 def reply_of(data: object, prices: Prices | None, sent_characters: int) -> ChatReply | ChatFailure:
@@ -32,7 +41,7 @@ def reply_of(data: object, prices: Prices | None, sent_characters: int) -> ChatR
     error = data.get("error")
     if isinstance(error, dict) and "choices" not in data:
         code = error.get("code")
-        problem = problem_of(code) if isinstance(code, int) else ChatProblem.SERVER_ERROR
+        problem = problem_of(code, data) if isinstance(code, int) else ChatProblem.SERVER_ERROR
         return ChatFailure(problem, f"The endpoint answered with an error: {error_text(data)}")
     choices = data.get("choices")
     choice = choices[0] if isinstance(choices, list) and choices else None
@@ -41,13 +50,16 @@ def reply_of(data: object, prices: Prices | None, sent_characters: int) -> ChatR
         what = "it has no choices" if not choices else "its first choice has no message"
         return _malformed(what, usage_of(data.get("usage"), prices, sent_characters, 0))
     content, calls = _content(message.get("content")), _calls(message.get("tool_calls"))
-    received = len(content) + sum(len(call.arguments) + len(call.name) for call in calls)
+    reasoning = _text(message.get("reasoning_content")) or _text(message.get("reasoning"))
+    received = len(content) + len(reasoning) + sum(len(call.arguments) + len(call.name) for call in calls)
     return ChatReply(
-        ChatMessage("assistant", content, calls),
+        ChatMessage("assistant", content, calls, reasoning=reasoning),
         _text(choice.get("finish_reason")),
         usage_of(data.get("usage"), prices, sent_characters, received),
         _text(data.get("model")),
         _text(message.get("refusal")),
+        fingerprint=_text(data.get("system_fingerprint"))[:_NAME_CHARACTERS],
+        request_id=_text(data.get("id"))[:_NAME_CHARACTERS],
     )
 
 
@@ -56,21 +68,36 @@ def usage_of(value: object, prices: Prices | None, sent: int, received: int) -> 
     table: Mapping[str, object] = value if isinstance(value, dict) else {}
     counted = [_count(table.get(f"{side}_tokens")) for side in ("prompt", "completion")]
     estimated = None in counted
-    estimates = (sent // _CHARACTERS_PER_TOKEN, received // _CHARACTERS_PER_TOKEN)
+    estimates = (tokens_in(sent), tokens_in(received))
     prompt, completion = (
         estimate if count is None else count for count, estimate in zip(counted, estimates, strict=True)
     )
+    cached = _count(_details(table, "prompt").get("cached_tokens")) or 0
+    reasoning = _count(_details(table, "completion").get("reasoning_tokens")) or 0
     cost = table.get("cost")
     dollars: float | None = None
     if prices is not None:
         dollars = (prompt * prices.prompt + completion * prices.completion) / 1e6
     elif isinstance(cost, int | float) and not isinstance(cost, bool) and 0 <= cost < float("inf"):
         dollars = float(cost)
-    return Usage(prompt, completion, dollars, estimated)
+    return Usage(prompt, completion, dollars, estimated, min(cached, prompt), min(reasoning, completion))
 
 
-def problem_of(status: int) -> ChatProblem:
-    """Return the meaning of an HTTP status other than success."""
+def _details(usage: Mapping[str, object], side: str) -> Mapping[str, object]:
+    details = usage.get(f"{side}_tokens_details")
+    return details if isinstance(details, dict) else {}
+
+
+def problem_of(status: int, body: object = None) -> ChatProblem:
+    """Return the meaning of an HTTP status other than success, and of the error in its body."""
+    inner = body.get("error", body) if isinstance(body, dict) else body
+    table = inner if isinstance(inner, dict) else {"message": inner}
+    words = " ".join(str(table.get(name) or "") for name in ("code", "type", "message")).lower()
+    signs = (*_CONTEXT_CODES, *_CONTEXT_WORDS) if status in (400, 413) else _CONTEXT_CODES
+    if any(sign in words for sign in signs):
+        return ChatProblem.CONTEXT_FULL
+    if status == 404 or (status == 400 and any(sign in words for sign in _MODEL_WORDS)):
+        return ChatProblem.UNKNOWN_MODEL
     if status == 429:
         return ChatProblem.RATE_LIMITED
     if status in (408, 504):
@@ -172,6 +199,8 @@ class OpenAICompatibleModel:
     ) -> Answer:
         """Send one request; it is aborted at its time limit, and abandoned on a cancel."""
         answers: queue.SimpleQueue[Answer | BaseException] = queue.SimpleQueue()
+        body = self._body(messages, tools)
+        sent = len(json.dumps(body))
         client = self._openai.OpenAI(
             api_key=self.settings.key.reveal() or _NO_KEY,
             base_url=self.settings.base_url,
@@ -182,7 +211,7 @@ class OpenAICompatibleModel:
         def work() -> None:
             try:
                 with client:
-                    answers.put(self._asked(client, messages, tools))
+                    answers.put(self._asked(client, body, sent))
             except BaseException as error:
                 answers.put(error)
 
@@ -195,37 +224,43 @@ class OpenAICompatibleModel:
                 break
             except queue.Empty:
                 if time.monotonic() > deadline:
-                    return self._timed_out()
+                    return self._timed_out(sent)
         if isinstance(answer, BaseException):
             raise answer
         return answer
 
-    def _asked(self, client: OpenAI, messages: Sequence[ChatMessage], tools: Sequence[Mapping[str, Any]]) -> Answer:
-        rows = [_message(message) for message in messages]
-        offered = [{"type": "function", "function": dict(tool)} for tool in tools]
-        sent = len(json.dumps([rows, offered]))
+    def _body(self, messages: Sequence[ChatMessage], tools: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+        """Return the request as it is sent; `tools` is left out if there are none, which endpoints refuse to see."""
+        rows = [_message(message, echo_reasoning=self.settings.echo_reasoning) for message in messages]
+        offered = {"tools": [openai_tool(tool) for tool in tools]} if tools else {}
+        return {"messages": rows, **offered, **self.settings.sampling_fields}
+
+    def _asked(self, client: OpenAI, body: dict[str, Any], sent: int) -> Answer:
         openai, httpx = self._openai, self._httpx
+        others = {name: value for name, value in body.items() if name != "messages"}
         try:
             with client.chat.completions.with_streaming_response.create(
                 model=self.settings.model,
-                messages=cast("list[ChatCompletionMessageParam]", rows),
-                tools=cast("list[ChatCompletionToolParam]", offered),
+                messages=cast("list[ChatCompletionMessageParam]", body["messages"]),
+                extra_body=others,
             ) as response:
-                body = bytearray()
+                received = bytearray()
                 for block in response.iter_bytes():
-                    body += block
-                    if len(body) > MOST_BYTES:
+                    received += block
+                    if len(received) > MOST_BYTES:
                         return self._failure(ChatProblem.MALFORMED_REPLY, f"sent more than {MOST_BYTES >> 20} MiB")
-            return reply_of(self._loaded(bytes(body)), self.settings.prices, sent)
+            return reply_of(self._loaded(bytes(received)), self.settings.prices, sent)
         except (openai.APITimeoutError, httpx.TimeoutException):
-            return self._timed_out()
+            return self._timed_out(sent)
         except openai.APIConnectionError as error:
             cause = type(error.__cause__).__name__ if error.__cause__ else "no connection"
             return self._failure(ChatProblem.NO_CONNECTION, f"can't be reached ({cause})")
         except httpx.HTTPError as error:
-            return self._failure(ChatProblem.NO_CONNECTION, f"broke off in its reply ({type(error).__name__})")
+            what = f"broke off in its reply ({type(error).__name__})"
+            return self._failure(ChatProblem.NO_CONNECTION, what, usage=self._lost(sent))
         except openai.APIStatusError as error:
-            problem, text = problem_of(error.status_code), error_text(self.settings.key.taken_out_of(error.body))
+            body_of_error = self.settings.key.taken_out_of(error.body)
+            problem, text = problem_of(error.status_code, body_of_error), error_text(body_of_error)
             after = retry_after(error.response.headers)
             return self._failure(problem, f"answered {error.status_code}: {text}", after)
         except (ValueError, RecursionError):
@@ -236,16 +271,25 @@ class OpenAICompatibleModel:
     def _loaded(self, body: bytes) -> object:
         return self.settings.key.taken_out_of(json.loads(body))
 
-    def _failure(self, problem: ChatProblem, what: str, after: float | None = None) -> ChatFailure:
+    def _failure(
+        self, problem: ChatProblem, what: str, after: float | None = None, usage: Usage | None = None
+    ) -> ChatFailure:
         text = self.settings.key.taken_out_of_text(f"{self.settings.place} {what}.")
-        return ChatFailure(problem, text, after)
+        return ChatFailure(problem, text, after, usage or Usage())
 
-    def _timed_out(self) -> ChatFailure:
-        return self._failure(ChatProblem.TIMED_OUT, f"gave no whole reply within {self.settings.timeout_s:g} s")
+    def _timed_out(self, sent: int) -> ChatFailure:
+        what = f"gave no whole reply within {self.settings.timeout_s:g} s"
+        return self._failure(ChatProblem.TIMED_OUT, what, usage=self._lost(sent))
+
+    def _lost(self, sent: int) -> Usage:
+        """Return the least that a request cost whose reply was lost: what was sent."""
+        return usage_of(None, self.settings.prices, sent, 0)
 
 
-def _message(message: ChatMessage) -> dict[str, Any]:
+def _message(message: ChatMessage, *, echo_reasoning: bool) -> dict[str, Any]:
     row: dict[str, Any] = {"role": message.role, "content": _utf8(message.content)}
+    if echo_reasoning and message.reasoning:
+        row["reasoning_content"] = _utf8(message.reasoning)
     if message.tool_calls:
         row["tool_calls"] = [
             {"id": item.id, "type": "function", "function": {"name": item.name, "arguments": item.arguments}}

@@ -36,7 +36,10 @@ def _sleep(seconds: float, cancel: CancelToken) -> None:
 
 @dataclass(frozen=True, slots=True)
 class RetryingModel:
-    """Asks `model` until it replies, fails permanently, or has failed too often; implements `ChatModel`."""
+    """Asks `model` until it replies, fails permanently, or has failed too often; implements `ChatModel`.
+
+    It waits by the token of the request (`CancelToken.sleep`), so that who asks can tell waiting from work.
+    """
 
     model: ChatModel
     backoff: Backoff = Backoff()
@@ -51,14 +54,17 @@ class RetryingModel:
         self, messages: Sequence[ChatMessage], tools: Sequence[Mapping[str, Any]], *, cancel: CancelToken = NEVER
     ) -> ChatReply | ChatFailure:
         """Return the first reply, or the last failure. Raises `CancelledError` if stopped, even during a wait."""
-        spent, retried = Usage(), list[ChatProblem]()
+        lost, retried = Usage(), list[ChatProblem]()
         while True:
             answer = self.model.complete(messages, tools, cancel=cancel)
-            spent += answer.usage
+            spent = lost + answer.usage
             if isinstance(answer, ChatFailure) and answer.problem.passing and len(retried) + 1 < self.backoff.requests:
                 seconds = self.backoff.seconds(len(retried) + 1, answer.retry_after_s)
                 if seconds is not None:
+                    lost = spent
                     retried.append(answer.problem)
                     self.sleep(seconds, cancel)
                     continue
+            if isinstance(answer, ChatReply):
+                return replace(answer, lost=lost, retried=tuple(retried))
             return replace(answer, usage=spent, retried=tuple(retried))

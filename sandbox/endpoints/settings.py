@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import NoReturn
 from urllib.parse import urlsplit
 
+from gistpoint.core.chat import Sampling
 from gistpoint.core.errors import EndpointError
 from gistpoint.core.user_settings import FILE, EndpointTable, read_user_settings
 
@@ -78,6 +79,27 @@ class EndpointSettings:
     prices: Prices | None = None
     max_tokens: int | None = None
     max_cost_usd: float | None = None
+    sampling: Sampling = field(default_factory=Sampling)
+    echo_reasoning: bool = False
+    """Whether a model's reasoning is sent back to it, as some endpoints want it between calls of tools."""
+
+    @property
+    def sampling_fields(self) -> dict[str, object]:
+        """The members of a request that say how to sample, those that are set alone.
+
+        OpenAI's own models refuse `max_tokens`, and some local servers know nothing else. A limit of reasoning is sent
+        as OpenRouter has it.
+        """
+        given, most = self.sampling, "max_completion_tokens" if self.base_url == OPENAI else "max_tokens"
+        fields = {
+            "temperature": given.temperature,
+            "top_p": given.top_p,
+            "seed": given.seed,
+            most: given.max_output_tokens,
+            "reasoning_effort": given.reasoning_effort,
+            "reasoning": None if given.thinking_tokens is None else {"max_tokens": given.thinking_tokens},
+        }
+        return {name: value for name, value in fields.items() if value is not None}
 
     @property
     def place(self) -> str:
@@ -115,6 +137,7 @@ def endpoint_settings(config: Path, environment: Mapping[str, str], model: str |
         prices=_prices(given),
         max_tokens=None if given.max_tokens is None else int(given.max_tokens),
         max_cost_usd=given.max_cost_usd,
+        echo_reasoning=bool(given.echo_reasoning),
     )
 
 

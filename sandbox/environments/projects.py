@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 import configparser
 import posixpath
-import re
 import tomllib
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -104,20 +103,6 @@ def _holds_code(folder: Path) -> bool:
         or (path.is_dir() and path.name not in _NOT_PACKAGES and any(path.rglob("*.py")))
         for path in folder.iterdir()
     )
-
-
-_SAFE = re.compile(r"[^A-Za-z0-9._+!-]")
-
-
-def write_metadata(folder: Path, metadata: Mapping[str, str]) -> None:
-    """Write `NAME-VERSION.dist-info` below `folder` from the keys `name`, `version` and, if there, `entry_points`."""
-    name = _SAFE.sub("_", metadata.get("name", "unknown"))
-    version = _SAFE.sub("_", metadata.get("version", "0"))
-    info = folder / f"{name.replace('-', '_')}-{version}.dist-info"
-    info.mkdir(parents=True)
-    (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n", "utf-8")
-    if metadata.get("entry_points"):
-        (info / "entry_points.txt").write_text(metadata["entry_points"], "utf-8")
 
 
 TEST_GROUPS = ("test", "tests", "testing")

@@ -7,7 +7,7 @@ import posixpath
 from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path, PurePosixPath
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from gistpoint.core.code.testfiles import is_test_path
 from gistpoint.core.errors import CancelledError, InfrastructureError
@@ -15,7 +15,6 @@ from gistpoint.core.kinds.gist.model import Entrypoint, EntrypointKind
 from gistpoint.core.kinds.gist.original_test import TestGuard
 from gistpoint.core.kinds.gist.runs import CommandOutput, GistTrial, OriginalRun, Watched
 from gistpoint.core.outcomes import BackendRecord, RunStatus
-from gistpoint.core.pins import EnvironmentPins
 from gistpoint.core.running import NEVER, CancelToken
 from gistpoint.core.trees import SourceTree
 from gistpoint.sandbox.backends.base import Backend, Command, Ended, Environment, Invocation, MountPaths, Stop
@@ -26,6 +25,9 @@ from gistpoint.sandbox.limits import RunLimits
 from gistpoint.sandbox.sealing import handed_over
 from gistpoint.sandbox.testruns import EnvironmentSource, tools_of
 from gistpoint.sandbox.workspaces import lay_out, remove_leftovers, run_folder
+
+if TYPE_CHECKING:
+    from gistpoint.core.pins import EnvironmentPins
 
 LAUNCHED = (
     "launcher.py",

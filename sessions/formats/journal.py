@@ -24,8 +24,10 @@ from gistpoint.core.attempts.events import (
     Crashed,
     EventData,
     FocusMoved,
+    HandedOver,
     Heartbeat,
     IdlePrompted,
+    ModelTurn,
     NotesWritten,
     Paused,
     ProcessStarted,
@@ -76,12 +78,15 @@ _KINDS = {
     "idle_prompt": StepKind.PAUSE, "note": StepKind.NOTE, "edit_buffer": StepKind.STATE, "comfort": StepKind.STATE,
     "suspect": StepKind.NOTE, "heartbeat": StepKind.STATE, "questionnaire": StepKind.NOTE,
     "correction": StepKind.NOTE, "crash": StepKind.ERROR, "attempt_ended": StepKind.END,
+    "model_turn": StepKind.MESSAGE, "handover": StepKind.PAUSE,
 }  # fmt: skip
 _GIST = "gist.py"
 """The path under which a gist is shown: it is not in a repository."""
 _OF_CALL = (CallMade, CallAnswered, SubmissionMade, SubmissionRun, SubmissionScored)
 _IN_HEADER = ("mode", "budgets", "role", "study", "condition")
 _OF_PERSON = (NotesWritten, SuspectMarked, QuestionnaireAnswered, Paused, Resumed, IdlePrompted, AffordanceUsed)
+_OF_REPLY = ("turn", "finish", "latency_ms", "retried", "tools", "fingerprint", "request_id")
+"""What a step says of a model's reply beside its texts and its cost."""
 _NO_BRIEF = "The journal does not hold the brief: it was made by an earlier version."
 _FOLDED = (Heartbeat, FocusMoved, AffordanceUsed, BufferEdited)
 _GROUPS = {NotesWritten: "note", Paused: "pause", Resumed: "pause", IdlePrompted: "idle"}
@@ -141,6 +146,8 @@ class _Reader(RunReader):
         self._code = ""
         self._times: tuple[float, float] | None = None
         self._processes = 0
+        self._tokens = Tokens()
+        self._cost: float | None = None
         self._group = ""
         """The group that the last step belongs to; empty if nothing can join it."""
         self._fault = _fault_of(probe.blob)
@@ -184,6 +191,10 @@ class _Reader(RunReader):
                 self._start = line
             case AttemptEnded() as data:
                 self._ending = data
+            case ModelTurn() as data:
+                tokens, cost = _cost(data)
+                self._tokens += tokens
+                self._cost = cost if self._cost is None else self._cost + (cost or 0.0)
             case SubmissionMade() as data:
                 self._submissions += 1
                 self._code = data.gist or (data.replacement.code if data.replacement else "")
@@ -206,7 +217,7 @@ class _Reader(RunReader):
             as_str(data.schema or ""),
             id=data.attempt_id,
             task=data.task_id,
-            model=as_str(data.extra.get("model")),
+            model=data.model or "",
             agent=data.participant or "",
             actor=Actor.PERSON if data.actor == PERSON else Actor.AGENT,
             verdict=verdict,
@@ -217,6 +228,8 @@ class _Reader(RunReader):
             started=self._times[0] if self._times else None,
             duration_s=self._times[1] - self._times[0] if self._times else None,
             submission=self._code,
+            tokens=self._tokens,
+            cost=self._cost,
             extra={name: start.stored[name] for name in _IN_HEADER if start.stored.get(name)},
             derived=frozenset({"duration_s"}),
         )
@@ -229,6 +242,8 @@ class _Reader(RunReader):
             return _turn(index, raws, events, made, actor)
         unfolded = [event for event in events if not event.folded]
         main = unfolded[0] if unfolded else events[0]
+        if isinstance(main.data, ModelTurn):
+            return _reply(index, raws, main, main.data, actor)
         if main.type not in EVENTS:
             return unknown_step(index, raws, main.type or "event", dumped(raws[0].value))
         return Step(
@@ -262,6 +277,8 @@ def _words(unfolded: list[_Line], events: list[_Line]) -> str:
             return _joined(*why, _span(events[0], end))
         case IdlePrompted():
             return _idle_words([event.data for event in unfolded if isinstance(event.data, IdlePrompted)], events[-1])
+        case HandedOver(to=to, by=by, note=note):
+            return _joined(f"to the {to}", by, note)
         case SuspectMarked(function=function, marked=marked):
             return f"{'' if marked else 'no longer: '}{function}"
         case AffordanceUsed(kind="paste") as paste:
@@ -292,6 +309,29 @@ def _idle_words(prompts: list[IdlePrompted], last: _Line) -> str:
 def _span(first: _Line, last: _Line | None) -> str:
     start, end = first.at, last.at if last is not None else None
     return f"for {end - start:,.0f} s" if start is not None and end is not None else "not ended"
+
+
+def _reply(index: int, raws: Sequence[Raw], main: _Line, turn: ModelTurn, actor: Actor) -> Step:
+    """Return the step of a model's reply; the calls that it asks for are steps of their own, which follow."""
+    tokens, cost = _cost(turn)
+    state: dict[str, Json] = {name: main.stored[name] for name in _OF_REPLY if main.stored.get(name)}
+    if turn.tool_calls:
+        state["calls"] = [call.name for call in turn.tool_calls]
+    return Step(
+        index, actor, StepKind.MESSAGE, raws[0].range, tuple(raw.range for raw in raws), label=main.type,
+        thought=turn.reasoning or "", text=_joined(turn.content, turn.refusal or ""), started=main.at, tokens=tokens,
+        cost=cost, model=turn.model, state=state, id=as_str(main.fields.get("seq")),
+    )  # fmt: skip
+
+
+def _cost(turn: ModelTurn) -> tuple[Tokens, float | None]:
+    """Return the tokens and the US dollars of a turn, with those of tries that were lost."""
+    tokens, cost = Tokens(), None
+    for part in (turn.usage, turn.lost or None):
+        if part is not None:
+            tokens += Tokens(part.prompt, part.completion, part.cached, part.reasoning)
+            cost = part.cost_usd if cost is None else cost + (part.cost_usd or 0.0)
+    return tokens, cost
 
 
 def _turn(index: int, raws: Sequence[Raw], events: list[_Line], made: CallMade, actor: Actor) -> Step:
@@ -343,7 +383,10 @@ class Journal(SingleRun):
     unique_ids = True
     hash_chained = True
     texts_in_records = True
-    not_shown: Sequence[NotShown] = (NotShown(("prev",), "the hash of the line before, which shows tampering"),)
+    not_shown: Sequence[NotShown] = (
+        NotShown(("prev",), "the hash of the line before, which shows tampering"),
+        NotShown(("data.tool_calls",), "what a model's reply asked for: each call that was made is a step of its own"),
+    )
 
     def sniff(self, probe: FileProbe) -> float:
         """Return the confidence that the file is in this format."""

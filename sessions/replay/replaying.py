@@ -302,9 +302,9 @@ class Replay:
 
     def _made(self, call: RecordedCall, run: RunContext) -> ToolResult:
         """Make a call, or take the one that the attempt has made itself at a limit. Raises `AttemptError`."""
-        if not call.automatic:
+        if call.automatic not in set(EndReason):
             return self.attempt.call(call.tool, call.arguments, raw=call.raw, run=run)
-        if not self.attempt.state.ended and call.automatic in set(EndReason):
+        if not self.attempt.state.ended:
             self.attempt.hand_in(EndReason(call.automatic))
             self.attempt.finish_pending(run=run)
         made = self.attempt.state.calls[-1:]

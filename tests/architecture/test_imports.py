@@ -25,6 +25,9 @@ HEAVY = [
     "tree_sitter",
     "regex",
     "zstandard",
+    "mcp",
+    "anyio",
+    "uvicorn",
 ]
 LOADED = """
 import json, sys
@@ -128,7 +131,9 @@ def test_every_module_loads_only_what_its_folder_may() -> None:
 
 
 @pytest.mark.parametrize(
-    "arguments", [["--help"], ["--version"], ["task", "new", "--help"], ["replay", "--help"], ["paths"]], ids=" ".join
+    "arguments",
+    [["--help"], ["--version"], ["task", "new", "--help"], ["replay", "--help"], ["mcp", "--help"], ["paths"]],
+    ids=" ".join,
 )
 def test_help_loads_nothing_heavy(arguments: list[str], tmp_path: Path) -> None:
     loaded = loaded_by(

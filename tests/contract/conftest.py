@@ -79,7 +79,7 @@ def run(backend: Backend, environments: EnvironmentStore, make_tree: Callable[..
         **request: Any,
     ) -> SuiteReport:
         tree = files if isinstance(files, SourceTree) else make_tree(files)
-        asked = RunRequest(tree, pins or EnvironmentPins(), timeout_s=60)
+        asked = RunRequest(tree, pins or EnvironmentPins(), timeout_s=300)
         runner = SuiteRunner(backend, environments, limits)
         return runner.run(replace(asked, **request), run=RunContext(cancel, on_progress))
 

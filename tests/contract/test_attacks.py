@@ -94,7 +94,7 @@ CONTROLS: dict[str, Callable[[Attack, Stage], bool]] = {
 def test_an_escape_succeeds_where_nothing_stops_it(attack, stage, environments):
     if attack.name == "daemon":
         bare(attack, stage, 3)
-        deadline = time.monotonic() + 20
+        deadline = time.monotonic() + 120
         while not (left := daemons(stage.token)) and time.monotonic() < deadline:
             time.sleep(0.02)
         for pid in left:
@@ -152,10 +152,10 @@ def test_an_attack_on_the_report_deceives_a_naive_judge(attack, tmp_path, enviro
     (repository / "naive.py").write_text(NAIVE_REPORTER)
     command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "naive", "--junitxml=report.xml"]
     environment = {"PATH": os.defpath, "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1", "PYTHONPATH": str(repository)}
-    ran = subprocess.run(command, cwd=repository, env=environment, capture_output=True, timeout=60, check=False)
+    ran = subprocess.run(command, cwd=repository, env=environment, capture_output=True, timeout=300, check=False)
     overheard = Overheard()
     write_tree(repository, tmp_path / "tree.tar")
-    request = RunRequest(SourceTree.open(tmp_path / "tree.tar"), EnvironmentPins(), timeout_s=60)
+    request = RunRequest(SourceTree.open(tmp_path / "tree.tar"), EnvironmentPins(), timeout_s=300)
     report = SuiteRunner(overheard, environments).run(request)
     told = any(b'"call", "failed"' in line and b'"i": 1' in line for line in overheard.lines)
     failed = {"test_attacked.py::test_it"} & {result.id for result in report.failed}

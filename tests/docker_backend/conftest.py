@@ -89,7 +89,7 @@ def run(make_tree: Callable[..., SourceTree], environments: EnvironmentStore, sh
         cancel: Any = NEVER,
         **request: Any,
     ) -> SuiteReport:
-        asked = RunRequest(make_tree(files), EnvironmentPins(), timeout_s=60)
+        asked = RunRequest(make_tree(files), EnvironmentPins(), timeout_s=300)
         runner = SuiteRunner(backend or shared, store or environments, limits)
         return runner.run(replace(asked, **request), run=RunContext(cancel, on_progress))
 

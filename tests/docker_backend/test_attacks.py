@@ -127,7 +127,7 @@ def test_is_out_of_reach(run, attack):
 
 def environments_of(engine: Engine) -> Iterator[list[str]]:
     """The environments of the containers that are there, once there is one; used ones go away meanwhile."""
-    found, deadline = False, time.monotonic() + 30
+    found, deadline = False, time.monotonic() + 300
     while not found and time.monotonic() < deadline:
         for container in engine.client.api.containers(all=True, filters={"label": "io.gistpoint.kind=run"}):
             with contextlib.suppress(NotFound):

@@ -90,7 +90,7 @@ def test_a_whole_library_comes_out_as_it_does_here(backend, cache, tmp_path, reg
     library = Path(gistpoint.core.demo.__file__).parent / "library"
     write_tree(library, tmp_path / "tree.tar")
     pins = EnvironmentPins(metadata={"name": "sporvei", "version": "1"})
-    request = RunRequest(SourceTree.open(tmp_path / "tree.tar"), pins, timeout_s=120)
+    request = RunRequest(SourceTree.open(tmp_path / "tree.tar"), pins, timeout_s=300)
     reports = [SuiteRunner(each, EnvironmentStore(cache)).run(request) for each in (backend, PlainBackend())]
     assert [report.status for report in reports] == [RunStatus.FINISHED] * 2, reports[0].reason
     assert reports[0].passed == reports[1].passed

@@ -8,6 +8,7 @@ import sys
 import tempfile
 import threading
 import time
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
@@ -34,55 +35,61 @@ def engine(shared: DockerBackend) -> Engine:
     return connect()
 
 
-def ours(engine: Engine) -> dict[str, str]:
-    """The containers of this program, with their states."""
-    found = engine.client.api.containers(all=True, filters={"label": f"{OWNER}={this_program()}"})
-    return {str(container["Id"]): str(container["State"]) for container in found}
+@pytest.fixture
+def ours(engine: Engine) -> Callable[[], dict[str, str]]:
+    """The containers that this program has made since, with their states; other tests' backends may keep one."""
+
+    def found() -> dict[str, str]:
+        found = engine.client.api.containers(all=True, filters={"label": f"{OWNER}={this_program()}"})
+        return {str(container["Id"]): str(container["State"]) for container in found}
+
+    before = set(found())
+    return lambda: {name: state for name, state in found().items() if name not in before}
 
 
 def wait_until(true) -> None:
-    deadline = time.monotonic() + 20
+    deadline = time.monotonic() + 300
     while not true():
         assert time.monotonic() < deadline
         time.sleep(0.05)
 
 
-def test_each_run_has_a_container_of_its_own_and_the_next_one_waits(run, engine):
+def test_each_run_has_a_container_of_its_own_and_the_next_one_waits(run, engine, ours):
     backend = DockerBackend()
     used: list[set[str]] = []
     waiting: list[set[str]] = []
 
     def look(progress) -> None:
         if progress.latest is not None:
-            used.append(set(ours(engine)))
+            used.append(set(ours()))
 
     def only_the_next_one() -> bool:
-        return list(ours(engine).values()) == ["running"] and not set(ours(engine)) & used[-1]
+        return list(ours().values()) == ["running"] and not set(ours()) & used[-1]
 
     for _ in range(3):
         assert run(GREEN, backend=backend, on_progress=look).passed
         wait_until(only_the_next_one)
-        waiting.append(set(ours(engine)))
+        waiting.append(set(ours()))
     assert used[1:] == waiting[:-1]
     assert len(set().union(*used, *waiting)) == 4
     backend.close()
-    assert ours(engine) == {}
+    assert ours() == {}
 
 
-def test_a_waiting_container_that_died_costs_nothing(run, engine):
+def test_a_waiting_container_that_died_costs_nothing(run, engine, ours):
     backend = DockerBackend()
     assert run(GREEN, backend=backend).passed
-    wait_until(lambda: list(ours(engine).values()) == ["running"])
-    (waiting,) = ours(engine)
+    wait_until(lambda: list(ours().values()) == ["running"])
+    (waiting,) = ours()
     containers.remove(engine, waiting)
     assert run(GREEN, backend=backend).passed
     backend.close()
 
 
-def test_a_container_ended_from_outside_is_no_verdict(run, engine):
+def test_a_container_ended_from_outside_is_no_verdict(run, engine, ours):
     def end(progress) -> None:
         if progress.phase == "running":
-            for found in ours(engine):
+            for found in ours():
                 containers.remove(engine, found)
 
     report = run(HANGS, on_progress=end)
@@ -136,11 +143,11 @@ def test_only_what_dead_programs_of_ours_left_is_removed(run, engine):
         backend.close()
 
 
-def test_ten_runs_a_fifth_of_them_killed_leave_nothing(run, engine, tmp_path, monkeypatch):
+def test_ten_runs_a_fifth_of_them_killed_leave_nothing(run, engine, tmp_path, monkeypatch, ours):
     (tmp_path / "temporary").mkdir()
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "temporary"))
     mark = f"mark-{os.urandom(6).hex()}"
-    before = ours(engine).keys()
+    before = ours().keys()
     backend = DockerBackend()
     statuses = []
     for number in range(10):
@@ -158,7 +165,7 @@ def test_ten_runs_a_fifth_of_them_killed_leave_nothing(run, engine, tmp_path, mo
     backend.close()
     assert statuses.count(RunStatus.FINISHED) == 8
     assert statuses.count(RunStatus.CANCELLED) == 2
-    assert ours(engine).keys() <= before
+    assert ours().keys() <= before
     assert list((tmp_path / "temporary").iterdir()) == []
     commands = [entry.read_bytes() for entry in Path("/proc").glob("[0-9]*/cmdline") if entry.exists()]
     assert not [command for command in commands if b"container_entry.py" in command and mark.encode() in command]

@@ -40,6 +40,8 @@ KEYS = {
     **{f"f{n}": sequence for n, sequence in enumerate(("\x1bOP", "\x1bOQ", "\x1bOR", "\x1bOS"), start=1)},
     **{f"f{n}": f"\x1b[{code}~" for n, code in zip(range(5, 13), (15, 17, 18, 19, 20, 21, 23, 24), strict=True)},
 }
+_LIMIT_S = 300.0
+"""How long anything may take. It ends a test that hangs, and judges no machine for being slow."""
 _QUIET_S = 0.15
 _IDLE = 0.5
 """The share of a moment for which a program that has nothing to do asks for the processor at most."""
@@ -96,9 +98,9 @@ class Terminal:
             data = data[os.write(self._file, data) :]
             self._pump(0.02)
 
-    def wait_for(self, pattern: str, *, seconds: float = 30.0, gone: bool = False) -> str:
+    def wait_for(self, pattern: str, *, gone: bool = False) -> str:
         """Wait until `pattern` is on the screen (or gone from it) and return the screen's text."""
-        deadline = time.monotonic() + seconds
+        deadline = time.monotonic() + _LIMIT_S
         while time.monotonic() < deadline:
             self._pump(0.05)
             if bool(re.search(pattern, self.text, re.MULTILINE)) is not gone:
@@ -124,9 +126,9 @@ class Terminal:
             asked = asked_s(self.pid)
         return self.text
 
-    def wait_for_end(self, *, seconds: float = 30.0) -> int:
+    def wait_for_end(self) -> int:
         """Wait for the program to end and return its exit code."""
-        deadline = time.monotonic() + seconds
+        deadline = time.monotonic() + _LIMIT_S
         while time.monotonic() < deadline:
             self._pump(0.05)
             if self.exit_code is not None:

@@ -86,7 +86,7 @@ def kill(folder: Path, when: Callable[[], bool], later: float) -> None:
     others = psutil.Process(child.pid).children(recursive=True) if child.poll() is None else []
     child.kill()
     child.communicate()
-    _, alive = psutil.wait_procs(others, timeout=120)
+    _, alive = psutil.wait_procs(others, timeout=300)
     assert not alive
 
 

@@ -32,7 +32,7 @@ def written() -> str:
 
 def replayed(environment: Mapping[str, str], journal: Path, task: str) -> dict[str, Any]:
     command = [sys.executable, "-m", "gistpoint", "replay", str(journal), "--task", task, "--json"]
-    done = subprocess.run(command, env=dict(environment), capture_output=True, text=True, timeout=120)
+    done = subprocess.run(command, env=dict(environment), capture_output=True, text=True, timeout=300)
     assert done.returncode == 0, done.stdout + done.stderr
     answer: dict[str, Any] = json.loads(done.stdout)
     return answer
@@ -41,7 +41,7 @@ def replayed(environment: Mapping[str, str], journal: Path, task: str) -> dict[s
 def opened(start: Start) -> Terminal:
     """The editor of the demo's gist."""
     terminal = start("demo", "gist")
-    terminal.wait_for(r"steps 50/50", seconds=60)
+    terminal.wait_for(r"steps 50/50")
     terminal.settle()
     terminal.press("f6")
     terminal.wait_for(r"\[F6 Editor\]")
@@ -63,14 +63,14 @@ def test_the_demos_gist_is_written_handed_in_and_replayed(start: Start, environm
     terminal.type("import heapq")
     terminal.press("enter")
     terminal.paste(gist.partition("\n")[2])
-    shown = terminal.wait_for(FAITHFUL, seconds=90)
+    shown = terminal.wait_for(FAITHFUL)
     assert "●=" in shown
     terminal.press("f9")
     terminal.wait_for(r"Hand in the gist\?")
     terminal.press("shift+tab")
     terminal.settle()
     terminal.press("enter")
-    terminal.wait_for("fidelity 1", seconds=90)
+    terminal.wait_for("fidelity 1")
     terminal.settle()
     terminal.press("]")
     terminal.wait_for(r"\[Gist\]")
@@ -95,7 +95,7 @@ def test_the_demos_gist_is_written_handed_in_and_replayed(start: Start, environm
 def test_what_is_invented_and_never_run_is_marked_while_one_writes(start: Start) -> None:
     terminal = opened(start)
     terminal.paste(f"{written()}\n\ndef invented():\n    return 1\n")
-    terminal.wait_for("to mend: Alt", seconds=90)
+    terminal.wait_for("to mend: Alt")
     shown = terminal.settle()
     assert marked(shown, "def invented():") == "●+"
     assert marked(shown, "return 1") == "○+"

@@ -23,7 +23,7 @@ def gistpoint(environment: Mapping[str, str], *arguments: str, stdin: str = "") 
         capture_output=True,
         text=True,
         check=False,
-        timeout=280,
+        timeout=800,
     )
 
 

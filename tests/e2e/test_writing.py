@@ -18,7 +18,7 @@ def lines(count: int) -> str:
 def bottom(terminal: Terminal, wanted: str) -> None:
     """Go to the end of the text and see what stands there."""
     terminal.press("ctrl+end")
-    screen = terminal.wait_for(wanted, seconds=60)
+    screen = terminal.wait_for(wanted)
     assert CRASH not in screen
 
 
@@ -35,7 +35,7 @@ def test_large_texts_are_undone_and_made_again(
     editor.chmod(0o755)
     environment["EDITOR"] = str(editor)
     terminal = start("demo", task, columns=columns, rows=rows)
-    terminal.wait_for(opened, seconds=60)
+    terminal.wait_for(opened)
     terminal.press("f6")
     terminal.wait_for(r"\[F6 Editor\]")
     for key in ("alt+a", "delete"):
@@ -47,11 +47,11 @@ def test_large_texts_are_undone_and_made_again(
         for _ in range(2):
             bottom(terminal, rf"value_{count - 1} = {count - 1}\b")
             terminal.press("ctrl+z")
-            terminal.wait_for(r"value_\d+ =", gone=True, seconds=60)
+            terminal.wait_for(r"value_\d+ =", gone=True)
             terminal.press("ctrl+y")
         bottom(terminal, rf"value_{count - 1} = {count - 1}\b")
         terminal.press("ctrl+z")
-        terminal.wait_for(r"value_\d+ =", gone=True, seconds=60)
+        terminal.wait_for(r"value_\d+ =", gone=True)
     terminal.type("own = 1")
     terminal.press("ctrl+o")
     bottom(terminal, r"outside_5000 = 0")

@@ -85,10 +85,16 @@ class Driver:
 
 @asynccontextmanager
 async def driving(
-    services: Services, clock: FakeClock, *, open: str | None = None, size: tuple[int, int] = SMALL, crashes: int = 0
+    services: Services,
+    clock: FakeClock,
+    *,
+    open: str | None = None,
+    new: bool = False,
+    size: tuple[int, int] = SMALL,
+    crashes: int = 0,
 ) -> AsyncIterator[Driver]:
     """Run the app; at the end it must have crashed exactly `crashes` times."""
-    app = GistpointApp(services, open=open)
+    app = GistpointApp(services, open=open, new=new)
     async with app.run_test(size=size, notifications=True, tooltips=True) as pilot:
         driver = Driver(app, pilot, services, clock)
         try:

@@ -93,6 +93,17 @@ async def test_attempts_are_started_resumed_and_looked_at(tmp_path: Path) -> Non
         assert driver.state.attempt_id != first
 
 
+async def test_a_new_attempt_that_was_asked_for_is_begun_without_a_question(tmp_path: Path) -> None:
+    clock = FakeClock()
+    services = services_with_tasks(tmp_path, clock)
+    task = next(t for t in services.tasks.tasks() if t.mode is Mode.REMOVE)  # type: ignore[union-attr]
+    opened = services.start(task)  # type: ignore[arg-type]
+    opened.close()
+    async with driving(services, clock, open=task.id, new=True) as driver:
+        await driver.until_screen("SolveScreen")
+        assert driver.state.attempt_id != opened.attempt.state.attempt_id
+
+
 async def test_an_attempt_that_ended_opens_its_summary(tmp_path: Path) -> None:
     clock = FakeClock()
     services = services_with_tasks(tmp_path, clock)

@@ -11,17 +11,20 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from gistpoint.tui.commands import (
+        agents,
         attempts,
         code,
         demo,
         doctor,
         gists,
+        mcp,
         replay,
         review,
         reviews,
         runs,
         solve,
         storage,
+        task_export,
         task_import,
         task_making,
         tasks,
@@ -29,8 +32,8 @@ if TYPE_CHECKING:
     )
 
 __all__ = [
-    "attempts", "code", "demo", "doctor", "gists", "replay", "review", "reviews", "runs", "solve",
-    "storage", "task_import", "task_making", "tasks", "validations",
+    "agents", "attempts", "code", "demo", "doctor", "gists", "mcp", "replay", "review", "reviews", "runs",
+    "solve", "storage", "task_export", "task_import", "task_making", "tasks", "validations",
 ]  # fmt: skip
 
 

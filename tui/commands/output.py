@@ -106,8 +106,8 @@ def duration(milliseconds: int) -> str:
 
 
 def interactive() -> bool:
-    """Whether there is a terminal for a screen."""
-    return sys.stdin.isatty() and sys.stdout.isatty()
+    """Whether there is a terminal for a screen, or a browser in its place, to which Textual's driver speaks."""
+    return bool(os.environ.get("TEXTUAL_DRIVER")) or (sys.stdin.isatty() and sys.stdout.isatty())
 
 
 class NoTerminalError(UserError):

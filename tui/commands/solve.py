@@ -60,7 +60,7 @@ def solve(options: argparse.Namespace) -> int:
     except AttemptError:
         task = services.tasks.find(options.what)
         if options.gist_settings:
-            services = replace(services, gist_settings={task.id: _settings(options.gist_settings)})
+            services = replace(services, gist_settings={task.id: read_gist_settings(options.gist_settings)})
             services.as_given(task)
         return solve_task(services, task, new=options.new, lines=options.lines)
     if options.gist_settings:
@@ -71,7 +71,8 @@ def solve(options: argparse.Namespace) -> int:
     return _open(services, attempt_id, lines=options.lines)
 
 
-def _settings(file: str) -> GistOverrides:
+def read_gist_settings(file: str) -> GistOverrides:
+    """Read a file of settings of gists. Raises `UserError`."""
     try:
         with Path(file).open("rb") as opened:
             data = opened.read(MOST_BYTES + 1)
@@ -89,10 +90,10 @@ def solve_task(services: Services, task: Task, *, new: bool, lines: bool) -> int
         if summary.problem:
             print(f"attempt {summary.attempt_id} can only be read: {summary.problem}", file=sys.stderr)
     sound = [summary.attempt_id for summary in unfinished if not summary.problem]
-    return _open(services, sound[0] if sound else task, lines=lines)
+    return _open(services, sound[0] if sound else task, new=new, lines=lines)
 
 
-def _open(services: Services, what: Task | str, *, lines: bool) -> int:
+def _open(services: Services, what: Task | str, *, lines: bool, new: bool = False) -> int:
     if not (lines or interactive()):
         raise UserError(
             "There is no terminal: nothing was begun.",
@@ -103,7 +104,7 @@ def _open(services: Services, what: Task | str, *, lines: bool) -> int:
             services.prepare(what)
         from gistpoint.tui.app import GistpointApp
 
-        return GistpointApp(services, open=what if isinstance(what, str) else what.id).run_to_exit_code()
+        return GistpointApp(services, open=what if isinstance(what, str) else what.id, new=new).run_to_exit_code()
     go_on_collecting()  # it was put off for a screen
     opened = services.resume(what) if isinstance(what, str) else services.start(what)
     try:

@@ -18,6 +18,7 @@ GLYPHS = {
     ClockActivity.WAITING: "…",
     ClockActivity.PAUSED: "‖",
     ClockActivity.IDLE: "z",
+    ClockActivity.THINKING: "◌",
 }
 
 _MOST_PIPS = 16

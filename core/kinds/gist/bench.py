@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 from gistpoint.core.attempts.bench import CallOutcome, Instead, Log, Price, TaskBench
 from gistpoint.core.attempts.events import CallMade, EndReason, SubmissionMade
-from gistpoint.core.attempts.identity import SHOWS_EVIDENCE, Role
+from gistpoint.core.attempts.identity import Role
 from gistpoint.core.attempts.state import AttemptCall, AttemptState
 from gistpoint.core.errors import AttemptError, CancelledError, InfrastructureError
 from gistpoint.core.kinds.gist.answer import GistAnswer
 from gistpoint.core.kinds.gist.brief import gist_brief
 from gistpoint.core.kinds.gist.model import gist_settings, gist_task
-from gistpoint.core.kinds.gist.overrides import as_attempted, settings_data, with_budgets
+from gistpoint.core.kinds.gist.overrides import as_attempted, gist_budgets, settings_data, with_budgets
 from gistpoint.core.kinds.gist.runs import EntrypointRunner
 from gistpoint.core.kinds.gist.score import GistJudgement, GistVerdict, gist_run, gist_scored, line_evidence, score_text
 from gistpoint.core.kinds.gist.state import GistState, gist_of
@@ -50,8 +50,7 @@ class GistHarness(TaskBench):
 
     def budgets(self, role: Role) -> Budgets:
         """Return the task's steps; scores without a limit unless the attempt counts."""
-        scores = None if role in SHOWS_EVIDENCE else gist_settings(self.task).score_budget
-        return replace(self.task.budgets, submissions=1, scores=scores)
+        return gist_budgets(self.task, role)
 
     def with_budgets(self, budgets: Budgets) -> Task:
         """Return the task with these budgets; its brief names them."""
@@ -137,7 +136,7 @@ class GistHarness(TaskBench):
             return None
         call = state.calls[-1]
         last = state.submissions[-1]
-        if call.automatic:
+        if _forced(call):
             return EndReason(call.automatic) if last.counts else EndReason.INFRASTRUCTURE
         if not last.counts:
             return None
@@ -152,7 +151,7 @@ class GistHarness(TaskBench):
         log.append(gist_run(call.call_id, verdict, self.backend))
         if not verdict.counts:
             return CallOutcome(ToolOutput(score_text(verdict)), Remaining(0, 0), verdict)
-        return self._scored(call, verdict, log, Remaining(0 if call.automatic else 1, 1))
+        return self._scored(call, verdict, log, Remaining(0 if _forced(call) else 1, 1))
 
     def _scored(
         self, call: AttemptCall, verdict: GistVerdict, log: Log, charged: Remaining, *, trial: bool = False
@@ -161,6 +160,11 @@ class GistHarness(TaskBench):
             log.append(gist_scored(call.call_id, verdict, trial=trial))
         spent = charged if verdict.counts else Remaining(0, 0)
         return CallOutcome(ToolOutput(score_text(verdict)), spent, verdict)
+
+
+def _forced(call: AttemptCall) -> bool:
+    """Whether a limit, or a solver who gave up, made the program hand in."""
+    return call.automatic in set(EndReason)
 
 
 @dataclass(frozen=True)

@@ -7,12 +7,15 @@ from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from enum import StrEnum
 
-from gistpoint.core.code.parsing import fault_in, parse
+from gistpoint.core.code.parsing import compile_module, fault_in, parse
 from gistpoint.core.kinds.gist.fidelity import Fidelity, instance_key
 from gistpoint.core.kinds.gist.lines import children, import_texts
 from gistpoint.core.kinds.gist.original_test import imports_owned, missing_test
 from gistpoint.core.kinds.gist.runs import CommandRun, TestsRun
 from gistpoint.core.outcomes import Outcome, RunStatus
+
+MAX_CHARACTERS = 4_000_000
+"""Longer gists are refused."""
 
 
 class ErrorCategory(StrEnum):
@@ -46,6 +49,21 @@ class GistError:
     category: ErrorCategory
     kind: ErrorKind = ErrorKind.NONE
     evidence: str = ""
+
+
+def unreadable(gist: str) -> GistError | None:
+    """Return why a text can't be examined at all; None for all other texts, even wrong ones."""
+    reason = ""
+    if len(gist) > MAX_CHARACTERS:
+        reason = f"It is longer than {MAX_CHARACTERS:,} characters."
+    else:
+        try:
+            compile_module(gist, "<gist>")
+        except (SyntaxError, ValueError):
+            return None
+        except (RecursionError, MemoryError, OverflowError):
+            reason = "It is nested too deeply to be compiled."
+    return GistError(ErrorCategory.PYTEST_RUNTIME, ErrorKind.SYNTAX, reason) if reason else None
 
 
 def owned_imports(gist: str, owned: Collection[str]) -> list[str]:

@@ -7,22 +7,18 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
 
-from gistpoint.core.code.parsing import compile_module
 from gistpoint.core.kinds.gist.bench import GistJudging
-from gistpoint.core.kinds.gist.failures import ErrorCategory, ErrorKind, GistError
+from gistpoint.core.kinds.gist.failures import unreadable
 from gistpoint.core.kinds.gist.fidelity import Fidelity, compare, name_masks
 from gistpoint.core.kinds.gist.flags import Flags, module_names, vacuity_mutants, watched
-from gistpoint.core.kinds.gist.lines import physical_lines
 from gistpoint.core.kinds.gist.model import Entrypoint, gist_task
-from gistpoint.core.kinds.gist.original_test import SplicedGist, guard_of, missing_test, splice_test
+from gistpoint.core.kinds.gist.original_test import guard_of, ready_text
 from gistpoint.core.kinds.gist.rates import Originals, existence_of, unfolded
 from gistpoint.core.kinds.gist.runs import GistTrial, Isolation, Watched
 from gistpoint.core.kinds.gist.score import GistJudgement, GistRun, GistScore, score_gist
 from gistpoint.core.running import NEVER, UNATTENDED, CancelToken, RunContext, RunProgress
 from gistpoint.core.trees import SourceTree
 
-MAX_CHARACTERS = 4_000_000
-"""Longer gists are refused."""
 MUTANTS = 5
 _RUNS = 3
 
@@ -44,12 +40,12 @@ class GistJudge(GistJudging):
         run decides fidelity, which holds only if it holds twice. Raises `InfrastructureError` if the isolation failed,
         and `CancelledError`.
         """
-        unreadable = _unreadable(gist)
-        if unreadable is not None:
-            return GistJudgement(GistScore(None, False, None, None, None, unreadable, Flags()))
+        fault = unreadable(gist)
+        if fault is not None:
+            return GistJudgement(GistScore(None, False, None, None, None, fault, Flags()))
         originals, owned, test = self._originals(), self.answer.owned, self.answer.test
         try:
-            spliced = self._spliced(gist)
+            spliced = ready_text(gist, test, owned)
         except (SyntaxError, ValueError):
             spliced = None
         if spliced is None:
@@ -108,19 +104,6 @@ class GistJudge(GistJudging):
     def _places(self, trial: GistTrial) -> list[Mapping[str, str]]:
         masks = name_masks(self.entrypoint, self.answer.modules)
         return [*[masks] * len(self.answer.originals), {**trial.places, **masks}]
-
-    def _spliced(self, gist: str) -> SplicedGist | None:
-        """Return the text to run; None if there is nothing to run."""
-        if not gist.strip():
-            return None
-        if self.answer.test is None:
-            compile_module(gist, "<gist>")
-            return SplicedGist(gist, tuple(range(1, len(physical_lines(gist)) + 1)))
-        if missing_test(gist, self.answer.test.qualname):
-            return None
-        spliced = splice_test(gist, self.answer.test.source, self.answer.test.qualname, self.answer.owned)
-        compile_module(spliced.text, "<gist>")
-        return spliced
 
     def _originals(self) -> Originals:
         return _originals_of(self.task.tree_path, self.task.tree_sha256)
@@ -197,21 +180,6 @@ class _Trials:
         if watched is not None:
             self.seen.append(trial.run.isolation)
         return trial
-
-
-def _unreadable(gist: str) -> GistError | None:
-    """Return why a text can't be examined at all; None for all other texts, even wrong ones."""
-    reason = ""
-    if len(gist) > MAX_CHARACTERS:
-        reason = f"It is longer than {MAX_CHARACTERS:,} characters."
-    else:
-        try:
-            compile_module(gist, "<gist>")
-        except (SyntaxError, ValueError):
-            return None
-        except (RecursionError, MemoryError, OverflowError):
-            reason = "It is nested too deeply to be compiled."
-    return GistError(ErrorCategory.PYTEST_RUNTIME, ErrorKind.SYNTAX, reason) if reason else None
 
 
 def sources_of(tree: SourceTree) -> dict[str, str]:

@@ -11,19 +11,22 @@ from typing import TYPE_CHECKING, Any
 from gistpoint.core.errors import TaskError
 from gistpoint.core.kinds.gist.model import GistTask, entrypoint_of, gist_settings
 from gistpoint.core.kinds.gist.state import GistState
-from gistpoint.core.kinds.gist.tools import GIST_BUFFER, OPTIONAL, SCORE_GIST, SUBMIT_GIST, WRITING
+from gistpoint.core.kinds.gist.tools import GIST_BUFFER, OPTIONAL, SCORE_GIST, SUBMIT_GIST, WRITING, gist_tools
 from gistpoint.core.kinds.kind import StartText, TaskKind, Trial, TrialSubject
 from gistpoint.core.tasks.model import Mode
 from gistpoint.core.tools.browsing import BROWSING
 
 if TYPE_CHECKING:
+    from gistpoint.core.attempts.identity import Role
     from gistpoint.core.attempts.state import KindState
     from gistpoint.core.kinds.gist.judge import GistJudge
     from gistpoint.core.kinds.kind import Runners
     from gistpoint.core.running import RunContext
+    from gistpoint.core.tasks.budgets import Budgets
     from gistpoint.core.tasks.fields import Fields
     from gistpoint.core.tasks.leaks import CheckFinding
     from gistpoint.core.tasks.model import Answer, Task
+    from gistpoint.core.tools.declaration import Tool
 
 
 class Gist(TaskKind["GistJudge"]):
@@ -38,6 +41,16 @@ class Gist(TaskKind["GistJudge"]):
     def blank(self) -> KindState:
         """The empty gist."""
         return GistState()
+
+    def budgets(self, task: Task, role: Role) -> Budgets:
+        """Return the task's steps and one hand-in; scores without a limit unless the attempt counts."""
+        from gistpoint.core.kinds.gist.overrides import gist_budgets
+
+        return gist_budgets(task, role)
+
+    def tools_of(self, task: Task, budgets: Budgets) -> tuple[Tool, ...]:
+        """Return the tools that the settings allow, and `score_gist` if there is a budget for scores."""
+        return gist_tools(gist_settings(task), scoring=budgets.scores != 0)
 
     def read(self, fields: Fields) -> GistTask:
         """Read the command and the table `gist`."""

@@ -6,13 +6,15 @@ import shlex
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from pathlib import PurePosixPath
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 from msgspec import Meta
 
 from gistpoint.core.errors import TaskError, UserError
 from gistpoint.core.tasks.fields import Positive
-from gistpoint.core.tasks.model import Task
+
+if TYPE_CHECKING:
+    from gistpoint.core.tasks.model import Task
 
 GIST_FILE = "test_gist.py"
 """The name of the file that holds a gist of a test."""

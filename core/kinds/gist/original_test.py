@@ -7,7 +7,7 @@ import textwrap
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
-from gistpoint.core.code.parsing import parse
+from gistpoint.core.code.parsing import compile_module, parse
 from gistpoint.core.errors import TaskError
 from gistpoint.core.kinds.gist.lines import (
     BlockKind,
@@ -181,6 +181,23 @@ def splice_test(gist: str, original: str, qualname: str, owned: Collection[str])
         if number not in removed and number <= len(lines):
             result.append((text, number))
     return SplicedGist("\n".join(text for text, _ in result) + "\n", tuple(number for _, number in result))
+
+
+def ready_text(gist: str, test: GistTest | None, owned: Collection[str]) -> SplicedGist | None:
+    """Return the text of a gist as it is run; None if there is nothing to run.
+
+    Raises SyntaxError or ValueError for a gist that can't be compiled.
+    """
+    if not gist.strip():
+        return None
+    if test is None:
+        compile_module(gist, "<gist>")
+        return SplicedGist(gist, tuple(range(1, len(physical_lines(gist)) + 1)))
+    if missing_test(gist, test.qualname):
+        return None
+    spliced = splice_test(gist, test.source, test.qualname, owned)
+    compile_module(spliced.text, "<gist>")
+    return spliced
 
 
 def original_test(original: str, qualname: str) -> str:

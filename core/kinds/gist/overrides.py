@@ -15,6 +15,7 @@ from typing import Any
 import msgspec
 from msgspec import UNSET, UnsetType
 
+from gistpoint.core.attempts.identity import SHOWS_EVIDENCE, Role
 from gistpoint.core.errors import TaskError, UserError, did_you_mean
 from gistpoint.core.kinds.gist.brief import gist_template
 from gistpoint.core.kinds.gist.model import (
@@ -177,6 +178,12 @@ def as_attempted(task: Task, recorded: Mapping[str, Any], budgets: Budgets) -> T
     settings = read_overrides(values, "The header of the attempt").settings(gist_settings(task))
     met = _with_settings(task, settings, str(recorded.get("gist") or ""), str(given.get("template") or ""))
     return with_budgets(met, budgets)
+
+
+def gist_budgets(task: Task, role: Role) -> Budgets:
+    """Return the task's steps and one hand-in; scores without a limit unless the attempt counts."""
+    scores = None if role in SHOWS_EVIDENCE else gist_settings(task).score_budget
+    return replace(task.budgets, submissions=1, scores=scores)
 
 
 def with_budgets(task: Task, budgets: Budgets) -> Task:

@@ -9,19 +9,17 @@ from typing import Any
 
 from gistpoint.core.attempts.bench import Instead
 from gistpoint.core.attempts.state import NoKindState
-from gistpoint.core.code.compare import same_program
-from gistpoint.core.code.index import index_source
-from gistpoint.core.code.parsing import CodeError
 from gistpoint.core.kinds.repair.bench import RepairHarness
-from gistpoint.core.kinds.repair.judgement import Judgement, score, solved
+from gistpoint.core.kinds.repair.judgement import Judgement
 from gistpoint.core.kinds.repair.protection import find_protection
+from gistpoint.core.kinds.repair.scoring import changed_targets, score, solved
 from gistpoint.core.outcomes import BackendRecord, RunStatus, SuiteReport
 from gistpoint.core.ports import Runner, RunRequest
 from gistpoint.core.running import UNATTENDED, RunContext
 from gistpoint.core.tasks.budgets import Budgets
 from gistpoint.core.tasks.documents import write_baseline
 from gistpoint.core.tasks.entered import entering_tests
-from gistpoint.core.tasks.model import Answer, Baseline, Target, Task
+from gistpoint.core.tasks.model import Answer, Baseline, Task
 from gistpoint.core.tasks.protection import Protection
 from gistpoint.core.tasks.trees import repaired_tree
 from gistpoint.core.trees import SourceTree
@@ -193,17 +191,3 @@ class _EndingAs:
         if self.instead.status is not None:
             return SuiteReport(self.instead.status, reason=self.instead.reason, backend=self.backend)
         return self.inner.run(request, run=run)
-
-
-def changed_targets(tree: SourceTree, targets: tuple[Target, ...]) -> tuple[str, ...]:
-    """Return the targets that are no longer equivalent to the corrupted ones."""
-    changed = []
-    for target in targets:
-        try:
-            now = index_source(target.path, tree.read(target.path)).get(target.qualname).source
-            if same_program(now, target.corrupted):
-                continue
-        except (CodeError, FileNotFoundError):
-            pass
-        changed.append(target.name)
-    return tuple(changed)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from gistpoint.core.errors import TaskError
 from gistpoint.core.kinds.kind import ExpectedText, StartText, TaskKind, Trial, TrialSubject
-from gistpoint.core.kinds.repair.tools import REPLACE_FUNCTION, SUBMIT_ATTEMPT
+from gistpoint.core.kinds.repair.tools import REPAIR_TOOLS, REPLACE_FUNCTION, SUBMIT_ATTEMPT
 from gistpoint.core.tasks.model import Answer, Mode, Target, Task
 from gistpoint.core.tools.browsing import BROWSING
 
@@ -18,8 +18,10 @@ if TYPE_CHECKING:
     from gistpoint.core.kinds.kind import Runners
     from gistpoint.core.kinds.repair.judge import RepairJudge
     from gistpoint.core.running import RunContext
+    from gistpoint.core.tasks.budgets import Budgets
     from gistpoint.core.tasks.fields import Fields
     from gistpoint.core.tasks.leaks import CheckFinding
+    from gistpoint.core.tools.declaration import Tool
 
 
 class Repair(TaskKind["RepairJudge"]):
@@ -27,6 +29,10 @@ class Repair(TaskKind["RepairJudge"]):
 
     modes = (Mode.REMOVE, Mode.DISCOVERY)
     tools = (*BROWSING, SUBMIT_ATTEMPT, REPLACE_FUNCTION)
+
+    def tools_of(self, task: Task, budgets: Budgets) -> tuple[Tool, ...]:
+        """Return the tools of the mode."""
+        return REPAIR_TOOLS[task.mode]
 
     def read_answer(self, task: Task, fields: Fields) -> Answer:
         """Read the corrupted functions, the baselines, and which tests enter which functions."""

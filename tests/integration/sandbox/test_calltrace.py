@@ -54,7 +54,7 @@ def test_a_run_is_recorded_call_by_call(tmp_path: Path) -> None:
     }
     command = [sys.executable, "-m", "pytest", "-q", "-p", "calltrace", "-p", "no:cacheprovider", "test_it.py"]
     done = subprocess.run(
-        command, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=120, check=False
+        command, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=300, check=False
     )
     assert done.returncode == 0, done.stdout + done.stderr
     graph = build_call_graph({"library.py": LIBRARY.encode()})

@@ -1,3 +1,4 @@
+import shlex
 import stat
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -149,14 +150,20 @@ async def test_a_missing_editor_is_told(monkeypatch: pytest.MonkeyPatch, value: 
 async def test_each_save_of_the_other_editor_is_told_while_it_is_open(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    body = 'echo one > "$2"\nsleep 1.3\necho two > "$2"\nsleep 1.3'
-    monkeypatch.setenv("VISUAL", an_editor(tmp_path, body))
+    told = tmp_path / "told"
+    until_told = f'while [ ! -e {shlex.quote(str(told))}."$word" ]; do sleep 0.05; done'
+    monkeypatch.setenv("VISUAL", an_editor(tmp_path, f'for word in one two; do echo $word > "$2"; {until_told}; done'))
     saved: list[str] = []
+
+    def save(text: str) -> None:
+        saved.append(text)
+        told.with_suffix(f".{text.strip()}").touch()
+
     editor = FunctionEditor()
     app = Heard(editor)
     async with app.run_test() as pilot:
         editor.load_buffer("a", "zero\n")
-        assert editor.edit_in_external_editor(saved.append)
+        assert editor.edit_in_external_editor(save)
         await pilot.pause()
         assert saved == ["one\n", "two\n"]
         assert editor.code == "two\n"

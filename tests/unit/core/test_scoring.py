@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gistpoint.core.kinds.repair.judgement import score, solved
+from gistpoint.core.kinds.repair.scoring import score, solved
 from gistpoint.core.outcomes import Outcome, RunStatus, SuiteReport, TestResult
 from gistpoint.core.tasks.model import Baseline
 

@@ -17,13 +17,13 @@ from typing import Any
 import pytest
 from scripted_endpoint import Answer, completion, endpoint
 
-from gistpoint.core.chat import ChatFailure, ChatMessage, ChatProblem, ChatReply, ToolRequest, Usage
+from gistpoint.core.chat import ChatFailure, ChatMessage, ChatProblem, ChatReply, Sampling, ToolRequest, Usage
 from gistpoint.core.errors import CancelledError, EndpointError, SettingsError
 from gistpoint.core.running import CancelToken
 from gistpoint.sandbox.endpoints import openai_compatible
 from gistpoint.sandbox.endpoints.openai_compatible import OpenAICompatibleModel, retry_after
 from gistpoint.sandbox.endpoints.retrying import Backoff, RetryingModel
-from gistpoint.sandbox.endpoints.settings import ApiKey, EndpointSettings, Prices, endpoint_settings
+from gistpoint.sandbox.endpoints.settings import OPENAI, ApiKey, EndpointSettings, Prices, endpoint_settings
 
 KEY = "sk-secret-0123456789/abc"
 HELLO = [ChatMessage("user", "Hello.")]
@@ -50,6 +50,7 @@ def test_a_conversation_is_sent_and_its_reply_read() -> None:
         "tool_calls",
         Usage(100, 10),
         "scripted-1",
+        request_id="c",
     )
     assert headers["authorization"] == f"Bearer {KEY}"
     assert request["model"] == "m"
@@ -70,7 +71,8 @@ def test_a_conversation_is_sent_and_its_reply_read() -> None:
         (401, ChatProblem.NOT_AUTHORISED),
         (403, ChatProblem.NOT_AUTHORISED),
         (400, ChatProblem.REJECTED),
-        (404, ChatProblem.REJECTED),
+        (404, ChatProblem.UNKNOWN_MODEL),
+        (422, ChatProblem.REJECTED),
     ],
 )
 def test_statuses(status: int, problem: ChatProblem) -> None:
@@ -265,7 +267,10 @@ def test_waiting_is_cancelled() -> None:
 def test_tokens_of_failed_requests_count() -> None:
     wasted = Answer({"choices": [], "usage": {"prompt_tokens": 5, "completion_tokens": 1}})
     answer, _, _ = retried(wasted, completion("Fine."))
-    assert answer.usage == Usage(105, 11)
+    assert isinstance(answer, ChatReply)
+    assert (answer.usage, answer.lost) == (Usage(100, 10), Usage(5, 1))
+    failed, _, _ = retried(wasted, backoff=Backoff(requests=3))
+    assert failed.usage == Usage(15, 3)
 
 
 def echo(request: dict[str, Any], headers: Mapping[str, str]) -> Answer:
@@ -369,3 +374,117 @@ def test_no_part_of_the_key_is_left_where_an_error_is_cut() -> None:
     assert isinstance(failure, ChatFailure)
     assert "xxx" in failure.message
     assert "sk-s" not in failure.message
+
+
+# What is sent beside the messages
+
+
+def test_nothing_is_sent_that_is_not_set() -> None:
+    with endpoint(completion("Fine.")) as served:
+        model_at(served.url).complete(HELLO, [])
+        (request,) = served.requests
+    assert sorted(request) == ["messages", "model"]
+
+
+def test_sampling_is_sent_as_the_endpoint_spells_it() -> None:
+    sampling = Sampling(0.0, 0.9, 7, 2_000, "high", 1_000)
+    with endpoint(completion("Fine.")) as served:
+        model_at(served.url, sampling=sampling).complete(HELLO, [TOOL])
+        (request,) = served.requests
+    given = {name: value for name, value in request.items() if name not in ("messages", "model", "tools")}
+    assert given == {
+        "temperature": 0.0,
+        "top_p": 0.9,
+        "seed": 7,
+        "max_tokens": 2_000,
+        "reasoning_effort": "high",
+        "reasoning": {"max_tokens": 1_000},
+    }
+    fields = EndpointSettings("m", OPENAI, sampling=Sampling(max_output_tokens=5)).sampling_fields
+    assert fields == {"max_completion_tokens": 5}
+
+
+@pytest.mark.parametrize("echo_reasoning", [False, True])
+def test_reasoning_is_read_and_sent_back_only_where_that_is_set(echo_reasoning: bool, tmp_path: Path) -> None:
+    (tmp_path / "config.toml").write_text(f"[llm]\necho_reasoning = {str(echo_reasoning).lower()}\n")
+    with endpoint(completion("Fine.", reasoning_content="Hm."), completion("Fine.", reasoning="Hm.")) as served:
+        settings = endpoint_settings(tmp_path, {"GISTPOINT_MODEL": "m", "OPENAI_BASE_URL": served.url})
+        model, messages = OpenAICompatibleModel(settings), HELLO
+        for _ in range(2):
+            reply = model.complete(messages, [])
+            assert isinstance(reply, ChatReply)
+            assert reply.message.reasoning == "Hm."
+            messages = [*messages, reply.message, *HELLO]
+        assert ("reasoning_content" in served.requests[1]["messages"][1]) is echo_reasoning
+
+
+def test_what_an_endpoint_counts_apart() -> None:
+    usage = {
+        "prompt_tokens": 100,
+        "completion_tokens": 10,
+        "prompt_tokens_details": {"cached_tokens": 64},
+        "completion_tokens_details": {"reasoning_tokens": 4},
+    }
+    assert asked(completion("x", usage=usage)).usage == Usage(100, 10, cached_tokens=64, reasoning_tokens=4)
+    odd = {**usage, "prompt_tokens_details": [3], "completion_tokens_details": {"reasoning_tokens": 9_999}}
+    assert asked(completion("x", usage=odd)).usage == Usage(100, 10, reasoning_tokens=10)
+
+
+FULL = {
+    "OpenAI": (
+        400,
+        {"error": {"message": "This model's maximum context length is 8192 tokens. However, your messages resulted in "
+                   "8227 tokens. Please reduce the length of the messages.", "type": "invalid_request_error",
+                   "param": "messages", "code": "context_length_exceeded"}},
+    ),  # crewAIInc/crewAI-examples#121
+    "vLLM": (
+        400,
+        {"object": "error", "message": "This model's maximum context length is 16384 tokens. However, you requested "
+         "122946 tokens (112946 in the messages, 10000 in the completion). Please reduce the length of the messages or "
+         "completion.", "type": "BadRequestError", "param": None, "code": 400},
+    ),  # vllm-project/vllm#20409 (0.9), the members as in #4667
+    "llama.cpp": (
+        400,
+        {"error": {"code": 400, "message": "request (4390 tokens) exceeds the available context size (4096 tokens), "
+                   "try increasing it", "type": "exceed_context_size_error", "n_prompt_tokens": 4390, "n_ctx": 4096}},
+    ),  # ggml-org/llama.cpp#19774 (build 8064)
+    "llama.cpp, before": (
+        500,
+        {"error": {"code": 500, "message": "the request exceeds the available context size. try increasing the context "
+                   "size or enable context shift", "type": "exceed_context_size_error", "n_prompt_tokens": 1407,
+                   "n_ctx": 256}},
+    ),  # ggml-org/llama.cpp#15780
+    "OpenRouter": (
+        400,
+        {"error": {"message": "This model's maximum context length is 8192 tokens, however you requested 8977 tokens "
+                   "(8977 in your prompt; 0 for the completion). Please reduce your prompt; or completion length.",
+                   "type": "invalid_request_error", "param": None, "code": None}},
+    ),  # OpenRouterTeam/openrouter-examples#10
+}  # fmt: skip
+"""What servers answer to a conversation that is too long, with the reports in which the bodies are."""
+
+
+@pytest.mark.parametrize("server", FULL)
+def test_a_conversation_that_is_too_long_is_told_from_other_faults(server: str) -> None:
+    status, body = FULL[server]
+    answer, _, requests = retried(Answer(body, status))
+    assert isinstance(answer, ChatFailure)
+    assert (answer.problem, requests) == (ChatProblem.CONTEXT_FULL, 1)
+
+
+def test_a_model_that_the_endpoint_does_not_have() -> None:
+    for status, error in (
+        (404, {"message": "The model `m` does not exist.", "type": "NotFoundError"}),
+        (400, {"message": "m is not a valid model ID", "code": 400}),
+    ):
+        failure = asked(Answer({"error": error}, status))
+        assert isinstance(failure, ChatFailure)
+        assert failure.problem is ChatProblem.UNKNOWN_MODEL
+        assert failure.problem.of_endpoint
+
+
+def test_a_reply_that_was_lost_is_counted_by_what_was_sent() -> None:
+    failure = asked(Answer({"choices": ["x" * 1000]}, cut=100), prices=Prices(3.0, 1.0))
+    assert failure.usage.estimated
+    assert failure.usage.prompt_tokens > 10
+    assert failure.usage.cost_usd == pytest.approx(failure.usage.prompt_tokens * 3 / 1e6)

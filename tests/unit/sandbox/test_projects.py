@@ -3,8 +3,9 @@ from __future__ import annotations
 import pytest
 
 from gistpoint.core.errors import EnvironmentBuildError
+from gistpoint.sandbox.control import write_metadata
 from gistpoint.sandbox.environments.locking import read_lock
-from gistpoint.sandbox.environments.projects import read_project, write_metadata
+from gistpoint.sandbox.environments.projects import read_project
 from gistpoint.sandbox.environments.resolver import entry_points_of
 
 

@@ -1,6 +1,6 @@
 """Journals that an earlier version wrote (`tests/data/journals`): the engine still writes the same lines.
 
-Each was acted by `acted_attempts` before events were records.
+Each was acted by `acted_attempts`, all but that of the model before events were records.
 """
 
 from __future__ import annotations

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+from acted_attempts import acted
 from builders import CHECKS, build_task
 from fakes import FakeClock, FakeRunner
 
@@ -14,7 +15,7 @@ from gistpoint.core.attempts.identity import Enrolment
 from gistpoint.core.kinds.folder import read_answer
 from gistpoint.core.kinds.repair.judge import RepairJudge
 from gistpoint.sessions.attempts import AttemptStore
-from gistpoint.sessions.records.model import Actor, StepKind
+from gistpoint.sessions.records.model import Actor, StepKind, Tokens
 from gistpoint.sessions.runs.opening import list_runs, open_run
 
 CODE = "def discount(price, percent):\n    return price - price * percent // 100\n"
@@ -146,3 +147,17 @@ def test_malformed_calls_are_shown_as_they_came(tmp_path: Path) -> None:
     ]
     assert [step.state["malformed"] for step in calls] == ["not_json", "unknown_tool"]
     assert all({"refused", "error"} <= step.flags for step in calls)
+
+
+def test_a_model_s_reply_is_a_step_with_its_tokens_and_its_cost(tmp_path: Path) -> None:
+    document = open_run(acted("model", tmp_path).parent)
+    said = [step for step in document.steps() if step.label == "model_turn"]
+    assert [(step.text, step.thought, step.model) for step in said] == [
+        ("Let me look.", "Where?", "m-1"),
+        ("Hm.\nNo.", "", ""),
+    ]
+    assert (said[0].tokens, said[0].cost) == (Tokens(905, 30, 800, 12), 0.01)
+    assert said[0].state["calls"] == ["read_file", "grep"]
+    assert (document.header.model, document.header.tokens.prompt, document.header.cost) == ("m", 905, 0.01)
+    handovers = [step.text for step in document.steps() if step.label == "handover"]
+    assert handovers == ["to the person\np7", "to the model\np7\nLook at discount."]

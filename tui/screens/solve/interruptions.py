@@ -11,7 +11,7 @@ from textual.screen import Screen
 from textual.widget import Widget
 
 from gistpoint.core.attempts.clock import ASK_MS, COVER_MS
-from gistpoint.core.attempts.events import SOLVER_PAUSE_REASONS, GiveUpCode, PauseReason
+from gistpoint.core.attempts.events import SOLVER_GIVE_UP_CODES, SOLVER_PAUSE_REASONS, GiveUpCode, PauseReason
 from gistpoint.core.errors import UserError
 from gistpoint.core.ports import TimeSource
 from gistpoint.tui.screens.dialogs.ask import ReasonDialog, Reasoned, show_error
@@ -146,7 +146,7 @@ class Interruptions:
         skipping = not self._attempt.state.calls
         verb, title = ("skip", "Skip this task?") if skipping else ("give up", "Give up?")
         text = f"The attempt ends and can't be resumed. If you {verb}, say why: it is part of the result."
-        choices = [(code.value, _CODES[code]) for code in GiveUpCode]
+        choices = [(code.value, _CODES[code]) for code in SOLVER_GIVE_UP_CODES]
         dialog = ReasonDialog(title, text, choices, yes=verb.capitalize(), words="More about it, in your own words")
 
         def answered(answer: Reasoned | None) -> None:

@@ -19,7 +19,8 @@ from gistpoint.core.attempts.identity import Enrolment, Role, new_attempt_id
 from gistpoint.core.errors import AttemptError
 from gistpoint.core.kinds.folder import read_answer
 from gistpoint.core.kinds.repair.bench import LAST_USE
-from gistpoint.core.kinds.repair.judge import RepairJudge, changed_targets
+from gistpoint.core.kinds.repair.judge import RepairJudge
+from gistpoint.core.kinds.repair.scoring import changed_targets
 from gistpoint.core.outcomes import RunStatus
 from gistpoint.core.running import CancelToken, RunContext
 from gistpoint.core.tasks.budgets import Budgets, Remaining
@@ -552,3 +553,15 @@ def test_budget_object_counts_down_to_zero_and_no_further() -> None:
     assert Budgets.of(16) == Budgets(16, 4)
     assert Budgets.of(2) == Budgets(2, 1)
     assert Budgets.of(32, 3, 60) == Budgets(32, 3, 60)
+
+
+def test_a_repair_has_nothing_to_hand_in(tmp_path: Path) -> None:
+    b = bench(tmp_path)
+    b.attempt.hand_in(EndReason.CONTEXT_EXHAUSTED)
+    assert b.attempt.state.ending is not None
+    assert b.attempt.state.ending.reason == "context_exhausted"
+
+
+def test_the_header_of_a_person_tells_of_no_settings(tmp_path: Path) -> None:
+    b = bench(tmp_path)
+    assert not {"solver", "model"} & b.memory.events[0].data.written().keys()

@@ -12,7 +12,7 @@ import pytest
 from gist_tasks import FAITHFUL, IMPORTING, OWNED, TEST, WRONG, GistCase, gist_case
 
 from gistpoint.core.attempts.clock import ClockActivity
-from gistpoint.core.attempts.events import EndReason
+from gistpoint.core.attempts.events import AttemptEnded, EndReason, GiveUpCode
 from gistpoint.core.attempts.identity import SHOWS_EVIDENCE, Role
 from gistpoint.core.attempts.state import AttemptState, fold
 from gistpoint.core.errors import AttemptError
@@ -380,3 +380,28 @@ def test_a_tool_says_of_itself_whether_its_calls_run_code(tmp_path: Path) -> Non
         before = case.runner.runs
         case.attempt.call(tool.name, {a.name: arguments[a.name] for a in tool.arguments if a.name in arguments})
         assert (case.runner.runs > before) == tool.runs_code, tool.name
+
+
+@pytest.mark.parametrize("dies", range(4))
+def test_who_gives_up_hands_in_what_was_saved_with_the_reason_and_its_code(tmp_path: Path, dies: int) -> None:
+    case = gist_case(tmp_path)
+    case.call("write_gist", content=FAITHFUL)
+    case.memory.dies_at = len(case.memory.events) + 1 + dies
+    with suppress(KeyboardInterrupt):
+        case.attempt.hand_in(EndReason.GAVE_UP, GiveUpCode.NO_TOOL_CALL)
+        case.attempt.finish_pending()
+    case = case.resumed()
+    case.attempt.hand_in(EndReason.GAVE_UP, GiveUpCode.NO_TOOL_CALL)
+    case.attempt.finish_pending()
+    assert case.attempt.state.solved
+    assert len(case.attempt.state.submissions) == 1
+    assert case.memory.events[-1].data == AttemptEnded("gave_up", "no_tool_call")
+
+
+def test_a_hand_in_that_the_program_makes_for_a_solver_ends_by_its_result(tmp_path: Path) -> None:
+    case = gist_case(tmp_path)
+    case.attempt.call("write_gist", {"content": FAITHFUL}, automatic="static")
+    case.attempt.call("submit_gist", {}, automatic="static")
+    assert case.ended == "solved"
+    assert [call.automatic for call in case.attempt.state.calls] == ["static", "static"]
+    assert [call.automatic for call in fold(case.memory.events).calls] == ["static", "static"]

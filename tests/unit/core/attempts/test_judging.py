@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from gistpoint.core.kinds.repair.judge import changed_targets
+from gistpoint.core.kinds.repair.scoring import changed_targets
 from gistpoint.core.tasks.model import Target
 from gistpoint.core.trees import SourceTree, write_tree
 

@@ -11,6 +11,7 @@ from gistpoint.core.attempts.clock import ClockActivity
 from gistpoint.core.attempts.events import EVENTS, JournalEvent, Pane, event_data
 from gistpoint.core.attempts.knowledge import Knowledge
 from gistpoint.core.attempts.state import AttemptState, fold
+from gistpoint.core.chat import Usage
 from gistpoint.core.tools.declaration import Revealed
 
 TEXT = st.text(max_size=6)
@@ -52,6 +53,8 @@ ANY = st.one_of(
     of("idle_prompt", answer=TEXT | st.sampled_from(["worked", "away"]), idle_ms=st.integers(0, 10**6)),
     of("idle_prompt", stage=st.just("asked"), since_mono_ms=st.integers(0, 2_000_000)),
     of("idle_prompt", stage=st.sampled_from(["covered", "input"]) | TEXT),
+    of("model_turn", turn=st.integers(1, 9), content=TEXT, usage=st.just({"prompt": 3, "completion": 1})),
+    of("handover", to=st.sampled_from(["person", "model"])),
     of("attempt_ended", reason=TEXT),
     of("questionnaire"),
     of("correction"),
@@ -162,3 +165,27 @@ def test_every_millisecond_is_counted_once_whatever_is_asked_and_answered(tape: 
     clock = fold(events).clock
     assert sum(clock.of(activity) for activity in ClockActivity) == events[-1].mono_ms - events[0].mono_ms
     assert all(clock.of(activity) >= 0 for activity in ClockActivity)
+
+
+def turn(number: int, seq: int, **members: Any) -> JournalEvent:
+    return JournalEvent(seq, "model_turn", 0, 0, event_data("model_turn", {"turn": number, **members}))
+
+
+def test_what_a_model_spent_is_the_sum_of_its_turns_with_the_tries_that_were_lost() -> None:
+    events = [
+        turn(1, 1, usage={"prompt": 100, "completion": 7, "cached": 50, "cost_usd": 0.5}, retried=["timed_out"]),
+        turn(2, 2, usage={"prompt": 200, "completion": 3, "reasoning": 2}, lost={"prompt": 40, "estimated": True}),
+        JournalEvent(3, "tool_call", 0, 0, event_data("tool_call", {"call_id": "c", "tool": "x", "malformed": "y"})),
+    ]
+    spent = fold(events).spent
+    assert (spent.turns, spent.retried, spent.malformed) == (2, 1, 1)
+    assert spent.usage == Usage(340, 10, 0.5, True, 50, 2)
+
+
+def test_an_attempt_that_a_person_and_a_model_had_is_mixed() -> None:
+    start = JournalEvent(1, "attempt_started", 0, 0, event_data("attempt_started", {"actor": "model"}))
+    taken = JournalEvent(2, "handover", 0, 0, event_data("handover", {"to": "person", "by": "p1"}))
+    back = JournalEvent(3, "handover", 0, 0, event_data("handover", {"to": "model"}))
+    assert (fold([start]).drivers, fold([start]).mixed) == (("model",), False)
+    state = fold([start, taken, back])
+    assert (state.drivers, state.mixed) == (("model", "person"), True)

@@ -1,0 +1,83 @@
+"""The arithmetic of a repair's score: sets of test ids and syntax trees, never counts or exit codes.
+
+A verifier in another harness runs this module with Python 3.9 and the standard library alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from gistpoint.core.code.compare import same_program
+from gistpoint.core.code.index import index_source
+from gistpoint.core.code.parsing import CodeError
+from gistpoint.core.code.testfiles import is_protected
+from gistpoint.core.outcomes import RunStatus, SuiteReport
+
+if TYPE_CHECKING:
+    from gistpoint.core.tasks.model import Baseline, Target
+    from gistpoint.core.trees import SourceTree
+
+
+@dataclass(frozen=True, slots=True)
+class Score:
+    """The score of a run of the suite."""
+
+    value: float
+    """1 - |failing now| / |F0|, within 0 and 1."""
+    failing: frozenset[str]
+    """B minus the ids that pass now: missing, skipped and errored ones count as failing."""
+    passing: int
+    """How many ids of B pass now."""
+    valid: bool
+    """Whether the run finished; if not, its value is 0 and it proves nothing."""
+
+    @property
+    def all_pass(self) -> bool:
+        """Whether every test that passed on the original passes again."""
+        return self.valid and not self.failing
+
+
+def score(baseline: Baseline, report: SuiteReport) -> Score:
+    """Score a run against a baseline, by the rules of the task format."""
+    if report.status is not RunStatus.FINISHED:
+        return Score(0.0, baseline.passed, 0, valid=False)
+    failing = baseline.passed - report.passed
+    value = 1.0 if not failing else 0.0
+    if failing and baseline.failing:
+        value = min(1.0, max(0.0, 1 - len(failing) / len(baseline.failing)))
+    return Score(value, failing, len(baseline.passed) - len(failing), valid=True)
+
+
+def solved(score: Score, targets: Collection[str], changed: Collection[str]) -> bool:
+    """Whether all tests pass again, and every corrupted function was changed."""
+    return score.all_pass and set(targets) <= set(changed)
+
+
+def changed_targets(tree: SourceTree, targets: tuple[Target, ...]) -> tuple[str, ...]:
+    """Return the targets that are no longer equivalent to the corrupted ones."""
+    changed = []
+    for target in targets:
+        try:
+            now = index_source(target.path, tree.read(target.path)).get(target.qualname).source
+            if same_program(now, target.corrupted):
+                continue
+        except (CodeError, FileNotFoundError):
+            pass
+        changed.append(target.name)
+    return tuple(changed)
+
+
+def taken_over(tree: SourceTree, read: Callable[[str], bytes | None], test_files: Collection[str]) -> SourceTree:
+    """Return the corrupted `tree` with what a solver did to it elsewhere; `read` returns a file's bytes by its path.
+
+    Only Python files that the tree has and that do not belong to its tests are taken: a solver's tool can replace
+    functions and nothing else. All other files are those of the task, whatever happened to them.
+    """
+    protected, found = frozenset(test_files), dict[str, bytes]()
+    for path in tree.files(".py"):
+        data = None if is_protected(path, protected) else read(path)
+        if data is not None and data != tree.read(path):
+            found[path] = data
+    return tree.with_files(found)

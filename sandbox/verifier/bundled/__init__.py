@@ -1,0 +1,1 @@
+"""Files of the bundle that are not modules of gistpoint; they run with Python 3.9."""

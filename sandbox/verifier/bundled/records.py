@@ -1,0 +1,86 @@
+"""Stands for msgspec in the bundle, which is to need the standard library alone: the part that its modules use.
+
+Structs that are told apart by a tag, decoded from parsed JSON with checked types, and never by coercion.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+UNSET = object()
+
+
+class MisfitError(ValueError):
+    """A value that is not of the declared type."""
+
+
+class Meta:
+    """Bounds of a value; they are not checked here."""
+
+    def __init__(self, **bounds: Any) -> None:
+        self.bounds = bounds
+
+
+def _is_int(value: object) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool)
+
+
+_CHECKS: dict[str, Callable[[Any], bool]] = {
+    "int": _is_int,
+    "str": lambda value: isinstance(value, str),
+    "float": lambda value: _is_int(value) or isinstance(value, float),
+    "int | str": lambda value: _is_int(value) or isinstance(value, str),
+    "list[str]": lambda value: isinstance(value, list) and all(isinstance(one, str) for one in value),
+    "list[object]": lambda value: isinstance(value, list),
+}
+
+
+class Struct:
+    """A record; its annotations are its fields."""
+
+    _tag_field = ""
+    _tag = ""
+
+    def __init_subclass__(cls, *, tag_field: str = "", tag: str = "", **others: Any) -> None:
+        super().__init_subclass__()
+        cls._tag_field, cls._tag = tag_field or cls._tag_field, tag
+
+    @classmethod
+    def fields(cls) -> dict[str, str]:
+        """Return the types of all fields as they are written."""
+        found: dict[str, str] = {}
+        for base in reversed(cls.__mro__):
+            if base is not Struct:
+                found.update(vars(base).get("__annotations__", {}))
+        return found
+
+
+def convert(value: Any, kinds: Any) -> Any:
+    """Return the struct of `kinds`, a class or nested tuples of classes, that `value` describes."""
+    if not isinstance(value, dict):
+        raise MisfitError("Expected `object`")
+    for kind in _flat(kinds):
+        if value.get(kind._tag_field) == kind._tag:
+            return _made(kind, value)
+    raise MisfitError("Invalid value in the tag")
+
+
+def _made(kind: type[Struct], value: dict[str, Any]) -> Struct:
+    made = kind()
+    for name, declared in kind.fields().items():
+        found = value.get(name, getattr(kind, name, UNSET))
+        if found is UNSET:
+            raise MisfitError(f"Object missing required field `{name}`")
+        if not _CHECKS[declared](found):
+            raise MisfitError(f"Expected `{declared}` - at `$.{name}`")
+        setattr(made, name, found)
+    return made
+
+
+def _flat(kinds: Any) -> Iterator[type[Struct]]:
+    if isinstance(kinds, tuple):
+        for one in kinds:
+            yield from _flat(one)
+    else:
+        yield kinds

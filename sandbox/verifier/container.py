@@ -1,0 +1,87 @@
+"""Runs in a container that belongs to the verifier alone: another user for the tested code, and no other isolation.
+
+The container is the isolation. If root starts the verifier, as in most containers, the tested code becomes a user who
+owns nothing but the paths that the suite may change; else it is the same user, and its changes are seen afterwards.
+"""
+
+from __future__ import annotations
+
+import os
+import platform
+import subprocess
+import sys
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import TYPE_CHECKING, ClassVar
+
+from gistpoint.core.outcomes import BackendRecord
+from gistpoint.core.running import NEVER, CancelToken
+from gistpoint.sandbox.backends.base import BackendProbe, Command, Ended, Invocation, MountPaths
+from gistpoint.sandbox.backends.entering import run_supervised
+from gistpoint.sandbox.backends.trees import TreeStates, give_away, laid_out
+from gistpoint.sandbox.limits import NOT, WATCHED, held
+from gistpoint.sandbox.workspaces import run_folder
+
+if TYPE_CHECKING:
+    from gistpoint.sandbox.limits import RunLimits
+
+NOBODY = 65534
+_BECOME = (
+    "import ctypes, os, sys; user = int(sys.argv[1]); ctypes.CDLL(None).prctl(38, 1, 0, 0, 0); "
+    "os.setgroups([]); os.setgid(user); os.setuid(user); os.execv(sys.argv[2], sys.argv[2:])"
+)
+"""Gives up root, and new privileges for good (`PR_SET_NO_NEW_PRIVS`)."""
+
+
+class ContainerBackend:
+    """Runs commands in the container in which it is itself."""
+
+    name = "container"
+    expects: ClassVar[Mapping[str, str]] = {}
+
+    def __init__(self, *, same_user: bool = False) -> None:
+        self._other_user = os.geteuid() == 0 and not same_user
+
+    def probe(self) -> BackendProbe:
+        """Import pytest as the user that the tested code will be."""
+        command = [sys.executable, "-I", "-c", "import pytest"]
+        become = [sys.executable, "-I", "-S", "-c", _BECOME, str(NOBODY)] if self._other_user else []
+        ended = subprocess.run([*become, *command], cwd="/", env={}, capture_output=True, check=False)
+        why_not = ended.stderr.decode("utf-8", "replace").strip().rpartition("\n")[2]
+        return BackendProbe(
+            works=ended.returncode == 0,
+            version=platform.system(),
+            why_not=f"as the user of the tests {sys.executable} says {why_not!r}",
+            mend="Use an interpreter that all users may read, with the task's packages; or, as a last resort, "
+            "--same-user.",
+        )
+
+    def enforces(self) -> Mapping[str, str]:
+        """Return what enforces each limit."""
+        return held(memory=WATCHED, processes=NOT, disk=NOT, files=NOT, network=NOT)
+
+    def record(self, limits: RunLimits) -> BackendRecord:
+        """Return the record, which claims no isolation: that is the container's."""
+        return BackendRecord(self.name, platform.system(), isolated=False, limits=limits.record())
+
+    def run(self, command: Command, *, on_line: Callable[[bytes], None], cancel: CancelToken = NEVER) -> Ended:
+        """Run `command` in a fresh temporary folder."""
+        with run_folder() as base:
+            parts = laid_out(command, base)
+            started = command
+            if self._other_user:
+                for folder in parts.folders:
+                    (parts.tree / folder).chmod(0o1777)
+                give_away((base / "home", base / "tmp", *(parts.tree / path for path in parts.paths)), NOBODY)
+                started = replace(command, invocation=_as_nobody(command.invocation))
+            states = TreeStates.of(parts)
+            return states.completed(run_supervised(started, base, on_line=on_line, cancel=cancel), command)
+
+
+def _as_nobody(invocation: Callable[[MountPaths], Invocation]) -> Callable[[MountPaths], Invocation]:
+    def invoked(places: MountPaths) -> Invocation:
+        wanted = invocation(places)
+        become = (places.python, "-I", "-S", "-c", _BECOME, str(NOBODY))
+        return replace(wanted, arguments=(*become, *wanted.arguments))
+
+    return invoked

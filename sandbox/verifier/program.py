@@ -1,0 +1,227 @@
+"""The program of the bundle: `verify.pyz PLACE --expected FILE --tree TAR [--reward FILE]`.
+
+PLACE is the folder that a solver worked in, or a gist. The verdict, `{"solved": 0|1, "score": x}`, goes to the reward
+file, and with a reason to standard output. The tested code runs in a process of its own and reports over a pipe, as it
+does under gistpoint itself; the interpreter that runs the bundle runs the tests.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from gistpoint.core.errors import UserError
+from gistpoint.core.kinds.gist.failures import gist_error, unreadable
+from gistpoint.core.kinds.gist.fidelity import Fidelity, compare, name_masks
+from gistpoint.core.kinds.gist.model import parse_entrypoint
+from gistpoint.core.kinds.gist.original_test import GistTest, guard_of, ready_text
+from gistpoint.core.kinds.gist.runs import CommandRun, GistTrial, Raised, TestRun, TestsRun
+from gistpoint.core.kinds.repair.scoring import changed_targets, score, solved, taken_over
+from gistpoint.core.outcomes import Outcome, RunStatus, Writable
+from gistpoint.core.ports import RunRequest
+from gistpoint.core.trees import SourceTree
+from gistpoint.sandbox.backends.base import Environment, own_interpreter
+from gistpoint.sandbox.gistruns.runner import GistRunner
+from gistpoint.sandbox.testruns import SuiteRunner
+from gistpoint.sandbox.verifier.container import ContainerBackend
+
+_MOST = 16 << 20
+"""Bytes of the largest file that is taken over from a solver's folder."""
+
+
+@dataclass(frozen=True)
+class _Pins:
+    """The part of a task's environment that a run needs; what is installed is the container's affair."""
+
+    import_roots: tuple[str, ...] = (".",)
+    plugins: tuple[str, ...] = ()
+    pytest_args: tuple[str, ...] = ()
+    build_steps: tuple[str, ...] = ()
+    metadata: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class _Target:
+    path: str
+    qualname: str
+    corrupted: str
+
+    @property
+    def name(self) -> str:
+        return f"{self.path}::{self.qualname}"
+
+
+@dataclass(frozen=True)
+class _Passes:
+    passed: frozenset[str]
+    failing: frozenset[str]
+
+
+@dataclass(frozen=True)
+class _Verdict:
+    solved: bool
+    score: float
+    reason: str
+
+
+class _Here:
+    """The environment in which the bundle itself runs."""
+
+    def get(self, *_: object, **__: object) -> Environment:
+        interpreter = own_interpreter()
+        return Environment(Path(sys.prefix), interpreter.path, interpreter.prefix, interpreter.version)
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Judge a folder or a gist; return 0 if there is a verdict, whatever it is, and 2 if there is none."""
+    parser = argparse.ArgumentParser(prog="verify.pyz", description="Judges a folder that a solver worked in.")
+    parser.add_argument("place", type=Path, help="the solver's folder, or a gist")
+    parser.add_argument("--expected", type=Path, required=True, help="the expected.json of the task")
+    parser.add_argument("--tree", type=Path, required=True, help="the tree.tar of the task")
+    parser.add_argument("--reward", type=Path, help="the file that the verdict is written to")
+    parser.add_argument("--same-user", action="store_true", help="run the tests as root, if root runs this")
+    options = parser.parse_args(arguments)
+    backend = ContainerBackend(same_user=options.same_user)
+    try:
+        probe = backend.probe()
+        if not probe.works:
+            raise UserError(f"The tests can't be started: {probe.why_not}.", hint=probe.mend)
+        verdict = _judged(options.place, options.expected, options.tree, backend)
+    except (OSError, ValueError, KeyError, UserError) as error:
+        print(f"verify.pyz: there is no verdict. {error}", file=sys.stderr)
+        return 2
+    reward = {"solved": int(verdict.solved), "score": verdict.score}
+    print(json.dumps({**reward, "reason": verdict.reason}))
+    if options.reward is not None:
+        options.reward.parent.mkdir(parents=True, exist_ok=True)
+        options.reward.write_text(json.dumps(reward) + "\n", encoding="utf-8")
+    return 0
+
+
+def _judged(place: Path, expected: Path, tar: Path, backend: ContainerBackend) -> _Verdict:
+    wanted = json.loads(expected.read_text(encoding="utf-8"))
+    if wanted.get("format") != "gistpoint.expected" or wanted.get("version") != 1:
+        raise ValueError(f"{expected.name} is not the expected.json of a task that this bundle can read.")
+    if os.geteuid() == 0:
+        for hidden in (expected, tar):
+            hidden.chmod(0o600)  # the tested code is another user
+    if wanted["kind"] == "gist":
+        runner = GistRunner(backend, _Here())
+        return _judged_gist(_text_of(place, wanted), wanted, expected, runner)
+    return _judged_tree(SourceTree.open(tar), place, wanted, SuiteRunner(backend, _Here()))
+
+
+def _pins(wanted: Mapping[str, Any]) -> Any:
+    known: dict[str, Any] = {key: tuple(value) if isinstance(value, list) else value for key, value in wanted.items()}
+    return _Pins(**known)
+
+
+def _judged_tree(given: SourceTree, place: Path, wanted: Mapping[str, Any], runner: SuiteRunner) -> _Verdict:
+    root = place.resolve()
+    tree = taken_over(given, lambda path: _file(root, path), wanted["test_files"])
+    fails, passes = frozenset(wanted["FAIL_TO_PASS"]), frozenset(wanted["PASS_TO_PASS"])
+    writable = wanted["writable"]
+    request = RunRequest(
+        tree=tree,
+        environment=_pins(wanted["environment"]),
+        timeout_s=wanted["timeout_s"],
+        deselect=tuple(wanted["deselected"]),
+        expected=frozenset(wanted["collected"]),
+        writable=None if writable is None else Writable(tuple(writable["folders"]), tuple(writable["paths"])),
+    )
+    report = runner.run(request)
+    if report.status is RunStatus.INFRASTRUCTURE:
+        raise ValueError(report.reason or report.output[-500:])
+    targets: Any = tuple(_Target(**target) for target in wanted["targets"])
+    baseline: Any = _Passes(fails | passes, fails)
+    result, changed = score(baseline, report), changed_targets(tree, targets)
+    reason = report.reason or f"{result.passing} of {len(baseline.passed)} tests pass."
+    done = solved(result, [target.name for target in targets], changed)
+    if result.all_pass and not done:
+        reason += " Not every corrupted function was changed."
+    return _Verdict(done, result.value, reason)
+
+
+def _file(root: Path, path: str) -> bytes | None:
+    """Return the bytes of a plain file below `root`, to which no link leads; None for anything else."""
+    place = root / path
+    try:
+        if place.resolve() != place or not place.is_file() or place.stat().st_size > _MOST:
+            return None
+        return place.read_bytes()
+    except (OSError, RuntimeError):
+        return None
+
+
+def _text_of(place: Path, wanted: Mapping[str, Any]) -> str:
+    name = parse_entrypoint(wanted["entrypoint"]).gist_file
+    found = place.resolve() / name if place.is_dir() else place.resolve()
+    data = _file(found.parent, found.name)
+    return "" if data is None else data.decode("utf-8", "surrogateescape")
+
+
+def _judged_gist(text: str, wanted: Mapping[str, Any], expected: Path, runner: GistRunner) -> _Verdict:
+    fault = unreadable(text)
+    if fault is not None:
+        return _Verdict(False, 0.0, fault.evidence)
+    test = GistTest(**wanted["test"]) if wanted["test"] else None
+    name, owned = test.qualname if test else "", tuple(wanted["owned"])
+    try:
+        spliced = ready_text(text, test, owned)
+    except (SyntaxError, ValueError):
+        spliced = None
+    error = gist_error(text, name, owned, None, None)
+    # Faithful is what holds twice without a tracer, under different seeds of the hashes.
+    for seed in (1, 0):
+        if spliced is None:
+            break
+        trial, fidelity = _compared(spliced.text, wanted, test, seed, expected, runner)
+        error = gist_error(text, name, owned, trial.run, fidelity)
+        if error is not None or not fidelity.value:
+            break
+    if error is None:
+        return _Verdict(True, 1.0, "It does what the original does.")
+    return _Verdict(False, 0.0, f"{error.category} {error.kind}: {error.evidence}"[:2000])
+
+
+def _compared(
+    text: str, wanted: Mapping[str, Any], test: GistTest | None, seed: int, expected: Path, runner: GistRunner
+) -> tuple[GistTrial, Fidelity]:
+    entrypoint, originals = parse_entrypoint(wanted["entrypoint"]), [_run(run) for run in wanted["originals"]]
+    trial = runner.run_gist(
+        text,
+        _pins(wanted["environment"]),
+        entrypoint,
+        owned=wanted["owned"],
+        timeout_s=wanted["timeout_s"],
+        forbidden=(str(expected.resolve().parent),),
+        measure_lines=False,
+        hash_seed=seed,
+        guard=guard_of(text, test.source, test.qualname) if test else None,
+    )
+    masks = name_masks(entrypoint, wanted["modules"])
+    places = [*[masks] * len(originals), {**trial.places, **masks}]
+    return trial, compare(originals, trial.run, places, wanted["compared_files"])
+
+
+def _run(document: Mapping[str, Any]) -> TestsRun | CommandRun:
+    """Return a run of the original as an answer stores it."""
+    known = {**document, "status": RunStatus(document["status"])}
+    for key in ("raised", "collection_error"):
+        if known.get(key) is not None:
+            known[key] = Raised(**known[key])
+    if "tests" not in known:
+        return CommandRun(**known)
+    return TestsRun(**{**known, "tests": {id: _test(test) for id, test in known["tests"].items()}})
+
+
+def _test(document: Mapping[str, Any]) -> TestRun:
+    raised = document.get("raised")
+    outcome = Outcome(document["outcome"])
+    return TestRun(**{**document, "outcome": outcome, "raised": None if raised is None else Raised(**raised)})

@@ -1,0 +1,126 @@
+"""A server of one attempt in this process, and the SDK's own client at it: over streams, or over HTTP on loopback."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import httpx2
+import uvicorn
+from builders import CHECKS, build_services, build_task
+from fakes import FakeRunner
+from mcp import types
+from mcp.client.client import Client
+from mcp.client.streamable_http import streamable_http_client
+
+from gistpoint.core.attempts.identity import Role
+from gistpoint.core.attempts.state import AttemptState
+from gistpoint.core.tasks.budgets import Budgets
+from gistpoint.core.tasks.model import Mode, Task
+from gistpoint.sessions.attempts import AttemptSummary
+from gistpoint.tui.mcp.http import PATH, build_app
+from gistpoint.tui.mcp.served import ServedAttempt
+from gistpoint.tui.mcp.server import AttemptServer
+from gistpoint.tui.services import Services
+
+TOKEN = "0123456789abcdef0123456789abcdef"
+SOLVER = {"kind": "mcp", "transport": "test", "client_tools": "unknown"}
+
+
+@dataclass
+class Case:
+    """A task, its stores, and the attempt that a server would serve."""
+
+    root: Path
+    mode: Mode = Mode.REMOVE
+    budgets: Budgets | None = None
+    runner: FakeRunner = field(default_factory=lambda: FakeRunner(CHECKS))
+
+    def __post_init__(self) -> None:
+        self.services: Services = build_services(self.root, runner=self.runner, role=Role.QA)
+        self.task: Task = build_task(self.services.locations.tasks, self.mode)
+
+    def served(self, resumed: AttemptSummary | None = None) -> ServedAttempt:
+        return ServedAttempt(self.services, self.task, SOLVER, budgets=self.budgets, resumed=resumed)
+
+    def summaries(self) -> list[AttemptSummary]:
+        return list(self.services.attempts.summaries())
+
+    def state(self) -> AttemptState:
+        (summary,) = self.summaries()
+        assert not summary.problem
+        return summary.state
+
+    def journal(self) -> Path:
+        (summary,) = self.summaries()
+        return self.services.attempts.folder(summary.attempt_id) / "journal.jsonl"
+
+
+@asynccontextmanager
+async def connected(
+    case: Case, heard: Callable[[Any], Any] | None = None, resumed: AttemptSummary | None = None
+) -> AsyncIterator[Client]:
+    """A client at a new server, over streams of JSON-RPC messages; `heard` gets what the server says unasked."""
+    served = case.served(resumed)
+    info = types.Implementation(name="a client", version="7")
+
+    async def hear(message: Any) -> None:
+        if heard is not None:
+            heard(message)
+
+    try:
+        async with Client(AttemptServer(served), mode="legacy", client_info=info, message_handler=hear) as client:
+            yield client
+    finally:
+        served.close()
+
+
+@asynccontextmanager
+async def listening(served: ServedAttempt) -> AsyncIterator[str]:
+    """The URL of a server on loopback, in this event loop."""
+    app = build_app(AttemptServer(served), ("127.0.0.1",), TOKEN)
+    place = socket.create_server(("127.0.0.1", 0))
+    server = uvicorn.Server(uvicorn.Config(app, log_level="warning", access_log=False, lifespan="on", ws="none"))
+    serving = asyncio.create_task(server.serve(sockets=[place]))
+    try:
+        yield f"http://127.0.0.1:{place.getsockname()[1]}{PATH}"
+    finally:
+        server.should_exit = server.force_exit = True
+        await serving
+        served.close()
+
+
+@asynccontextmanager
+async def over_http(url: str, token: str = TOKEN) -> AsyncIterator[Client]:
+    """A client with a token at a URL."""
+    headers = {"Authorization": f"Bearer {token}"}
+    async with (
+        httpx2.AsyncClient(headers=headers, timeout=120) as http,
+        Client(streamable_http_client(url, http_client=http), mode="legacy") as client,
+    ):
+        yield client
+
+
+async def say(client: Client, name: str, arguments: Any = None) -> types.CallToolResult:
+    """Call a tool with arguments of any kind, which the client itself would not send."""
+    request = types.Request[Any, str](method="tools/call", params={"name": name, "arguments": arguments})
+    result: types.CallToolResult = await client.session.send_request(request, types.CallToolResult)  # type: ignore[arg-type]
+    return result
+
+
+def text(result: types.CallToolResult) -> str:
+    """The one text of an answer."""
+    (content,) = result.content
+    assert isinstance(content, types.TextContent)
+    return content.text
+
+
+def left(result: types.CallToolResult) -> Mapping[str, int]:
+    """The budgets after a call."""
+    budget: Mapping[str, int] = (result.meta or {})["gistpoint/budget"]
+    return budget

@@ -1,0 +1,95 @@
+"""What clients are told, in the form of each one's configuration, to have a task served."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+NAME = "gistpoint"
+_MARGIN_S = 120
+"""Beside the time limit of the tests, a call may wait for the isolation and the environment to be made."""
+_TO_START_S = 60
+
+
+@dataclass(frozen=True, slots=True)
+class Server:
+    """The server as a client starts it, or finds it at a URL."""
+
+    command: Sequence[str]
+    environment: Mapping[str, str]
+    url: str
+    call_s: int
+    """Seconds that a call may take."""
+
+
+def configuration(client: str, words: Sequence[str], address: str, tests_s: float) -> str:
+    """Return the text for a client; `words` are those of the command, `address` is empty for standard streams."""
+    program = shutil.which("gistpoint")
+    command = [program] if program else [sys.executable, "-m", "gistpoint"]
+    environment = {name: os.environ[name] for name in ("GISTPOINT_HOME",) if os.environ.get(name)}
+    url = f"http://{address}/mcp" if address else ""
+    return _FORMS[client](Server([*command, *words], environment, url, round(tests_s) + _MARGIN_S))
+
+
+def _claude(server: Server) -> str:
+    entry = _entry(server, "${GISTPOINT_MCP_TOKEN}")
+    text = _json({"mcpServers": {NAME: {**entry, "timeout": server.call_s * 1000}}})
+    return (
+        "# Claude Code: save what follows this line as gistpoint.mcp.json, without the lines that begin with #, then\n"
+        f"# MCP_TIMEOUT={_TO_START_S * 1000} MCP_TOOL_TIMEOUT={server.call_s * 1000} \\\n"
+        f"#   claude --mcp-config gistpoint.mcp.json --strict-mcp-config --allowedTools mcp__{NAME}\n{text}"
+    )
+
+
+def _codex(server: Server) -> str:
+    lines = [
+        "# Codex: add this to ~/.codex/config.toml",
+        f"[mcp_servers.{NAME}]",
+        *(
+            [f"url = {json.dumps(server.url)}", 'bearer_token_env_var = "GISTPOINT_MCP_TOKEN"']
+            if server.url
+            else [f"command = {json.dumps(server.command[0])}", f"args = {json.dumps(list(server.command[1:]))}"]
+        ),
+        f"startup_timeout_sec = {_TO_START_S}",
+        f"tool_timeout_sec = {server.call_s}",
+    ]
+    if server.environment and not server.url:
+        lines += [f"[mcp_servers.{NAME}.env]", *(f"{k} = {json.dumps(v)}" for k, v in server.environment.items())]
+    return "\n".join(lines) + "\n"
+
+
+def _vscode(server: Server) -> str:
+    entry = _entry(server, "${input:gistpoint-token}")
+    entry["type"] = "http" if server.url else "stdio"
+    asked = {"type": "promptString", "id": "gistpoint-token", "description": "The server's token", "password": True}
+    inputs = {"inputs": [asked]} if server.url else {}
+    return _json({**inputs, "servers": {NAME: entry}})
+
+
+def _plain(server: Server) -> str:
+    return _json({"mcpServers": {NAME: _entry(server, "${GISTPOINT_MCP_TOKEN}")}})
+
+
+def _entry(server: Server, token: str) -> dict[str, Any]:
+    if server.url:
+        return {"type": "http", "url": server.url, "headers": {"Authorization": f"Bearer {token}"}}
+    environment = {"env": dict(server.environment)} if server.environment else {}
+    return {"command": server.command[0], "args": list(server.command[1:]), **environment}
+
+
+def _json(value: Mapping[str, Any]) -> str:
+    return json.dumps(value, indent=2) + "\n"
+
+
+_FORMS: Mapping[str, Callable[[Server], str]] = {
+    "claude": _claude,
+    "codex": _codex,
+    "vscode": _vscode,
+    "json": _plain,
+}
+"""By the word after `--print`."""

@@ -1,0 +1,161 @@
+"""The protocol over HTTP: one session at a time, for whoever has the token.
+
+The SDK serves the transport, looks at the headers Host and Origin, and bounds the body; what is added here is the
+token, and that a second client is refused while the first is there.
+"""
+
+from __future__ import annotations
+
+import hmac
+import socket
+import sys
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import anyio
+import uvicorn
+from mcp.server.transport_security import TransportSecuritySettings
+from mcp.types.version import HANDSHAKE_PROTOCOL_VERSIONS
+from starlette.responses import PlainTextResponse
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from gistpoint.core.errors import UserError
+from gistpoint.tui.mcp.served import ServedAttempt
+from gistpoint.tui.mcp.server import AttemptServer
+from gistpoint.tui.mcp.stdio import MOST_BYTES, leave_at_signals
+
+IDLE_S = 600.0
+"""After this long without a request, another client may come."""
+PATH = "/mcp"
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where the server listens, and what it is called there."""
+
+    host: str
+    port: int
+    names: tuple[str, ...] = ()
+    """Further names in the addresses that clients use, `NAME` or `NAME:PORT`."""
+    certificate: str = ""
+    key: str = ""
+
+
+class Guard:
+    """Lets requests through that bear the token, of one client at a time."""
+
+    def __init__(self, app: ASGIApp, token: str) -> None:
+        self._app, self._token = app, token.encode()
+        self._holder = ""
+        self._under_way, self._last = 0, 0.0
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer one request: 401 without the token, 409 while another client has the session."""
+        if scope["type"] == "lifespan":
+            return await self._app(scope, receive, send)
+        headers = {name.decode("latin-1").lower(): value for name, value in scope.get("headers", ())}
+        if scope["type"] != "http" or not hmac.compare_digest(
+            headers.get("authorization", b""), b"Bearer " + self._token
+        ):
+            refused = PlainTextResponse("The token is missing or wrong.", 401, {"WWW-Authenticate": "Bearer"})
+            return await refused(scope, receive, send)
+        kind = _kind(headers)
+        if self._taken(kind):
+            return await _BUSY(scope, receive, send)
+
+        async def watched(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                status = message["status"]
+                if status == 503 and scope["method"] == "POST":
+                    message = {**message, "status": 409}  # the SDK's word for a second session
+                ended = status < 300 and scope["method"] == "DELETE"
+                if status < 300:
+                    self._holder = "" if ended else kind
+            await send(message)
+
+        self._under_way += 1
+        try:
+            await self._app(scope, receive, watched)
+        finally:
+            self._under_way -= 1
+            self._last = time.monotonic()
+
+    def _taken(self, kind: str) -> bool:
+        """Whether a client of the other kind has the session; the SDK counts those that are opened."""
+        if self._holder in ("", kind):
+            return False
+        return self._under_way > 0 or time.monotonic() - self._last < IDLE_S
+
+
+_BUSY = PlainTextResponse("Another client has the session, until it closes it or has been idle for 10 minutes.", 409)
+
+
+def _kind(headers: Mapping[str, bytes]) -> str:
+    """Return whether a request belongs to a session that was opened, or stands alone as from protocol 2026-07-28."""
+    version = headers.get("mcp-protocol-version", b"").decode("latin-1")
+    return "opened" if not version or version in HANDSHAKE_PROTOCOL_VERSIONS else "alone"
+
+
+class _Server(uvicorn.Server):
+    @contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        """Leave the signals to `leave_at_signals`."""
+        yield
+
+
+def listen(place: Place) -> socket.socket:
+    """Return a listening socket. Raises `UserError` if the address can't be had."""
+    family = socket.AF_INET6 if ":" in place.host else socket.AF_INET
+    try:
+        return socket.create_server((place.host, place.port), family=family)
+    except OSError as error:
+        raise UserError(
+            f"{place.host}:{place.port} can't be listened on: {error.strerror or error}.",
+            hint="--http takes an address of this machine and a port that is free; port 0 takes any.",
+        ) from error
+
+
+def build_app(server: AttemptServer, names: tuple[str, ...], token: str) -> ASGIApp:
+    """Return the application that answers under `names`, `HOST` or `HOST:PORT` with any port as `*`."""
+    allowed = [name if name.rpartition(":")[2].isdigit() or name.endswith(":*") else f"{name}:*" for name in names]
+    hosts = [*allowed, *(name.removesuffix(":*") for name in allowed)]
+    security = TransportSecuritySettings(
+        allowed_hosts=hosts, allowed_origins=[f"{scheme}://{host}" for host in hosts for scheme in ("http", "https")]
+    )
+    app = server.streamable_http_app(
+        streamable_http_path=PATH,
+        max_request_body_size=MOST_BYTES,
+        session_idle_timeout=IDLE_S,
+        max_sessions=1,
+        transport_security=security,
+    )
+    return Guard(app, token)
+
+
+def serve_http(place: Place, token: str, served: ServedAttempt) -> None:
+    """Serve until the process is told to leave."""
+    listening = listen(place)
+    host = f"[{place.host}]" if ":" in place.host else place.host
+    scheme, port = "https" if place.certificate else "http", listening.getsockname()[1]
+    own = ("127.0.0.1", "localhost", "[::1]") if is_loopback(place.host) else (host,)
+    app = build_app(AttemptServer(served), (*own, *place.names), token)
+    tls: dict[str, Any] = {"ssl_certfile": place.certificate, "ssl_keyfile": place.key} if place.certificate else {}
+    config = uvicorn.Config(app, log_level="warning", access_log=False, lifespan="on", ws="none", **tls)
+
+    async def serve() -> None:
+        leave_at_signals(served.close)
+        print(f"serving {scheme}://{host}:{port}{PATH}", file=sys.stderr, flush=True)
+        await _Server(config).serve(sockets=[listening])
+
+    try:
+        anyio.run(serve)
+    finally:
+        served.close()
+
+
+def is_loopback(host: str) -> bool:
+    """Whether an address is reached from this machine alone."""
+    return host in ("localhost", "::1") or host.startswith("127.")

@@ -1,0 +1,168 @@
+"""The one attempt that a server serves: opened at the first call, whoever calls, and left unfinished at the end."""
+
+from __future__ import annotations
+
+import sys
+import traceback
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from threading import Lock, Thread
+from typing import Any
+
+from gistpoint.core.attempts.engine import Attempt
+from gistpoint.core.attempts.events import Pane
+from gistpoint.core.attempts.identity import MODEL
+from gistpoint.core.errors import AttemptError, UserError
+from gistpoint.core.kinds.registry import kind_of
+from gistpoint.core.running import RunContext
+from gistpoint.core.tasks.budgets import Budgets
+from gistpoint.core.tasks.model import Task
+from gistpoint.core.text import visible
+from gistpoint.core.tools.declaration import Tool
+from gistpoint.sessions.attempts import AttemptSummary, OpenAttempt
+from gistpoint.tui.services import Services
+
+FAILED = "gistpoint failed, and nothing was spent. What went wrong is in the log of `gistpoint mcp`, not here."
+KIND = "mcp"
+"""The kind of a solver that came over the protocol, as the header of an attempt names it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Answered:
+    """The answer to a call, with what is left after it."""
+
+    text: str
+    refused: bool
+    budget: Mapping[str, int | None]
+
+
+class ServedAttempt:
+    """Opens the attempt late, and closes it early; its methods may be called from any thread.
+
+    Calls are made one at a time: the server sees to their order.
+    """
+
+    def __init__(
+        self,
+        services: Services,
+        task: Task,
+        solver: Mapping[str, Any],
+        *,
+        budgets: Budgets | None = None,
+        resumed: AttemptSummary | None = None,
+    ) -> None:
+        """`solver` is what is known of it before a client says more; `budgets` replace the task's."""
+        self._services, self.task, self._resumed = services, task, resumed
+        self._enrolment = services.enrolled(task, replace(services.enrolment, actor=MODEL))
+        self._solver = solver
+        kind = kind_of(task)
+        self._budgets = budgets or kind.budgets(task, self._enrolment.role)
+        self._tools = kind.tools_of(task, self._budgets)
+        if resumed is not None:
+            names = resumed.state.header.tool_names or ()
+            self._tools = tuple(tool for tool in kind.tools if tool.name in names)
+        self._opened: OpenAttempt | None = None
+        self._lock = Lock()
+        self._preparing: Thread | None = None
+        self._closed = False
+
+    def prepare(self) -> None:
+        """Begin to make the judge, which takes seconds, so that the first call need not wait; errors are left to it."""
+        if self._preparing is None:
+            self._preparing = Thread(target=self._prepare, name="judge", daemon=True)
+            self._preparing.start()
+
+    def _prepare(self) -> None:
+        with suppress(UserError):
+            self._services.judge_for(self.task)
+
+    def tools(self) -> tuple[Tool, ...]:
+        """Return the tools that can be called now; after the end, and before the beginning, those of the attempt."""
+        if self._opened is None:
+            return self._tools
+        attempt = self._opened.attempt
+        return attempt.offered() or attempt.tools
+
+    def read_brief(self, client: Mapping[str, Any]) -> Answered:
+        """Return the brief, at no cost; journalled as a look at it."""
+        return self._answered(self._brief, client)
+
+    def call(
+        self, name: str, arguments: Mapping[str, Any] | None, raw: str, client: Mapping[str, Any], run: RunContext
+    ) -> Answered:
+        """Make a call; blocks until it is answered. `raw` is the text of arguments that are no object.
+
+        `client` is what the client says of itself; it is recorded by the call that begins the attempt.
+        """
+
+        def made(attempt: Attempt) -> tuple[str, bool]:
+            attempt.view(Pane.MODEL)
+            result = attempt.call(name, arguments, raw=raw, run=run)
+            return result.text, result.refused
+
+        return self._answered(made, client, run)
+
+    def _brief(self, attempt: Attempt) -> tuple[str, bool]:
+        attempt.view(Pane.BRIEF)
+        return attempt.state.header.brief, False
+
+    def _answered(
+        self, do: Callable[[Attempt], tuple[str, bool]], client: Mapping[str, Any], run: RunContext | None = None
+    ) -> Answered:
+        try:
+            attempt = self._open(client, run or RunContext())
+            text, refused = do(attempt)
+        except AttemptError as error:
+            text, refused = str(error), True
+        except UserError as error:
+            print(f"gistpoint: {visible(str(error))}", file=sys.stderr, flush=True)
+            text, refused = FAILED, True
+        except Exception:
+            traceback.print_exc()
+            text, refused = FAILED, True
+        return Answered(text, refused, self._left())
+
+    def _left(self) -> Mapping[str, int | None]:
+        if self._opened is None:
+            return {}
+        attempt = self._opened.attempt
+        left = attempt.state.remaining
+        scores = {"scores": left.scores} if attempt.state.budgets.scores else {}
+        return {"tool_uses": left.tool_uses, "submissions": left.submissions, **scores}
+
+    def _open(self, client: Mapping[str, Any], run: RunContext) -> Attempt:
+        with self._lock:
+            if self._opened is None:
+                self._opened = self._begun(client)
+                print(f"attempt {self._opened.attempt.state.attempt_id}", file=sys.stderr, flush=True)
+                self._opened.attempt.finish_pending(run=run)
+            return self._opened.attempt
+
+    def _begun(self, client: Mapping[str, Any]) -> OpenAttempt:
+        if self._closed:
+            raise AttemptError("The server is being closed.")
+        if self._resumed is not None:
+            return self._services.resume(self._resumed.attempt_id)
+        enrolment = replace(self._enrolment, solver={**self._solver, **client})
+        return self._services.start(self.task, budgets=self._budgets, enrolment=enrolment)
+
+    def beat(self) -> None:
+        """Record that the attempt is alive; end it, or begin the hand-in, when its time is up."""
+        if self._opened is not None and not self._closed:
+            self._opened.attempt.heartbeat()
+
+    def hand_in(self) -> None:
+        """Have a hand-in judged that a time limit has begun."""
+        if self._opened is not None and not self._closed:
+            self._opened.attempt.finish_pending()
+
+    def close(self) -> None:
+        """Close the journal, and say how to go on; the attempt stays as it is."""
+        self._closed = True
+        if self._opened is None:
+            return
+        state = self._opened.attempt.state
+        self._opened.close()
+        how = state.ending.reason if state.ending else f"unfinished; --attempt {state.attempt_id} goes on with it"
+        print(f"attempt {state.attempt_id}: {visible(how)}", file=sys.stderr, flush=True)

@@ -1,0 +1,193 @@
+"""The server of one attempt: the task's tools and its brief, as mcp's low-level server offers them.
+
+Arguments are judged by the engine, not by the protocol, so that a call costs what it costs for everybody
+(docs/decisions/0049, 0076).
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import asynccontextmanager
+from contextvars import ContextVar
+from dataclasses import replace
+from itertools import count
+from typing import Any
+
+import anyio
+from anyio import to_thread
+from mcp import types
+from mcp.server.context import CallNext, HandlerResult, ServerRequestContext
+from mcp.server.lowlevel.server import NotificationOptions, Server
+from mcp.server.models import InitializationOptions
+from mcp.shared.exceptions import MCPError
+
+from gistpoint import __version__
+from gistpoint.core.running import CancelToken, OnProgress, RunContext, RunProgress
+from gistpoint.core.tools.dialects import mcp_tool
+from gistpoint.tui.mcp.served import Answered, ServedAttempt
+
+READ_BRIEF, SOLVE = "read_brief", "solve"
+INSTRUCTIONS = (
+    "This server is one attempt at one programming task. Call read_brief first: it is free, and says what to do and "
+    "how many calls you have. Solve the task with the tools of this server alone. Every other call costs one of them, "
+    "even a refused one, and every answer ends with what is left. Nobody answers questions: stop only when the task is "
+    "solved, or an answer says that the attempt has ended."
+)
+"""Clients cut longer ones: one of them at 2,048 characters."""
+BEAT_S, PROGRESS_S = 5.0, 2.0
+"""Between two signs of life in the journal, and between two reports to a client that waits for a call."""
+_TOLD = 200
+"""Most characters that are recorded of a name or version that a client gives itself."""
+
+Context = ServerRequestContext[None, Any]
+_RAW: ContextVar[str] = ContextVar("_RAW", default="")
+"""The arguments of this call as text, if they are no object."""
+
+
+class AttemptServer(Server[None]):
+    """Serves one attempt to one client after the other; calls are made one at a time, in the order of their arrival."""
+
+    def __init__(self, served: ServedAttempt) -> None:
+        super().__init__(
+            "gistpoint",
+            version=__version__,
+            title=f"gistpoint task {served.task.short_id}",
+            instructions=INSTRUCTIONS,
+            lifespan=self._beating,
+            on_list_tools=self._list_tools,
+            on_call_tool=self._call_tool,
+            on_list_prompts=self._list_prompts,
+            on_get_prompt=self._get_prompt,
+        )
+        self.served = served
+        self._turn = anyio.Lock()
+        self._calls: dict[str, CancelToken] = {}
+        self.middleware.append(self._as_sent)
+
+    def create_initialization_options(self, *_: Any, **__: Any) -> InitializationOptions:
+        """Return what `initialize` answers: the list of tools can change."""
+        return super().create_initialization_options(NotificationOptions(tools_changed=True))
+
+    @asynccontextmanager
+    async def _beating(self, server: Server[None]) -> AsyncIterator[None]:
+        async def beat() -> None:
+            while True:
+                await anyio.sleep(BEAT_S)
+                await to_thread.run_sync(self.served.beat)
+                async with self._turn:
+                    await to_thread.run_sync(self.served.hand_in)
+
+        async with anyio.create_task_group() as beats:
+            beats.start_soon(beat)
+            try:
+                yield
+            finally:
+                beats.cancel_scope.cancel()
+
+    async def _as_sent(self, ctx: Context, call_next: CallNext) -> HandlerResult:
+        """Prepare for calls, hear of cancelled ones, and pass those on that the protocol's own check would refuse."""
+        params = ctx.params or {}
+        if ctx.method == "notifications/cancelled":
+            if (token := self._calls.get(str(params.get("requestId")))) is not None:
+                token.cancel()
+        elif ctx.method == "tools/call":
+            name, arguments = params.get("name"), params.get("arguments")
+            if arguments is not None and not isinstance(arguments, dict):
+                _RAW.set(json.dumps(arguments))
+                arguments = {}
+            sound = {"name": name if isinstance(name, str) else "", "arguments": arguments or {}}
+            ctx = replace(ctx, params={**params, **sound})
+        if ctx.method != "initialize":
+            self.served.prepare()
+        return await call_next(ctx)
+
+    async def _list_tools(self, ctx: Context, params: Any) -> types.ListToolsResult:
+        tools = [types.Tool.model_validate(mcp_tool(tool)) for tool in self.served.tools()]
+        return types.ListToolsResult(tools=[_BRIEF_TOOL, *tools])
+
+    async def _call_tool(self, ctx: Context, params: types.CallToolRequestParams) -> types.CallToolResult:
+        raw, before = _RAW.get(), self.served.tools()
+        if params.name == READ_BRIEF:
+            answer = await self._in_turn(ctx, lambda run: self.served.read_brief(_client(ctx)))
+        else:
+            arguments = None if raw else params.arguments or {}
+            answer = await self._in_turn(
+                ctx, lambda run: self.served.call(params.name, arguments, raw, _client(ctx), run)
+            )
+        if self.served.tools() != before:
+            await ctx.session.send_tool_list_changed()
+        return types.CallToolResult(
+            content=[types.TextContent(type="text", text=_sendable(answer.text))],
+            is_error=answer.refused,
+            _meta={"gistpoint/budget": dict(answer.budget)},
+        )
+
+    async def _in_turn(self, ctx: Context, do: Callable[[RunContext], Answered]) -> Answered:
+        """Do something in a thread when all earlier calls are answered; a thread that has begun is waited for."""
+        token, name = CancelToken(), str(ctx.request_id)
+        self._calls[name] = token
+        try:
+            async with _reporting(ctx) as take, self._turn:
+                return await to_thread.run_sync(do, RunContext(token, take))
+        finally:
+            if self._calls.get(name) is token:
+                del self._calls[name]
+
+    async def _list_prompts(self, ctx: Context, params: Any) -> types.ListPromptsResult:
+        return types.ListPromptsResult(prompts=[types.Prompt(name=SOLVE, description="The brief of the task.")])
+
+    async def _get_prompt(self, ctx: Context, params: types.GetPromptRequestParams) -> types.GetPromptResult:
+        if params.name != SOLVE:
+            raise MCPError(code=types.INVALID_PARAMS, message=f"There is no prompt but {SOLVE!r}.")
+        answer = await self._in_turn(ctx, lambda run: self.served.read_brief(_client(ctx)))
+        content = types.TextContent(type="text", text=_sendable(answer.text))
+        return types.GetPromptResult(messages=[types.PromptMessage(role="user", content=content)])
+
+
+_BRIEF_TOOL = types.Tool.model_validate({
+    "name": READ_BRIEF,
+    "description": "Read what the task is, and how many calls you have. Free: it costs no tool use.",
+    "inputSchema": {"type": "object", "properties": {}, "additionalProperties": False},
+    "annotations": {"readOnlyHint": True, "destructiveHint": False, "openWorldHint": False},
+})  # fmt: skip
+
+
+@asynccontextmanager
+async def _reporting(ctx: Context) -> AsyncIterator[OnProgress]:
+    """Tell a client that asked for it how far its call is; the latest progress is taken from any thread."""
+    latest = [RunProgress()]
+
+    def take(progress: RunProgress) -> None:
+        latest[:] = [progress]
+
+    async def report() -> None:
+        for number in count(1):
+            await anyio.sleep(PROGRESS_S)
+            await ctx.session.report_progress(number, message=_words(latest[-1]))
+
+    async with anyio.create_task_group() as reports:
+        reports.start_soon(report)
+        yield take
+        reports.cancel_scope.cancel()
+
+
+def _client(ctx: Context) -> Mapping[str, Any]:
+    """Return what the client says of itself, bounded, and the version of the protocol."""
+    params = ctx.session.client_params
+    told = {"protocol": ctx.session.protocol_version[:_TOLD]}
+    if params is None:
+        return told
+    info = params.client_info
+    return {"client": {"name": info.name[:_TOLD], "version": info.version[:_TOLD]}, **told}
+
+
+def _words(progress: RunProgress) -> str:
+    """Return how far a call has come, and nothing that its answer would not tell."""
+    words = " ".join(part for part in (progress.step, progress.phase) if part) or "waiting"
+    return f"{words}, {progress.done} of {progress.total}" if progress.total else words
+
+
+def _sendable(text: str) -> str:
+    """Return a text that UTF-8 can carry: half of a surrogate pair becomes U+FFFD."""
+    return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
