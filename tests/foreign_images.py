@@ -51,7 +51,7 @@ def import_image(
     """
     site = f"{layout.prefix}/lib/python{environment.version}/site-packages"
     where = layout.workdir if root == "." else f"{layout.workdir}/{root}"
-    texts = {"etc/passwd": "root:x:0:0::/root:/bin/sh\n", "etc/group": "root:x:0:\n", **(more or {})}
+    texts = {"etc/passwd": "root:x:0:0::/:/bin/sh\n", "etc/group": "root:x:0:\n", **(more or {})}
     texts[f"{layout.workdir[1:]}/.git/config"] = "[core]\n"
     texts |= {f"{site}/{name}": text for name, text in _installed(layout, where, project, package).items()}
     entries = [

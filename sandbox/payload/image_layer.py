@@ -28,7 +28,7 @@ class UnusableError(Exception):
     """The image can't serve, for the reason given."""
 
 
-class Place:
+class Workdir:
     """The folder of the repository."""
 
     def __init__(self, path: str) -> None:
@@ -55,12 +55,12 @@ def _text(path: str) -> str:
 
 
 class Links:
-    """The editable installations that lead into a place, found and removed."""
+    """The editable installations that lead into a workdir, found and removed."""
 
-    def __init__(self, place: Place) -> None:
-        self.place = place
+    def __init__(self, workdir: Workdir) -> None:
+        self.workdir = workdir
         self.roots: list[str] = []
-        """Folders of the place from which its packages were imported, relative to it."""
+        """Folders of the workdir from which its packages were imported, relative to it."""
         self.removed: list[str] = []
 
     def _remove(self, path: str) -> None:
@@ -71,8 +71,8 @@ class Links:
         self.removed.append(path)
 
     def add_root(self, path: str) -> None:
-        """Note a folder from which packages are imported, if it is in the place."""
-        root = os.path.relpath(os.path.realpath(path), self.place.real)
+        """Note a folder from which packages are imported, if it is in the workdir."""
+        root = os.path.relpath(os.path.realpath(path), self.workdir.real)
         if root not in self.roots and not root.startswith(".."):
             self.roots.append(root)
 
@@ -80,40 +80,40 @@ class Links:
         """Remove those in one folder of installed packages."""
         for name in sorted(os.listdir(folder)):
             path = os.path.join(folder, name)
-            if os.path.islink(path) and self.place.holds(path):
+            if os.path.islink(path) and self.workdir.holds(path):
                 self.add_root(os.path.dirname(os.path.realpath(path)))
                 self._remove(path)
             elif name.endswith(".pth"):
                 self._clean(path, folder)
             elif name.endswith(".egg-link"):
-                if self.place.holds(os.path.join(folder, _text(path).split("\n")[0].strip())):
+                if self.workdir.holds(os.path.join(folder, _text(path).split("\n")[0].strip())):
                     self._remove(path)
             elif name.endswith(".dist-info") and self.is_editable(path):
                 self._remove(path)
         for name in sorted(os.listdir(folder)):  # what no .pth has named
             path = os.path.join(folder, name)
-            if name.startswith("__editable__") and os.path.isfile(path) and self.place.named_in(_text(path)):
+            if name.startswith("__editable__") and os.path.isfile(path) and self.workdir.named_in(_text(path)):
                 self._remove(path)
 
     def is_editable(self, info: str) -> bool:
-        """Whether the distribution described in the folder `info` is installed from the place, editable."""
+        """Whether the distribution described in the folder `info` is installed from the workdir, editable."""
         try:
             origin = json.loads(_text(os.path.join(info, "direct_url.json")))
             url = urlsplit(origin["url"])
             editable = bool(origin["dir_info"]["editable"])
         except (ValueError, KeyError, TypeError):
             return False
-        return editable and url.scheme == "file" and self.place.holds(unquote(url.path))
+        return editable and url.scheme == "file" and self.workdir.holds(unquote(url.path))
 
     def _clean(self, path: str, folder: str) -> None:
-        """Take the lines that lead into the place out of a `.pth`, with the modules that such lines start."""
+        """Take the lines that lead into the workdir out of a `.pth`, with the modules that such lines start."""
         kept = []
         lines = _text(path).splitlines()
         for line in lines:
             if _IMPORT.match(line):
                 if not self._starts_link(line, folder):
                     kept.append(line)
-            elif line.strip() and not line.startswith("#") and self.place.holds(os.path.join(folder, line.strip())):
+            elif line.strip() and not line.startswith("#") and self.workdir.holds(os.path.join(folder, line.strip())):
                 self.add_root(os.path.join(folder, line.strip()))
             else:
                 kept.append(line)
@@ -127,29 +127,29 @@ class Links:
         self.removed.append(path)
 
     def _starts_link(self, line: str, folder: str) -> bool:
-        found = bool(self.place.named_in(line))
+        found = bool(self.workdir.named_in(line))
         for name in sorted(set(_WORD.findall(line))):
             module = os.path.join(folder, name + ".py")
             if not os.path.isfile(module):
                 continue
-            inner = self.place.named_in(_text(module))
+            inner = self.workdir.named_in(_text(module))
             if inner:
                 found = True
                 for package in inner:
                     package = package[: -len("/__init__.py")] if package.endswith("/__init__.py") else package
-                    self.add_root(os.path.dirname(os.path.join(self.place.real, package)))
+                    self.add_root(os.path.dirname(os.path.join(self.workdir.real, package)))
                 self._remove(module)
         return found
 
 
-def _folders(place: Place) -> list[str]:
-    """Return the folders of sys.path outside of the place and of the standard library."""
+def _folders(workdir: Workdir) -> list[str]:
+    """Return the folders of sys.path outside of the workdir and of the standard library."""
     standard = {os.path.realpath(sysconfig.get_path(name)) for name in ("stdlib", "platstdlib")}
     standard |= {os.path.join(path, "lib-dynload") for path in standard}
     found: list[str] = []
     for path in [*site.getsitepackages(), *sys.path]:
         real = os.path.realpath(path)
-        if os.path.isdir(real) and real not in standard and real not in found and not place.holds(real):
+        if os.path.isdir(real) and real not in standard and real not in found and not workdir.holds(real):
             found.append(real)
     return found
 
@@ -169,11 +169,11 @@ def _importable(folder: str) -> dict[str, str]:
     return found
 
 
-def _distributions(place: Place) -> list[dict[str, Any]]:
-    """Describe every installed distribution; `own` are those whose files lie in the place or lead into it."""
+def _distributions(workdir: Workdir) -> list[dict[str, Any]]:
+    """Describe every installed distribution; `own` are those whose files lie in the workdir or lead into it."""
     from importlib import metadata  # not there before 3.8
 
-    links, found = Links(place), []
+    links, found = Links(workdir), []
     for one in metadata.distributions():
         where = str(getattr(one, "_path", ""))
         found.append(
@@ -182,21 +182,21 @@ def _distributions(place: Place) -> list[dict[str, Any]]:
                 "version": str(one.version or ""),
                 "requires": [str(line) for line in one.requires or ()],
                 "entry_points": one.read_text("entry_points.txt") or "",
-                "own": bool(where) and (place.holds(where) or links.is_editable(where)),
+                "own": bool(where) and (workdir.holds(where) or links.is_editable(where)),
             }
         )
     return sorted(found, key=lambda one: (one["name"].lower(), one["version"]))
 
 
-def _require_usable(place: Place) -> None:
-    if not os.path.isdir(place.path):
-        raise UnusableError(f"the image has no folder {place.path}")
+def _require_usable(workdir: Workdir) -> None:
+    if not os.path.isdir(workdir.path):
+        raise UnusableError(f"the image has no folder {workdir.path}")
     if tuple(sys.version_info[:2]) < _OLDEST:
         raise UnusableError(f"its Python is {sys.version.split()[0]}, and 3.8 or later is needed")
     executable = os.path.realpath(sys.executable)
     for path in (executable, sys.prefix, sys.base_prefix):
-        if place.holds(path):
-            raise UnusableError(f"the interpreter's {path} lies in {place.path}, which is emptied for runs")
+        if workdir.holds(path):
+            raise UnusableError(f"the interpreter's {path} lies in {workdir.path}, which is emptied for runs")
     above = executable
     while above != "/":
         if not os.stat(above).st_mode & 0o001:
@@ -225,20 +225,20 @@ def _add_user(number: int) -> None:
 
 def prepared(order: dict[str, Any]) -> dict[str, Any]:
     """Prepare the image and return the report."""
-    place = Place(order["workdir"])
-    _require_usable(place)
-    found = _distributions(place)
-    folders = _folders(place)
-    links = Links(place)
+    workdir = Workdir(order["workdir"])
+    _require_usable(workdir)
+    found = _distributions(workdir)
+    folders = _folders(workdir)
+    links = Links(workdir)
     for path in sys.path:
-        if place.holds(path):
+        if workdir.holds(path):
             links.add_root(path)
     for folder in folders:
         links.remove_from(folder)
     names: dict[str, str] = {}
     for folder in folders:
         names = {**_importable(folder), **names}
-    _empty(place.path)
+    _empty(workdir.path)
     _add_user(order["user"])
     return {
         "version": "{}.{}".format(*sys.version_info[:2]),

@@ -36,10 +36,7 @@ _MEMORY, _PROCESSES = 2 << 30, 256
 _MOST_REPORT = 16 << 20
 _MOST_COPIED = 8 << 30
 _NAME = "testbed"
-_PREFIXES = (
-    "/opt/miniconda3", "/opt/conda", "/opt/miniforge3", "/opt/mambaforge", "/opt/anaconda3", "/root/miniconda3",
-    "/root/anaconda3",
-)  # fmt: skip
+_PREFIXES = ("/opt/miniconda3", "/opt/conda", "/opt/miniforge3", "/opt/mambaforge", "/opt/anaconda3")
 _USUAL_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 _MACHINES = {"linux/amd64": "x86_64", "linux/arm64": "aarch64"}
 _NOT_HERE = "the image {name} is not on the engine at {address}"

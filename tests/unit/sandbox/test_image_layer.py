@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from gistpoint.sandbox.payload.image_layer import Links, Place, _importable
+from gistpoint.sandbox.payload.image_layer import Links, Workdir, _importable
 
 
 class Site:
@@ -26,7 +26,7 @@ class Site:
             path.write_text(text.replace("WORKDIR", str(self.workdir)))
 
     def cleaned(self) -> Links:
-        links = Links(Place(str(self.workdir)))
+        links = Links(Workdir(str(self.workdir)))
         links.remove_from(str(self.folder))
         return links
 
