@@ -83,7 +83,11 @@ async def _messages(reading: BinaryIO) -> AsyncIterator[str]:
     """Yield the lines that the client sends, up to its end, or to a message that is too large."""
     lines = asyncio.StreamReader(limit=MOST_BYTES)
     loop = asyncio.get_running_loop()
-    pipe, _ = await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(lines), reading)
+    try:
+        pipe, _ = await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(lines), reading)
+    except (ValueError, OSError):
+        print("gistpoint: standard input is no pipe, so there is no client", file=sys.stderr)
+        return
     try:
         while line := await lines.readline():
             yield _readable(line.decode("utf-8", "replace"))

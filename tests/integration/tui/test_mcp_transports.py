@@ -135,8 +135,13 @@ async def test_http_serves_one_client_that_has_the_token(tmp_path: Path) -> None
         assert await status({"jsonrpc": "2.0", "id": 2, "method": "tools/list"}, **ALONE) == 409
         session = {**HEADERS, "Mcp-Session-Id": opened.headers["mcp-session-id"]}
         assert (await http.delete(url, headers=session)).status_code == 200
-        assert await status() == 200
-    assert case.summaries() == []
+        async with over_http(url, "2026-07-28") as client:
+            assert len((await client.list_tools()).tools) == 7
+            assert case.summaries() == []
+            assert left(await client.call_tool("list_directory"))["tool_uses"] == 15
+        assert await status() == 409
+    solver = case.state().header.solver or {}
+    assert (solver["protocol"], solver["client"]["name"]) == ("2026-07-28", "mcp")
 
 
 def message(number: int, method: str, **params: Any) -> str:
