@@ -65,13 +65,13 @@ def mcp(options: argparse.Namespace) -> int:
     token = os.environ.pop(TOKEN, "")  # no business of anything that is started here
     if options.http:
         return _over_http(options, token)
-    if sys.stdin.isatty():
+    from gistpoint.tui.mcp.stdio import has_client, serve_stdio, take_standard_streams
+
+    if not has_client():
         raise UserError(
-            "Standard input is a terminal: clients start this command by themselves.",
+            "Standard input is no pipe: clients start this command by themselves.",
             hint="--print claude, codex, vscode or json shows how they are told to; --http serves over HTTP.",
         )
-    from gistpoint.tui.mcp.stdio import serve_stdio, take_standard_streams
-
     wire = take_standard_streams()
     _require_extra()
     serve_stdio(wire, _served(options, "stdio"))

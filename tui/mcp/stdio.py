@@ -6,6 +6,7 @@ import asyncio
 import json
 import os
 import signal
+import stat
 import sys
 from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass
@@ -25,6 +26,15 @@ class Wire:
 
     reading: BinaryIO
     writing: BinaryIO
+
+
+def has_client() -> bool:
+    """Whether standard input is a pipe or a socket, as clients give it."""
+    try:
+        mode = os.fstat(0).st_mode
+    except OSError:
+        return False
+    return stat.S_ISFIFO(mode) or stat.S_ISSOCK(mode)
 
 
 def take_standard_streams() -> Wire:
@@ -83,11 +93,7 @@ async def _messages(reading: BinaryIO) -> AsyncIterator[str]:
     """Yield the lines that the client sends, up to its end, or to a message that is too large."""
     lines = asyncio.StreamReader(limit=MOST_BYTES)
     loop = asyncio.get_running_loop()
-    try:
-        pipe, _ = await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(lines), reading)
-    except (ValueError, OSError):
-        print("gistpoint: standard input is no pipe, so there is no client", file=sys.stderr)
-        return
+    pipe, _ = await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(lines), reading)
     try:
         while line := await lines.readline():
             yield _readable(line.decode("utf-8", "replace"))

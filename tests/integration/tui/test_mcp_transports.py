@@ -216,3 +216,10 @@ def test_what_a_library_prints_or_reads_is_not_the_protocol() -> None:
     done = subprocess.run([sys.executable, "-c", NOISE], input=b"hello", capture_output=True, check=True, timeout=280)
     assert done.stdout == b"hello"
     assert done.stderr.count(b"noise") == 3
+
+
+def test_without_a_client_the_program_says_how_to_get_one(tmp_path: Path) -> None:
+    words = [sys.executable, "-m", "gistpoint", "mcp", "any"]
+    done = subprocess.run(words, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=280, check=False)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "--print claude" in done.stderr
