@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from gistpoint.core.tasks.model import Task
     from gistpoint.sandbox.endpoints.settings import EndpointSettings
 
+SEARCHER = "builtin:searcher"
 _BUILT_IN = "builtin:"
 
 
@@ -60,7 +61,9 @@ def solver_named(config: Path, environment: Mapping[str, str], model: str = "", 
     from gistpoint.sandbox.endpoints.settings import URL_NAME, endpoint_settings
 
     if model.startswith(_BUILT_IN):
-        raise EndpointError("There is no built-in solver of this name.")
+        if model != SEARCHER:
+            raise EndpointError("There is no built-in solver of this name.", hint=f"There is {SEARCHER}.")
+        return AgentSolver(model)
     given = {**environment, URL_NAME: base_url} if base_url else environment
     endpoint = endpoint_settings(config, given, model or None)
     return AgentSolver(endpoint.model, endpoint)
@@ -173,7 +176,9 @@ class _Models:
         """Return the model with the sampling of these settings; what its replies cost is for the loop to say."""
         endpoint = self._solver.endpoint
         if endpoint is None:
-            raise EndpointError("No endpoint was chosen.")
+            from gistpoint.core.agents.searcher import Searcher
+
+            return Searcher()
         from gistpoint.sandbox.endpoints.openai_compatible import OpenAICompatibleModel
         from gistpoint.sandbox.endpoints.retrying import RetryingModel
         from gistpoint.sandbox.endpoints.throttle import ThrottledModel

@@ -21,7 +21,7 @@ from gistpoint.core.agents.static import StaticRefusedError, require_fitting
 from gistpoint.core.attempts.bench import TaskJudge
 from gistpoint.core.attempts.engine import Attempt
 from gistpoint.core.attempts.events import AttemptStarted
-from gistpoint.core.attempts.identity import MODEL, Enrolment, Role
+from gistpoint.core.attempts.identity import MODEL, TIME_CHARACTERS, Enrolment, Role, new_attempt_id
 from gistpoint.core.attempts.state import AttemptState
 from gistpoint.core.errors import AttemptError, CancelledError, SandboxUnavailableError, TaskError, UserError
 from gistpoint.core.estimates import Estimate
@@ -190,9 +190,12 @@ class AgentRunner:
         """Find the attempts of jobs whose process died between beginning an attempt and noting it."""
         queued = {state.job.key for state in self.run.left if not state.attempt}
         root = self._ports.attempts.root
-        if len(queued) == len(self.run.jobs) or not queued or not root.is_dir():
+        if not queued or not root.is_dir():
             return
+        earliest = new_attempt_id(self.run.document.created_utc_ms)[:TIME_CHARACTERS]
         for folder in root.iterdir():
+            if folder.name < earliest:
+                continue
             first = first_event(folder / JOURNAL)
             begun = first.data if first is not None else None
             if not isinstance(begun, AttemptStarted) or begun.actor != MODEL:

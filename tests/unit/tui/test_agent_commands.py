@@ -18,6 +18,7 @@ from gistpoint.core.tasks.model import Task
 from gistpoint.sessions.agentruns.store import AgentRunStore
 from gistpoint.tui import object_graph
 from gistpoint.tui.cli import main
+from gistpoint.tui.commands.review import _stored
 
 KEY = "sk-very-secret-0123456789"
 TALK = completion("I think that it is fine.")
@@ -119,6 +120,18 @@ def test_a_dry_run_shows_the_first_request_and_sends_nothing(task: Task, capsys:
     ]
     assert [tool["function"]["name"] for tool in first["tools"]] == [tool["name"] for tool in dry["tools"]]
     assert len({job["job"] for job in dry["jobs"]}) == 2
+
+
+def test_the_built_in_solver_needs_no_server_and_its_attempts_are_reviewed_by_the_name_of_the_run(
+    task: Task, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("OPENAI_API_KEY")
+    assert agent("run", task.id, "--model", "builtin:searcher", "--name", "r", "--repeats", "2") == 0
+    rows = shown(capsys, "r")["attempts"]
+    assert [row["reason"] for row in rows] == ["gave_up: not_supported"] * 2
+    locations = Locations.of_user()
+    assert _stored("r", locations) == [str(locations.attempts / row["attempt"]) for row in rows]
+    assert _stored("other", locations) == ["other"]
 
 
 @pytest.mark.parametrize(
