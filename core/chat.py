@@ -150,6 +150,7 @@ class ChatFailure:
     retry_after_s: float | None = None
     """Seconds that the endpoint asks to wait."""
     usage: Usage = field(default_factory=Usage)
+    """Of all tries."""
     retried: tuple[ChatProblem, ...] = ()
     """The failures of earlier tries, request by request."""
 
@@ -169,7 +170,7 @@ class ChatReply:
     retried: tuple[ChatProblem, ...] = ()
     """The failures of earlier tries, request by request."""
     lost: Usage = field(default_factory=Usage)
-    """The part of the usage that was spent on earlier tries."""
+    """The cost of earlier tries, which is no part of the usage."""
     fingerprint: str = ""
     """The endpoint's name for the configuration that replied (`system_fingerprint`)."""
     request_id: str = ""

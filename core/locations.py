@@ -50,6 +50,11 @@ class Locations:
         return self.data / "attempts"
 
     @property
+    def runs(self) -> Path:
+        """Runs of agents, a folder each."""
+        return self.data / "runs"
+
+    @property
     def reviews(self) -> Path:
         """Reviews of runs, a file for each reviewer."""
         return self.data / "reviews"
@@ -68,6 +73,11 @@ class Locations:
     def validations(self) -> Path:
         """Validations of tasks, a file for each validator, and their drafts."""
         return self.data / "validations"
+
+    @property
+    def external_results(self) -> Path:
+        """Results of other harnesses, judged again: a file for each person who had them judged."""
+        return self.data / "external-results"
 
     @property
     def demo(self) -> Path:

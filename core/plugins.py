@@ -14,6 +14,7 @@ GROUPS = (
     "gistpoint.formats",
     "gistpoint.kinds",
     "gistpoint.operators",
+    "gistpoint.task_exporters",
 )
 """Every group of entry points that gistpoint reads."""
 

@@ -84,7 +84,7 @@ def read_journal(path: Path) -> JournalContent:
     events: list[JournalEvent] = []
     head, broken_at, at_head = "", None, ""
     for number, line in enumerate(data[:whole].splitlines(), start=1):
-        event = _decoded(line)
+        event = decoded(line)
         if broken_at is None and (event is None or event.prev != head or event.seq != number):
             broken_at = number
             fault = f"Its chain of hashes breaks at line {number}." if event else f"Line {number} is no event."
@@ -103,7 +103,8 @@ def read_journal(path: Path) -> JournalContent:
     return JournalContent(tuple(events), head, whole, len(data) - whole, broken_at, fault, kept)
 
 
-def _decoded(line: bytes) -> JournalEvent | None:
+def decoded(line: bytes) -> JournalEvent | None:
+    """Return the event of a line; None if the line is none."""
     try:
         value = json.loads(line)
         return JournalEvent(
@@ -255,7 +256,7 @@ def is_open(folder: Path) -> bool:
 def first_event(path: Path) -> JournalEvent | None:
     """Return the first event of a journal, None if there is none."""
     with suppress(OSError), path.open("rb") as file:
-        return _decoded(file.readline())
+        return decoded(file.readline())
     return None
 
 

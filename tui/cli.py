@@ -103,9 +103,7 @@ def _add_commands(top: Commands) -> None:
     task.add("generate", "make many tasks of one or more libraries", lambda: commands.task_making.generate_options)
     task.add("list", "the tasks that are here", lambda: commands.tasks.list_options)
     task.add("show", "the brief of a task, as its solver gets it", lambda: commands.tasks.show_options)
-    task.add(
-        "export", "a task, with its answer, as one file that others can solve", lambda: commands.tasks.export_options
-    )
+    task.add("export", "tasks as one file each, or for another harness", lambda: commands.task_export.export_options)
     task.add("delete", "remove a task; attempts of it keep their journals", lambda: commands.tasks.delete_options)
     task.add("check", "prove that a task leaks nothing and scores as it should", lambda: commands.tasks.check_options)
     task.add(
@@ -138,6 +136,13 @@ def _add_commands(top: Commands) -> None:
         lambda: commands.attempts.export_options,
     )
 
+    agent = top.group("agent", "let a model attempt tasks, with a person's tools, budgets and judge")
+    agent.add("run", "attempts of tasks by a model, or what is missing of them", lambda: commands.agents.run_options)
+    agent.add("resume", "do what is missing of a run", lambda: commands.agents.resume_options)
+    agent.add("list", "the runs that are here", lambda: commands.agents.list_options)
+    agent.add("show", "the figures of a run", lambda: commands.agents.show_options)
+    agent.add("stop", "stop a run that another process carries out", lambda: commands.agents.stop_options)
+    agent.add("watch", "look on while a run or an attempt goes on", lambda: commands.agents.watch_options, screen=True)
     top.add("mcp", "serve a task's tools to a model in another program, over MCP", lambda: commands.mcp.mcp_options)
 
     top.add("runs", "list recorded runs, of people and agents, in any known format", lambda: commands.runs.list_options)
@@ -147,6 +152,8 @@ def _add_commands(top: Commands) -> None:
     top.add(
         "replay", "make the tool calls of a recorded run again, and compare", lambda: commands.replay.replay_options
     )
+
+    top.add("rescore", "judge the results of another harness again", lambda: commands.rescore.rescore_options)
 
     reviews = top.group("reviews", "export, merge and compare what reviewers said about runs")
     reviews.add("export", "labels, comments and verdicts as CSV or JSON lines", lambda: commands.reviews.export_options)

@@ -33,6 +33,8 @@ class KeyScope(StrEnum):
     GIST_SOLVE = "gist_solve"
     GIST = "gist"
     TRACE = "trace"
+    WATCH = "watch"
+    WATCH_ATTEMPT = "watch_attempt"
     READING = "reading"
     """Keys of the views of code and text: bound by the widgets themselves, under the same ids."""
 
@@ -68,6 +70,7 @@ _A, _H, _S, _M, _D = KeyScope.APP, KeyScope.HOME, KeyScope.SOLVE, KeyScope.SUMMA
 _G, _P = KeyScope.GIST_SOLVE, KeyScope.GIST
 _L, _C, _E, _R, _F = KeyScope.CONSOLE, KeyScope.CODE, KeyScope.EDITOR, KeyScope.RESULTS, KeyScope.FILES
 _RV, _RL, _RC, _V = KeyScope.REVIEW, KeyScope.RUNS, KeyScope.COMPARE, KeyScope.READING
+_W, _WA = KeyScope.WATCH, KeyScope.WATCH_ATTEMPT
 _VT, _VP, _VG = KeyScope.VALIDATE, KeyScope.PLACES, KeyScope.VALIDATE_GIST
 
 
@@ -437,6 +440,12 @@ KEYS: tuple[Key, ...] = (
         _V,
     ),
     Key("editor.leave", "escape", "leave", "Leave the editor", "Let Tab move on from the editor", "Writing", _V),
+    Key("watch.leave", "escape,q", "leave", "Leave", "Close this; what is looked on at goes on", "Watch", _W, True),
+    Key("watch.brief", "f2", "pane('brief')", "Brief", "The task as it was told", "Panes", _WA, priority=True),
+    Key("watch.files", "f3", "pane('files')", "Files", "What results have shown", "Panes", _WA, priority=True),
+    Key("watch.code", "f4", "pane('code')", "Code", "The code that was shown last", "Panes", _WA, priority=True),
+    Key("watch.model", "f6", "pane('model')", "Model", "What the model says", "Panes", _WA, priority=True),
+    Key("watch.results", "f7", "pane('results')", "Results", "Every answer so far", "Panes", _WA, priority=True),
     Key("dialog.cancel", "escape", "cancel", "Cancel", "Close without doing anything", "Dialogs", _D, True),
     *REVIEW_KEYS,
     *VALIDATE_KEYS,
@@ -533,6 +542,8 @@ _SCOPE_WORDS = {
     KeyScope.GIST_SOLVE: "Gist, in any pane",
     KeyScope.GIST: "Gist: the text",
     KeyScope.TRACE: "Gist: the trace",
+    KeyScope.WATCH: "Watch",
+    KeyScope.WATCH_ATTEMPT: "Watch: one attempt",
     KeyScope.READING: "Lists and texts",
 }
 _PAGE_HEAD = """# Keys

@@ -8,6 +8,8 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
 
+TIME_CHARACTERS = 10
+"""Of an attempt's id: its first ones tell when it began, and sort so."""
 _ALPHABET = "0123456789abcdefghjkmnpqrstvwxyz"
 
 PERSON, REPLAY, MODEL = "person", "replay", "model"
@@ -47,7 +49,7 @@ class Enrolment:
 
 def new_attempt_id(utc_ms: int) -> str:
     """Return an id that sorts by time: ten characters of milliseconds and ten random ones, in Crockford's base 32."""
-    return _base32(utc_ms, 10) + "".join(secrets.choice(_ALPHABET) for _ in range(10))
+    return _base32(utc_ms, TIME_CHARACTERS) + "".join(secrets.choice(_ALPHABET) for _ in range(10))
 
 
 def _base32(number: int, width: int) -> str:

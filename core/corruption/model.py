@@ -389,7 +389,8 @@ class ModelLoop:
         reply = self.model.complete(self._messages, schemas, cancel=self.cancel)
         self.cancel.check()
         self._requests += 1
-        self._usage, self._last = self._usage + reply.usage, reply.usage
+        spent = reply.usage if isinstance(reply, ChatFailure) else reply.usage + reply.lost
+        self._usage, self._last = self._usage + spent, reply.usage
         self._retried.update(problem.value for problem in reply.retried)
         if isinstance(reply, ChatFailure):
             return End(reply.problem.value), reply.message

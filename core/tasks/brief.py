@@ -42,8 +42,29 @@ def template_sha256(name: str) -> str:
     return sha256_of_text(template_text(name))
 
 
-def filled(task: Task, values: Mapping[str, str]) -> str:
+_OWN_TOOLS = re.compile(r"`(?:replace_function|submit_attempt|submit_gist)`")
+_SENTENCES = re.compile(r"(?<=[.!?]) (?=[A-Z`{])")
+
+
+def in_a_shell(template: str) -> str:
+    """Return a template for a solver who has a shell: sentences on tools and budgets are replaced.
+
+    It has two more values: `place`, where the repository is, and `hand_in`, what is judged in the end.
+    """
+    found = []
+    for paragraph in template.split("\n\n"):
+        if "{{tool_uses}}" in paragraph or "{{steps}}" in paragraph:
+            found.append(template_text("export-shell-1").strip())
+        elif "{{tools}}" not in paragraph and not paragraph.startswith("## The tools"):
+            kept = (part for part in _SENTENCES.split(paragraph) if not _OWN_TOOLS.search(part))
+            found.append(" ".join(kept))
+    return "\n\n".join(found)
+
+
+def filled(task: Task, values: Mapping[str, str], *, shell: bool = False) -> str:
     """Return the brief of a task as it is shown and sent: its template with these values.
+
+    With `shell`, the template is the one that `in_a_shell` makes of it.
 
     Raises `TaskError` if the template is not the one that the task was made with.
     """
@@ -52,6 +73,7 @@ def filled(task: Task, values: Mapping[str, str]) -> str:
         raise TaskError(
             f"task.toml: the key 'brief.template_sha256' does not match the template {task.brief.template}."
         )
+    text = in_a_shell(text) if shell else text
     return re.sub(r"\{\{(\w+)\}\}", lambda found: values[found.group(1)], text).rstrip() + "\n"
 
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from gistpoint.core.chat import ChatFailure, ChatMessage, ChatProblem, ChatReply, ToolRequest, Usage
 from gistpoint.core.errors import EndpointError
+from gistpoint.core.estimates import tokens_in
 from gistpoint.core.running import NEVER, CancelToken
 from gistpoint.core.tools.dialects import openai_tool
 from gistpoint.sandbox.endpoints.settings import EndpointSettings, Prices
@@ -21,8 +22,6 @@ if TYPE_CHECKING:
     from openai.types.chat import ChatCompletionMessageParam
 
 
-_CHARACTERS_PER_TOKEN = 3
-"""Lower than for English, so that an estimate is too high rather than too low."""
 _MOST_TOKENS = 1 << 40
 _NAME_CHARACTERS = 200
 _CONTEXT_CODES = ("context_length_exceeded", "exceed_context_size_error")
@@ -69,7 +68,7 @@ def usage_of(value: object, prices: Prices | None, sent: int, received: int) -> 
     table: Mapping[str, object] = value if isinstance(value, dict) else {}
     counted = [_count(table.get(f"{side}_tokens")) for side in ("prompt", "completion")]
     estimated = None in counted
-    estimates = (sent // _CHARACTERS_PER_TOKEN, received // _CHARACTERS_PER_TOKEN)
+    estimates = (tokens_in(sent), tokens_in(received))
     prompt, completion = (
         estimate if count is None else count for count, estimate in zip(counted, estimates, strict=True)
     )

@@ -65,5 +65,6 @@ class RetryingModel:
                     retried.append(answer.problem)
                     self.sleep(seconds, cancel)
                     continue
-            answer = replace(answer, usage=spent, retried=tuple(retried))
-            return replace(answer, lost=lost) if isinstance(answer, ChatReply) else answer
+            if isinstance(answer, ChatReply):
+                return replace(answer, lost=lost, retried=tuple(retried))
+            return replace(answer, usage=spent, retried=tuple(retried))

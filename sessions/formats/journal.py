@@ -39,7 +39,7 @@ from gistpoint.core.attempts.events import (
     SuspectMarked,
     event_data,
 )
-from gistpoint.core.attempts.identity import PERSON
+from gistpoint.core.attempts.identity import MODEL, PERSON
 from gistpoint.core.attempts.state import result_of, suspicions
 from gistpoint.core.kinds.registry import declared
 from gistpoint.sessions.formats.calls import edits_of, kind_of
@@ -148,6 +148,10 @@ class _Reader(RunReader):
         self._processes = 0
         self._tokens = Tokens()
         self._cost: float | None = None
+        self._drivers: list[str] = []
+        """Who took over, in order."""
+        self._of_driver: dict[str, str] = {}
+        """Who made a call, of those made after a handover."""
         self._group = ""
         """The group that the last step belongs to; empty if nothing can join it."""
         self._fault = _fault_of(probe.blob)
@@ -195,6 +199,10 @@ class _Reader(RunReader):
                 tokens, cost = _cost(data)
                 self._tokens += tokens
                 self._cost = cost if self._cost is None else self._cost + (cost or 0.0)
+            case HandedOver() as data:
+                self._drivers.append(data.to)
+            case CallMade() as data if self._drivers:
+                self._of_driver[data.call_id] = self._drivers[-1]
             case SubmissionMade() as data:
                 self._submissions += 1
                 self._code = data.gist or (data.replacement.code if data.replacement else "")
@@ -219,7 +227,7 @@ class _Reader(RunReader):
             task=data.task_id,
             model=data.model or "",
             agent=data.participant or "",
-            actor=Actor.PERSON if data.actor == PERSON else Actor.AGENT,
+            actor=_actor(data.actor),
             verdict=verdict,
             suspicious=suspicious,
             score=self._score,
@@ -230,7 +238,10 @@ class _Reader(RunReader):
             submission=self._code,
             tokens=self._tokens,
             cost=self._cost,
-            extra={name: start.stored[name] for name in _IN_HEADER if start.stored.get(name)},
+            extra={
+                **{name: start.stored[name] for name in _IN_HEADER if start.stored.get(name)},
+                **({"mixed": True} if {PERSON, MODEL} <= {data.actor, *self._drivers} else {}),
+            },
             derived=frozenset({"duration_s"}),
         )
 
@@ -239,7 +250,8 @@ class _Reader(RunReader):
         actor = self.header().actor
         made = next((event.data for event in events if isinstance(event.data, CallMade)), None)
         if made is not None:
-            return _turn(index, raws, events, made, actor)
+            driver = self._of_driver.get(made.call_id)
+            return _turn(index, raws, events, made, _actor(driver) if driver else actor)
         unfolded = [event for event in events if not event.folded]
         main = unfolded[0] if unfolded else events[0]
         if isinstance(main.data, ModelTurn):
@@ -252,6 +264,10 @@ class _Reader(RunReader):
             started=main.at, state=_state(events, main),
             flags=frozenset({"error"} if main.type == Crashed.type else ()), id=as_str(events[0].fields.get("seq")),
         )  # fmt: skip
+
+
+def _actor(kind: str) -> Actor:
+    return Actor.PERSON if kind == PERSON else Actor.AGENT
 
 
 def _state(events: list[_Line], main: _Line) -> dict[str, Json]:

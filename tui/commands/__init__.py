@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from gistpoint.tui.commands import (
+        agents,
         attempts,
         code,
         demo,
@@ -18,11 +19,13 @@ if TYPE_CHECKING:
         gists,
         mcp,
         replay,
+        rescore,
         review,
         reviews,
         runs,
         solve,
         storage,
+        task_export,
         task_import,
         task_making,
         tasks,
@@ -30,8 +33,8 @@ if TYPE_CHECKING:
     )
 
 __all__ = [
-    "attempts", "code", "demo", "doctor", "gists", "mcp", "replay", "review", "reviews", "runs", "solve",
-    "storage", "task_import", "task_making", "tasks", "validations",
+    "agents", "attempts", "code", "demo", "doctor", "gists", "mcp", "replay", "rescore", "review", "reviews", "runs",
+    "solve", "storage", "task_export", "task_import", "task_making", "tasks", "validations",
 ]  # fmt: skip
 
 

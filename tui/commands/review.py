@@ -31,7 +31,7 @@ def review_options(parser: argparse.ArgumentParser) -> Handler:
         "paths",
         nargs="+",
         metavar="PATH",
-        help="files, folders, archives, FILE#ID for one of several, attempts' ids",
+        help="files, folders, archives, FILE#ID for one of several, attempts' ids, names of runs of agents",
     )
     parser.add_argument("--reviewer", default="", metavar="NAME", help="who reviews: a pseudonym (default: the login)")
     parser.add_argument("--blind", action="store_true", help="hide model and outcome until the verdict")
@@ -78,16 +78,29 @@ def first_screen(
     judging: Judging | None = None,
 ) -> Screen[None]:
     """Return the screen of a run if only a file or an attempt was named, else the list."""
-    from gistpoint.tui.commands.runs import attempt_folder
     from gistpoint.tui.screens.review.screens import Screens
     from gistpoint.tui.screens.review.settings import ReviewSettings
 
     screens = Screens()
     settings = ReviewSettings(locations, reviewer, screens, blind, replaying, judging)
-    paths = [str(attempt_folder(path) or path) for path in paths]
+    paths = [found for path in paths for found in _stored(path, locations)]
     if len(paths) == 1 and _is_one_run(paths[0]):
         return screens.run(paths[0], settings)
     return screens.runs(paths, settings)
+
+
+def _stored(name: str, locations: Locations) -> list[str]:
+    """Return the folders of the attempt, or of the attempts of a run of an agent, that a name means; else the name."""
+    from gistpoint.tui.commands.runs import attempt_folder
+
+    if (folder := attempt_folder(name)) is not None:
+        return [str(folder)]
+    if Path(name).exists() or not (locations.runs / name / "run.toml").is_file():
+        return [name]
+    from gistpoint.sessions.agentruns.store import AgentRunStore
+
+    jobs = AgentRunStore(locations.runs).open(name).jobs.values()
+    return [str(locations.attempts / state.attempt) for state in jobs if state.attempt] or [name]
 
 
 def _is_one_run(name: str) -> bool:

@@ -60,7 +60,7 @@ def solve(options: argparse.Namespace) -> int:
     except AttemptError:
         task = services.tasks.find(options.what)
         if options.gist_settings:
-            services = replace(services, gist_settings={task.id: _settings(options.gist_settings)})
+            services = replace(services, gist_settings={task.id: read_gist_settings(options.gist_settings)})
             services.as_given(task)
         return solve_task(services, task, new=options.new, lines=options.lines)
     if options.gist_settings:
@@ -71,7 +71,8 @@ def solve(options: argparse.Namespace) -> int:
     return _open(services, attempt_id, lines=options.lines)
 
 
-def _settings(file: str) -> GistOverrides:
+def read_gist_settings(file: str) -> GistOverrides:
+    """Read a file of settings of gists. Raises `UserError`."""
     try:
         with Path(file).open("rb") as opened:
             data = opened.read(MOST_BYTES + 1)

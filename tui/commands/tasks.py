@@ -1,17 +1,14 @@
-"""`gistpoint task list`, `show`, `export`, `delete`, `check` and `baseline`."""
+"""`gistpoint task list`, `show`, `delete`, `check` and `baseline`."""
 
 from __future__ import annotations
 
 import argparse
 import sys
-import tempfile
 from dataclasses import asdict
-from pathlib import Path
 from typing import Any
 
 from gistpoint.core.errors import AttemptError, UserError
 from gistpoint.core.generation.baselines import BaselineDifference, differences, record_baseline
-from gistpoint.core.kinds.archive import pack_task
 from gistpoint.core.kinds.checking import check_task
 from gistpoint.core.kinds.folder import read_answer
 from gistpoint.core.kinds.registry import render_brief
@@ -25,7 +22,7 @@ from gistpoint.sessions.tasks import BrokenTask, TaskStore
 from gistpoint.tui.commands.arguments import TASK_HELP
 from gistpoint.tui.commands.attempts import attempt_store
 from gistpoint.tui.commands.command import DONE, NEGATIVE, Handler
-from gistpoint.tui.commands.output import ProgressLine, print_json, print_records, print_text, write_whole
+from gistpoint.tui.commands.output import ProgressLine, print_json, print_records, print_text
 from gistpoint.tui.object_graph import add_isolation, build_runner, build_services
 from gistpoint.tui.services import is_our_demo
 from gistpoint.tui.tables import Column
@@ -100,27 +97,6 @@ def show(options: argparse.Namespace) -> int:
         print_json("gistpoint.task/1", {**_row(task), "brief": render_brief(task), "failing_tests": failing})
     else:
         print_text(render_brief(task))
-    return DONE
-
-
-def export_options(parser: argparse.ArgumentParser) -> Handler:
-    """Add the options of `gistpoint task export`."""
-    parser.add_argument("task", help="id or its beginning, or a folder")
-    parser.add_argument("--to", required=True, choices=["archive"], help="archive: a .tar.zst")
-    parser.add_argument("-o", "--output", required=True, metavar="PATH", help="the file to write, or a folder")
-    return export
-
-
-def export(options: argparse.Namespace) -> int:
-    """Write a task with its answer as one file; print its path."""
-    task = _store().find(options.task)
-    target = Path(options.output)
-    if target.is_dir():
-        target /= f"{task.short_id}.tar.zst"
-    with tempfile.TemporaryDirectory(prefix="gistpoint-export-") as scratch:
-        pack_task(task.folder, Path(scratch) / "task.tar.zst")
-        write_whole(target, [(Path(scratch) / "task.tar.zst").read_bytes()])
-    print(target)
     return DONE
 
 

@@ -12,6 +12,8 @@ _EXECUTION = {
     True: "You may run code before you hand in, with the tools that do so.",
 }
 
+_READING = {False: "You may read the repository, and run no code. ", True: ""}
+
 TEMPLATES = {
     "gist": "gist-2",
     "tracing": "gist-tracing-2",
@@ -46,8 +48,11 @@ def _no_newer(name: str, most: int) -> str:
     return there[-1] if there else name
 
 
-def gist_brief(task: Task) -> str:
-    """Return the brief of a gist as it is shown and sent."""
+def gist_brief(task: Task, *, shell: str = "", gist: str = "") -> str:
+    """Return the brief of a gist as it is shown and sent, or for a solver with a shell.
+
+    The repository is in the folder `shell` then, and the gist is to be the file `gist`.
+    """
     settings = gist_settings(task)
     tools = gist_tools(settings, scoring=settings.score_budget != 0)
     values = {
@@ -59,5 +64,7 @@ def gist_brief(task: Task) -> str:
         "execution": _EXECUTION[settings.execution],
         "test": fenced(task.brief.test),
         "read_limit": str(task.limits.read_file_characters),
+        "place": shell,
+        "hand_in": f"{_READING[settings.execution]}Write the gist to `{gist}`; it is judged as it is when you stop.",
     }
-    return filled(task, values)
+    return filled(task, values, shell=bool(shell))

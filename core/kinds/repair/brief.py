@@ -24,8 +24,14 @@ def template_for(mode: Mode, targets: int, *, refused_costs_attempt: bool = Fals
     return (REFUSALS_COST if refused_costs_attempt else TEMPLATES)["several" if several else mode.value]
 
 
-def repair_brief(task: Task) -> str:
-    """Return the brief of a repair as it is shown and sent."""
+_HAND_IN = (
+    "When you stop, the repository is judged as you leave it, by all of its tests. Only changes of Python files that "
+    "are there already count: tests, settings and all other files are put back before."
+)
+
+
+def repair_brief(task: Task, *, shell: str = "") -> str:
+    """Return the brief of a repair as it is shown and sent, or for a solver with a shell in the folder `shell`."""
     values = {
         "target": task.brief.target,
         "signature": fenced(task.brief.signature),
@@ -39,8 +45,10 @@ def repair_brief(task: Task) -> str:
         "failures": _failures(task),
         "other_failures": _others(task),
         "read_limit": str(task.limits.read_file_characters),
+        "place": shell,
+        "hand_in": _HAND_IN,
     }
-    return filled(task, values)
+    return filled(task, values, shell=bool(shell))
 
 
 def _count(task: Task) -> str:

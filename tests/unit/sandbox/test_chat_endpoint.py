@@ -267,7 +267,10 @@ def test_waiting_is_cancelled() -> None:
 def test_tokens_of_failed_requests_count() -> None:
     wasted = Answer({"choices": [], "usage": {"prompt_tokens": 5, "completion_tokens": 1}})
     answer, _, _ = retried(wasted, completion("Fine."))
-    assert answer.usage == Usage(105, 11)
+    assert isinstance(answer, ChatReply)
+    assert (answer.usage, answer.lost) == (Usage(100, 10), Usage(5, 1))
+    failed, _, _ = retried(wasted, backoff=Backoff(requests=3))
+    assert failed.usage == Usage(15, 3)
 
 
 def echo(request: dict[str, Any], headers: Mapping[str, str]) -> Answer:
@@ -485,10 +488,3 @@ def test_a_reply_that_was_lost_is_counted_by_what_was_sent() -> None:
     assert failure.usage.estimated
     assert failure.usage.prompt_tokens > 10
     assert failure.usage.cost_usd == pytest.approx(failure.usage.prompt_tokens * 3 / 1e6)
-
-
-def test_the_cost_of_earlier_tries_is_told_apart() -> None:
-    wasted = Answer({"choices": [], "usage": {"prompt_tokens": 5, "completion_tokens": 1}})
-    answer, _, _ = retried(wasted, wasted, completion("Fine."))
-    assert isinstance(answer, ChatReply)
-    assert (answer.usage, answer.lost) == (Usage(110, 12), Usage(10, 2))

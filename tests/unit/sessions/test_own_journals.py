@@ -159,5 +159,8 @@ def test_a_model_s_reply_is_a_step_with_its_tokens_and_its_cost(tmp_path: Path) 
     assert (said[0].tokens, said[0].cost) == (Tokens(905, 30, 800, 12), 0.01)
     assert said[0].state["calls"] == ["read_file", "grep"]
     assert (document.header.model, document.header.tokens.prompt, document.header.cost) == ("m", 905, 0.01)
+    actors = [step.actor for step in document.steps() if step.calls]
+    assert actors == [Actor.AGENT, Actor.AGENT, Actor.PERSON]
+    assert document.header.extra["mixed"] is True
     handovers = [step.text for step in document.steps() if step.label == "handover"]
     assert handovers == ["to the person\np7", "to the model\np7\nLook at discount."]

@@ -9,13 +9,18 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from agent_attempts import ByTurn, gist_at_work
 from builders import CHECKS, REPAIR, build_task
 from examples import share
 from fakes import FakeClock, FakeRunner
+from gist_tasks import FAITHFUL
 from mutants import mutants
+from scripted_endpoint import reply
 
+from gistpoint.core.agents.loop import work
+from gistpoint.core.agents.settings import AgentSettings
 from gistpoint.core.attempts.engine import Attempt
-from gistpoint.core.attempts.identity import Enrolment
+from gistpoint.core.attempts.identity import MODEL, Enrolment, Role
 from gistpoint.core.errors import CancelledError, UserError
 from gistpoint.core.kinds.folder import read_answer
 from gistpoint.core.kinds.repair.judge import RepairJudge
@@ -458,3 +463,29 @@ def test_damaged_runs_are_replayed_as_far_as_they_can_be_read(tmp_path: Path, jo
         assert isinstance(replay.same_verdict(), bool)
         assert all(isinstance(note, str) for note in replay.notes)
     assert found > count
+
+
+def test_the_calls_of_a_model_are_made_again_as_it_asked_for_them(tmp_path: Path, task: Task) -> None:
+    opened = AttemptStore(tmp_path / "attempts", FakeClock(), "test").start(
+        task, judge_of(task), Enrolment(MODEL, Role.QA, solver={"model": "m"})
+    )
+    look, fix = ("read_file", {"file_path": "shop/prices.py"}), ("submit_attempt", {"func_code": REPAIR})
+    script = [reply(look, ("read_file", "{'"), ("grep", {}), content="Hm."), reply(content="So."), reply(fix, look)]
+    work(opened.attempt, ByTurn(script), AgentSettings())
+    assert opened.attempt.state.solved
+    replay, calls = replayed(journal_of(opened), task)
+    assert [call.sameness for call in calls] == [SAME] * 4
+    assert replay.same_verdict()
+
+
+def test_a_gist_that_a_model_gave_up_is_handed_in_again(tmp_path: Path) -> None:
+    case = gist_at_work(tmp_path)
+    case.go(ByTurn([reply(("write_gist", {"content": FAITHFUL}), content="Here."), reply(content="Done.")]))
+    writer = JournalWriter(tmp_path / "journal", case.clock)
+    for event in case.memory.events:
+        writer.append(event.data)
+    writer.close()
+    replay = Replay(open_run(writer.path), case.judge, FakeClock())
+    assert [call.sameness for call in replay.calls()] == [SAME, SAME]
+    assert replay.attempt.state.ending is not None
+    assert replay.attempt.state.ending.reason == "gave_up"

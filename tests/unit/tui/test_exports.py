@@ -49,8 +49,8 @@ def test_a_task_goes_out_as_one_file_and_comes_in_as_the_same(home: Path, task: 
         assert capsys.readouterr().out == f"{made}\n"
         brought = TaskStore(home / "elsewhere").add(made)
         assert (brought.id, read_answer(brought)) == (task.id, read_answer(task))
-    with pytest.raises(SystemExit):
-        cli.main(["task", "export", task.short_id, "--to", "pdf", "-o", "x"])
+    assert cli.main(["task", "export", task.short_id, "--to", "pdf", "-o", "x"]) == 2
+    assert "archive, harbor" in capsys.readouterr().err
     assert cli.main(["task", "export", task.id, "--to", "archive", "-o", str(home / "no" / "such" / "place")]) == 2
     assert "can't be written" in capsys.readouterr().err
 
@@ -141,3 +141,18 @@ def test_a_damaged_attempt_is_written_and_told(home: Path, task: Task, capsys: C
     for name in ("csv", "json"):
         assert cli.main(["attempt", "export", "--to", name]) == 1
         assert "It was cut back" in capsys.readouterr().out
+
+
+def test_tasks_go_to_another_harness_once_each(home: Path, task: Task, capsys: Captured) -> None:
+    target = home / "harbor"
+    named = [task.short_id, str(task.folder), str(task.folder.parent)]
+    assert (
+        cli.main(["task", "export", *named, "--to", "harbor", "-o", str(target), "--agent-hosts", "a.org, b.org"]) == 0
+    )
+    assert capsys.readouterr().out == f"{target}\n"
+    (made,) = [folder for folder in target.iterdir() if folder.name.endswith(task.short_id)]
+    assert (made / "tests" / "test.sh").stat().st_mode & 0o111
+    assert (made / "tests" / "verify.pyz").read_bytes().startswith(b"#!")
+    assert '"b.org"' in (made / "task.toml").read_text(encoding="utf-8")
+    assert cli.main(["task", "export", task.short_id, "--to", "harbor", "-o", str(target)]) == 2
+    assert "is there already" in capsys.readouterr().err

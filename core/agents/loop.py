@@ -1,0 +1,392 @@
+"""A model at work: it is asked, its reply is journalled, its calls are carried out, until the attempt ends.
+
+What it is asked is folded from the journal (`conversation`), so a process that resumes an attempt asks what the one
+before would have asked. An endpoint's failure is never a solver's: the attempt is left as it is.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+from msgspec import UNSET
+
+from gistpoint.core.agents import static
+from gistpoint.core.agents.conversation import ReplyKind, calls_in_vain, conversation, missing_calls
+from gistpoint.core.agents.settings import AgentSettings
+from gistpoint.core.attempts.engine import Attempt
+from gistpoint.core.attempts.events import (
+    EndReason,
+    GiveUpCode,
+    ModelTurn,
+    Pane,
+    PauseReason,
+    RequestedCall,
+    TurnUsage,
+)
+from gistpoint.core.attempts.state import REQUEST_ID, AttemptState
+from gistpoint.core.chat import ChatFailure, ChatMessage, ChatProblem, ChatReply, Usage
+from gistpoint.core.errors import AttemptError, CancelledError
+from gistpoint.core.estimates import Estimate, tokens_in
+from gistpoint.core.ports import ChatModel
+from gistpoint.core.running import UNATTENDED, CancelToken, RunContext
+from gistpoint.core.tools.declaration import Tool
+
+MOST_CHARACTERS = 1_000_000
+"""Of each text of a reply, in the journal and in the conversation."""
+MOST_CALLS = 1_000
+"""Of one reply; more than any budget has."""
+_ID_CHARACTERS = 200
+MOST_IN_VAIN, MOST_REFUSALS = 3, 2
+"""Replies in a row without a call, and refusals in a row, after which a model has given up."""
+_TICK_S, _HEARTBEAT_S = 0.05, 5.0
+
+_GIVEN_UP = {
+    ReplyKind.NO_CALL: GiveUpCode.NO_TOOL_CALL,
+    ReplyKind.CUT_OFF: GiveUpCode.TRUNCATED,
+    ReplyKind.REFUSED: GiveUpCode.DECLINED,
+    ReplyKind.NOT_SUPPORTED: GiveUpCode.NOT_SUPPORTED,
+}
+HISTORY_CUT = "history_cut"
+"""The problem of an endpoint that drops the beginning of a conversation in silence."""
+INFRASTRUCTURE = "infrastructure"
+"""The problem of a submission that the harness could not judge."""
+
+
+class Leaving(StrEnum):
+    """How an attempt was let go."""
+
+    ENDED = "ended"
+    HALTED = "halted"
+    STOPPED = "stopped"
+    OVER_COST = "over_cost"
+
+
+@dataclass(frozen=True, slots=True)
+class Left:
+    """How a model's work was left. In all cases but `ended` the attempt can be resumed."""
+
+    how: Leaving
+    problem: str = ""
+    """What is in the way: a `ChatProblem`, `history_cut` or `infrastructure`; empty unless halted."""
+    message: str = ""
+    """That, in a sentence."""
+    stops_run: bool = False
+    """Whether every other attempt with the same endpoint and model would be halted as well."""
+    lost: Usage = field(default_factory=Usage)
+    """What was paid for replies that are not in the journal."""
+
+    @property
+    def halted(self) -> str | None:
+        """What is in the way; None if nothing is."""
+        return self.problem or None
+
+
+def always(estimate: Estimate) -> bool:
+    """Allow every request."""
+    return True
+
+
+def never() -> bool:
+    """Never stop."""
+    return False
+
+
+OnTurn = Callable[[AttemptState], None]
+
+
+def work(
+    attempt: Attempt,
+    model: ChatModel,
+    settings: AgentSettings,
+    *,
+    may_ask: Callable[[Estimate], bool] = always,
+    stop: Callable[[], bool] = never,
+    on_turn: OnTurn | None = None,
+    run: RunContext = UNATTENDED,
+) -> Left:
+    """Let a model work on an attempt until it ends, halts or is let go; calls that are begun are finished.
+
+    `may_ask` is asked before each request, with the most that it may cost. `stop` is asked between calls, and often
+    while a reply is awaited, which is then dropped: it must be quick. `on_turn` gets the state after each reply and
+    each call. `run` is the context of the tools; cancelling it also stops the work. The model waits by the token that
+    it is given (`CancelToken.sleep`): that time is journalled as a pause. Raises `UserError` for a task that the
+    setting can't serve.
+    """
+    return _Work(attempt, model, settings, may_ask, stop, on_turn, run).done()
+
+
+class _Patience(CancelToken):
+    """The token of a request: stops when the work is stopped, keeps the attempt alive, and pauses it in waits."""
+
+    def __init__(self, attempt: Attempt, stop: Callable[[], bool], outer: CancelToken) -> None:
+        super().__init__()
+        self._attempt, self._stop, self._outer = attempt, stop, outer
+        self._paused = False
+        self._beat = time.monotonic()
+        self.waited_s = 0.0
+
+    @property
+    def cancelled(self) -> bool:
+        """Whether the work is stopped."""
+        return self._event.is_set() or self._outer.cancelled or self._stop()
+
+    def check(self) -> None:
+        """Raise `CancelledError` when the work is stopped."""
+        now = time.monotonic()
+        if now - self._beat >= _HEARTBEAT_S:
+            self._beat = now
+            self._attempt.heartbeat()
+        if self.cancelled:
+            raise CancelledError("The request was dropped.")
+
+    @contextmanager
+    def waiting(self) -> Iterator[None]:
+        """Pause the attempt while the endpoint is waited for."""
+        if self._paused:
+            yield
+            return
+        self._paused, began = True, time.monotonic()
+        with suppress(AttemptError):  # its time is up: the reply will find it so
+            self._attempt.pause(PauseReason.ENDPOINT_WAIT)
+        try:
+            yield
+        finally:
+            self._paused = False
+            self._attempt.resume()
+            self.waited_s += time.monotonic() - began
+
+    def sleep(self, seconds: float) -> None:
+        """Wait, with the attempt paused; raise `CancelledError` as soon as the work is stopped."""
+        with self.waiting():
+            until = time.monotonic() + seconds
+            while True:
+                self.check()
+                left = until - time.monotonic()
+                if left <= 0:
+                    return
+                time.sleep(min(left, _TICK_S))
+
+
+@dataclass
+class _Work:
+    attempt: Attempt
+    model: ChatModel
+    settings: AgentSettings
+    may_ask: Callable[[Estimate], bool]
+    stop: Callable[[], bool]
+    on_turn: OnTurn | None
+    run: RunContext
+    lost: Usage = field(default_factory=Usage)
+    submissions: int = 0
+    """Those that were made before."""
+
+    def done(self) -> Left:
+        attempt = self.attempt
+        attempt.resume()
+        attempt.finish_pending(run=self.run)
+        self.submissions = len(attempt.state.submissions)
+        attempt.view(Pane.MODEL)
+        left: Left | None = None
+        while left is None:
+            left = self._step()
+        return left
+
+    def _step(self) -> Left | None:
+        """Do the next thing that the journal calls for; return how the work was left, if it was."""
+        attempt = self.attempt
+        attempt.check_time()
+        state = attempt.state
+        if state.pending is not None:
+            attempt.finish_pending(run=self.run)
+        elif state.ended:
+            return self._left(Leaving.ENDED)
+        elif self.stop() or self.run.cancel.cancelled:
+            return self._left(Leaving.STOPPED)
+        elif (failed := self._not_judged()) is not None:
+            return self._left(Leaving.HALTED, INFRASTRUCTURE, failed)
+        elif self.settings.setting == "static" and state.turns:
+            static.hand_in(attempt, state.turns[-1], run=self.run)
+        elif missing := missing_calls(state):
+            self._carry_out(missing[0])
+        elif (code := _given_up(calls_in_vain(state))) is not None:
+            attempt.hand_in(EndReason.GAVE_UP, code)
+        else:
+            return self._ask()
+        self._tell()
+        return None
+
+    def _not_judged(self) -> str | None:
+        """Return why the last submission of this process could not be judged; None if it could, or there is none."""
+        made = self.attempt.state.submissions[self.submissions :]
+        return made[-1].reason or "The submission could not be judged." if made and not made[-1].counts else None
+
+    def _carry_out(self, asked: RequestedCall) -> None:
+        attempt = self.attempt
+        turn, id = attempt.state.turns[-1].turn, asked.id[:_ID_CHARACTERS]
+        try:
+            attempt.call(asked.name, None, raw=asked.arguments, turn=turn, run=self.run, extra={REQUEST_ID: id})
+        except AttemptError:
+            if not attempt.state.ended:  # its time was up
+                raise
+
+    def _ask(self) -> Left | None:
+        """Send the conversation and journal the reply, or see why that can't be."""
+        attempt, settings = self.attempt, self.settings
+        if settings.setting == "static":
+            messages = static.static_messages(attempt, settings)
+        else:
+            messages = conversation(attempt.state, settings)
+        tools = attempt.offered() if settings.setting == "tools" else ()
+        estimate = settings.estimate(_prompt_tokens(attempt.state, messages, tools))
+        if (limit := self._over_a_limit(estimate)) is not None:
+            attempt.hand_in(limit)
+            return None
+        if not self.may_ask(estimate):
+            return self._left(Leaving.OVER_COST)
+        patience, began = _Patience(attempt, self.stop, self.run.cancel), time.monotonic()
+        try:
+            reply = self.model.complete(messages, [tool.json_schema() for tool in tools], cancel=patience)
+        except CancelledError:
+            self.lost += Usage(estimate.prompt_tokens, 0, settings.cost(Usage(estimate.prompt_tokens)), estimated=True)
+            return self._left(Leaving.STOPPED)
+        if isinstance(reply, ChatFailure):
+            self.lost += self._priced(reply.usage)
+            if reply.problem is not ChatProblem.CONTEXT_FULL:
+                return self._left(Leaving.HALTED, reply.problem, reply.message, stops_run=reply.problem.of_endpoint)
+            attempt.hand_in(EndReason.CONTEXT_EXHAUSTED)
+            return None
+        turn = self._turn(reply, tools, time.monotonic() - began - patience.waited_s)
+        if (cut := _history_cut(attempt.state, turn)) is not None:
+            self.lost += self._priced(reply.usage + reply.lost)
+            return self._left(Leaving.HALTED, HISTORY_CUT, cut)
+        try:
+            attempt.model_turn(turn)
+        except AttemptError:
+            if not attempt.state.ended:  # its time was up
+                raise
+            self.lost += self._priced(reply.usage + reply.lost)
+        self._tell()
+        return None
+
+    def _over_a_limit(self, estimate: Estimate) -> EndReason | None:
+        """Return the limit that a request would pass."""
+        settings, tokens = self.settings, estimate.prompt_tokens + estimate.completion_tokens
+        if settings.setting == "tools" and tokens > settings.context_tokens:
+            return EndReason.CONTEXT_EXHAUSTED
+        spent = self.attempt.state.spent.usage.tokens
+        if settings.attempt_tokens is not None and spent + estimate.prompt_tokens > settings.attempt_tokens:
+            return EndReason.TOKEN_CAP
+        return None
+
+    def _turn(self, reply: ChatReply, tools: Sequence[Tool], seconds: float) -> ModelTurn:
+        state, message = self.attempt.state, reply.message
+        names = tuple(tool.name for tool in tools)
+        calls = tuple(
+            RequestedCall(call.id[:_ID_CHARACTERS], call.name[:MOST_CHARACTERS], call.arguments[:MOST_CHARACTERS])
+            for call in message.tool_calls[:MOST_CALLS]
+        )
+        return ModelTurn(
+            turn=len(state.turns) + 1,
+            content=message.content[:MOST_CHARACTERS],
+            reasoning=message.reasoning[:MOST_CHARACTERS] or UNSET,
+            refusal=reply.refusal[:MOST_CHARACTERS] or UNSET,
+            tool_calls=calls,
+            finish=reply.finish[:_ID_CHARACTERS],
+            model=reply.model[:_ID_CHARACTERS],
+            fingerprint=reply.fingerprint or UNSET,
+            request_id=reply.request_id or UNSET,
+            usage=self._usage(reply.usage),
+            lost=self._usage(reply.lost) if reply.lost.tokens else UNSET,
+            latency_ms=max(0, round(seconds * 1000)),
+            retried=tuple(problem.value for problem in reply.retried),
+            tools=UNSET if names == _offered_before(state) else names,
+        )
+
+    def _usage(self, usage: Usage) -> TurnUsage:
+        priced = self._priced(usage)
+        return TurnUsage(
+            usage.prompt_tokens,
+            usage.completion_tokens,
+            usage.cached_tokens,
+            usage.reasoning_tokens,
+            priced.cost_usd,
+            usage.estimated,
+        )
+
+    def _priced(self, usage: Usage) -> Usage:
+        return Usage(
+            usage.prompt_tokens,
+            usage.completion_tokens,
+            self.settings.cost(usage),
+            usage.estimated,
+            usage.cached_tokens,
+            usage.reasoning_tokens,
+        )
+
+    def _left(self, how: Leaving, problem: str = "", message: str = "", *, stops_run: bool = False) -> Left:
+        return Left(how, str(problem), message, stops_run, self.lost)
+
+    def _tell(self) -> None:
+        if self.on_turn is not None:
+            self.on_turn(self.attempt.state)
+
+
+def _given_up(kinds: Sequence[ReplyKind]) -> GiveUpCode | None:
+    """Return why a model has given up whose last replies in a row, of these kinds, called no tool; None if it has not.
+
+    Replies of different kinds count together, so that no mixture of them goes on for ever.
+    """
+    if not kinds:
+        return None
+    last = kinds[-1]
+    refused = kinds[-MOST_REFUSALS:] == [ReplyKind.REFUSED] * MOST_REFUSALS
+    if refused or len(kinds) >= MOST_IN_VAIN or last is ReplyKind.NOT_SUPPORTED:
+        return _GIVEN_UP[last]
+    return None
+
+
+def _prompt_tokens(state: AttemptState, messages: Sequence[ChatMessage], tools: Sequence[Tool]) -> int:
+    """Return an upper estimate of a request's tokens: those of the last exchange as counted, and what is new."""
+    if not state.turns:
+        schemas = len(json.dumps([tool.json_schema() for tool in tools])) if tools else 0
+        return tokens_in(schemas + sum(_characters(message) for message in messages))
+    new = 0
+    for message in reversed(messages):
+        if message.role == "assistant":
+            break
+        new += _characters(message)
+    last = state.turns[-1].usage
+    return last.prompt + last.completion + tokens_in(new)
+
+
+def _characters(message: ChatMessage) -> int:
+    return len(message.content)
+
+
+def _offered_before(state: AttemptState) -> tuple[str, ...]:
+    """Return the tools that the last reply could call; before the first, those that the attempt has."""
+    known = [turn.tools for turn in state.turns if turn.tools is not UNSET]
+    names = known[-1] if known else state.header.tool_names
+    return () if names is UNSET else names
+
+
+def _history_cut(state: AttemptState, turn: ModelTurn) -> str | None:
+    """Return a sentence if an endpoint has counted fewer tokens of a conversation that has become longer.
+
+    Some servers drop the beginning in silence when a conversation does not fit (Ollama). A change of the offered tools
+    makes a request shorter too, and estimates prove nothing.
+    """
+    if not state.turns or turn.tools is not UNSET:
+        return None
+    before, now = state.turns[-1].usage, turn.usage
+    if before.estimated or now.estimated or now.prompt >= before.prompt:
+        return None
+    return (
+        f"The endpoint read {now.prompt} tokens of a conversation of which it had read {before.prompt} before: it drops"
+        " the beginning. Give it a longer context, and the run resumes."
+    )

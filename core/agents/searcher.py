@@ -1,0 +1,279 @@
+"""A built-in solver without a model: it looks for the corrupted function and undoes the likeliest single edit.
+
+It implements the port of chat models, so it runs in the same loop, sees what every solver sees, and spends the same
+budgets. Each reply is computed from the conversation alone. It reads the failing tests, searches for the names that
+they use, reads the files that define them, and ranks functions by which tests reach them by name (Ochiai's coefficient,
+as in spectrum-based fault localisation). Its repairs are the edits of the operators that make corruptions: many undo
+one another. A replacement stays for the rest of an attempt, so after a wrong one it goes on in the same definition.
+Its figures are a floor for models, and a measure of how easy tasks are.
+"""
+
+from __future__ import annotations
+
+import ast
+import builtins
+import json
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from math import sqrt
+from typing import Any
+
+from gistpoint.core.agents.conversation import NOT_SUPPORTED
+from gistpoint.core.chat import ChatMessage, ChatReply, ToolRequest, Usage, arguments_of
+from gistpoint.core.code.index import Definition, DefinitionKind, FileIndex, index_source
+from gistpoint.core.code.parsing import CodeError, parse_module
+from gistpoint.core.code.splice import replace_definition
+from gistpoint.core.code.testfiles import is_test_path
+from gistpoint.core.corruption.corruptions import enumerate_corruptions
+from gistpoint.core.corruption.subject import vocabulary_of
+from gistpoint.core.running import NEVER, CancelToken
+
+NAME = "builtin:searcher"
+_SUBMIT, _READ, _SEARCH = "replace_function", "read_file", "search_code"
+_TEST_ID = re.compile(r"([\w./-]+\.py)::([\w:]+)")
+_FRAME = re.compile(r"([\w./-]+\.py):(\d+): in ")
+_LEFT = re.compile(r"(\d+) tool uses?(?:, of which at most| and) (\d+)")
+_HIT = re.compile(r"^ *\d+: ")
+_SCORE = re.compile(r"^Score (\d\.\d+)")
+_MOST_NAMES, _MOST_FILES, _MOST_TEST_FILES, _MOST_FUNCTIONS = 40, 8, 2, 12
+_BUILT_IN = frozenset(dir(builtins))
+_DEPTH_FACTOR = 0.85
+"""A function that is reached through another is less suspicious by this factor."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Made:
+    """A call with its answer."""
+
+    tool: str
+    arguments: Mapping[str, Any]
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class _Repair:
+    """A submission that may repair the task: the code of a whole definition of a file, and how likely it is."""
+
+    path: str
+    unit: str
+    code: str
+    weight: float
+
+
+class Searcher:
+    """The solver `builtin:searcher`; implements `gistpoint.core.ports.ChatModel`."""
+
+    name = NAME
+
+    def complete(
+        self, messages: Sequence[ChatMessage], tools: Sequence[Mapping[str, Any]], *, cancel: CancelToken = NEVER
+    ) -> ChatReply:
+        """Return the next call, or say that there is none. Other tasks than discovery end as `not_supported`."""
+        if _SUBMIT not in {tool["name"] for tool in tools}:
+            return _reply("Only tasks in which a corrupted function is to be found are supported.", NOT_SUPPORTED)
+        brief = next((message.content for message in messages if message.role == "user"), "")
+        search = _Search(brief, list(_made(messages)))
+        cancel.check()
+        reading = search.reading() if _READ in {tool["name"] for tool in tools} and search.may_read else None
+        if reading is not None:
+            return _reply("", "tool_calls", *reading)
+        cancel.check()
+        repair = max(search.repairs(), key=lambda item: item.weight, default=None)
+        if repair is None:
+            return _reply("I know of no further edit that could repair it.", "stop")
+        arguments = {"func_code": repair.code, "func_name": repair.unit, "file_path": repair.path}
+        return _reply(f"The likeliest edit is in {repair.unit}.", "tool_calls", _SUBMIT, arguments)
+
+
+def _reply(words: str, finish: str, tool: str = "", arguments: Mapping[str, Any] | None = None) -> ChatReply:
+    calls = (ToolRequest("next", tool, json.dumps(arguments)),) if tool else ()
+    return ChatReply(ChatMessage("assistant", words, calls), finish, Usage(cost_usd=0.0), NAME)
+
+
+def _made(messages: Iterable[ChatMessage]) -> Iterator[_Made]:
+    asked: dict[str, ToolRequest] = {}
+    for message in messages:
+        asked.update({call.id: call for call in message.tool_calls})
+        if message.role == "tool" and message.tool_call_id in asked:
+            call = asked[message.tool_call_id]
+            yield _Made(call.name, arguments_of(call), message.content)
+
+
+def _body(text: str) -> str:
+    """Return an answer without its first line and the lines on what is left."""
+    return text.partition("\n")[2].rpartition("\n[")[0]
+
+
+def _names(node: ast.AST) -> set[str]:
+    """Return the names and attributes that code uses."""
+    found = {item.id for item in ast.walk(node) if isinstance(item, ast.Name)}
+    return found | {item.attr for item in ast.walk(node) if isinstance(item, ast.Attribute)}
+
+
+@dataclass
+class _Search:
+    """What the conversation has shown so far."""
+
+    brief: str
+    made: Sequence[_Made]
+    indexes: dict[str, FileIndex] = field(default_factory=dict)
+    """Of the files that were read, by path, with the replacements that helped."""
+
+    def __post_init__(self) -> None:
+        for call in self.made:
+            path = str(call.arguments.get("file_path", ""))
+            if call.tool == _READ and call.text.startswith(f"{path}: "):
+                self._take(path, _body(call.text))
+        self.best, self.dirty, self.tried = 0.0, ("", ""), set[str]()
+        for call in self.made:
+            if call.tool == _SUBMIT:
+                self._learn(call)
+        self.failing = {(path, name.split("::")[-1]) for path, name in _TEST_ID.findall(self.brief)}
+
+    def _take(self, path: str, text: str) -> None:
+        with suppress(CodeError, UnicodeEncodeError):
+            self.indexes[path] = index_source(path, text.encode("utf-8"))
+
+    def _learn(self, call: _Made) -> None:
+        """Keep a replacement that helped; after one that did not, only its definition can be put right again."""
+        path, unit, code = (str(call.arguments.get(name)) for name in ("file_path", "func_name", "func_code"))
+        self.tried.add(code)
+        score = _SCORE.match(call.text)
+        if score is None:
+            return
+        self.dirty = (path, unit)
+        if float(score[1]) > self.best and path in self.indexes:
+            index = self.indexes[path]
+            with suppress(CodeError):
+                self._take(path, replace_definition(index, index.get(unit), code).decode("utf-8"))
+                self.best, self.dirty = float(score[1]), ("", "")
+
+    @property
+    def may_read(self) -> bool:
+        """Whether a look leaves every submission possible, and nothing was submitted yet."""
+        latest = self.made[-1].text if self.made else self.brief
+        found = _LEFT.findall(latest)
+        uses, submissions = map(int, found[-1]) if found else (0, 0)
+        return uses > submissions and not any(call.tool == _SUBMIT for call in self.made)
+
+    def reading(self) -> tuple[str, dict[str, str]] | None:
+        """Return the next look: at the failing tests, for what they use, at the files that define it; None if none."""
+        asked = {str(call.arguments.get("file_path")) for call in self.made if call.tool == _READ}
+        tests = Counter(path for path, _ in _TEST_ID.findall(self.brief))
+        for path, _ in tests.most_common(_MOST_TEST_FILES):
+            if path not in asked:
+                return _READ, {"file_path": path}
+        searches = sum(call.tool == _SEARCH for call in self.made)
+        for path, _ in self._found().most_common():
+            if path not in asked and len(asked) < _MOST_TEST_FILES + _MOST_FILES and searches:
+                return _READ, {"file_path": path}
+        wanted = sorted(self._undefined())[:_MOST_NAMES]
+        if searches < 2 and wanted:
+            return _SEARCH, {"pattern": rf"^\s*(?:async def|def|class) (?:{'|'.join(wanted)})\b"}
+        return None
+
+    def _found(self) -> Counter[str]:
+        """Return the files, no tests, that the failures pass through or that define what was searched for."""
+        found = Counter(path for path, _ in _FRAME.findall(self.brief) if not is_test_path(path))
+        for call in self.made:
+            path = ""
+            for line in call.text.splitlines() if call.tool == _SEARCH else ():
+                if line.endswith(".py") and not line.startswith(" "):
+                    path = line
+                elif path and not is_test_path(path) and _HIT.match(line):
+                    found[path] += 1
+        return found
+
+    def _undefined(self) -> set[str]:
+        """Return the names that the failing tests use, and what they reach, without a definition in the files read."""
+        defined = {definition.name for _, definition in self._functions()}
+        used: set[str] = set()
+        for path, name, test in self._tests():
+            if (path, name) in self.failing:
+                used |= test
+                for definition in self._reached(test):
+                    used |= self._uses(definition)
+        local = {definition.name for index in self.indexes.values() for definition in index.definitions}
+        searched = {word for call in self.made for word in re.findall(r"\w+", str(call.arguments.get("pattern", "")))}
+        new = used - defined - local - searched - _BUILT_IN
+        return {name for name in new if len(name) > 2 and not name.startswith("__")}
+
+    def _functions(self) -> Iterator[tuple[FileIndex, Definition]]:
+        for path, index in self.indexes.items():
+            if not is_test_path(path):
+                yield from ((index, definition) for definition in index.definitions)
+
+    def _tests(self) -> Iterator[tuple[str, str, set[str]]]:
+        """Yield path, name and used names of each test that was read."""
+        for path, index in self.indexes.items():
+            if is_test_path(path):
+                for node in ast.walk(parse_module(index.text, path)):
+                    if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and node.name.startswith("test"):
+                        yield path, node.name, _names(node)
+
+    def _uses(self, definition: Definition) -> set[str]:
+        try:
+            return _names(parse_module(definition.dedented, definition.qualname)) - {definition.name}
+        except CodeError:
+            return set()
+
+    def _reached(self, names: set[str]) -> dict[Definition, int]:
+        """Return the functions that can be reached from names by names, with the number of steps."""
+        by_name: dict[str, list[Definition]] = {}
+        for _, definition in self._functions():
+            is_class = definition.kind is DefinitionKind.CLASS
+            by_name.setdefault(definition.name, []).append(definition)
+            if definition.name == "__init__" and not is_class and definition.parent is not None:
+                by_name.setdefault(definition.parent.split(".")[-1], []).append(definition)
+        reached: dict[Definition, int] = {}
+        steps, waiting = 0, names
+        while waiting:
+            new = [d for name in waiting for d in by_name.get(name, ()) if d not in reached]
+            new = [d for d in new if d.kind is not DefinitionKind.CLASS]
+            reached.update(dict.fromkeys(new, steps))
+            waiting, steps = set().union(*(self._uses(definition) for definition in new)), steps + 1
+        return reached
+
+    def _suspicion(self) -> dict[Definition, float]:
+        """Return how suspicious functions are: by Ochiai's coefficient, less so the farther they are from the tests."""
+        failed, passed, nearest = Counter[Definition](), Counter[Definition](), dict[Definition, int]()
+        failures = 0
+        for path, name, names in self._tests():
+            fails = (path, name) in self.failing
+            failures += fails
+            for definition, steps in self._reached(names).items():
+                (failed if fails else passed)[definition] += 1
+                nearest[definition] = min(steps, nearest.get(definition, steps))
+        frames = Counter(path for path, _ in _FRAME.findall(self.brief))
+        return {
+            definition: count / sqrt(failures * (count + passed[definition])) * _DEPTH_FACTOR ** nearest[definition]
+            * (2.0 if frames[definition.ref.path] else 1.0)
+            for definition, count in failed.items()
+        }  # fmt: skip
+
+    def repairs(self) -> Iterator[_Repair]:
+        """Yield the single edits of the most suspicious functions as submissions that were not tried."""
+        vocabulary = vocabulary_of(self.indexes.values())
+        ranked = sorted(self._suspicion().items(), key=lambda item: (-item[1], str(item[0].ref)))
+        for definition, suspicion in ranked[:_MOST_FUNCTIONS]:
+            path, index = definition.ref.path, self.indexes[definition.ref.path]
+            unit = _outermost(index, definition)
+            if self.dirty[0] and self.dirty != (path, unit):
+                continue
+            for edit in enumerate_corruptions(index, definition, vocabulary).kept:
+                try:
+                    changed = index_source(path, replace_definition(index, definition, edit.target.corrupted))
+                except CodeError:
+                    continue
+                code = changed.get(unit).dedented
+                if code not in self.tried:
+                    yield _Repair(path, unit, code, suspicion * edit.prior)
+
+
+def _outermost(index: FileIndex, definition: Definition) -> str:
+    while definition.parent is not None:
+        definition = index.get(definition.parent)
+    return definition.qualname

@@ -1,0 +1,104 @@
+"""The static setting of gists: one request with every file that the command touches, and one hand-in (Gistify, 4.3)."""
+
+from __future__ import annotations
+
+import re
+
+from gistpoint.core.agents.settings import STATIC, AgentSettings, filled, prompt_text
+from gistpoint.core.attempts.engine import Attempt
+from gistpoint.core.attempts.events import ModelTurn
+from gistpoint.core.chat import ChatMessage
+from gistpoint.core.code.parsing import fault_in
+from gistpoint.core.errors import AttemptError, UserError
+from gistpoint.core.estimates import tokens_in
+from gistpoint.core.kinds.folder import read_answer
+from gistpoint.core.kinds.gist.answer import gist_answer
+from gistpoint.core.kinds.gist.model import entrypoint_of, gist_settings, is_gist
+from gistpoint.core.kinds.gist.tools import SUBMIT_GIST, WRITE_GIST
+from gistpoint.core.kinds.gist.trace import read_trace
+from gistpoint.core.running import UNATTENDED, RunContext
+from gistpoint.core.tasks.brief import fenced
+from gistpoint.core.tasks.budgets import Budgets
+from gistpoint.core.tasks.model import Task
+from gistpoint.core.trees import SourceTree
+
+BUDGETS = Budgets.of_steps(2)
+"""What an attempt is begun with: a step that writes the gist, and the hand-in."""
+AUTOMATIC = "static"
+"""Why the program makes these two calls for the model."""
+_FENCE = re.compile(r"^ {0,3}(`{3,}|~{3,})")
+
+
+class StaticRefusedError(UserError):
+    """A task can't be given in one request."""
+
+
+def static_prompt(task: Task) -> str:
+    """Return the request: the rules, then every file that the recorded trace touched, whole, in order of first touch.
+
+    Raises `StaticRefusedError` for a task of another kind.
+    """
+    if not is_gist(task):
+        raise StaticRefusedError(
+            f"The task {task.short_id} is not a gist: the static setting is for gists.", hint="Use --setting tools."
+        )
+    tree = SourceTree.open(task.tree_path)
+    files = read_trace(gist_answer(read_answer(task)).trace).files
+    shown = [f"{path}\n\n{fenced(tree.read(path).decode('utf-8', 'replace'))}" for path in files if tree.is_file(path)]
+    values = {
+        "entrypoint": fenced(entrypoint_of(task)),
+        "owned": ", ".join(f"`{name}`" for name in gist_settings(task).owned),
+        "files": "\n\n".join(shown),
+    }
+    return filled(prompt_text(STATIC), values) + "\n"
+
+
+def static_tokens(task: Task) -> int:
+    """Return an upper estimate of the request's tokens. Raises `StaticRefusedError` as `static_prompt` does."""
+    return tokens_in(len(static_prompt(task)))
+
+
+def require_fitting(task: Task, settings: AgentSettings) -> None:
+    """Raise `StaticRefusedError`, with the figure, for a task whose files are longer than the context."""
+    tokens = static_tokens(task)
+    if tokens > settings.context_tokens:
+        raise StaticRefusedError(
+            f"The task {task.short_id} is too long for the static setting: its files are about {tokens} tokens, and the"
+            f" context is {settings.context_tokens}.",
+            hint="Leave the task out, or use --setting tools.",
+        )
+
+
+def static_messages(attempt: Attempt, settings: AgentSettings) -> list[ChatMessage]:
+    """Return the one request. Raises `StaticRefusedError` for a task that can't be given so."""
+    require_fitting(attempt.task, settings)
+    return [ChatMessage("user", static_prompt(attempt.task))]
+
+
+def file_in(reply: str) -> str:
+    """Return the file in a reply: its last fenced block, else the whole text if it is Python, else nothing."""
+    block: list[str] | None = None
+    found, fence = None, ""
+    for line in reply.splitlines():
+        mark = _FENCE.match(line)
+        if block is None and mark:
+            block, fence = [], mark[1]
+        elif block is not None and mark and mark[1].startswith(fence) and not line.strip().strip(fence[0]):
+            found, block = "\n".join([*block, ""]), None
+        elif block is not None:
+            block.append(line)
+    if found is not None:
+        return found if found.strip() else ""
+    return reply if reply.strip() and not fault_in(reply) else ""
+
+
+def hand_in(attempt: Attempt, turn: ModelTurn, *, run: RunContext = UNATTENDED) -> None:
+    """Make the next of the two calls for a model: write what it replied, unless that is nothing, then hand it in."""
+    text = file_in(turn.content)
+    written = any(call.tool == WRITE_GIST.name and call.automatic == AUTOMATIC for call in attempt.state.calls)
+    tool, arguments = (WRITE_GIST, {"content": text}) if text and not written else (SUBMIT_GIST, {})
+    try:
+        attempt.call(tool.name, arguments, turn=turn.turn, automatic=AUTOMATIC, run=run)
+    except AttemptError:
+        if not attempt.state.ended:  # its time was up
+            raise

@@ -1,0 +1,1 @@
+"""Runs of agents: many attempts by one model with one set of settings, carried out, resumed and counted."""

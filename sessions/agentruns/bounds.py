@@ -1,0 +1,132 @@
+"""Bounds that all attempts of a run share: how many test runs there are at once, and what all of it may cost."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+from gistpoint.core.errors import CancelledError
+from gistpoint.core.kinds.gist.runs import CommandOutput, EntrypointRunner, GistTrial, OriginalRun
+from gistpoint.core.outcomes import BackendRecord, RunStatus, SuiteReport
+from gistpoint.core.pins import EnvironmentPins
+from gistpoint.core.ports import Runner, RunRequest
+from gistpoint.core.running import NEVER, UNATTENDED, CancelToken, RunContext
+from gistpoint.core.trees import SourceTree
+
+_TICK_S = 0.1
+
+
+class Slots:
+    """A number of places for test runs: suites that run at once would miss their time limits by each other's fault."""
+
+    def __init__(self, places: int) -> None:
+        self._places = threading.Semaphore(places)
+
+    @contextmanager
+    def taken(self, cancel: CancelToken) -> Iterator[None]:
+        """Wait for a place and hold it. Raises `CancelledError` when cancelled while waiting."""
+        while not self._places.acquire(timeout=_TICK_S):
+            cancel.check()
+        try:
+            yield
+        finally:
+            self._places.release()
+
+
+@dataclass(frozen=True, slots=True)
+class BoundedRunner:
+    """A `Runner` that waits for a place."""
+
+    runner: Runner
+    slots: Slots
+
+    @property
+    def backend(self) -> BackendRecord:
+        """The isolation of its runs."""
+        return self.runner.backend
+
+    def run(self, request: RunRequest, *, run: RunContext = UNATTENDED) -> SuiteReport:
+        """Wait, run and report; a run that is cancelled while it waits has the status of one that was cancelled."""
+        try:
+            with self.slots.taken(run.cancel):
+                return self.runner.run(request, run=run)
+        except CancelledError:
+            return SuiteReport(RunStatus.CANCELLED, backend=self.backend)
+
+
+@dataclass(frozen=True, slots=True)
+class BoundedEntrypoints:
+    """An `EntrypointRunner` that waits for a place."""
+
+    runner: EntrypointRunner
+    slots: Slots
+
+    @property
+    def backend(self) -> BackendRecord:
+        """The isolation that it runs code in."""
+        return self.runner.backend
+
+    def tests(
+        self, tree: SourceTree, environment: EnvironmentPins, *, timeout_s: float, cancel: CancelToken = NEVER
+    ) -> tuple[str, ...]:
+        """Wait, and do as the runner does."""
+        with self.slots.taken(cancel):
+            return self.runner.tests(tree, environment, timeout_s=timeout_s, cancel=cancel)
+
+    def run_original(self, *given: Any, cancel: CancelToken = NEVER, **named: Any) -> OriginalRun:
+        """Wait, and do as the runner does."""
+        with self.slots.taken(cancel):
+            return self.runner.run_original(*given, cancel=cancel, **named)
+
+    def run_gist(self, *given: Any, cancel: CancelToken = NEVER, **named: Any) -> GistTrial:
+        """Wait, and do as the runner does."""
+        with self.slots.taken(cancel):
+            return self.runner.run_gist(*given, cancel=cancel, **named)
+
+    def run_command(self, *given: Any, cancel: CancelToken = NEVER, **named: Any) -> CommandOutput:
+        """Wait, and do as the runner does."""
+        with self.slots.taken(cancel):
+            return self.runner.run_command(*given, cancel=cancel, **named)
+
+
+@dataclass
+class Purse:
+    """US dollars for all attempts of a run: what was spent, and what the requests under way may cost."""
+
+    most_usd: float | None = None
+    _spent: dict[str, float] = field(default_factory=dict)
+    _asked: dict[str, float] = field(default_factory=dict)
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def spent(self, job: str, usd: float | None) -> None:
+        """Note what a job's attempt has cost so far; no request of it is under way."""
+        with self._lock:
+            self._spent[job] = usd or 0.0
+            self._asked.pop(job, None)
+
+    def may_ask(self, job: str, usd: float | None) -> bool:
+        """Set aside what a job's next request may cost; False if all requests under way would then pass the limit."""
+        with self._lock:
+            self._asked.pop(job, None)
+            wanted = usd or 0.0
+            if self.most_usd is not None and self._total() + wanted > self.most_usd:
+                return False
+            self._asked[job] = wanted
+            return True
+
+    @property
+    def total_usd(self) -> float:
+        """All that was spent or set aside."""
+        with self._lock:
+            return self._total()
+
+    def _total(self) -> float:
+        return sum(self._spent.values()) + sum(self._asked.values())
+
+
+def share_out(cores: int | None) -> int:
+    """Return how many test runs a machine with so many cores does at once by default."""
+    return max(1, (cores or 1) // 2)

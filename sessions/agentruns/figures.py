@@ -1,0 +1,372 @@
+"""The figures of a run: what a table of results needs, computed from the journals of its attempts.
+
+Rates are over the attempts that a model made alone and that ended; others are counted and named. A pass that is still
+to be read does not count as solved, and is told beside.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from math import comb
+from statistics import fmean
+from typing import Any
+
+import msgspec
+from msgspec import structs
+
+from gistpoint.core.attempts.clock import ClockActivity
+from gistpoint.core.attempts.events import JournalEvent, Paused, PauseReason, ProcessStarted, Resumed
+from gistpoint.core.attempts.state import AttemptResult
+from gistpoint.core.errors import AttemptError
+from gistpoint.core.estimates import wilson
+from gistpoint.sessions.agentruns.store import AgentRun, JobState, JobStatus
+from gistpoint.sessions.attempts import AttemptStore, AttemptSummary
+from gistpoint.sessions.journal import JOURNAL, read_journal
+
+
+class AttemptFigures(msgspec.Struct, frozen=True, kw_only=True):
+    """One job of a run: a row of the table. Times are seconds; what an attempt would tell is None without one."""
+
+    task: str
+    repeat: int
+    status: str
+    """Where the job stands: `queued`, `begun`, `halted` or `ended`."""
+    attempt: str = ""
+    mode: str = ""
+    result: str = ""
+    """`solved`, `solved, to be read` or `not solved`; empty if the attempt has not ended."""
+    reason: str = ""
+    """Why the attempt ended, or why the job is halted; with its code, as `gave_up: declined`."""
+    message: str = ""
+    mixed: bool = False
+    """Whether a person had the attempt as well: it is in no rate."""
+    score: float | None = None
+    """Of the last submission."""
+    calls: int | None = None
+    submissions: int | None = None
+    malformed: int | None = None
+    turns: int | None = None
+    retried: int | None = None
+    prompt_tokens: int | None = None
+    completion_tokens: int | None = None
+    cached_tokens: int | None = None
+    reasoning_tokens: int | None = None
+    estimated: bool = False
+    """Whether some tokens were estimated from the length of texts."""
+    cost_usd: float | None = None
+    lost_tokens: int = 0
+    """Of replies that are in no journal, estimated: requests that failed or were dropped."""
+    lost_usd: float | None = None
+    wall_s: float | None = None
+    """From its first to its last event, without the time between two processes."""
+    endpoint_wait_s: float | None = None
+
+    @property
+    def tokens(self) -> int | None:
+        """All tokens, sent and received."""
+        if self.prompt_tokens is None or self.completion_tokens is None:
+            return None
+        return self.prompt_tokens + self.completion_tokens
+
+    @property
+    def counted(self) -> bool:
+        """Whether it is in the rates."""
+        return bool(self.result) and not self.mixed
+
+    @property
+    def solved(self) -> bool:
+        """Whether it counts as solved."""
+        return self.result == AttemptResult.SOLVED
+
+    @property
+    def passes(self) -> bool:
+        """Whether it is solved, or may be once its pass was read."""
+        return self.solved or self.result == AttemptResult.TO_BE_READ
+
+
+class Rate(msgspec.Struct, frozen=True):
+    """A share, with its Wilson interval at 95 %."""
+
+    share: float
+    low: float
+    high: float
+    count: float
+    """The numerator; not whole where shares of tasks were added."""
+    of: int
+
+    @property
+    def words(self) -> str:
+        """The count and the interval in percent: `3 of 4 [30, 95]`."""
+        return f"{self.count:g} of {self.of} [{self.low * 100:.0f}, {self.high * 100:.0f}]"
+
+
+def rate(count: float, of: int) -> Rate | None:
+    """Return a rate; None of nothing.
+
+    The interval of a mean of shares, one for each task, is that of as many yes or no: it is too wide rather than too
+    narrow, and repeats of one task do not make it narrower, since they are not independent.
+    """
+    if of == 0:
+        return None
+    low, high = wilson(count, of)
+    return Rate(count / of, low, high, count, of)
+
+
+class RepeatFigures(msgspec.Struct, frozen=True, kw_only=True):
+    """Rates over tasks of which each was attempted `k` times."""
+
+    k: int
+    tasks: int
+    """Tasks with all their repeats; only these are in the rates."""
+    incomplete: int
+    pass_at_1: Rate | None
+    pass_at_k: Rate | None
+    """Solved by one of the repeats or more."""
+    all_k: Rate | None
+    """Solved by every repeat."""
+
+
+class RunFigures(msgspec.Struct, frozen=True, kw_only=True):
+    """The figures of a run."""
+
+    jobs: int
+    ended: int
+    left: int
+    counted: int
+    """Ended attempts by the model alone."""
+    mixed: int
+    refused: int
+    """Jobs that ended without an attempt."""
+    solved: Rate | None
+    to_be_read: int
+    """Passes beside, which a reviewer has to settle."""
+    solved_with_unread: Rate | None
+    repeats: RepeatFigures | None
+    reasons: dict[str, int]
+    calls_per_attempt: float | None
+    submissions_per_attempt: float | None
+    malformed: Rate | None
+    """Of all calls."""
+    prompt_tokens: int
+    completion_tokens: int
+    cached_tokens: int
+    reasoning_tokens: int
+    estimated: bool
+    lost_tokens: int
+    """Of replies that are in no journal; they are in none of the counts above."""
+    cost_usd: float | None
+    """Of everything, with what was lost."""
+    wall_s: float
+    endpoint_wait_s: float
+    retried: int
+
+
+@dataclass(frozen=True, slots=True)
+class FiguresOfRun:
+    """All figures of a run, and the row of each job."""
+
+    totals: RunFigures
+    attempts: tuple[AttemptFigures, ...]
+
+    def as_json(self) -> dict[str, Any]:
+        """Return them as JSON values."""
+        rows = [msgspec.to_builtins(row) for row in self.attempts]
+        return {"totals": msgspec.to_builtins(self.totals), "attempts": rows}
+
+    def as_csv(self) -> Iterator[str]:
+        """Yield a table of the jobs in pieces, a row each."""
+        fields = AttemptFigures.__struct_fields__
+        for values in (fields, *(structs.astuple(row) for row in self.attempts)):
+            line = io.StringIO()
+            csv.writer(line, lineterminator="\n").writerow(["" if value is None else value for value in values])
+            yield line.getvalue()
+
+
+def figures_of(run: AgentRun, attempts: AttemptStore) -> FiguresOfRun:
+    """Read the journals of a run and return its figures; a journal that can't be read is a row with its fault."""
+    rows = tuple(_row(state, attempts) for state in run.jobs.values())
+    return FiguresOfRun(totals_of(rows), rows)
+
+
+def _row(state: JobState, attempts: AttemptStore) -> AttemptFigures:
+    row = AttemptFigures(
+        task=state.job.task,
+        repeat=state.job.repeat,
+        status=state.status.value,
+        attempt=state.attempt,
+        reason=state.problem,
+        message=state.message,
+        lost_tokens=state.lost_tokens,
+        lost_usd=state.lost_usd,
+    )
+    if not state.attempt:
+        return row
+    try:
+        summary = attempts.summary(state.attempt)
+        events = read_journal(attempts.folder(state.attempt) / JOURNAL).events
+    except AttemptError as error:
+        return structs.replace(row, reason="unreadable", message=str(error))
+    return _with_attempt(row, summary, events)
+
+
+def _with_attempt(row: AttemptFigures, summary: AttemptSummary, events: Iterable[JournalEvent]) -> AttemptFigures:
+    state, spent = summary.state, summary.state.spent
+    ending = state.ending
+    reason = row.reason
+    if ending is not None:
+        reason = f"{ending.reason}: {ending.code}" if ending.code else ending.reason
+    last = state.last
+    return structs.replace(
+        row,
+        status=JobStatus.ENDED.value if ending is not None else row.status,
+        mode=summary.mode,
+        result=summary.result.value if ending is not None else "",
+        reason=reason,
+        message=summary.problem or row.message,
+        mixed=state.mixed,
+        score=None if last is None else last.score,
+        calls=len(state.calls),
+        submissions=len(state.counted_submissions),
+        malformed=spent.malformed,
+        turns=spent.turns,
+        retried=spent.retried,
+        prompt_tokens=spent.usage.prompt_tokens,
+        completion_tokens=spent.usage.completion_tokens,
+        cached_tokens=spent.usage.cached_tokens,
+        reasoning_tokens=spent.usage.reasoning_tokens,
+        estimated=spent.usage.estimated,
+        cost_usd=spent.usage.cost_usd,
+        wall_s=sum(state.clock.of(activity) for activity in ClockActivity) / 1000,
+        endpoint_wait_s=endpoint_wait_ms(events) / 1000,
+    )
+
+
+def endpoint_wait_ms(events: Iterable[JournalEvent]) -> int:
+    """Return the milliseconds for which an attempt was paused because its endpoint wanted to be asked later."""
+    total, since = 0, None
+    for event in events:
+        match event.data:
+            case Paused(reason=PauseReason.ENDPOINT_WAIT):
+                since = event.mono_ms
+            case Resumed() if since is not None:
+                total, since = total + event.mono_ms - since, None
+            case ProcessStarted():
+                since = None
+    return total
+
+
+def totals_of(rows: Sequence[AttemptFigures]) -> RunFigures:
+    """Return the figures of all rows together."""
+    counted = [row for row in rows if row.counted]
+    ended = [row for row in rows if row.status == JobStatus.ENDED]
+    calls = sum(row.calls or 0 for row in counted)
+    costs = [cost for row in rows for cost in (row.cost_usd, row.lost_usd) if cost is not None]
+
+    def total(of: Callable[[AttemptFigures], float | None]) -> float:
+        return sum(of(row) or 0 for row in rows)
+
+    def mean(of: Callable[[AttemptFigures], float | None]) -> float | None:
+        return fmean(of(row) or 0 for row in counted) if counted else None
+
+    return RunFigures(
+        jobs=len(rows),
+        ended=len(ended),
+        left=len(rows) - len(ended),
+        counted=len(counted),
+        mixed=sum(row.mixed for row in rows),
+        refused=sum(not row.attempt for row in ended),
+        solved=rate(sum(row.solved for row in counted), len(counted)),
+        to_be_read=sum(row.passes and not row.solved for row in counted),
+        solved_with_unread=rate(sum(row.passes for row in counted), len(counted)),
+        repeats=repeats_of(rows),
+        reasons=dict(Counter(row.reason for row in rows if row.reason).most_common()),
+        calls_per_attempt=mean(lambda row: row.calls),
+        submissions_per_attempt=mean(lambda row: row.submissions),
+        malformed=rate(sum(row.malformed or 0 for row in counted), calls),
+        prompt_tokens=int(total(lambda row: row.prompt_tokens)),
+        completion_tokens=int(total(lambda row: row.completion_tokens)),
+        cached_tokens=int(total(lambda row: row.cached_tokens)),
+        reasoning_tokens=int(total(lambda row: row.reasoning_tokens)),
+        estimated=any(row.estimated for row in rows),
+        lost_tokens=sum(row.lost_tokens for row in rows),
+        cost_usd=sum(costs) if costs else None,
+        wall_s=total(lambda row: row.wall_s),
+        endpoint_wait_s=total(lambda row: row.endpoint_wait_s),
+        retried=int(total(lambda row: row.retried)),
+    )
+
+
+def repeats_of(rows: Sequence[AttemptFigures]) -> RepeatFigures | None:
+    """Return the rates over tasks; None if no task has more than one job."""
+    by_task: dict[str, list[AttemptFigures]] = {}
+    for row in rows:
+        by_task.setdefault(row.task, []).append(row)
+    k = max(map(len, by_task.values()), default=0)
+    if k < 2:
+        return None
+    whole = [[row.solved for row in jobs] for jobs in by_task.values() if len(jobs) == k and all_counted(jobs)]
+    return RepeatFigures(
+        k=k,
+        tasks=len(whole),
+        incomplete=len(by_task) - len(whole),
+        pass_at_1=rate(sum(pass_at(1, solved) for solved in whole), len(whole)),
+        pass_at_k=rate(sum(pass_at(k, solved) for solved in whole), len(whole)),
+        all_k=rate(sum(all(solved) for solved in whole), len(whole)),
+    )
+
+
+def all_counted(rows: Iterable[AttemptFigures]) -> bool:
+    """Whether all of them are in the rates."""
+    return all(row.counted for row in rows)
+
+
+def pass_at(k: int, solved: Sequence[bool]) -> float:
+    """Return the chance that one of `k` attempts, drawn from these, is solved (the unbiased estimate of Codex's paper,
+    Chen and others 2021, equation 1).
+    """
+    return 1.0 - comb(len(solved) - sum(solved), k) / comb(len(solved), k)
+
+
+def shown(totals: RunFigures) -> Mapping[str, str]:
+    """Return the figures as pairs of words, for people."""
+    lines: dict[str, str] = {"jobs": f"{totals.jobs}, {totals.ended} ended, {totals.left} left"}
+    solved = totals.solved.words if totals.solved else "0 of 0"
+    lines["solved"] = f"{solved}, {totals.to_be_read} more to be read" if totals.to_be_read else solved
+    if totals.to_be_read and totals.solved_with_unread:
+        lines["solved, with those to be read"] = totals.solved_with_unread.words
+    if totals.repeats is not None:
+        repeats = totals.repeats
+        for name, value in (
+            ("pass@1", repeats.pass_at_1),
+            (f"pass@{repeats.k}", repeats.pass_at_k),
+            (f"all of {repeats.k}", repeats.all_k),
+        ):
+            lines[name] = f"{value.words} tasks" if value else "no task has all its repeats"
+        if repeats.incomplete:
+            lines["tasks without all repeats"] = f"{repeats.incomplete}, in none of these"
+    if totals.mixed:
+        lines["mixed"] = f"{totals.mixed} by a person and a model, in no rate"
+    if totals.refused:
+        lines["without an attempt"] = str(totals.refused)
+    lines["reasons"] = ", ".join(f"{count} {reason}" for reason, count in totals.reasons.items()) or "none yet"
+    if totals.calls_per_attempt is not None and totals.submissions_per_attempt is not None:
+        lines["per attempt"] = f"{totals.calls_per_attempt:.1f} calls, {totals.submissions_per_attempt:.1f} submissions"
+    if totals.malformed is not None:
+        lines["malformed calls"] = f"{totals.malformed.words}"
+    about = "about " if totals.estimated else ""
+    lines["tokens"] = (
+        f"{about}{totals.prompt_tokens:,} sent ({totals.cached_tokens:,} cached), "
+        f"{totals.completion_tokens:,} received ({totals.reasoning_tokens:,} reasoning)"
+    )
+    if totals.lost_tokens:
+        lines["lost"] = f"about {totals.lost_tokens:,} tokens of requests without a reply"
+    lines["cost"] = "unknown" if totals.cost_usd is None else f"{about}${totals.cost_usd:.4f}"
+    lines["time"] = (
+        f"{totals.wall_s:.0f} s in attempts, {totals.endpoint_wait_s:.0f} s of it waiting for the endpoint, "
+        f"{totals.retried} requests sent again"
+    )
+    return lines

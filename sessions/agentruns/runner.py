@@ -1,0 +1,386 @@
+"""Carries out a run: its jobs in threads of one process, resumed as they were left, stopped without loss.
+
+A job that ended is done. One that halted, for a reason that is not the solver's, or whose process died, goes on with
+its attempt the next time: to resume a run is to do what is missing.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, replace
+from typing import Any
+
+import msgspec
+
+from gistpoint.core.agents.loop import Leaving, Left, work
+from gistpoint.core.agents.settings import AgentSettings
+from gistpoint.core.agents.static import StaticRefusedError, require_fitting
+from gistpoint.core.attempts.bench import TaskJudge
+from gistpoint.core.attempts.engine import Attempt
+from gistpoint.core.attempts.events import AttemptStarted
+from gistpoint.core.attempts.identity import MODEL, TIME_CHARACTERS, Enrolment, Role, new_attempt_id
+from gistpoint.core.attempts.state import AttemptState
+from gistpoint.core.errors import AttemptError, CancelledError, SandboxUnavailableError, TaskError, UserError
+from gistpoint.core.estimates import Estimate
+from gistpoint.core.ports import ChatModel, TimeSource
+from gistpoint.core.running import CancelToken, RunContext
+from gistpoint.core.tasks.model import Task
+from gistpoint.sessions.agentruns.bounds import Purse
+from gistpoint.sessions.agentruns.store import (
+    AgentJob,
+    AgentRun,
+    JobAttempt,
+    JobEnded,
+    JobHalted,
+    JobLost,
+    JobOperation,
+    JobState,
+)
+from gistpoint.sessions.attempts import AttemptStore, OpenAttempt
+from gistpoint.sessions.journal import JOURNAL, first_event
+
+GRACE_S = 10.0
+"""How long requests and test runs under way may take to finish once the run is stopped."""
+_BEAT_S = 5.0
+_TICK_S = 0.1
+_LAST_S = 5.0
+"""How long cancelled jobs may take to close their journals."""
+
+
+@dataclass(frozen=True, slots=True)
+class AgentPorts:
+    """What a run needs from outside."""
+
+    attempts: AttemptStore
+    clock: TimeSource
+    task: Callable[[str], Task]
+    """Finds a task by its id. Raises `TaskError`."""
+    judge: Callable[[Task], TaskJudge]
+    """Raises `SandboxUnavailableError`."""
+    model: Callable[[AgentSettings], ChatModel]
+    """The model with the sampling of these settings."""
+    as_given: Callable[[Task], Task] = lambda task: task
+    """The task with the settings of this run."""
+    role: Callable[[Task, Role], Role] = lambda task, role: role
+    """The role that attempts of a task really have: the answers of the demo are public."""
+
+
+@dataclass(frozen=True, slots=True)
+class JobReport:
+    """A change of a job, for whoever watches."""
+
+    job: JobState
+    state: AttemptState | None = None
+    """Its attempt, if there is one."""
+
+
+class AgentRunner:
+    """Does the jobs of a run that are left."""
+
+    def __init__(
+        self,
+        run: AgentRun,
+        ports: AgentPorts,
+        *,
+        at_once: int = 4,
+        max_cost_usd: float | None = None,
+        grace_s: float = GRACE_S,
+        on_job: Callable[[JobReport], None] = lambda report: None,
+    ) -> None:
+        """`on_job` is called on the thread of a job, when its state changes."""
+        self.run = run
+        self._ports = ports
+        self._at_once = at_once
+        self._grace_s = grace_s
+        self._on_job = on_job
+        self._lock = threading.Lock()
+        self._todo: Iterator[JobState] = iter(())
+        self._open: dict[str, Attempt] = {}
+        self._purse = Purse(max_cost_usd)
+        self._cancel = CancelToken()
+        self._stopped_at: float | None = None
+        self._beat_at = 0.0
+        self.states: dict[str, AttemptState] = {}
+        """The attempts that were open in this process, by the key of the job."""
+        self._bug: Exception | None = None
+        self.stopped_by = ""
+        """Why the whole run stopped, in a sentence; empty if nothing did."""
+
+    def work(self, tick: Callable[[], None] = lambda: None) -> None:
+        """Do what is left, until all of it has ended or halted, or the run is stopped; `tick` is called now and then.
+
+        The first Ctrl+C stops, the second cancels. Raises `AgentRunError` while another process works on the run, and
+        a bug of a job's thread once the others have stopped.
+        """
+        with self.run.held():
+            self._adopt()
+            self._count_costs()
+            self._todo = iter(self.run.left)
+            threads = [
+                threading.Thread(target=self._work, name=f"agent-job-{number}", daemon=True)
+                for number in range(min(self._at_once, len(self.run.left)))
+            ]
+            for thread in threads:
+                thread.start()
+            self._wait_for(threads, tick)
+        if self._bug is not None:
+            raise self._bug
+
+    def stop(self, why: str = "") -> None:
+        """Begin no job and send no request any more; what is under way has a few seconds to finish."""
+        with self._lock:
+            self.stopped_by = self.stopped_by or why
+            if self._stopped_at is None:
+                self._stopped_at = time.monotonic()
+
+    def cancel(self) -> None:
+        """Stop at once: requests are abandoned, and a submission whose tests run counts."""
+        self.stop()
+        self._cancel.cancel()
+
+    @property
+    def stopping(self) -> bool:
+        """Whether the run was stopped."""
+        return self._stopped_at is not None
+
+    @property
+    def cost_usd(self) -> float:
+        """US dollars that were spent, or set aside for requests under way."""
+        return self._purse.total_usd
+
+    # The main thread
+
+    def _wait_for(self, threads: list[threading.Thread], tick: Callable[[], None]) -> None:
+        ends_at = float("inf")
+        while any(thread.is_alive() for thread in threads) and time.monotonic() < ends_at:
+            try:
+                next(thread for thread in threads if thread.is_alive()).join(_TICK_S)
+                self._beat()
+                if self.run.stop_asked:
+                    self.stop("It was asked to stop.")
+                if self._stopped_at is not None and time.monotonic() > self._stopped_at + self._grace_s:
+                    self.cancel()
+                if self._cancel.cancelled and ends_at == float("inf"):
+                    ends_at = time.monotonic() + _LAST_S
+                tick()
+            except StopIteration:
+                continue
+            except KeyboardInterrupt:
+                self.cancel() if self.stopping else self.stop("It was stopped at your request.")
+        tick()
+
+    def _beat(self) -> None:
+        """Write a heartbeat into every attempt whose tool is at work; while a model is, the loop does."""
+        if time.monotonic() < self._beat_at:
+            return
+        self._beat_at = time.monotonic() + _BEAT_S
+        with self._lock:
+            attempts = list(self._open.values())
+        for attempt in attempts:
+            try:
+                if attempt.state.pending is not None:
+                    attempt.heartbeat()
+            except OSError as error:
+                self.stop(_disk(error))
+
+    def _adopt(self) -> None:
+        """Find the attempts of jobs whose process died between beginning an attempt and noting it."""
+        queued = {state.job.key for state in self.run.left if not state.attempt}
+        root = self._ports.attempts.root
+        if not queued or not root.is_dir():
+            return
+        earliest = new_attempt_id(self.run.document.created_utc_ms)[:TIME_CHARACTERS]
+        for folder in root.iterdir():
+            if folder.name < earliest:
+                continue
+            first = first_event(folder / JOURNAL)
+            begun = first.data if first is not None else None
+            if not isinstance(begun, AttemptStarted) or begun.actor != MODEL:
+                continue
+            solver: Mapping[str, Any] = begun.solver or {}
+            if solver.get("run") == self.run.name and solver.get("job") in queued:
+                self._note(JobAttempt(job=str(solver["job"]), attempt=folder.name))
+
+    def _count_costs(self) -> None:
+        for state in self.run.jobs.values():
+            if state.attempt:
+                with suppress(UserError):
+                    self._pay(state.job, self._ports.attempts.summary(state.attempt).state)
+
+    # The threads of jobs
+
+    def _work(self) -> None:
+        while not self.stopping:
+            with self._lock:
+                state = next(self._todo, None)
+            if state is None:
+                return
+            try:
+                self._do(state)
+            except OSError as error:
+                self.stop(_disk(error))
+            except Exception as error:
+                self._bug = error
+                self.stop("gistpoint itself failed.")
+
+    def _do(self, state: JobState) -> None:
+        job = state.job
+        settings = _of_repeat(self.run.settings.agent, job.repeat)
+        try:
+            opened = self._opened(state, settings)
+        except SandboxUnavailableError as error:
+            self._halted(job, "sandbox", str(error))
+            self.stop(str(error))
+        except StaticRefusedError as error:
+            self._note(JobEnded(job=job.key, reason="static_refused", message=str(error)))
+            self._report(job)
+        except TaskError as error:
+            self._halted(job, "task", str(error))
+        except AttemptError as error:
+            self._halted(job, "attempt", str(error))
+        except UserError as error:
+            self._halted(job, "refused", str(error))
+        else:
+            with self._held_open(job, opened) as attempt:
+                self._let_work(job, attempt, settings)
+
+    def _opened(self, state: JobState, settings: AgentSettings) -> OpenAttempt:
+        """Begin or resume a job's attempt, and note which it is."""
+        ports, job = self._ports, state.job
+        task = ports.task(job.task)
+        if state.attempt:
+            opened = ports.attempts.resume(state.attempt, task, ports.judge(task))
+        else:
+            task = ports.as_given(task)
+            if settings.setting == "static":
+                require_fitting(task, settings)
+            judge = ports.judge(task)
+            enrolment = Enrolment(
+                actor=MODEL,
+                role=ports.role(task, Role(self.run.settings.role)),
+                solver=solver_of(self.run, job, settings),
+            )
+            opened = ports.attempts.start(task, judge, enrolment, budgets=self.run.settings.budgets(task, judge))
+        try:
+            self._note(JobAttempt(job=job.key, attempt=opened.attempt.state.attempt_id))
+        except BaseException:
+            opened.close()
+            raise
+        return opened
+
+    @contextmanager
+    def _held_open(self, job: AgentJob, opened: OpenAttempt) -> Iterator[Attempt]:
+        attempt = opened.attempt
+
+        def changed(event: object, state: AttemptState) -> None:
+            self.states[job.key] = state
+
+        attempt.subscribe(changed)
+        self.states[job.key] = attempt.state
+        with self._lock:
+            self._open[job.key] = attempt
+        try:
+            yield attempt
+        finally:
+            with self._lock:
+                del self._open[job.key]
+            opened.close()
+
+    def _let_work(self, job: AgentJob, attempt: Attempt, settings: AgentSettings) -> None:
+        asking = False
+        """Whether a request is under way: once the run is stopped, it has a few seconds to be answered."""
+        before = len(attempt.state.submissions)
+
+        def failed() -> bool:
+            return any(not submission.counts for submission in attempt.state.submissions[before:])
+
+        def stop() -> bool:
+            return failed() or (self.stopping and (not asking or attempt.state.pause is not None))
+
+        def may_ask(estimate: Estimate) -> bool:
+            nonlocal asking
+            asking = self._purse.may_ask(job.key, estimate.cost_usd)
+            return asking
+
+        def on_turn(state: AttemptState) -> None:
+            nonlocal asking
+            asking = False
+            self._pay(job, state)
+            self._report(job)
+
+        self._report(job)
+        try:
+            left = work(
+                attempt,
+                self._ports.model(settings),
+                settings,
+                may_ask=may_ask,
+                stop=stop,
+                on_turn=on_turn,
+                run=RunContext(self._cancel),
+            )
+        except CancelledError:
+            self._pay(job, attempt.state)
+        else:
+            self._conclude(job, attempt.state, left, failed=failed())
+
+    def _conclude(self, job: AgentJob, state: AttemptState, left: Left, *, failed: bool) -> None:
+        """Note how a job's attempt was left; one that was stopped has just not ended."""
+        if left.lost.tokens:
+            self._note(JobLost(job=job.key, tokens=left.lost.tokens, cost_usd=left.lost.cost_usd))
+        self._pay(job, state)
+        if state.ending is not None:
+            self._note(JobEnded(job=job.key, reason=state.ending.reason))
+        elif failed:
+            self._halted(job, "infrastructure", state.submissions[-1].reason)
+        elif left.how is Leaving.HALTED:
+            self._halted(job, left.problem, left.message)
+            if left.stops_run:
+                self.stop(left.message)
+        elif left.how is Leaving.OVER_COST:
+            self._halted(job, left.how.value, "Its next request might cost more than the run may.")
+        self._report(job)
+
+    def _pay(self, job: AgentJob, state: AttemptState) -> None:
+        """Note what a job has cost so far."""
+        lost = self.run.jobs[job.key].lost_usd or 0.0
+        self._purse.spent(job.key, (state.spent.usage.cost_usd or 0.0) + lost)
+
+    def _halted(self, job: AgentJob, problem: str, message: str) -> None:
+        self._note(JobHalted(job=job.key, problem=problem, message=message))
+        self._report(job)
+
+    def _note(self, operation: JobOperation) -> None:
+        self.run.append([msgspec.structs.replace(operation, utc_ms=self._ports.clock.utc_ms())])
+
+    def _report(self, job: AgentJob) -> None:
+        self._on_job(JobReport(self.run.jobs[job.key], self.states.get(job.key)))
+
+
+def _of_repeat(settings: AgentSettings, repeat: int) -> AgentSettings:
+    """Return the settings of one repeat: each has its own seed, counted up from the first."""
+    sampling = settings.sampling
+    if sampling.seed is None:
+        return settings
+    return msgspec.structs.replace(settings, sampling=replace(sampling, seed=sampling.seed + repeat - 1))
+
+
+def solver_of(run: AgentRun, job: AgentJob, settings: AgentSettings) -> dict[str, Any]:
+    """Return what the header of an attempt says of its solver: all of the condition, and whose job it is."""
+    return {
+        "kind": "chat",
+        "model": run.settings.model,
+        "host": run.settings.host,
+        **msgspec.to_builtins(settings),
+        "settings_sha256": run.settings.digest,
+        "run": run.name,
+        "job": job.key,
+        "repeat": job.repeat,
+    }
+
+
+def _disk(error: OSError) -> str:
+    return f"The attempts can't be written: {error.strerror}."

@@ -1,0 +1,433 @@
+"""The store of runs: a folder each, with the settings of the run and the operations on its jobs.
+
+`run.toml` holds what all attempts have in common, and no key. `jobs.jsonl` is appended to, one operation a line, each
+on the disk before the run goes on; the state of a job is the fold of its operations. What an attempt did is in its own
+journal and nowhere else.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import re
+import tomllib
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from pathlib import Path
+from threading import Lock
+from typing import Any, TypeVar
+
+import msgspec
+
+from gistpoint.core.agents import static
+from gistpoint.core.agents.settings import AgentSettings
+from gistpoint.core.attempts.bench import TaskJudge
+from gistpoint.core.canonical import sha256_of_json
+from gistpoint.core.errors import UserError, did_you_mean
+from gistpoint.core.kinds.gist.overrides import GistOverrides
+from gistpoint.core.tasks.budgets import Budgets
+from gistpoint.core.tasks.model import Task
+from gistpoint.sessions.heads import sync_file, sync_folder
+
+FORMAT, VERSION = "gistpoint.agent_run", 1
+RUN_FILE, JOBS_FILE = "run.toml", "jobs.jsonl"
+_LOCK, _STOP = "lock", "stop"
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._@+-]{0,99}")
+
+
+class AgentRunError(UserError):
+    """A run of an agent can't be found, read or gone on with."""
+
+
+class RunSettings(msgspec.Struct, frozen=True, kw_only=True):
+    """What all attempts of a run have in common: the condition. There is no key in it."""
+
+    model: str
+    host: str
+    """The endpoint's host and port, without path, user and query; empty for a solver that needs none."""
+    agent: AgentSettings
+    role: str = "baseline"
+    tool_uses: int | None = None
+    """The budget of repairs; None for each task's own. That of a gist is in its settings."""
+    submissions: int | None = None
+    gist: GistOverrides | None = None
+    """Settings of gists that differ from those of their tasks."""
+
+    def budgets(self, task: Task, judge: TaskJudge) -> Budgets | None:
+        """Return the budgets of an attempt under these settings; None for those of the task."""
+        if self.agent.setting == "static":
+            return static.BUDGETS
+        if self.tool_uses is None or judge.blank.hands_in_once:
+            return None
+        return Budgets.of(self.tool_uses, self.submissions, task.budgets.time_limit_s)
+
+    @property
+    def digest(self) -> str:
+        """The sha256 of the settings."""
+        return sha256_of_json(msgspec.to_builtins(self))
+
+
+class AgentRunDocument(msgspec.Struct, frozen=True, kw_only=True):
+    """The content of `run.toml`."""
+
+    format: str = FORMAT
+    version: int = VERSION
+    name: str
+    created_utc_ms: int
+    gistpoint: str
+    max_cost_usd: float | None = None
+    """Most US dollars that all attempts together may cost."""
+    settings: RunSettings
+
+
+class AgentJob(msgspec.Struct, frozen=True):
+    """One attempt to be made: its task, and which of the repeats it is, from 1."""
+
+    key: str
+    task: str
+    repeat: int = 1
+
+
+def job_of(task_id: str, settings: RunSettings, repeat: int) -> AgentJob:
+    """Return the job; its key is the hash of task, settings and repeat, so that the same is never done twice."""
+    return AgentJob(sha256_of_json([task_id, settings.digest, repeat]), task_id, repeat)
+
+
+# Operations
+
+
+class _Operation(msgspec.Struct, frozen=True, tag_field="kind", kw_only=True):
+    job: str
+    utc_ms: int = 0
+
+
+class JobQueued(_Operation, frozen=True, tag="queued", kw_only=True):
+    """A job belongs to the run."""
+
+    task: str
+    repeat: int = 1
+
+
+class JobAttempt(_Operation, frozen=True, tag="attempt", kw_only=True):
+    """The job's attempt was begun or resumed."""
+
+    attempt: str
+
+
+class JobHalted(_Operation, frozen=True, tag="halted", kw_only=True):
+    """The job can't go on now, for a reason that is not the solver's; its attempt is unfinished."""
+
+    problem: str
+    message: str = ""
+
+
+class JobEnded(_Operation, frozen=True, tag="ended", kw_only=True):
+    """The job is done; without an attempt, `reason` says why there can be none."""
+
+    reason: str
+    message: str = ""
+
+
+class JobLost(_Operation, frozen=True, tag="lost", kw_only=True):
+    """Replies were paid for that are in no journal: the request failed, or was dropped. Tokens are estimates."""
+
+    tokens: int = 0
+    cost_usd: float | None = None
+
+
+JobOperation = JobQueued | JobAttempt | JobHalted | JobEnded | JobLost
+
+
+class JobStatus(StrEnum):
+    """Where a job stands."""
+
+    QUEUED = "queued"
+    BEGUN = "begun"
+    """Its attempt was begun and not ended: it runs, or its process is gone."""
+    HALTED = "halted"
+    ENDED = "ended"
+
+
+@dataclass(frozen=True, slots=True)
+class JobState:
+    """A job after its operations."""
+
+    job: AgentJob
+    status: JobStatus = JobStatus.QUEUED
+    attempt: str = ""
+    problem: str = ""
+    """Why it is halted, or why it ended."""
+    message: str = ""
+    lost_tokens: int = 0
+    lost_usd: float | None = None
+    """What replies cost that are in no journal."""
+
+    def after(self, operation: JobOperation) -> JobState:
+        """Return the state after one more operation."""
+        match operation:
+            case JobAttempt(attempt=attempt):
+                return replace(self, status=JobStatus.BEGUN, attempt=attempt, problem="", message="")
+            case JobHalted(problem=problem, message=message):
+                return replace(self, status=JobStatus.HALTED, problem=problem, message=message)
+            case JobEnded(reason=reason, message=message):
+                return replace(self, status=JobStatus.ENDED, problem=reason, message=message)
+            case JobLost(tokens=tokens, cost_usd=cost):
+                lost = self.lost_usd if cost is None else (self.lost_usd or 0.0) + cost
+                return replace(self, lost_tokens=self.lost_tokens + tokens, lost_usd=lost)
+        return self
+
+
+def folded(operations: Iterable[JobOperation]) -> dict[str, JobState]:
+    """Return the jobs in the order in which they were queued, by key."""
+    jobs: dict[str, JobState] = {}
+    _apply(jobs, operations)
+    return jobs
+
+
+def _apply(jobs: dict[str, JobState], operations: Iterable[JobOperation]) -> None:
+    for operation in operations:
+        if isinstance(operation, JobQueued):
+            jobs.setdefault(operation.job, JobState(AgentJob(operation.job, operation.task, operation.repeat)))
+        elif operation.job in jobs:
+            jobs[operation.job] = jobs[operation.job].after(operation)
+
+
+# Files
+
+
+class AgentRun:
+    """One run: its settings and jobs as they are on the disk."""
+
+    def __init__(self, folder: Path, document: AgentRunDocument) -> None:
+        self.folder = folder
+        self.document = document
+        self._lock = Lock()
+        self.jobs: dict[str, JobState] = {}
+        self.reload()
+
+    @property
+    def name(self) -> str:
+        """The name of its folder."""
+        return self.folder.name
+
+    @property
+    def settings(self) -> RunSettings:
+        """What its attempts have in common."""
+        return self.document.settings
+
+    @property
+    def left(self) -> list[JobState]:
+        """The jobs that have not ended."""
+        return [state for state in self.jobs.values() if state.status is not JobStatus.ENDED]
+
+    def reload(self) -> None:
+        """Read the jobs again, because another process may be at work."""
+        self.jobs = folded(_read_operations(self.folder / JOBS_FILE))
+
+    def add(self, jobs: Iterable[AgentJob], utc_ms: int) -> int:
+        """Queue the jobs that the run does not have; return how many."""
+        new = [job for job in jobs if job.key not in self.jobs]
+        self.append([JobQueued(job=job.key, utc_ms=utc_ms, task=job.task, repeat=job.repeat) for job in new])
+        return len(new)
+
+    def append(self, operations: Sequence[JobOperation]) -> None:
+        """Write operations; they are on the disk when this returns. Raises `OSError` if the disk is full."""
+        if not operations:
+            return
+        lines = b"".join(msgspec.json.encode(operation) + b"\n" for operation in operations)
+        with self._lock:
+            file = os.open(self.folder / JOBS_FILE, os.O_RDWR | os.O_APPEND | os.O_CREAT, 0o600)
+            try:
+                _append(file, lines)
+            finally:
+                os.close(file)
+            jobs = dict(self.jobs)
+            _apply(jobs, operations)
+            self.jobs = jobs
+
+    @contextmanager
+    def held(self) -> Iterator[None]:
+        """Be the one process that works on the run. Raises `AgentRunError` while another does."""
+        holder = os.open(self.folder / _LOCK, os.O_RDWR | os.O_CREAT, 0o600)
+        try:
+            fcntl.flock(holder, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            os.close(holder)
+            raise AgentRunError(
+                f"Another process is working on the run {self.name}.",
+                hint=f"`gistpoint agent watch {self.name}` shows it, `gistpoint agent stop {self.name}` stops it.",
+            ) from None
+        try:
+            (self.folder / _STOP).unlink(missing_ok=True)
+            self.reload()
+            yield
+        finally:
+            with suppress(OSError):
+                (self.folder / _STOP).unlink(missing_ok=True)
+            os.close(holder)
+
+    @property
+    def worked_on(self) -> bool:
+        """Whether a process works on it."""
+        try:
+            holder = os.open(self.folder / _LOCK, os.O_RDONLY)
+        except OSError:
+            return False
+        try:
+            fcntl.flock(holder, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        except OSError:
+            return True
+        finally:
+            os.close(holder)
+        return False
+
+    def ask_to_stop(self) -> None:
+        """Ask the process that works on it to stop."""
+        (self.folder / _STOP).touch(0o600)
+
+    @property
+    def stop_asked(self) -> bool:
+        """Whether it was asked to stop."""
+        return (self.folder / _STOP).exists()
+
+    def limit_cost(self, max_cost_usd: float) -> None:
+        """Set the most that all attempts together may cost, in US dollars."""
+        self.document = msgspec.structs.replace(self.document, max_cost_usd=max_cost_usd)
+        _write_document(self.folder, self.document)
+
+
+class AgentRunStore:
+    """The runs below one folder."""
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+
+    def names(self) -> list[str]:
+        """Return the names of all runs."""
+        if not self.root.is_dir():
+            return []
+        return sorted(path.name for path in self.root.iterdir() if (path / RUN_FILE).is_file())
+
+    def open(self, name: str) -> AgentRun:
+        """Return a run. Raises `AgentRunError` if there is none of this name, or it can't be read."""
+        known = self.names()
+        if name not in known:
+            raise AgentRunError(
+                f"There is no run {name!r}.{did_you_mean(name, known)}", hint="`gistpoint agent list` shows the runs."
+            )
+        return AgentRun(self.root / name, _read_document(self.root / name / RUN_FILE))
+
+    def open_or_create(self, name: str, settings: RunSettings, utc_ms: int, version: str) -> AgentRun:
+        """Return the run of this name, made if there is none.
+
+        Raises `AgentRunError` for a name that can't be one, and for a run with other settings.
+        """
+        if not _NAME.fullmatch(name):
+            raise AgentRunError(
+                f"{name[:120]!r} can't be the name of a run.",
+                hint="Take letters, digits and . _ @ + -, at most 100, the first a letter or digit.",
+            )
+        if name in self.names():
+            run = self.open(name)
+            if run.settings.digest != settings.digest:
+                raise AgentRunError(
+                    f"The run {name} has other settings: {', '.join(differing(run.settings, settings))}.",
+                    hint="Choose another --name, or `gistpoint agent resume` it with its own.",
+                )
+            return run
+        folder = self.root / name
+        folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        document = AgentRunDocument(name=name, created_utc_ms=utc_ms, gistpoint=version, settings=settings)
+        _write_document(folder, document)
+        sync_folder(self.root)
+        return AgentRun(folder, document)
+
+
+def differing(one: RunSettings, other: RunSettings) -> list[str]:
+    """Return the names of the settings that differ, those of the agent under its name."""
+    first, second = _flat(msgspec.to_builtins(one)), _flat(msgspec.to_builtins(other))
+    return [name for name in sorted(first.keys() | second.keys()) if first.get(name) != second.get(name)]
+
+
+def _flat(value: Mapping[str, Any], before: str = "") -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    for name, item in value.items():
+        if isinstance(item, Mapping):
+            found |= _flat(item, f"{before}{name}.")
+        elif item is not None:
+            found[before + name] = item
+    return found
+
+
+Value = TypeVar("Value")
+
+
+def _without_none(value: Value) -> Value | Any:
+    """Return a table without the members that TOML can't hold."""
+    if isinstance(value, dict):
+        return {name: _without_none(item) for name, item in value.items() if item is not None}
+    return value
+
+
+def _write_document(folder: Path, document: AgentRunDocument) -> None:
+    import tomli_w
+
+    text = tomli_w.dumps(_without_none(msgspec.to_builtins(document)))
+    beside = folder / f".{RUN_FILE}.{os.getpid()}"
+    with beside.open("wb") as file:
+        file.write(text.encode())
+        file.flush()
+        sync_file(file.fileno())
+    beside.replace(folder / RUN_FILE)
+    sync_folder(folder)
+
+
+def _read_document(path: Path) -> AgentRunDocument:
+    place = f"{path.parent.name}/{path.name}"
+    try:
+        values = tomllib.loads(path.read_text(encoding="utf-8"))
+        if (values.get("format"), values.get("version")) != (FORMAT, VERSION):
+            raise AgentRunError(f"{place} is not version {VERSION} of {FORMAT}.", hint="Install a newer gistpoint.")
+        return msgspec.convert(values, AgentRunDocument)
+    except (OSError, ValueError, RecursionError) as error:
+        raise AgentRunError(f"{place} can't be read: {str(error)[:200]}.") from error
+
+
+def _append(file: int, lines: bytes) -> None:
+    """Write whole lines or nothing; a line that an earlier process left torn is cut off first."""
+    size = os.fstat(file).st_size
+    if size and os.pread(file, 1, size - 1) != b"\n":
+        size = os.pread(file, size, 0).rfind(b"\n") + 1
+        os.ftruncate(file, size)
+    view = memoryview(lines)
+    try:
+        while view:
+            view = view[os.write(file, view) :]
+    except OSError:
+        os.ftruncate(file, size)
+        raise
+    sync_file(file)
+
+
+def _read_operations(path: Path) -> Iterator[JobOperation]:
+    """Yield the operations of whole lines; kinds that a newer version writes are left out."""
+    try:
+        data = path.read_bytes()
+    except FileNotFoundError:
+        return
+    for number, line in enumerate(data[: data.rfind(b"\n") + 1].splitlines(), start=1):
+        try:
+            value = json.loads(line)
+            if value["kind"] in _KINDS:
+                yield msgspec.convert(value, JobOperation)
+        except (ValueError, KeyError, TypeError, RecursionError) as error:
+            raise AgentRunError(
+                f"{path.parent.name}/{path.name}, line {number} is no operation on a job: {str(error)[:200]}.",
+                hint="The attempts are untouched: `gistpoint attempt list` shows them.",
+            ) from error
+
+
+_KINDS = frozenset({"queued", "attempt", "halted", "ended", "lost"})

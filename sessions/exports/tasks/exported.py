@@ -1,0 +1,102 @@
+"""A task as it leaves gistpoint, and what a writer of another harness's files gets."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+
+from gistpoint.core.diffs import compute, unified
+from gistpoint.core.kinds.gist.answer import gist_answer
+from gistpoint.core.kinds.gist.brief import gist_brief
+from gistpoint.core.kinds.gist.model import gist_settings, gist_task, is_gist
+from gistpoint.core.kinds.registry import render_brief
+from gistpoint.core.kinds.repair.brief import repair_brief
+from gistpoint.core.tasks.model import CANARY, Answer, Mode, Task
+from gistpoint.core.tasks.trees import repaired_tree
+from gistpoint.core.trees import SourceTree
+
+REPOSITORY, GIST_FOLDER = "/repo", "/gist"
+"""Where a container has the repository, and where a solver writes a gist."""
+
+
+@dataclass(frozen=True, slots=True)
+class TaskExportSettings:
+    """What the user asked for; not every format has a place for all of it."""
+
+    with_solution: bool = False
+    """Whether original code may be written. Without it the files give no answer away outside of `tests/`."""
+    agent_hosts: tuple[str, ...] = ()
+    """Hosts that an agent inside the container may reach: the server of its model."""
+    mcp_url: str = ""
+    """The address of `gistpoint mcp` as the container reaches it; empty for none."""
+    base: str = ""
+    """The image to build on; empty for the one that Python's version names."""
+
+
+@dataclass(frozen=True, slots=True)
+class ExportedTask:
+    """A task with its answer, and the files by which another harness judges it."""
+
+    task: Task
+    answer: Answer
+    verifier: bytes
+    """The bundle `verify.pyz`."""
+    expected: str
+    """Its `expected.json` for this task: as secret as the answer."""
+    pytest: str = ""
+    """The version of pytest for a task that pins none."""
+
+    @property
+    def name(self) -> str:
+        """The name of the task in other harnesses."""
+        return f"gistpoint-{self.task.short_id}"
+
+    @property
+    def gist_path(self) -> str:
+        """The file that a solver is to write; empty for a repair."""
+        return f"{GIST_FOLDER}/{gist_task(self.task).command.gist_file}" if is_gist(self.task) else ""
+
+    @property
+    def forbids_execution(self) -> bool:
+        """Whether the solver of a gist may not run code."""
+        return is_gist(self.task) and not gist_settings(self.task).execution
+
+    def brief(self) -> str:
+        """Return the brief for a solver with a shell."""
+        if is_gist(self.task):
+            return gist_brief(self.task, shell=REPOSITORY, gist=self.gist_path)
+        if self.task.mode in (Mode.REMOVE, Mode.DISCOVERY):
+            return repair_brief(self.task, shell=REPOSITORY)
+        return render_brief(self.task)
+
+    def tree(self) -> bytes:
+        """Return the tar of the repository as a solver gets it."""
+        return self.task.tree_path.read_bytes()
+
+    def solution_files(self) -> dict[str, bytes]:
+        """Return the files of the answer as they should be: of a repair those that change, of a gist its reference."""
+        if is_gist(self.task):
+            known = gist_answer(self.answer).reference
+            name = gist_task(self.task).command.gist_file
+            return {name: known.text.encode("utf-8", "surrogateescape")} if known is not None and known.faithful else {}
+        return dict(repaired_tree(SourceTree.open(self.task.tree_path), self.answer.targets).overlay)
+
+    def patches(self) -> tuple[str, str]:
+        """Return the answer as a patch of what the solver gets, and the patch that made that of the original."""
+        given, solution, corruption = SourceTree.open(self.task.tree_path), "", ""
+        for path, data in sorted(self.solution_files().items()):
+            right = data.decode("utf-8", "surrogateescape")
+            if is_gist(self.task):
+                solution += unified(compute("", right, old_path=None, new_path=path))
+                continue
+            wrong = given.read(path).decode("utf-8", "surrogateescape")
+            solution += unified(compute(wrong, right, old_path=path, new_path=path))
+            corruption += unified(compute(right, wrong, old_path=path, new_path=path))
+        return solution, corruption
+
+
+TaskExporter = Callable[[Sequence[ExportedTask], TaskExportSettings], Iterator[tuple[str, bytes]]]
+"""Yields the files of the tasks by their paths below the output folder."""
+
+NOTE = f"# {CANARY}\n"
+"""The canary as a comment: it is in every file that gistpoint writes, and in none of a repository."""

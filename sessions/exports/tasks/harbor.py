@@ -1,0 +1,134 @@
+"""Tasks as Harbor runs them: a folder each, of its schema 1.4.
+
+The verifier runs in a fresh container, without a network, on the repository that the agent left. Harbor counts no uses
+of tools and no submissions.
+"""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+from urllib.parse import urlsplit
+
+from gistpoint.core.kinds.gist.model import is_gist
+from gistpoint.core.tasks.model import CANARY
+from gistpoint.sessions.exports.tasks.exported import GIST_FOLDER, NOTE, REPOSITORY, ExportedTask, TaskExportSettings
+
+SCHEMA = "1.4"
+_AGENT_S = 3600.0
+_OWN_PYTHON = "3.11"
+_SHELL_IMAGE = "debian:bookworm-slim"
+"""For gists whose solver may not run code: it has no Python."""
+
+
+def harbor_files(tasks: Sequence[ExportedTask], settings: TaskExportSettings) -> Iterator[tuple[str, bytes]]:
+    """Yield the files of each task below a folder of its name."""
+    for one in tasks:
+        for path, data in _files(one, settings):
+            yield f"{one.name}/{path}", data.encode("utf-8") if isinstance(data, str) else data
+
+
+def _files(one: ExportedTask, settings: TaskExportSettings) -> Iterator[tuple[str, str | bytes]]:
+    yield "instruction.md", f"{one.brief()}\n<!-- {CANARY} -->\n"
+    yield "task.toml", _config_text(one, settings)
+    yield "environment/tree.tar", one.tree()
+    if one.forbids_execution:
+        yield "environment/Dockerfile", _reading_dockerfile()
+        yield "tests/Dockerfile", dockerfile(one, settings, "COPY . /tests/\n")
+        yield "tests/requirements.txt", requirements(one)
+    else:
+        yield "environment/Dockerfile", dockerfile(one, settings)
+        yield "environment/requirements.txt", requirements(one)
+    yield "tests/test.sh", verifying_script(one)
+    yield "tests/verify.pyz", one.verifier
+    yield "tests/expected.json", one.expected
+    yield "tests/tree.tar", one.tree()
+    if settings.with_solution and (found := one.solution_files()):
+        place = GIST_FOLDER if one.gist_path else REPOSITORY
+        yield "solution/solve.sh", f"#!/bin/sh\n{NOTE}set -eu\ncp -R /solution/files/. {place}/\n"
+        for path, text in found.items():
+            yield f"solution/files/{path}", text
+
+
+def dockerfile(one: ExportedTask, settings: TaskExportSettings, after: str = "") -> str:
+    """Return the Dockerfile of a task's environment: Python, what the lock pins, and the repository."""
+    pins = one.task.environment
+    base = settings.base or f"python:{pins.python or _OWN_PYTHON}-slim-bookworm"
+    hashes = "--require-hashes " if pins.lock else ""
+    roots = ":".join(REPOSITORY if root == "." else f"{REPOSITORY}/{root}" for root in pins.import_roots)
+    steps = "".join(f"RUN {shlex.join(['sh', '-c', step])}\n" for step in pins.build_steps)
+    gist = f"RUN mkdir -p {GIST_FOLDER}\n" if is_gist(one.task) else ""
+    path = "" if is_gist(one.task) else f"ENV PYTHONPATH={roots}\n"
+    return (
+        f"{NOTE}ARG BASE={base}\nFROM ${{BASE}}\n"
+        "COPY requirements.txt /opt/gistpoint/requirements.txt\n"
+        f"RUN pip install --no-cache-dir --no-deps {hashes}-r /opt/gistpoint/requirements.txt\n"
+        f"ADD tree.tar {REPOSITORY}\nWORKDIR {REPOSITORY}\n"
+        f"ENV PYTHONDONTWRITEBYTECODE=1\n{path}{steps}{gist}{after}"
+    )
+
+
+def requirements(one: ExportedTask) -> str:
+    """Return the lock of a task as pip reads it."""
+    lock = one.task.environment.lock or tuple(one.pytest.split())
+    return NOTE + "".join(f"{line}\n" for line in lock)
+
+
+def verifying_script(one: ExportedTask) -> str:
+    """Return the script that judges what a solver left; without a verdict it writes no reward."""
+    place = one.gist_path or REPOSITORY
+    gone = f"rm -rf {REPOSITORY}\n" if one.gist_path else ""
+    given = "--expected /tests/expected.json --tree /tests/tree.tar --reward /logs/verifier/reward.json"
+    return f"#!/bin/sh\n{NOTE}set -eu\ncd /\n{gone}exec python3 -I /tests/verify.pyz {place} {given}\n"
+
+
+def _reading_dockerfile() -> str:
+    return f"{NOTE}FROM {_SHELL_IMAGE}\nADD tree.tar {REPOSITORY}\nRUN mkdir -p {GIST_FOLDER}\nWORKDIR {REPOSITORY}\n"
+
+
+def _config_text(one: ExportedTask, settings: TaskExportSettings) -> str:
+    import tomli_w
+
+    return NOTE + tomli_w.dumps(_config(one, settings))
+
+
+def _config(one: ExportedTask, settings: TaskExportSettings) -> dict[str, Any]:
+    task, hosts = one.task, list(settings.agent_hosts)
+    if settings.mcp_url and (host := urlsplit(settings.mcp_url).hostname):
+        hosts = list(dict.fromkeys([*hosts, host]))
+    agent: dict[str, Any] = {"timeout_sec": float(task.budgets.time_limit_s or _AGENT_S)}
+    if hosts:
+        agent |= {"network_mode": "allowlist", "allowed_hosts": hosts}
+    artifact = GIST_FOLDER if one.gist_path else REPOSITORY
+    config: dict[str, Any] = {
+        "schema_version": SCHEMA,
+        "artifacts": [{"source": artifact, "exclude": [".git", "__pycache__"]}],
+        "task": {"name": f"gistpoint/{task.short_id}", "description": f"A task of gistpoint, mode {task.mode}."},
+        "metadata": {"canary": CANARY, "gistpoint": _metadata(one)},
+        "agent": agent,
+        "verifier": {"timeout_sec": round(task.suite.timeout_s * 3 + 60.0, 1), "environment_mode": "separate"},
+        "environment": {"build_timeout_sec": 1200.0, "network_mode": "no-network", "workdir": REPOSITORY},
+    }
+    if settings.mcp_url:
+        server = {
+            "name": "gistpoint",
+            "transport": "streamable-http",
+            "url": settings.mcp_url,
+            "headers": {"Authorization": "Bearer ${GISTPOINT_TOKEN}"},
+        }
+        config["environment"]["mcp_servers"] = [server]
+    return config
+
+
+def _metadata(one: ExportedTask) -> Mapping[str, Any]:
+    task = one.task
+    enforced = {"execution_enforced": one.forbids_execution} if is_gist(task) else {}
+    return {
+        "id": task.id,
+        "mode": str(task.mode),
+        "tool_uses": task.budgets.tool_uses,
+        "submissions": task.budgets.submissions,
+        "budgets_enforced": False,
+        **enforced,
+    }

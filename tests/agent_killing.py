@@ -1,0 +1,192 @@
+"""Kills runs of agents with SIGKILL at random moments, resumes them, and checks what must hold each time."""
+
+from __future__ import annotations
+
+import json
+import random
+import signal
+import subprocess
+import sys
+import time
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from agent_run_child import NAME
+from kill_child import script
+from scripted_endpoint import Answer, completion, endpoint
+
+from gistpoint.core.attempts.clock import SystemTime
+from gistpoint.core.attempts.state import fold
+from gistpoint.core.canonical import sha256_of_json
+from gistpoint.core.kinds.folder import read_answer, read_task
+from gistpoint.sessions.agentruns.figures import figures_of
+from gistpoint.sessions.agentruns.store import AgentRunStore
+from gistpoint.sessions.attempts import AttemptStore
+from gistpoint.sessions.journal import JOURNAL, read_journal
+
+CHILD = Path(__file__).parent / "agent_run_child.py"
+
+
+@dataclass
+class KilledRuns:
+    """What a series of kills showed."""
+
+    kills: int = 0
+    attempts: int = 0
+    acknowledged: int = 0
+    lost: int = 0
+    """Acknowledged events and operations that were not there afterwards."""
+    orphans: int = 0
+    """Attempts that were begun and belong to no job."""
+    calls: int = 0
+    twice: int = 0
+    """Calls of a reply that were made more than once."""
+    requests: int = 0
+    requests_undisturbed: int = 0
+    same_figures: bool = False
+    after: Counter[str] = field(default_factory=Counter)
+    """Types of the last acknowledged lines before the kills."""
+
+    @property
+    def sound(self) -> bool:
+        """Whether nothing was lost, nothing was done twice, and the figures are those of a run left alone."""
+        most = self.requests_undisturbed + self.kills * AT_ONCE
+        return not self.lost and not self.orphans and not self.twice and self.same_figures and self.requests <= most
+
+    def __str__(self) -> str:
+        return (
+            f"{self.kills} kills over {self.attempts} attempts: {self.acknowledged} acknowledged events and operations,"
+            f" {self.lost} lost, {self.orphans} attempts of no job; {self.calls} calls, {self.twice} made twice;"
+            f" {self.requests} requests,"
+            f" {self.requests_undisturbed} undisturbed; figures {'equal' if self.same_figures else 'NOT equal'};"
+            f" last acknowledged before a kill: {dict(self.after.most_common())}"
+        )
+
+
+AT_ONCE = 4
+
+
+def scripted(tasks: Sequence[Path]) -> Any:
+    """A step of an endpoint whose reply depends on the conversation alone: two calls a reply, some of them wrong."""
+    scripts = {}
+    for place in tasks:
+        task = read_task(place)
+        calls = script(task, read_answer(task))
+        scripts[task.brief.failing[0].id, bool(task.brief.target)] = calls
+
+    def step(request: Mapping[str, Any], headers: Mapping[str, str]) -> Answer:
+        messages = request["messages"]
+        brief = next(message["content"] for message in messages if message["role"] == "user")
+        removed = "submit_attempt" in str(request["tools"])
+        calls = next(found for (test, target), found in scripts.items() if target is removed and test in brief)
+        turn = sum(message["role"] == "assistant" for message in messages)
+        if turn == 1:
+            return completion("Let me think.")  # no call: it is asked to go on
+        turn -= turn > 1
+        return completion(f"turn {turn}", *calls[2 * turn : 2 * turn + 2] or calls[-1:])
+
+    return step
+
+
+def kill_runs(folder: Path, tasks: Sequence[Path], repeats: int, kills: int, *, seed: int) -> KilledRuns:
+    """Make a run of each task so often; kill its process so many times, and let it come to its end.
+
+    A process lives for about as many lines as it takes to spread the kills over the run.
+    """
+    chance, found = random.Random(seed), KilledRuns()
+    with endpoint(scripted(tasks)) as served:
+        straight = _Child(folder / "straight", served.url, tasks, repeats)
+        assert straight.live(None, found) == 0
+        found.requests_undisturbed = len(served.requests)
+        killed = _Child(folder / "killed", served.url, tasks, repeats)
+        most_lines = max(2, found.acknowledged // kills)
+        found.acknowledged = 0
+        while killed.live(chance if found.kills < kills else None, found, most_lines) != 0:
+            pass
+        found.requests = len(served.requests) - found.requests_undisturbed
+    _count(killed.folder, found)
+    found.same_figures = _figures(killed.folder) == _figures(straight.folder)
+    return found
+
+
+@dataclass
+class _Child:
+    folder: Path
+    url: str
+    tasks: Sequence[Path]
+    repeats: int
+
+    def live(self, chance: random.Random | None, found: KilledRuns, most_lines: int = 1) -> int:
+        """Let a process live for a while, or to its end; return its exit status."""
+        words = [str(self.folder), self.url, ":".join(map(str, self.tasks)), str(self.repeats), str(AT_ONCE)]
+        process = subprocess.Popen([sys.executable, str(CHILD), *words], stdout=subprocess.PIPE, text=True)
+        assert process.stdout is not None
+        lines: list[str] = []
+        if chance is not None:
+            for _ in range(chance.randint(1, most_lines)):
+                lines.append(process.stdout.readline())
+                if not lines[-1]:
+                    break
+            time.sleep(chance.uniform(0, 0.03))
+            process.send_signal(signal.SIGKILL)
+        lines += process.stdout.readlines()
+        status = process.wait()
+        told = [line.split() for line in lines if line.endswith("\n")]
+        if status == -signal.SIGKILL:
+            found.kills += 1
+            found.after[(told[-1][3] if told[-1][0] == "event" else told[-1][2]) if told else "nothing"] += 1
+        else:
+            assert status == 0, status
+        self._check(told, found)
+        return status
+
+    def _check(self, told: Sequence[Sequence[str]], found: KilledRuns) -> None:
+        found.acknowledged += len(told)
+        file = self.folder / "runs" / NAME / "jobs.jsonl"
+        data = file.read_bytes() if file.exists() else b""
+        noted = Counter(
+            (value["job"], f"Job{value['kind'].capitalize()}")
+            for value in map(json.loads, data[: data.rfind(b"\n") + 1].splitlines())
+        )
+        for line in told:
+            if line[0] == "job":
+                found.lost += (line[1], line[2]) not in noted
+        events: dict[str, dict[int, tuple[str, str]]] = {}
+        for line in told:
+            if line[0] != "event":
+                continue
+            if line[1] not in events:
+                content = read_journal(self.folder / "attempts" / line[1] / JOURNAL)
+                found.lost += bool(content.fault)
+                events[line[1]] = {e.seq: (e.type, sha256_of_json(e.data.written())) for e in content.events}
+            found.lost += events[line[1]].get(int(line[2])) != (line[3], line[4])
+
+
+def _count(folder: Path, found: KilledRuns) -> None:
+    """Count calls, and those of one reply that were made twice."""
+    known = {state.attempt for state in AgentRunStore(folder / "runs").open(NAME).jobs.values()}
+    for place in (folder / "attempts").iterdir():
+        if not (place / JOURNAL).is_file():
+            continue
+        state = fold(read_journal(place / JOURNAL).events)
+        if not state.started:  # its process died before the first event was on the disk
+            continue
+        found.attempts += 1
+        found.orphans += place.name not in known
+        found.calls += len(state.calls)
+        made = Counter(call.turn for call in state.calls if call.requested)
+        asked = {turn.turn: len(turn.tool_calls) for turn in state.turns}
+        found.twice += sum(max(0, count - asked[turn]) for turn, count in made.items())
+
+
+def _figures(folder: Path) -> object:
+    """What must be the same with and without kills: all of the figures but times, ids and what was lost."""
+    run = AgentRunStore(folder / "runs").open(NAME)
+    figures = figures_of(run, AttemptStore(folder / "attempts", SystemTime(), "kill")).as_json()
+    other = {"attempt", "wall_s", "endpoint_wait_s", "lost_tokens", "lost_usd"}
+    rows = [{name: value for name, value in row.items() if name not in other} for row in figures["attempts"]]
+    totals = {name: value for name, value in figures["totals"].items() if name not in other}
+    return rows, totals

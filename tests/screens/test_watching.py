@@ -1,0 +1,102 @@
+"""Looking on at a run and at an attempt of it, while they go on."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import asynccontextmanager
+from typing import Any
+
+import pytest
+from agent_runs import LOOK, RIGHT, Home
+from screens.settling import text_of, until
+from scripted_endpoint import reply
+from textual.pilot import Pilot
+
+from gistpoint.core.chat import ChatMessage, ChatReply
+from gistpoint.core.locations import Locations
+from gistpoint.core.running import NEVER, CancelToken
+from gistpoint.sessions.agentruns.runner import AgentRunner
+from gistpoint.tui.agent_watch_app import AgentWatchApp
+from gistpoint.tui.screens.agents.attempt import AttemptWatchScreen
+from gistpoint.tui.screens.agents.run import RunWatchScreen
+
+
+class Held:
+    """Replies from a script, each reply when it is let."""
+
+    name = "held"
+
+    def __init__(self, *script: ChatReply) -> None:
+        self.script = list(script)
+        self.let = threading.Semaphore(0)
+
+    def complete(
+        self, messages: Sequence[ChatMessage], tools: Sequence[Mapping[str, Any]], *, cancel: CancelToken = NEVER
+    ) -> ChatReply:
+        while not self.let.acquire(timeout=0.01):
+            cancel.check()
+        return self.script.pop(0)
+
+
+@pytest.fixture
+def home() -> Home:
+    return Home(Locations.of_user().data)
+
+
+@asynccontextmanager
+async def watching(app: AgentWatchApp, size: tuple[int, int]) -> AsyncIterator[Pilot[object]]:
+    async with app.run_test(size=size) as pilot:
+        yield pilot
+    assert app.crashes == []
+
+
+@pytest.mark.parametrize("size", [(80, 24), (160, 48)])
+async def test_a_run_and_an_attempt_are_drawn_as_they_go_on(home: Home, size: tuple[int, int]) -> None:
+    model = Held(reply(LOOK, content="First I look around."), reply(RIGHT, content="That must be it."))
+    home.model_of = lambda settings: model
+    run = home.run(home.task(1))
+    runner = AgentRunner(run, home.ports)
+    thread = threading.Thread(target=runner.work)
+    thread.start()
+    app = AgentWatchApp(Locations.of_user(), run=home.runs.open("r"))
+    async with watching(app, size) as pilot:
+        await until(pilot, lambda: "model at work" in text_of(app))
+        assert isinstance(app.screen, RunWatchScreen)
+        await pilot.press("enter")
+        await until(pilot, lambda: isinstance(app.screen, AttemptWatchScreen))
+        await until(pilot, lambda: "Read-only: m-1 is at work" in text_of(app))
+        model.let.release()
+        await until(pilot, lambda: "list_directory" in text_of(app) and "shop" in text_of(app))
+        await pilot.press("f6")
+        await until(pilot, lambda: "First I look around." in text_of(app))
+        assert "turn 1, 100 tokens sent, 10 received" in text_of(app)
+        await pilot.press("f2")
+        await until(pilot, lambda: "Repair a function" in text_of(app))
+        model.let.release()
+        thread.join(60)
+        assert not thread.is_alive()
+        await until(pilot, lambda: "✔ solved" in text_of(app))
+        await pilot.press("escape")
+        await until(pilot, lambda: isinstance(app.screen, RunWatchScreen))
+        await until(pilot, lambda: "1 of 1 solved" in text_of(app))
+        await pilot.press("escape")
+
+
+async def test_what_was_shown_can_be_read_and_nothing_can_be_called(home: Home) -> None:
+    read = ("read_file", {"file_path": "shop/prices.py"})
+    home.script = (reply(LOOK), reply(read), reply(RIGHT))
+    run = home.run(home.task(1))
+    home.work(run)
+    (state,) = run.jobs.values()
+    before = home.attempts.summary(state.attempt).head
+    app = AgentWatchApp(Locations.of_user(), attempt=state.attempt)
+    async with watching(app, (160, 48)) as pilot:
+        await until(pilot, lambda: "✔ solved" in text_of(app))
+        await pilot.press("f4")
+        await until(pilot, lambda: "shop/prices.py  lines 1-" in text_of(app))
+        await pilot.press("R")
+        await until(pilot, lambda: any("can only be read here" in told.message for told in app._notifications))
+        await pilot.press("f3", "down", "enter")
+        await pilot.pause()
+    assert home.attempts.summary(state.attempt).head == before

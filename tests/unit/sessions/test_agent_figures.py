@@ -1,0 +1,127 @@
+"""The figures of runs: rates with their intervals, repeats over tasks, and what is in no rate."""
+
+from __future__ import annotations
+
+import csv
+from pathlib import Path
+
+import pytest
+from agent_runs import SOLVES, TALKS, Home
+from hypothesis import given
+from hypothesis import strategies as st
+
+from gistpoint.core.attempts.events import JournalEvent, Paused, ProcessStarted, Resumed
+from gistpoint.sessions.agentruns.figures import (
+    AttemptFigures,
+    endpoint_wait_ms,
+    pass_at,
+    rate,
+    repeats_of,
+    shown,
+    totals_of,
+)
+
+
+def row(task: str = "t", repeat: int = 1, result: str = "solved", **members: object) -> AttemptFigures:
+    values = {"status": "ended", "attempt": f"{task}{repeat}", "reason": "solved", "calls": 4, "malformed": 1}
+    return AttemptFigures(task=task, repeat=repeat, result=result, **(values | members))  # type: ignore[arg-type]
+
+
+def test_a_rate_is_told_with_its_interval() -> None:
+    found = rate(3, 4)
+    assert found is not None
+    assert found.words == "3 of 4 [30, 95]"
+    assert rate(0, 0) is None
+
+
+@given(st.integers(0, 40), st.integers(1, 40))
+def test_an_interval_holds_its_share_and_stays_within_one(count: int, of: int) -> None:
+    found = rate(min(count, of), of)
+    assert found is not None
+    assert 0 <= found.low <= found.share + 1e-9 <= found.high + 2e-9 <= 1 + 3e-9
+
+
+def test_passes_that_are_to_be_read_and_mixed_attempts_are_told_and_not_counted() -> None:
+    rows = [
+        row("a"),
+        row("b", result="not solved", reason="gave_up: no_tool_call"),
+        row("c", result="solved, to be read"),
+        row("d", mixed=True),
+        row("e", status="halted", result="", reason="rate_limited"),
+        row("f", attempt="", result="", reason="too_long", calls=None, malformed=None),
+    ]
+    totals = totals_of(rows)
+    assert (totals.jobs, totals.ended, totals.left, totals.counted) == (6, 5, 1, 3)
+    assert (totals.mixed, totals.refused, totals.to_be_read) == (1, 1, 1)
+    assert totals.solved is not None
+    assert (totals.solved.count, totals.solved.of) == (1, 3)
+    assert totals.solved_with_unread is not None
+    assert totals.solved_with_unread.count == 2
+    assert totals.malformed is not None
+    assert (totals.malformed.count, totals.malformed.of) == (3, 12)
+    words = shown(totals)
+    assert words["solved"] == "1 of 3 [6, 79], 1 more to be read"
+    assert words["mixed"] == "1 by a person and a model, in no rate"
+    assert words["without an attempt"] == "1"
+
+
+def test_repeats_are_counted_over_tasks_and_only_where_they_are_whole() -> None:
+    solved, not_solved = "solved", "not solved"
+    rows = [
+        *[row("always", n, solved) for n in (1, 2, 3)],
+        *[row("once", n, result) for n, result in enumerate((not_solved, solved, not_solved), start=1)],
+        *[row("never", n, not_solved) for n in (1, 2, 3)],
+        row("open", 1, solved),
+        row("open", 2, solved),
+        row("open", 3, "", status="halted"),
+        *[row("mixed", n, solved, mixed=n == 2) for n in (1, 2, 3)],
+    ]
+    found = repeats_of(rows)
+    assert found is not None
+    assert (found.k, found.tasks, found.incomplete) == (3, 3, 2)
+    assert found.pass_at_1 is not None
+    assert found.pass_at_1.count == pytest.approx(1 + 1 / 3)
+    assert found.pass_at_k is not None
+    assert found.pass_at_k.words == "2 of 3 [21, 94]"
+    assert found.all_k is not None
+    assert found.all_k.words == "1 of 3 [6, 79]"
+    assert repeats_of([row("a"), row("b")]) is None
+
+
+def test_the_chance_of_a_pass_is_the_unbiased_one() -> None:
+    assert pass_at(1, [True, False, False, True]) == pytest.approx(0.5)
+    assert pass_at(2, [True, False, False, True]) == pytest.approx(1 - 1 / 6)
+
+
+def test_the_wait_for_the_endpoint_ends_with_its_process() -> None:
+    events = [
+        JournalEvent(number, data.type, at, at, data)
+        for number, (at, data) in enumerate([
+            (0, Paused("endpoint_wait")),
+            (400, Resumed()),
+            (500, Paused("break")),
+            (900, Resumed()),
+            (1_000, Paused("endpoint_wait")),
+            (5, ProcessStarted()),
+            (70, Resumed()),
+        ])
+    ]  # fmt: skip
+    assert endpoint_wait_ms(events) == 400
+
+
+def test_a_table_has_a_row_for_each_job_with_the_figures_of_its_journal(tmp_path: Path) -> None:
+    home = Home(tmp_path, script=(*SOLVES[:1], *SOLVES[1:]))
+    run = home.run(home.task(1), home.task(2))
+    home.work(run)
+    home.script = TALKS
+    run = home.run(home.task(3))
+    figures = home.figures(run)
+    rows = list(csv.DictReader("".join(figures.as_csv()).splitlines()))
+    assert [(r["result"], r["reason"], r["status"]) for r in rows] == [
+        ("solved", "solved", "ended"),
+        ("solved", "solved", "ended"),
+        ("", "", "queued"),
+    ]
+    assert (rows[0]["calls"], rows[0]["submissions"], rows[0]["turns"], rows[0]["malformed"]) == ("2", "1", "2", "0")
+    assert (rows[0]["prompt_tokens"], rows[0]["completion_tokens"], rows[0]["cost_usd"]) == ("200", "20", "")
+    assert figures.as_json()["totals"]["solved"]["of"] == 2

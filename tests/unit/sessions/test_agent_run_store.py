@@ -1,0 +1,116 @@
+"""The files of a run: what is acknowledged stays, a job is never queued twice, and no other settings get in."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import msgspec
+import pytest
+from agent_runs import Home
+
+from gistpoint.core.agents.settings import AgentSettings
+from gistpoint.core.chat import Sampling
+from gistpoint.core.kinds.gist.overrides import GistOverrides
+from gistpoint.sessions.agentruns.store import (
+    AgentRunError,
+    JobAttempt,
+    JobEnded,
+    JobHalted,
+    JobStatus,
+    RunSettings,
+    job_of,
+)
+
+FULL = RunSettings(
+    model="m-1",
+    host="localhost:8000",
+    agent=AgentSettings(sampling=Sampling(temperature=0.5, seed=3)),
+    tool_uses=8,
+    submissions=2,
+    gist=GistOverrides(steps=20, tools=("trace",)),
+)
+
+
+def test_settings_and_jobs_are_read_as_they_were_written(tmp_path: Path) -> None:
+    home = Home(tmp_path, settings=FULL)
+    run = home.run(home.task(1), home.task(2), repeats=2)
+    again = home.runs.open("r")
+    assert again.document == run.document
+    assert again.settings == FULL
+    assert again.settings.digest == FULL.digest
+    assert [(s.job.repeat, s.status) for s in again.jobs.values()] == [(n, JobStatus.QUEUED) for n in (1, 2, 1, 2)]
+
+
+def test_the_state_of_a_job_is_the_fold_of_its_operations(tmp_path: Path) -> None:
+    home = Home(tmp_path)
+    run = home.run(home.task())
+    (key,) = run.jobs
+    for operation, status, left in (
+        (JobAttempt(job=key, attempt="a1"), JobStatus.BEGUN, 1),
+        (JobHalted(job=key, problem="rate_limited", message="slow"), JobStatus.HALTED, 1),
+        (JobAttempt(job=key, attempt="a1"), JobStatus.BEGUN, 1),
+        (JobEnded(job=key, reason="solved"), JobStatus.ENDED, 0),
+    ):
+        run.append([operation])
+        for one in (run, home.runs.open("r")):
+            assert (one.jobs[key].status, one.jobs[key].attempt, len(one.left)) == (status, "a1", left)
+
+
+def test_the_same_job_is_queued_once_and_other_settings_are_another_run(tmp_path: Path) -> None:
+    home = Home(tmp_path)
+    task = home.task()
+    assert len(home.run(task).jobs) == 1
+    assert len(home.run(task, repeats=3).jobs) == 3
+    other = msgspec.structs.replace(home.settings, agent=AgentSettings(context_tokens=8_000))
+    assert job_of(task.id, other, 1).key not in home.run(task).jobs
+    with pytest.raises(AgentRunError, match=r"other settings: agent\.context_tokens"):
+        home.runs.open_or_create("r", other, 0, "test")
+
+
+@pytest.mark.parametrize("name", ["", "..", "a/b", "-x", "a b", "x" * 101])
+def test_names_that_are_no_folder_are_refused(tmp_path: Path, name: str) -> None:
+    with pytest.raises(AgentRunError, match="can't be the name"):
+        Home(tmp_path).run(name=name)
+
+
+def test_a_torn_last_line_is_left_out_and_cut_off_by_the_next(tmp_path: Path) -> None:
+    home = Home(tmp_path)
+    run = home.run(home.task())
+    (key,) = run.jobs
+    file = run.folder / "jobs.jsonl"
+    with file.open("ab") as opened:
+        opened.write(b'{"kind":"ended","job":')
+    again = home.runs.open("r")
+    assert again.jobs[key].status is JobStatus.QUEUED
+    again.append([JobEnded(job=key, reason="solved")])
+    assert home.runs.open("r").jobs[key].status is JobStatus.ENDED
+    assert file.read_bytes().count(b"\n") == 2
+
+
+def test_what_a_newer_version_writes_is_left_out_and_what_is_broken_is_named(tmp_path: Path) -> None:
+    home = Home(tmp_path)
+    run = home.run(home.task())
+    file = run.folder / "jobs.jsonl"
+    with file.open("ab") as opened:
+        opened.write(b'{"kind":"moved","job":"x"}\n')
+    assert len(home.runs.open("r").jobs) == 1
+    with file.open("ab") as opened:
+        opened.write(b"nonsense\n")
+    with pytest.raises(AgentRunError, match=r"r/jobs\.jsonl, line 3"):
+        home.runs.open("r")
+
+
+def test_one_process_works_on_a_run_and_can_be_asked_to_stop(tmp_path: Path) -> None:
+    home = Home(tmp_path)
+    run = home.run(home.task())
+    run.ask_to_stop()
+    assert not run.worked_on
+    with run.held():
+        assert run.worked_on
+        assert not run.stop_asked  # what was asked before it began is not meant for it
+        with pytest.raises(AgentRunError, match="Another process"), home.runs.open("r").held():
+            pass
+        home.runs.open("r").ask_to_stop()
+        assert run.stop_asked
+    assert not run.worked_on
+    assert not run.stop_asked

@@ -1,0 +1,144 @@
+"""Tasks as other harnesses get them: what is in the files, and what must not be."""
+
+from __future__ import annotations
+
+import json
+import sys
+import tomllib
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+from builders import GOOD, build_task
+from gist_tasks import build_gist_task
+from shelves import install_package
+
+from gistpoint.core.diffs import apply, parse
+from gistpoint.core.errors import UserError
+from gistpoint.core.kinds.folder import read_answer
+from gistpoint.core.kinds.gist.model import GistSettings
+from gistpoint.core.kinds.registry import render_brief
+from gistpoint.core.tasks.model import CANARY, Mode, Task
+from gistpoint.core.trees import SourceTree
+from gistpoint.sandbox.verifier.expected import expected_text
+from gistpoint.sessions.exports.tasks.exported import ExportedTask, TaskExportSettings
+from gistpoint.sessions.exports.tasks.registry import TASK_FORMATS, task_exporter
+
+COPIED = "self.items.append((name, price, count))"
+ORIGINAL = "price - price * percent // 100"
+TOOLS = ("replace_function", "submit_attempt", "submit_gist", "tool use", "submissions", "steps:")
+
+
+def exported(task: Task) -> ExportedTask:
+    answer = read_answer(task)
+    return ExportedTask(task, answer, b"the bundle " + CANARY.encode(), expected_text(task, answer), "pytest==8.0.0")
+
+
+def written(name: str, task: Task, settings: TaskExportSettings | None = None) -> Mapping[str, bytes]:
+    return dict(task_exporter(name)([exported(task)], settings or TaskExportSettings()))
+
+
+@pytest.fixture(params=["remove", "discovery", "gist"])
+def task(request: pytest.FixtureRequest, tmp_path: Path) -> Task:
+    return build_gist_task(tmp_path) if request.param == "gist" else build_task(tmp_path, Mode(request.param))
+
+
+@pytest.mark.parametrize("name", TASK_FORMATS)
+def test_every_file_has_the_canary_and_without_a_solution_no_original_code(name: str, task: Task) -> None:
+    for path, data in written(name, task).items():
+        if path.endswith("tree.tar") or path.startswith("trees/"):
+            assert data == task.tree_path.read_bytes()
+            continue
+        text = data.decode()
+        assert CANARY in text, path
+        if task.mode != "gist":
+            assert ORIGINAL not in text, path
+        assert "FAIL_TO_PASS" not in text or "tests/" in path
+        assert COPIED not in text or "tests/" in path
+        if task.mode == "discovery" and "tests/" not in path:
+            assert "::discount" not in text
+
+
+@pytest.mark.parametrize("name", TASK_FORMATS)
+def test_the_solution_is_written_on_demand(name: str, task: Task) -> None:
+    files = written(name, task, TaskExportSettings(with_solution=True))
+    (text,) = [data.decode() for path, data in files.items() if "/files/" in path or path == "tests/instances.jsonl"]
+    assert (COPIED if task.mode == "gist" else ORIGINAL) in text
+
+
+def test_brief_for_a_shell_names_no_tool_and_says_what_is_judged(task: Task) -> None:
+    text = exported(task).brief()
+    assert not [word for word in TOOLS if word in text]
+    assert "`/repo`" in text
+    assert ("`/gist/test_gist.py`" if task.mode == "gist" else "all of its tests") in text
+    assert "{{" not in text
+
+
+def test_harbor_gets_a_fresh_container_for_the_verifier_and_no_network(task: Task) -> None:
+    settings = TaskExportSettings(
+        agent_hosts=("api.example.org",), mcp_url="http://here:8765/mcp", base="python@sha256:1"
+    )
+    name = exported(task).name
+    files = {path.removeprefix(f"{name}/"): data for path, data in written("harbor", task, settings).items()}
+    config = tomllib.loads(files["task.toml"].decode())
+    assert config["schema_version"] == "1.4"
+    assert config["verifier"]["environment_mode"] == "separate"
+    assert config["environment"]["network_mode"] == "no-network"
+    assert config["agent"]["allowed_hosts"] == ["api.example.org", "here"]
+    assert config["environment"]["mcp_servers"][0]["headers"] == {"Authorization": "Bearer ${GISTPOINT_TOKEN}"}
+    assert config["metadata"]["gistpoint"]["budgets_enforced"] is False
+    judging = files["tests/Dockerfile" if task.mode == "gist" else "environment/Dockerfile"].decode()
+    assert "ARG BASE=python@sha256:1\n" in judging
+    assert "/logs/verifier/reward.json" in files["tests/test.sh"].decode()
+    lock = files["tests/requirements.txt" if task.mode == "gist" else "environment/requirements.txt"].decode()
+    assert "pytest==8.0.0" in lock
+
+
+def test_an_agent_that_may_run_nothing_gets_no_interpreter(tmp_path: Path) -> None:
+    for execution in (False, True):
+        task = build_gist_task(tmp_path, GistSettings(("shop",), execution=execution))
+        files = written("harbor", task)
+        (image,) = [data.decode() for path, data in files.items() if path.endswith("environment/Dockerfile")]
+        (config,) = [tomllib.loads(data.decode()) for path, data in files.items() if path.endswith("task.toml")]
+        assert ("pip install" in image) is execution
+        assert config["metadata"]["gistpoint"]["execution_enforced"] is not execution
+
+
+def test_patches_lead_from_the_original_to_the_task_and_back(tmp_path: Path) -> None:
+    task = build_task(tmp_path, Mode.DISCOVERY)
+    files = written("swebench", task, TaskExportSettings(with_solution=True))
+    row = json.loads(files["tests/instances.jsonl"])
+    given = SourceTree.open(task.tree_path).read("shop/prices.py").decode()
+    (repair,), (corruption,) = parse(row["patch"]), parse(row["mutation_patch"])
+    assert apply(given, repair) == GOOD["shop/prices.py"]
+    assert apply(GOOD["shop/prices.py"], corruption) == given
+    assert row["created_at"] == ""
+    assert row["FAIL_TO_PASS"]
+    public = json.loads(files["instances.jsonl"])
+    assert public["problem_statement"] == exported(task).brief()
+    assert not {"patch", "mutation_patch", "PASS_TO_PASS"} & public.keys()
+
+
+def test_another_package_adds_a_format(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    install_package(tmp_path / "shelf", monkeypatch, "[gistpoint.task_exporters]\ncart = cart_tasks:write\n")
+    with pytest.raises(UserError, match=r"gistpoint\.task_exporters"):
+        task_exporter("cart")
+    (tmp_path / "shelf" / "cart_tasks.py").write_text("def write(tasks, settings):\n    yield 'cart', b''\n")
+    monkeypatch.delitem(sys.modules, "cart_tasks", raising=False)
+    assert list(task_exporter("cart")([], TaskExportSettings())) == [("cart", b"")]
+    with pytest.raises(UserError, match="can't be exported"):
+        task_exporter("wagon")
+
+
+def test_inspect_gets_one_short_program_for_all_tasks(tmp_path: Path) -> None:
+    tasks = [build_task(tmp_path), build_gist_task(tmp_path)]
+    files = dict(task_exporter("inspect")([exported(task) for task in tasks], TaskExportSettings()))
+    program = files["task.py"].decode()
+    assert len(program.splitlines()) <= 120
+    compile(program, "task.py", "exec")
+    assert "{{" not in program
+    rows = [json.loads(line) for line in files["samples.jsonl"].decode().splitlines()]
+    assert [row["own_brief"] for row in rows] == [render_brief(task) for task in tasks]
+    assert [row["place"] for row in rows] == ["/repo", "/gist/test_gist.py"]
+    assert all(f"{row['name']}/environment/Dockerfile" in files for row in rows)
+    assert all("pip install" in files[f"{row['name']}/environment/Dockerfile"].decode() for row in rows)

@@ -1,0 +1,193 @@
+"""`gistpoint agent`: what is printed, what is refused, and the exit codes; models answer on loopback or not at all."""
+
+from __future__ import annotations
+
+import csv
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from agent_runs import LOOK
+from builders import CHECKS, build_task
+from fakes import FakeRunner
+from gist_tasks import OWNED, build_gist_task
+from scripted_endpoint import Answer, Endpoint, completion, endpoint
+
+from gistpoint.core.kinds.gist.model import GistSettings
+from gistpoint.core.kinds.gist.tools import OPTIONAL_TOOLS
+from gistpoint.core.locations import Locations
+from gistpoint.core.tasks.model import Task
+from gistpoint.sessions.agentruns.store import AgentRunStore
+from gistpoint.tui import object_graph
+from gistpoint.tui.cli import main
+from gistpoint.tui.commands.review import _stored
+
+KEY = "sk-very-secret-0123456789"
+TALK = completion("I think that it is fine.")
+
+
+@pytest.fixture(autouse=True)
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("GISTPOINT_HOME", str(tmp_path))
+    for name in ("OPENAI_BASE_URL", "GISTPOINT_MODEL"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("OPENAI_API_KEY", KEY)
+    monkeypatch.setattr(object_graph, "build_runner", lambda options, demo=False, **more: FakeRunner(CHECKS))
+    return tmp_path
+
+
+@pytest.fixture
+def task() -> Task:
+    return build_task(Locations.of_user().tasks)
+
+
+def agent(*words: str) -> int:
+    return main(["agent", *words])
+
+
+def run(served: Endpoint, *words: str) -> int:
+    return agent("run", "--model", "m-1", "--base-url", served.url, *words)
+
+
+def shown(capsys: pytest.CaptureFixture[str], *words: str) -> dict[str, Any]:
+    capsys.readouterr()
+    agent("show", *words, "--json")
+    found: dict[str, Any] = json.loads(capsys.readouterr().out)
+    return found
+
+
+def test_a_run_is_done_listed_and_shown(
+    task: Task, home: Path, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    with endpoint(completion("Let me see.", LOOK), TALK) as served:
+        assert run(served, task.id[:8], "--name", "r", "--price", "1/2", "--temperature", "0.5", "--seed", "3") == 0
+        assert len(served.requests) == 4
+        out, err = capsys.readouterr()
+        assert "run r: 1 of 1 jobs to do" in out
+        assert "solved\t0 of 1 [0, 79]" in out
+        assert "1/1 " in err
+        assert "✘ gave_up: no_tool_call, 4 turns, 1 calls, 440 tokens, $0.0005" in err
+        assert run(served, task.id[:8], "--name", "r", "--price", "1/2", "--temperature", "0.5", "--seed", "3") == 0
+        assert len(served.requests) == 4
+        assert (served.requests[0]["temperature"], served.requests[0]["seed"]) == (0.5, 3)
+    found = shown(capsys, "r")
+    assert found["schema"] == "gistpoint.agent_run/1"
+    assert found["settings"]["host"] == served.url.split("/")[2]
+    (attempt,) = found["attempts"]
+    assert (attempt["reason"], attempt["result"], attempt["calls"]) == ("gave_up: no_tool_call", "not solved", 1)
+    assert found["totals"]["solved"]["of"] == 1
+    assert agent("show", "r", "--to", "csv", "-o", str(tmp_path / "r.csv")) == 0
+    assert next(csv.DictReader((tmp_path / "r.csv").open()))["reason"] == "gave_up: no_tool_call"
+    assert agent("list") == 0
+    assert "r\tm-1\t" in capsys.readouterr().out
+    assert not [path for path in home.rglob("*") if path.is_file() and KEY.encode() in path.read_bytes()]
+
+
+def test_json_holds_each_attempt_with_the_reason_of_its_end(task: Task, capsys: pytest.CaptureFixture[str]) -> None:
+    with endpoint(TALK) as served:
+        assert run(served, task.id, "--json") == 0
+    found = json.loads(capsys.readouterr().out)
+    assert [row["reason"] for row in found["attempts"]] == ["gave_up: no_tool_call"]
+    assert found["run"].startswith("m-1-")
+
+
+def test_jobs_that_are_left_are_told_and_resumed(task: Task, capsys: pytest.CaptureFixture[str]) -> None:
+    gone = Answer({"error": {"message": f"no such key {KEY}"}}, 401)
+    with endpoint(gone, TALK) as served:
+        assert run(served, task.id, "--name", "r") == 1
+        out, err = capsys.readouterr()
+        assert "`gistpoint agent resume r` goes on." in out
+        assert "halted: not_authorised" in err
+        assert KEY not in out + err
+        assert agent("resume", "r", "--base-url", "http://localhost:9/v1") == 2
+        assert "begun with a model at another server" in capsys.readouterr().err
+        assert agent("resume", "r", "--base-url", served.url) == 0
+    assert shown(capsys, "r")["totals"]["left"] == 0
+
+
+def test_a_dry_run_shows_the_first_request_and_sends_nothing(task: Task, capsys: pytest.CaptureFixture[str]) -> None:
+    with endpoint(TALK) as served:
+        assert run(served, task.id, "--repeats", "2", "--budgets", "8/2", "--dry-run") == 0
+        out = capsys.readouterr().out
+        assert run(served, task.id, "--repeats", "2", "--budgets", "8/2", "--dry-run", "--json") == 0
+        dry = json.loads(capsys.readouterr().out)
+        assert served.requests == []
+        assert "Repair a function" in out
+        assert "2 jobs for m-1" in out
+        assert not Locations.of_user().runs.exists()
+        run(served, task.id, "--repeats", "2", "--budgets", "8/2", "--at-once", "1")
+        first = served.requests[0]
+    assert [(m["role"], m["content"]) for m in first["messages"]] == [
+        (m["role"], m["content"]) for m in dry["messages"]
+    ]
+    assert [tool["function"]["name"] for tool in first["tools"]] == [tool["name"] for tool in dry["tools"]]
+    assert len({job["job"] for job in dry["jobs"]}) == 2
+
+
+def test_the_built_in_solver_needs_no_server_and_its_attempts_are_reviewed_by_the_name_of_the_run(
+    task: Task, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("OPENAI_API_KEY")
+    assert agent("run", task.id, "--model", "builtin:searcher", "--name", "r", "--repeats", "2") == 0
+    rows = shown(capsys, "r")["attempts"]
+    assert [row["reason"] for row in rows] == ["gave_up: not_supported"] * 2
+    locations = Locations.of_user()
+    assert _stored("r", locations) == [str(locations.attempts / row["attempt"]) for row in rows]
+    assert _stored("other", locations) == ["other"]
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["--model", "m"], "No task is named."),
+        (["TASK"], "No model is named."),
+        (["TASK", "--model", "builtin:magic"], "no built-in solver of this name"),
+        (["TASK", "--model", "m", "--base-url", "nonsense"], "not one of http or https"),
+        (["TASK", "--model", "m", "--base-url", "http://localhost:9/v1", "--max-cost", "1"], "without a price"),
+        (["TASK", "--model", "m", "--base-url", "http://localhost:9/v1", "--name", "../x"], "can't be the name"),
+        (["nothing", "--model", "builtin:searcher"], "There is no task 'nothing'"),
+    ],
+)
+def test_mistakes_are_told_before_anything_is_begun(
+    task: Task, words: list[str], said: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert agent("run", *[task.id if word == "TASK" else word for word in words]) == 2
+    assert said in capsys.readouterr().err
+    assert AgentRunStore(Locations.of_user().runs).names() == []
+    assert not Locations.of_user().attempts.exists()
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["--budgets", "x"], ["--budgets", "0/1"], ["--price", "1"], ["--price", "1/x"], ["--top-p", "2"],
+        ["--temperature", "-1"], ["--repeats", "0"],
+    ],
+)  # fmt: skip
+def test_values_that_will_not_do(words: list[str]) -> None:
+    with pytest.raises(SystemExit) as exit:
+        agent("run", "x", "--model", "m", *words)
+    assert exit.value.code == 2
+
+
+def test_a_run_that_nobody_works_on_is_not_stopped(task: Task, capsys: pytest.CaptureFixture[str]) -> None:
+    with endpoint(TALK) as served:
+        run(served, task.id, "--name", "r")
+    capsys.readouterr()
+    assert agent("stop", "r") == 1
+    assert "No process works on r" in capsys.readouterr().out
+    assert agent("stop", "s") == 2
+    assert "There is no run 's'." in capsys.readouterr().err
+    assert agent("watch", "r") == 2
+    assert "gistpoint agent show RUN prints a run." in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(("profile", "more"), [("all", {"trace", "bash"}), ("browse", set()), ("bash", {"bash"})])
+def test_a_profile_of_tools_is_what_a_model_of_a_gist_is_offered(
+    profile: str, more: set[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    gist = build_gist_task(Locations.of_user().tasks, GistSettings(OWNED, tools=("trace", "bash")))
+    assert agent("run", "--model", "m", "--base-url", "http://x/v1", gist.id, "--tools", profile, "--dry-run") == 0
+    told = capsys.readouterr().out
+    assert {name for name in OPTIONAL_TOOLS if f"`{name}" in told} == more

@@ -1,0 +1,99 @@
+"""The table of a run's jobs: the same columns while it runs, printed, and on the screen that watches it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from gistpoint.core.attempts.events import PauseReason
+from gistpoint.core.attempts.state import NOT_STARTED, AttemptResult, AttemptState, attempt_result
+from gistpoint.sessions.agentruns.store import JobState, JobStatus
+from gistpoint.tui.tables import Column
+from gistpoint.tui.view_models import TO_BE_READ
+
+
+@dataclass(frozen=True, slots=True)
+class JobRow:
+    """A job with its number in the run, and its attempt as far as it is known."""
+
+    number: int
+    job: JobState
+    state: AttemptState = field(default_factory=AttemptState)
+    live: bool = False
+    """Whether a process works on it."""
+
+    @property
+    def begun(self) -> bool:
+        """Whether there is an attempt."""
+        return self.state.header is not NOT_STARTED
+
+
+def _tool(row: JobRow) -> str:
+    calls = row.state.calls
+    return calls[-1].tool if calls else ""
+
+
+def _budgets(row: JobRow) -> str:
+    if not row.begun:
+        return ""
+    left = row.state.remaining
+    return f"{left.tool_uses}" if row.state.of_kind.hands_in_once else f"{left.tool_uses}/{left.submissions}"
+
+
+def _tokens(row: JobRow) -> float:
+    return float(row.state.spent.usage.tokens)
+
+
+def _cost(row: JobRow) -> str:
+    cost = row.state.spent.usage.cost_usd
+    return "" if cost is None else f"${cost:.4f}"
+
+
+def doing(row: JobRow) -> str:
+    """Return what becomes of a job, in a few words."""
+    state = row.state
+    if state.ending is not None:
+        code = f": {state.ending.code}" if state.ending.code else ""
+        match attempt_result(state):
+            case AttemptResult.SOLVED:
+                return "✔ solved"
+            case AttemptResult.TO_BE_READ:
+                return TO_BE_READ
+        return f"✘ {state.ending.reason}{code}"
+    if row.job.status is JobStatus.ENDED:
+        return f"– {row.job.problem}"
+    if row.job.status is JobStatus.HALTED:
+        return f"! halted: {row.job.problem}"
+    if row.job.status is JobStatus.QUEUED:
+        return "queued"
+    if not row.live:
+        return "left"
+    if state.pause is not None:
+        waits = state.pause.reason == PauseReason.ENDPOINT_WAIT
+        return "waits for the endpoint" if waits else "paused"
+    return "tool at work" if state.pending is not None else "model at work"
+
+
+def _style(row: JobRow) -> str:
+    words = doing(row)
+    return {"✔": "$text-success", "✘": "$text-error", "?": "$text-warning", "!": "$text-warning"}.get(words[0], "")
+
+
+def _number(text: str) -> str:
+    return "" if text == "0" else text
+
+
+COLUMNS: tuple[Column[JobRow], ...] = (
+    Column("job", lambda r: str(r.number), lambda r: r.number, width=4, right=True, rank=1),
+    Column("task", lambda r: r.job.job.task[:12], width=12, rank=2),
+    Column("no", lambda r: str(r.job.job.repeat), lambda r: r.job.job.repeat, width=3, right=True),
+    Column("state", doing, width=24, style=_style, rank=3),
+    Column(
+        "turn", lambda r: _number(str(len(r.state.turns))), lambda r: len(r.state.turns), width=4, right=True, rank=5
+    ),
+    Column("tool", _tool, width=19, rank=6),
+    Column("left", _budgets, lambda r: r.state.remaining.tool_uses, width=6, right=True, rank=4),
+    Column("tokens", lambda r: _number(f"{_tokens(r):,.0f}"), _tokens, width=10, right=True, rank=7),
+    Column("cost", _cost, lambda r: r.state.spent.usage.cost_usd or 0.0, width=9, right=True),
+    Column("attempt", lambda r: r.job.attempt, width=20),
+)
+"""`left` are the budgets: tool uses and submissions, or steps."""

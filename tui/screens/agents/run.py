@@ -1,0 +1,120 @@
+"""A run of an agent, looked on: the table of its jobs, drawn again as their journals grow."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from typing import ClassVar
+
+from textual import on
+from textual.app import ComposeResult
+from textual.binding import BindingType
+from textual.getters import query_one
+from textual.message import Message
+from textual.screen import Screen
+
+from gistpoint.core.attempts.state import attempt_result, solved_words
+from gistpoint.core.text import visible_line
+from gistpoint.sessions.agentruns.following import FollowedJob, RunFollower
+from gistpoint.sessions.agentruns.store import JobStatus
+from gistpoint.tui.agent_rows import COLUMNS, JobRow
+from gistpoint.tui.jobs import Jobs
+from gistpoint.tui.keys import KeyScope, bindings_of
+from gistpoint.tui.widgets.key_bar import KeyBar
+from gistpoint.tui.widgets.plain import Plain
+from gistpoint.tui.widgets.record_list import RecordList
+from gistpoint.tui.widgets.table import Table
+
+POLL_S = 0.5
+
+
+class JobTableView(Table[JobRow]):
+    """The jobs of a run."""
+
+    MARGIN, GAP = 1, 2
+
+    def __init__(self) -> None:
+        super().__init__(COLUMNS, key=lambda row: row.job.job.key, id="agent-jobs")
+
+
+class RunWatchScreen(Screen[None]):
+    """The table; Enter opens an attempt. Nothing here changes the run."""
+
+    CSS_PATH = "agents.tcss"
+    BINDINGS: ClassVar[list[BindingType]] = [*bindings_of(KeyScope.WATCH)]
+    HELP_PAGE = "watch"
+    SCOPES: ClassVar[tuple[KeyScope, ...]] = (KeyScope.WATCH,)
+
+    table = query_one(JobTableView)
+    title_line = query_one("#agent-title", Plain)
+
+    class AttemptAsked(Message):
+        """Asks to look on at an attempt."""
+
+        def __init__(self, attempt_id: str) -> None:
+            super().__init__()
+            self.attempt_id = attempt_id
+
+    def __init__(self, follower: RunFollower) -> None:
+        super().__init__()
+        self._follower = follower
+        self._jobs = Jobs(self, "watch-run")
+
+    def compose(self) -> ComposeResult:
+        """Lay out title, table and keys."""
+        yield Plain("", id="agent-title")
+        yield JobTableView()
+        yield KeyBar()
+
+    def on_mount(self) -> None:
+        """Read at once, and then again and again."""
+        self.table.focus()
+        self._poll()
+        self.set_interval(POLL_S, self._poll)
+
+    def on_unmount(self) -> None:
+        """Stop reading."""
+        self._jobs.stop()
+
+    def _poll(self) -> None:
+        if not self._jobs.busy:
+            self._jobs.do(lambda job: (self._follower.poll(), self._follower.run.worked_on), self._show)
+
+    def _show(self, found: tuple[Sequence[FollowedJob], bool]) -> None:
+        jobs, at_work = found
+        rows = [
+            JobRow(number, followed.job, followed.state, live=at_work) for number, followed in enumerate(jobs, start=1)
+        ]
+        if len(rows) == len(self.table.records):
+            self.table.renew(rows)
+        else:
+            self.table.show(rows)
+        self.title_line.update(self._words(rows, at_work=at_work))
+
+    def _words(self, rows: Sequence[JobRow], *, at_work: bool) -> str:
+        run = self._follower.run
+        counts = Counter(row.job.status for row in rows)
+        solved = solved_words(attempt_result(row.state) for row in rows if row.state.ended)
+        costs = [cost for row in rows if (cost := row.state.spent.usage.cost_usd) is not None]
+        parts = [
+            f"{run.name}: {visible_line(run.settings.model)}",
+            "at work" if at_work else "no process at work",
+            f"{counts[JobStatus.ENDED]} of {len(rows)} jobs ended",
+            *([f"{counts[JobStatus.HALTED]} halted"] if counts[JobStatus.HALTED] else []),
+            solved,
+            *([f"${sum(costs):.4f}"] if costs else []),
+        ]
+        return "   ".join(parts)
+
+    @on(RecordList.Chosen)
+    def open_attempt(self) -> None:
+        """Look on at the attempt under the cursor."""
+        row = self.table.chosen
+        if row is None or not row.job.attempt:
+            self.app.notify("This job has no attempt yet." if row is None or not row.job.message else row.job.message)
+            return
+        self.post_message(self.AttemptAsked(row.job.attempt))
+
+    def action_leave(self) -> None:
+        """Close: the run goes on."""
+        self.dismiss(None)
