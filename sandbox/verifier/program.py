@@ -12,7 +12,7 @@ import json
 import os
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -68,6 +68,8 @@ class _Verdict:
     solved: bool
     score: float
     reason: str
+    taken: Mapping[str, bytes] = field(default_factory=dict)
+    """What was taken over from the solver, by path."""
 
 
 class _Here:
@@ -97,7 +99,8 @@ def main(arguments: Sequence[str]) -> int:
         print(f"verify.pyz: there is no verdict. {error}", file=sys.stderr)
         return 2
     reward = {"solved": int(verdict.solved), "score": verdict.score}
-    print(json.dumps({**reward, "reason": verdict.reason}))
+    taken = {path: data.decode("utf-8", "surrogateescape") for path, data in verdict.taken.items()}
+    print(json.dumps({**reward, "reason": verdict.reason, "taken": taken}))
     if options.reward is not None:
         options.reward.parent.mkdir(parents=True, exist_ok=True)
         options.reward.write_text(json.dumps(reward) + "\n", encoding="utf-8")
@@ -112,8 +115,9 @@ def _judged(place: Path, expected: Path, tar: Path, backend: ContainerBackend) -
         for hidden in (expected, tar):
             hidden.chmod(0o600)  # the tested code is another user
     if wanted["kind"] == "gist":
-        runner = GistRunner(backend, _Here())
-        return _judged_gist(_text_of(place, wanted), wanted, expected, runner)
+        name, text = _gist_at(place, wanted)
+        verdict = _judged_gist(text, wanted, expected, GistRunner(backend, _Here()))
+        return replace(verdict, taken={name: text.encode("utf-8", "surrogateescape")} if text else {})
     return _judged_tree(SourceTree.open(tar), place, wanted, SuiteRunner(backend, _Here()))
 
 
@@ -145,7 +149,7 @@ def _judged_tree(given: SourceTree, place: Path, wanted: Mapping[str, Any], runn
     done = solved(result, [target.name for target in targets], changed)
     if result.all_pass and not done:
         reason += " Not every corrupted function was changed."
-    return _Verdict(done, result.value, reason)
+    return _Verdict(done, result.value, reason, tree.overlay)
 
 
 def _file(root: Path, path: str) -> bytes | None:
@@ -159,11 +163,11 @@ def _file(root: Path, path: str) -> bytes | None:
         return None
 
 
-def _text_of(place: Path, wanted: Mapping[str, Any]) -> str:
+def _gist_at(place: Path, wanted: Mapping[str, Any]) -> tuple[str, str]:
     name = parse_entrypoint(wanted["entrypoint"]).gist_file
     found = place.resolve() / name if place.is_dir() else place.resolve()
     data = _file(found.parent, found.name)
-    return "" if data is None else data.decode("utf-8", "surrogateescape")
+    return name, "" if data is None else data.decode("utf-8", "surrogateescape")
 
 
 def _judged_gist(text: str, wanted: Mapping[str, Any], expected: Path, runner: GistRunner) -> _Verdict:

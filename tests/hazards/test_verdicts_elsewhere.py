@@ -54,6 +54,7 @@ def test_trees_come_out_as_under_gistpoint(plain: Maker, tmp_path: Path) -> None
         place = write_place(tree, tmp_path / f"tree-{number}")
         ours, theirs = judge.judge(as_taken(task, place)), other.verdict(place)
         assert (theirs["solved"], theirs["score"]) == (int(ours.solved), ours.score.value), name
+        assert theirs["taken"].keys() == as_taken(task, place).overlay.keys()
         seen.add((ours.solved, ours.score.value > 0))
     assert len(seen) > 1
 
