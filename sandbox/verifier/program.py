@@ -48,6 +48,8 @@ class _Pins:
     pytest_args: tuple[str, ...] = ()
     build_steps: tuple[str, ...] = ()
     metadata: Mapping[str, str] = field(default_factory=dict)
+    image: None = None
+    """The container is the image, if the task has one."""
 
 
 @dataclass(frozen=True)
