@@ -135,8 +135,13 @@ async def test_http_serves_one_client_that_has_the_token(tmp_path: Path) -> None
         assert await status({"jsonrpc": "2.0", "id": 2, "method": "tools/list"}, **ALONE) == 409
         session = {**HEADERS, "Mcp-Session-Id": opened.headers["mcp-session-id"]}
         assert (await http.delete(url, headers=session)).status_code == 200
-        assert await status() == 200
-    assert case.summaries() == []
+        async with over_http(url, "2026-07-28") as client:
+            assert len((await client.list_tools()).tools) == 7
+            assert case.summaries() == []
+            assert left(await client.call_tool("list_directory"))["tool_uses"] == 15
+        assert await status() == 409
+    solver = case.state().header.solver or {}
+    assert (solver["protocol"], solver["client"]["name"]) == ("2026-07-28", "mcp")
 
 
 def message(number: int, method: str, **params: Any) -> str:
@@ -211,3 +216,10 @@ def test_what_a_library_prints_or_reads_is_not_the_protocol() -> None:
     done = subprocess.run([sys.executable, "-c", NOISE], input=b"hello", capture_output=True, check=True, timeout=280)
     assert done.stdout == b"hello"
     assert done.stderr.count(b"noise") == 3
+
+
+def test_without_a_client_the_program_says_how_to_get_one(tmp_path: Path) -> None:
+    words = [sys.executable, "-m", "gistpoint", "mcp", "any"]
+    done = subprocess.run(words, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=280, check=False)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "--print claude" in done.stderr
