@@ -116,7 +116,7 @@ def test_patches_lead_from_the_original_to_the_task_and_back(tmp_path: Path) -> 
     assert row["created_at"] == ""
     assert row["FAIL_TO_PASS"]
     public = json.loads(files["instances.jsonl"])
-    assert public["problem_statement"] == exported(task).brief()
+    assert public["problem_statement"] == exported(task).brief(as_patch=True)
     assert not {"patch", "mutation_patch", "PASS_TO_PASS"} & public.keys()
 
 
@@ -149,3 +149,11 @@ def test_tasks_of_another_kind_are_refused(tmp_path: Path) -> None:
     task = build_task(tmp_path)
     with pytest.raises(TaskError, match="judged by gistpoint alone"):
         expected_text(replace(task, mode="riddle"), read_answer(task))
+
+
+def test_a_gist_that_comes_back_as_a_patch_is_written_into_the_repository(tmp_path: Path) -> None:
+    task = build_gist_task(tmp_path)
+    files = written("swebench", task, TaskExportSettings(with_solution=True))
+    assert "`/repo/test_gist.py`" in json.loads(files["instances.jsonl"])["problem_statement"]
+    (diff,) = parse(json.loads(files["tests/instances.jsonl"])["patch"])
+    assert (diff.old_path, diff.new_path) == (None, "test_gist.py")
