@@ -3,8 +3,8 @@
     uv run python tests/studies/mcp_parity.py
 
 Each way is a process of the real program, with the real sandbox; compared are the answers in the journals, with
-what is left after each. 50 calls are sound or refused; 10 more can't be carried out, and are made by all ways but lines,
-where a person would be asked what was meant.
+what is left after each. 50 calls are sound or refused; 10 more can't be carried out, and are made by all ways but
+lines, where a person would be asked what was meant.
 """
 
 from __future__ import annotations
