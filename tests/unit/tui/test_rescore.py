@@ -227,3 +227,12 @@ def test_without_what_a_solver_left_there_is_no_verdict(task: Task, tmp_path: Pa
     assert (code, row["ours"]) == (0, None)
     assert "kept nothing" in row["comparison"]
     assert kept() == []
+
+
+def test_a_gist_in_a_patch_is_judged(runner: FakeRunner, tmp_path: Path, capsys: Captured) -> None:
+    task = build_gist_task(tmp_path / "home" / "data" / "tasks")
+    patch = unified(compute("", FAITHFUL, old_path=None, new_path="test_gist.py"))
+    file = write_predictions(task, tmp_path / "swe", good=patch, none="")
+    code, rows = rescored(file, task, capsys)
+    assert code == 0
+    assert [row["ours"]["solved"] for row in rows] == [True, False]
