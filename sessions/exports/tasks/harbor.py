@@ -59,7 +59,7 @@ def dockerfile(one: ExportedTask, settings: TaskExportSettings, after: str = "")
     """
     pins = one.task.environment
     base = settings.base or f"python:{pins.python or _OWN_PYTHON}-slim-bookworm"
-    hashes = "--require-hashes " if pins.lock else ""
+    locked = "--no-deps --require-hashes " if pins.lock else ""
     roots = ":".join(REPOSITORY if root == "." else f"{REPOSITORY}/{root}" for root in pins.import_roots)
     steps = "".join(f"RUN {json.dumps(['sh', '-c', step])}\n" for step in pins.build_steps)
     gist = f"RUN mkdir -p {GIST_FOLDER}\n" if is_gist(one.task) else ""
@@ -67,7 +67,7 @@ def dockerfile(one: ExportedTask, settings: TaskExportSettings, after: str = "")
     return (
         f"{NOTE}ARG BASE={base}\nFROM ${{BASE}}\n"
         "COPY requirements.txt /opt/gistpoint/requirements.txt\n"
-        f"RUN pip install --no-cache-dir --no-deps {hashes}-r /opt/gistpoint/requirements.txt"
+        f"RUN pip install --no-cache-dir {locked}-r /opt/gistpoint/requirements.txt"
         " && rm -r /opt/gistpoint\n"
         f"ADD tree.tar {REPOSITORY}\nWORKDIR {REPOSITORY}\n"
         f"ENV PYTHONDONTWRITEBYTECODE=1\n{path}{steps}{gist}{after}"

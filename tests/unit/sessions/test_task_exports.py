@@ -19,6 +19,7 @@ from gistpoint.core.errors import TaskError, UserError
 from gistpoint.core.kinds.folder import read_answer
 from gistpoint.core.kinds.gist.model import GistSettings
 from gistpoint.core.kinds.registry import render_brief
+from gistpoint.core.pins import EnvironmentPins
 from gistpoint.core.tasks.model import CANARY, Mode, Task
 from gistpoint.core.trees import SourceTree
 from gistpoint.sandbox.verifier.expected import expected_text
@@ -178,3 +179,12 @@ def test_text_of_a_task_ends_no_line_of_the_files(name: str, tmp_path: Path) -> 
             assert steps == [["sh", "-c", step] for step in pins.build_steps]
             assert r'ENV PYTHONPATH="/repo:/repo/src \"\$HOME\" \\ x=1"' in lines
             assert "rm -r /opt/gistpoint" in data.decode()
+
+
+def test_what_pytest_needs_is_installed_unless_a_lock_names_it(tmp_path: Path) -> None:
+    task = build_task(tmp_path)
+    lock = (f"pytest==8.0.0 --hash=sha256:{'0' * 64}",)
+    locked = replace(task, environment=replace(task.environment, lock=lock))
+    for one, options in ((replace(task, environment=EnvironmentPins()), ""), (locked, "--no-deps --require-hashes ")):
+        (image,) = [data.decode() for path, data in written("harbor", one).items() if path.endswith("Dockerfile")]
+        assert f"RUN pip install --no-cache-dir {options}-r " in image
