@@ -9,12 +9,12 @@ import httpx2
 from openai import DefaultHttpxClient
 
 
-class TooLongError(Exception):
+class EndlessReplyError(Exception):
     """A body is longer than it may be, or is compressed, which may be any length."""
 
 
 def bounded_client(most_bytes: int, timeout_s: float, abandoned: Event) -> httpx2.Client:
-    """Return a client whose bodies, those of errors too, raise `TooLongError` beyond `most_bytes`.
+    """Return a client whose bodies, those of errors too, raise `EndlessReplyError` beyond `most_bytes`.
 
     Reading ends soon after `abandoned` is set. Redirects are answers like others: who follows them sends the
     conversation to a host that no record names. Compressed replies are not asked for, and not unpacked.
@@ -41,7 +41,7 @@ class _Body(httpx2.SyncByteStream):
         for block in self._body:
             self._left -= len(block)
             if self._left < 0 or self._abandoned.is_set():
-                raise TooLongError
+                raise EndlessReplyError
             yield block
 
     def close(self) -> None:

@@ -247,7 +247,7 @@ class OpenAICompatibleModel:
         return {"messages": rows, **offered, **self.settings.sampling_fields}
 
     def _asked(self, client: OpenAI, body: dict[str, Any], sent: int) -> Answer:
-        from gistpoint.sandbox.endpoints.client import TooLongError
+        from gistpoint.sandbox.endpoints.client import EndlessReplyError
 
         openai, httpx = self._openai, self._httpx
         others = {name: value for name, value in body.items() if name != "messages"}
@@ -259,7 +259,7 @@ class OpenAICompatibleModel:
             ) as response:
                 received = response.read()
             return self._without_key(reply_of(self._loaded(received), self.settings.prices, sent))
-        except TooLongError:
+        except EndlessReplyError:
             return self._failure(ChatProblem.MALFORMED_REPLY, f"sent more than {MOST_BYTES >> 20} MiB")
         except (openai.APITimeoutError, httpx.TimeoutException):
             return self._timed_out(sent)
