@@ -1,4 +1,4 @@
-"""The same calls by the engine, over streams, over HTTP and in a replay; what HTTP refuses; and the real program."""
+"""The same calls in every way that a model can make them; what HTTP refuses; and the real program."""
 
 from __future__ import annotations
 
@@ -15,7 +15,10 @@ import httpx2
 from builders import REPAIR
 from mcp.client.client import Client
 from mcp_client import TOKEN, Case, connected, left, listening, over_http, say, text
+from scripted_endpoint import ScriptedModel, reply
 
+from gistpoint.core.agents.loop import work
+from gistpoint.core.agents.settings import AgentSettings
 from gistpoint.core.attempts.clock import SystemTime
 from gistpoint.core.attempts.identity import MODEL, Enrolment, Role
 from gistpoint.core.demo.tasks import demo_task
@@ -70,6 +73,17 @@ async def made_by(client: Client) -> Said:
     return [(text(answer), bool(answer.is_error), left(answer)) for answer in answers]
 
 
+def made_by_loop(case: Case) -> Said:
+    """As a model's calls, one a reply; the answers are those in the journal."""
+    script = [reply((name, json.dumps(arguments))) for name, arguments in CALLS]
+    opened = case.services.start(case.task, budgets=BUDGETS, enrolment=Enrolment(actor=MODEL, role=Role.QA))
+    attempt = opened.attempt
+    work(attempt, ScriptedModel(script), AgentSettings(), stop=lambda: len(attempt.state.calls) >= len(CALLS))
+    opened.close()
+    events = [json.loads(line)["data"] for line in case.journal().read_text().splitlines() if '"tool_result"' in line]
+    return [(data["text"], data["refused"], data["budget"]) for data in events]
+
+
 def made_by_engine(case: Case) -> Said:
     opened = case.services.start(case.task, budgets=BUDGETS, enrolment=Enrolment(actor=MODEL, role=Role.QA))
     said: Said = []
@@ -84,12 +98,15 @@ def made_by_engine(case: Case) -> Said:
 
 async def test_calls_are_answered_alike_by_every_way(tmp_path: Path) -> None:
     assert (len(CALLS), len(MALFORMED)) == (60, 10)
-    cases = {way: Case(tmp_path / way, Mode.DISCOVERY, budgets=BUDGETS) for way in ("engine", "streams", "http")}
-    said = {"engine": made_by_engine(cases["engine"])}
+    cases = {
+        way: Case(tmp_path / way, Mode.DISCOVERY, budgets=BUDGETS) for way in ("engine", "loop", "streams", "http")
+    }
+    said = {"engine": made_by_engine(cases["engine"]), "loop": made_by_loop(cases["loop"])}
     async with connected(cases["streams"]) as client:
         said["streams"] = await made_by(client)
     async with listening(cases["http"].served()) as url, over_http(url) as client:
         said["http"] = await made_by(client)
+    assert said["loop"] == said["engine"]
     assert said["streams"] == said["engine"]
     assert said["http"] == said["engine"]
     assert cases["engine"].state().remaining.tool_uses == 1
