@@ -16,7 +16,7 @@ from builders import CHECKS, build_services, build_task
 from fakes import FakeRunner
 from gist_tasks import FakeEntrypoints, build_gist_task
 from mcp import types
-from mcp.client.client import Client
+from mcp.client.client import Client, ConnectMode
 from mcp.client.streamable_http import streamable_http_client
 
 from gistpoint.core.attempts.identity import Role
@@ -106,12 +106,12 @@ async def listening(served: ServedAttempt) -> AsyncIterator[str]:
 
 
 @asynccontextmanager
-async def over_http(url: str, token: str = TOKEN) -> AsyncIterator[Client]:
-    """A client with a token at a URL."""
-    headers = {"Authorization": f"Bearer {token}"}
+async def over_http(url: str, mode: ConnectMode = "legacy") -> AsyncIterator[Client]:
+    """A client with the token at a URL."""
+    headers = {"Authorization": f"Bearer {TOKEN}"}
     async with (
         httpx2.AsyncClient(headers=headers, timeout=120) as http,
-        Client(streamable_http_client(url, http_client=http), mode="legacy") as client,
+        Client(streamable_http_client(url, http_client=http), mode=mode) as client,
     ):
         yield client
 

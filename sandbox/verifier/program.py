@@ -8,9 +8,11 @@ does under gistpoint itself; the interpreter that runs the bundle runs the tests
 from __future__ import annotations
 
 import argparse
+import contextlib
 import json
 import os
 import sys
+import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -31,6 +33,8 @@ from gistpoint.sandbox.gistruns.runner import GistRunner
 from gistpoint.sandbox.testruns import SuiteRunner
 from gistpoint.sandbox.verifier.container import ContainerBackend
 
+_PATIENCE = 3
+"""How much longer than in gistpoint a run may take: the machine is another."""
 _MOST = 16 << 20
 """Bytes of the largest file that is taken over from a solver's folder."""
 
@@ -44,6 +48,8 @@ class _Pins:
     pytest_args: tuple[str, ...] = ()
     build_steps: tuple[str, ...] = ()
     metadata: Mapping[str, str] = field(default_factory=dict)
+    image: None = None
+    """The container is the image, if the task has one."""
 
 
 @dataclass(frozen=True)
@@ -102,9 +108,18 @@ def main(arguments: Sequence[str]) -> int:
     taken = {path: data.decode("utf-8", "surrogateescape") for path, data in verdict.taken.items()}
     print(json.dumps({**reward, "reason": verdict.reason, "taken": taken}))
     if options.reward is not None:
-        options.reward.parent.mkdir(parents=True, exist_ok=True)
-        options.reward.write_text(json.dumps(reward) + "\n", encoding="utf-8")
+        _write(options.reward, json.dumps(reward) + "\n")
     return 0
+
+
+def _write(path: Path, text: str) -> None:
+    """Write a file whole; whatever the tested code may have put in its place is replaced, and no link is followed."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    descriptor, part = tempfile.mkstemp(dir=path.parent)
+    with os.fdopen(descriptor, "w", encoding="utf-8") as file:
+        file.write(text)
+        os.fchmod(file.fileno(), 0o644)
+    Path(part).replace(path)
 
 
 def _judged(place: Path, expected: Path, tar: Path, backend: ContainerBackend) -> _Verdict:
@@ -113,7 +128,8 @@ def _judged(place: Path, expected: Path, tar: Path, backend: ContainerBackend) -
         raise ValueError(f"{expected.name} is not the expected.json of a task that this bundle can read.")
     if os.geteuid() == 0:
         for hidden in (expected, tar):
-            hidden.chmod(0o600)  # the tested code is another user
+            with contextlib.suppress(OSError):  # on a mount that can't be written
+                hidden.chmod(0o600)  # the tested code is another user
     if wanted["kind"] == "gist":
         name, text = _gist_at(place, wanted)
         verdict = _judged_gist(text, wanted, expected, GistRunner(backend, _Here()))
@@ -134,7 +150,7 @@ def _judged_tree(given: SourceTree, place: Path, wanted: Mapping[str, Any], runn
     request = RunRequest(
         tree=tree,
         environment=_pins(wanted["environment"]),
-        timeout_s=wanted["timeout_s"],
+        timeout_s=wanted["timeout_s"] * _PATIENCE,
         deselect=tuple(wanted["deselected"]),
         expected=frozenset(wanted["collected"]),
         writable=None if writable is None else Writable(tuple(writable["folders"]), tuple(writable["paths"])),
@@ -203,7 +219,7 @@ def _compared(
         _pins(wanted["environment"]),
         entrypoint,
         owned=wanted["owned"],
-        timeout_s=wanted["timeout_s"],
+        timeout_s=wanted["timeout_s"] * _PATIENCE,
         forbidden=(str(expected.resolve().parent),),
         measure_lines=False,
         hash_seed=seed,

@@ -77,11 +77,13 @@ def test_gists_come_out_as_under_gistpoint(tmp_path: Path, environments: Environ
     answer = read_answer(task)
     judge = GistJudge(task, gist_answer(answer), GistRunner(PlainBackend(), environments))
     other = Elsewhere.of(task, answer, "plain", tmp_path / "other")
-    place = tmp_path / "test_gist.py"
+    place, elsewhere = tmp_path / "test_gist.py", tmp_path / "elsewhere"
+    (other.folder / "reward.json").symlink_to(elsewhere)
     for gist in (FAITHFUL, WRONG, IMPORTING, ""):
         place.write_text(gist, encoding="utf-8")
         ours = judge.judge(gist, thorough=False).score.execution_fidelity
         assert other.verdict(place)["solved"] == ours == int(gist is FAITHFUL)
+    assert not elsewhere.exists(), "the reward was written through a link"
 
 
 def test_without_a_usable_interpreter_there_is_no_verdict(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

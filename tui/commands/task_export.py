@@ -87,6 +87,11 @@ def _exported(task: Task) -> ExportedTask:
     from gistpoint.sandbox.verifier.expected import expected_text
     from gistpoint.sessions.exports.tasks.exported import ExportedTask
 
+    if task.environment.image is not None:
+        raise UserError(
+            f"The task {task.short_id} runs in a Docker image of its own, which no export for a harness describes.",
+            hint="`--to archive` exports it for gistpoint.",
+        )
     answer = read_answer(task)
     return ExportedTask(task, answer, bundle(), expected_text(task, answer), f"pytest=={version('pytest')}")
 

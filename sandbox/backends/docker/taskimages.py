@@ -154,12 +154,11 @@ class Opened:
         import docker.errors
 
         try:
-            stream, stat = self.engine.client.api.get_archive(self.id, path)
+            stream, _ = self.engine.client.api.get_archive(self.id, path)
         except docker.errors.NotFound:
             return False
-        for _ in stream:  # to the end: the engine holds the container until then
-            pass
-        return bool(stat)
+        _Chunks(stream, _MOST_REPORT).drain()
+        return True
 
     def read(self, path: str) -> bytes:
         """Return the content of a file. Raises `EngineError` for one that is too large."""
@@ -192,8 +191,7 @@ class Opened:
 
     @contextmanager
     def _archive(self, path: str, most: int) -> Iterator[tarfile.TarFile]:
-        stream, _ = self.engine.client.api.get_archive(self.id, path)
-        source = _Chunks(stream, most)
+        source = _Chunks(self.engine.client.api.get_archive(self.id, path)[0], most)
         try:
             file: Any = source  # tarfile only calls a file's `read`
             with tarfile.open(fileobj=file, mode="r|") as archive:
@@ -227,9 +225,12 @@ class _Chunks:
         return data[:size]
 
     def drain(self) -> None:
-        """Read to the end: the engine holds the container until then."""
-        for _ in self._stream:
-            pass
+        """Read to the end, or let the stream go: the engine holds the container until then."""
+        for part in self._stream:
+            self._left -= len(part)
+            if self._left < 0:
+                break
+        self._stream = iter(())
 
 
 def find_python(inside: Opened, image: Image) -> str:

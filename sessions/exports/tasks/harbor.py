@@ -6,6 +6,7 @@ of tools and no submissions.
 
 from __future__ import annotations
 
+import json
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
@@ -107,7 +108,7 @@ def _config(one: ExportedTask, settings: TaskExportSettings) -> dict[str, Any]:
         "task": {"name": f"gistpoint/{task.short_id}", "description": f"A task of gistpoint, mode {task.mode}."},
         "metadata": {"canary": CANARY, "gistpoint": _metadata(one)},
         "agent": agent,
-        "verifier": {"timeout_sec": round(task.suite.timeout_s * 3 + 60.0, 1), "environment_mode": "separate"},
+        "verifier": {"timeout_sec": _verifier_s(one), "environment_mode": "separate"},
         "environment": {"build_timeout_sec": 1200.0, "network_mode": "no-network", "workdir": REPOSITORY},
     }
     if settings.mcp_url:
@@ -119,6 +120,12 @@ def _config(one: ExportedTask, settings: TaskExportSettings) -> dict[str, Any]:
         }
         config["environment"]["mcp_servers"] = [server]
     return config
+
+
+def _verifier_s(one: ExportedTask) -> float:
+    """Return a limit that the verifier's own ones, thrice those of the task and twice for a gist, do not reach."""
+    limit = float(json.loads(one.expected)["timeout_s"])
+    return round(limit * (6 if one.gist_path else 3) + 120.0, 1)
 
 
 def _metadata(one: ExportedTask) -> Mapping[str, Any]:

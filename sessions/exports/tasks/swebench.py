@@ -36,7 +36,7 @@ def _instance(one: ExportedTask) -> dict[str, Any]:
         "repo": source.name,
         "base_commit": source.revision,
         "version": source.revision if source.kind == "sdist" else "",
-        "problem_statement": one.brief(),
+        "problem_statement": one.brief(as_patch=True),
         "created_at": "",
         "tree": f"trees/{one.name}.tar",
         "gistpoint": {"id": one.task.id, "mode": str(one.task.mode), "canary": CANARY},

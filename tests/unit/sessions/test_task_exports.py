@@ -6,6 +6,7 @@ import json
 import sys
 import tomllib
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -14,7 +15,7 @@ from gist_tasks import build_gist_task
 from shelves import install_package
 
 from gistpoint.core.diffs import apply, parse
-from gistpoint.core.errors import UserError
+from gistpoint.core.errors import TaskError, UserError
 from gistpoint.core.kinds.folder import read_answer
 from gistpoint.core.kinds.gist.model import GistSettings
 from gistpoint.core.kinds.registry import render_brief
@@ -115,7 +116,7 @@ def test_patches_lead_from_the_original_to_the_task_and_back(tmp_path: Path) -> 
     assert row["created_at"] == ""
     assert row["FAIL_TO_PASS"]
     public = json.loads(files["instances.jsonl"])
-    assert public["problem_statement"] == exported(task).brief()
+    assert public["problem_statement"] == exported(task).brief(as_patch=True)
     assert not {"patch", "mutation_patch", "PASS_TO_PASS"} & public.keys()
 
 
@@ -142,3 +143,17 @@ def test_inspect_gets_one_short_program_for_all_tasks(tmp_path: Path) -> None:
     assert [row["place"] for row in rows] == ["/repo", "/gist/test_gist.py"]
     assert all(f"{row['name']}/environment/Dockerfile" in files for row in rows)
     assert all("pip install" in files[f"{row['name']}/environment/Dockerfile"].decode() for row in rows)
+
+
+def test_tasks_of_another_kind_are_refused(tmp_path: Path) -> None:
+    task = build_task(tmp_path)
+    with pytest.raises(TaskError, match="judged by gistpoint alone"):
+        expected_text(replace(task, mode="riddle"), read_answer(task))
+
+
+def test_a_gist_that_comes_back_as_a_patch_is_written_into_the_repository(tmp_path: Path) -> None:
+    task = build_gist_task(tmp_path)
+    files = written("swebench", task, TaskExportSettings(with_solution=True))
+    assert "`/repo/test_gist.py`" in json.loads(files["instances.jsonl"])["problem_statement"]
+    (diff,) = parse(json.loads(files["tests/instances.jsonl"])["patch"])
+    assert (diff.old_path, diff.new_path) == (None, "test_gist.py")

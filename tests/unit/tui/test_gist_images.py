@@ -86,3 +86,15 @@ def test_a_command_with_options_of_its_own_is_kept_whole(
     given = ["--image", "org/image", "--workdir", "/repo"]
     assert cli.main(["gist", "new", *given, "--", "python", "-m", "shop", "--json", "a b"]) == 2
     assert seen == ["python -m shop --json 'a b'"]
+
+
+def test_a_task_in_an_image_is_exported_for_gistpoint_alone(
+    asked: dict[str, Any], tmp_path: Path, capsys: Captured
+) -> None:
+    pins = EnvironmentPins(python="3.9", image=PINS)
+    task = build_gist_task(tmp_path / "home" / "data" / "tasks", environment=pins)
+    for harness in ("harbor", "inspect", "swebench"):
+        assert cli.main(["task", "export", task.id, "--to", harness, "-o", str(tmp_path / harness)]) == 2
+        assert "--to archive" in capsys.readouterr().err
+        assert not (tmp_path / harness).exists()
+    assert cli.main(["task", "export", task.id, "--to", "archive", "-o", str(tmp_path / "one.tar.zst")]) == 0

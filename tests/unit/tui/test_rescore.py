@@ -146,3 +146,12 @@ def test_what_is_no_result_is_refused(task: Task, tmp_path: Path, text: str, cap
     file.write_text(text, encoding="utf-8")
     assert cli.main(["rescore", str(file), "--tasks", task.short_id]) == 2
     assert "x.json" in capsys.readouterr().err
+
+
+def test_a_gist_in_a_patch_is_judged(runner: FakeRunner, tmp_path: Path, capsys: Captured) -> None:
+    task = build_gist_task(tmp_path / "home" / "data" / "tasks")
+    patch = unified(compute("", FAITHFUL, old_path=None, new_path="test_gist.py"))
+    file = write_predictions(task, tmp_path / "swe", good=patch, none="")
+    code, rows = rescored(file, task, capsys)
+    assert code == 0
+    assert [row["ours"]["solved"] for row in rows] == [True, False]
