@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from gistpoint.core.diffs import DiffError, apply, parse
 from gistpoint.core.trees import SourceTree
 
@@ -15,19 +17,32 @@ def patched(tree: SourceTree, patch: str) -> dict[str, bytes | None]:
     for diff in parse(patch):
         if diff.binary:
             raise DiffError(f"The patch of {diff.path} is binary.")
-        before = "" if diff.old_path is None else _text(tree, diff.old_path)
+        before = "" if diff.old_path is None else _text(tree, diff.old_path, found)
+        if diff.old_path is None and diff.new_path is not None and _is_there(tree, diff.new_path, found):
+            raise DiffError(f"The repository already has a file {diff.new_path!r}.")
         after = apply(before, diff)
         if diff.old_path is not None:
             found[diff.old_path] = None
         if diff.new_path is not None:
-            found[diff.new_path] = after.encode("utf-8", "surrogateescape")
+            found[diff.new_path] = _bytes(after, diff.new_path)
     if patch.strip() and not found:
         raise DiffError("It is not a patch in unified form.")
     return found
 
 
-def _text(tree: SourceTree, path: str) -> str:
+def _text(tree: SourceTree, path: str, changed: Mapping[str, bytes | None]) -> str:
+    if not _is_there(tree, path, changed):
+        raise DiffError(f"The repository has no file {path!r}.")
+    data = changed[path] if path in changed else tree.read(path)
+    return (data or b"").decode("utf-8", "surrogateescape")
+
+
+def _is_there(tree: SourceTree, path: str, changed: Mapping[str, bytes | None]) -> bool:
+    return changed[path] is not None if path in changed else tree.is_file(path)
+
+
+def _bytes(text: str, path: str) -> bytes:
     try:
-        return tree.read(path).decode("utf-8", "surrogateescape")
-    except FileNotFoundError:
-        raise DiffError(f"The repository has no file {path!r}.") from None
+        return text.encode("utf-8", "surrogateescape")
+    except UnicodeEncodeError:
+        raise DiffError(f"The patch of {path!r} holds characters that no file can hold.") from None

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from gistpoint.core.diffs import DiffError
-from gistpoint.core.errors import InfrastructureError
+from gistpoint.core.errors import InfrastructureError, UserError
 from gistpoint.core.kinds.gist.judge import GistJudge
 from gistpoint.core.kinds.gist.model import gist_task, is_gist
 from gistpoint.core.kinds.repair.judge import RepairJudge
@@ -44,12 +44,21 @@ class _Row:
     why: str = ""
 
     @property
+    def differs(self) -> bool:
+        """Whether the harness says something else, be it of a patch that does not apply."""
+        claimed = self.result is not None and self.result.their_solved is True
+        unfit = self.result is not None and self.result.comparison is Comparison.DOES_NOT_APPLY
+        return (claimed and unfit) or (self.result is not None and self.result.comparison is Comparison.DIFFERS)
+
+    @property
     def words(self) -> str:
         if self.result is None:
             return self.why
-        if self.result.comparison is Comparison.DIFFERS:
+        if self.differs:
             theirs = _figure(self.result.their_solved, self.result.their_score)
-            return f"DIFFERS: they say {theirs}, it is {_figure(self.result.solved, self.result.score)}"
+            unfit = self.result.comparison is Comparison.DOES_NOT_APPLY
+            ours = "the patch does not apply" if unfit else f"it is {_figure(self.result.solved, self.result.score)}"
+            return f"DIFFERS: they say {theirs}, {ours}"
         return self.result.comparison.value.replace("_", " ")
 
 
@@ -103,17 +112,18 @@ def rescore(options: argparse.Namespace) -> int:
         print_records(_COLUMNS, rows)
         if unknown:
             print(f"{unknown} results are of tasks that --tasks does not name.")
-    differ = any(row.result and row.result.comparison is Comparison.DIFFERS for row in rows)
-    return NEGATIVE if differ else DONE
+    return NEGATIVE if any(row.differs for row in rows) else DONE
 
 
 def _judged(task: Task, one: ReturnedResult, services: Services) -> _Row:
     if one.attempt:
-        return _Row(task, one, None, f"gistpoint's own attempt {visible_line(one.attempt)[:40]}")
+        return _Row(task, one, None, _own_attempt(task, one, services))
+    if one.patch is None and one.files is None:
+        return _Row(task, one, None, "could not be judged: the harness kept nothing that the solver left")
     judge: Any = services.judge_for(task)
     tree = SourceTree.open(task.tree_path)
     try:
-        files = one.files if one.patch is None else patched(tree, one.patch)
+        files: Mapping[str, bytes | None] = (one.files or {}) if one.patch is None else patched(tree, one.patch)
     except DiffError as error:
         return _Row(task, one, _result(one, judge, solved=False, score=0.0, fits=False, reason=str(error)))
     try:
@@ -140,10 +150,22 @@ def _judged(task: Task, one: ReturnedResult, services: Services) -> _Row:
     return _Row(task, one, None, f"tasks of the mode {task.mode} can't be judged again")
 
 
+def _own_attempt(task: Task, one: ReturnedResult, services: Services) -> str:
+    """Return what the store says of an attempt that a log claims to be gistpoint's own."""
+    id = visible_line(one.attempt)[:40]
+    try:
+        known = services.attempts.summary(one.attempt)
+    except UserError:
+        return f"could not be judged: it claims to be the attempt {id}, which is not in the store"
+    same = known.attempt_id == one.attempt and known.task_id == task.id
+    if not same or (one.solved is not None and bool(known.state.solved) != one.solved):
+        return f"could not be judged: it claims to be the attempt {id}, which says otherwise"
+    return f"gistpoint's own attempt {id}"
+
+
 def _of_gist(task: Task, one: ReturnedResult, judge: GistJudge, files: Mapping[str, bytes | None]) -> ExternalResult:
     name = gist_task(task).command.gist_file
-    texts = [data for path, data in files.items() if data is not None and path.rpartition("/")[2] == name]
-    found = judge.judge(texts[0].decode("utf-8", "surrogateescape") if texts else "").score
+    found = judge.judge((files.get(name) or b"").decode("utf-8", "surrogateescape")).score
     reason = found.error.evidence if found.error is not None else ""
     value = found.execution_fidelity
     return _result(one, judge, solved=value == 1, score=float(value), reason=reason)

@@ -9,17 +9,21 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from gistpoint.core.errors import UserError
-from gistpoint.sessions.records.archives import Archive, FileBlob, opened
-from gistpoint.sessions.records.values import as_dict, as_float, as_int, as_str
+from gistpoint.sessions.records.archives import Archive, FileBlob, RunFileError, opened
+from gistpoint.sessions.records.values import as_dict, as_float, as_int, as_list, as_str
 
 _MOST = 64 << 20
-_MOST_FILES = 20_000
-_NAME = re.compile(r"gistpoint[-/]([0-9a-f]{12})\b")
+_MOST_TAKEN = 16 << 20
+"""Bytes of the largest file that is taken over from a solver's folder, as in the verifier."""
+_NAME = re.compile(r"gistpoint[-/]([0-9a-f]{12})(?![0-9a-f])")
+_LISTS = ("submitted_ids", "completed_ids", "resolved_ids", "unresolved_ids", "empty_patch_ids", "error_ids")
+"""Where a report of SWE-bench's harness names what it judged."""
 _SAMPLE = re.compile(r"samples/[^/]+\.json")
 
 
@@ -40,8 +44,8 @@ class ReturnedResult:
     """The harness's own figure; None if it has none."""
     score: float | None = None
     patch: str | None = None
-    files: Mapping[str, bytes] = field(default_factory=dict)
-    """What the solver left, by its path in the repository, if there is no patch."""
+    files: Mapping[str, bytes] | None = None
+    """What the solver left, by its path in the repository, if there is no patch; None if the harness kept nothing."""
     attempt: str = ""
     """The attempt in gistpoint's own store, if its engine made it."""
 
@@ -65,28 +69,33 @@ def _read(path: Path) -> Iterator[ReturnedResult]:
         for file in trials:
             yield from _trial(file)
         if not trials:
-            rows = [file for file in sorted(path.iterdir()) if file.suffix in (".json", ".jsonl", ".eval")]
-            resolved = _resolved(rows)
+            rows = [file for file in _plain(path) if file.suffix in (".json", ".jsonl", ".eval")]
+            reports = _reports(rows)
             for file in rows:
-                yield from _file(file, resolved)
+                yield from _file(file, reports)
     else:
-        beside = [file for file in sorted(path.parent.glob("*.json")) if file != path]
-        yield from _file(path, _resolved(beside))
+        yield from _file(path, _reports([file for file in _plain(path.parent) if file != path]))
+
+
+def _plain(folder: Path) -> list[Path]:
+    return [file for file in sorted(folder.iterdir()) if file.is_file()]
 
 
 def _loaded(file: Path) -> Any:
+    if not file.is_file():
+        raise ReturnedError(f"{file.name} is not a file.")
     if file.stat().st_size > _MOST:
         raise ReturnedError(f"{file.name} is larger than {_MOST >> 20} MiB.")
     text = file.read_text(encoding="utf-8", errors="surrogateescape")
     try:
         if file.suffix == ".jsonl":
-            return [json.loads(line) for line in text.splitlines() if line.strip()]
+            return [json.loads(line) for line in text.split("\n") if line.strip()]
         return json.loads(text)
     except (ValueError, RecursionError) as error:
         raise ReturnedError(f"{file.name} is not JSON: {str(error)[:200]}.") from error
 
 
-def _file(file: Path, resolved: frozenset[str] | None) -> Iterator[ReturnedResult]:
+def _file(file: Path, reports: list[_Report]) -> Iterator[ReturnedResult]:
     if file.suffix == ".eval":
         yield from _log_archive(file)
         return
@@ -98,7 +107,7 @@ def _file(file: Path, resolved: frozenset[str] | None) -> Iterator[ReturnedResul
     rows = list(found.values()) if isinstance(found, dict) else found
     for row in rows if isinstance(rows, list) else []:
         if isinstance(row, dict) and isinstance(row.get("instance_id"), str) and "model_patch" in row:
-            yield from _prediction(row, resolved)
+            yield from _prediction(row, reports)
 
 
 def _task(name: object) -> str:
@@ -106,31 +115,53 @@ def _task(name: object) -> str:
     return match[1] if match else ""
 
 
-def _prediction(row: Mapping[str, Any], resolved: frozenset[str] | None) -> Iterator[ReturnedResult]:
-    name = row["instance_id"]
+def _prediction(row: Mapping[str, Any], reports: list[_Report]) -> Iterator[ReturnedResult]:
+    name, model = row["instance_id"], as_str(row.get("model_name_or_path"))
     if task := _task(name):
         patch = row["model_patch"]
         yield ReturnedResult(
             harness="swebench",
             task=task,
-            run=as_str(row.get("model_name_or_path")),
-            solved=None if resolved is None else name in resolved,
+            run=model,
+            solved=_reported(name, model, reports),
             patch=patch if isinstance(patch, str) else "",
         )
 
 
-def _resolved(files: list[Path]) -> frozenset[str] | None:
-    """Return the ids that a report of SWE-bench's harness calls resolved; None without such a report."""
+@dataclass(frozen=True, slots=True)
+class _Report:
+    """A report of SWE-bench's harness."""
+
+    file: str
+    judged: frozenset[str]
+    resolved: frozenset[str]
+
+
+def _reports(files: list[Path]) -> list[_Report]:
+    found = []
     for file in files:
         if file.suffix == ".json" and file.stat().st_size <= _MOST:
             try:
-                found = json.loads(file.read_text(encoding="utf-8", errors="surrogateescape"))
+                report = json.loads(file.read_text(encoding="utf-8", errors="surrogateescape"))
             except (ValueError, RecursionError):
                 continue
-            ids = found.get("resolved_ids") if isinstance(found, dict) else None
-            if isinstance(ids, list):
-                return frozenset(id for id in ids if isinstance(id, str))
-    return None
+            if isinstance(report, dict) and isinstance(report.get("resolved_ids"), list):
+                named = [id for key in _LISTS for id in as_list(report.get(key)) if isinstance(id, str)]
+                resolved = [id for id in report["resolved_ids"] if isinstance(id, str)]
+                found.append(_Report(file.name, frozenset(named), frozenset(resolved)))
+    return found
+
+
+def _reported(name: str, model: str, reports: list[_Report]) -> bool | None:
+    """Return what the report of a model's run says; None without one, or if it can't be told which is the model's.
+
+    The harness calls a report `MODEL.RUN.json`; a single one may have any name.
+    """
+    own = [report for report in reports if model and report.file.startswith(f"{model.replace('/', '__')}.")]
+    of_it = own or (reports if len(reports) == 1 else [])
+    if len(of_it) != 1 or name not in of_it[0].judged:
+        return None
+    return name in of_it[0].resolved
 
 
 def _trial(file: Path) -> Iterator[ReturnedResult]:
@@ -143,22 +174,48 @@ def _trial(file: Path) -> Iterator[ReturnedResult]:
         harness="harbor",
         task=task,
         run=as_str(found.get("trial_name")) or file.parent.name,
-        solved=bool(as_float(rewards["solved"])) if "solved" in rewards else None,
+        solved=_solved(rewards.get("solved")),
         score=as_float(rewards.get("score")),
         files=_artifacts(file.parent / "artifacts"),
     )
 
 
-def _artifacts(folder: Path) -> dict[str, bytes]:
-    """Return the plain Python files below an artifact of ours; links are not followed."""
-    found: dict[str, bytes] = {}
-    for top in ("repo", "gist"):
-        root = folder / top
-        for file in sorted(root.rglob("*.py")) if root.is_dir() and not root.is_symlink() else []:
-            plain = file.resolve() == root.resolve() / file.relative_to(root)
-            if plain and file.is_file() and file.stat().st_size <= _MOST and len(found) < _MOST_FILES:
-                found[file.relative_to(root).as_posix()] = file.read_bytes()
-    return found
+def _solved(value: object) -> bool | None:
+    """Return a figure as a verdict; None for any number but 0 and 1, and for what is no number."""
+    return bool(value) if isinstance(value, int | float) and value in (0, 1) else None
+
+
+def _artifacts(folder: Path) -> _LeftFiles | None:
+    roots = [folder / name for name in ("repo", "gist") if (folder / name).is_dir()]
+    return _LeftFiles([root for root in roots if not root.is_symlink()]) if folder.is_dir() else None
+
+
+class _LeftFiles(Mapping[str, bytes]):
+    """Plain Python files below folders, read when they are asked for; links are not followed."""
+
+    def __init__(self, roots: list[Path]) -> None:
+        self._roots = [root.resolve() for root in roots]
+
+    def __getitem__(self, path: str) -> bytes:
+        for root in self._roots:
+            place = root / path
+            if _is_taken(place):
+                return place.read_bytes()
+        raise KeyError(path)
+
+    def __iter__(self) -> Iterator[str]:
+        for root in self._roots:
+            yield from (file.relative_to(root).as_posix() for file in sorted(root.rglob("*.py")) if _is_taken(file))
+
+    def __len__(self) -> int:
+        return sum(1 for _ in self)
+
+
+def _is_taken(place: Path) -> bool:
+    try:
+        return place.resolve() == place and place.is_file() and place.stat().st_size <= _MOST_TAKEN
+    except (OSError, RuntimeError, ValueError):
+        return False
 
 
 def _log_archive(file: Path) -> Iterator[ReturnedResult]:
@@ -167,11 +224,12 @@ def _log_archive(file: Path) -> Iterator[ReturnedResult]:
         return
     for name, member in archive.members.items():
         if _SAMPLE.fullmatch(name) and member.size <= _MOST:
-            blob = archive.read(name)
             try:
-                yield from _sample(json.loads(blob.read(0, blob.size)))
-            except (ValueError, RecursionError):
+                blob = archive.read(name)
+                found = json.loads(blob.read(0, blob.size)) if blob.size <= _MOST else None
+            except (ValueError, RecursionError, RunFileError):
                 continue
+            yield from _sample(found)
 
 
 def _sample(sample: Any) -> Iterator[ReturnedResult]:
@@ -180,17 +238,22 @@ def _sample(sample: Any) -> Iterator[ReturnedResult]:
     if not task:
         return
     score = as_dict(next(iter(as_dict(known.get("scores")).values()), None))
-    metadata, value = as_dict(score.get("metadata")), as_float(score.get("value"))
+    metadata = as_dict(score.get("metadata"))
     yield ReturnedResult(
         harness="inspect",
         task=task,
         run=f"{as_str(known.get('id'))} epoch {as_int(known.get('epoch')) or 1}"[:200],
-        solved=None if value is None else value == 1,
+        solved=_solved(score.get("value")),
         score=as_float(metadata.get("score")),
-        files={
-            path: text.encode("utf-8", "surrogateescape")
-            for path, text in as_dict(metadata.get("taken")).items()
-            if isinstance(text, str)
-        },
+        files=_taken(as_dict(metadata["taken"])) if "taken" in metadata else None,
         attempt=as_str(metadata.get("attempt")),
     )
+
+
+def _taken(texts: Mapping[str, Any]) -> dict[str, bytes]:
+    found = {}
+    for path, text in texts.items():
+        if isinstance(text, str):
+            with suppress(UnicodeEncodeError):  # JSON can hold what no file can
+                found[path] = text.encode("utf-8", "surrogateescape")
+    return found

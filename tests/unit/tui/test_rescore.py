@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import zipfile
 from pathlib import Path
 from typing import Any
@@ -19,6 +20,7 @@ from gistpoint.core.outcomes import RunStatus
 from gistpoint.core.tasks.model import Mode, Task
 from gistpoint.core.trees import SourceTree
 from gistpoint.sessions.annotations.external_results import Comparison, ExternalResultStore
+from gistpoint.sessions.exports.tasks.returned import read_returned
 from gistpoint.tui import cli, object_graph
 
 Captured = pytest.CaptureFixture[str]
@@ -134,7 +136,7 @@ def test_logs_of_inspect_hold_what_was_taken(runner: FakeRunner, tmp_path: Path,
     code, rows = rescored(file, task, capsys)
     assert code == 1
     assert [row["ours"] and row["ours"]["solved"] for row in rows] == [True, False, None]
-    assert rows[2]["comparison"] == "gistpoint's own attempt 0abc"
+    assert "claims to be the attempt 0abc, which is not in the store" in rows[2]["comparison"]
     plain = tmp_path / "log.json"
     plain.write_text(json.dumps({"samples": samples[:1]}), encoding="utf-8")
     assert rescored(plain, task, capsys)[0] == 0
@@ -146,6 +148,85 @@ def test_what_is_no_result_is_refused(task: Task, tmp_path: Path, text: str, cap
     file.write_text(text, encoding="utf-8")
     assert cli.main(["rescore", str(file), "--tasks", task.short_id]) == 2
     assert "x.json" in capsys.readouterr().err
+
+
+def test_a_claim_for_a_patch_that_does_not_apply_is_a_difference(task: Task, tmp_path: Path, capsys: Captured) -> None:
+    file = write_predictions(task, tmp_path / "swe", words="It is repaired.")
+    file.with_name("words.run.json").write_text(json.dumps({"resolved_ids": [name_of(task)]}), encoding="utf-8")
+    code, (row,) = rescored(file, task, capsys)
+    assert code == 1
+    assert row["comparison"] == "DIFFERS: they say solved, the patch does not apply"
+    assert kept() == [Comparison.DOES_NOT_APPLY]
+
+
+def test_a_report_speaks_for_its_own_model(task: Task, tmp_path: Path, capsys: Captured) -> None:
+    file, name = write_predictions(task, tmp_path / "swe", **{"a/good": repair(task), "b": ""}), name_of(task)
+    reports = {
+        "a__good.run.json": {"resolved_ids": [name]},
+        "b.run.json": {"resolved_ids": [], "submitted_ids": [name]},
+        "c.run.json": {"resolved_ids": [name]},
+    }
+    for report, content in reports.items():
+        file.with_name(report).write_text(json.dumps(content), encoding="utf-8")
+    file.with_name("gone.json").symlink_to("nowhere")
+    os.mkfifo(file.with_name("pipe.json"))
+    code, rows = rescored(file, task, capsys)
+    assert (code, [row["theirs"]["solved"] for row in rows]) == (0, [True, False])
+    assert [row["comparison"] for row in rescored(file.parent, task, capsys)[1]] == ["same", "same"]
+    file.with_name("b.run.json").write_text(json.dumps({"resolved_ids": []}), encoding="utf-8")
+    assert [row["theirs"]["solved"] for row in rescored(file, task, capsys)[1]] == [True, None]
+
+
+def test_a_patch_is_applied_as_git_applies_it(task: Task, tmp_path: Path, capsys: Captured) -> None:
+    given = SourceTree.open(task.tree_path).read(PATH).decode()
+    halfway = GOOD[PATH] + "# one more\n"
+    twice = unified(compute(given, halfway, old_path=PATH, new_path=PATH))
+    twice += unified(compute(halfway, GOOD[PATH], old_path=PATH, new_path=PATH))
+    over = unified(compute("", GOOD[PATH], old_path=None, new_path=PATH))
+    outside = repair(task).replace(PATH, f"../{PATH}")
+    lone = repair(task).replace("+", "+\ud800", 3)
+    patches = {
+        "twice": twice,
+        "over": over,
+        "outside": outside,
+        "lone": lone,
+        "separators": "\u2028\x85\n" + repair(task),
+    }
+    file = write_predictions(task, tmp_path / "swe", **patches)
+    rows = [json.loads(line) for line in file.read_text(encoding="utf-8").split("\n") if line]
+    plain = [json.dumps(row, ensure_ascii=row["model_name_or_path"] != "separators") for row in rows]
+    file.write_text("\n".join(plain), encoding="utf-8")
+    _, found = rescored(file, task, capsys)
+    assert [row["ours"]["solved"] for row in found] == [True, False, False, False, True]
+    assert [row["comparison"] for row in found] == ["no figure", *["does not apply"] * 3, "no figure"]
+
+
+@pytest.mark.parametrize(
+    ("figure", "read"), [(1, True), (0.0, False), (True, True), (0.5, None), (-1, None), ("1", None), (None, None)]
+)
+def test_only_zero_and_one_are_verdicts(figure: object, read: bool | None, tmp_path: Path) -> None:
+    trial = tmp_path / "t"
+    trial.mkdir()
+    result = {"trial_name": "gistpoint-0123456789ab__Xy1", "verifier_result": {"rewards": {"solved": figure}}}
+    (trial / "result.json").write_text(json.dumps(result), encoding="utf-8")
+    (found,) = read_returned(tmp_path)
+    assert (found.task, found.solved, found.files) == ("0123456789ab", read, None)
+    scores = {"bundle": {"value": figure, "metadata": {"taken": {"a.py": "\ud800", "b.py": "\udcff"}}}}
+    log = tmp_path / "log.json"
+    log.write_text(json.dumps({"samples": [{"id": "gistpoint-0123456789ab", "scores": scores}]}), encoding="utf-8")
+    (found,) = read_returned(log)
+    assert (found.solved, found.files) == (read, {"b.py": b"\xff"})
+
+
+def test_without_what_a_solver_left_there_is_no_verdict(task: Task, tmp_path: Path, capsys: Captured) -> None:
+    trial = tmp_path / "job" / "trial-1"
+    trial.mkdir(parents=True)
+    result = {"task_name": f"gistpoint/{task.short_id}", "verifier_result": {"rewards": {"solved": 1, "score": 1.0}}}
+    (trial / "result.json").write_text(json.dumps(result), encoding="utf-8")
+    code, (row,) = rescored(trial, task, capsys)
+    assert (code, row["ours"]) == (0, None)
+    assert "kept nothing" in row["comparison"]
+    assert kept() == []
 
 
 def test_a_gist_in_a_patch_is_judged(runner: FakeRunner, tmp_path: Path, capsys: Captured) -> None:
