@@ -30,6 +30,7 @@ from gistpoint.tui.commands.arguments import TASK_HELP, counted, natural, positi
 from gistpoint.tui.commands.attempts import attempt_store
 from gistpoint.tui.commands.command import DONE, NEGATIVE, Handler
 from gistpoint.tui.commands.output import (
+    for_output,
     print_json,
     print_records,
     print_table,
@@ -323,11 +324,10 @@ def show(options: argparse.Namespace) -> int:
     found = AgentRunStore(Locations.of_user().runs).open(options.name)
     figures = figures_of(found, attempt_store())
     if options.to:
-        text = "".join(figures.as_csv())
         if options.output:
-            write_whole(path_of(options.output), [text.encode()])
+            write_whole(path_of(options.output), [line.encode() for line in figures.as_csv()])
         else:
-            print(text, end="")
+            sys.stdout.writelines(for_output(figures.as_csv()))
         return DONE
     _print_figures(found, figures, json=options.json)
     return DONE
