@@ -75,6 +75,11 @@ class Locations:
         return self.data / "validations"
 
     @property
+    def external_results(self) -> Path:
+        """Results of other harnesses, judged again: a file for each person who had them judged."""
+        return self.data / "external-results"
+
+    @property
     def demo(self) -> Path:
         """The demo's tasks, unpacked."""
         return self.cache / "demo"

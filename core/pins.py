@@ -6,11 +6,40 @@ They come with tasks from other people, and are used as arguments of uv, as an i
 from __future__ import annotations
 
 import os
+import posixpath
 import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 
 from gistpoint.core.text import visible_line
+
+
+@dataclass(frozen=True, slots=True)
+class ImagePins:
+    """A Docker image that is the environment, in place of a lock; the repository lies in one of its folders."""
+
+    name: str
+    """As a registry knows it, without a tag."""
+    digest: str
+    """`sha256:` and 64 hexadecimal digits: what a registry names the image by; of one that is in none, its id."""
+    platform: str
+    """`linux/amd64` or `linux/arm64`."""
+    workdir: str
+    """The folder that the tree was taken from, and that is empty in every run."""
+    python: str
+    """The path of the interpreter in the image."""
+    environment: tuple[str, ...] = ()
+    """Those of the image's own variables that runs get, as `NAME=value`; only names in `PASSED_ON` are possible."""
+
+    @property
+    def reference(self) -> str:
+        """`NAME@sha256:DIGEST`."""
+        return f"{self.name}@{self.digest}"
+
+
+PASSED_ON = ("CONDA_DEFAULT_ENV", "CONDA_PREFIX", "JAVA_HOME", "LD_LIBRARY_PATH", "MPLBACKEND", "OMP_NUM_THREADS")
+"""Variables of an image that its programs may need. None of them is Python's own, and none is known to hold secrets."""
+PLATFORMS = ("linux/amd64", "linux/arm64")
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +61,8 @@ class EnvironmentPins:
     metadata: Mapping[str, str] = field(default_factory=dict)
     """`name` and `version` of the distribution under repair, for suites that ask importlib.metadata for it, and
     `entry_points` if it has any."""
+    image: ImagePins | None = None
+    """The image that takes the lock's place; None for an environment that is installed from the lock."""
 
 
 PYTHON = re.compile(r"3\.[0-9]{1,3}")
@@ -46,6 +77,9 @@ _LINE = re.compile(
     r"(?P<hashes>(?: +--hash=sha256:[0-9a-f]{64})+)"
 )
 _QUOTED = 120
+IMAGE_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._/:-]{0,254}")
+"""The name of an image, with the port of its registry if it has one."""
+IMAGE_DIGEST = re.compile(r"sha256:[0-9a-f]{64}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +115,26 @@ def fault_in(pins: EnvironmentPins) -> str:
         _first("lock", pins.lock, "no line of the form name==version --hash=sha256:...", _is_pinned)
         or _first("import_roots", pins.import_roots, "no folder inside the repository", _is_inside)
         or _first("plugins", pins.plugins, "no name of a pytest plugin", _is_plugin)
+        or (_fault_in_image(pins, pins.image) if pins.image is not None else "")
     )
+
+
+def _fault_in_image(pins: EnvironmentPins, image: ImagePins) -> str:
+    if pins.lock:
+        return "the keys 'environment.lock' and 'environment.image' exclude each other: an image is the environment."
+    if not PYTHON.fullmatch(pins.python):
+        return _fault("python", "no version of Python such as '3.11'", pins.python)
+    checks = (
+        ("name", image.name, "no name of an image", bool(IMAGE_NAME.fullmatch(image.name))),
+        ("digest", image.digest, "no digest such as 'sha256:...'", bool(IMAGE_DIGEST.fullmatch(image.digest))),
+        ("platform", image.platform, f"none of {', '.join(PLATFORMS)}", image.platform in PLATFORMS),
+        ("workdir", image.workdir, "no folder of an image below its root", is_image_path(image.workdir)),
+        ("python", image.python, "no path of an interpreter outside of the workdir", is_interpreter(image)),
+    )
+    for key, value, what, holds in checks:
+        if not holds:
+            return _fault(f"image.{key}", what, value)
+    return _first("image.environment", image.environment, "no variable that is passed on", _is_passed_on)
 
 
 def quoted(text: str) -> str:
@@ -103,6 +156,21 @@ def _is_pinned(line: str) -> bool:
 
 def _is_inside(root: str) -> bool:
     return root.isprintable() and not root.startswith("/") and os.pathsep not in root and ".." not in root.split("/")
+
+
+def is_image_path(path: str) -> bool:
+    """Whether `path` is absolute and normal, names no root, and can be printed."""
+    return path.isprintable() and path.startswith("/") and posixpath.normpath(path) == path and len(path) > 1
+
+
+def is_interpreter(image: ImagePins) -> bool:
+    """Whether the image's interpreter has a usable path, outside of the folder that is emptied."""
+    return is_image_path(image.python) and not f"{image.python}/".startswith(f"{image.workdir}/")
+
+
+def _is_passed_on(variable: str) -> bool:
+    name, equals, _ = variable.partition("=")
+    return bool(equals) and name in PASSED_ON and "\0" not in variable
 
 
 def _is_plugin(name: str) -> bool:

@@ -253,6 +253,13 @@ _CACHES = {".git", ".hg", ".svn", "__pycache__", ".hypothesis", ".pytest_cache",
 _BUILT = {"build", "dist", ".tox", ".nox"}
 
 
+def is_left_out(path: str) -> bool:
+    """Whether `write_tree` leaves out a path by its name alone: history, caches and bytecode."""
+    parts = path.split("/")
+    cached = any(name in _CACHES or name.endswith(".egg-info") for name in parts)
+    return cached or parts[0] in _BUILT or path.endswith((".pyc", ".pyo"))
+
+
 def _walk(folder: Path) -> Iterator[str]:
     root = folder.resolve()
     for place, directories, files in os.walk(folder):

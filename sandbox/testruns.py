@@ -156,7 +156,7 @@ class SuiteRunner:
 
 def tools_of(pins: EnvironmentPins, environment: Environment) -> tuple[Path, ...]:
     """Return programs that a run is shown in addition to the usual ones: a compiler, for build steps."""
-    if not pins.build_steps:
+    if not pins.build_steps or pins.image is not None:
         return ()
     from gistpoint.sandbox.backends.runtime import toolchain
 

@@ -93,13 +93,14 @@ def build_gist_task(
     budgets: Budgets | None = None,
     files: Mapping[str, str] | None = None,
     demo: bool = False,
+    environment: EnvironmentPins | None = None,
 ) -> Task:
     """Write a gist task of a test of the shop, and read it back."""
     settings = settings or GistSettings(OWNED)
     folder = root / f"gist-{len(list(root.glob('*')) if root.is_dir() else [])}"
     tree_sha256 = write_files(files or FILES, folder)
     template = gist_template(settings)
-    ids = hash_of_ids(ORIGINAL.tests)
+    ids, environment = hash_of_ids(ORIGINAL.tests), environment or EnvironmentPins()
     source = Source("sdist", "shop", "1.0")
     identity = task_id(
         mode=Mode.GIST,
@@ -110,6 +111,7 @@ def build_gist_task(
         lock=(),
         ids_sha256=ids,
         of_kind={"entrypoint": ENTRYPOINT},
+        image=environment.image,
     )
     task = Task(
         id=identity,
@@ -118,7 +120,7 @@ def build_gist_task(
         tree_sha256=tree_sha256,
         brief=Brief(template, template_sha256(template), (), test=TEST if settings.give_test else ""),
         suite=Suite(1, ids, 0.1, 30.0, test_files=("tests/test_prices.py",)),
-        environment=EnvironmentPins(),
+        environment=environment,
         budgets=budgets or Budgets.of_steps(),
         of_kind=GistTask(ENTRYPOINT, settings),
         demo=demo,

@@ -153,6 +153,8 @@ def _add_commands(top: Commands) -> None:
         "replay", "make the tool calls of a recorded run again, and compare", lambda: commands.replay.replay_options
     )
 
+    top.add("rescore", "judge the results of another harness again", lambda: commands.rescore.rescore_options)
+
     reviews = top.group("reviews", "export, merge and compare what reviewers said about runs")
     reviews.add("export", "labels, comments and verdicts as CSV or JSON lines", lambda: commands.reviews.export_options)
     reviews.add(

@@ -82,11 +82,16 @@ def build_services(options: argparse.Namespace, *, role: Role | None = None) -> 
 
     entrypoints = RunnerPool(lambda demo, ask: build_entrypoint_runner(options, demo=demo, ask=ask))
 
+    imaged = RunnerPool(lambda demo, ask: build_entrypoint_runner(options, demo=demo, ask=ask, image=True))
+
+    def entrypoint_pool(task: Task) -> RunnerPool[EntrypointRunner]:
+        return entrypoints if task.environment.image is None else imaged
+
     def entrypoints_for(task: Task) -> EntrypointRunner:
-        return entrypoints.get(is_our_demo(task, locations), consent.ask)
+        return entrypoint_pool(task).get(is_our_demo(task, locations), consent.ask)
 
     def prepare(task: Task) -> None:
-        made = runners if kind_of(task).suite else entrypoints
+        made = runners if kind_of(task).suite else entrypoint_pool(task)
         made.prepare(is_our_demo(task, locations))
 
     return Services(
@@ -114,17 +119,28 @@ def build_runner(
 
 
 def build_entrypoint_runner(
-    options: argparse.Namespace, *, demo: bool = False, ask: Callable[[str], bool] | None = None
+    options: argparse.Namespace,
+    *,
+    demo: bool = False,
+    ask: Callable[[str], bool] | None = None,
+    image: bool = False,
 ) -> EntrypointRunner:
-    """Choose the isolation as `build_runner` does, and return a runner of gists on it."""
+    """Choose the isolation as `build_runner` does, and return a runner of gists on it.
+
+    For tasks in an image it is the one that can run these, unless the command line names another.
+    """
     from gistpoint.core.locations import Locations
+    from gistpoint.sandbox.backends.base import IMAGES_RUN_ON
     from gistpoint.sandbox.environments.store import EnvironmentStore
     from gistpoint.sandbox.gistruns.runner import GistRunner
 
-    return GistRunner(_chosen_backend(options, demo, ask), EnvironmentStore(Locations.of_user().cache))
+    backend = _chosen_backend(options, demo, ask, IMAGES_RUN_ON if image else "")
+    return GistRunner(backend, EnvironmentStore(Locations.of_user().cache))
 
 
-def _chosen_backend(options: argparse.Namespace, demo: bool, ask: Callable[[str], bool] | None) -> Backend:
+def _chosen_backend(
+    options: argparse.Namespace, demo: bool, ask: Callable[[str], bool] | None, needed: str = ""
+) -> Backend:
     from gistpoint.core.errors import SandboxUnavailableError
     from gistpoint.core.locations import Locations
     from gistpoint.core.user_settings import read_user_settings
@@ -132,7 +148,8 @@ def _chosen_backend(options: argparse.Namespace, demo: bool, ask: Callable[[str]
     from gistpoint.tui.consent import ask_consent
 
     locations = Locations.of_user()
-    requested = getattr(options, "sandbox", None) or read_user_settings(locations.config).sandbox or None
+    given = getattr(options, "sandbox", None) or needed
+    requested = given or read_user_settings(locations.config).sandbox or None
     allowed = bool(getattr(options, "allow_unsandboxed", False))
     try:
         backend = choose(requested, consented=demo or allowed or has_consented(locations.config))

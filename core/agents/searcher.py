@@ -42,6 +42,8 @@ _MOST_NAMES, _MOST_FILES, _MOST_TEST_FILES, _MOST_FUNCTIONS = 40, 8, 2, 12
 _BUILT_IN = frozenset(dir(builtins))
 _DEPTH_FACTOR = 0.85
 """A function that is reached through another is less suspicious by this factor."""
+_RAISED_FACTOR = 4.0
+"""A function that a failure's traceback passes through is more suspicious by this factor."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -238,7 +240,7 @@ class _Search:
         return reached
 
     def _suspicion(self) -> dict[Definition, float]:
-        """Return how suspicious functions are: by Ochiai's coefficient, less so the farther they are from the tests."""
+        """Return how suspicious functions are: by the tests that reach them, from how far, and by tracebacks."""
         failed, passed, nearest = Counter[Definition](), Counter[Definition](), dict[Definition, int]()
         failures = 0
         for path, name, names in self._tests():
@@ -247,12 +249,14 @@ class _Search:
             for definition, steps in self._reached(names).items():
                 (failed if fails else passed)[definition] += 1
                 nearest[definition] = min(steps, nearest.get(definition, steps))
-        frames = Counter(path for path, _ in _FRAME.findall(self.brief))
-        return {
-            definition: count / sqrt(failures * (count + passed[definition])) * _DEPTH_FACTOR ** nearest[definition]
-            * (2.0 if frames[definition.ref.path] else 1.0)
-            for definition, count in failed.items()
-        }  # fmt: skip
+        lines = Counter((path, int(line)) for path, line in _FRAME.findall(self.brief))
+        found = dict[Definition, float]()
+        for definition, count in failed.items():
+            ochiai = count / sqrt(failures * (count + passed[definition]))
+            span = range(definition.start_line, definition.end_line + 1)
+            raised = any(lines[definition.ref.path, line] for line in span)
+            found[definition] = ochiai * _DEPTH_FACTOR ** nearest[definition] * (_RAISED_FACTOR if raised else 1.0)
+        return found
 
     def repairs(self) -> Iterator[_Repair]:
         """Yield the single edits of the most suspicious functions as submissions that were not tried."""

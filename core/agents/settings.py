@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping
 from functools import cache
 from importlib.resources import files
-from typing import Literal
+from typing import Literal, get_args
 
 import msgspec
 
@@ -19,9 +19,10 @@ LOOP_VERSION = 1
 OUTPUT_RESERVE = 4_096
 """Tokens of the context that are kept free for a reply whose length nobody has limited."""
 NO_CALL, CUT_OFF, AGAIN, HANDOVER, STATIC = "no-call-1", "cut-off-1", "again-1", "handover-1", "gist-static-1"
-SYSTEM = ("agent-1", "none")
-"""The system prompts to choose from."""
-_PROMPTS = ("agent-1", NO_CALL, CUT_OFF, AGAIN, HANDOVER, STATIC)
+SystemPrompt = Literal["agent-1", "none"]
+SYSTEM_PROMPTS: tuple[SystemPrompt, ...] = get_args(SystemPrompt)
+"""The prompts that may go before the brief."""
+_PROMPTS = (*(name for name in SYSTEM_PROMPTS if name != "none"), NO_CALL, CUT_OFF, AGAIN, HANDOVER, STATIC)
 
 
 @cache
@@ -61,7 +62,7 @@ class AgentSettings(msgspec.Struct, frozen=True, kw_only=True):
 
     setting: Literal["tools", "static"] = "tools"
     """`static`: one request with all files that a gist's command touches, no tools, one hand-in (Gistify, 4.3)."""
-    system: Literal["agent-1", "none"] = "agent-1"
+    system: SystemPrompt = "agent-1"
     """The prompt that goes before the brief."""
     context_tokens: int = 128_000
     """The longest conversation, with room for the reply. History is never shortened."""

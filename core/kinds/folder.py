@@ -16,14 +16,21 @@ from gistpoint.core.kinds.kind import TaskKind
 from gistpoint.core.kinds.registry import all_modes, kind_of, not_loaded
 from gistpoint.core.pins import EnvironmentPins, fault_in
 from gistpoint.core.tasks.budgets import Budgets
-from gistpoint.core.tasks.documents import ANSWER_FILE, TASK_FILE, json_text, read_document, write_baseline
+from gistpoint.core.tasks.documents import (
+    ANSWER,
+    ANSWER_FILE,
+    ANSWER_VERSION,
+    TASK_FILE,
+    json_text,
+    read_document,
+    write_baseline,
+)
 from gistpoint.core.tasks.entered import write_entered
 from gistpoint.core.tasks.fields import Count, Fields, Positive, Sha256
 from gistpoint.core.tasks.identity import task_id
 from gistpoint.core.tasks.model import (
     CANARY,
     FORMAT,
-    VERSION,
     Answer,
     Brief,
     Rules,
@@ -31,6 +38,7 @@ from gistpoint.core.tasks.model import (
     Suite,
     Task,
     ToolLimits,
+    version_of,
 )
 from gistpoint.core.trees import sha256_of
 
@@ -75,6 +83,7 @@ def verify_identity(task: Task, answer: Answer) -> None:
         build_steps=task.environment.build_steps,
         ids_sha256=task.suite.ids_sha256,
         of_kind=kind_of(task).identity(task),
+        image=task.environment.image,
     )
     if expected != task.id:
         raise TaskError(
@@ -90,7 +99,7 @@ def write_task(task: Task, answer: Answer) -> None:
 
     (task.folder / "answer" / "baselines").mkdir(parents=True, exist_ok=True)
     (task.folder / TASK_FILE).write_text(tomli_w.dumps(_public(task), multiline_strings=True), encoding="utf-8")
-    head = {"format": "gistpoint.answer", "version": VERSION, "canary": CANARY}
+    head = {"format": ANSWER, "version": ANSWER_VERSION, "canary": CANARY}
     document = {
         **head,
         "targets": [asdict(target) for target in answer.targets],
@@ -145,6 +154,12 @@ def _task(fields: Fields, folder: Path) -> Task:
         raise TaskError(f"{fields.file}: the key 'suite.tests' must be at least 1.")
     if fault := fault_in(file.environment):
         raise TaskError(f"{fields.file}: {fault}", hint="Nothing of the task was run: ask whoever made it.")
+    version, written = fields.get("version", int), version_of(file.environment.image)
+    if version != written:
+        raise TaskError(
+            f"{fields.file}: the key 'version' is {version}; with this 'environment' a task has version {written}.",
+            hint="Nothing of the task was run: ask whoever made it.",
+        )
     semantics, known = file.limits.tool_semantics, ToolLimits().tool_semantics
     if semantics != known:
         raise TaskError(
@@ -192,7 +207,7 @@ def _public(task: Task) -> dict[str, Any]:
     optional = {"demo": task.demo, "several": task.several}
     return {
         "format": FORMAT,
-        "version": VERSION,
+        "version": version_of(task.environment.image),
         "canary": CANARY,
         "id": task.id,
         "mode": str(task.mode),

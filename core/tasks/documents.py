@@ -17,26 +17,33 @@ from gistpoint.core.tasks.protection import protection_document, read_protection
 
 TASK_FILE = "task.toml"
 ANSWER_FILE = "answer/answer.json"
-FORMATS = frozenset({FORMAT, "gistpoint.answer", "gistpoint.baseline"})
+ANSWER, _BASELINE = "gistpoint.answer", "gistpoint.baseline"
+ANSWER_VERSION = 1
+"""The version of the answer and of its baselines."""
+FORMATS = {FORMAT: VERSION, ANSWER: ANSWER_VERSION, _BASELINE: ANSWER_VERSION}
+"""The newest version of each format."""
 
-UPGRADES: dict[int, Callable[[dict[str, Any]], dict[str, Any]]] = {}
-"""From version N to N + 1; each has a golden file in the tests' data."""
+UPGRADES: dict[int, Callable[[dict[str, Any]], dict[str, Any]]] = {1: dict}
+"""From version N to N + 1; each has a golden file in the tests' data. Version 2 only adds `environment.image`."""
 
 
 def upgraded(document: dict[str, Any], file: str) -> dict[str, Any]:
-    """Return `document` in the present version; raises `TaskError` for another format or a newer version."""
+    """Return `document` in the present version's form; raises `TaskError` for another format or a newer version.
+
+    Its key `version` stays what the file says: a task's id depends on it.
+    """
     for key in ("format", "version"):
         if key not in document:
             raise TaskError(f"{file}: the key {key!r} is missing.")
     if not isinstance(document["format"], str) or document["format"] not in FORMATS:
         raise TaskError(f"{file}: the key 'format' is {document['format']!r}, not one of gistpoint's.")
-    version = document["version"]
-    if not isinstance(version, int) or isinstance(version, bool) or version < 1 or version > VERSION:
+    version, newest = document["version"], FORMATS[document["format"]]
+    if not isinstance(version, int) or isinstance(version, bool) or version < 1 or version > newest:
         raise TaskError(
-            f"{file}: the key 'version' is {version!r}; this gistpoint reads 1 to {VERSION}.",
-            hint="Install a newer gistpoint." if isinstance(version, int) and version > VERSION else "",
+            f"{file}: the key 'version' is {version!r}; this gistpoint reads 1 to {newest}.",
+            hint="Install a newer gistpoint." if isinstance(version, int) and version > newest else "",
         )
-    while version < VERSION:
+    while version < newest:
         document = UPGRADES[version](document)
         version += 1
     return document
@@ -46,7 +53,7 @@ def write_baseline(folder: Path, baseline: Baseline) -> None:
     """Write one baseline beside the others; a baseline of the same backend and environment is replaced."""
     fields = {key: sorted(value) if isinstance(value, frozenset) else value for key, value in asdict(baseline).items()}
     fields["protections"] = {name: protection_document(found) for name, found in baseline.protections.items()}
-    document = {"format": "gistpoint.baseline", "version": VERSION, "canary": CANARY, **fields}
+    document = {"format": _BASELINE, "version": ANSWER_VERSION, "canary": CANARY, **fields}
     path = folder / "answer" / "baselines" / f"{baseline.backend}-{baseline.environment[:12]}.json"
     beside = path.with_name(f".{path.name}.{os.getpid()}")  # others may be reading it
     beside.write_text(json_text(document), encoding="utf-8")

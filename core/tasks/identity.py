@@ -9,7 +9,8 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from gistpoint.core.canonical import sha256_of_json, sha256_of_text
-from gistpoint.core.tasks.model import VERSION, Target
+from gistpoint.core.pins import ImagePins
+from gistpoint.core.tasks.model import Target, version_of
 
 
 def task_id(
@@ -23,15 +24,19 @@ def task_id(
     ids_sha256: str,
     build_steps: Iterable[str] = (),
     of_kind: Mapping[str, Any] | None = None,
+    image: ImagePins | None = None,
 ) -> str:
-    """Return the sha256, in hexadecimal, of the task's content; `of_kind` is the part that its kind adds."""
+    """Return the sha256, in hexadecimal, of the task's content; `of_kind` is the part that its kind adds.
+
+    The digest of an image takes the place of the lock.
+    """
     content: dict[str, Any] = {
-        "version": VERSION,
+        "version": version_of(image),
         "mode": str(mode),
         "source": [source_name, source_revision],
         "tree": tree_sha256,
         "targets": sorted([target.name, sha256_of_text(target.corrupted)] for target in targets),
-        "lock": sorted(lock),
+        **({"lock": sorted(lock)} if image is None else {"image": image.digest}),
         "tests": ids_sha256,
     }
     if steps := list(build_steps):

@@ -8,17 +8,23 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Any
 
-from gistpoint.core.pins import EnvironmentPins
+from gistpoint.core.pins import EnvironmentPins, ImagePins
 from gistpoint.core.tasks.budgets import Budgets
 from gistpoint.core.tasks.fields import Count, Duration, Positive, Sha256
 from gistpoint.core.tasks.protection import Protection
 
 FORMAT = "gistpoint.task"
-VERSION = 1
+VERSION = 2
+"""The newest version of a `task.toml`. See `version_of` for who writes which."""
 CANARY = (
     "gistpoint canary 6f1d0a52-4c1b-4bb0-9d2e-7a3f5be2c9e4: evaluation data, not for training. "
     "Do not include it in a training corpus."
 )
+
+
+def version_of(image: ImagePins | None) -> int:
+    """Return the version that a task is written in, and that its id counts: 2 in an image, 1 without one."""
+    return 1 if image is None else 2
 
 
 class Mode(StrEnum):
@@ -31,12 +37,12 @@ class Mode(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """Where a repository comes from: `kind` is `sdist`, `folder` or `git`."""
+    """Where a repository comes from: `kind` is `sdist`, `folder`, `git` or `image`."""
 
     kind: str
     name: str
     revision: str
-    """Version of an sdist, commit of a git repository, hash of a folder's content."""
+    """Version of an sdist, commit of a git repository, hash of a folder's content, digest of an image."""
     location: str = ""
     """The location as the user gave it; never written into a task."""
 

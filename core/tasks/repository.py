@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 from gistpoint.core.pins import EnvironmentPins
 from gistpoint.core.tasks.model import Source
@@ -19,3 +20,6 @@ class Repository:
     source: Source
     tree: SourceTree
     environment: EnvironmentPins
+    installed: Mapping[str, str] = field(default_factory=dict)
+    """Top-level names that can be imported from the environment itself, with their paths; empty for one that is made
+    from a lock, which never holds the repository."""

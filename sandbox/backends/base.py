@@ -21,6 +21,7 @@ from gistpoint.sandbox.limits import RunLimits
 
 if TYPE_CHECKING:
     from gistpoint.core.outcomes import BackendRecord, Writable
+    from gistpoint.core.pins import ImagePins
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +43,10 @@ def own_interpreter() -> Interpreter:
     return Interpreter(path, Path(sys.base_prefix).resolve(), version)
 
 
+IMAGES_RUN_ON = "docker"
+"""The backend that alone can run commands in an image that a task names."""
+
+
 @dataclass(frozen=True, slots=True)
 class Environment:
     """An environment on this machine: a virtual environment's folder and the interpreter that it belongs to."""
@@ -53,6 +58,8 @@ class Environment:
     """The folder in which that interpreter is installed (`sys.base_prefix`)."""
     version: str
     """Such as `3.11`."""
+    image: ImagePins | None = None
+    """The image that is the environment; the paths are then those in it."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,6 +8,7 @@ import queue
 import threading
 import time
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, cast
 
 from gistpoint.core.chat import ChatFailure, ChatMessage, ChatProblem, ChatReply, ToolRequest, Usage
@@ -23,6 +24,8 @@ if TYPE_CHECKING:
 
 
 _MOST_TOKENS = 1 << 40
+_MOST_USD = 1e6
+"""For one request: what an endpoint claims beyond these says nothing."""
 _NAME_CHARACTERS = 200
 _CONTEXT_CODES = ("context_length_exceeded", "exceed_context_size_error")
 _CONTEXT_WORDS = (
@@ -78,7 +81,7 @@ def usage_of(value: object, prices: Prices | None, sent: int, received: int) -> 
     dollars: float | None = None
     if prices is not None:
         dollars = (prompt * prices.prompt + completion * prices.completion) / 1e6
-    elif isinstance(cost, int | float) and not isinstance(cost, bool) and 0 <= cost < float("inf"):
+    elif isinstance(cost, int | float) and not isinstance(cost, bool) and 0 <= cost < _MOST_USD:
         dollars = float(cost)
     return Usage(prompt, completion, dollars, estimated, min(cached, prompt), min(reasoning, completion))
 
@@ -187,6 +190,7 @@ class OpenAICompatibleModel:
                 hint="Install gistpoint with its extra: pip install 'gistpoint[llm]'.",
             ) from None
         self.settings = settings
+        self._withheld = settings.withheld
         self._openai, self._httpx = openai, httpx2
 
     @property
@@ -201,11 +205,15 @@ class OpenAICompatibleModel:
         answers: queue.SimpleQueue[Answer | BaseException] = queue.SimpleQueue()
         body = self._body(messages, tools)
         sent = len(json.dumps(body))
+        from gistpoint.sandbox.endpoints.client import bounded_client
+
+        abandoned = threading.Event()
         client = self._openai.OpenAI(
             api_key=self.settings.key.reveal() or _NO_KEY,
             base_url=self.settings.base_url,
             timeout=self.settings.timeout_s,
             max_retries=0,
+            http_client=bounded_client(MOST_BYTES, self.settings.timeout_s, abandoned),
         )
 
         def work() -> None:
@@ -217,14 +225,17 @@ class OpenAICompatibleModel:
 
         threading.Thread(target=work, name="chat-request", daemon=True).start()
         deadline = time.monotonic() + self.settings.timeout_s
-        while True:
-            cancel.check()
-            try:
-                answer = answers.get(timeout=_TICK_S)
-                break
-            except queue.Empty:
-                if time.monotonic() > deadline:
-                    return self._timed_out(sent)
+        try:
+            while True:
+                cancel.check()
+                try:
+                    answer = answers.get(timeout=_TICK_S)
+                    break
+                except queue.Empty:
+                    if time.monotonic() > deadline:
+                        return self._timed_out(sent)
+        finally:
+            abandoned.set()
         if isinstance(answer, BaseException):
             raise answer
         return answer
@@ -236,6 +247,8 @@ class OpenAICompatibleModel:
         return {"messages": rows, **offered, **self.settings.sampling_fields}
 
     def _asked(self, client: OpenAI, body: dict[str, Any], sent: int) -> Answer:
+        from gistpoint.sandbox.endpoints.client import EndlessReplyError
+
         openai, httpx = self._openai, self._httpx
         others = {name: value for name, value in body.items() if name != "messages"}
         try:
@@ -244,12 +257,10 @@ class OpenAICompatibleModel:
                 messages=cast("list[ChatCompletionMessageParam]", body["messages"]),
                 extra_body=others,
             ) as response:
-                received = bytearray()
-                for block in response.iter_bytes():
-                    received += block
-                    if len(received) > MOST_BYTES:
-                        return self._failure(ChatProblem.MALFORMED_REPLY, f"sent more than {MOST_BYTES >> 20} MiB")
-            return reply_of(self._loaded(bytes(received)), self.settings.prices, sent)
+                received = response.read()
+            return self._without_key(reply_of(self._loaded(received), self.settings.prices, sent))
+        except EndlessReplyError:
+            return self._failure(ChatProblem.MALFORMED_REPLY, f"sent more than {MOST_BYTES >> 20} MiB")
         except (openai.APITimeoutError, httpx.TimeoutException):
             return self._timed_out(sent)
         except openai.APIConnectionError as error:
@@ -259,8 +270,10 @@ class OpenAICompatibleModel:
             what = f"broke off in its reply ({type(error).__name__})"
             return self._failure(ChatProblem.NO_CONNECTION, what, usage=self._lost(sent))
         except openai.APIStatusError as error:
-            body_of_error = self.settings.key.taken_out_of(error.body)
+            body_of_error = self._withheld.taken_out_of(error.body)
             problem, text = problem_of(error.status_code, body_of_error), error_text(body_of_error)
+            if error.status_code < 400:
+                text = "it redirects, which is not followed; give the address that it redirects to"
             after = retry_after(error.response.headers)
             return self._failure(problem, f"answered {error.status_code}: {text}", after)
         except (ValueError, RecursionError):
@@ -269,12 +282,22 @@ class OpenAICompatibleModel:
             return self._failure(ChatProblem.MALFORMED_REPLY, "sent a reply that can't be read")
 
     def _loaded(self, body: bytes) -> object:
-        return self.settings.key.taken_out_of(json.loads(body))
+        return self._withheld.taken_out_of(json.loads(body))
+
+    def _without_key(self, answer: Answer) -> Answer:
+        """Return an answer without the key where it was sent in parts, or escaped."""
+        if not isinstance(answer, ChatReply):
+            return answer
+        withheld, said = self._withheld, answer.message
+        calls = tuple(replace(call, arguments=withheld.taken_out_of_json(call.arguments)) for call in said.tool_calls)
+        return replace(
+            answer, message=replace(said, content=withheld.taken_out_of_text(said.content), tool_calls=calls)
+        )
 
     def _failure(
         self, problem: ChatProblem, what: str, after: float | None = None, usage: Usage | None = None
     ) -> ChatFailure:
-        text = self.settings.key.taken_out_of_text(f"{self.settings.place} {what}.")
+        text = self._withheld.taken_out_of_text(f"{self.settings.place} {what}.")
         return ChatFailure(problem, text, after, usage or Usage())
 
     def _timed_out(self, sent: int) -> ChatFailure:

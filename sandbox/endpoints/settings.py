@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import base64
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NoReturn
-from urllib.parse import urlsplit
+from urllib.parse import unquote, urlsplit
 
 from gistpoint.core.chat import Sampling
 from gistpoint.core.errors import EndpointError
@@ -20,10 +22,12 @@ _LEAST_CHARACTERS = 6
 class ApiKey:
     """A key. `reveal` is for the one place that sends it."""
 
-    __slots__ = ("_value",)
+    __slots__ = ("_secrets", "_value")
 
-    def __init__(self, value: str) -> None:
+    def __init__(self, value: str, *others: str) -> None:
+        """`others` are secrets that are taken out of texts as well."""
         self._value = value
+        self._secrets = tuple(secret for secret in (value, *others) if len(secret) >= _LEAST_CHARACTERS)
 
     def reveal(self) -> str:
         """Return the key itself."""
@@ -50,9 +54,21 @@ class ApiKey:
 
     def taken_out_of_text(self, text: str) -> str:
         """Return a text without the key that can be encoded in UTF-8."""
-        if len(self._value) >= _LEAST_CHARACTERS:
-            text = text.replace(self._value, _SHOWN)
+        for secret in self._secrets:
+            text = text.replace(secret, _SHOWN)
         return text.encode("utf-8", "replace").decode("utf-8") if not text.isascii() else text
+
+    def taken_out_of_json(self, text: str) -> str:
+        """Return the text of a JSON value without the key, escaped or not."""
+        text = self.taken_out_of_text(text)
+        if "\\" not in text:
+            return text
+        try:
+            value = json.loads(text)
+            plain = json.dumps(value, ensure_ascii=False)
+            return json.dumps(self.taken_out_of(value)) if any(secret in plain for secret in self._secrets) else text
+        except (ValueError, RecursionError):
+            return text
 
 
 OPENAI = "https://api.openai.com/v1"
@@ -100,6 +116,16 @@ class EndpointSettings:
             "reasoning": None if given.thinking_tokens is None else {"max_tokens": given.thinking_tokens},
         }
         return {name: value for name, value in fields.items() if value is not None}
+
+    @property
+    def withheld(self) -> ApiKey:
+        """The key, with the password of the address in the forms in which it is sent."""
+        parts = urlsplit(self.base_url)
+        if not parts.username and not parts.password:
+            return self.key
+        user, password = unquote(parts.username or ""), unquote(parts.password or "")
+        header = base64.b64encode(f"{user}:{password}".encode()).decode()
+        return ApiKey(self.key.reveal(), header, header.rstrip("="), password or user, parts.password or user)
 
     @property
     def place(self) -> str:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import configparser
 import datetime
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 from email.parser import HeaderParser
 from pathlib import Path
@@ -27,7 +27,7 @@ from gistpoint.sandbox.environments.projects import Project, read_project
 from gistpoint.sandbox.environments.requirement import applies, named_requirement, requirement_of, runtime_requirements
 from gistpoint.sandbox.environments.store import EnvironmentStore
 
-_RUNNER = "pytest>=8.2,<10"
+RUNNER = "pytest>=8.2,<10"
 # Plugins that change how tests are run rather than being needed by them: the task's own arguments name them if wanted.
 _NOT_LOADED = {"xdist", "xdist.looponfail", "rerunfailures", "randomly", "random_order", "testmon"}
 
@@ -78,10 +78,8 @@ class UvResolver:
             metadata=project.metadata(),
         )
         environment = self._environments.get(pins, self._backend, on_line=self._on_line, cancel=self._cancel)
-        installed = installed_in(environment.folder)
-        chains = {**parents, **_parents_among(installed.values(), self._python)}
-        refuse_runner_part(project.name, chains, {"pytest", *(d.name for d in installed.values() if d.plugins)})
-        plugins = sorted({plugin for d in installed.values() for plugin in d.plugins} - _NOT_LOADED)
+        installed = installed_in(environment.folder).values()
+        plugins = usable_plugins(project.name, installed, self._python, parents)
         pins = replace(pins, plugins=(*plugins, *project.plugins))
         if fault := fault_in(pins):
             raise EnvironmentBuildError(f"No task can be made of {quoted(project.name)}: {fault}")
@@ -107,7 +105,7 @@ class UvResolver:
         needed = project.requirements
         if needed is None:
             needed = runtime_requirements(builds.repository_metadata(folder, project.name))
-        pinned = builds.pin(without_own([_RUNNER, *extra, *project.test_requirements, *needed], project))
+        pinned = builds.pin(without_own([RUNNER, *extra, *project.test_requirements, *needed], project))
         return pinned.lines, pinned.parents
 
 
@@ -129,6 +127,18 @@ def refuse_runner_part(name: str, parents: Mapping[str, Iterable[str]], runners:
             if parent not in seen:
                 seen.add(parent)
                 chains.append([parent, *chain])
+
+
+def usable_plugins(
+    name: str, installed: Collection[Installed], python: str, parents: Mapping[str, Iterable[str]] | None = None
+) -> tuple[str, ...]:
+    """Return the pytest plugins of an environment that runs of the project `name` load.
+
+    Raises as `refuse_runner_part` if pytest or one of the plugins needs the project; `parents` are known needs.
+    """
+    chains = {**(parents or {}), **_parents_among(installed, python)}
+    refuse_runner_part(name, chains, {"pytest", *(one.name for one in installed if one.plugins)})
+    return tuple(sorted({plugin for one in installed for plugin in one.plugins} - _NOT_LOADED))
 
 
 def without_own(requirements: Iterable[str], project: Project) -> list[str]:

@@ -23,7 +23,7 @@ from gistpoint.core.errors import EnvironmentBuildError
 from gistpoint.core.pins import LockLine, fault_in, read_lock_line
 from gistpoint.core.running import NEVER, CancelToken
 from gistpoint.core.trees import sha256_of
-from gistpoint.sandbox.backends.base import Backend, Environment, Interpreter
+from gistpoint.sandbox.backends.base import IMAGES_RUN_ON, Backend, Environment, Interpreter
 from gistpoint.sandbox.cache import build_once
 from gistpoint.sandbox.environments.builds import Builds
 from gistpoint.sandbox.environments.interpreters import find_interpreter, own_version
@@ -32,7 +32,7 @@ from gistpoint.sandbox.environments.requirement import requirement_of
 from gistpoint.sandbox.environments.uv import WHEELS_ALONE, UvResult, call_uv, run_program
 
 if TYPE_CHECKING:
-    from gistpoint.core.pins import EnvironmentPins
+    from gistpoint.core.pins import EnvironmentPins, ImagePins
 
 
 _COMPILE = "import compileall, sys\nfor path in sys.stdin:\n    compileall.compile_file(path[:-1], quiet=2)\n"
@@ -121,6 +121,18 @@ def _files(distribution: metadata.Distribution) -> Iterator[tuple[PurePosixPath,
             yield PurePosixPath(file), source
 
 
+def image_environment(pins: EnvironmentPins, image: ImagePins, backend: Backend) -> Environment:
+    """Return the environment that an image is. Raises `EnvironmentBuildError` for a backend that can't run images."""
+    if backend.name != IMAGES_RUN_ON:
+        raise EnvironmentBuildError(
+            f"The task runs in the image {image.reference}, which the sandbox {backend.name} can't do.",
+            hint=f"Repeat the command with `--sandbox {IMAGES_RUN_ON}`.",
+        )
+    python = Path(image.python)
+    prefix = python.parent.parent
+    return Environment(prefix, python, prefix, pins.python, image)
+
+
 _LAYOUT = "1"
 
 
@@ -146,6 +158,8 @@ class EnvironmentStore:
         """
         if fault := fault_in(pins):
             raise EnvironmentBuildError(f"The environment can't be built: {fault}")
+        if pins.image is not None:
+            return image_environment(pins, pins.image, backend)
         if not pins.lock:
             return host_environment(self.cache)
         return self.of_lock(pins.lock, Builds(self, backend, pins.python, on_line=on_line, cancel=cancel))

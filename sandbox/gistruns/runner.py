@@ -233,10 +233,12 @@ class GistRunner:
                 roots = roots_in(places.workspace, environment) if tree is not None else []
                 return shell_invocation(command, places, roots, execution=execution)
 
+            # Commands that may only read find no environment, so they need no image for one.
+            shown = environment if execution else replace(environment, image=None)
             ended = self._backend.run(
                 Command(
                     tree=base / "files",
-                    environment=self._environment(environment, cancel),
+                    environment=self._environment(shown, cancel),
                     invocation=invocation,
                     timeout_s=timeout_s,
                     limits=self._limits,
@@ -348,7 +350,9 @@ def _own_place(places: MountPaths, called: Entrypoint) -> list[str]:
 def _words_for(places: MountPaths) -> dict[str, str]:
     """Return the replacements for the paths of a run in outputs; temporary folders are masked by their form."""
     environment = posixpath.dirname(posixpath.dirname(places.python))
-    found = {places.workspace: "<folder>", places.home: "<home>", environment: "<environment>"}
+    found = {places.workspace: "<folder>", places.home: "<home>"}
+    if environment != "/":
+        found[environment] = "<environment>"
     if "codebase" in places.folders:
         found[places.folders["codebase"]] = "<folder>"
     return found

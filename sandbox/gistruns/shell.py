@@ -94,7 +94,7 @@ def _scanned(command: str) -> tuple[str, str]:
     return "".join(result), ""
 
 
-_PYTEST_IN_SHELL = 'pytest() { python -m pytest "$@"; }\n'
+_PYTHON_IN_SHELL = 'python() { %s "$@"; }\npytest() { python -m pytest "$@"; }\n'
 READING_PROGRAMS = ("bash", "sh", *sorted(READING))
 """All programs that a read-only command finds; some of them are scripts for `sh`."""
 _READING_PATH = "/usr/bin:/bin"
@@ -109,6 +109,6 @@ def shell_invocation(command: str, places: MountPaths, importable: list[str], *,
     environment = plain_environment(places, 0)
     if execution:
         environment |= {"PYTHONPATH": os.pathsep.join(importable), "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
-        return Invocation(("/bin/bash", "-c", _PYTEST_IN_SHELL + command), environment)
+        return Invocation(("/bin/bash", "-c", _PYTHON_IN_SHELL % shlex.quote(places.python) + command), environment)
     environment["PATH"] = _READING_PATH
     return Invocation(("/bin/bash", "+B", "-c", PRELUDE + command), environment)

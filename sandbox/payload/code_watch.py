@@ -11,6 +11,7 @@ What the environment executes before any watched code has begun is not attribute
 
 from __future__ import annotations
 
+import dis
 import gc
 import importlib.util
 import marshal
@@ -168,7 +169,7 @@ class CodeWatch:
             if frame.f_code.co_name == _IMPORT and frame.f_code.co_filename.startswith(_FROZEN):
                 return None
         code = (caller if frame.f_back is None else frame).f_code
-        return f"{os.sep.join(code.co_filename.split(os.sep)[-2:])} {code.co_qualname}"
+        return f"{os.sep.join(code.co_filename.split(os.sep)[-2:])} {_name_of(code)}"
 
     def _take_in_module(self, code: CodeType, caller: FrameType) -> None:
         name = code.co_filename
@@ -239,19 +240,23 @@ class CodeWatch:
     def _is_suspected(self, code: CodeType) -> bool:
         if not self._suspected or os.path.realpath(code.co_filename) not in self._given:
             return False
-        return any(line in self._suspected for _, _, line in code.co_lines() if line is not None)
+        return any(line in self._suspected for _, line in dis.findlinestarts(code))
 
     def _ask(self, frame: FrameType, code: CodeType) -> None:
         answer = self._probe(frame)
         if answer is None:
             return
         if answer:
-            self.equals.add(code.co_qualname)
+            self.equals.add(_name_of(code))
         self.settled[id(code)] = self._waiting.pop(id(code))
 
 
 def _add(names: set[str], more: Iterable[str]) -> None:
     names.update(name for name in more if len(names) < _MOST)
+
+
+def _name_of(code: CodeType) -> str:
+    return getattr(code, "co_qualname", code.co_name)  # only the name before Python 3.11
 
 
 def _with_inner(code: CodeType) -> Iterator[CodeType]:

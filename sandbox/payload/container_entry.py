@@ -251,7 +251,8 @@ def _follow(
         if status is not None:
             for fd, kind in kinds.items():
                 _drain(fd, kind)
-            _frame(b"E", json.dumps({"exit": os.waitstatus_to_exitcode(status), **changes()}).encode())
+            code = -os.WTERMSIG(status) if os.WIFSIGNALED(status) else os.WEXITSTATUS(status)
+            _frame(b"E", json.dumps({"exit": code, **changes()}).encode())
             os._exit(0)
 
 

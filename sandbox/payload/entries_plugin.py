@@ -240,7 +240,8 @@ class Entries:
         self.put("finish", exit=int(exitstatus))
 
     def relative(self, file: str) -> str:
-        return os.path.realpath(file).removeprefix(self.root) if file else ""
+        path = os.path.realpath(file) if file else ""
+        return path[len(self.root) :] if path.startswith(self.root) else path
 
     def send(self, event: str, rows: list[Any]) -> None:
         for start in range(0, len(rows), _CHUNK):
@@ -257,7 +258,7 @@ def _is_ours(found: object) -> bool:
 def _starts_python(event: str, arguments: tuple[Any, ...]) -> bool:
     """Whether a started program may be an interpreter: by its name or first line, or because a shell may hide one."""
     words: Any = [*arguments[:2]][-1]
-    first = words if isinstance(words, str | bytes | os.PathLike) else next(iter(words), "")
+    first = words if isinstance(words, (str, bytes, os.PathLike)) else next(iter(words), "")
     name = os.fsdecode(os.fspath(first))
     if event == "os.system" or "python" in name or name == sys.executable or os.path.basename(name) in ("sh", "bash"):
         return True

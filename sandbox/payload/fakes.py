@@ -41,7 +41,8 @@ def _is_operand(caller: FrameType | None) -> bool:
     for instruction in dis.get_instructions(caller.f_code):
         if instruction.offset == caller.f_lasti:
             return instruction.opname == "CONTAINS_OP" or (
-                instruction.opname == "COMPARE_OP" and "==" in instruction.argrepr
+                instruction.opname == "COMPARE_OP"
+                and ("==" in instruction.argrepr or instruction.argrepr in ("in", "not in"))  # before Python 3.9
             )
     return False
 
@@ -139,7 +140,7 @@ def _kind(found: object, namespace: Mapping[str, object], itself: object) -> str
         alien = _alien(found, known, itself, _DEPTH)
         return f"a namespace with {alien}" if alien else ""
     if type(found) is FunctionType:
-        return f"function {found.__code__.co_qualname}"
+        return f"function {_code_name(found, itself)}"
     if issubclass(type(found), type):
         return f"class {_names(found)[1]}"  # type: ignore[arg-type]
     return f"object of {_type_name(type(found))}"
@@ -159,10 +160,17 @@ def _alien(space: SimpleNamespace, known: set[int], itself: object, depth: int) 
     return ""
 
 
+def _code_name(function: FunctionType, itself: object) -> str:
+    """Return the qualified name of a function's code; before Python 3.11 its name, in brackets unless on top level."""
+    code = function.__code__
+    top = getattr(getattr(itself, code.co_name, None), "__code__", None) is code
+    return getattr(code, "co_qualname", code.co_name if top else f"<{code.co_name}>")
+
+
 def _is_of_top_level(value: object, itself: object) -> bool:
     """Whether a function, a class or an object's class is at the gist's top level: part of a block that is counted."""
     if type(value) is FunctionType:
-        name, module = value.__code__.co_qualname, value.__globals__.get("__name__")
+        name, module = _code_name(value, itself), value.__globals__.get("__name__")
     else:
         module, name = _names(value if issubclass(type(value), type) else type(value))  # type: ignore[arg-type]
     return name.isidentifier() and module == getattr(itself, "__name__", None)

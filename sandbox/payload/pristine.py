@@ -9,7 +9,9 @@ import stat
 from collections.abc import Iterator
 
 _MOST = 96 << 20
-_Print = tuple[int, int, int, int]
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    _Print = tuple[int, int, int, int]
 
 
 class TooLargeError(Exception):

@@ -42,11 +42,11 @@ def _show(libc: ctypes.CDLL, targets: list[tuple[str, str]], covered: set[str]) 
         flags = _MS_NOSUID | _MS_NODEV
         _check(libc.mount(b"tmpfs", place.encode(), b"tmpfs", flags, options), "no folder can be mounted")
     shown: list[str] = []
-    for handle, (_, target) in zip(handles, targets, strict=True):
+    for number, (_, target) in enumerate(targets):
         if any(target.startswith(other + "/") for other in shown):
             continue
         os.makedirs(target, mode=0o755, exist_ok=True)
-        path = f"/proc/self/fd/{handle}".encode()
+        path = f"/proc/self/fd/{handles[number]}".encode()
         _check(libc.mount(path, target.encode(), None, _MS_BIND | _MS_REC, None), f"{target} can't be mounted")
         shown.append(target)
 

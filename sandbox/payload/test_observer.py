@@ -151,7 +151,8 @@ class TestObserver:
         """Return the test inside the function that pytest calls, below its decorators; None if it is missing."""
         if not self._guard:
             return None
-        waiting, seen = [function], set[int]()
+        waiting = [function]
+        seen: set[int] = set()
         while waiting and len(seen) < _DEPTH:
             found = waiting.pop(0)
             if found is None or id(found) in seen:
@@ -181,7 +182,7 @@ def _parts() -> Iterator[tuple[Any, str, object, object]]:
         if name.partition(".")[0] not in ("pytest", "_pytest") or not isinstance(module, ModuleType):
             continue
         for key, value in list(vars(module).items()):
-            if not isinstance(value, FunctionType | type) or not str(value.__module__).startswith("_pytest"):
+            if not isinstance(value, (FunctionType, type)) or not str(value.__module__).startswith("_pytest"):
                 continue
             yield module, key, value, getattr(value, "__code__", None)
             if isinstance(value, type) and value.__module__ == name:

@@ -6,12 +6,16 @@ Lines are physical, 1-based, as the compiler numbers them.
 
 from __future__ import annotations
 
+import ast
+import dis
 import os
 import sys
 import threading
 from collections.abc import Callable, Container, Iterable, Mapping
 from types import CodeType, FrameType
 from typing import Any
+
+_BEGINS_WITH_RESUME = "RESUME" in dis.opmap
 
 
 class _Tracer:
@@ -112,7 +116,7 @@ class LineTracer(_Tracer):
             return None
         pending = self._pending.get(code)
         if pending is None:
-            pending = self._pending[code] = {line for _, _, line in code.co_lines() if line} - self.lines
+            pending = self._pending[code] = _lines_of(code) - self.lines
         if not pending:
             return None
         add, discard = self.lines.add, pending.discard
@@ -149,6 +153,7 @@ class EntrypointTracer(_Tracer):
         self.order: dict[tuple[str, int], None] = {}
         self.modules: dict[str, str] = {}
         self._paths: dict[str, str] = {}
+        self._names: dict[str, dict[tuple[int, str], str]] = {}
         self._threads: dict[int, list[int]] = {}
 
     def stop(self) -> dict[str, Any]:
@@ -196,7 +201,7 @@ class EntrypointTracer(_Tracer):
         state[0] += 1
         self.calls += 1
         self.depth = max(self.depth, state[0])
-        key = (path, code.co_firstlineno, code.co_qualname)
+        key = (path, code.co_firstlineno, getattr(code, "co_qualname", None) or self._qualname(code))
         entry = self.functions.get(key)
         if entry is None:
             entry = {"path": path, "qualname": key[2], "line": key[1], "calls": 0, "run": False}
@@ -205,6 +210,18 @@ class EntrypointTracer(_Tracer):
         if not state[1]:
             entry["run"] = True
         return lines
+
+    def _qualname(self, code: CodeType) -> str:
+        """Return the qualified name of a function before Python 3.11, whose code has none: by its place in the file."""
+        names = self._names.get(code.co_filename)
+        if names is None:
+            try:
+                with open(code.co_filename, "rb") as file:
+                    names = _names_in(ast.parse(file.read()))
+            except (OSError, SyntaxError, ValueError):
+                names = {}
+            self._names[code.co_filename] = names
+        return names.get((code.co_firstlineno, code.co_name), code.co_name)
 
     def _leave(self, code: CodeType, path: str) -> None:
         state = self._threads.get(threading.get_ident())
@@ -224,11 +241,12 @@ class EntrypointTracer(_Tracer):
             path = self._path(code.co_filename)
         if not path:
             return None
-        resumed = code.co_flags & 0x2A0 and frame.f_lasti >= 0 and code.co_code[frame.f_lasti + 1] != 0
+        resumed = code.co_flags & 0x2A0 and frame.f_lasti >= 0
+        resumed = resumed and (not _BEGINS_WITH_RESUME or code.co_code[frame.f_lasti + 1] != 0)
         lines = self.files[path] if resumed else self._enter(code, path)
         pending = self._pending.get(code)
         if pending is None:
-            pending = self._pending[code] = {line for _, _, line in code.co_lines() if line}
+            pending = self._pending[code] = _lines_of(code)
         if code.co_name == "<module>" and path not in self.modules:
             self._note_module(path, frame.f_globals)
         module, order, leave = code.co_name == "<module>", self.order, self._leave
@@ -291,6 +309,27 @@ class EntrypointTracer(_Tracer):
                 events.PY_UNWIND: on_unwind,
                 events.LINE: on_line,
             }
+
+
+def _lines_of(code: CodeType) -> set[int]:
+    return {line for _, line in dis.findlinestarts(code) if line}
+
+
+def _names_in(node: ast.AST, prefix: str = "") -> dict[tuple[int, str], str]:
+    """Return the qualified names of the functions below a node, by first line (with decorators) and name."""
+    found: dict[tuple[int, str], str] = {}
+    for child in ast.iter_child_nodes(node):
+        inner = prefix
+        if isinstance(child, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)):
+            name = getattr(child, "name", "<lambda>")
+            first = min([child.lineno, *(one.lineno for one in getattr(child, "decorator_list", ()))])
+            found.setdefault((first, name), prefix + name)
+            inner = f"{prefix}{name}.<locals>."
+        elif isinstance(child, ast.ClassDef):
+            inner = f"{prefix}{child.name}."
+        for key, qualname in _names_in(child, inner).items():
+            found.setdefault(key, qualname)
+    return found
 
 
 def _is_function(code: CodeType) -> bool:

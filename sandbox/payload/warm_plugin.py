@@ -117,7 +117,7 @@ class Warm(Results):
             self.serve(request, session, functions)
         ended, usage, late = _wait(child, request["wall"])
         _end_left(child, self.own_children)
-        code = os.waitstatus_to_exitcode(ended)
+        code = -os.WTERMSIG(ended) if os.WIFSIGNALED(ended) else os.WEXITSTATUS(ended)
         self.put("end", exit=code, late=late, memory=usage.ru_maxrss << 10)
 
     def serve(self, request: dict[str, Any], session: pytest.Session, functions: LiveFunctions) -> NoReturn:
@@ -133,7 +133,8 @@ class Warm(Results):
             for move in request["moves"]:
                 functions.move(*move)
             chosen = [session.items[number] for number in request["select"]]
-            for item, following in zip(chosen, [*chosen[1:], None], strict=True):
+            for place, item in enumerate(chosen, start=1):
+                following = chosen[place] if place < len(chosen) else None
                 item.config.hook.pytest_runtest_protocol(item=item, nextitem=following)
                 if self.not_passed >= request["stop_after"]:
                     break

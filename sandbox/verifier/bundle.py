@@ -35,6 +35,7 @@ def bundle() -> bytes:
     """Return the bundle. It takes about a second, once in a process."""
     made = io.BytesIO()
     with zipfile.ZipFile(made, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.comment = CANARY.encode("ascii")
         for name, text in sorted(bundled_files().items()):
             info = zipfile.ZipInfo(name, _TIME)
             info.external_attr = 0o644 << 16
@@ -45,7 +46,7 @@ def bundle() -> bytes:
 
 def bundled_files() -> dict[str, str]:
     """Return the files of the bundle by name. Raises `BundleError`, and `LoweringError` for too new a construct."""
-    found = {"CANARY.txt": CANARY + "\n"}
+    found: dict[str, str] = {}
     own = files("gistpoint.sandbox.verifier.bundled")
     for file, name in _OWN.items():
         found[name] = lowered(own.joinpath(file).read_text("utf-8"))

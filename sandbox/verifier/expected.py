@@ -5,19 +5,27 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import Any
 
+from gistpoint.core.errors import TaskError
 from gistpoint.core.kinds.gist.answer import GistAnswer
 from gistpoint.core.kinds.gist.documents import gist_answer_document
 from gistpoint.core.kinds.gist.model import entrypoint_of
 from gistpoint.core.pins import EnvironmentPins
 from gistpoint.core.tasks.documents import json_text
-from gistpoint.core.tasks.model import CANARY, Answer, Task
+from gistpoint.core.tasks.model import CANARY, Answer, Mode, Task
 
 NAME = "expected.json"
 
 
 def expected_text(task: Task, answer: Answer, backend: str = "docker") -> str:
-    """Return the file for a task, with the baseline of `backend` if there is one. It holds no original code."""
+    """Return the file for a task, with the baseline of `backend` if there is one. It holds no original code.
+
+    Raises `TaskError` for a kind of task that the bundle does not judge.
+    """
     known = answer.of_kind
+    if not isinstance(known, GistAnswer) and task.mode not in (Mode.REMOVE, Mode.DISCOVERY):
+        raise TaskError(
+            f"Tasks of the mode {task.mode!r} are judged by gistpoint alone.", hint="`--to archive` exports them."
+        )
     own = _of_gist(task, known) if isinstance(known, GistAnswer) else _of_repair(task, answer, backend)
     head = {"format": "gistpoint.expected", "version": 1, "canary": CANARY, "task": task.id}
     return json_text({**head, "environment": _environment(task.environment), **own})

@@ -8,11 +8,13 @@ does under gistpoint itself; the interpreter that runs the bundle runs the tests
 from __future__ import annotations
 
 import argparse
+import contextlib
 import json
 import os
 import sys
+import tempfile
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -31,6 +33,8 @@ from gistpoint.sandbox.gistruns.runner import GistRunner
 from gistpoint.sandbox.testruns import SuiteRunner
 from gistpoint.sandbox.verifier.container import ContainerBackend
 
+_PATIENCE = 3
+"""How much longer than in gistpoint a run may take: the machine is another."""
 _MOST = 16 << 20
 """Bytes of the largest file that is taken over from a solver's folder."""
 
@@ -44,6 +48,8 @@ class _Pins:
     pytest_args: tuple[str, ...] = ()
     build_steps: tuple[str, ...] = ()
     metadata: Mapping[str, str] = field(default_factory=dict)
+    image: None = None
+    """The container is the image, if the task has one."""
 
 
 @dataclass(frozen=True)
@@ -68,6 +74,8 @@ class _Verdict:
     solved: bool
     score: float
     reason: str
+    taken: Mapping[str, bytes] = field(default_factory=dict)
+    """What was taken over from the solver, by path."""
 
 
 class _Here:
@@ -97,11 +105,21 @@ def main(arguments: Sequence[str]) -> int:
         print(f"verify.pyz: there is no verdict. {error}", file=sys.stderr)
         return 2
     reward = {"solved": int(verdict.solved), "score": verdict.score}
-    print(json.dumps({**reward, "reason": verdict.reason}))
+    taken = {path: data.decode("utf-8", "surrogateescape") for path, data in verdict.taken.items()}
+    print(json.dumps({**reward, "reason": verdict.reason, "taken": taken}))
     if options.reward is not None:
-        options.reward.parent.mkdir(parents=True, exist_ok=True)
-        options.reward.write_text(json.dumps(reward) + "\n", encoding="utf-8")
+        _write(options.reward, json.dumps(reward) + "\n")
     return 0
+
+
+def _write(path: Path, text: str) -> None:
+    """Write a file whole; whatever the tested code may have put in its place is replaced, and no link is followed."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    descriptor, part = tempfile.mkstemp(dir=path.parent)
+    with os.fdopen(descriptor, "w", encoding="utf-8") as file:
+        file.write(text)
+        os.fchmod(file.fileno(), 0o644)
+    Path(part).replace(path)
 
 
 def _judged(place: Path, expected: Path, tar: Path, backend: ContainerBackend) -> _Verdict:
@@ -110,10 +128,12 @@ def _judged(place: Path, expected: Path, tar: Path, backend: ContainerBackend) -
         raise ValueError(f"{expected.name} is not the expected.json of a task that this bundle can read.")
     if os.geteuid() == 0:
         for hidden in (expected, tar):
-            hidden.chmod(0o600)  # the tested code is another user
+            with contextlib.suppress(OSError):  # on a mount that can't be written
+                hidden.chmod(0o600)  # the tested code is another user
     if wanted["kind"] == "gist":
-        runner = GistRunner(backend, _Here())
-        return _judged_gist(_text_of(place, wanted), wanted, expected, runner)
+        name, text = _gist_at(place, wanted)
+        verdict = _judged_gist(text, wanted, expected, GistRunner(backend, _Here()))
+        return replace(verdict, taken={name: text.encode("utf-8", "surrogateescape")} if text else {})
     return _judged_tree(SourceTree.open(tar), place, wanted, SuiteRunner(backend, _Here()))
 
 
@@ -130,7 +150,7 @@ def _judged_tree(given: SourceTree, place: Path, wanted: Mapping[str, Any], runn
     request = RunRequest(
         tree=tree,
         environment=_pins(wanted["environment"]),
-        timeout_s=wanted["timeout_s"],
+        timeout_s=wanted["timeout_s"] * _PATIENCE,
         deselect=tuple(wanted["deselected"]),
         expected=frozenset(wanted["collected"]),
         writable=None if writable is None else Writable(tuple(writable["folders"]), tuple(writable["paths"])),
@@ -145,7 +165,7 @@ def _judged_tree(given: SourceTree, place: Path, wanted: Mapping[str, Any], runn
     done = solved(result, [target.name for target in targets], changed)
     if result.all_pass and not done:
         reason += " Not every corrupted function was changed."
-    return _Verdict(done, result.value, reason)
+    return _Verdict(done, result.value, reason, tree.overlay)
 
 
 def _file(root: Path, path: str) -> bytes | None:
@@ -159,11 +179,11 @@ def _file(root: Path, path: str) -> bytes | None:
         return None
 
 
-def _text_of(place: Path, wanted: Mapping[str, Any]) -> str:
+def _gist_at(place: Path, wanted: Mapping[str, Any]) -> tuple[str, str]:
     name = parse_entrypoint(wanted["entrypoint"]).gist_file
-    found = place.resolve() / name if place.is_dir() else place.resolve()
-    data = _file(found.parent, found.name)
-    return "" if data is None else data.decode("utf-8", "surrogateescape")
+    found = place / name if place.is_dir() else place
+    data = _file(found.parent.resolve(), found.name)
+    return name, "" if data is None else data.decode("utf-8", "surrogateescape")
 
 
 def _judged_gist(text: str, wanted: Mapping[str, Any], expected: Path, runner: GistRunner) -> _Verdict:
@@ -199,7 +219,7 @@ def _compared(
         _pins(wanted["environment"]),
         entrypoint,
         owned=wanted["owned"],
-        timeout_s=wanted["timeout_s"],
+        timeout_s=wanted["timeout_s"] * _PATIENCE,
         forbidden=(str(expected.resolve().parent),),
         measure_lines=False,
         hash_seed=seed,

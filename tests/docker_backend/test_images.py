@@ -87,7 +87,7 @@ def test_without_a_python_of_its_own_kind_it_asks_for_the_official_image(
 def test_the_shipped_dockerfile_builds_on_what_the_engine_has(engine, environment, runtime, monkeypatch, no_pull):
     base = images.base_image(engine, environment, runtime)
     name = f"python:{environment.version}-slim"
-    if images._known(engine, name) is None:
+    if images.known_image(engine, name) is None:
         engine.client.images.get(base).tag(*name.split(":"))
     monkeypatch.setattr(images, "can_be_made", lambda machine: False)
     built = images.base_image(engine, environment, runtime)
@@ -107,7 +107,7 @@ def apart(monkeypatch):
     monkeypatch.setattr(images, "KIND", "io.gistpoint.test.kind")
     monkeypatch.setattr(images, "STAMP", "io.gistpoint.test.stamp")
     monkeypatch.setattr(images, "_BASE", "localhost/gistpoint-test-base")
-    monkeypatch.setattr(images, "_ENVIRONMENT", "localhost/gistpoint-test-environment")
+    monkeypatch.setattr(images, "ENVIRONMENT", "localhost/gistpoint-test-environment")
 
 
 def test_removing_the_images_leaves_those_of_others(engine, environment, runtime, tmp_path, apart):
@@ -119,8 +119,8 @@ def test_removing_the_images_leaves_those_of_others(engine, environment, runtime
     others = "localhost/somebody-elses:1"
     engine.client.api.import_image(str(tmp_path / "empty.tar"), repository=others)
     assert images.remove_images(engine) == 2
-    assert [images._known(engine, image) for image in (base, made)] == [None, None]
-    assert images._known(engine, others) is not None
+    assert [images.known_image(engine, image) for image in (base, made)] == [None, None]
+    assert images.known_image(engine, others) is not None
     engine.client.images.remove(others)
     assert images.environment_image(engine, small, runtime)
     assert images.remove_images(engine) == 2
@@ -152,7 +152,7 @@ def test_an_interpreter_is_closed_to_all_but_root_where_a_command_may_only_read(
 def test_a_base_from_a_registry_serves_such_a_command_too(engine, environment, runtime, monkeypatch, tmp_path):
     """Though it holds whatever it holds: nothing keeps the command from its programs."""
     name = f"python:{environment.version}-slim"
-    if images._known(engine, name) is None:
+    if images.known_image(engine, name) is None:
         engine.client.images.get(images.base_image(engine, environment, runtime)).tag(*name.split(":"))
     monkeypatch.setattr(images, "can_be_made", lambda machine: False)
     asked = probe_command(tmp_path, b"")

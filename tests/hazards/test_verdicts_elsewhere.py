@@ -54,6 +54,7 @@ def test_trees_come_out_as_under_gistpoint(plain: Maker, tmp_path: Path) -> None
         place = write_place(tree, tmp_path / f"tree-{number}")
         ours, theirs = judge.judge(as_taken(task, place)), other.verdict(place)
         assert (theirs["solved"], theirs["score"]) == (int(ours.solved), ours.score.value), name
+        assert theirs["taken"].keys() == as_taken(task, place).overlay.keys()
         seen.add((ours.solved, ours.score.value > 0))
     assert len(seen) > 1
 
@@ -76,11 +77,16 @@ def test_gists_come_out_as_under_gistpoint(tmp_path: Path, environments: Environ
     answer = read_answer(task)
     judge = GistJudge(task, gist_answer(answer), GistRunner(PlainBackend(), environments))
     other = Elsewhere.of(task, answer, "plain", tmp_path / "other")
-    place = tmp_path / "test_gist.py"
-    for gist in (FAITHFUL, WRONG, IMPORTING, ""):
+    place, elsewhere = tmp_path / "test_gist.py", tmp_path / "elsewhere"
+    (other.folder / "reward.json").symlink_to(elsewhere)
+    for gist in (FAITHFUL, "", IMPORTING, WRONG):
         place.write_text(gist, encoding="utf-8")
         ours = judge.judge(gist, thorough=False).score.execution_fidelity
         assert other.verdict(place)["solved"] == ours == int(gist is FAITHFUL)
+    place.rename(tmp_path / "secret")
+    place.symlink_to("secret")
+    assert other.verdict(place)["taken"] == {}
+    assert not elsewhere.exists(), "the reward was written through a link"
 
 
 def test_without_a_usable_interpreter_there_is_no_verdict(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
         gists,
         mcp,
         replay,
+        rescore,
         review,
         reviews,
         runs,
@@ -32,7 +33,7 @@ if TYPE_CHECKING:
     )
 
 __all__ = [
-    "agents", "attempts", "code", "demo", "doctor", "gists", "mcp", "replay", "review", "reviews", "runs",
+    "agents", "attempts", "code", "demo", "doctor", "gists", "mcp", "replay", "rescore", "review", "reviews", "runs",
     "solve", "storage", "task_export", "task_import", "task_making", "tasks", "validations",
 ]  # fmt: skip
 

@@ -12,10 +12,11 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from gistpoint import __version__
-from gistpoint.core.agents.settings import AgentSettings, TokenPrice
+from gistpoint.core.agents.settings import SYSTEM_PROMPTS, AgentSettings, TokenPrice
 from gistpoint.core.attempts.identity import Role
 from gistpoint.core.chat import Sampling
 from gistpoint.core.errors import UserError
+from gistpoint.core.kinds.gist.overrides import TOOL_PROFILES, in_profile
 from gistpoint.core.locations import Locations, path_of
 from gistpoint.core.tasks.budgets import Budgets
 from gistpoint.core.text import visible
@@ -29,6 +30,7 @@ from gistpoint.tui.commands.arguments import TASK_HELP, counted, natural, positi
 from gistpoint.tui.commands.attempts import attempt_store
 from gistpoint.tui.commands.command import DONE, NEGATIVE, Handler
 from gistpoint.tui.commands.output import (
+    for_output,
     print_json,
     print_records,
     print_table,
@@ -79,9 +81,13 @@ def run_options(parser: argparse.ArgumentParser) -> Handler:
     condition.add_argument(
         "--budgets", type=_budgets, metavar="16/4", help="tool uses and submissions of repairs (default: the task's)"
     )
+    condition.add_argument(
+        "--tools", choices=list(TOOL_PROFILES), default="all",
+        help="of gists: what the task offers, or beside those that look and write none, bash, or edit_and_execute",
+    )  # fmt: skip
     condition.add_argument("--gist-settings", metavar="FILE", help="settings of gists, as for `gistpoint solve`")
     condition.add_argument("--attempt-tokens", type=counted, metavar="N", help="most tokens of an attempt")
-    condition.add_argument("--system", choices=("agent-1", "none"), default="agent-1", help="the system prompt")
+    condition.add_argument("--system", choices=SYSTEM_PROMPTS, default="agent-1", help="the system prompt")
     condition.add_argument("--repeats", type=counted, default=1, metavar="K", help="attempts of each task")
     condition.add_argument(
         "--role", choices=(Role.QA.value, Role.BASELINE.value), default=Role.BASELINE.value, help="default: baseline"
@@ -205,7 +211,7 @@ def _settings(options: argparse.Namespace, solver: AgentSolver) -> RunSettings:
         role=options.role,
         tool_uses=None if budgets is None else budgets.tool_uses,
         submissions=None if budgets is None else budgets.submissions,
-        gist=read_gist_settings(options.gist_settings) if options.gist_settings else None,
+        gist=in_profile(options.tools, read_gist_settings(options.gist_settings) if options.gist_settings else None),
     )
 
 
@@ -316,11 +322,10 @@ def show(options: argparse.Namespace) -> int:
     found = AgentRunStore(Locations.of_user().runs).open(options.name)
     figures = figures_of(found, attempt_store())
     if options.to:
-        text = "".join(figures.as_csv())
         if options.output:
-            write_whole(path_of(options.output), [text.encode()])
+            write_whole(path_of(options.output), [line.encode() for line in figures.as_csv()])
         else:
-            print(text, end="")
+            sys.stdout.writelines(for_output(figures.as_csv()))
         return DONE
     _print_figures(found, figures, json=options.json)
     return DONE

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import argparse
+import shlex
 import sys
 import tempfile
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict, replace
 from pathlib import Path
 from signal import SIGINT, signal
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from gistpoint import __version__
 from gistpoint.core.errors import UserError
@@ -53,6 +54,12 @@ from gistpoint.tui.commands.output import ProgressLine, for_output, print_json, 
 from gistpoint.tui.object_graph import add_isolation, build_entrypoint_runner
 from gistpoint.tui.services import is_our_demo
 
+if TYPE_CHECKING:
+    from gistpoint.core.generation.settings import SourceSpec
+    from gistpoint.core.kinds.gist.runs import EntrypointRunner
+    from gistpoint.core.tasks.repository import Repository
+    from gistpoint.sandbox.environments.images import ImageSpec
+
 _KEPT = (
     "{id} is there already, with other settings, and keeps them. To attempt it with those asked for, "
     "`gistpoint solve {id} --gist-settings FILE` with this in FILE:"
@@ -65,7 +72,11 @@ def new_options(parser: argparse.ArgumentParser) -> Handler:
         "Runs each entrypoint three times on the original, once elsewhere and once traced, and makes a "
         "task of it or says why there is none. Exit code 1 if no task was made."
     )
-    parser.add_argument("source", help="name==version, a folder, or git+URL@commit")
+    parser.add_argument("source", nargs="?", default="", help="name==version, a folder, or git+URL@commit")
+    parser.add_argument(
+        "command", nargs="*", metavar="-- COMMAND", help="an entrypoint, after a source or the image's options"
+    )
+    _add_image(parser)
     parser.add_argument(
         "--entrypoint", action="append", default=[], metavar="COMMAND",
         help="'pytest path::test' or 'python -m package ARGUMENTS'; several times for several tasks",
@@ -86,6 +97,17 @@ def new_options(parser: argparse.ArgumentParser) -> Handler:
     return new
 
 
+def _add_image(parser: argparse.ArgumentParser) -> None:
+    group = parser.add_argument_group("a repository in a Docker image, in place of a source")
+    group.add_argument("--image", default="", metavar="NAME@sha256:DIGEST", help="the image; a tag is resolved")
+    group.add_argument("--workdir", default="", metavar="PATH", help="the folder of the repository in it")
+    group.add_argument(
+        "--python", default="", metavar="PATH",
+        help="its interpreter (default: of the conda environment testbed, else python on its PATH)",
+    )  # fmt: skip
+    group.add_argument("--pull", action="store_true", help="pull the image if it is not on the engine")
+
+
 def _add_settings(parser: argparse.ArgumentParser) -> None:
     group = parser.add_argument_group("what the solver may do and is told")
     group.add_argument("--execution", action="store_true", help="code may be run before the hand-in")
@@ -104,33 +126,64 @@ def _add_settings(parser: argparse.ArgumentParser) -> None:
 
 def new(options: argparse.Namespace) -> int:
     """Make gist tasks; print a line for each that begins with its id."""
-    named = [parse_entrypoint(command) for command in options.entrypoint]
+    command = [options.source, *options.command] if options.image else options.command
+    written = [shlex.join(command)] if any(command) else []
+    named = [parse_entrypoint(text) for text in (*options.entrypoint, *written)]
     if not named and options.sample < 1:
         raise UserError("There is nothing to make.", hint="Name an --entrypoint, or draw some with --sample N.")
     settings = _settings(options)
     require_consistent(settings, is_test=all(entrypoint.is_test for entrypoint in named))
-    from gistpoint.sandbox.environments.sources import fetch_repository
-
     spec = spec_of(options, options.source)
-    runner = build_entrypoint_runner(options)
+    image = _image(options, spec)
+    runner = build_entrypoint_runner(options, image=image is not None)
     with ProgressLine() as progress, tempfile.TemporaryDirectory(prefix="gistpoint-gists-") as scratch:
-        repository = fetch_repository(
-            spec,
-            Path(scratch),
-            Locations.of_user().cache,
-            isolation=runner.backend,
-            on_line=progress.line,
-            on_detail=progress.detail,
-        )
+        repository, record = _fetched(spec, image, runner, Path(scratch), progress)
         examination = Examination(
             repository, runner, options.allow_failing, tuple(options.compared), run=RunContext(progress=progress.making)
         )
-        made, refused = _made(named, examination, settings, options, progress)
+        made, refused = _made(named, examination, settings, options, progress, record)
     if options.json:
         print_json("gistpoint.gists/1", {"made": made, "refused": refused})
     elif len(named) == 1 and refused:
         print_text(f"{refused[0]['reason']}: {refused[0]['message']}\n{refused[0]['hint']}".rstrip())
     return DONE if made else NEGATIVE
+
+
+def _image(options: argparse.Namespace, spec: SourceSpec) -> ImageSpec | None:
+    """Return the image that is asked for, if any. Raises `UserError` for options that contradict each other."""
+    from gistpoint.sandbox.environments.images import ImageSpec
+
+    if not options.image:
+        if options.workdir or options.python or options.pull:
+            raise UserError("--workdir, --python and --pull are about an image.", hint="Name it with --image.")
+        if not options.source:
+            raise UserError("There is no source.", hint="Name one, or an image with --image and --workdir.")
+        return None
+    if not options.workdir:
+        raise UserError("The folder of the repository in the image is missing.", hint="Add `--workdir /testbed`.")
+    if spec.extra_requirements or spec.exclude_newer:
+        raise UserError(
+            "An image is the whole environment: --with and --exclude-newer can't add to it.",
+            hint="Leave them out, or install what is missing in the image and name the new digest.",
+        )
+    return ImageSpec(options.image, options.workdir, options.python, options.pull, spec.pytest_args, spec.build_steps)
+
+
+def _fetched(
+    spec: SourceSpec, image: ImageSpec | None, runner: EntrypointRunner, scratch: Path, progress: ProgressLine
+) -> tuple[Repository, Mapping[str, Any]]:
+    """Return the repository of a source or an image, and what the tasks' provenance says of the image."""
+    from gistpoint.sandbox.environments.images import fetch_image
+    from gistpoint.sandbox.environments.sources import fetch_repository
+
+    if image is not None:
+        fetched = fetch_image(image, scratch, on_line=progress.line)
+        return fetched.repository, {"image": fetched.record}
+    cache = Locations.of_user().cache
+    repository = fetch_repository(
+        spec, scratch, cache, isolation=runner.backend, on_line=progress.line, on_detail=progress.detail
+    )
+    return repository, {}
 
 
 def _made(
@@ -139,10 +192,11 @@ def _made(
     settings: GistSettings,
     options: argparse.Namespace,
     progress: ProgressLine,
+    record: Mapping[str, Any],
 ) -> tuple[list[dict[str, Any]], list[dict[str, str]]]:
     """Write a task for each suitable entrypoint; return the reports on these and on the refused ones."""
     budgets = Budgets.of_steps(options.steps)
-    provenance = {"gistpoint": __version__, "backend": examination.runner.backend.name}
+    provenance = {"gistpoint": __version__, "backend": examination.runner.backend.name, **record}
     provenance |= {} if named else {"sample": options.sample, "seed": options.seed}
     made: list[dict[str, Any]] = []
     refused: list[dict[str, str]] = []
@@ -271,7 +325,8 @@ def _judge(options: argparse.Namespace) -> tuple[Task, Answer, GistJudge]:
     if not is_gist(task):
         raise UserError(f"The task {task.short_id} is not a gist.", hint="`gistpoint task list` shows which are.")
     answer = read_answer(task)
-    runner = build_entrypoint_runner(options, demo=is_our_demo(task, locations))
+    imaged = task.environment.image is not None
+    runner = build_entrypoint_runner(options, demo=is_our_demo(task, locations), image=imaged)
     return task, answer, GistJudge(task, gist_answer(answer), runner)
 
 

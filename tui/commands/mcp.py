@@ -62,31 +62,32 @@ def mcp(options: argparse.Namespace) -> int:
     """Serve an attempt, or print how a client is told to have it served."""
     if options.client:
         return _print(options)
+    token = os.environ.pop(TOKEN, "")  # no business of anything that is started here
     if options.http:
-        return _over_http(options)
-    if sys.stdin.isatty():
+        return _over_http(options, token)
+    from gistpoint.tui.mcp.stdio import has_client, serve_stdio, take_standard_streams
+
+    if not has_client():
         raise UserError(
-            "Standard input is a terminal: clients start this command by themselves.",
+            "Standard input is no pipe: clients start this command by themselves.",
             hint="--print claude, codex, vscode or json shows how they are told to; --http serves over HTTP.",
         )
-    from gistpoint.tui.mcp.stdio import serve_stdio, take_standard_streams
-
     wire = take_standard_streams()
     _require_extra()
     serve_stdio(wire, _served(options, "stdio"))
     return DONE
 
 
-def _over_http(options: argparse.Namespace) -> int:
+def _over_http(options: argparse.Namespace, given: str) -> int:
     _require_extra()
     host, port = _address(options.http)
-    token = _token()
+    token = _token(given)
     from gistpoint.tui.mcp.http import Place, serve_http
 
     place = Place(host, port, tuple(options.host_name), options.cert or "", options.key or "")
     _require_safe(place, options)
     served = _served(options, "http")
-    if not os.environ.pop(TOKEN, ""):
+    if not given:
         print(f"token: {token} (said once; {TOKEN} sets another)", file=sys.stderr, flush=True)
     serve_http(place, token, served)
     return DONE
@@ -187,10 +188,9 @@ def _address(text: str) -> tuple[str, int]:
     return host, int(port)
 
 
-def _token() -> str:
+def _token(token: str) -> str:
     import secrets
 
-    token = os.environ.get(TOKEN, "")
     if token and (len(token) < _TOKEN_CHARACTERS or not token.isascii() or not token.isprintable() or " " in token):
         raise UserError(
             f"{TOKEN} is no token of {_TOKEN_CHARACTERS} printable characters or more.",

@@ -55,6 +55,7 @@ def _codex(server: Server) -> str:
             if server.url
             else [f"command = {json.dumps(server.command[0])}", f"args = {json.dumps(list(server.command[1:]))}"]
         ),
+        "required = true",
         f"startup_timeout_sec = {_TO_START_S}",
         f"tool_timeout_sec = {server.call_s}",
     ]

@@ -13,6 +13,7 @@ import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
+from ipaddress import ip_address
 from typing import Any
 
 import anyio
@@ -71,9 +72,8 @@ class Guard:
                 status = message["status"]
                 if status == 503 and scope["method"] == "POST":
                     message = {**message, "status": 409}  # the SDK's word for a second session
-                ended = status < 300 and scope["method"] == "DELETE"
-                if status < 300:
-                    self._holder = "" if ended else kind
+                if status < 300 and (kind == _OPENED or headers.get("mcp-method") == b"tools/call"):
+                    self._holder = "" if scope["method"] == "DELETE" else kind
             await send(message)
 
         self._under_way += 1
@@ -93,10 +93,13 @@ class Guard:
 _BUSY = PlainTextResponse("Another client has the session, until it closes it or has been idle for 10 minutes.", 409)
 
 
+_OPENED, _ALONE = "opened", "alone"
+
+
 def _kind(headers: Mapping[str, bytes]) -> str:
     """Return whether a request belongs to a session that was opened, or stands alone as from protocol 2026-07-28."""
     version = headers.get("mcp-protocol-version", b"").decode("latin-1")
-    return "opened" if not version or version in HANDSHAKE_PROTOCOL_VERSIONS else "alone"
+    return _OPENED if not version or version in HANDSHAKE_PROTOCOL_VERSIONS else _ALONE
 
 
 class _Server(uvicorn.Server):
@@ -158,4 +161,7 @@ def serve_http(place: Place, token: str, served: ServedAttempt) -> None:
 
 def is_loopback(host: str) -> bool:
     """Whether an address is reached from this machine alone."""
-    return host in ("localhost", "::1") or host.startswith("127.")
+    try:
+        return ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"

@@ -104,6 +104,8 @@ class ServedAttempt:
         return self._answered(made, client, run)
 
     def _brief(self, attempt: Attempt) -> tuple[str, bool]:
+        if attempt.state.ending is not None:
+            raise AttemptError(f"The attempt has ended: {attempt.state.ending.reason}.")
         attempt.view(Pane.BRIEF)
         return attempt.state.header.brief, False
 

@@ -6,6 +6,7 @@ import asyncio
 import json
 import os
 import signal
+import stat
 import sys
 from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass
@@ -25,6 +26,15 @@ class Wire:
 
     reading: BinaryIO
     writing: BinaryIO
+
+
+def has_client() -> bool:
+    """Whether standard input is a pipe or a socket, as clients give it."""
+    try:
+        mode = os.fstat(0).st_mode
+    except OSError:
+        return False
+    return stat.S_ISFIFO(mode) or stat.S_ISSOCK(mode)
 
 
 def take_standard_streams() -> Wire:

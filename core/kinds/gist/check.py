@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -17,8 +18,22 @@ from gistpoint.core.kinds.kind import ScoredText, Trial, TrialSubject
 from gistpoint.core.outcomes import RunStatus
 from gistpoint.core.running import NEVER, UNATTENDED, CancelToken, RunContext
 from gistpoint.core.tasks.leaks import CheckFinding, leaks_of
+from gistpoint.core.text import visible_line
 from gistpoint.core.trees import SourceTree
 
+_LOOK = """
+import importlib.util, sys
+for name in sys.argv[1:]:
+    try:
+        found = importlib.util.find_spec(name)
+    except Exception as error:
+        found = repr(error)
+    if found is not None:
+        print(name, getattr(found, "origin", found) or list(found.submodule_search_locations))
+print("looked for", len(sys.argv) - 1)
+"""
+_LOOKED = "looked for {}\n"
+_MOST = 500
 PASTED_LEAST = 99.0
 """Line existence that a paste of the original's own modules must reach."""
 
@@ -33,6 +48,8 @@ def gist_findings(judge: GistJudge, run: RunContext) -> Iterator[CheckFinding]:
     probes = _Probes(judge, run)
     yield probes.empty()
     yield probes.importing()
+    if judge.task.environment.image is not None:
+        yield probes.absent()
     yield probes.pasted(sources_of(tree))
     yield probes.reference()
 
@@ -68,6 +85,20 @@ class _Probes:
         return CheckFinding(
             name, right and bool(seen), f"refused: {', '.join(seen)}" if seen else "nothing was refused"
         )
+
+    def absent(self) -> CheckFinding:
+        """Check that the image holds the codebase nowhere that Python looks, with no blocker in the way."""
+        name, owned = "the image holds no copy of the codebase", self._judge.answer.owned
+        self._run.step(name)
+        command = shlex.join(["python", "-c", _LOOK, *owned])
+        environment, timeout_s = self._judge.task.environment, self._judge.answer.timeout_s
+        output = self._judge.runner.run_command(
+            command, environment, execution=True, timeout_s=timeout_s, cancel=self._run.cancel
+        )
+        if output.text == _LOOKED.format(len(owned)):
+            return CheckFinding(name, True, f"none of {', '.join(owned)} is found")
+        seen = ", ".join(line for line in output.text.splitlines() if not line.startswith("looked for"))
+        return CheckFinding(name, False, visible_line(seen or "the look was not finished")[:_MOST])
 
     def pasted(self, sources: dict[str, str]) -> CheckFinding:
         """Check that the lines of all pasted modules that ran exist, and report the other figures."""

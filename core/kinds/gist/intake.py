@@ -6,7 +6,7 @@ import random
 import shutil
 import sys
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from pathlib import Path
@@ -62,6 +62,7 @@ class NoGist(StrEnum):
     COULD_NOT_RUN = "could_not_run"
     TOUCHES_NOTHING = "touches_nothing_of_the_codebase"
     NEEDED_BY_THE_RUNNER = "needed_by_the_runner"
+    INSTALLED_AS_WELL = "installed_as_well"
 
 
 class NoGistError(NegativeVerdictError):
@@ -120,6 +121,7 @@ class Examination:
             raise NoGistError(
                 NoGist.NEEDED_BY_THE_RUNNER, f"The runner itself needs {clash[0]}, which a gist may not import."
             )
+        self._require_sole(owned)
         tests = {path for path in read.files if is_test_path(path)} | ({entrypoint.target} if test else set())
         if not set(read.files) - tests:
             raise NoGistError(NoGist.TOUCHES_NOTHING, "The command runs nothing of the codebase but its test.")
@@ -137,6 +139,17 @@ class Examination:
             seconds=round(max(run.seconds for run in seen), 2),
             habits=habits_of([run.run.isolation for run in (*seen, traced)]),
         )
+
+    def _require_sole(self, owned: Iterable[str]) -> None:
+        """Refuse a codebase that the environment holds a second time, where a gist would find it."""
+        installed = self.repository.installed
+        copies = [f"{name}: {installed[name]}" for name in owned if name in installed]
+        if copies:
+            raise NoGistError(
+                NoGist.INSTALLED_AS_WELL,
+                f"The environment holds what a gist may not import ({', '.join(copies)}).",
+                hint="Make an image in which the codebase is installed only from its folder (`pip install -e`).",
+            )
 
     def _test(self, entrypoint: Entrypoint) -> GistTest | None:
         tree = self.repository.tree
@@ -312,6 +325,7 @@ def _task(repository: Repository, entrypoint: Entrypoint, answer: GistAnswer, tr
         build_steps=environment.build_steps,
         ids_sha256=ids_sha256,
         of_kind={"entrypoint": entrypoint.text},
+        image=environment.image,
     )
     return Task(
         id=identity,

@@ -89,6 +89,20 @@ class GistOverrides(msgspec.Struct, frozen=True):
 
 KEYS = GistOverrides.__struct_fields__
 
+TOOL_PROFILES: Mapping[str, GistOverrides] = {
+    "all": GistOverrides(),
+    "browse": GistOverrides(execution=False, tools=()),
+    "bash": GistOverrides(tools=("bash",)),
+    "edit_and_execute": GistOverrides(execution=True, tools=("edit_and_execute",)),
+}
+"""Sets of tools under one name, by which attempts are compared (Gistify, 4.1); `all` leaves what the task sets."""
+
+
+def in_profile(name: str, given: GistOverrides | None = None) -> GistOverrides | None:
+    """Return settings with the tools of a profile; None if they are the task's own."""
+    chosen = {key: value for key, value in msgspec.structs.asdict(TOOL_PROFILES[name]).items() if value is not UNSET}
+    return msgspec.structs.replace(given or GistOverrides(), **chosen) if chosen else given
+
 
 def parse_overrides(data: bytes, file: str) -> GistOverrides:
     """Read settings from TOML or from a JSON object. Raises `GistSettingsError`, which names the fault in `file`."""

@@ -19,10 +19,12 @@ from pathlib import Path
 from typing import IO, ClassVar
 
 from gistpoint.core.outcomes import BackendRecord, Writable
+from gistpoint.core.pins import ImagePins
 from gistpoint.core.running import NEVER, CancelToken
-from gistpoint.sandbox.backends.base import BackendProbe, Command, Ended, MountPaths, Stop, complaint_of
+from gistpoint.sandbox.backends.base import BackendProbe, Command, Ended, Environment, MountPaths, Stop, complaint_of
 from gistpoint.sandbox.backends.docker import containers
 from gistpoint.sandbox.backends.docker.containers import (
+    PYTHON,
     SHOWN,
     USER,
     WORK,
@@ -46,6 +48,9 @@ _BROKE_OFF = "The engine at {address} broke off in the middle of the run, of whi
 _AGAIN = "See that it runs again, then repeat the run."
 
 
+_Key = tuple[Environment, tuple[Path, ...], tuple[str, ...]]
+
+
 class DockerBackend:
     """Runs commands in containers of the engine that the user's Docker settings name."""
 
@@ -56,7 +61,7 @@ class DockerBackend:
         self._lock = threading.Lock()
         self._engine: Engine | None = None
         self._cache = RuntimeCache()
-        self._images: dict[tuple[Path, tuple[Path, ...], tuple[str, ...]], str] = {}
+        self._images: dict[_Key, str] = {}
         self._waiting = WaitingContainer()
         self._probe: BackendProbe | None = None
         weakref.finalize(self, self._waiting.close)
@@ -114,9 +119,12 @@ class DockerBackend:
 
     def _image(self, engine: Engine, command: Command) -> str:
         from gistpoint.sandbox.backends.docker.images import environment_image, made_here, programs_image
+        from gistpoint.sandbox.backends.docker.taskimages import prepared_image
 
         environment, key = command.environment, _key(command)
         with self._lock:
+            if key not in self._images and environment.image is not None:
+                self._images[key] = prepared_image(engine, environment.image)
             if key not in self._images:
                 runtime = self._cache.of(environment, command.shows)
                 if command.programs and made_here(engine):
@@ -127,8 +135,10 @@ class DockerBackend:
             return self._images[key]
 
     def _settings(self, engine: Engine, command: Command) -> ContainerSettings:
-        image = self._image(engine, command)
-        return ContainerSettings(image, command.limits, tuple(sorted(command.folders)), closed=bool(command.programs))
+        image, foreign = self._image(engine, command), command.environment.image
+        python = PYTHON if foreign is None else foreign.python
+        folders = tuple(sorted(command.folders))
+        return ContainerSettings(image, command.limits, folders, closed=bool(command.programs), python=python)
 
     def _start(self, engine: Engine, command: Command) -> tuple[ContainerSettings, DockerContainer]:
         """Start a container for `command`; an image that was removed meanwhile is built again."""
@@ -198,8 +208,8 @@ class DockerBackend:
         return BackendProbe(works=False, version=engine.version, why_not=complaint, mend="`docker info` says more.")
 
 
-def _key(command: Command) -> tuple[Path, tuple[Path, ...], tuple[str, ...]]:
-    return command.environment.folder, command.shows, command.programs
+def _key(command: Command) -> _Key:
+    return command.environment, command.shows, command.programs
 
 
 def _ended(container: DockerContainer, course: Course, state: dict[str, object], seconds: float) -> Ended | None:
@@ -219,9 +229,10 @@ def _ended(container: DockerContainer, course: Course, state: dict[str, object],
 
 def _work(command: Command, engine: Engine, stack: ExitStack) -> list[bytes | IO[bytes]]:
     """Return the input of the container's first process: the order's length, the order, the folders, the tree."""
+    foreign = command.environment.image
     places = MountPaths(
         workspace=f"{WORK}/repo",
-        python=f"{SHOWN}/environment/bin/python",
+        python=f"{SHOWN}/environment/bin/python" if foreign is None else foreign.python,
         home=f"{WORK}/home",
         temporary="/tmp",
         folders={name: f"{SHOWN}/{name}" for name in command.folders},
@@ -251,10 +262,15 @@ def _work(command: Command, engine: Engine, stack: ExitStack) -> list[bytes | IO
         "requests": command.requests is not None,
         "watch": command.watch,
         "arguments": invocation.arguments,
-        "environment": dict(invocation.environment),
+        "environment": {**_variables(foreign), **invocation.environment},
     }
     text = json.dumps(order).encode()
     return [len(text).to_bytes(4, "big"), text, *(file for file, _ in folders.values()), tree[0]]
+
+
+def _variables(image: ImagePins | None) -> dict[str, str]:
+    pairs = (line.partition("=") for line in (image.environment if image is not None else ()))
+    return {name: value for name, _, value in pairs}
 
 
 def _packed(folder: Path, stack: ExitStack) -> tuple[IO[bytes], int]:

@@ -87,7 +87,9 @@ _CPUS = 1_000_000_000
 _FOLDER = 64 << 20
 _PODMAN_PROCESSES, _PODMAN_END_S = 4096, 10
 _REMOVALS, _REMOVAL_PAUSE_S = 5, 0.3
-_ENTRY = ["/usr/local/bin/python3", "-I", "-S", f"{SHOWN}/inside/container_entry.py"]
+_ENTRY = ["-I", "-S", f"{SHOWN}/inside/container_entry.py"]
+PYTHON = "/usr/local/bin/python3"
+"""The interpreter in the images that gistpoint makes of this machine's parts, or on an official image."""
 _COMMON = "rw,nosuid,nodev"
 
 
@@ -100,6 +102,8 @@ class ContainerSettings:
     folders: tuple[str, ...]
     closed: bool = False
     """Whether the command may write nowhere."""
+    python: str = PYTHON
+    """The interpreter of the first process."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,6 +147,7 @@ def start(engine: Engine, settings: ContainerSettings) -> DockerContainer:
     api = engine.client.api
     created = api.create_container(
         settings.image,
+        entrypoint=[settings.python],
         command=_ENTRY,
         hostname="sandbox",
         user="0:0",

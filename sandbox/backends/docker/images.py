@@ -31,7 +31,7 @@ from gistpoint.sandbox.backends.docker.layers import (
 from gistpoint.sandbox.backends.runtime import Runtime
 
 KIND, STAMP = "io.gistpoint.kind", "io.gistpoint.stamp"
-_BASE, _ENVIRONMENT = "localhost/gistpoint-base", "localhost/gistpoint-environment"
+_BASE, ENVIRONMENT = "localhost/gistpoint-base", "localhost/gistpoint-environment"
 _SHOWN = "gistpoint"
 _PAYLOAD = Path(__file__).parent.parent.parent / "payload"
 _DOCKERFILE = Path(__file__).parent / "base.Dockerfile"
@@ -53,14 +53,14 @@ def environment_image(engine: Engine, environment: Environment, runtime: Runtime
                     _FOREIGN.format(name=entry.path), "Run on Linux, or use a lock without binary wheels."
                 )
     tag = digest_of([Entry("base", data=base.encode()), *entries])[:32]
-    found = _known(engine, f"{_ENVIRONMENT}:{tag}")
+    found = known_image(engine, f"{ENVIRONMENT}:{tag}")
     if found is not None:
         return found
     with tempfile.TemporaryFile() as layer:
         write_layer(entries, layer)
         # The label comes first: it overrides the one that even unfinished steps would inherit from the base.
         dockerfile = f'FROM {base}\nLABEL {KIND}="environment"\nADD layer.tar /\n'
-        return _build(engine, dockerfile, {"layer.tar": layer}, f"{_ENVIRONMENT}:{tag}")
+        return _build(engine, dockerfile, {"layer.tar": layer}, f"{ENVIRONMENT}:{tag}")
 
 
 def environment_entries(environment: Environment) -> list[Entry]:
@@ -73,7 +73,7 @@ def environment_entries(environment: Environment) -> list[Entry]:
         Entry(f"{below}/bin/{name}", 0o777, link=python)
         for name in ("python", "python3", f"python{environment.version}")
     ]
-    entries += _first_process()
+    entries += first_process()
     entries += folder_entries(environment.folder, below)
     return with_parents(entries)
 
@@ -91,7 +91,7 @@ def programs_image(engine: Engine, environment: Environment, runtime: Runtime, p
 
     Its base must be made from this machine's parts: the content of a registry's is unknown. Raises `EngineError`.
     """
-    first = _first_process()
+    first = first_process()
 
     def entries() -> list[Entry]:
         return with_parents([*closed_entries(environment, runtime, programs), *first])
@@ -99,7 +99,7 @@ def programs_image(engine: Engine, environment: Environment, runtime: Runtime, p
     return _imported(engine, f"{RECIPE}-{runtime.key}-{programs.key}-{digest_of(first)[:16]}", entries)
 
 
-def _first_process() -> list[Entry]:
+def first_process() -> list[Entry]:
     """Return the program that runs first in a container, and the modules that it imports."""
     names = ("container_entry.py", "tree_states.py")
     return [Entry(f"{_SHOWN}/inside/{name}", data=(_PAYLOAD / name).read_bytes()) for name in names]
@@ -123,7 +123,7 @@ def _imported(engine: Engine, stamp: str, entries: Callable[[], list[Entry]]) ->
         tag = digest_of(made)[:32]
         # Part of the name: Podman's service ignores the tag next to it.
         engine.client.api.import_image_from_data(file, repository=f"{_BASE}:{tag}", changes=labels)
-    found = _known(engine, f"{_BASE}:{tag}")
+    found = known_image(engine, f"{_BASE}:{tag}")
     if found is None:
         raise EngineError(f"the engine at {engine.address} lost the base image that it was sent")
     return found
@@ -147,7 +147,7 @@ def remove_images(engine: Engine) -> int:
 def _from_registry(engine: Engine, version: str, *, may_pull: bool) -> str:
     """Build the shipped Dockerfile on the official image, which is pulled only if that was asked for."""
     name = f"python:{version}-slim"
-    official = _known(engine, name)
+    official = known_image(engine, name)
     if official is None:
         if not may_pull:
             raise EngineError(
@@ -155,7 +155,7 @@ def _from_registry(engine: Engine, version: str, *, may_pull: bool) -> str:
                 f"Pull it (`docker pull {name}`), or allow that with {_SETTING}=registry.",
             )
         engine.client.images.pull("python", tag=f"{version}-slim")
-        official = _known(engine, name)
+        official = known_image(engine, name)
     dockerfile = _DOCKERFILE.read_text("utf-8")
     stamp = digest_of([Entry("Dockerfile", data=f"{official}\0{dockerfile}".encode())])
     known = _stamped(engine, stamp)
@@ -171,7 +171,8 @@ def _stamped(engine: Engine, stamp: str) -> str | None:
     return str(found[0].id) if found else None
 
 
-def _known(engine: Engine, name: str) -> str | None:
+def known_image(engine: Engine, name: str) -> str | None:
+    """Return the id of the image with this name; None if there is none."""
     import docker.errors
 
     try:

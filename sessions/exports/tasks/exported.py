@@ -61,10 +61,14 @@ class ExportedTask:
         """Whether the solver of a gist may not run code."""
         return is_gist(self.task) and not gist_settings(self.task).execution
 
-    def brief(self) -> str:
-        """Return the brief for a solver with a shell."""
+    def brief(self, *, as_patch: bool = False) -> str:
+        """Return the brief for a solver with a shell; with `as_patch` for one whose work is a patch of the repository.
+
+        A gist is a file in the repository then, for else no patch has it.
+        """
         if is_gist(self.task):
-            return gist_brief(self.task, shell=REPOSITORY, gist=self.gist_path)
+            gist = self.gist_path.replace(GIST_FOLDER, REPOSITORY, 1) if as_patch else self.gist_path
+            return gist_brief(self.task, shell=REPOSITORY, gist=gist)
         if self.task.mode in (Mode.REMOVE, Mode.DISCOVERY):
             return repair_brief(self.task, shell=REPOSITORY)
         return render_brief(self.task)

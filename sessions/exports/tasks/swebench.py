@@ -26,7 +26,7 @@ def swebench_files(tasks: Sequence[ExportedTask], settings: TaskExportSettings) 
 
 
 def _lines(rows: Sequence[dict[str, Any]]) -> bytes:
-    return "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows).encode("utf-8", "surrogateescape")
+    return "".join(json.dumps(row) + "\n" for row in rows).encode()
 
 
 def _instance(one: ExportedTask) -> dict[str, Any]:
@@ -36,7 +36,7 @@ def _instance(one: ExportedTask) -> dict[str, Any]:
         "repo": source.name,
         "base_commit": source.revision,
         "version": source.revision if source.kind == "sdist" else "",
-        "problem_statement": one.brief(),
+        "problem_statement": one.brief(as_patch=True),
         "created_at": "",
         "tree": f"trees/{one.name}.tar",
         "gistpoint": {"id": one.task.id, "mode": str(one.task.mode), "canary": CANARY},

@@ -6,6 +6,7 @@ import json
 import sys
 import tomllib
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -14,10 +15,11 @@ from gist_tasks import build_gist_task
 from shelves import install_package
 
 from gistpoint.core.diffs import apply, parse
-from gistpoint.core.errors import UserError
+from gistpoint.core.errors import TaskError, UserError
 from gistpoint.core.kinds.folder import read_answer
 from gistpoint.core.kinds.gist.model import GistSettings
 from gistpoint.core.kinds.registry import render_brief
+from gistpoint.core.pins import EnvironmentPins
 from gistpoint.core.tasks.model import CANARY, Mode, Task
 from gistpoint.core.trees import SourceTree
 from gistpoint.sandbox.verifier.expected import expected_text
@@ -115,7 +117,7 @@ def test_patches_lead_from_the_original_to_the_task_and_back(tmp_path: Path) -> 
     assert row["created_at"] == ""
     assert row["FAIL_TO_PASS"]
     public = json.loads(files["instances.jsonl"])
-    assert public["problem_statement"] == exported(task).brief()
+    assert public["problem_statement"] == exported(task).brief(as_patch=True)
     assert not {"patch", "mutation_patch", "PASS_TO_PASS"} & public.keys()
 
 
@@ -142,3 +144,47 @@ def test_inspect_gets_one_short_program_for_all_tasks(tmp_path: Path) -> None:
     assert [row["place"] for row in rows] == ["/repo", "/gist/test_gist.py"]
     assert all(f"{row['name']}/environment/Dockerfile" in files for row in rows)
     assert all("pip install" in files[f"{row['name']}/environment/Dockerfile"].decode() for row in rows)
+
+
+def test_tasks_of_another_kind_are_refused(tmp_path: Path) -> None:
+    task = build_task(tmp_path)
+    with pytest.raises(TaskError, match="judged by gistpoint alone"):
+        expected_text(replace(task, mode="riddle"), read_answer(task))
+
+
+def test_a_gist_that_comes_back_as_a_patch_is_written_into_the_repository(tmp_path: Path) -> None:
+    task = build_gist_task(tmp_path)
+    files = written("swebench", task, TaskExportSettings(with_solution=True))
+    assert "`/repo/test_gist.py`" in json.loads(files["instances.jsonl"])["problem_statement"]
+    (diff,) = parse(json.loads(files["tests/instances.jsonl"])["patch"])
+    assert (diff.old_path, diff.new_path) == (None, "test_gist.py")
+
+
+@pytest.mark.parametrize("name", TASK_FORMATS)
+def test_text_of_a_task_ends_no_line_of_the_files(name: str, tmp_path: Path) -> None:
+    task = build_task(tmp_path, failure_text='\u2028\x85" {{count}} $(touch x) `y`')
+    pins = replace(
+        task.environment,
+        build_steps=("echo 'one\nRUN touch /injected' \\", "cat <<EOF\n$HOME\nEOF"),
+        import_roots=(".", 'src "$HOME" \\ x=1'),
+    )
+    for path, data in written(name, replace(task, environment=pins)).items():
+        if path.endswith("samples.jsonl") or path.endswith("instances.jsonl"):
+            (row,) = data.decode().splitlines()
+            assert "{{count}}" in str(json.loads(row))
+        if path.endswith("Dockerfile"):
+            lines = data.decode().splitlines()
+            assert not [line for line in lines if line.startswith("RUN touch")]
+            steps = [json.loads(line.removeprefix("RUN ")) for line in lines if line.startswith("RUN [")]
+            assert steps == [["sh", "-c", step] for step in pins.build_steps]
+            assert r'ENV PYTHONPATH="/repo:/repo/src \"\$HOME\" \\ x=1"' in lines
+            assert "rm -r /opt/gistpoint" in data.decode()
+
+
+def test_what_pytest_needs_is_installed_unless_a_lock_names_it(tmp_path: Path) -> None:
+    task = build_task(tmp_path)
+    lock = (f"pytest==8.0.0 --hash=sha256:{'0' * 64}",)
+    locked = replace(task, environment=replace(task.environment, lock=lock))
+    for one, options in ((replace(task, environment=EnvironmentPins()), ""), (locked, "--no-deps --require-hashes ")):
+        (image,) = [data.decode() for path, data in written("harbor", one).items() if path.endswith("Dockerfile")]
+        assert f"RUN pip install --no-cache-dir {options}-r " in image

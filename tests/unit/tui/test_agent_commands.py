@@ -11,8 +11,11 @@ import pytest
 from agent_runs import LOOK
 from builders import CHECKS, build_task
 from fakes import FakeRunner
+from gist_tasks import OWNED, build_gist_task
 from scripted_endpoint import Answer, Endpoint, completion, endpoint
 
+from gistpoint.core.kinds.gist.model import GistSettings
+from gistpoint.core.kinds.gist.tools import OPTIONAL_TOOLS
 from gistpoint.core.locations import Locations
 from gistpoint.core.tasks.model import Task
 from gistpoint.sessions.agentruns.store import AgentRunStore
@@ -178,3 +181,13 @@ def test_a_run_that_nobody_works_on_is_not_stopped(task: Task, capsys: pytest.Ca
     assert "There is no run 's'." in capsys.readouterr().err
     assert agent("watch", "r") == 2
     assert "gistpoint agent show RUN prints a run." in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(("profile", "more"), [("all", {"trace", "bash"}), ("browse", set()), ("bash", {"bash"})])
+def test_a_profile_of_tools_is_what_a_model_of_a_gist_is_offered(
+    profile: str, more: set[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    gist = build_gist_task(Locations.of_user().tasks, GistSettings(OWNED, tools=("trace", "bash")))
+    assert agent("run", "--model", "m", "--base-url", "http://x/v1", gist.id, "--tools", profile, "--dry-run") == 0
+    told = capsys.readouterr().out
+    assert {name for name in OPTIONAL_TOOLS if f"`{name}" in told} == more

@@ -10,15 +10,17 @@ from typing import Any
 
 import pytest
 from builders import CHECKS, REPAIR
-from fakes import FakeRunner
+from fakes import FakeClock, FakeRunner
 from mcp import types
 from mcp.shared.exceptions import MCPError
 from mcp_client import Case, connected, left, say, text
 
 from gistpoint.core.kinds.registry import render_brief
 from gistpoint.core.outcomes import RunStatus
+from gistpoint.core.running import RunContext
 from gistpoint.core.tasks.budgets import Budgets
 from gistpoint.core.tasks.model import Mode
+from gistpoint.tui.mcp import server
 from gistpoint.tui.mcp.server import INSTRUCTIONS
 
 WRONG = REPAIR.replace("100", "99")
@@ -150,6 +152,39 @@ async def test_a_client_that_leaves_in_a_submission_is_not_waited_for_but_the_te
             "submissions": 2,
         }
     assert case.state().solved
+
+
+async def test_a_client_that_waits_is_told_how_far_a_call_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(server, "PROGRESS_S", 0.01)
+    gate, told = threading.Event(), list[tuple[float, str | None]]()
+    case = Case(tmp_path, runner=FakeRunner(CHECKS, gate=gate))
+
+    async def hear(progress: float, total: float | None, message: str | None) -> None:
+        told.append((progress, message))
+        if message == "running, 1 of 6":
+            gate.set()
+
+    async with connected(case) as client:
+        arguments = {"func_code": REPAIR}
+        assert not (await client.call_tool("submit_attempt", arguments, progress_callback=hear)).is_error
+    numbers = [number for number, _ in told]
+    assert numbers == sorted(set(numbers))
+
+
+def test_an_attempt_whose_time_is_up_ends_without_a_call(tmp_path: Path) -> None:
+    case = Case(tmp_path, budgets=Budgets(16, 4, time_limit_s=60))
+    served = case.served()
+    served.beat()
+    assert served.call("list_directory", {}, "", {}, RunContext()).budget["tool_uses"] == 15
+    clock = case.services.clock
+    assert isinstance(clock, FakeClock)
+    clock.advance(61_000)
+    served.beat()
+    served.hand_in()
+    late = served.read_brief({})
+    assert (late.text, late.refused) == ("The attempt has ended: time_cap.", True)
+    served.close()
+    served.beat()
 
 
 async def test_the_prompt_is_the_brief(tmp_path: Path) -> None:

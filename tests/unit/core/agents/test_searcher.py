@@ -6,12 +6,14 @@ from pathlib import Path
 
 import pytest
 from agent_attempts import AtWork, gist_at_work, repair_at_work
-from builders import CHECKS
+from builders import CHECKS, build_task
 
 from gistpoint.core.agents.loop import Leaving
-from gistpoint.core.agents.searcher import NAME, Searcher
+from gistpoint.core.agents.searcher import NAME, Searcher, _Made, _Search
+from gistpoint.core.kinds.registry import render_brief
 from gistpoint.core.tasks.budgets import Budgets
-from gistpoint.core.tasks.model import Mode
+from gistpoint.core.tasks.model import Mode, Task
+from gistpoint.core.trees import SourceTree
 
 TESTS = """from shop.prices import Basket, discount
 
@@ -65,6 +67,20 @@ def test_it_keeps_to_any_budgets(tmp_path: Path, budgets: Budgets) -> None:
     assert work.go(Searcher()).how is Leaving.ENDED
     assert work.ended[0] in ("solved", "gave_up", "submissions_exhausted", "calls_exhausted")
     assert not any(call.malformed for call in work.state.calls)
+
+
+def test_a_function_that_a_failure_passes_through_is_looked_at_first(tmp_path: Path) -> None:
+    raised = "shop/prices.py:6: in discount\n    return price + price * percent // 100\nE   ValueError: too dear"
+    task = build_task(tmp_path, Mode.DISCOVERY, extra_files=FILES, failure_text=raised)
+    search = _Search(render_brief(task), [_Made("read_file", {"file_path": path}, text) for path, text in seen(task)])
+    suspicion = {definition.qualname: value for definition, value in search._suspicion().items()}
+    assert suspicion["discount"] > 3 * suspicion["Basket.total"] > 0
+
+
+def seen(task: Task) -> list[tuple[str, str]]:
+    tree = SourceTree.open(task.tree_path)
+    files = [(path, tree.read(path).decode()) for path in ("tests/test_prices.py", "shop/prices.py")]
+    return [(path, f"{path}: 9 lines\n{text}\n[9 tool uses and 4 submissions left]") for path, text in files]
 
 
 def test_it_goes_on_where_another_process_stopped(tmp_path: Path) -> None:

@@ -28,9 +28,11 @@ from gistpoint.core.kinds.gist.brief import TEMPLATES, gist_template
 from gistpoint.core.kinds.gist.model import STRATEGIES, GistSettings, gist_settings, is_gist, with_settings
 from gistpoint.core.kinds.gist.overrides import (
     KEYS,
+    TOOL_PROFILES,
     GistOverrides,
     GistSettingsError,
     differing,
+    in_profile,
     parse_overrides,
     read_overrides,
     settings_data,
@@ -292,3 +294,25 @@ def test_a_gist_is_written_under_given_settings(gist: Task) -> None:
     assert not attempt.call("edit_and_execute", {"content": FAITHFUL, "execute": True}).refused
     attempt.call("submit_gist", {})
     assert attempt.state.solved
+
+
+@pytest.mark.parametrize(
+    ("profile", "tools", "execution"),
+    [
+        ("all", ("trace", "bash"), True),
+        ("browse", (), False),
+        ("bash", ("bash",), True),
+        ("edit_and_execute", ("edit_and_execute",), True),
+    ],
+)
+def test_a_profile_chooses_the_tools_and_nothing_else(
+    tmp_path: Path, profile: str, tools: tuple[str, ...], execution: bool
+) -> None:
+    default = GistSettings(OWNED, execution=True, tools=("trace", "bash"))
+    assert in_profile(profile) is None if profile == "all" else in_profile(profile) == TOOL_PROFILES[profile]
+    chosen = in_profile(profile, GistOverrides(steps=7, strategy="reading"))
+    assert chosen is not None
+    task = chosen.on(build_gist_task(tmp_path, default), "")
+    settings = gist_settings(task)
+    assert (settings.tools, settings.execution, settings.strategy) == (tools, execution, "reading")
+    assert task.budgets.tool_uses == 7

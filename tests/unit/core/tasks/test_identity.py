@@ -12,10 +12,12 @@ from builders import build_task
 
 from gistpoint.core.code.index import index_source
 from gistpoint.core.kinds.folder import read_answer, read_task, write_task
+from gistpoint.core.pins import ImagePins
 from gistpoint.core.tasks.budgets import Budgets
 from gistpoint.core.tasks.identity import hash_of_ids, task_id
 from gistpoint.core.tasks.model import Mode, Rules, Target, ToolLimits
 
+IMAGE = ImagePins("org/image", f"sha256:{'1' * 64}", "linux/amd64", "/testbed", "/usr/bin/python3")
 CONTENT: dict[str, Any] = {
     "mode": Mode.REMOVE,
     "source_name": "shop",
@@ -41,6 +43,7 @@ CONTENT: dict[str, Any] = {
         {"lock": ("pytest==8.4.2 --hash=sha256:1",)},
         {"ids_sha256": hash_of_ids(["t::a"])},
         {"of_kind": {"entrypoint": "a.py::main"}},
+        {"image": IMAGE},
     ],
 )
 def test_id_changes_with_the_content(change: dict[str, Any]) -> None:
@@ -91,3 +94,10 @@ def test_public_part_holds_neither_an_original_nor_a_hash_of_one(tmp_path: Path,
                 assert hashlib.new(algorithm, text.encode()).hexdigest().encode() not in public
         if mode is Mode.DISCOVERY:
             assert target.name.encode() not in public
+
+
+def test_the_digest_of_an_image_takes_the_place_of_the_lock() -> None:
+    imaged = {**CONTENT, "image": IMAGE}
+    assert task_id(**{**imaged, "lock": ()}) == task_id(**imaged)
+    assert task_id(**{**imaged, "image": replace(IMAGE, name="elsewhere/image", python="/bin/py")}) == task_id(**imaged)
+    assert task_id(**{**imaged, "image": replace(IMAGE, digest=f"sha256:{'2' * 64}")}) != task_id(**imaged)

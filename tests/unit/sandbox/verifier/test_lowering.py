@@ -9,7 +9,8 @@ from typing import Any
 import msgspec
 import pytest
 
-from gistpoint.sandbox.verifier.bundle import bundled_files
+from gistpoint.core.tasks.model import CANARY
+from gistpoint.sandbox.verifier.bundle import bundle, bundled_files
 from gistpoint.sandbox.verifier.bundled import later_names, records
 from gistpoint.sandbox.verifier.lowering import OLDEST, LoweringError, lowered
 
@@ -87,6 +88,7 @@ def test_newer_syntax_that_is_not_covered_is_refused() -> None:
 
 
 def test_every_file_of_the_bundle_is_python_3_9_with_the_standard_library_alone() -> None:
+    assert CANARY.encode() in bundle()
     found = bundled_files()
     assert {"__main__.py", "msgspec.py", "gistpoint/core/kinds/repair/scoring.py"} <= found.keys()
     for name, text in found.items():

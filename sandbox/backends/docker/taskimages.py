@@ -1,0 +1,364 @@
+"""Images that tasks name: found on the engine, looked into, and prepared for runs by a layer on top.
+
+Whatever is in them is foreign. Nothing of it runs here; what has to run in a container of it has no network, nothing of
+this machine and no rights but those over its own files. Nothing is pulled unless that is asked for.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import posixpath
+import shlex
+import tarfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, Annotated, Any
+
+import msgspec
+
+from gistpoint.core.pins import IMAGE_NAME, PASSED_ON, PLATFORMS, ImagePins, quoted
+from gistpoint.core.text import visible_line
+from gistpoint.sandbox.backends.docker.containers import OWNER, SHOWN, USER, WORK, remove, this_program
+from gistpoint.sandbox.backends.docker.engine import Engine, EngineError, engine_errors
+from gistpoint.sandbox.backends.docker.images import ENVIRONMENT, KIND, first_process, known_image
+from gistpoint.sandbox.backends.docker.layers import Entry, digest_of, with_parents, write_layer
+
+if TYPE_CHECKING:
+    from docker.models.images import Image
+
+_PROGRAM = Path(__file__).parent.parent.parent / "payload" / "image_layer.py"
+_REPORT = f"{SHOWN}/report.json"
+_PREPARING_S = 600
+_MEMORY, _PROCESSES = 2 << 30, 256
+_MOST_REPORT = 16 << 20
+_MOST_COPIED = 8 << 30
+_NAME = "testbed"
+_PREFIXES = ("/opt/miniconda3", "/opt/conda", "/opt/miniforge3", "/opt/mambaforge", "/opt/anaconda3")
+_USUAL_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+_MACHINES = {"linux/amd64": "x86_64", "linux/arm64": "aarch64"}
+_NOT_HERE = "the image {name} is not on the engine at {address}"
+
+Text = Annotated[str, msgspec.Meta(max_length=1 << 20)]
+
+
+class Found(msgspec.Struct, frozen=True):
+    """A distribution in an image; `own` is one that is installed from the workdir."""
+
+    name: Text
+    version: Text
+    requires: tuple[Text, ...]
+    entry_points: Text
+    own: bool
+
+
+class ImageReport(msgspec.Struct, frozen=True, kw_only=True):
+    """What was found while an image was prepared; `payload/image_layer.py` describes the members."""
+
+    version: Text = ""
+    full_version: Text = ""
+    distributions: tuple[Found, ...] = ()
+    roots: tuple[Text, ...] = ()
+    removed: tuple[Text, ...] = ()
+    importable: dict[Text, Text] = {}
+    error: Text = ""
+
+
+def find_image(engine: Engine, reference: str, *, pull: bool = False) -> Image:
+    """Return the image that `NAME@sha256:DIGEST`, `NAME:TAG` or `NAME` names.
+
+    The digest of an image that came from no registry is its id. Raises `EngineError` with the command that would bring
+    it, or after `pull` with what prevented it.
+    """
+    import docker.errors
+
+    images, (name, _, digest) = engine.client.images, reference.partition("@")
+    if not IMAGE_NAME.fullmatch(name):
+        raise EngineError(f"{quoted(reference)} names no image", "Give NAME@sha256:DIGEST or NAME:TAG.")
+    for known in (reference, digest):
+        if known:
+            try:
+                return images.get(known)
+            except docker.errors.ImageNotFound:
+                continue
+    if not pull:
+        raise EngineError(
+            _NOT_HERE.format(name=reference, address=engine.address),
+            f"Get it with `{shlex.join(['docker', 'pull', reference])}`, or from a file with `docker load`.",
+        )
+    repository, colon, tag = name.rpartition(":") if ":" in posixpath.basename(name) else (name, "", "")
+    return images.pull(repository, tag=digest or (tag if colon else "latest"))
+
+
+def digest_in(image: Image, name: str) -> tuple[str, str]:
+    """Return the name without its tag, and the digest by which a registry names the image; else the image's id."""
+    bare = name.partition("@")[0]
+    if ":" in posixpath.basename(bare):
+        bare = bare.rpartition(":")[0]
+    listed = [str(known).partition("@") for known in image.attrs.get("RepoDigests") or ()]
+    own = [digest for known, _, digest in listed if known == bare or known.endswith(f"/{bare}")]
+    return bare, next(iter(own), str(image.id))
+
+
+def platform_of(engine: Engine, image: Image) -> str:
+    """Return the platform of an image. Raises `EngineError` if the engine can't run it as it is."""
+    platform = f"{image.attrs.get('Os')}/{image.attrs.get('Architecture')}"
+    if platform not in PLATFORMS:
+        raise EngineError(f"the image is for {platform}, and not for {' or '.join(PLATFORMS)}")
+    if _MACHINES[platform] != engine.machine:
+        raise EngineError(
+            f"the image is for {platform}, and the engine at {engine.address} is of another architecture",
+            "Name an engine of that architecture with DOCKER_HOST.",
+        )
+    volumes = (image.attrs.get("Config") or {}).get("Volumes")
+    if volumes:
+        raise EngineError(
+            f"the image keeps {visible_line(', '.join(sorted(volumes)))[:200]} in volumes, which a run could write to",
+            "Make an image of it without VOLUME.",
+        )
+    return platform
+
+
+def variables_of(image: Image) -> dict[str, str]:
+    """Return the environment variables that an image sets."""
+    lines = (image.attrs.get("Config") or {}).get("Env") or ()
+    return {name: value for name, _, value in (str(line).partition("=") for line in lines)}
+
+
+def passed_on(image: Image) -> tuple[str, ...]:
+    """Return those of its variables that runs get."""
+    return tuple(f"{name}={value}" for name, value in sorted(variables_of(image).items()) if name in PASSED_ON)
+
+
+@contextmanager
+def opened(engine: Engine, image: Image) -> Iterator[Opened]:
+    """Create a container of an image to look into, which is never started, and remove it afterwards."""
+    identity = _created(engine, str(image.id), ["/nothing"])
+    try:
+        yield Opened(engine, identity)
+    finally:
+        remove(engine, identity)
+
+
+@dataclass(frozen=True, slots=True)
+class Opened:
+    """A container that does not run: its files can be looked at."""
+
+    engine: Engine
+    id: str
+
+    def has(self, path: str) -> bool:
+        """Whether there is a file, a link or a folder at `path`."""
+        import docker.errors
+
+        try:
+            stream, _ = self.engine.client.api.get_archive(self.id, path)
+        except docker.errors.NotFound:
+            return False
+        _Chunks(stream, _MOST_REPORT).drain()
+        return True
+
+    def read(self, path: str) -> bytes:
+        """Return the content of a file. Raises `EngineError` for one that is too large."""
+        with self._archive(path, _MOST_REPORT) as archive:
+            for member in archive:
+                content = archive.extractfile(member) if member.isfile() else None
+                if content is not None:
+                    return content.read()
+        raise EngineError(f"{path} in the image is no file")
+
+    def copy(self, folder: str, target: IO[bytes], *, wanted: Any) -> None:
+        """Copy a folder as a tar, without the members for whose path `wanted` is false.
+
+        Raises `EngineError` if there is no such folder, or if it is too large.
+        """
+        import docker.errors
+
+        try:
+            with (
+                self._archive(folder, _MOST_COPIED) as archive,
+                tarfile.open(fileobj=target, mode="w", format=tarfile.PAX_FORMAT) as kept,
+            ):
+                for member in archive:
+                    if wanted(member.name):
+                        kept.addfile(member, archive.extractfile(member) if member.isfile() else None)
+        except docker.errors.NotFound as error:
+            raise EngineError(f"the image has no folder {folder}", "Name the one with the repository.") from error
+        except tarfile.TarError as error:
+            raise EngineError(f"{folder} can't be copied from the image: {error}") from error
+
+    @contextmanager
+    def _archive(self, path: str, most: int) -> Iterator[tarfile.TarFile]:
+        source = _Chunks(self.engine.client.api.get_archive(self.id, path)[0], most)
+        try:
+            file: Any = source  # tarfile only calls a file's `read`
+            with tarfile.open(fileobj=file, mode="r|") as archive:
+                yield archive
+        finally:
+            source.drain()
+
+
+class _Chunks:
+    """The file that a stream of pieces makes, up to a bound."""
+
+    def __init__(self, stream: Iterator[bytes], most: int) -> None:
+        self._stream, self._left = stream, most
+        self._held = b""
+
+    def read(self, size: int) -> bytes:
+        """Return up to `size` bytes; fewer only at the end."""
+        parts = [self._held]
+        missing = size - len(self._held)
+        while missing > 0:
+            part = next(self._stream, b"")
+            if not part:
+                break
+            self._left -= len(part)
+            if self._left < 0:
+                raise EngineError("a folder of the image is too large to be copied")
+            parts.append(part)
+            missing -= len(part)
+        data = b"".join(parts)
+        self._held = data[size:]
+        return data[:size]
+
+    def drain(self) -> None:
+        """Read to the end, or let the stream go: the engine holds the container until then."""
+        for part in self._stream:
+            self._left -= len(part)
+            if self._left < 0:
+                break
+        self._stream = iter(())
+
+
+def find_python(inside: Opened, image: Image) -> str:
+    """Return the path of the image's interpreter: of the conda environment `testbed`, else `python` on its PATH.
+
+    Raises `EngineError` if there is neither.
+    """
+    folders = variables_of(image).get("PATH", _USUAL_PATH).split(":")
+    folders = [folder for folder in dict.fromkeys(folders) if folder.startswith("/")]
+    named = [posixpath.dirname(folder) for folder in folders if posixpath.basename(folder) in ("bin", "condabin")]
+    candidates = [f"{prefix}/envs/{_NAME}/bin/python" for prefix in dict.fromkeys([*named, *_PREFIXES])]
+    candidates += [f"{folder}/{name}" for name in ("python", "python3") for folder in folders]
+    for path in candidates:
+        if inside.has(posixpath.normpath(path)):
+            return posixpath.normpath(path)
+    raise EngineError(
+        f"the image has no conda environment {_NAME}, and no python on its PATH",
+        "Name the interpreter with `--python PATH`.",
+    )
+
+
+def prepared_image(engine: Engine, pins: ImagePins) -> str:
+    """Return the id of the image that runs of a task start from; build it if it is missing.
+
+    It is the pinned one with a layer on top: a user, our first process, an empty workdir, no installation that leads
+    into it. Raises `EngineError`.
+    """
+    image = find_image(engine, pins.reference)
+    platform_of(engine, image)
+    entries = _entries()
+    key = json.dumps([str(image.id), pins.workdir, pins.python, USER]).encode()
+    tag = digest_of([Entry("key", data=key), *entries])[:32]
+    return known_image(engine, f"{ENVIRONMENT}:{tag}") or _prepare(engine, str(image.id), pins, entries, tag)
+
+
+def report_on(engine: Engine, pins: ImagePins) -> ImageReport:
+    """Return what was found while the image was prepared, which is done now if it was not. Raises `EngineError`."""
+    image = engine.client.images.get(prepared_image(engine, pins))
+    with opened(engine, image) as inside:
+        return _decoded(inside.read(_REPORT))
+
+
+def _entries() -> list[Entry]:
+    program = Entry(f"{SHOWN}/inside/{_PROGRAM.name}".lstrip("/"), data=_PROGRAM.read_bytes())
+    return with_parents([*first_process(), program, Entry(WORK.lstrip("/"), 0o755)])
+
+
+def _created(engine: Engine, image: str, command: list[str]) -> str:
+    """Create a container with no network, nothing mounted, and no rights but those over files."""
+    api = engine.client.api
+    limits: dict[str, Any] = {} if "memory" in engine.not_enforced else {"mem_limit": _MEMORY}
+    if "processes" not in engine.not_enforced:
+        limits["pids_limit"] = _PROCESSES
+    created = api.create_container(
+        image,
+        entrypoint=command[:1],
+        command=command[1:],
+        user="0:0",
+        working_dir="/",
+        network_disabled=True,
+        use_config_proxy=False,
+        labels={KIND: "run", OWNER: this_program()},
+        healthcheck={"test": ["NONE"]},
+        host_config=api.create_host_config(
+            network_mode="none",
+            cap_drop=["ALL"],
+            cap_add=["DAC_OVERRIDE", "FOWNER"],
+            security_opt=["no-new-privileges:true"],
+            ipc_mode="private",
+            **limits,
+        ),
+    )
+    return str(created["Id"])
+
+
+def _prepare(engine: Engine, image: str, pins: ImagePins, entries: list[Entry], tag: str) -> str:
+    import requests
+
+    api = engine.client.api
+    order = json.dumps({"workdir": pins.workdir, "user": USER})
+    program = f"{SHOWN}/inside/{_PROGRAM.name}"
+    identity = _created(engine, image, [pins.python, "-I", program, order, _REPORT])
+    try:
+        layer = io.BytesIO()
+        write_layer(entries, layer)
+        api.put_archive(identity, "/", layer.getvalue())
+        with _startable(engine, pins):
+            api.start(identity)
+        try:
+            status = api.wait(identity, timeout=_PREPARING_S)["StatusCode"]
+        except requests.RequestException as error:
+            raise EngineError(f"preparing the image took longer than {_PREPARING_S} s") from error
+        if status:
+            raise EngineError(f"the image can't be used: {_why(engine, identity, status)}")
+        made = api.commit(identity, repository=ENVIRONMENT, tag=tag, changes=f'LABEL {KIND}="environment"')
+        return str(made["Id"])
+    finally:
+        remove(engine, identity)
+
+
+@contextmanager
+def _startable(engine: Engine, pins: ImagePins) -> Iterator[None]:
+    try:
+        with engine_errors(engine.address):
+            yield
+    except EngineError as error:
+        raise EngineError(
+            f"{pins.python} can't be started in the image: {visible_line(error.message)[:300]}",
+            "Name its interpreter with `--python PATH`.",
+        ) from error
+
+
+def _why(engine: Engine, identity: str, status: int) -> str:
+    """Return why the preparation failed: its own words, else the last line that it printed."""
+    import docker.errors
+
+    try:
+        report = _decoded(Opened(engine, identity).read(_REPORT))
+        if report.error:
+            return visible_line(report.error)[:500]
+    except (docker.errors.NotFound, EngineError):
+        pass
+    printed = engine.client.api.logs(identity, tail=5).decode("utf-8", "replace").strip().splitlines()
+    return visible_line(printed[-1] if printed else f"preparing it ended with status {status}")[:500]
+
+
+def _decoded(data: bytes) -> ImageReport:
+    try:
+        return msgspec.json.decode(data, type=ImageReport)
+    except (msgspec.ValidationError, msgspec.DecodeError) as error:
+        raise EngineError(f"what the image says of itself can't be read: {str(error)[:300]}") from error

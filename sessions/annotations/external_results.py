@@ -1,0 +1,83 @@
+"""Results of other harnesses that were judged again: kept as operations on tasks, never as attempts."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Iterable
+from enum import StrEnum
+from pathlib import Path
+
+import msgspec
+
+from gistpoint.core.errors import UserError
+from gistpoint.core.ports import TimeSource
+from gistpoint.sessions.annotations.side_files import Book, Codec, Operation, SideFileStore, standing
+
+_KIND = "result"
+
+
+class Comparison(StrEnum):
+    """How a figure of another harness compares with ours."""
+
+    SAME = "same"
+    DIFFERS = "differs"
+    NO_FIGURE = "no_figure"
+    """The harness has none of its own."""
+    DOES_NOT_APPLY = "does_not_apply"
+    """The patch does not fit the task's repository: score 0."""
+
+
+class ExternalResultError(UserError):
+    """External results can't be read or written as asked."""
+
+
+class ExternalResultOperation(Operation, frozen=True):
+    """One result on a task, by its whole id."""
+
+
+CODEC = Codec("gistpoint.external-results", 1, ExternalResultOperation, "external results", ExternalResultError)
+
+
+class ExternalResult(msgspec.Struct, frozen=True):
+    """Data of `result`: their figure, and ours."""
+
+    harness: str
+    run: str
+    solved: bool
+    score: float
+    comparison: Comparison
+    backend: str
+    isolated: bool
+    """Whether our run was isolated."""
+    their_solved: bool | None = None
+    their_score: float | None = None
+    suspicious: tuple[str, ...] = ()
+    """Why our pass has to be read before it counts."""
+    reason: str = ""
+
+
+ExternalResultBook = Book[ExternalResultOperation, tuple[ExternalResult, ...]]
+
+
+def _fold(task: str, person: str, operations: Iterable[ExternalResultOperation]) -> tuple[ExternalResult, ...]:
+    read = (operation.read(ExternalResult) for operation in standing(operations) if operation.kind == _KIND)
+    return tuple(result for result in read if result is not None)
+
+
+def new_book() -> ExternalResultBook:
+    """Return a book without results."""
+    return Book(_fold)
+
+
+class ExternalResultStore(SideFileStore[ExternalResultOperation, ExternalResultBook]):
+    """The results of all people, each in the file of who had them judged."""
+
+    def __init__(self, folder: Path, clock: TimeSource) -> None:
+        super().__init__(folder, clock, CODEC, new_book)
+
+    def keep(self, person: str, task: str, result: ExternalResult) -> ExternalResultOperation:
+        """Write one result on the task with this whole id."""
+        data = msgspec.to_builtins(result)
+        made = ExternalResultOperation(str(uuid.uuid4()), person, self.next_ms(person), task, _KIND, data)
+        self.append([made])
+        return made

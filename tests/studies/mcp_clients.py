@@ -1,0 +1,339 @@
+"""A task of the demo, attempted by real MCP clients whose vendor's endpoint is a script on loopback.
+
+    npm install @anthropic-ai/claude-code @openai/codex @modelcontextprotocol/inspector
+    uv run python tests/studies/mcp_clients.py NODE_MODULES [claude|codex|inspector ...] [--http]
+
+Each client is given what `gistpoint mcp --print` prints, and a home of its own. The script reads the brief, looks at
+two things at once, errs once, and submits the right code; printed are the client's version, the reason of the attempt's
+end, its calls, and what the journal knows of the client. The inspector makes one call, and sends no token over HTTP.
+Last tried with Claude Code 2.1.197, Codex 0.169.0 and the inspector 0.15.0.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+
+from gistpoint.core.attempts.clock import SystemTime
+from gistpoint.core.demo.tasks import demo_task
+from gistpoint.core.kinds.folder import read_answer
+from gistpoint.core.locations import Locations
+from gistpoint.core.tasks.model import Task
+from gistpoint.sessions.attempts import AttemptStore, AttemptSummary
+
+TOKEN = "0123456789abcdef0123456789abcdef"
+PROMPT = "Call read_brief of the server gistpoint, and do what it says."
+Call = tuple[str, Mapping[str, str]]
+
+
+def script_of(task: Task) -> list[list[Call]]:
+    """The calls of each reply of the model."""
+    (target,) = read_answer(task).targets
+    place = {"func_name": target.qualname, "file_path": target.path}
+    return [
+        [("read_brief", {})],
+        [("list_directory", {}), ("read_file", {"file_path": target.path})],
+        [("read_file", {"path": "README.md"})],
+        [("replace_function", {"func_code": target.original, **place})],
+    ]
+
+
+@dataclass
+class Vendor:
+    """Both vendors' endpoints: Anthropic's messages and OpenAI's responses, streamed."""
+
+    script: list[list[Call]]
+    told: list[str] = field(default_factory=list)
+    """The results that the client has sent back."""
+    seen: set[str] = field(default_factory=set)
+    """The tools that it offered."""
+    requests: list[tuple[str, Any]] = field(default_factory=list)
+
+    def messages(self, body: Mapping[str, Any]) -> list[dict[str, Any]]:
+        """The events of a reply to a request of Anthropic's messages."""
+        names = [tool.get("name", "") for tool in body.get("tools", ())]
+        self.seen.update(names)
+        used = [part for message in body["messages"] if message["role"] == "assistant" for part in _parts(message)
+                if part.get("type") == "tool_use" and part["name"].startswith("mcp__")]  # fmt: skip
+        self.told[:] = [json.dumps(part.get("content")) for message in body["messages"] for part in _parts(message)
+                        if part.get("type") == "tool_result"]  # fmt: skip
+        parts: list[dict[str, Any]] = [{"type": "text", "text": "Done."}]
+        if any(name.startswith("mcp__") for name in names):
+            calls = self._next(len(used))
+            if calls:
+                parts = [_tool_use(f"mcp__gistpoint__{name}", given) for name, given in calls]
+        elif "WaitForMcpServers" in names:
+            parts = [_tool_use("WaitForMcpServers", {})]
+        reason = "tool_use" if parts[0]["type"] == "tool_use" else "end_turn"
+        head = {"id": "msg_1", "type": "message", "role": "assistant", "model": body.get("model", ""), "content": [],
+                "stop_reason": None, "stop_sequence": None,
+                "usage": {"input_tokens": 9, "output_tokens": 1}}  # fmt: skip
+        if not body.get("stream"):
+            return [{**head, "content": parts, "stop_reason": reason}]
+        events: list[dict[str, Any]] = [{"type": "message_start", "message": head}]
+        for index, part in enumerate(parts):
+            empty = {**part, "input": {}} if "input" in part else {**part, "text": ""}
+            delta = (
+                {"type": "input_json_delta", "partial_json": json.dumps(part["input"])}
+                if "input" in part
+                else {"type": "text_delta", "text": part["text"]}
+            )
+            events += [
+                {"type": "content_block_start", "index": index, "content_block": empty},
+                {"type": "content_block_delta", "index": index, "delta": delta},
+                {"type": "content_block_stop", "index": index},
+            ]
+        end = {"stop_reason": reason, "stop_sequence": None}
+        return [
+            *events,
+            {"type": "message_delta", "delta": end, "usage": {"output_tokens": 9}},
+            {"type": "message_stop"},
+        ]
+
+    def responses(self, body: Mapping[str, Any]) -> list[dict[str, Any]]:
+        """The events of a reply to a request of OpenAI's responses."""
+        spelled = dict(_spelled(body.get("tools", ())))
+        self.seen.update(spelled)
+        given = [item for item in body["input"] if isinstance(item, dict)]
+        used = [item for item in given if item.get("type") == "function_call"]
+        self.told[:] = [json.dumps(item.get("output")) for item in given if item.get("type") == "function_call_output"]
+        items: list[dict[str, Any]] = []
+        for number, (name, arguments) in enumerate(self._next(len(used))):
+            call = {"type": "function_call", "id": f"fc_{len(used)}_{number}", "call_id": f"call_{len(used)}_{number}"}
+            items.append({**call, **spelled.get(name, {"name": name}), "arguments": json.dumps(arguments)})
+        if not items:
+            text = {"type": "output_text", "text": "Done.", "annotations": []}
+            items = [{"type": "message", "id": "msg_1", "role": "assistant", "content": [text]}]
+        usage = {"input_tokens": 9, "input_tokens_details": None, "output_tokens": 9, "output_tokens_details": None,
+                 "total_tokens": 18}  # fmt: skip
+        return [
+            {"type": "response.created", "response": {"id": "resp_1"}},
+            *({"type": "response.output_item.done", "output_index": n, "item": item} for n, item in enumerate(items)),
+            {"type": "response.completed", "response": {"id": "resp_1", "output": items, "usage": usage}},
+        ]
+
+    def _next(self, used: int) -> list[Call]:
+        done = 0
+        for calls in self.script:
+            if done == used:
+                return calls
+            done += len(calls)
+        return []
+
+
+def _parts(message: Mapping[str, Any]) -> list[dict[str, Any]]:
+    content = message["content"]
+    return content if isinstance(content, list) else []
+
+
+def _tool_use(name: str, given: Mapping[str, str]) -> dict[str, Any]:
+    return {"type": "tool_use", "id": f"toolu_{os.urandom(8).hex()}", "name": name, "input": dict(given)}
+
+
+def _spelled(tools: Sequence[Mapping[str, Any]], within: str = "") -> Iterator[tuple[str, dict[str, str]]]:
+    """The members by which a call names each tool, which may be in a namespace."""
+    for tool in tools:
+        name = str(tool.get("name", tool.get("type")))
+        if tool.get("type") == "namespace":
+            yield from _spelled(tool.get("tools", ()), name)
+        else:
+            short = name.removeprefix("mcp__gistpoint__")
+            yield short, {"name": name, **({"namespace": within} if within else {})}
+
+
+@contextmanager
+def serving(vendor: Vendor) -> Iterator[str]:
+    """The URL of the vendor's endpoint."""
+
+    class Handler(BaseHTTPRequestHandler):
+        def log_message(self, format: str, *args: Any) -> None:
+            """Say nothing."""
+
+        def do_HEAD(self) -> None:
+            self.send_response(200)
+            self.end_headers()
+
+        def do_GET(self) -> None:
+            vendor.requests.append((self.path, None))
+            self._answer(404, "application/json", b"{}")
+
+        def do_POST(self) -> None:
+            body = json.loads(self.rfile.read(int(self.headers.get("Content-Length") or 0)) or b"{}")
+            vendor.requests.append((self.path, body))
+            path = self.path.partition("?")[0]
+            if path.endswith("/count_tokens"):
+                return self._answer(200, "application/json", b'{"input_tokens": 9}')
+            if path.endswith("/messages"):
+                events = vendor.messages(body)
+            elif path.endswith("/responses"):
+                events = vendor.responses(body)
+            else:
+                return self._answer(404, "application/json", b"{}")
+            if len(events) == 1:
+                return self._answer(200, "application/json", json.dumps(events[0]).encode())
+            lines = "".join(f"event: {event['type']}\ndata: {json.dumps(event)}\n\n" for event in events)
+            return self._answer(200, "text/event-stream", lines.encode())
+
+        def _answer(self, status: int, kind: str, body: bytes) -> None:
+            self.send_response(status)
+            self.send_header("Content-Type", kind)
+            self.send_header("Content-Length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body)
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    try:
+        yield f"http://127.0.0.1:{server.server_address[1]}"
+    finally:
+        server.shutdown()
+        server.server_close()
+
+
+def printed(client: str, task: Task, environment: Mapping[str, str], address: str) -> str:
+    """What `gistpoint mcp --print` says."""
+    words = [sys.executable, "-m", "gistpoint", "mcp", task.short_id, "--print", client]
+    words += ["--http", address] if address else []
+    return subprocess.run(words, env=dict(environment), capture_output=True, text=True, check=True).stdout
+
+
+def run_claude(modules: Path, task: Task, home: Path, url: str, environment: dict[str, str], address: str) -> str:
+    """Run Claude Code with its own tools off."""
+    told = printed("claude", task, environment, address)
+    config = home / "gistpoint.mcp.json"
+    config.write_text("".join(line + "\n" for line in told.splitlines() if not line.startswith("#")))
+    environment |= {
+        "ANTHROPIC_BASE_URL": url, "ANTHROPIC_API_KEY": "scripted", "CLAUDE_CONFIG_DIR": str(home / "claude"),
+        "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1", "MCP_TIMEOUT": "60000", "MCP_TOOL_TIMEOUT": "300000",
+    }  # fmt: skip
+    words = [str(modules / ".bin" / "claude"), "-p", PROMPT, "--tools", "WaitForMcpServers", "--strict-mcp-config"]
+    return _run([*words, "--mcp-config", str(config), "--allowedTools", "mcp__gistpoint"], home, environment)
+
+
+def run_codex(modules: Path, task: Task, home: Path, url: str, environment: dict[str, str], address: str) -> str:
+    """Run Codex."""
+    provider = f'model = "scripted-1"\nmodel_provider = "scripted"\napproval_policy = "never"\n' \
+               f'[model_providers.scripted]\nname = "scripted"\nbase_url = "{url}/v1"\nwire_api = "responses"\n' \
+               f'env_key = "SCRIPTED_KEY"\n'  # fmt: skip
+    (home / "codex").mkdir()
+    (home / "codex" / "config.toml").write_text(provider + printed("codex", task, environment, address))
+    environment |= {"CODEX_HOME": str(home / "codex"), "SCRIPTED_KEY": "scripted"}
+    words = [
+        str(modules / ".bin" / "codex"),
+        "exec",
+        "--skip-git-repo-check",
+        "--dangerously-bypass-approvals-and-sandbox",
+    ]
+    return _run([*words, PROMPT], home, environment)
+
+
+def run_inspector(modules: Path, task: Task, home: Path, url: str, environment: dict[str, str], address: str) -> str:
+    """Call one tool with the inspector's command line."""
+    program = [
+        str(modules / ".bin" / "mcp-inspector"),
+        "--cli",
+        "-e",
+        f"GISTPOINT_HOME={environment['GISTPOINT_HOME']}",
+    ]
+    server = [*program, sys.executable, "-m", "gistpoint", "mcp", task.short_id]
+    listed = _run([*server, "--method", "tools/list"], home, environment)
+    arguments = [f"{name}={value}" for name, value in script_of(task)[-1][0][1].items()]
+    given = [word for argument in arguments for word in ("--tool-arg", argument)]
+    calling = [*server, "--method", "tools/call", "--tool-name", "replace_function", *given]
+    return f"{len(json.loads(listed)['tools'])} tools\n" + _run(calling, home, environment)
+
+
+CLIENTS = {"claude": run_claude, "codex": run_codex, "inspector": run_inspector}
+VERSIONS = {
+    "claude": "@anthropic-ai/claude-code",
+    "codex": "@openai/codex",
+    "inspector": "@modelcontextprotocol/inspector",
+}
+
+
+def _run(words: list[str], home: Path, environment: Mapping[str, str]) -> str:
+    done = subprocess.run(
+        words, cwd=home, env=dict(environment), capture_output=True, text=True, timeout=300, check=False,
+        stdin=subprocess.DEVNULL,
+    )  # fmt: skip
+    if done.returncode:
+        print(f"exit {done.returncode}\n{done.stdout[-2000:]}\n{done.stderr[-3000:]}", file=sys.stderr)
+    return done.stdout
+
+
+@contextmanager
+def http_server(task: Task, environment: Mapping[str, str]) -> Iterator[str]:
+    """The address of a server over HTTP."""
+    server = subprocess.Popen(
+        [sys.executable, "-m", "gistpoint", "mcp", task.short_id, "--http", "127.0.0.1:0"],
+        env=dict(environment), stderr=subprocess.PIPE, text=True,
+    )  # fmt: skip
+    assert server.stderr
+    line = ""
+    while "serving" not in line:
+        line = server.stderr.readline()
+        assert line, "the server ended"
+    try:
+        yield line.split("//")[1].partition("/")[0]
+    finally:
+        server.send_signal(signal.SIGINT)
+        print("  server:", server.stderr.read().strip().replace("\n", " | "))
+        server.wait()
+
+
+def attempt_by(client: str, modules: Path, http: bool) -> tuple[AttemptSummary, Vendor, str]:
+    """Have a client attempt the task in a home of its own."""
+    with tempfile.TemporaryDirectory(prefix="mcp-client-") as folder:
+        home = Path(folder)
+        locations = Locations(home / "data", home / "config", home / "cache")
+        task = demo_task("dear-tickets", locations.demo)
+        environment = {"PATH": os.environ["PATH"], "HOME": folder, "GISTPOINT_HOME": folder, "LANG": "C.UTF-8",
+                       "GISTPOINT_MCP_TOKEN": TOKEN}  # fmt: skip
+        vendor = Vendor(script_of(task))
+        with serving(vendor) as url:
+            if http:
+                with http_server(task, environment) as address:
+                    said = CLIENTS[client](modules, task, home, url, environment, address)
+            else:
+                said = CLIENTS[client](modules, task, home, url, environment, "")
+        found = list(AttemptStore(locations.attempts, SystemTime(), "").summaries())
+        if len(found) != 1:
+            print(f"{len(found)} attempts; {vendor.requests}\n{said}", file=sys.stderr)
+        (summary,) = found
+        return summary, vendor, said
+
+
+def main() -> int:
+    """Run the clients, and print what came of it."""
+    parser = argparse.ArgumentParser()
+    parser.add_argument("modules", type=Path)
+    parser.add_argument("clients", nargs="*", choices=[*CLIENTS, []], default=list(CLIENTS))
+    parser.add_argument("--http", action="store_true")
+    parser.add_argument("--verbose", action="store_true")
+    options = parser.parse_args()
+    for client in options.clients if not options.http else [name for name in options.clients if name != "inspector"]:
+        package = json.loads((options.modules / VERSIONS[client] / "package.json").read_text())
+        summary, vendor, said = attempt_by(client, options.modules.absolute(), options.http)
+        state = summary.state
+        print(f"{client} {package['version']}: {state.ending.reason if state.ending else 'unfinished'}, "
+              f"{[call.tool for call in state.calls]}, {state.header.solver}")  # fmt: skip
+        print(f"  {len(vendor.requests)} requests, tools offered: {sorted(vendor.seen)}")
+        if options.verbose:
+            print(said, *vendor.told, sep="\n  ")
+    return 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
