@@ -14,6 +14,7 @@ import httpx2
 import uvicorn
 from builders import CHECKS, build_services, build_task
 from fakes import FakeRunner
+from gist_tasks import FakeEntrypoints, build_gist_task
 from mcp import types
 from mcp.client.client import Client, ConnectMode
 from mcp.client.streamable_http import streamable_http_client
@@ -39,11 +40,20 @@ class Case:
     root: Path
     mode: Mode = Mode.REMOVE
     budgets: Budgets | None = None
+    """What the server gives in place of the task's."""
+    written: Budgets | None = None
+    """The task's own."""
     runner: FakeRunner = field(default_factory=lambda: FakeRunner(CHECKS))
 
     def __post_init__(self) -> None:
-        self.services: Services = build_services(self.root, runner=self.runner, role=Role.QA)
-        self.task: Task = build_task(self.services.locations.tasks, self.mode)
+        self.services: Services = build_services(
+            self.root, runner=self.runner, role=Role.QA, entrypoints=FakeEntrypoints()
+        )
+        tasks = self.services.locations.tasks
+        if self.mode is Mode.GIST:
+            self.task: Task = build_gist_task(tasks, budgets=self.written)
+        else:
+            self.task = build_task(tasks, self.mode, budgets=self.written)
 
     def served(self, resumed: AttemptSummary | None = None) -> ServedAttempt:
         return ServedAttempt(self.services, self.task, SOLVER, budgets=self.budgets, resumed=resumed)

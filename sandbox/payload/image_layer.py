@@ -263,6 +263,7 @@ def main() -> None:
         report = {"error": str(error)}
     with open(sys.argv[2], "w", encoding="utf-8") as file:
         json.dump(report, file)
+    os.chmod(sys.argv[2], 0o600)
     sys.exit(1 if "error" in report else 0)
 
 

@@ -97,7 +97,8 @@ class _Probes:
         )
         if output.text == _LOOKED.format(len(owned)):
             return CheckFinding(name, True, f"none of {', '.join(owned)} is found")
-        return CheckFinding(name, False, visible_line(output.text.strip() or "the look was not finished")[:_MOST])
+        seen = ", ".join(line for line in output.text.splitlines() if not line.startswith("looked for"))
+        return CheckFinding(name, False, visible_line(seen or "the look was not finished")[:_MOST])
 
     def pasted(self, sources: dict[str, str]) -> CheckFinding:
         """Check that the lines of all pasted modules that ran exist, and report the other figures."""
