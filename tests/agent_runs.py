@@ -66,6 +66,11 @@ class Home:
         found.add(jobs, self.clock.utc_ms())
         return found
 
+    def judge(self, task_id: str) -> RepairJudge:
+        """The judge of a task."""
+        task = self.tasks.find(task_id)
+        return RepairJudge(task, read_answer(task), self.runner)
+
     @property
     def ports(self) -> AgentPorts:
         """What its runs need from outside."""

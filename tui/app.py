@@ -16,7 +16,7 @@ from textual.widgets import Button
 
 from gistpoint.core.attempts.bench import Judged
 from gistpoint.core.attempts.events import Crashed
-from gistpoint.core.attempts.identity import PERSON
+from gistpoint.core.attempts.identity import MODEL, PERSON
 from gistpoint.core.attempts.state import AttemptState
 from gistpoint.core.errors import AttemptError, CancelledError
 from gistpoint.core.kinds.folder import read_answer
@@ -300,8 +300,10 @@ class GistpointApp(BaseApp):
         elif summary.state.ended:
             task = self.services.tasks.find(summary.task_id)
             self.call_from_thread(self._show_ended, task, read_answer(task), summary, opening)
-        elif summary.actor != PERSON:
+        elif summary.state.driver != PERSON:
             why = "A recorded attempt was played in it: it can't be resumed."
+            if summary.actor == MODEL:
+                why = f"A model works on it. `gistpoint agent watch {attempt_id}` takes it over."
             self.call_from_thread(self._review, summary.attempt_id, why, opening)
         else:
             self._resume(summary.attempt_id, opening)

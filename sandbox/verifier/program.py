@@ -181,8 +181,8 @@ def _file(root: Path, path: str) -> bytes | None:
 
 def _gist_at(place: Path, wanted: Mapping[str, Any]) -> tuple[str, str]:
     name = parse_entrypoint(wanted["entrypoint"]).gist_file
-    found = place.resolve() / name if place.is_dir() else place.resolve()
-    data = _file(found.parent, found.name)
+    found = place / name if place.is_dir() else place
+    data = _file(found.parent.resolve(), found.name)
     return name, "" if data is None else data.decode("utf-8", "surrogateescape")
 
 

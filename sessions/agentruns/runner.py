@@ -21,7 +21,7 @@ from gistpoint.core.agents.static import StaticRefusedError, require_fitting
 from gistpoint.core.attempts.bench import TaskJudge
 from gistpoint.core.attempts.engine import Attempt
 from gistpoint.core.attempts.events import AttemptStarted
-from gistpoint.core.attempts.identity import MODEL, TIME_CHARACTERS, Enrolment, Role, new_attempt_id
+from gistpoint.core.attempts.identity import MODEL, PERSON, TIME_CHARACTERS, Enrolment, Role, new_attempt_id
 from gistpoint.core.attempts.state import AttemptState
 from gistpoint.core.errors import AttemptError, CancelledError, SandboxUnavailableError, TaskError, UserError
 from gistpoint.core.estimates import Estimate
@@ -29,6 +29,7 @@ from gistpoint.core.ports import ChatModel, TimeSource
 from gistpoint.core.running import CancelToken, RunContext
 from gistpoint.core.tasks.model import Task
 from gistpoint.sessions.agentruns.bounds import Purse
+from gistpoint.sessions.agentruns.control import ControlRequest, asked_for, request_in
 from gistpoint.sessions.agentruns.store import (
     AgentJob,
     AgentRun,
@@ -44,6 +45,8 @@ from gistpoint.sessions.journal import JOURNAL, first_event
 
 GRACE_S = 10.0
 """How long requests and test runs under way may take to finish once the run is stopped."""
+HANDED_OVER = "handed_over"
+"""The problem of a job whose attempt a person has."""
 _BEAT_S = 5.0
 _TICK_S = 0.1
 _LAST_S = 5.0
@@ -99,6 +102,8 @@ class AgentRunner:
         self._lock = threading.Lock()
         self._todo: Iterator[JobState] = iter(())
         self._open: dict[str, Attempt] = {}
+        self._again: set[str] = set()
+        """Jobs that were gone on with after a person had given them back."""
         self._purse = Purse(max_cost_usd)
         self._cancel = CancelToken()
         self._stopped_at: float | None = None
@@ -215,7 +220,7 @@ class AgentRunner:
     def _work(self) -> None:
         while not self.stopping:
             with self._lock:
-                state = next(self._todo, None)
+                state = next(self._todo, None) or self._given_back()
             if state is None:
                 return
             try:
@@ -225,6 +230,17 @@ class AgentRunner:
             except Exception as error:
                 self._bug = error
                 self.stop("gistpoint itself failed.")
+
+    def _given_back(self) -> JobState | None:
+        """Return a job whose attempt a person has given back to the model since it was taken."""
+        for state in self.run.left:
+            if state.problem != HANDED_OVER or state.job.key in self._again:
+                continue
+            folder = self._ports.attempts.folder(state.attempt)
+            if not asked_for(folder) and self._ports.attempts.summary(state.attempt).state.driver == MODEL:
+                self._again.add(state.job.key)
+                return state
+        return None
 
     def _do(self, state: JobState) -> None:
         job = state.job
@@ -297,8 +313,12 @@ class AgentRunner:
         def failed() -> bool:
             return any(not submission.counts for submission in attempt.state.submissions[before:])
 
+        folder = self._ports.attempts.folder(attempt.state.attempt_id)
+
         def stop() -> bool:
-            return failed() or (self.stopping and (not asking or attempt.state.pause is not None))
+            if failed() or asked_for(folder):
+                return True
+            return self.stopping and (not asking or attempt.state.pause is not None)
 
         def may_ask(estimate: Estimate) -> bool:
             nonlocal asking
@@ -312,6 +332,9 @@ class AgentRunner:
             self._report(job)
 
         self._report(job)
+        if attempt.state.driver == PERSON:
+            self._halted(job, HANDED_OVER, "A person has it, and has not given it back.")
+            return
         try:
             left = work(
                 attempt,
@@ -325,6 +348,9 @@ class AgentRunner:
         except CancelledError:
             self._pay(job, attempt.state)
         else:
+            if left.how is Leaving.STOPPED and asked_for(folder):
+                with suppress(AttemptError):  # its time was up
+                    attempt.hand_over(PERSON, by=(request_in(folder) or ControlRequest()).by)
             self._conclude(job, attempt.state, left, failed=failed())
 
     def _conclude(self, job: AgentJob, state: AttemptState, left: Left, *, failed: bool) -> None:
@@ -334,6 +360,8 @@ class AgentRunner:
         self._pay(job, state)
         if state.ending is not None:
             self._note(JobEnded(job=job.key, reason=state.ending.reason))
+        elif state.driver == PERSON:
+            self._halted(job, HANDED_OVER, "A person has taken it over.")
         elif failed:
             self._halted(job, "infrastructure", state.submissions[-1].reason)
         elif left.how is Leaving.HALTED:

@@ -79,10 +79,13 @@ def test_gists_come_out_as_under_gistpoint(tmp_path: Path, environments: Environ
     other = Elsewhere.of(task, answer, "plain", tmp_path / "other")
     place, elsewhere = tmp_path / "test_gist.py", tmp_path / "elsewhere"
     (other.folder / "reward.json").symlink_to(elsewhere)
-    for gist in (FAITHFUL, WRONG, IMPORTING, ""):
+    for gist in (FAITHFUL, "", IMPORTING, WRONG):
         place.write_text(gist, encoding="utf-8")
         ours = judge.judge(gist, thorough=False).score.execution_fidelity
         assert other.verdict(place)["solved"] == ours == int(gist is FAITHFUL)
+    place.rename(tmp_path / "secret")
+    place.symlink_to("secret")
+    assert other.verdict(place)["taken"] == {}
     assert not elsewhere.exists(), "the reward was written through a link"
 
 

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 from agent_runs import LOOK, RIGHT, Home
+from builders import build_services
 from screens.settling import text_of, until
 from scripted_endpoint import reply
 from textual.pilot import Pilot
@@ -18,8 +19,11 @@ from gistpoint.core.locations import Locations
 from gistpoint.core.running import NEVER, CancelToken
 from gistpoint.sessions.agentruns.runner import AgentRunner
 from gistpoint.tui.agent_watch_app import AgentWatchApp
+from gistpoint.tui.app import GistpointApp
 from gistpoint.tui.screens.agents.attempt import AttemptWatchScreen
 from gistpoint.tui.screens.agents.run import RunWatchScreen
+from gistpoint.tui.screens.dialogs.ask import TextDialog
+from gistpoint.tui.screens.solve.screen import SolveScreen
 
 
 class Held:
@@ -100,3 +104,41 @@ async def test_what_was_shown_can_be_read_and_nothing_can_be_called(home: Home) 
         await pilot.press("f3", "down", "enter")
         await pilot.pause()
     assert home.attempts.summary(state.attempt).head == before
+
+
+async def test_a_person_takes_an_attempt_over_and_gives_it_back(home: Home) -> None:
+    model = Held(reply(LOOK))
+    home.model_of = lambda settings: model
+    run = home.run(home.task(1))
+    thread = threading.Thread(target=AgentRunner(run, home.ports).work)
+    thread.start()
+    while not next(iter(run.jobs.values())).attempt:
+        assert thread.is_alive()
+    (state,) = run.jobs.values()
+    services = build_services(home.folder.parent, clock=home.clock)
+    app = AgentWatchApp(Locations.of_user(), attempt=state.attempt, services=lambda: services)
+    async with watching(app, (110, 30)) as pilot:
+        await until(pilot, lambda: "Read-only: m-1 is at work" in text_of(app))
+        await pilot.press("t", *"p07", "enter")
+        await until(pilot, lambda: app.taken)
+    thread.join(60)
+    assert not thread.is_alive()
+    assert app.taken == state.attempt
+    assert home.attempts.summary(state.attempt).state.handovers[-1].by == "p07"
+    solving = GistpointApp(services, open=state.attempt)
+    async with solving.run_test(size=(110, 30)) as pilot:
+        await until(pilot, lambda: isinstance(solving.screen, SolveScreen))
+        await until(pilot, lambda: "tool uses 16/16" in text_of(solving))
+    assert solving.crashes == []
+    assert solving._held is not None
+    solving._held.close()
+    app = AgentWatchApp(Locations.of_user(), attempt=state.attempt, services=lambda: services)
+    async with watching(app, (110, 30)) as pilot:
+        await until(pilot, lambda: "A person has it." in text_of(app))
+        await pilot.press("b", *"hint", "enter")
+        await until(pilot, lambda: "No process has it open" in text_of(app))
+        await pilot.press("b")
+        assert not isinstance(app.screen, TextDialog)
+    taken, given = home.attempts.summary(state.attempt).state.handovers
+    assert (taken.to, given.to, given.note) == ("person", "model", "hint")
+    assert not (home.attempts.folder(state.attempt) / "control.json").exists()

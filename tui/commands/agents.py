@@ -61,7 +61,7 @@ def run_options(parser: argparse.ArgumentParser) -> Handler:
         "what is missing. The exit code is 0 when every job has ended, 1 when some are left."
     )
     parser.add_argument("tasks", nargs="*", metavar="TASK|SET", help=f"{TASK_HELP}, a folder or a list of tasks")
-    parser.add_argument("--demo", action="store_true", help="the tasks of the demo")
+    parser.add_argument("--demo", action="store_true", help="tasks of the demo, by their names, or all of them")
     parser.add_argument("--name", metavar="RUN", help="name of the run (default: the model's, and a hash)")
     what = parser.add_argument_group("model")
     what.add_argument("--model", default="", help="its name at the server, or builtin:searcher, which needs none")
@@ -173,19 +173,17 @@ def _carry_out(options: argparse.Namespace, found: AgentRun, ports: AgentPorts) 
 
 
 def _tasks(options: argparse.Namespace, services: Services) -> list[Task]:
-    chosen: dict[str, Task] = {}
     if options.demo:
-        from gistpoint.core.demo.tasks import unpack_demo
+        from gistpoint.core.demo.tasks import demo_task, unpack_demo
 
-        chosen |= {task.id: task for _, task in unpack_demo(services.locations.demo)}
-    if options.tasks:
-        found = read_set(options.tasks, services.tasks)
-        for problem in found.problems:
-            print(f"gistpoint: left out: {visible(problem)}", file=sys.stderr)
-        chosen |= {task.id: task for task in found.tasks}
-    if not chosen:
+        place = services.locations.demo
+        return [demo_task(name, place) for name in options.tasks] or [task for _, task in unpack_demo(place)]
+    if not options.tasks:
         raise UserError("No task is named.", hint="Name tasks or sets (`gistpoint task list`), or give --demo.")
-    return list(chosen.values())
+    found = read_set(options.tasks, services.tasks)
+    for problem in found.problems:
+        print(f"gistpoint: left out: {visible(problem)}", file=sys.stderr)
+    return list(found.tasks)
 
 
 def _settings(options: argparse.Namespace, solver: AgentSolver) -> RunSettings:
@@ -383,6 +381,7 @@ def stop(options: argparse.Namespace) -> int:
 def watch_options(parser: argparse.ArgumentParser) -> Handler:
     """Add the options of `gistpoint agent watch`."""
     parser.add_argument("what", metavar="RUN|ATTEMPT", help=f"{RUN_HELP}, or an attempt's id or its beginning")
+    add_isolation(parser)
     return watch
 
 
@@ -393,9 +392,24 @@ def watch(options: argparse.Namespace) -> int:
 
     locations = Locations.of_user()
     runs = AgentRunStore(locations.runs)
+
+    def services() -> Services:
+        made = build_services(options)
+        made.consent.asker = lambda why_not: False  # the screen has the terminal
+        return made
+
     if options.what in runs.names():
-        return AgentWatchApp(locations, run=runs.open(options.what)).run_to_exit_code()
-    return AgentWatchApp(locations, attempt=attempt_store().folder(options.what).name).run_to_exit_code()
+        app = AgentWatchApp(locations, run=runs.open(options.what), services=services)
+    else:
+        app = AgentWatchApp(locations, attempt=attempt_store().folder(options.what).name, services=services)
+    code = app.run_to_exit_code()
+    while app.taken:
+        from gistpoint.tui.app import GistpointApp
+
+        GistpointApp(build_services(options), open=app.taken).run_to_exit_code()
+        app = AgentWatchApp(locations, attempt=app.taken, services=services)
+        code = app.run_to_exit_code()
+    return code
 
 
 # Values of options

@@ -8,12 +8,14 @@ from collections.abc import Sequence
 from importlib.metadata import version
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
 
 from gistpoint.core.errors import TaskError, UserError
 from gistpoint.core.kinds.archive import pack_task
 from gistpoint.core.kinds.folder import read_answer, read_task
 from gistpoint.core.locations import Locations
 from gistpoint.core.tasks.model import Task
+from gistpoint.core.text import visible_line
 from gistpoint.sessions.tasks import TaskStore, read_set
 from gistpoint.tui.commands.command import DONE, Handler
 from gistpoint.tui.commands.output import write_whole
@@ -56,6 +58,8 @@ def export(options: argparse.Namespace) -> int:
     from gistpoint.sessions.exports.tasks.registry import task_exporter
 
     write = task_exporter(options.to)
+    if options.tools == "mcp":
+        _check_url(options.mcp_url)
     settings = TaskExportSettings(
         with_solution=options.with_solution,
         agent_hosts=tuple(host.strip() for host in options.agent_hosts.split(",") if host.strip()),
@@ -72,6 +76,17 @@ def export(options: argparse.Namespace) -> int:
             place.chmod(0o755)
     print(target)
     return DONE
+
+
+def _check_url(url: str) -> None:
+    try:
+        parts = urlsplit(url)
+        usable = parts.scheme in ("http", "https") and bool(parts.hostname)
+    except ValueError:
+        usable = False
+    if not usable:
+        shown = visible_line(url)[:200]
+        raise UserError(f"--mcp-url {shown!r} is no address of a server.", hint=f"For example {_MCP_URL}.")
 
 
 def tasks_of(names: Sequence[str], store: TaskStore) -> list[Task]:

@@ -7,7 +7,7 @@ of tools and no submissions.
 from __future__ import annotations
 
 import json
-import shlex
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 from urllib.parse import urlsplit
@@ -53,21 +53,30 @@ def _files(one: ExportedTask, settings: TaskExportSettings) -> Iterator[tuple[st
 
 
 def dockerfile(one: ExportedTask, settings: TaskExportSettings, after: str = "") -> str:
-    """Return the Dockerfile of a task's environment: Python, what the lock pins, and the repository."""
+    """Return the Dockerfile of a task's environment: Python, what the lock pins, and the repository.
+
+    The lock itself does not stay: with it a solver could compute a task's id for each function that may be corrupted.
+    """
     pins = one.task.environment
     base = settings.base or f"python:{pins.python or _OWN_PYTHON}-slim-bookworm"
-    hashes = "--require-hashes " if pins.lock else ""
+    locked = "--no-deps --require-hashes " if pins.lock else ""
     roots = ":".join(REPOSITORY if root == "." else f"{REPOSITORY}/{root}" for root in pins.import_roots)
-    steps = "".join(f"RUN {shlex.join(['sh', '-c', step])}\n" for step in pins.build_steps)
+    steps = "".join(f"RUN {json.dumps(['sh', '-c', step])}\n" for step in pins.build_steps)
     gist = f"RUN mkdir -p {GIST_FOLDER}\n" if is_gist(one.task) else ""
-    path = "" if is_gist(one.task) else f"ENV PYTHONPATH={roots}\n"
+    path = "" if is_gist(one.task) else f"ENV PYTHONPATH={_quoted(roots)}\n"
     return (
         f"{NOTE}ARG BASE={base}\nFROM ${{BASE}}\n"
         "COPY requirements.txt /opt/gistpoint/requirements.txt\n"
-        f"RUN pip install --no-cache-dir --no-deps {hashes}-r /opt/gistpoint/requirements.txt\n"
+        f"RUN pip install --no-cache-dir {locked}-r /opt/gistpoint/requirements.txt"
+        " && rm -r /opt/gistpoint\n"
         f"ADD tree.tar {REPOSITORY}\nWORKDIR {REPOSITORY}\n"
         f"ENV PYTHONDONTWRITEBYTECODE=1\n{path}{steps}{gist}{after}"
     )
+
+
+def _quoted(value: str) -> str:
+    """Return the value of a variable as a Dockerfile writes it; it has no line end."""
+    return '"' + re.sub(r'([\\"$])', r"\\\1", value) + '"'
 
 
 def requirements(one: ExportedTask) -> str:

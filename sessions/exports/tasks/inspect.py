@@ -17,8 +17,8 @@ def inspect_files(tasks: Sequence[ExportedTask], settings: TaskExportSettings) -
     """Yield the program, its samples, and for each task its container and what judges it."""
     program = files("gistpoint.sessions.exports.tasks").joinpath("templates", "inspect_task.py.txt").read_text("utf-8")
     yield "task.py", program.replace("{{canary}}", CANARY).encode()
-    rows = (json.dumps(_sample(one), ensure_ascii=False) for one in tasks)
-    yield "samples.jsonl", "".join(f"{row}\n" for row in rows).encode("utf-8", "surrogateescape")
+    rows = (json.dumps(_sample(one)) for one in tasks)
+    yield "samples.jsonl", "".join(f"{row}\n" for row in rows).encode()
     for one in tasks:
         yield f"{one.name}/environment/Dockerfile", dockerfile(one, settings).encode()
         yield f"{one.name}/environment/requirements.txt", requirements(one).encode()

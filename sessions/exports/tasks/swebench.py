@@ -26,7 +26,7 @@ def swebench_files(tasks: Sequence[ExportedTask], settings: TaskExportSettings) 
 
 
 def _lines(rows: Sequence[dict[str, Any]]) -> bytes:
-    return "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows).encode("utf-8", "surrogateescape")
+    return "".join(json.dumps(row) + "\n" for row in rows).encode()
 
 
 def _instance(one: ExportedTask) -> dict[str, Any]:

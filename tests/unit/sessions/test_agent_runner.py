@@ -27,7 +27,8 @@ from gistpoint.core.running import NEVER, UNATTENDED, CancelToken, RunContext
 from gistpoint.sandbox.endpoints.openai_compatible import OpenAICompatibleModel
 from gistpoint.sandbox.endpoints.settings import ApiKey, EndpointSettings
 from gistpoint.sessions.agentruns.bounds import BoundedRunner, Purse, Slots
-from gistpoint.sessions.agentruns.runner import AgentRunner
+from gistpoint.sessions.agentruns.control import ask_for, withdraw
+from gistpoint.sessions.agentruns.runner import AgentRunner, JobReport
 from gistpoint.sessions.agentruns.store import AgentRun, JobStatus
 from gistpoint.sessions.journal import JOURNAL, JournalWriter, read_journal
 
@@ -243,6 +244,86 @@ def test_a_stop_lets_what_is_under_way_finish(home: Home) -> None:
     home.script = SOLVES[1:]
     home.work(run)
     assert told(run) == [ENDED]
+
+
+def test_ctrl_c_stops_and_a_second_one_cancels(home: Home) -> None:
+    model = WaitingModel(reply(LOOK))
+    home.model_of = lambda settings: model
+    run = home.run(home.task())
+    runner = AgentRunner(run, home.ports, grace_s=LONG_S)
+    pressed: list[bool] = []
+
+    def tick() -> None:
+        if model.asked.is_set() and len(pressed) < 2:
+            pressed.append(runner.stopping)
+            raise KeyboardInterrupt
+
+    runner.work(tick)
+    assert pressed == [False, True]
+    assert runner.stopped_by == "It was stopped at your request."
+    assert told(run) == [(JobStatus.BEGUN, "")]
+    assert not next(home.attempts.summaries()).open
+
+
+def test_a_person_takes_over_and_gives_back_and_the_attempt_is_nobodys_figure(home: Home) -> None:
+    model = WaitingModel(reply(LOOK))
+    home.model_of = lambda settings: model
+    run = home.run(home.task())
+    thread = threading.Thread(target=AgentRunner(run, home.ports).work)
+    thread.start()
+    assert model.asked.wait(LONG_S)
+    (state,) = run.jobs.values()
+    folder = home.attempts.folder(state.attempt)
+    ask_for(folder, "p07")
+    thread.join(LONG_S)
+    assert not thread.is_alive()
+    assert told(run) == [(JobStatus.HALTED, "handed_over")]
+    home.model_of = None
+    home.work(run)
+    assert told(run) == [(JobStatus.HALTED, "handed_over")]
+    assert [model.asked for model in home.asked] == []
+    opened = home.attempts.resume(state.attempt, home.tasks.find(state.job.task), home.judge(state.job.task))
+    assert opened.attempt.state.handovers[-1].by == "p07"
+    opened.attempt.call("read_file", {"file_path": "shop/prices.py"})
+    opened.attempt.hand_over("model", note="Look at the discount.")
+    opened.close()
+    withdraw(folder)
+    home.script = SOLVES[1:]
+    home.work(run)
+    assert told(run) == [ENDED]
+    said = home.asked[0].asked[0][-1].content
+    assert "read_file" in said
+    assert "Look at the discount." in said
+    figures = home.figures(run)
+    assert figures.attempts[0].mixed
+    assert (figures.totals.counted, figures.totals.mixed, figures.totals.solved) == (0, 1, None)
+
+
+def test_an_attempt_that_is_given_back_while_its_run_is_at_work_is_gone_on_with(home: Home) -> None:
+    held = WaitingModel(reply(LOOK))
+    models = iter([held, ScriptedModel(SOLVES), ScriptedModel(SOLVES)])
+    home.model_of = lambda settings: next(models)
+    run = home.run(home.task(1), home.task(2))
+    first = next(iter(run.jobs.values())).job
+    gave_back = threading.Event()
+
+    def changed(report: JobReport) -> None:
+        if report.job.status is JobStatus.ENDED and not gave_back.is_set():
+            gave_back.set()
+            attempt = run.jobs[first.key].attempt
+            opened = home.attempts.resume(attempt, home.tasks.find(first.task), home.judge(first.task))
+            opened.attempt.hand_over("model")
+            opened.close()
+            withdraw(home.attempts.folder(attempt))
+
+    thread = threading.Thread(target=AgentRunner(run, home.ports, at_once=1, on_job=changed).work)
+    thread.start()
+    assert held.asked.wait(LONG_S)
+    ask_for(home.attempts.folder(run.jobs[first.key].attempt), "p07")
+    thread.join(LONG_S)
+    assert not thread.is_alive()
+    assert told(run) == [ENDED, ENDED]
+    assert [row.mixed for row in home.figures(run).attempts] == [True, False]
 
 
 def test_a_request_that_outlasts_the_grace_is_abandoned(home: Home) -> None:

@@ -19,6 +19,7 @@ from gistpoint.core.errors import TaskError, UserError
 from gistpoint.core.kinds.folder import read_answer
 from gistpoint.core.kinds.gist.model import GistSettings
 from gistpoint.core.kinds.registry import render_brief
+from gistpoint.core.pins import EnvironmentPins
 from gistpoint.core.tasks.model import CANARY, Mode, Task
 from gistpoint.core.trees import SourceTree
 from gistpoint.sandbox.verifier.expected import expected_text
@@ -157,3 +158,33 @@ def test_a_gist_that_comes_back_as_a_patch_is_written_into_the_repository(tmp_pa
     assert "`/repo/test_gist.py`" in json.loads(files["instances.jsonl"])["problem_statement"]
     (diff,) = parse(json.loads(files["tests/instances.jsonl"])["patch"])
     assert (diff.old_path, diff.new_path) == (None, "test_gist.py")
+
+
+@pytest.mark.parametrize("name", TASK_FORMATS)
+def test_text_of_a_task_ends_no_line_of_the_files(name: str, tmp_path: Path) -> None:
+    task = build_task(tmp_path, failure_text='\u2028\x85" {{count}} $(touch x) `y`')
+    pins = replace(
+        task.environment,
+        build_steps=("echo 'one\nRUN touch /injected' \\", "cat <<EOF\n$HOME\nEOF"),
+        import_roots=(".", 'src "$HOME" \\ x=1'),
+    )
+    for path, data in written(name, replace(task, environment=pins)).items():
+        if path.endswith("samples.jsonl") or path.endswith("instances.jsonl"):
+            (row,) = data.decode().splitlines()
+            assert "{{count}}" in str(json.loads(row))
+        if path.endswith("Dockerfile"):
+            lines = data.decode().splitlines()
+            assert not [line for line in lines if line.startswith("RUN touch")]
+            steps = [json.loads(line.removeprefix("RUN ")) for line in lines if line.startswith("RUN [")]
+            assert steps == [["sh", "-c", step] for step in pins.build_steps]
+            assert r'ENV PYTHONPATH="/repo:/repo/src \"\$HOME\" \\ x=1"' in lines
+            assert "rm -r /opt/gistpoint" in data.decode()
+
+
+def test_what_pytest_needs_is_installed_unless_a_lock_names_it(tmp_path: Path) -> None:
+    task = build_task(tmp_path)
+    lock = (f"pytest==8.0.0 --hash=sha256:{'0' * 64}",)
+    locked = replace(task, environment=replace(task.environment, lock=lock))
+    for one, options in ((replace(task, environment=EnvironmentPins()), ""), (locked, "--no-deps --require-hashes ")):
+        (image,) = [data.decode() for path, data in written("harbor", one).items() if path.endswith("Dockerfile")]
+        assert f"RUN pip install --no-cache-dir {options}-r " in image

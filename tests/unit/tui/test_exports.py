@@ -155,4 +155,7 @@ def test_tasks_go_to_another_harness_once_each(home: Path, task: Task, capsys: C
     assert (made / "tests" / "verify.pyz").read_bytes().startswith(b"#!")
     assert '"b.org"' in (made / "task.toml").read_text(encoding="utf-8")
     assert cli.main(["task", "export", task.short_id, "--to", "harbor", "-o", str(target)]) == 2
+    for url in ("http://[", "ftp://a", "here"):
+        asked = ["-o", str(target / "new"), "--tools", "mcp", "--mcp-url", url]
+        assert cli.main(["task", "export", task.short_id, "--to", "harbor", *asked]) == 2
     assert "is there already" in capsys.readouterr().err

@@ -10,16 +10,19 @@ from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.containers import Vertical
 from textual.getters import query_one
+from textual.message import Message
 from textual.screen import Screen
 from textual.widget import Widget
 
 from gistpoint.core.attempts.events import ModelTurn, Pane
+from gistpoint.core.attempts.identity import MODEL, PERSON
 from gistpoint.core.attempts.state import AttemptState, attempt_result
 from gistpoint.core.ports import TimeSource
 from gistpoint.sessions.agentruns.following import JournalFollower
 from gistpoint.tui.jobs import Jobs
 from gistpoint.tui.keys import KeyScope, bindings_of, key_named, shown_key
 from gistpoint.tui.known import shown_file, shown_function, shown_sources
+from gistpoint.tui.screens.dialogs.ask import TextDialog
 from gistpoint.tui.screens.solve.panes import (
     PANES,
     CallAsked,
@@ -40,6 +43,8 @@ from gistpoint.tui.widgets.plain import Plain
 from gistpoint.tui.widgets.text_view import TextView
 
 POLL_S = 0.5
+_TAKE = "Take over?"
+_TAKE_MEANS = "You go on with what is left of the budgets. The attempt is then in no figure, the model's or a person's."
 WATCHED: Mapping[str, PanePlace] = {
     **{name: PANES[name] for name in ("brief", "files", "code")},
     "model": PanePlace("#model-words", Pane.MODEL, "editor"),
@@ -83,8 +88,24 @@ def turn_words(turn: ModelTurn) -> str:
     return "\n".join(part for part in parts if part) + "\n\n"
 
 
+class TakeAsked(Message):
+    """Asks to take the attempt over from the model."""
+
+    def __init__(self, by: str) -> None:
+        super().__init__()
+        self.by = by
+
+
+class GiveAsked(Message):
+    """Asks to give the attempt back to the model."""
+
+    def __init__(self, note: str) -> None:
+        super().__init__()
+        self.note = note
+
+
 class AttemptWatchScreen(Screen[None]):
-    """The attempt; nothing here changes it."""
+    """The attempt; only taking it over and giving it back change it."""
 
     CSS_PATH = "../solve/solve.tcss"
     BINDINGS: ClassVar[list[BindingType]] = [*bindings_of(KeyScope.WATCH), *bindings_of(KeyScope.WATCH_ATTEMPT)]
@@ -172,6 +193,8 @@ class AttemptWatchScreen(Screen[None]):
             return f"! {self._follower.problem}"
         if state.ending is not None:
             return end_words(state.ending, attempt_result(state))
+        if state.driver == PERSON and state.header.actor == MODEL:
+            return "A person has it. t goes on with it, b gives it back to the model."
         if not self._live:
             return "No process has it open: the attempt is unfinished."
         return f"Read-only: {state.header.model or state.header.actor} is at work."
@@ -214,6 +237,32 @@ class AttemptWatchScreen(Screen[None]):
     @on(FunctionAsked)
     def _refuse(self) -> None:
         self.app.notify("The model works on this attempt: it can only be read here.")
+
+    def action_take(self) -> None:
+        """Ask for a pseudonym, and then for the attempt."""
+        state = self._follower.state
+        if state.ended or not state.started:
+            self.app.notify("There is nothing to take over: the attempt has ended.")
+        elif state.driver == PERSON:
+            self.post_message(TakeAsked(""))
+        else:
+            self.app.push_screen(TextDialog(_TAKE, label=_TAKE_MEANS, placeholder="a pseudonym"), self._take)
+
+    def _take(self, by: str | None) -> None:
+        if by is not None:
+            self.post_message(TakeAsked(by.strip()))
+
+    def action_give(self) -> None:
+        """Ask for a note, and give the attempt back."""
+        state = self._follower.state
+        if state.ended or state.driver != PERSON or state.header.actor != MODEL:
+            self.app.notify("No person has this attempt.")
+            return
+        self.app.push_screen(TextDialog("Give it back to the model", placeholder="a note to the model"), self._give)
+
+    def _give(self, note: str | None) -> None:
+        if note is not None:
+            self.post_message(GiveAsked(note.strip()))
 
     def action_leave(self) -> None:
         """Go back to the run, or close the program."""
