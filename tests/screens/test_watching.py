@@ -22,7 +22,7 @@ from gistpoint.core.ports import ChatModel
 from gistpoint.core.running import NEVER, CancelToken
 from gistpoint.sessions.agentruns.control import CONTROL, ask_for, asker_of
 from gistpoint.sessions.agentruns.runner import AgentRunner
-from gistpoint.sessions.agentruns.store import AgentRun
+from gistpoint.sessions.agentruns.store import AgentRun, JobHalted
 from gistpoint.tui.agent_watch_app import AgentWatchApp
 from gistpoint.tui.app import GistpointApp
 from gistpoint.tui.screens.agents.attempt import AttemptWatchScreen
@@ -220,3 +220,15 @@ async def test_an_attempt_that_ended_is_not_taken_over(home: Home) -> None:
         await until(pilot, lambda: "The attempt has ended." in text_of(app))
         await pilot.press("escape", "b")
         await until(pilot, lambda: any("No person has" in told.message for told in app._notifications))
+
+
+async def test_why_a_job_has_no_attempt_is_told_without_control_characters(home: Home) -> None:
+    run = home.run(home.task(1))
+    (key,) = run.jobs
+    run.append([JobHalted(job=key, problem="task", message="\x1b[31mred\x9b1m\u202e [bold]bold[/nope]")])
+    app = AgentWatchApp(Locations.of_user(), run=home.runs.open("r"), services=not_needed)
+    async with app.run_test(size=(160, 48), notifications=True) as pilot:
+        await until(pilot, lambda: "halted: task" in text_of(app))
+        await pilot.press("enter")
+        await until(pilot, lambda: "[bold]bold[/nope]" in text_of(app))
+        assert not set("\x1b\x9b\u202e") & set(text_of(app))

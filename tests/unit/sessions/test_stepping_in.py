@@ -129,9 +129,7 @@ def test_nothing_is_written_into_an_attempt_that_a_person_has(home: Home) -> Non
     assert home.attempts.summary(state.attempt).head == before
 
 
-def test_a_request_whose_asker_has_thought_better_of_it_stops_nothing(
-    home: Home, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_request_that_is_withdrawn_in_time_stops_nothing(home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
     answers = iter(["p07", None])  # asked for when the loop looks, and no longer when the attempt is let go
     monkeypatch.setattr("gistpoint.sessions.agentruns.runner.asker_of", lambda folder: next(answers, None))
     run = home.run(home.task())
