@@ -113,6 +113,7 @@ async def test_a_person_takes_an_attempt_over_and_gives_it_back(home: Home) -> N
     thread = threading.Thread(target=AgentRunner(run, home.ports).work)
     thread.start()
     while not next(iter(run.jobs.values())).attempt:
+        thread.join(0.01)
         assert thread.is_alive()
     (state,) = run.jobs.values()
     services = build_services(home.folder.parent, clock=home.clock)
