@@ -29,7 +29,7 @@ from gistpoint.sandbox.endpoints.settings import ApiKey, EndpointSettings
 from gistpoint.sessions.agentruns.bounds import BoundedRunner, Purse, Slots
 from gistpoint.sessions.agentruns.control import ask_for, withdraw
 from gistpoint.sessions.agentruns.runner import AgentRunner, JobReport
-from gistpoint.sessions.agentruns.store import AgentRun, JobStatus
+from gistpoint.sessions.agentruns.store import AgentRun, JobAttempt, JobStatus
 from gistpoint.sessions.journal import JOURNAL, JournalWriter, read_journal
 
 LONG_S = 60.0
@@ -499,3 +499,16 @@ def test_heartbeats_are_written_while_tests_run(home: Home, monkeypatch: pytest.
     gate.set()
     thread.join(LONG_S)
     assert told(run) == [ENDED]
+
+
+def test_the_attempt_of_another_job_is_neither_gone_on_with_nor_counted(home: Home) -> None:
+    first, second = home.run(home.task(1), name="a"), home.run(home.task(2), name="b")
+    home.work(first)
+    (mine,), (other,) = first.jobs.values(), second.jobs
+    second.append([JobAttempt(job=other, attempt=mine.attempt)])
+    asked = len(home.asked)
+    home.work(second)
+    (row,) = home.figures(second).attempts
+    assert (len(home.asked), second.jobs[other].problem) == (asked, "attempt")
+    assert (row.reason, row.result, row.calls) == ("unreadable", "", None)
+    assert home.figures(second).totals.counted == 0
