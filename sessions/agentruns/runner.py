@@ -20,7 +20,7 @@ from gistpoint.core.agents.settings import AgentSettings
 from gistpoint.core.agents.static import StaticRefusedError, require_fitting
 from gistpoint.core.attempts.bench import TaskJudge
 from gistpoint.core.attempts.engine import Attempt
-from gistpoint.core.attempts.events import AttemptStarted
+from gistpoint.core.attempts.events import AttemptStarted, JournalEvent
 from gistpoint.core.attempts.identity import MODEL, PERSON, TIME_CHARACTERS, Enrolment, Role, new_attempt_id
 from gistpoint.core.attempts.state import AttemptState
 from gistpoint.core.errors import AttemptError, CancelledError, SandboxUnavailableError, TaskError, UserError
@@ -202,10 +202,7 @@ class AgentRunner:
             if folder.name < earliest:
                 continue
             first = first_event(folder / JOURNAL)
-            begun = first.data if first is not None else None
-            if not isinstance(begun, AttemptStarted) or begun.actor != MODEL:
-                continue
-            solver: Mapping[str, Any] = begun.solver or {}
+            solver = _solver(first)
             if solver.get("run") == self.run.name and solver.get("job") in queued:
                 self._note(JobAttempt(job=str(solver["job"]), attempt=folder.name))
 
@@ -268,6 +265,8 @@ class AgentRunner:
         ports, job = self._ports, state.job
         task = ports.task(job.task)
         if state.attempt:
+            if not is_of_job(first_event(ports.attempts.folder(state.attempt) / JOURNAL), job):
+                raise AttemptError(f"The attempt {state.attempt} belongs to another job, or to a person.")
             opened = ports.attempts.resume(state.attempt, task, ports.judge(task))
         else:
             task = ports.as_given(task)
@@ -408,6 +407,17 @@ def solver_of(run: AgentRun, job: AgentJob, settings: AgentSettings) -> dict[str
         "job": job.key,
         "repeat": job.repeat,
     }
+
+
+def _solver(first: JournalEvent | None) -> Mapping[str, Any]:
+    """Return what the first event of a journal says of a model at work; nothing of other solvers."""
+    begun = first.data if first is not None else None
+    return (begun.solver or {}) if isinstance(begun, AttemptStarted) and begun.actor == MODEL else {}
+
+
+def is_of_job(first: JournalEvent | None, job: AgentJob) -> bool:
+    """Whether a journal with this first event is of an attempt that was begun for a job."""
+    return _solver(first).get("job") == job.key
 
 
 def _disk(error: OSError) -> str:

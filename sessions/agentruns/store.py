@@ -251,7 +251,10 @@ class AgentRun:
     @contextmanager
     def held(self) -> Iterator[None]:
         """Be the one process that works on the run. Raises `AgentRunError` while another does."""
-        holder = os.open(self.folder / _LOCK, os.O_RDWR | os.O_CREAT, 0o600)
+        try:
+            holder = os.open(self.folder / _LOCK, os.O_RDWR | os.O_CREAT, 0o600)
+        except OSError as error:
+            raise AgentRunError(f"{self.name}/{_LOCK} can't be opened: {error.strerror}.") from error
         try:
             fcntl.flock(holder, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:
@@ -418,6 +421,8 @@ def _read_operations(path: Path) -> Iterator[JobOperation]:
         data = path.read_bytes()
     except FileNotFoundError:
         return
+    except OSError as error:
+        raise AgentRunError(f"{path.parent.name}/{path.name} can't be read: {error.strerror}.") from error
     for number, line in enumerate(data[: data.rfind(b"\n") + 1].splitlines(), start=1):
         try:
             value = json.loads(line)

@@ -18,6 +18,7 @@ from gistpoint.core.chat import ChatMessage, ChatReply
 from gistpoint.core.locations import Locations
 from gistpoint.core.running import NEVER, CancelToken
 from gistpoint.sessions.agentruns.runner import AgentRunner
+from gistpoint.sessions.agentruns.store import JobHalted
 from gistpoint.tui.agent_watch_app import AgentWatchApp
 from gistpoint.tui.app import GistpointApp
 from gistpoint.tui.screens.agents.attempt import AttemptWatchScreen
@@ -113,6 +114,7 @@ async def test_a_person_takes_an_attempt_over_and_gives_it_back(home: Home) -> N
     thread = threading.Thread(target=AgentRunner(run, home.ports).work)
     thread.start()
     while not next(iter(run.jobs.values())).attempt:
+        thread.join(0.01)
         assert thread.is_alive()
     (state,) = run.jobs.values()
     services = build_services(home.folder.parent, clock=home.clock)
@@ -142,3 +144,15 @@ async def test_a_person_takes_an_attempt_over_and_gives_it_back(home: Home) -> N
     taken, given = home.attempts.summary(state.attempt).state.handovers
     assert (taken.to, given.to, given.note) == ("person", "model", "hint")
     assert not (home.attempts.folder(state.attempt) / "control.json").exists()
+
+
+async def test_why_a_job_has_no_attempt_is_told_without_control_characters(home: Home) -> None:
+    run = home.run(home.task(1))
+    (key,) = run.jobs
+    run.append([JobHalted(job=key, problem="task", message="\x1b[31mred\x9b1m\u202e [bold]bold[/nope]")])
+    app = AgentWatchApp(Locations.of_user(), run=home.runs.open("r"))
+    async with app.run_test(size=(160, 48), notifications=True) as pilot:
+        await until(pilot, lambda: "halted: task" in text_of(app))
+        await pilot.press("enter")
+        await until(pilot, lambda: "[bold]bold[/nope]" in text_of(app))
+        assert not set("\x1b\x9b\u202e") & set(text_of(app))

@@ -29,7 +29,7 @@ from gistpoint.sandbox.endpoints.settings import ApiKey, EndpointSettings
 from gistpoint.sessions.agentruns.bounds import BoundedRunner, Purse, Slots
 from gistpoint.sessions.agentruns.control import ask_for, withdraw
 from gistpoint.sessions.agentruns.runner import AgentRunner, JobReport
-from gistpoint.sessions.agentruns.store import AgentRun, JobStatus
+from gistpoint.sessions.agentruns.store import AgentRun, JobAttempt, JobStatus
 from gistpoint.sessions.journal import JOURNAL, JournalWriter, read_journal
 
 LONG_S = 60.0
@@ -226,6 +226,7 @@ def stopped_while_asked(home: Home, model: WaitingModel, **options: Any) -> tupl
     assert model.asked.wait(LONG_S)
     home.runs.open("r").ask_to_stop()
     while not runner.stopping:
+        thread.join(0.01)
         assert thread.is_alive()
     if options.get("grace_s") != 0:
         model.let.set()
@@ -344,6 +345,7 @@ def test_a_submission_that_is_cancelled_counts(home: Home) -> None:
     thread = threading.Thread(target=runner.work)
     thread.start()
     while home.runner.runs == 0:
+        thread.join(0.01)
         assert thread.is_alive()
     runner.cancel()
     thread.join(LONG_S)
@@ -488,10 +490,25 @@ def test_heartbeats_are_written_while_tests_run(home: Home, monkeypatch: pytest.
     thread = threading.Thread(target=AgentRunner(run, home.ports).work)
     thread.start()
     while home.runner.runs == 0:
+        thread.join(0.01)
         assert thread.is_alive()
     (folder,) = (path for path in home.attempts.root.iterdir() if (path / JOURNAL).exists())
     while not any(event.type == "heartbeat" for event in read_journal(folder / JOURNAL).events):
+        thread.join(0.01)
         assert thread.is_alive()
     gate.set()
     thread.join(LONG_S)
     assert told(run) == [ENDED]
+
+
+def test_the_attempt_of_another_job_is_neither_gone_on_with_nor_counted(home: Home) -> None:
+    first, second = home.run(home.task(1), name="a"), home.run(home.task(2), name="b")
+    home.work(first)
+    (mine,), (other,) = first.jobs.values(), second.jobs
+    second.append([JobAttempt(job=other, attempt=mine.attempt)])
+    asked = len(home.asked)
+    home.work(second)
+    (row,) = home.figures(second).attempts
+    assert (len(home.asked), second.jobs[other].problem) == (asked, "attempt")
+    assert (row.reason, row.result, row.calls) == ("unreadable", "", None)
+    assert home.figures(second).totals.counted == 0

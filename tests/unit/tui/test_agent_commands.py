@@ -191,3 +191,24 @@ def test_a_profile_of_tools_is_what_a_model_of_a_gist_is_offered(
     assert agent("run", "--model", "m", "--base-url", "http://x/v1", gist.id, "--tools", profile, "--dry-run") == 0
     told = capsys.readouterr().out
     assert {name for name in OPTIONAL_TOOLS if f"`{name}" in told} == more
+
+
+def test_a_damaged_run_hides_no_other_and_a_table_on_a_terminal_has_no_control_characters(
+    task: Task, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with endpoint(Answer({"error": {"message": "\x1b[31mred\x9b1m\u202e"}}, 400)) as served:
+        run(served, task.id, "--name", "r")
+        run(served, task.id, "--name", "s")
+    jobs = AgentRunStore(Locations.of_user().runs).root / "s" / "jobs.jsonl"
+    jobs.unlink()
+    jobs.mkdir()
+    capsys.readouterr()
+    assert agent("list") == 0
+    listed = capsys.readouterr().out
+    assert "s/jobs.jsonl can't be read: Is a directory." in listed
+    assert "1 left, 1 halted" in listed
+    monkeypatch.setattr("sys.stdout.isatty", lambda: True)
+    assert agent("show", "r", "--to", "csv") == 0
+    table = capsys.readouterr().out
+    assert "red" in table
+    assert not set("\x1b\x9b\u202e") & set(table)
