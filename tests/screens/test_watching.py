@@ -123,6 +123,7 @@ def at_work(home: Home, model: ChatModel) -> tuple[AgentRun, str, threading.Thre
     thread = threading.Thread(target=AgentRunner(run, home.ports).work)
     thread.start()
     while not next(iter(run.jobs.values())).attempt:
+        thread.join(0.01)
         assert thread.is_alive()
     return run, next(iter(run.jobs.values())).attempt, thread
 

@@ -14,6 +14,7 @@ import msgspec
 
 from gistpoint import __version__
 from gistpoint.core.agents.settings import SYSTEM_PROMPTS, AgentSettings, TokenPrice
+from gistpoint.core.agents.static import StaticRefusedError
 from gistpoint.core.attempts.identity import Role
 from gistpoint.core.chat import Sampling
 from gistpoint.core.errors import UserError
@@ -26,7 +27,7 @@ from gistpoint.sessions.agentruns.runner import GRACE_S, AgentPorts, AgentRunner
 from gistpoint.sessions.agentruns.store import AgentJob, AgentRun, AgentRunStore, JobStatus, RunSettings, job_of
 from gistpoint.sessions.tasks import read_set
 from gistpoint.tui.agent_progress import JobLines, JobTable
-from gistpoint.tui.agent_running import AgentSolver, agent_ports, first_request, solver_named
+from gistpoint.tui.agent_running import AgentSolver, FirstRequest, agent_ports, first_request, solver_named
 from gistpoint.tui.commands.arguments import TASK_HELP, counted, natural, positive
 from gistpoint.tui.commands.attempts import attempt_store
 from gistpoint.tui.commands.command import DONE, NEGATIVE, Handler
@@ -237,8 +238,16 @@ def _dry_run(
     services: Services, tasks: Sequence[Task], jobs: Sequence[AgentJob], settings: RunSettings, *, json: bool
 ) -> int:
     """Print the jobs and the first request of the first of them."""
-    requests = {task.id: first_request(services, task, settings) for task in tasks}
-    first = requests[tasks[0].id]
+    requests: dict[str, FirstRequest] = {}
+    for task in tasks:
+        try:
+            requests[task.id] = first_request(services, task, settings)
+        except StaticRefusedError as error:
+            print(f"gistpoint: left out: {visible(str(error))}", file=sys.stderr)
+    jobs = [job for job in jobs if job.task in requests]
+    if not jobs:
+        raise UserError("No task is left.", hint="The static setting is for gists that fit the context.")
+    first = requests[jobs[0].task]
     if json:
         rows = [
             {

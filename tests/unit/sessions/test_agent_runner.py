@@ -207,6 +207,7 @@ def stopped_while_asked(home: Home, model: WaitingModel, **options: Any) -> tupl
     assert model.asked.wait(LONG_S)
     home.runs.open("r").ask_to_stop()
     while not runner.stopping:
+        thread.join(0.01)
         assert thread.is_alive()
     if options.get("grace_s") != 0:
         model.let.set()
@@ -264,6 +265,7 @@ def test_a_submission_that_is_cancelled_counts(home: Home) -> None:
     thread = threading.Thread(target=runner.work)
     thread.start()
     while home.runner.runs == 0:
+        thread.join(0.01)
         assert thread.is_alive()
     runner.cancel()
     thread.join(LONG_S)
@@ -408,9 +410,11 @@ def test_heartbeats_are_written_while_tests_run(home: Home, monkeypatch: pytest.
     thread = threading.Thread(target=AgentRunner(run, home.ports).work)
     thread.start()
     while home.runner.runs == 0:
+        thread.join(0.01)
         assert thread.is_alive()
     (folder,) = (path for path in home.attempts.root.iterdir() if (path / JOURNAL).exists())
     while not any(event.type == "heartbeat" for event in read_journal(folder / JOURNAL).events):
+        thread.join(0.01)
         assert thread.is_alive()
     gate.set()
     thread.join(LONG_S)

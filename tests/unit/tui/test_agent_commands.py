@@ -137,6 +137,17 @@ def test_the_built_in_solver_needs_no_server_and_its_attempts_are_reviewed_by_th
     assert _stored("other", locations) == ["other"]
 
 
+def test_a_repair_is_left_out_of_the_static_setting_and_named(task: Task, capsys: pytest.CaptureFixture[str]) -> None:
+    with endpoint(TALK) as served:
+        assert run(served, task.id, "--setting", "static", "--dry-run") == 2
+        assert "is not a gist" in capsys.readouterr().err
+        assert run(served, task.id, "--setting", "static", "--name", "r") == 0
+        assert served.requests == []
+    found = shown(capsys, "r")
+    assert found["totals"]["refused"] == 1
+    assert [(row["reason"], row["attempt"]) for row in found["attempts"]] == [("static_refused", "")]
+
+
 @pytest.mark.parametrize(
     ("words", "said"),
     [

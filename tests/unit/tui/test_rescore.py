@@ -188,6 +188,7 @@ def test_a_patch_is_applied_as_git_applies_it(task: Task, tmp_path: Path, capsys
     patches = {
         "twice": twice,
         "over": over,
+        "long": f"diff --git a/{' b/' * 100_000}\n",
         "outside": outside,
         "lone": lone,
         "separators": "\u2028\x85\n" + repair(task),
@@ -197,8 +198,8 @@ def test_a_patch_is_applied_as_git_applies_it(task: Task, tmp_path: Path, capsys
     plain = [json.dumps(row, ensure_ascii=row["model_name_or_path"] != "separators") for row in rows]
     file.write_text("\n".join(plain), encoding="utf-8")
     _, found = rescored(file, task, capsys)
-    assert [row["ours"]["solved"] for row in found] == [True, False, False, False, True]
-    assert [row["comparison"] for row in found] == ["no figure", *["does not apply"] * 3, "no figure"]
+    assert [row["ours"]["solved"] for row in found] == [True, *[False] * 4, True]
+    assert [row["comparison"] for row in found] == ["no figure", *["does not apply"] * 4, "no figure"]
 
 
 @pytest.mark.parametrize(
