@@ -155,6 +155,7 @@ async def test_a_person_takes_an_attempt_over_and_gives_it_back(home: Home, size
     async with solving.run_test(size=size) as pilot:
         await until(pilot, lambda: isinstance(solving.screen, SolveScreen))
         await until(pilot, lambda: "15/16" in text_of(solving))
+        assert isinstance(solving.screen, SolveScreen)
         solving.screen.ask("read_file", {"file_path": "shop/prices.py"})
         await until(pilot, lambda: "14/16" in text_of(solving))
         await pilot.press("ctrl+l")
