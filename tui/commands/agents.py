@@ -25,7 +25,7 @@ from gistpoint.sessions.agentruns.runner import GRACE_S, AgentPorts, AgentRunner
 from gistpoint.sessions.agentruns.store import AgentJob, AgentRun, AgentRunStore, JobStatus, RunSettings, job_of
 from gistpoint.sessions.tasks import read_set
 from gistpoint.tui.agent_progress import JobLines, JobTable
-from gistpoint.tui.agent_running import AgentSolver, agent_ports, first_request, solver_named
+from gistpoint.tui.agent_running import AgentSolver, FirstRequest, agent_ports, first_request, solver_named
 from gistpoint.tui.commands.arguments import TASK_HELP, counted, natural, positive
 from gistpoint.tui.commands.attempts import attempt_store
 from gistpoint.tui.commands.command import DONE, NEGATIVE, Handler
@@ -235,17 +235,30 @@ def _tests_at_once(options: argparse.Namespace) -> int:
 def _dry_run(
     services: Services, tasks: Sequence[Task], jobs: Sequence[AgentJob], settings: RunSettings, *, json: bool
 ) -> int:
-    """Print the jobs and the first request of the first of them."""
-    requests = {task.id: first_request(services, task, settings) for task in tasks}
-    first = requests[tasks[0].id]
+    """Print the jobs, what is refused of them, and the first request of the first of the others."""
+    from gistpoint.core.agents.static import StaticRefusedError
+
+    requests, refused = dict[str, FirstRequest](), dict[str, str]()
+    for task in tasks:
+        try:
+            requests[task.id] = first_request(services, task, settings)
+        except StaticRefusedError as error:
+            refused[task.id] = str(error)
+    first = next(iter(requests.values()), FirstRequest((), ()))
     if json:
         rows = [
             {
                 "task": job.task,
                 "repeat": job.repeat,
                 "job": job.key,
-                "prompt_sha256": requests[job.task].sha256,
-                "estimated_tokens": requests[job.task].tokens,
+                **(
+                    {"refused": refused[job.task]}
+                    if job.task in refused
+                    else {
+                        "prompt_sha256": requests[job.task].sha256,
+                        "estimated_tokens": requests[job.task].tokens,
+                    }
+                ),
             }
             for job in jobs
         ]
@@ -259,10 +272,12 @@ def _dry_run(
     columns: tuple[Column[AgentJob], ...] = (
         Column("task", lambda job: job.task[:12]),
         Column("no", lambda job: str(job.repeat)),
-        Column("prompt", lambda job: requests[job.task].sha256[:12]),
-        Column("tokens", lambda job: f"about {requests[job.task].tokens:,}"),
+        Column("prompt", lambda job: "" if job.task in refused else requests[job.task].sha256[:12]),
+        Column("tokens", lambda job: "refused" if job.task in refused else f"about {requests[job.task].tokens:,}"),
     )
     print_records(columns, jobs)
+    for why in refused.values():
+        print_text(why)
     where = f" at {settings.host}" if settings.host else ""
     print_text(f"{len(jobs)} jobs for {settings.model}{where}. Nothing was sent.")
     return DONE

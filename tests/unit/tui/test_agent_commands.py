@@ -11,7 +11,7 @@ import pytest
 from agent_runs import LOOK
 from builders import CHECKS, build_task
 from fakes import FakeRunner
-from gist_tasks import OWNED, build_gist_task
+from gist_tasks import FILES, OWNED, build_gist_task
 from scripted_endpoint import Answer, Endpoint, completion, endpoint
 
 from gistpoint.core.kinds.gist.model import GistSettings
@@ -104,6 +104,22 @@ def test_jobs_that_are_left_are_told_and_resumed(task: Task, capsys: pytest.Capt
         assert "begun with a model at another server" in capsys.readouterr().err
         assert agent("resume", "r", "--base-url", served.url) == 0
     assert shown(capsys, "r")["totals"]["left"] == 0
+
+
+def test_a_dry_run_names_what_is_too_long_and_shows_the_others(capsys: pytest.CaptureFixture[str]) -> None:
+    folder = Locations.of_user().tasks
+    long = {**FILES, "shop/prices.py": FILES["shop/prices.py"] + "# more\n" * 5_000}
+    tasks = [build_gist_task(folder, files=long), build_gist_task(folder)]
+    named = [*(task.id for task in tasks), "--setting", "static", "--context", "9000", "--dry-run"]
+    assert agent("run", "--model", "m", "--base-url", "http://x/v1", *named) == 0
+    out = capsys.readouterr().out
+    assert f"{tasks[0].short_id}\t1\t\trefused" in out
+    assert "its files are about 12" in out
+    assert f"{tasks[1].short_id}\t1\t" in out
+    assert "def discount" in out
+    assert agent("run", "--model", "m", "--base-url", "http://x/v1", *named, "--json") == 0
+    one, other = json.loads(capsys.readouterr().out)["jobs"]
+    assert ("too long" in one["refused"], other["estimated_tokens"] < 9_000) == (True, True)
 
 
 def test_a_dry_run_shows_the_first_request_and_sends_nothing(task: Task, capsys: pytest.CaptureFixture[str]) -> None:
