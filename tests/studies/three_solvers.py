@@ -4,8 +4,8 @@ Usage: PYTHONPATH=src:tests python tests/studies/three_solvers.py FOLDER
 
 Attempts the demo's `dear-tickets` three times in a new home below FOLDER, each time by the real program: by keys in a
 terminal, by `agent run` against an endpoint on loopback that answers from a script, and by `mcp` with the SDK's client.
-Prints for each pair whether brief, answers and budgets are equal, replays all three, looks for the key, and writes pictures of each
-attempt and of two in compare. Exit code 1 if anything differs or holds the key.
+Prints for each pair whether brief, answers and budgets are equal, replays all three, looks for the
+key, and writes pictures of each attempt and of two in compare. Exit code 1 if anything differs or holds the key.
 """
 
 from __future__ import annotations

@@ -13,6 +13,7 @@ import msgspec
 
 from gistpoint import __version__
 from gistpoint.core.agents.settings import SYSTEM_PROMPTS, AgentSettings, TokenPrice
+from gistpoint.core.agents.static import StaticRefusedError
 from gistpoint.core.attempts.identity import Role
 from gistpoint.core.chat import Sampling
 from gistpoint.core.errors import UserError
@@ -235,30 +236,25 @@ def _tests_at_once(options: argparse.Namespace) -> int:
 def _dry_run(
     services: Services, tasks: Sequence[Task], jobs: Sequence[AgentJob], settings: RunSettings, *, json: bool
 ) -> int:
-    """Print the jobs, what is refused of them, and the first request of the first of the others."""
-    from gistpoint.core.agents.static import StaticRefusedError
-
-    requests, refused = dict[str, FirstRequest](), dict[str, str]()
+    """Print the jobs and the first request of the first of them."""
+    requests: dict[str, FirstRequest] = {}
     for task in tasks:
         try:
             requests[task.id] = first_request(services, task, settings)
         except StaticRefusedError as error:
-            refused[task.id] = str(error)
-    first = next(iter(requests.values()), FirstRequest((), ()))
+            print(f"gistpoint: left out: {visible(str(error))}", file=sys.stderr)
+    jobs = [job for job in jobs if job.task in requests]
+    if not jobs:
+        raise UserError("No task is left.", hint="The static setting is for gists that fit the context.")
+    first = requests[jobs[0].task]
     if json:
         rows = [
             {
                 "task": job.task,
                 "repeat": job.repeat,
                 "job": job.key,
-                **(
-                    {"refused": refused[job.task]}
-                    if job.task in refused
-                    else {
-                        "prompt_sha256": requests[job.task].sha256,
-                        "estimated_tokens": requests[job.task].tokens,
-                    }
-                ),
+                "prompt_sha256": requests[job.task].sha256,
+                "estimated_tokens": requests[job.task].tokens,
             }
             for job in jobs
         ]
@@ -272,12 +268,10 @@ def _dry_run(
     columns: tuple[Column[AgentJob], ...] = (
         Column("task", lambda job: job.task[:12]),
         Column("no", lambda job: str(job.repeat)),
-        Column("prompt", lambda job: "" if job.task in refused else requests[job.task].sha256[:12]),
-        Column("tokens", lambda job: "refused" if job.task in refused else f"about {requests[job.task].tokens:,}"),
+        Column("prompt", lambda job: requests[job.task].sha256[:12]),
+        Column("tokens", lambda job: f"about {requests[job.task].tokens:,}"),
     )
     print_records(columns, jobs)
-    for why in refused.values():
-        print_text(why)
     where = f" at {settings.host}" if settings.host else ""
     print_text(f"{len(jobs)} jobs for {settings.model}{where}. Nothing was sent.")
     return DONE

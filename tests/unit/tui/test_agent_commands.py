@@ -11,7 +11,7 @@ import pytest
 from agent_runs import LOOK
 from builders import CHECKS, build_task
 from fakes import FakeRunner
-from gist_tasks import FILES, OWNED, build_gist_task
+from gist_tasks import OWNED, build_gist_task
 from scripted_endpoint import Answer, Endpoint, completion, endpoint
 
 from gistpoint.core.kinds.gist.model import GistSettings
@@ -106,22 +106,6 @@ def test_jobs_that_are_left_are_told_and_resumed(task: Task, capsys: pytest.Capt
     assert shown(capsys, "r")["totals"]["left"] == 0
 
 
-def test_a_dry_run_names_what_is_too_long_and_shows_the_others(capsys: pytest.CaptureFixture[str]) -> None:
-    folder = Locations.of_user().tasks
-    long = {**FILES, "shop/prices.py": FILES["shop/prices.py"] + "# more\n" * 5_000}
-    tasks = [build_gist_task(folder, files=long), build_gist_task(folder)]
-    named = [*(task.id for task in tasks), "--setting", "static", "--context", "9000", "--dry-run"]
-    assert agent("run", "--model", "m", "--base-url", "http://x/v1", *named) == 0
-    out = capsys.readouterr().out
-    assert f"{tasks[0].short_id}\t1\t\trefused" in out
-    assert "its files are about 12" in out
-    assert f"{tasks[1].short_id}\t1\t" in out
-    assert "def discount" in out
-    assert agent("run", "--model", "m", "--base-url", "http://x/v1", *named, "--json") == 0
-    one, other = json.loads(capsys.readouterr().out)["jobs"]
-    assert ("too long" in one["refused"], other["estimated_tokens"] < 9_000) == (True, True)
-
-
 def test_a_dry_run_shows_the_first_request_and_sends_nothing(task: Task, capsys: pytest.CaptureFixture[str]) -> None:
     with endpoint(TALK) as served:
         assert run(served, task.id, "--repeats", "2", "--budgets", "8/2", "--dry-run") == 0
@@ -151,6 +135,17 @@ def test_the_built_in_solver_needs_no_server_and_its_attempts_are_reviewed_by_th
     locations = Locations.of_user()
     assert _stored("r", locations) == [str(locations.attempts / row["attempt"]) for row in rows]
     assert _stored("other", locations) == ["other"]
+
+
+def test_a_repair_is_left_out_of_the_static_setting_and_named(task: Task, capsys: pytest.CaptureFixture[str]) -> None:
+    with endpoint(TALK) as served:
+        assert run(served, task.id, "--setting", "static", "--dry-run") == 2
+        assert "is not a gist" in capsys.readouterr().err
+        assert run(served, task.id, "--setting", "static", "--name", "r") == 0
+        assert served.requests == []
+    found = shown(capsys, "r")
+    assert found["totals"]["refused"] == 1
+    assert [(row["reason"], row["attempt"]) for row in found["attempts"]] == [("static_refused", "")]
 
 
 @pytest.mark.parametrize(
