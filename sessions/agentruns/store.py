@@ -25,6 +25,7 @@ import msgspec
 from gistpoint.core.agents import static
 from gistpoint.core.agents.settings import AgentSettings
 from gistpoint.core.attempts.bench import TaskJudge
+from gistpoint.core.attempts.identity import Role
 from gistpoint.core.canonical import sha256_of_json
 from gistpoint.core.errors import UserError, did_you_mean
 from gistpoint.core.kinds.gist.overrides import GistOverrides
@@ -394,7 +395,9 @@ def _read_document(path: Path) -> AgentRunDocument:
         values = tomllib.loads(path.read_text(encoding="utf-8"))
         if (values.get("format"), values.get("version")) != (FORMAT, VERSION):
             raise AgentRunError(f"{place} is not version {VERSION} of {FORMAT}.", hint="Install a newer gistpoint.")
-        return msgspec.convert(values, AgentRunDocument)
+        document = msgspec.convert(values, AgentRunDocument)
+        Role(document.settings.role)
+        return document
     except (OSError, ValueError, RecursionError) as error:
         raise AgentRunError(f"{place} can't be read: {str(error)[:200]}.") from error
 
