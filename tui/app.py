@@ -114,17 +114,25 @@ class GistpointApp(BaseApp):
     """The workbench in a terminal."""
 
     def __init__(
-        self, services: Services, *, open: str | None = None, new: bool = False, play: Play | None = None
+        self,
+        services: Services,
+        *,
+        open: str | None = None,
+        new: bool = False,
+        play: Play | None = None,
+        alone: bool = False,
     ) -> None:
         """`open` is the id of a task or an attempt to open at once; `play` are recorded steps, and how fast.
 
-        With `new` another attempt of the task is begun although one is unfinished.
+        With `new` another attempt of the task is begun although one is unfinished. With `alone` the program closes
+        when that is left, in place of showing home.
         """
         super().__init__(services.locations, "screens/home.tcss")
         self.services = services
         self._open = open
         self._new = new
         self._play = play
+        self._alone = alone
         self._held: OpenAttempt | None = None
         self._opening: Opening | None = None
         """The opening under way: there is at most one."""
@@ -138,6 +146,12 @@ class GistpointApp(BaseApp):
     def _came_back(self) -> None:
         """Show home once no screen is above the opening line and nothing is being opened."""
         if self._opening is None:
+            self._show_first()
+
+    def _show_first(self) -> None:
+        if self._alone:
+            self.exit()
+        else:
             self.begin_anew()
 
     @property
@@ -220,7 +234,7 @@ class GistpointApp(BaseApp):
         if opening is not None and opening.cancel():
             self._opened(opening)
             if isinstance(self.screen, OpeningScreen):
-                self.begin_anew()
+                self._show_first()
 
     @on(HomeScreen.ReviewAsked)
     def review_asked(self, message: HomeScreen.ReviewAsked) -> None:

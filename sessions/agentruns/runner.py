@@ -29,8 +29,9 @@ from gistpoint.core.ports import ChatModel, TimeSource
 from gistpoint.core.running import CancelToken, RunContext
 from gistpoint.core.tasks.model import Task
 from gistpoint.sessions.agentruns.bounds import Purse
-from gistpoint.sessions.agentruns.control import ControlRequest, asked_for, request_in
+from gistpoint.sessions.agentruns.control import asker_of, has_person
 from gistpoint.sessions.agentruns.store import (
+    HANDED_OVER,
     AgentJob,
     AgentRun,
     JobAttempt,
@@ -45,10 +46,9 @@ from gistpoint.sessions.journal import JOURNAL, first_event
 
 GRACE_S = 10.0
 """How long requests and test runs under way may take to finish once the run is stopped."""
-HANDED_OVER = "handed_over"
-"""The problem of a job whose attempt a person has."""
 _BEAT_S = 5.0
 _TICK_S = 0.1
+_TAKEN = "A person has taken it over, and not given it back."
 _LAST_S = 5.0
 """How long cancelled jobs may take to close their journals."""
 
@@ -102,8 +102,8 @@ class AgentRunner:
         self._lock = threading.Lock()
         self._todo: Iterator[JobState] = iter(())
         self._open: dict[str, Attempt] = {}
-        self._again: set[str] = set()
-        """Jobs that were gone on with after a person had given them back."""
+        self._busy: set[str] = set()
+        """The keys of jobs that a thread does."""
         self._purse = Purse(max_cost_usd)
         self._cancel = CancelToken()
         self._stopped_at: float | None = None
@@ -216,8 +216,7 @@ class AgentRunner:
 
     def _work(self) -> None:
         while not self.stopping:
-            with self._lock:
-                state = next(self._todo, None) or self._given_back()
+            state = self._next()
             if state is None:
                 return
             try:
@@ -227,22 +226,32 @@ class AgentRunner:
             except Exception as error:
                 self._bug = error
                 self.stop("gistpoint itself failed.")
+            finally:
+                with self._lock:
+                    self._busy.discard(state.job.key)
 
-    def _given_back(self) -> JobState | None:
-        """Return a job whose attempt a person has given back to the model since it was taken."""
-        for state in self.run.left:
-            if state.problem != HANDED_OVER or state.job.key in self._again:
-                continue
-            folder = self._ports.attempts.folder(state.attempt)
-            if not asked_for(folder) and self._ports.attempts.summary(state.attempt).state.driver == MODEL:
-                self._again.add(state.job.key)
-                return state
-        return None
+    def _next(self) -> JobState | None:
+        """Return the next job that is left, and then one whose attempt a person has given back since it was taken."""
+        with self._lock:
+            state = next(self._todo, None) or next(filter(self._given_back, self.run.left), None)
+            if state is not None:
+                self._busy.add(state.job.key)
+            return state
+
+    def _given_back(self, state: JobState) -> bool:
+        if state.problem != HANDED_OVER or state.job.key in self._busy:
+            return False
+        with suppress(UserError):
+            return not has_person(self._ports.attempts.summary(state.attempt).state)
+        return False
 
     def _do(self, state: JobState) -> None:
         job = state.job
         settings = _of_repeat(self.run.settings.agent, job.repeat)
         try:
+            if state.attempt and has_person(self._ports.attempts.summary(state.attempt).state):
+                self._halted(job, HANDED_OVER, _TAKEN)
+                return
             opened = self._opened(state, settings)
         except SandboxUnavailableError as error:
             self._halted(job, "sandbox", str(error))
@@ -315,7 +324,7 @@ class AgentRunner:
         folder = self._ports.attempts.folder(attempt.state.attempt_id)
 
         def stop() -> bool:
-            if failed() or asked_for(folder):
+            if failed() or asker_of(folder) is not None:
                 return True
             return self.stopping and (not asking or attempt.state.pause is not None)
 
@@ -331,36 +340,42 @@ class AgentRunner:
             self._report(job)
 
         self._report(job)
-        if attempt.state.driver == PERSON:
-            self._halted(job, HANDED_OVER, "A person has it, and has not given it back.")
-            return
+        left: Left | None = None
         try:
-            left = work(
-                attempt,
-                self._ports.model(settings),
-                settings,
-                may_ask=may_ask,
-                stop=stop,
-                on_turn=on_turn,
-                run=RunContext(self._cancel),
-            )
+            while not has_person(attempt.state):
+                left = work(
+                    attempt,
+                    self._ports.model(settings),
+                    settings,
+                    may_ask=may_ask,
+                    stop=stop,
+                    on_turn=on_turn,
+                    run=RunContext(self._cancel),
+                )
+                self._lost(job, left)
+                asker = asker_of(folder) if left.how is Leaving.STOPPED else None
+                if asker is not None:
+                    with suppress(AttemptError):  # its time was up
+                        attempt.hand_over(PERSON, by=asker)
+                elif left.how is not Leaving.STOPPED or self.stopping or failed():
+                    break  # else somebody has asked for it and thought better of it
         except CancelledError:
             self._pay(job, attempt.state)
         else:
-            if left.how is Leaving.STOPPED and asked_for(folder):
-                with suppress(AttemptError):  # its time was up
-                    attempt.hand_over(PERSON, by=(request_in(folder) or ControlRequest()).by)
             self._conclude(job, attempt.state, left, failed=failed())
 
-    def _conclude(self, job: AgentJob, state: AttemptState, left: Left, *, failed: bool) -> None:
-        """Note how a job's attempt was left; one that was stopped has just not ended."""
+    def _lost(self, job: AgentJob, left: Left) -> None:
+        """Note what was paid for replies that are not in the journal."""
         if left.lost.tokens:
             self._note(JobLost(job=job.key, tokens=left.lost.tokens, cost_usd=left.lost.cost_usd))
+
+    def _conclude(self, job: AgentJob, state: AttemptState, left: Left | None, *, failed: bool) -> None:
+        """Note how a job's attempt was left; one that was stopped has just not ended."""
         self._pay(job, state)
         if state.ending is not None:
             self._note(JobEnded(job=job.key, reason=state.ending.reason))
-        elif state.driver == PERSON:
-            self._halted(job, HANDED_OVER, "A person has taken it over.")
+        elif left is None or has_person(state):
+            self._halted(job, HANDED_OVER, _TAKEN)
         elif failed:
             self._halted(job, "infrastructure", state.submissions[-1].reason)
         elif left.how is Leaving.HALTED:

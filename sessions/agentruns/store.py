@@ -35,6 +35,8 @@ from gistpoint.sessions.heads import sync_file, sync_folder
 
 FORMAT, VERSION = "gistpoint.agent_run", 1
 RUN_FILE, JOBS_FILE = "run.toml", "jobs.jsonl"
+HANDED_OVER = "handed_over"
+"""The problem of a halted job whose attempt a person has taken over."""
 _LOCK, _STOP = "lock", "stop"
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._@+-]{0,99}")
 

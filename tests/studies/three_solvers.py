@@ -4,8 +4,8 @@ Usage: PYTHONPATH=src:tests python tests/studies/three_solvers.py FOLDER
 
 Attempts the demo's `dear-tickets` three times in a new home below FOLDER, each time by the real program: by keys in a
 terminal, by `agent run` against an endpoint on loopback that answers from a script, and by `mcp` with the SDK's client.
-Prints for each pair whether brief, answers and budgets are equal, replays all three, and writes pictures of each
-attempt and of two in compare. Exit code 1 if anything differs.
+Prints for each pair whether brief, answers and budgets are equal, replays all three, looks for the
+key, and writes pictures of each attempt and of two in compare. Exit code 1 if anything differs or holds the key.
 """
 
 from __future__ import annotations
@@ -35,6 +35,7 @@ from gistpoint.tui.review_app import ReviewApp
 TASK = "dear-tickets"
 SIZES = ((80, 24), (160, 48))
 NETWORK = "sporvei/network.py"
+KEY = "sk-that-no-file-may-hold-0123456789"
 
 
 def _submission(qualname: str) -> tuple[str, dict[str, str]]:
@@ -176,7 +177,7 @@ def main(folder: Path) -> int:
         **{name: os.environ[name] for name in ("PATH", "HOME", "PYTHONPATH", "GISTPOINT_HOME") if name in os.environ},
         "LANG": "C.UTF-8",
         "TEXTUAL_ANIMATIONS": "none",
-        "OPENAI_API_KEY": "not-a-key",
+        "OPENAI_API_KEY": KEY,
     }
     attempts: dict[str, Path] = {}
     for way in ("keys", "model", "mcp"):
@@ -201,8 +202,10 @@ def main(folder: Path) -> int:
     for way, path in attempts.items():
         print(f"replay of {way}:")
         _program(["replay", path.name], environment)
+    holding = [path for path in home.rglob("*") if path.is_file() and KEY.encode() in path.read_bytes()]
+    print(f"{len(holding)} files hold the key")
     asyncio.run(pictures(attempts, locations, folder))
-    return int(unequal > 0)
+    return int(unequal + len(holding) > 0)
 
 
 if __name__ == "__main__":

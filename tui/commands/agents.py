@@ -7,6 +7,7 @@ import os
 import re
 import sys
 from collections.abc import Sequence
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -401,22 +402,16 @@ def watch(options: argparse.Namespace) -> int:
 
     locations = Locations.of_user()
     runs = AgentRunStore(locations.runs)
-
-    def services() -> Services:
-        made = build_services(options)
-        made.consent.asker = lambda why_not: False  # the screen has the terminal
-        return made
-
-    if options.what in runs.names():
-        app = AgentWatchApp(locations, run=runs.open(options.what), services=services)
-    else:
-        app = AgentWatchApp(locations, attempt=attempt_store().folder(options.what).name, services=services)
+    run = runs.open(options.what) if options.what in runs.names() else None
+    attempt = "" if run is not None else attempt_store().folder(options.what).name
+    services = cache(lambda: build_services(options))
+    app = AgentWatchApp(locations, run=run, attempt=attempt, services=services)
     code = app.run_to_exit_code()
     while app.taken:
         from gistpoint.tui.app import GistpointApp
 
-        GistpointApp(build_services(options), open=app.taken).run_to_exit_code()
-        app = AgentWatchApp(locations, attempt=app.taken, services=services)
+        GistpointApp(services(), open=app.taken, alone=True).run_to_exit_code()
+        app = AgentWatchApp(locations, run=run, attempt=app.taken, services=services, left=True)
         code = app.run_to_exit_code()
     return code
 
