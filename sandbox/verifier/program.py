@@ -164,7 +164,9 @@ def _judged_tree(given: SourceTree, place: Path, wanted: Mapping[str, Any], runn
         raise ValueError(report.reason or report.output[-500:])
     targets: Any = tuple(_Target(**target) for target in wanted["targets"])
     baseline: Any = _Passes(fails | passes, fails)
-    result, changed = score(baseline, report), changed_targets(tree, targets)
+    result = score(baseline, report)
+    # Only then has this Python run the files: an older one can die of parsing what is nested too deeply.
+    changed = changed_targets(tree, targets) if result.all_pass else ()
     reason = report.reason or f"{result.passing} of {len(baseline.passed)} tests pass."
     done = solved(result, [target.name for target in targets], changed)
     if result.all_pass and not done:

@@ -11,7 +11,7 @@ import pytest
 from agent_runs import LOOK
 from builders import CHECKS, build_task
 from fakes import FakeRunner
-from gist_tasks import OWNED, build_gist_task
+from gist_tasks import FILES, OWNED, build_gist_task
 from scripted_endpoint import Answer, Endpoint, completion, endpoint
 
 from gistpoint.core.kinds.gist.model import GistSettings
@@ -104,6 +104,23 @@ def test_jobs_that_are_left_are_told_and_resumed(task: Task, capsys: pytest.Capt
         assert "begun with a model at another server" in capsys.readouterr().err
         assert agent("resume", "r", "--base-url", served.url) == 0
     assert shown(capsys, "r")["totals"]["left"] == 0
+
+
+def test_a_dry_run_names_what_is_too_long_and_shows_the_others(capsys: pytest.CaptureFixture[str]) -> None:
+    folder = Locations.of_user().tasks
+    long = {**FILES, "shop/prices.py": FILES["shop/prices.py"] + "# more\n" * 5_000}
+    tasks = [build_gist_task(folder, files=long), build_gist_task(folder)]
+
+    def dry(*named: Task) -> int:
+        words = [*(task.id for task in named), "--setting", "static", "--context", "9000", "--dry-run", "--json"]
+        return agent("run", "--model", "m", "--base-url", "http://x/v1", *words)
+
+    assert dry(*tasks) == 0
+    told = capsys.readouterr()
+    assert f"{tasks[0].short_id} is too long" in told.err
+    (job,) = json.loads(told.out)["jobs"]
+    assert (job["task"], job["estimated_tokens"] < 9_000) == (tasks[1].id, True)
+    assert dry(tasks[0]) == 2
 
 
 def test_a_dry_run_shows_the_first_request_and_sends_nothing(task: Task, capsys: pytest.CaptureFixture[str]) -> None:
