@@ -60,7 +60,7 @@ def doing(row: JobRow) -> str:
                 return TO_BE_READ
         return f"✘ {state.ending.reason}{code}"
     if row.job.status is JobStatus.ENDED:
-        return f"– {row.job.problem}"
+        return f"– {row.job.problem} earlier" if row.job.attempt else f"– {row.job.problem}"
     if row.job.status is JobStatus.HALTED:
         return f"! halted: {row.job.problem}"
     if row.job.status is JobStatus.QUEUED:
