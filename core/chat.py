@@ -41,7 +41,9 @@ def sound_requests(calls: tuple[ToolRequest, ...], made: int) -> tuple[ToolReque
     sound: list[ToolRequest] = []
     seen: set[str] = set()
     for number, asked in enumerate(calls, start=made + 1):
-        id = asked.id if asked.id and asked.id not in seen else f"call_{number}"
+        id = asked.id
+        while not id or id in seen:
+            id = f"call_{number}" if id == asked.id else f"{id}_"
         seen.add(id)
         name = re.sub(r"[^A-Za-z0-9_-]", "_", asked.name)[:64] or "unnamed"
         try:

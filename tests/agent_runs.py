@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import threading
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -12,10 +13,11 @@ from fakes import FakeClock, FakeRunner
 from scripted_endpoint import ScriptedModel, reply
 
 from gistpoint.core.agents.settings import AgentSettings
-from gistpoint.core.chat import ChatFailure, ChatReply
+from gistpoint.core.chat import ChatFailure, ChatMessage, ChatReply
 from gistpoint.core.kinds.folder import read_answer
 from gistpoint.core.kinds.repair.judge import RepairJudge
 from gistpoint.core.ports import ChatModel, Runner
+from gistpoint.core.running import NEVER, CancelToken
 from gistpoint.core.tasks.model import Mode, Task
 from gistpoint.sessions.agentruns.figures import FiguresOfRun, figures_of
 from gistpoint.sessions.agentruns.runner import AgentPorts, AgentRunner
@@ -66,6 +68,11 @@ class Home:
         found.add(jobs, self.clock.utc_ms())
         return found
 
+    def judge(self, task_id: str) -> RepairJudge:
+        """The judge of a task."""
+        task = self.tasks.find(task_id)
+        return RepairJudge(task, read_answer(task), self.runner)
+
     @property
     def ports(self) -> AgentPorts:
         """What its runs need from outside."""
@@ -86,3 +93,21 @@ class Home:
     def figures(self, run: AgentRun) -> FiguresOfRun:
         """The figures of a run."""
         return figures_of(run, self.attempts)
+
+
+@dataclass
+class WaitingModel:
+    """Replies when it is let, and says that it was asked."""
+
+    answer: ChatReply
+    asked: threading.Event = field(default_factory=threading.Event)
+    let: threading.Event = field(default_factory=threading.Event)
+    name: str = "waits"
+
+    def complete(
+        self, messages: Sequence[ChatMessage], tools: Sequence[Mapping[str, Any]], *, cancel: CancelToken = NEVER
+    ) -> ChatReply:
+        self.asked.set()
+        while not self.let.wait(0.01):
+            cancel.check()
+        return self.answer

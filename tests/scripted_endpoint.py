@@ -76,7 +76,10 @@ def endpoint(*steps: Step) -> Iterator[Endpoint]:
 
     class Handler(BaseHTTPRequestHandler):
         def do_POST(self) -> None:
-            request = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+            try:
+                request = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+            except (ValueError, OSError):
+                return  # who asked is gone
             answer = served.next(request, {key.lower(): value for key, value in self.headers.items()})
             if answer.wait is not None:
                 answer.wait.wait(30)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Mapping
+from itertools import accumulate
 from threading import Lock
 from types import TracebackType
 from typing import TYPE_CHECKING, Protocol
@@ -14,13 +15,15 @@ from gistpoint.core.text import visible_line
 from gistpoint.sessions.agentruns.runner import JobReport
 from gistpoint.sessions.agentruns.store import AgentRun, JobStatus
 from gistpoint.tui.agent_rows import COLUMNS, JobRow, doing
-from gistpoint.tui.tables import columns_for
+from gistpoint.tui.tables import Column, columns_for
 
 if TYPE_CHECKING:
     from rich.live import Live
     from rich.table import Table
 
 _DRAW_S = 0.25
+_GAP = 3
+"""Cells between two columns."""
 
 
 class JobDisplay(Protocol):
@@ -134,13 +137,20 @@ class JobTable:
             title=f"{ended} of {len(jobs)} ended, {solved} solved since this start. Ctrl+C stops.",
             title_justify="left",
         )
-        columns = columns_for(COLUMNS, width)
+        columns = _fitting(width)
         for column in columns:
             table.add_column(column.name, justify="right" if column.right else "left", no_wrap=True)
         rows.sort(key=_urgency)
         for row in rows[: max(1, height - 6)]:
             table.add_row(*(Text(visible_line(column.shown(row))) for column in columns))
         return table
+
+
+def _fitting(width: int) -> list[Column[JobRow]]:
+    """Return the columns that have room, the most important first in a narrow terminal."""
+    columns = columns_for(COLUMNS, width)
+    ends = accumulate(column.width + _GAP for column in columns)
+    return [column for column, end in zip(columns, ends, strict=True) if end <= width]
 
 
 def _urgency(row: JobRow) -> int:

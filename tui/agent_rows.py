@@ -6,7 +6,8 @@ from dataclasses import dataclass, field
 
 from gistpoint.core.attempts.events import PauseReason
 from gistpoint.core.attempts.state import NOT_STARTED, AttemptResult, AttemptState, attempt_result
-from gistpoint.sessions.agentruns.store import JobState, JobStatus
+from gistpoint.sessions.agentruns.control import has_person
+from gistpoint.sessions.agentruns.store import HANDED_OVER, JobState, JobStatus
 from gistpoint.tui.tables import Column
 from gistpoint.tui.view_models import TO_BE_READ
 
@@ -61,6 +62,10 @@ def doing(row: JobRow) -> str:
         return f"✘ {state.ending.reason}{code}"
     if row.job.status is JobStatus.ENDED:
         return f"– {row.job.problem} earlier" if row.job.attempt else f"– {row.job.problem}"
+    if has_person(state):
+        return "! a person has it"
+    if row.job.problem == HANDED_OVER and row.begun:
+        return "given back"
     if row.job.status is JobStatus.HALTED:
         return f"! halted: {row.job.problem}"
     if row.job.status is JobStatus.QUEUED:

@@ -2,24 +2,47 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from textual import on
 from textual.screen import Screen
 
 from gistpoint.core.attempts.clock import SystemTime
+from gistpoint.core.attempts.identity import MODEL, PERSON
+from gistpoint.core.attempts.state import AttemptState
+from gistpoint.core.errors import AttemptError
 from gistpoint.core.locations import Locations
+from gistpoint.sessions.agentruns.control import has_person, run_to_take_from
 from gistpoint.sessions.agentruns.following import JournalFollower, RunFollower
-from gistpoint.sessions.agentruns.store import AgentRun
+from gistpoint.sessions.agentruns.store import AgentRun, AgentRunStore
 from gistpoint.tui.base_app import BaseApp
-from gistpoint.tui.screens.agents.attempt import AttemptWatchScreen
+from gistpoint.tui.screens.agents.attempt import AttemptWatchScreen, GiveAsked, TakeAsked
 from gistpoint.tui.screens.agents.run import RunWatchScreen
+from gistpoint.tui.screens.dialogs.ask import ConsentPrompt
+from gistpoint.tui.services import Services
 
 
 class AgentWatchApp(BaseApp):
-    """Shows a run, or the attempt that was named."""
+    """Shows a run, or the attempt that was named; ends with `taken` set where a person takes an attempt over."""
 
-    def __init__(self, locations: Locations, *, run: AgentRun | None = None, attempt: str = "") -> None:
+    def __init__(
+        self,
+        locations: Locations,
+        *,
+        run: AgentRun | None = None,
+        attempt: str = "",
+        services: Callable[[], Services],
+        left: bool = False,
+    ) -> None:
+        """`services` are asked for when an attempt is taken over or given back.
+
+        With `left` a person has just left the attempt, and is asked whether to give it back.
+        """
         super().__init__(locations, "screens/agents/agents.tcss")
-        self._run, self._attempt = run, attempt
+        self._run, self._attempt, self._services, self._left = run, attempt, services, left
+        self._runs = AgentRunStore(locations.runs)
+        self.taken = ""
+        """The id of the attempt that a person goes on with."""
 
     def first_screen(self) -> Screen[None]:
         """Return the table of the run, or the attempt."""
@@ -27,10 +50,58 @@ class AgentWatchApp(BaseApp):
             return RunWatchScreen(RunFollower(self._run, self.locations.attempts))
         return self._screen_of(self._attempt)
 
+    def on_mount(self) -> None:
+        """Show the attempt above the table of its run; every app of ours shows the first screen."""
+        if self._run is not None and self._attempt:
+            self.push_screen(self._screen_of(self._attempt))
+
     def _screen_of(self, attempt: str) -> Screen[None]:
-        return AttemptWatchScreen(JournalFollower(self.locations.attempts / attempt), SystemTime())
+        left, self._left = self._left, False
+        follower = JournalFollower(self.locations.attempts / attempt)
+        return AttemptWatchScreen(follower, SystemTime(), self._runs, ask_back=left)
 
     @on(RunWatchScreen.AttemptAsked)
     def attempt_asked(self, message: RunWatchScreen.AttemptAsked) -> None:
         """Look on at an attempt of the run."""
         self.push_screen(self._screen_of(message.attempt_id))
+
+    # Stepping in
+
+    @on(TakeAsked)
+    def take_asked(self, message: TakeAsked) -> None:
+        """Close for the solve screen, with the attempt in the person's name."""
+        self.in_thread(lambda: self._take(message.attempt_id, message.by))
+
+    def _take(self, attempt: str, by: str) -> None:
+        follower = JournalFollower(self.locations.attempts / attempt)
+        follower.poll()
+        run_to_take_from(follower.state, self._runs, live=follower.live)
+        if not has_person(follower.state):
+            self._hand_over(attempt, PERSON, by=by)
+        self.taken = attempt
+        self.call_from_thread(self.exit)
+
+    @on(GiveAsked)
+    def give_asked(self, message: GiveAsked) -> None:
+        """Give the attempt back."""
+        self.in_thread(lambda: self._give(message.attempt_id, message.note))
+
+    def _give(self, attempt: str, note: str) -> None:
+        state = self._hand_over(attempt, MODEL, note=note)
+        run = run_to_take_from(state, self._runs, live=False)
+        words = "goes on with it when a place is free" if run.worked_on else "does not work now: `agent resume` goes on"
+        self.call_from_thread(self.notify, f"Given back. The run {run.name} {words}.")
+
+    def _hand_over(self, attempt: str, to: str, *, by: str = "", note: str = "") -> AttemptState:
+        """Journal who goes on; a call that a process left unanswered is finished by whoever does."""
+        services = self._services()
+        services.consent.asker = ConsentPrompt(self).ask
+        opened = services.resume(attempt)
+        try:
+            opened.attempt.resume()
+            if opened.attempt.state.driver == to:
+                raise AttemptError("The attempt has changed hands meanwhile.")
+            opened.attempt.hand_over(to, by=by, note=note)
+            return opened.attempt.state
+        finally:
+            opened.close()

@@ -16,7 +16,7 @@ from textual.widgets import Button
 
 from gistpoint.core.attempts.bench import Judged
 from gistpoint.core.attempts.events import Crashed
-from gistpoint.core.attempts.identity import PERSON
+from gistpoint.core.attempts.identity import MODEL, PERSON
 from gistpoint.core.attempts.state import AttemptState
 from gistpoint.core.errors import AttemptError, CancelledError
 from gistpoint.core.kinds.folder import read_answer
@@ -114,17 +114,25 @@ class GistpointApp(BaseApp):
     """The workbench in a terminal."""
 
     def __init__(
-        self, services: Services, *, open: str | None = None, new: bool = False, play: Play | None = None
+        self,
+        services: Services,
+        *,
+        open: str | None = None,
+        new: bool = False,
+        play: Play | None = None,
+        alone: bool = False,
     ) -> None:
         """`open` is the id of a task or an attempt to open at once; `play` are recorded steps, and how fast.
 
-        With `new` another attempt of the task is begun although one is unfinished.
+        With `new` another attempt of the task is begun although one is unfinished. With `alone` the program closes
+        when that is left, in place of showing home.
         """
         super().__init__(services.locations, "screens/home.tcss")
         self.services = services
         self._open = open
         self._new = new
         self._play = play
+        self._alone = alone
         self._held: OpenAttempt | None = None
         self._opening: Opening | None = None
         """The opening under way: there is at most one."""
@@ -138,6 +146,12 @@ class GistpointApp(BaseApp):
     def _came_back(self) -> None:
         """Show home once no screen is above the opening line and nothing is being opened."""
         if self._opening is None:
+            self._show_first()
+
+    def _show_first(self) -> None:
+        if self._alone:
+            self.exit()
+        else:
             self.begin_anew()
 
     @property
@@ -220,7 +234,7 @@ class GistpointApp(BaseApp):
         if opening is not None and opening.cancel():
             self._opened(opening)
             if isinstance(self.screen, OpeningScreen):
-                self.begin_anew()
+                self._show_first()
 
     @on(HomeScreen.ReviewAsked)
     def review_asked(self, message: HomeScreen.ReviewAsked) -> None:
@@ -300,8 +314,10 @@ class GistpointApp(BaseApp):
         elif summary.state.ended:
             task = self.services.tasks.find(summary.task_id)
             self.call_from_thread(self._show_ended, task, read_answer(task), summary, opening)
-        elif summary.actor != PERSON:
+        elif summary.state.driver != PERSON:
             why = "A recorded attempt was played in it: it can't be resumed."
+            if summary.actor == MODEL:
+                why = f"A model works on it. `gistpoint agent watch {attempt_id}` takes it over."
             self.call_from_thread(self._review, summary.attempt_id, why, opening)
         else:
             self._resume(summary.attempt_id, opening)

@@ -25,6 +25,7 @@ from textual.widget import AwaitMount
 from gistpoint import __version__
 from gistpoint.core.errors import SettingsError, UserError, did_you_mean
 from gistpoint.core.locations import Locations
+from gistpoint.core.text import visible
 from gistpoint.core.user_settings import FILE, UserSettings, read_user_settings
 from gistpoint.tui.jobs import JobFailed
 from gistpoint.tui.keys import KEYS, Key, KeyScope, bindings_of, shown_keys
@@ -181,8 +182,8 @@ class BaseApp(App[object]):
         timeout: float | None = None,
         markup: bool = False,
     ) -> None:
-        """Show a toast; its text is literal unless asked otherwise."""
-        super().notify(message, title=title, severity=severity, timeout=timeout, markup=markup)
+        """Show a toast; its text is literal unless asked otherwise, its control characters visible."""
+        super().notify(visible(message), title=visible(title), severity=severity, timeout=timeout, markup=markup)
 
     @work(thread=True, group="open", exit_on_error=False)
     def in_thread(self, body: Callable[[], object]) -> None:

@@ -41,6 +41,8 @@ MOST_CHARACTERS = 1_000_000
 MOST_CALLS = 1_000
 """Of one reply; more than any budget has."""
 _ID_CHARACTERS = 200
+_CHARACTERS_A_TOKEN = 16
+"""More than any text has on average: an endpoint that counts fewer tokens does not make the context longer."""
 MOST_IN_VAIN, MOST_REFUSALS = 3, 2
 """Replies in a row without a call, and refusals in a row, after which a model has given up."""
 _TICK_S, _HEARTBEAT_S = 0.05, 5.0
@@ -361,11 +363,12 @@ def _prompt_tokens(state: AttemptState, messages: Sequence[ChatMessage], tools: 
             break
         new += _characters(message)
     last = state.turns[-1].usage
-    return last.prompt + last.completion + tokens_in(new)
+    least = sum(map(_characters, messages)) // _CHARACTERS_A_TOKEN
+    return max(last.prompt + last.completion + tokens_in(new), least)
 
 
 def _characters(message: ChatMessage) -> int:
-    return len(message.content)
+    return len(message.content) + sum(len(call.arguments) for call in message.tool_calls)
 
 
 def _offered_before(state: AttemptState) -> tuple[str, ...]:

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
+from functools import reduce
 from typing import Any, ClassVar, Protocol
 
 from msgspec import UNSET
@@ -315,17 +316,19 @@ class AttemptState:
     def spent(self) -> ModelSpending:
         """What the model has cost so far."""
         costs = [_usage(part) for turn in self.turns for part in (turn.usage, turn.lost) if part is not UNSET]
-        return ModelSpending(
-            len(self.turns),
-            sum(costs, Usage()),
-            sum(len(turn.retried) for turn in self.turns),
-            sum(bool(call.malformed) for call in self.calls),
-        )
+        retried = sum(len(turn.retried) for turn in self.turns)
+        malformed = sum(bool(call.malformed) for call in self.calls)
+        return ModelSpending(len(self.turns), sum(costs, Usage()), retried, malformed)
 
     @property
     def drivers(self) -> tuple[str, ...]:
         """The kinds of actors that had the attempt, in the order of their first turn."""
         return tuple(dict.fromkeys([self.header.actor, *(handover.to for handover in self.handovers)]))
+
+    @property
+    def driver(self) -> str:
+        """The kind of actor that has the attempt now."""
+        return self.handovers[-1].to if self.handovers else self.header.actor
 
     @property
     def mixed(self) -> bool:
@@ -381,10 +384,7 @@ class AttemptState:
 
 def fold(events: Iterable[JournalEvent], state: AttemptState | None = None) -> AttemptState:
     """Return the state after `events`. Raises `AttemptError` as `advance` does."""
-    current = state or AttemptState()
-    for event in events:
-        current = advance(current, event)
-    return current
+    return reduce(advance, events, state or AttemptState())
 
 
 def advance(state: AttemptState, event: JournalEvent) -> AttemptState:

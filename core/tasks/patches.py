@@ -7,6 +7,8 @@ from collections.abc import Mapping
 from gistpoint.core.diffs import DiffError, apply, parse
 from gistpoint.core.trees import SourceTree
 
+_LONGEST_PATH = 4096
+
 
 def patched(tree: SourceTree, patch: str) -> dict[str, bytes | None]:
     """Return the files that a patch in unified form changes, by path; None for a file that it removes.
@@ -17,6 +19,8 @@ def patched(tree: SourceTree, patch: str) -> dict[str, bytes | None]:
     for diff in parse(patch):
         if diff.binary:
             raise DiffError(f"The patch of {diff.path} is binary.")
+        if len(diff.old_path or "") > _LONGEST_PATH or len(diff.new_path or "") > _LONGEST_PATH:
+            raise DiffError(f"The patch names a file by more than {_LONGEST_PATH} characters.")
         before = "" if diff.old_path is None else _text(tree, diff.old_path, found)
         if diff.old_path is None and diff.new_path is not None and _is_there(tree, diff.new_path, found):
             raise DiffError(f"The repository already has a file {diff.new_path!r}.")

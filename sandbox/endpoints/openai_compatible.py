@@ -169,6 +169,8 @@ def _count(value: object) -> int | None:
 
 MOST_BYTES = 32 << 20
 """The limit for one reply."""
+MOST_VALUES = 1_000_000
+"""JSON values in one reply: empty ones take fifty times their bytes in memory. Signs within strings count as well."""
 _TICK_S = 0.05
 _NO_KEY = "none"
 """Sent to endpoints that need no key, because the header is required."""
@@ -279,11 +281,13 @@ class OpenAICompatibleModel:
             after = retry_after(error.response.headers)
             return self._failure(problem, f"answered {error.status_code}: {text}", after)
         except (ValueError, RecursionError):
-            return self._failure(ChatProblem.MALFORMED_REPLY, "sent something that is not JSON")
+            return self._failure(ChatProblem.MALFORMED_REPLY, "sent something that is not JSON, or too much of it")
         except openai.APIError:
             return self._failure(ChatProblem.MALFORMED_REPLY, "sent a reply that can't be read")
 
     def _loaded(self, body: bytes) -> object:
+        if sum(body.count(sign) for sign in (b"{", b"[", b",")) > MOST_VALUES:
+            raise ValueError
         return self._withheld.taken_out_of(json.loads(body))
 
     def _without_key(self, answer: Answer) -> Answer:

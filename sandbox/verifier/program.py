@@ -37,6 +37,8 @@ _PATIENCE = 3
 """How much longer than in gistpoint a run may take: the machine is another."""
 _MOST = 16 << 20
 """Bytes of the largest file that is taken over from a solver's folder."""
+_MOST_PRINTED = 8 << 20
+"""Characters of the longest verdict with what was taken over: Inspect reads up to 10 MiB of a command's output."""
 
 
 @dataclass(frozen=True)
@@ -106,7 +108,9 @@ def main(arguments: Sequence[str]) -> int:
         return 2
     reward = {"solved": int(verdict.solved), "score": verdict.score}
     taken = {path: data.decode("utf-8", "surrogateescape") for path, data in verdict.taken.items()}
-    print(json.dumps({**reward, "reason": verdict.reason, "taken": taken}))
+    told = {**reward, "reason": verdict.reason}
+    whole = json.dumps({**told, "taken": taken})
+    print(whole if len(whole) <= _MOST_PRINTED else json.dumps(told))
     if options.reward is not None:
         _write(options.reward, json.dumps(reward) + "\n")
     return 0
@@ -160,7 +164,9 @@ def _judged_tree(given: SourceTree, place: Path, wanted: Mapping[str, Any], runn
         raise ValueError(report.reason or report.output[-500:])
     targets: Any = tuple(_Target(**target) for target in wanted["targets"])
     baseline: Any = _Passes(fails | passes, fails)
-    result, changed = score(baseline, report), changed_targets(tree, targets)
+    result = score(baseline, report)
+    # Only then has this Python run the files: an older one can die of parsing what is nested too deeply.
+    changed = changed_targets(tree, targets) if result.all_pass else ()
     reason = report.reason or f"{result.passing} of {len(baseline.passed)} tests pass."
     done = solved(result, [target.name for target in targets], changed)
     if result.all_pass and not done:

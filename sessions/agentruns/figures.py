@@ -227,6 +227,8 @@ def _row(state: JobState, attempts: AttemptStore) -> AttemptFigures:
         events = read_journal(attempts.folder(state.attempt) / JOURNAL).events
     except AttemptError as error:
         return structs.replace(row, reason="unreadable", message=str(error))
+    if (summary.state.header.solver or {}).get("job") != state.job.key:
+        return structs.replace(row, reason="unreadable", message=f"The attempt {state.attempt} is not this job's.")
     return _with_attempt(row, summary, events)
 
 

@@ -18,6 +18,7 @@ class JournalFollower:
     """The state of one attempt after all of its events so far; it is only read."""
 
     def __init__(self, folder: Path) -> None:
+        self.folder = folder
         self._path = folder / JOURNAL
         self._read = 0
         self.state = AttemptState()
@@ -27,7 +28,7 @@ class JournalFollower:
     @property
     def live(self) -> bool:
         """Whether a process has it open for writing."""
-        return is_open(self._path.parent)
+        return is_open(self.folder)
 
     def poll(self) -> bool:
         """Read the whole lines that are new; return whether there were any."""

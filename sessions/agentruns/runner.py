@@ -20,8 +20,8 @@ from gistpoint.core.agents.settings import AgentSettings
 from gistpoint.core.agents.static import StaticRefusedError, require_fitting
 from gistpoint.core.attempts.bench import TaskJudge
 from gistpoint.core.attempts.engine import Attempt
-from gistpoint.core.attempts.events import AttemptStarted
-from gistpoint.core.attempts.identity import MODEL, TIME_CHARACTERS, Enrolment, Role, new_attempt_id
+from gistpoint.core.attempts.events import AttemptStarted, JournalEvent
+from gistpoint.core.attempts.identity import MODEL, PERSON, TIME_CHARACTERS, Enrolment, Role, new_attempt_id
 from gistpoint.core.attempts.state import AttemptState
 from gistpoint.core.errors import AttemptError, CancelledError, SandboxUnavailableError, TaskError, UserError
 from gistpoint.core.estimates import Estimate
@@ -29,7 +29,9 @@ from gistpoint.core.ports import ChatModel, TimeSource
 from gistpoint.core.running import CancelToken, RunContext
 from gistpoint.core.tasks.model import Task
 from gistpoint.sessions.agentruns.bounds import Purse
+from gistpoint.sessions.agentruns.control import asker_of, has_person
 from gistpoint.sessions.agentruns.store import (
+    HANDED_OVER,
     AgentJob,
     AgentRun,
     JobAttempt,
@@ -46,6 +48,7 @@ GRACE_S = 10.0
 """How long requests and test runs under way may take to finish once the run is stopped."""
 _BEAT_S = 5.0
 _TICK_S = 0.1
+_TAKEN = "A person has taken it over, and not given it back."
 _LAST_S = 5.0
 """How long cancelled jobs may take to close their journals."""
 
@@ -99,6 +102,8 @@ class AgentRunner:
         self._lock = threading.Lock()
         self._todo: Iterator[JobState] = iter(())
         self._open: dict[str, Attempt] = {}
+        self._busy: set[str] = set()
+        """The keys of jobs that a thread does."""
         self._purse = Purse(max_cost_usd)
         self._cancel = CancelToken()
         self._stopped_at: float | None = None
@@ -197,10 +202,7 @@ class AgentRunner:
             if folder.name < earliest:
                 continue
             first = first_event(folder / JOURNAL)
-            begun = first.data if first is not None else None
-            if not isinstance(begun, AttemptStarted) or begun.actor != MODEL:
-                continue
-            solver: Mapping[str, Any] = begun.solver or {}
+            solver = _solver(first)
             if solver.get("run") == self.run.name and solver.get("job") in queued:
                 self._note(JobAttempt(job=str(solver["job"]), attempt=folder.name))
 
@@ -214,8 +216,7 @@ class AgentRunner:
 
     def _work(self) -> None:
         while not self.stopping:
-            with self._lock:
-                state = next(self._todo, None)
+            state = self._next()
             if state is None:
                 return
             try:
@@ -225,11 +226,32 @@ class AgentRunner:
             except Exception as error:
                 self._bug = error
                 self.stop("gistpoint itself failed.")
+            finally:
+                with self._lock:
+                    self._busy.discard(state.job.key)
+
+    def _next(self) -> JobState | None:
+        """Return the next job that is left, and then one whose attempt a person has given back since it was taken."""
+        with self._lock:
+            state = next(self._todo, None) or next(filter(self._given_back, self.run.left), None)
+            if state is not None:
+                self._busy.add(state.job.key)
+            return state
+
+    def _given_back(self, state: JobState) -> bool:
+        if state.problem != HANDED_OVER or state.job.key in self._busy:
+            return False
+        with suppress(UserError):
+            return not has_person(self._ports.attempts.summary(state.attempt).state)
+        return False
 
     def _do(self, state: JobState) -> None:
         job = state.job
         settings = _of_repeat(self.run.settings.agent, job.repeat)
         try:
+            if state.attempt and has_person(self._ports.attempts.summary(state.attempt).state):
+                self._halted(job, HANDED_OVER, _TAKEN)
+                return
             opened = self._opened(state, settings)
         except SandboxUnavailableError as error:
             self._halted(job, "sandbox", str(error))
@@ -252,6 +274,8 @@ class AgentRunner:
         ports, job = self._ports, state.job
         task = ports.task(job.task)
         if state.attempt:
+            if not is_of_job(first_event(ports.attempts.folder(state.attempt) / JOURNAL), job):
+                raise AttemptError(f"The attempt {state.attempt} belongs to another job, or to a person.")
             opened = ports.attempts.resume(state.attempt, task, ports.judge(task))
         else:
             task = ports.as_given(task)
@@ -297,8 +321,12 @@ class AgentRunner:
         def failed() -> bool:
             return any(not submission.counts for submission in attempt.state.submissions[before:])
 
+        folder = self._ports.attempts.folder(attempt.state.attempt_id)
+
         def stop() -> bool:
-            return failed() or (self.stopping and (not asking or attempt.state.pause is not None))
+            if failed() or asker_of(folder) is not None:
+                return True
+            return self.stopping and (not asking or attempt.state.pause is not None)
 
         def may_ask(estimate: Estimate) -> bool:
             nonlocal asking
@@ -312,28 +340,42 @@ class AgentRunner:
             self._report(job)
 
         self._report(job)
+        left: Left | None = None
         try:
-            left = work(
-                attempt,
-                self._ports.model(settings),
-                settings,
-                may_ask=may_ask,
-                stop=stop,
-                on_turn=on_turn,
-                run=RunContext(self._cancel),
-            )
+            while not has_person(attempt.state):
+                left = work(
+                    attempt,
+                    self._ports.model(settings),
+                    settings,
+                    may_ask=may_ask,
+                    stop=stop,
+                    on_turn=on_turn,
+                    run=RunContext(self._cancel),
+                )
+                self._lost(job, left)
+                asker = asker_of(folder) if left.how is Leaving.STOPPED else None
+                if asker is not None:
+                    with suppress(AttemptError):  # its time was up
+                        attempt.hand_over(PERSON, by=asker)
+                elif left.how is not Leaving.STOPPED or self.stopping or failed():
+                    break  # else somebody has asked for it and thought better of it
         except CancelledError:
             self._pay(job, attempt.state)
         else:
             self._conclude(job, attempt.state, left, failed=failed())
 
-    def _conclude(self, job: AgentJob, state: AttemptState, left: Left, *, failed: bool) -> None:
-        """Note how a job's attempt was left; one that was stopped has just not ended."""
+    def _lost(self, job: AgentJob, left: Left) -> None:
+        """Note what was paid for replies that are not in the journal."""
         if left.lost.tokens:
             self._note(JobLost(job=job.key, tokens=left.lost.tokens, cost_usd=left.lost.cost_usd))
+
+    def _conclude(self, job: AgentJob, state: AttemptState, left: Left | None, *, failed: bool) -> None:
+        """Note how a job's attempt was left; one that was stopped has just not ended."""
         self._pay(job, state)
         if state.ending is not None:
             self._note(JobEnded(job=job.key, reason=state.ending.reason))
+        elif left is None or has_person(state):
+            self._halted(job, HANDED_OVER, _TAKEN)
         elif failed:
             self._halted(job, "infrastructure", state.submissions[-1].reason)
         elif left.how is Leaving.HALTED:
@@ -380,6 +422,17 @@ def solver_of(run: AgentRun, job: AgentJob, settings: AgentSettings) -> dict[str
         "job": job.key,
         "repeat": job.repeat,
     }
+
+
+def _solver(first: JournalEvent | None) -> Mapping[str, Any]:
+    """Return what the first event of a journal says of a model at work; nothing of other solvers."""
+    begun = first.data if first is not None else None
+    return (begun.solver or {}) if isinstance(begun, AttemptStarted) and begun.actor == MODEL else {}
+
+
+def is_of_job(first: JournalEvent | None, job: AgentJob) -> bool:
+    """Whether a journal with this first event is of an attempt that was begun for a job."""
+    return _solver(first).get("job") == job.key
 
 
 def _disk(error: OSError) -> str:

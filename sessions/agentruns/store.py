@@ -25,6 +25,7 @@ import msgspec
 from gistpoint.core.agents import static
 from gistpoint.core.agents.settings import AgentSettings
 from gistpoint.core.attempts.bench import TaskJudge
+from gistpoint.core.attempts.identity import Role
 from gistpoint.core.canonical import sha256_of_json
 from gistpoint.core.errors import UserError, did_you_mean
 from gistpoint.core.kinds.gist.overrides import GistOverrides
@@ -34,6 +35,8 @@ from gistpoint.sessions.heads import sync_file, sync_folder
 
 FORMAT, VERSION = "gistpoint.agent_run", 1
 RUN_FILE, JOBS_FILE = "run.toml", "jobs.jsonl"
+HANDED_OVER = "handed_over"
+"""The problem of a halted job whose attempt a person has taken over."""
 _LOCK, _STOP = "lock", "stop"
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._@+-]{0,99}")
 
@@ -251,7 +254,10 @@ class AgentRun:
     @contextmanager
     def held(self) -> Iterator[None]:
         """Be the one process that works on the run. Raises `AgentRunError` while another does."""
-        holder = os.open(self.folder / _LOCK, os.O_RDWR | os.O_CREAT, 0o600)
+        try:
+            holder = os.open(self.folder / _LOCK, os.O_RDWR | os.O_CREAT, 0o600)
+        except OSError as error:
+            raise AgentRunError(f"{self.name}/{_LOCK} can't be opened: {error.strerror}.") from error
         try:
             fcntl.flock(holder, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:
@@ -391,7 +397,9 @@ def _read_document(path: Path) -> AgentRunDocument:
         values = tomllib.loads(path.read_text(encoding="utf-8"))
         if (values.get("format"), values.get("version")) != (FORMAT, VERSION):
             raise AgentRunError(f"{place} is not version {VERSION} of {FORMAT}.", hint="Install a newer gistpoint.")
-        return msgspec.convert(values, AgentRunDocument)
+        document = msgspec.convert(values, AgentRunDocument)
+        Role(document.settings.role)
+        return document
     except (OSError, ValueError, RecursionError) as error:
         raise AgentRunError(f"{place} can't be read: {str(error)[:200]}.") from error
 
@@ -418,6 +426,8 @@ def _read_operations(path: Path) -> Iterator[JobOperation]:
         data = path.read_bytes()
     except FileNotFoundError:
         return
+    except OSError as error:
+        raise AgentRunError(f"{path.parent.name}/{path.name} can't be read: {error.strerror}.") from error
     for number, line in enumerate(data[: data.rfind(b"\n") + 1].splitlines(), start=1):
         try:
             value = json.loads(line)

@@ -23,6 +23,8 @@ class Comparison(StrEnum):
     DIFFERS = "differs"
     NO_FIGURE = "no_figure"
     """The harness has none of its own."""
+    TO_BE_READ = "to_be_read"
+    """Our run passes and is suspicious: it counts as not solved until somebody has read what was handed in."""
     DOES_NOT_APPLY = "does_not_apply"
     """The patch does not fit the task's repository: score 0."""
 

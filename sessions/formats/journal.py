@@ -226,7 +226,7 @@ class _Reader(RunReader):
             id=data.attempt_id,
             task=data.task_id,
             model=data.model or "",
-            agent=data.participant or "",
+            agent=data.participant or _client(data),
             actor=_actor(data.actor),
             verdict=verdict,
             suspicious=suspicious,
@@ -264,6 +264,12 @@ class _Reader(RunReader):
             started=main.at, state=_state(events, main),
             flags=frozenset({"error"} if main.type == Crashed.type else ()), id=as_str(events[0].fields.get("seq")),
         )  # fmt: skip
+
+
+def _client(data: AttemptStarted) -> str:
+    """Return the name and version that a client of the task's server gave of itself; empty for other solvers."""
+    client = as_dict((data.solver or {}).get("client"))
+    return " ".join(filter(None, (as_str(client.get("name")), as_str(client.get("version")))))
 
 
 def _actor(kind: str) -> Actor:

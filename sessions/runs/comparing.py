@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from itertools import zip_longest
 
 from gistpoint.core.code.names import FunctionRef
 from gistpoint.core.trees import SourceTree
-from gistpoint.sessions.records.model import Actor
+from gistpoint.sessions.records.model import Actor, StepKind
 from gistpoint.sessions.runs.document import RunDocument
 from gistpoint.sessions.runs.facts import FIRSTS, Goal, MarkTracker, Spent, StepMark, StepMarks
 from gistpoint.sessions.runs.repository import RepositoryHistory, RepositoryState
@@ -58,7 +57,7 @@ _EVENTS: dict[StepMark, RunMilestone] = dict(
 
 
 def milestones(marks: Sequence[StepMarks], *, start: int = 0) -> tuple[Reached, ...]:
-    """Return the milestones of a run in the order in which it reached them; `start` is the solver's first step."""
+    """Return the milestones of a run in the order in which it reached them; `start` is the solver's first call."""
     found: list[Reached] = []
     seen: set[RunMilestone] = set()
     several = any((item.goal or 0) > 0 for step in marks for item in step.marked)
@@ -91,26 +90,41 @@ class AlignedRow:
     milestones: tuple[Milestone, ...] = ()
 
 
+_NO_CALL = frozenset({StepKind.MESSAGE, StepKind.NOTE, StepKind.STATE, StepKind.PAUSE})
+"""Kinds of steps in which nothing is called."""
+Asides = Collection[int]
+"""The steps of a run in which nothing is called."""
+
+
 def align(
-    left: Sequence[Reached], right: Sequence[Reached], left_steps: int, right_steps: int
+    left: Sequence[Reached],
+    right: Sequence[Reached],
+    left_steps: int,
+    right_steps: int,
+    asides: tuple[Asides, Asides] = ((), ()),
 ) -> tuple[AlignedRow, ...]:
     """Return the rows of two runs: steps of milestones that both reached, in one order, are in one row.
 
-    If the runs reached milestones in different orders, as many as possible are aligned; between two of them the steps
-    are paired in order, and the shorter side has the gaps.
+    If the runs reached milestones in different orders, as many as possible are aligned. Between two of them the steps
+    are paired in order, calls with calls and asides with asides, and what has no partner is beside a gap.
     """
     anchors = _anchors(left, right)
     rows: list[AlignedRow] = []
     at_left = at_right = 0
     for one, other, meet in anchors:
-        rows += _between(at_left, one, at_right, other)
+        rows += _between(range(at_left, one), range(at_right, other), asides)
         rows.append(AlignedRow(one, other, meet))
         at_left, at_right = one + 1, other + 1
-    return (*rows, *_between(at_left, left_steps, at_right, right_steps))
+    return (*rows, *_between(range(at_left, left_steps), range(at_right, right_steps), asides))
 
 
-def _between(left: int, left_end: int, right: int, right_end: int) -> list[AlignedRow]:
-    return [AlignedRow(one, other) for one, other in zip_longest(range(left, left_end), range(right, right_end))]
+def _between(left: range, right: range, asides: tuple[Asides, Asides]) -> Iterator[AlignedRow]:
+    while left or right:
+        one, other = (left[0] if left else None), (right[0] if right else None)
+        if left and right and (one in asides[0]) != (other in asides[1]):
+            one, other = (one, None) if one in asides[0] else (None, other)
+        yield AlignedRow(one, other)
+        left, right = left[int(one is not None) :], right[int(other is not None) :]
 
 
 def _anchors(left: Sequence[Reached], right: Sequence[Reached]) -> list[tuple[int, int, tuple[Milestone, ...]]]:
@@ -169,14 +183,15 @@ def read_side(
     tracker = MarkTracker(document.header, goals, target=target)
     history = RepositoryHistory(tree, target=target or (goals[0].ref if len(goals) == 1 else None))
     marks: list[StepMarks] = []
-    start = -1
+    first: dict[bool, int] = {}
+    """The solver's first step in which something is called, and its first other one."""
     for step in document.steps():
-        if start < 0 and step.actor in (Actor.AGENT, Actor.PERSON):
-            start = step.index
+        if step.actor in (Actor.AGENT, Actor.PERSON):
+            first.setdefault(step.kind not in _NO_CALL, step.index)
         marks.append(tracker.feed(step))
         history.feed(step)
     history.end(document.header.submission)
-    return Side(tuple(marks), milestones(marks, start=max(start, 0)), history)
+    return Side(tuple(marks), milestones(marks, start=first.get(True, first.get(False, 0))), history)
 
 
 @dataclass(frozen=True, slots=True)
@@ -211,4 +226,6 @@ class RunComparison:
 
 def compare(left: Side, right: Side) -> RunComparison:
     """Align two runs that were read to their ends."""
-    return RunComparison(left, right, align(left.milestones, right.milestones, len(left.marks), len(right.marks)))
+    asides = tuple({marks.index for marks in side.marks if marks.kind in _NO_CALL} for side in (left, right))
+    rows = align(left.milestones, right.milestones, len(left.marks), len(right.marks), (asides[0], asides[1]))
+    return RunComparison(left, right, rows)

@@ -25,6 +25,8 @@ HEAVY = [
     "tree_sitter",
     "regex",
     "zstandard",
+    "openai",
+    "httpx2",
     "mcp",
     "anyio",
     "uvicorn",
@@ -143,6 +145,27 @@ def test_help_loads_nothing_heavy(arguments: list[str], tmp_path: Path) -> None:
     assert "gistpoint.tui" in loaded
     assert not loaded & set(HEAVY)
     assert len(arguments) > 1 or "msgspec" not in loaded  # records are decoded by commands that read some
+
+
+OF_EXTRAS = {"openai", "httpx2", "mcp", "anyio", "starlette", "uvicorn"}
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["agent", "run", "--demo", "--model", "builtin:searcher", "--dry-run"],
+        ["agent", "list"],
+        ["attempt", "list"],
+    ],
+    ids=" ".join,
+)
+def test_what_needs_no_extra_loads_nothing_of_one(arguments: list[str], tmp_path: Path) -> None:
+    loaded = loaded_by(
+        f"import os; os.environ['GISTPOINT_HOME'] = {str(tmp_path)!r}; from gistpoint.tui.cli import main\n"
+        f"assert main({arguments!r}) == 0"
+    )
+    assert "gistpoint.tui" in loaded
+    assert not loaded & OF_EXTRAS
 
 
 def test_core_starts_no_process_and_opens_no_connection() -> None:

@@ -9,17 +9,27 @@ from typing import Any
 
 import pytest
 from agent_runs import LOOK, RIGHT, Home
+from builders import CHECKS, build_services
+from fakes import FakeRunner
 from screens.settling import text_of, until
-from scripted_endpoint import reply
+from scripted_endpoint import ScriptedModel, reply
 from textual.pilot import Pilot
 
 from gistpoint.core.chat import ChatMessage, ChatReply
+from gistpoint.core.errors import AttemptError
 from gistpoint.core.locations import Locations
+from gistpoint.core.ports import ChatModel
 from gistpoint.core.running import NEVER, CancelToken
+from gistpoint.sessions.agentruns.control import CONTROL, ask_for, asker_of
 from gistpoint.sessions.agentruns.runner import AgentRunner
+from gistpoint.sessions.agentruns.store import AgentRun, JobHalted
 from gistpoint.tui.agent_watch_app import AgentWatchApp
+from gistpoint.tui.app import GistpointApp
 from gistpoint.tui.screens.agents.attempt import AttemptWatchScreen
 from gistpoint.tui.screens.agents.run import RunWatchScreen
+from gistpoint.tui.screens.dialogs.ask import TextDialog
+from gistpoint.tui.screens.solve.screen import SolveScreen
+from gistpoint.tui.services import Services
 
 
 class Held:
@@ -37,6 +47,10 @@ class Held:
         while not self.let.acquire(timeout=0.01):
             cancel.check()
         return self.script.pop(0)
+
+
+def not_needed() -> Services:
+    raise AssertionError("Nothing is opened.")
 
 
 @pytest.fixture
@@ -59,7 +73,7 @@ async def test_a_run_and_an_attempt_are_drawn_as_they_go_on(home: Home, size: tu
     runner = AgentRunner(run, home.ports)
     thread = threading.Thread(target=runner.work)
     thread.start()
-    app = AgentWatchApp(Locations.of_user(), run=home.runs.open("r"))
+    app = AgentWatchApp(Locations.of_user(), run=home.runs.open("r"), services=not_needed)
     async with watching(app, size) as pilot:
         await until(pilot, lambda: "model at work" in text_of(app))
         assert isinstance(app.screen, RunWatchScreen)
@@ -90,7 +104,7 @@ async def test_what_was_shown_can_be_read_and_nothing_can_be_called(home: Home) 
     home.work(run)
     (state,) = run.jobs.values()
     before = home.attempts.summary(state.attempt).head
-    app = AgentWatchApp(Locations.of_user(), attempt=state.attempt)
+    app = AgentWatchApp(Locations.of_user(), attempt=state.attempt, services=not_needed)
     async with watching(app, (160, 48)) as pilot:
         await until(pilot, lambda: "✔ solved" in text_of(app))
         await pilot.press("f4")
@@ -100,3 +114,123 @@ async def test_what_was_shown_can_be_read_and_nothing_can_be_called(home: Home) 
         await pilot.press("f3", "down", "enter")
         await pilot.pause()
     assert home.attempts.summary(state.attempt).head == before
+
+
+def at_work(home: Home, model: ChatModel) -> tuple[AgentRun, str, threading.Thread]:
+    """A run of one job that is worked on, and its attempt."""
+    home.model_of = lambda settings: model
+    run = home.run(home.task(1))
+    thread = threading.Thread(target=AgentRunner(run, home.ports).work)
+    thread.start()
+    while not next(iter(run.jobs.values())).attempt:
+        thread.join(0.01)
+        assert thread.is_alive()
+    return run, next(iter(run.jobs.values())).attempt, thread
+
+
+@pytest.mark.parametrize("size", [(80, 24), (160, 48)])
+async def test_a_person_takes_an_attempt_over_and_gives_it_back(home: Home, size: tuple[int, int]) -> None:
+    model = Held(reply(LOOK), reply(RIGHT))
+    run, attempt, thread = at_work(home, model)
+    services = build_services(home.folder.parent, clock=home.clock)
+    app = AgentWatchApp(Locations.of_user(), run=home.runs.open("r"), services=lambda: services)
+    async with watching(app, size) as pilot:
+        await until(pilot, lambda: "model at work" in text_of(app))
+        await pilot.press("enter")
+        await until(pilot, lambda: "Read-only: m-1 is at work" in text_of(app))
+        model.let.release()
+        await until(pilot, lambda: "15/16" in text_of(app))
+        await pilot.press("t")
+        await until(pilot, lambda: isinstance(app.screen, TextDialog))
+        question = " ".join(text_of(app).split())
+        assert "no baseline any more" in question
+        assert "15 of 16 tool uses and 4 of 4 submissions" in question
+        await pilot.press(*"p07", "enter")
+        await until(pilot, lambda: app.taken)
+    thread.join(60)
+    assert not thread.is_alive()
+    assert app.taken == attempt
+    assert not (home.attempts.folder(attempt) / CONTROL).exists()
+    solving = GistpointApp(services, open=attempt, alone=True)
+    async with solving.run_test(size=size) as pilot:
+        await until(pilot, lambda: isinstance(solving.screen, SolveScreen))
+        await until(pilot, lambda: "15/16" in text_of(solving))
+        assert isinstance(solving.screen, SolveScreen)
+        solving.screen.ask("read_file", {"file_path": "shop/prices.py"})
+        await until(pilot, lambda: "14/16" in text_of(solving))
+        await pilot.press("ctrl+l")
+        await until(pilot, lambda: not solving.is_running)
+    assert solving.crashes == []
+    app = AgentWatchApp(
+        Locations.of_user(), run=home.runs.open("r"), attempt=attempt, services=lambda: services, left=True
+    )
+    async with watching(app, size) as pilot:
+        await until(pilot, lambda: isinstance(app.screen, TextDialog))
+        await pilot.press("escape")
+        await until(pilot, lambda: "A person (p07) has it." in text_of(app))
+        await pilot.press("b", *"hint", "enter")
+        await until(pilot, lambda: "No process has it open" in text_of(app))
+        assert any("`agent resume` goes on" in told.message for told in app._notifications)
+        await pilot.press("escape")
+        await until(pilot, lambda: "given back" in text_of(app))
+    taken, given = home.attempts.summary(attempt).state.handovers
+    assert (taken.to, taken.by, given.to, given.note) == ("person", "p07", "model", "hint")
+    model.let.release()
+    home.work(run)
+    figures = home.figures(run)
+    assert [(row.result, row.calls, row.mixed) for row in figures.attempts] == [("solved", 3, True)]
+    assert (figures.totals.counted, figures.totals.mixed) == (0, 1)
+
+
+async def test_a_request_to_take_over_waits_for_the_call_under_way_and_can_be_withdrawn(home: Home) -> None:
+    gate = threading.Event()
+    runner = home.runner = FakeRunner(CHECKS, gate=gate)
+    _, attempt, thread = at_work(home, ScriptedModel((reply(RIGHT),)))
+    folder = home.attempts.folder(attempt)
+    app = AgentWatchApp(Locations.of_user(), attempt=attempt, services=not_needed)
+    async with watching(app, (110, 30)) as pilot:
+        await until(pilot, lambda: runner.runs > 0)
+        await until(pilot, lambda: "Read-only: m-1 is at work" in text_of(app))
+        await pilot.press("t", *"p07", "enter")
+        await until(pilot, lambda: "Asked for" in text_of(app))
+        assert asker_of(folder) == "p07"
+        with pytest.raises(AttemptError, match="Somebody else"):
+            ask_for(folder, "p08")
+        await pilot.press("t")
+        await until(pilot, lambda: "Read-only: m-1 is at work" in text_of(app))
+        assert asker_of(folder) is None
+        await pilot.press("t", "enter")
+        await until(pilot, lambda: "Asked for" in text_of(app))
+        gate.set()
+        await until(pilot, lambda: "✔ solved" in text_of(app))
+        await until(pilot, lambda: any("has ended before" in told.message for told in app._notifications))
+        assert not app.taken
+    thread.join(60)
+    assert not thread.is_alive()
+    assert home.attempts.summary(attempt).state.drivers == ("model",)
+
+
+async def test_an_attempt_that_ended_is_not_taken_over(home: Home) -> None:
+    home.script = (reply(RIGHT),)
+    run = home.run(home.task(1))
+    home.work(run)
+    (job,) = run.jobs.values()
+    app = AgentWatchApp(Locations.of_user(), attempt=job.attempt, services=not_needed)
+    async with watching(app, (110, 30)) as pilot:
+        await until(pilot, lambda: "✔ solved" in text_of(app))
+        await pilot.press("t")
+        await until(pilot, lambda: "The attempt has ended." in text_of(app))
+        await pilot.press("escape", "b")
+        await until(pilot, lambda: any("No person has" in told.message for told in app._notifications))
+
+
+async def test_why_a_job_has_no_attempt_is_told_without_control_characters(home: Home) -> None:
+    run = home.run(home.task(1))
+    (key,) = run.jobs
+    run.append([JobHalted(job=key, problem="task", message="\x1b[31mred\x9b1m\u202e [bold]bold[/nope]")])
+    app = AgentWatchApp(Locations.of_user(), run=home.runs.open("r"), services=not_needed)
+    async with app.run_test(size=(160, 48), notifications=True) as pilot:
+        await until(pilot, lambda: "halted: task" in text_of(app))
+        await pilot.press("enter")
+        await until(pilot, lambda: "[bold]bold[/nope]" in text_of(app))
+        assert not set("\x1b\x9b\u202e") & set(text_of(app))

@@ -7,12 +7,14 @@ import os
 import re
 import sys
 from collections.abc import Sequence
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 from gistpoint import __version__
 from gistpoint.core.agents.settings import SYSTEM_PROMPTS, AgentSettings, TokenPrice
+from gistpoint.core.agents.static import StaticRefusedError
 from gistpoint.core.attempts.identity import Role
 from gistpoint.core.chat import Sampling
 from gistpoint.core.errors import UserError
@@ -25,7 +27,7 @@ from gistpoint.sessions.agentruns.runner import GRACE_S, AgentPorts, AgentRunner
 from gistpoint.sessions.agentruns.store import AgentJob, AgentRun, AgentRunStore, JobStatus, RunSettings, job_of
 from gistpoint.sessions.tasks import read_set
 from gistpoint.tui.agent_progress import JobLines, JobTable
-from gistpoint.tui.agent_running import AgentSolver, agent_ports, first_request, solver_named
+from gistpoint.tui.agent_running import AgentSolver, FirstRequest, agent_ports, first_request, solver_named
 from gistpoint.tui.commands.arguments import TASK_HELP, counted, natural, positive
 from gistpoint.tui.commands.attempts import attempt_store
 from gistpoint.tui.commands.command import DONE, NEGATIVE, Handler
@@ -61,7 +63,7 @@ def run_options(parser: argparse.ArgumentParser) -> Handler:
         "what is missing. The exit code is 0 when every job has ended, 1 when some are left."
     )
     parser.add_argument("tasks", nargs="*", metavar="TASK|SET", help=f"{TASK_HELP}, a folder or a list of tasks")
-    parser.add_argument("--demo", action="store_true", help="the tasks of the demo")
+    parser.add_argument("--demo", action="store_true", help="tasks of the demo, by their names, or all of them")
     parser.add_argument("--name", metavar="RUN", help="name of the run (default: the model's, and a hash)")
     what = parser.add_argument_group("model")
     what.add_argument("--model", default="", help="its name at the server, or builtin:searcher, which needs none")
@@ -173,19 +175,17 @@ def _carry_out(options: argparse.Namespace, found: AgentRun, ports: AgentPorts) 
 
 
 def _tasks(options: argparse.Namespace, services: Services) -> list[Task]:
-    chosen: dict[str, Task] = {}
     if options.demo:
-        from gistpoint.core.demo.tasks import unpack_demo
+        from gistpoint.core.demo.tasks import demo_task, unpack_demo
 
-        chosen |= {task.id: task for _, task in unpack_demo(services.locations.demo)}
-    if options.tasks:
-        found = read_set(options.tasks, services.tasks)
-        for problem in found.problems:
-            print(f"gistpoint: left out: {visible(problem)}", file=sys.stderr)
-        chosen |= {task.id: task for task in found.tasks}
-    if not chosen:
+        place = services.locations.demo
+        return [demo_task(name, place) for name in options.tasks] or [task for _, task in unpack_demo(place)]
+    if not options.tasks:
         raise UserError("No task is named.", hint="Name tasks or sets (`gistpoint task list`), or give --demo.")
-    return list(chosen.values())
+    found = read_set(options.tasks, services.tasks)
+    for problem in found.problems:
+        print(f"gistpoint: left out: {visible(problem)}", file=sys.stderr)
+    return list(found.tasks)
 
 
 def _settings(options: argparse.Namespace, solver: AgentSolver) -> RunSettings:
@@ -238,8 +238,16 @@ def _dry_run(
     services: Services, tasks: Sequence[Task], jobs: Sequence[AgentJob], settings: RunSettings, *, json: bool
 ) -> int:
     """Print the jobs and the first request of the first of them."""
-    requests = {task.id: first_request(services, task, settings) for task in tasks}
-    first = requests[tasks[0].id]
+    requests: dict[str, FirstRequest] = {}
+    for task in tasks:
+        try:
+            requests[task.id] = first_request(services, task, settings)
+        except StaticRefusedError as error:
+            print(f"gistpoint: left out: {visible(str(error))}", file=sys.stderr)
+    jobs = [job for job in jobs if job.task in requests]
+    if not jobs:
+        raise UserError("No task is left.", hint="The static setting is for gists that fit the context.")
+    first = requests[jobs[0].task]
     if json:
         rows = [
             {
@@ -383,6 +391,7 @@ def stop(options: argparse.Namespace) -> int:
 def watch_options(parser: argparse.ArgumentParser) -> Handler:
     """Add the options of `gistpoint agent watch`."""
     parser.add_argument("what", metavar="RUN|ATTEMPT", help=f"{RUN_HELP}, or an attempt's id or its beginning")
+    add_isolation(parser)
     return watch
 
 
@@ -393,9 +402,18 @@ def watch(options: argparse.Namespace) -> int:
 
     locations = Locations.of_user()
     runs = AgentRunStore(locations.runs)
-    if options.what in runs.names():
-        return AgentWatchApp(locations, run=runs.open(options.what)).run_to_exit_code()
-    return AgentWatchApp(locations, attempt=attempt_store().folder(options.what).name).run_to_exit_code()
+    run = runs.open(options.what) if options.what in runs.names() else None
+    attempt = "" if run is not None else attempt_store().folder(options.what).name
+    services = cache(lambda: build_services(options))
+    app = AgentWatchApp(locations, run=run, attempt=attempt, services=services)
+    code = app.run_to_exit_code()
+    while app.taken:
+        from gistpoint.tui.app import GistpointApp
+
+        GistpointApp(services(), open=app.taken, alone=True).run_to_exit_code()
+        app = AgentWatchApp(locations, run=run, attempt=app.taken, services=services, left=True)
+        code = app.run_to_exit_code()
+    return code
 
 
 # Values of options

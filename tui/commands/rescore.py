@@ -45,15 +45,18 @@ class _Row:
 
     @property
     def differs(self) -> bool:
-        """Whether the harness says something else, be it of a patch that does not apply."""
+        """Whether the harness says something else; also of a patch that does not apply, or a pass to be read."""
         claimed = self.result is not None and self.result.their_solved is True
-        unfit = self.result is not None and self.result.comparison is Comparison.DOES_NOT_APPLY
+        refused = (Comparison.DOES_NOT_APPLY, Comparison.TO_BE_READ)
+        unfit = self.result is not None and self.result.comparison in refused
         return (claimed and unfit) or (self.result is not None and self.result.comparison is Comparison.DIFFERS)
 
     @property
     def words(self) -> str:
         if self.result is None:
             return self.why
+        if self.result.comparison is Comparison.TO_BE_READ:
+            return f"TO BE READ: {visible_line(', '.join(self.result.suspicious[:3]))}"
         if self.differs:
             theirs = _figure(self.result.their_solved, self.result.their_score)
             unfit = self.result.comparison is Comparison.DOES_NOT_APPLY
@@ -204,6 +207,8 @@ def _result(
 ) -> ExternalResult:
     if not fits:
         comparison = Comparison.DOES_NOT_APPLY
+    elif solved and suspicious:
+        comparison = Comparison.TO_BE_READ
     elif one.solved is None:
         comparison = Comparison.NO_FIGURE
     else:

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from gistpoint.core.attempts.engine import Attempt
-from gistpoint.core.attempts.identity import Role
+from gistpoint.core.attempts.identity import MODEL, Role
 from gistpoint.core.attempts.malformed import json_object
 from gistpoint.core.attempts.state import AttemptResult, attempt_result
 from gistpoint.core.errors import AttemptError, UserError
@@ -67,6 +67,11 @@ def solve(options: argparse.Namespace) -> int:
         raise UserError(
             f"The attempt {attempt_id} keeps the settings that it began with.",
             hint="Name its task instead, to begin an attempt with others.",
+        )
+    state = services.attempts.summary(attempt_id).state
+    if state.driver == MODEL and not state.ended:
+        raise UserError(
+            f"A model works on the attempt {attempt_id}.", hint=f"`gistpoint agent watch {attempt_id}` takes it over."
         )
     return _open(services, attempt_id, lines=options.lines)
 

@@ -10,6 +10,9 @@ from pathlib import Path
 
 
 def _main() -> int:
+    if sys.version_info < (3, 9):  # noqa: UP036 - the bundle may be started by any Python
+        print("verify.pyz: there is no verdict. It needs Python 3.9 or newer.", file=sys.stderr)
+        return 2
     folder = tempfile.mkdtemp(prefix="gistpoint-verify-")
     try:
         with zipfile.ZipFile(sys.path[0]) as bundle:

@@ -93,7 +93,9 @@ def _loaded(file: Path) -> Any:
             return [json.loads(line) for line in text.split("\n") if line.strip()]
         return json.loads(text)
     except (ValueError, RecursionError) as error:
-        raise ReturnedError(f"{file.name} is not JSON: {str(error)[:200]}.") from error
+        raise ReturnedError(
+            f"{file} is not JSON: {str(error)[:200]}.", hint="Move it away to have the rest judged."
+        ) from error
 
 
 def _file(file: Path, reports: list[_Report]) -> Iterator[ReturnedResult]:

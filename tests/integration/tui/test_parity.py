@@ -16,7 +16,7 @@ from builders import REPAIR
 from gist_tasks import FAITHFUL
 from gist_tasks import WRONG as WRONG_GIST
 from mcp.client.client import Client
-from mcp_client import Case, connected, left, listening, over_http, say, text
+from mcp_client import TOKEN, Case, connected, left, listening, over_http, say, text
 from scripted_endpoint import reply
 
 from gistpoint.core.agents.conversation import conversation
@@ -217,6 +217,7 @@ async def test_calls_are_answered_alike_whoever_makes_them(
     (brief,) = {case.state().header.brief for case in cases.values()}
     assert sent == [brief, *(one.text for one in every)]
     assert printed == "".join(f"{visible(text)}\n" for text in (brief, *(one.text for one in said["lines"])))
+    assert not [path for path in tmp_path.rglob("*") if path.is_file() and TOKEN.encode() in path.read_bytes()]
     for way, case in cases.items():
         ending = case.state().ending
         assert (ending.reason if ending else "") == table.ends

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import json
 import socket
 import threading
 import time
@@ -89,6 +90,15 @@ def test_the_body_of_an_error_is_bounded_as_well(status: int, monkeypatch: pytes
         failure = asked(served.url)
     assert isinstance(failure, ChatFailure)
     assert "sent more than" in failure.message
+
+
+def test_a_reply_of_a_million_empty_values_is_not_unpacked() -> None:
+    body = json.dumps(completion("Hello.").body)[:-1] + ', "x": [' + "{}," * openai_compatible.MOST_VALUES + "{}]}"
+    with endpoint(Answer(body)) as served:
+        failure = asked(served.url)
+    assert isinstance(failure, ChatFailure)
+    assert failure.problem is ChatProblem.MALFORMED_REPLY
+    assert "too much" in failure.message
 
 
 @pytest.mark.parametrize("status", [200, 500])

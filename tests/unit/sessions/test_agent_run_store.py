@@ -114,3 +114,22 @@ def test_one_process_works_on_a_run_and_can_be_asked_to_stop(tmp_path: Path) -> 
         assert run.stop_asked
     assert not run.worked_on
     assert not run.stop_asked
+
+
+def test_files_that_can_not_be_opened_are_named(tmp_path: Path) -> None:
+    home = Home(tmp_path)
+    run = home.run(home.task())
+    (run.folder / "lock").mkdir()
+    with pytest.raises(AgentRunError, match=r"r/lock can't be opened: Is a directory"), run.held():
+        pass
+    (run.folder / "jobs.jsonl").unlink()
+    (run.folder / "jobs.jsonl").mkdir()
+    with pytest.raises(AgentRunError, match=r"r/jobs\.jsonl can't be read: Is a directory"):
+        home.runs.open("r")
+
+
+def test_a_role_that_there_is_not_is_told_before_a_job_begins(tmp_path: Path) -> None:
+    file = Home(tmp_path).run().folder / "run.toml"
+    file.write_text(file.read_text().replace('role = "baseline"', 'role = "king"'))
+    with pytest.raises(AgentRunError, match=r"r/run\.toml can't be read: 'king'"):
+        Home(tmp_path).runs.open("r")

@@ -7,28 +7,28 @@ import os
 import shutil
 import threading
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import msgspec
 import pytest
-from agent_runs import LOOK, RIGHT, SOLVES, TALKS, WRONG, Home
+from agent_runs import LOOK, RIGHT, SOLVES, TALKS, WRONG, Home, WaitingModel
 from builders import CHECKS
 from fakes import FakeRunner
 from scripted_endpoint import ScriptedModel, endpoint, reply
 
 from gistpoint.core.agents.settings import AgentSettings, TokenPrice
-from gistpoint.core.chat import ChatFailure, ChatMessage, ChatProblem, ChatReply, Sampling, Usage
+from gistpoint.core.chat import ChatFailure, ChatProblem, Sampling, Usage
 from gistpoint.core.errors import SandboxUnavailableError
 from gistpoint.core.outcomes import RunStatus
 from gistpoint.core.ports import ChatModel, RunRequest
-from gistpoint.core.running import NEVER, UNATTENDED, CancelToken, RunContext
+from gistpoint.core.running import NEVER, UNATTENDED, RunContext
 from gistpoint.sandbox.endpoints.openai_compatible import OpenAICompatibleModel
 from gistpoint.sandbox.endpoints.settings import ApiKey, EndpointSettings
 from gistpoint.sessions.agentruns.bounds import BoundedRunner, Purse, Slots
 from gistpoint.sessions.agentruns.runner import AgentRunner
-from gistpoint.sessions.agentruns.store import AgentRun, JobStatus
+from gistpoint.sessions.agentruns.store import AgentRun, JobAttempt, JobStatus
 from gistpoint.sessions.journal import JOURNAL, JournalWriter, read_journal
 
 LONG_S = 60.0
@@ -197,24 +197,6 @@ def test_an_attempt_that_ended_before_that_was_noted_is_not_asked_again(home: Ho
     assert sum(len(model.asked) for model in home.asked) == 2
 
 
-@dataclass
-class WaitingModel:
-    """Replies when it is let, and says that it was asked."""
-
-    answer: ChatReply
-    asked: threading.Event = field(default_factory=threading.Event)
-    let: threading.Event = field(default_factory=threading.Event)
-    name: str = "waits"
-
-    def complete(
-        self, messages: Sequence[ChatMessage], tools: Sequence[Mapping[str, Any]], *, cancel: CancelToken = NEVER
-    ) -> ChatReply:
-        self.asked.set()
-        while not self.let.wait(0.01):
-            cancel.check()
-        return self.answer
-
-
 def stopped_while_asked(home: Home, model: WaitingModel, **options: Any) -> tuple[AgentRun, AgentRunner]:
     """A run that is stopped while its model was asked and has not replied."""
     home.model_of = lambda settings: model
@@ -225,7 +207,8 @@ def stopped_while_asked(home: Home, model: WaitingModel, **options: Any) -> tupl
     assert model.asked.wait(LONG_S)
     home.runs.open("r").ask_to_stop()
     while not runner.stopping:
-        assert thread.is_alive()
+        thread.join(0.01)
+        assert thread.is_alive() or runner.stopping
     if options.get("grace_s") != 0:
         model.let.set()
     thread.join(LONG_S)
@@ -243,6 +226,25 @@ def test_a_stop_lets_what_is_under_way_finish(home: Home) -> None:
     home.script = SOLVES[1:]
     home.work(run)
     assert told(run) == [ENDED]
+
+
+def test_ctrl_c_stops_and_a_second_one_cancels(home: Home) -> None:
+    model = WaitingModel(reply(LOOK))
+    home.model_of = lambda settings: model
+    run = home.run(home.task())
+    runner = AgentRunner(run, home.ports, grace_s=LONG_S)
+    pressed: list[bool] = []
+
+    def tick() -> None:
+        if model.asked.is_set() and len(pressed) < 2:
+            pressed.append(runner.stopping)
+            raise KeyboardInterrupt
+
+    runner.work(tick)
+    assert pressed == [False, True]
+    assert runner.stopped_by == "It was stopped at your request."
+    assert told(run) == [(JobStatus.BEGUN, "")]
+    assert not next(home.attempts.summaries()).open
 
 
 def test_a_request_that_outlasts_the_grace_is_abandoned(home: Home) -> None:
@@ -263,6 +265,7 @@ def test_a_submission_that_is_cancelled_counts(home: Home) -> None:
     thread = threading.Thread(target=runner.work)
     thread.start()
     while home.runner.runs == 0:
+        thread.join(0.01)
         assert thread.is_alive()
     runner.cancel()
     thread.join(LONG_S)
@@ -407,10 +410,25 @@ def test_heartbeats_are_written_while_tests_run(home: Home, monkeypatch: pytest.
     thread = threading.Thread(target=AgentRunner(run, home.ports).work)
     thread.start()
     while home.runner.runs == 0:
+        thread.join(0.01)
         assert thread.is_alive()
     (folder,) = (path for path in home.attempts.root.iterdir() if (path / JOURNAL).exists())
     while not any(event.type == "heartbeat" for event in read_journal(folder / JOURNAL).events):
+        thread.join(0.01)
         assert thread.is_alive()
     gate.set()
     thread.join(LONG_S)
     assert told(run) == [ENDED]
+
+
+def test_the_attempt_of_another_job_is_neither_gone_on_with_nor_counted(home: Home) -> None:
+    first, second = home.run(home.task(1), name="a"), home.run(home.task(2), name="b")
+    home.work(first)
+    (mine,), (other,) = first.jobs.values(), second.jobs
+    second.append([JobAttempt(job=other, attempt=mine.attempt)])
+    asked = len(home.asked)
+    home.work(second)
+    (row,) = home.figures(second).attempts
+    assert (len(home.asked), second.jobs[other].problem) == (asked, "attempt")
+    assert (row.reason, row.result, row.calls) == ("unreadable", "", None)
+    assert home.figures(second).totals.counted == 0

@@ -181,6 +181,15 @@ def test_runs_are_aligned_where_both_came_to_the_same() -> None:
     ]  # fmt: skip
 
 
+def test_what_a_model_says_between_its_calls_moves_no_call() -> None:
+    left = reached((RunMilestone.START, 0), (RunMilestone.END, 4))
+    right = reached((RunMilestone.START, 1), (RunMilestone.END, 7))
+    rows = align(left, right, 5, 8, ({2}, {0, 2, 4, 5}))
+    assert [(row.left, row.right) for row in rows] == [
+        (None, 0), (0, 1), (None, 2), (1, 3), (2, 4), (None, 5), (3, 6), (4, 7),
+    ]  # fmt: skip
+
+
 def test_milestones_in_another_order_do_not_cross() -> None:
     left = reached(
         (RunMilestone.START, 0), (RunMilestone.FIRST_TEST_RUN, 1), (RunMilestone.FIRST_EDIT, 2), (RunMilestone.END, 3)

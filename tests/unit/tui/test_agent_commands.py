@@ -11,7 +11,7 @@ import pytest
 from agent_runs import LOOK
 from builders import CHECKS, build_task
 from fakes import FakeRunner
-from gist_tasks import OWNED, build_gist_task
+from gist_tasks import FILES, OWNED, build_gist_task
 from scripted_endpoint import Answer, Endpoint, completion, endpoint
 
 from gistpoint.core.kinds.gist.model import GistSettings
@@ -106,6 +106,23 @@ def test_jobs_that_are_left_are_told_and_resumed(task: Task, capsys: pytest.Capt
     assert shown(capsys, "r")["totals"]["left"] == 0
 
 
+def test_a_dry_run_names_what_is_too_long_and_shows_the_others(capsys: pytest.CaptureFixture[str]) -> None:
+    folder = Locations.of_user().tasks
+    long = {**FILES, "shop/prices.py": FILES["shop/prices.py"] + "# more\n" * 5_000}
+    tasks = [build_gist_task(folder, files=long), build_gist_task(folder)]
+
+    def dry(*named: Task) -> int:
+        words = [*(task.id for task in named), "--setting", "static", "--context", "9000", "--dry-run", "--json"]
+        return agent("run", "--model", "m", "--base-url", "http://x/v1", *words)
+
+    assert dry(*tasks) == 0
+    told = capsys.readouterr()
+    assert f"{tasks[0].short_id} is too long" in told.err
+    (job,) = json.loads(told.out)["jobs"]
+    assert (job["task"], job["estimated_tokens"] < 9_000) == (tasks[1].id, True)
+    assert dry(tasks[0]) == 2
+
+
 def test_a_dry_run_shows_the_first_request_and_sends_nothing(task: Task, capsys: pytest.CaptureFixture[str]) -> None:
     with endpoint(TALK) as served:
         assert run(served, task.id, "--repeats", "2", "--budgets", "8/2", "--dry-run") == 0
@@ -135,6 +152,17 @@ def test_the_built_in_solver_needs_no_server_and_its_attempts_are_reviewed_by_th
     locations = Locations.of_user()
     assert _stored("r", locations) == [str(locations.attempts / row["attempt"]) for row in rows]
     assert _stored("other", locations) == ["other"]
+
+
+def test_a_repair_is_left_out_of_the_static_setting_and_named(task: Task, capsys: pytest.CaptureFixture[str]) -> None:
+    with endpoint(TALK) as served:
+        assert run(served, task.id, "--setting", "static", "--dry-run") == 2
+        assert "is not a gist" in capsys.readouterr().err
+        assert run(served, task.id, "--setting", "static", "--name", "r") == 0
+        assert served.requests == []
+    found = shown(capsys, "r")
+    assert found["totals"]["refused"] == 1
+    assert [(row["reason"], row["attempt"]) for row in found["attempts"]] == [("static_refused", "")]
 
 
 @pytest.mark.parametrize(
@@ -191,3 +219,24 @@ def test_a_profile_of_tools_is_what_a_model_of_a_gist_is_offered(
     assert agent("run", "--model", "m", "--base-url", "http://x/v1", gist.id, "--tools", profile, "--dry-run") == 0
     told = capsys.readouterr().out
     assert {name for name in OPTIONAL_TOOLS if f"`{name}" in told} == more
+
+
+def test_a_damaged_run_hides_no_other_and_a_table_on_a_terminal_has_no_control_characters(
+    task: Task, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with endpoint(Answer({"error": {"message": "\x1b[31mred\x9b1m\u202e"}}, 400)) as served:
+        run(served, task.id, "--name", "r")
+        run(served, task.id, "--name", "s")
+    jobs = AgentRunStore(Locations.of_user().runs).root / "s" / "jobs.jsonl"
+    jobs.unlink()
+    jobs.mkdir()
+    capsys.readouterr()
+    assert agent("list") == 0
+    listed = capsys.readouterr().out
+    assert "s/jobs.jsonl can't be read: Is a directory." in listed
+    assert "1 left, 1 halted" in listed
+    monkeypatch.setattr("sys.stdout.isatty", lambda: True)
+    assert agent("show", "r", "--to", "csv") == 0
+    table = capsys.readouterr().out
+    assert "red" in table
+    assert not set("\x1b\x9b\u202e") & set(table)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import logging
 import tomllib
 from pathlib import Path
 
@@ -16,6 +17,7 @@ from gistpoint.core.tasks.model import Task
 from gistpoint.sessions.attempts import AttemptStore
 from gistpoint.tui import cli, object_graph
 from gistpoint.tui.commands.mcp import TOKEN
+from gistpoint.tui.mcp.logs import log_visibly
 
 Captured = pytest.CaptureFixture[str]
 
@@ -106,3 +108,21 @@ def test_clients_are_told_the_command_and_how_long_a_call_takes(task: Task, caps
         assert "http://127.0.0.1:8000/mcp" in told
         assert "Bearer" in told or TOKEN in told
     assert not Locations.of_user().attempts.exists()
+
+
+def test_what_a_client_sends_reaches_the_log_without_control_characters(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert logging.lastResort is not None
+    log_visibly()
+    try:
+        logging.lastResort.handle(
+            logging.LogRecord(
+                "mcp", logging.WARNING, "", 1, "Invalid Host header: %s", ("evil\x1b[31m\x9b1m\u202e",), None
+            )
+        )
+    finally:
+        logging.lastResort.setFormatter(None)
+    said = capsys.readouterr().err
+    assert said.startswith("Invalid Host header: evil")
+    assert not set("\x1b\x9b\u202e") & set(said)

@@ -20,6 +20,7 @@ from gistpoint.core.outcomes import RunStatus
 from gistpoint.core.running import RunContext
 from gistpoint.core.tasks.budgets import Budgets
 from gistpoint.core.tasks.model import Mode
+from gistpoint.sessions.runs.opening import open_run
 from gistpoint.tui.mcp import server
 from gistpoint.tui.mcp.server import INSTRUCTIONS
 
@@ -48,6 +49,7 @@ async def test_an_attempt_begins_at_the_first_call_and_knows_who_called(tmp_path
         "client": {"name": "a client", "version": "7"},
         "protocol": "2025-11-25",
     }
+    assert open_run(case.journal()).header.agent == "a client 7"
     events = [json.loads(line) for line in case.journal().read_text().splitlines()]
     assert [e["data"]["pane"] for e in events if e["type"] == "view"] == ["model", "brief"]
 

@@ -203,6 +203,7 @@ def test_a_patch_is_applied_as_git_applies_it(task: Task, tmp_path: Path, capsys
     patches = {
         "twice": twice,
         "over": over,
+        "long": f"diff --git a/{' b/' * 100_000}\n",
         "outside": outside,
         "lone": lone,
         "separators": "\u2028\x85\n" + repair(task),
@@ -212,8 +213,8 @@ def test_a_patch_is_applied_as_git_applies_it(task: Task, tmp_path: Path, capsys
     plain = [json.dumps(row, ensure_ascii=row["model_name_or_path"] != "separators") for row in rows]
     file.write_text("\n".join(plain), encoding="utf-8")
     _, found = rescored(file, task, capsys)
-    assert [row["ours"]["solved"] for row in found] == [True, False, False, False, True]
-    assert [row["comparison"] for row in found] == ["no figure", *["does not apply"] * 3, "no figure"]
+    assert [row["ours"]["solved"] for row in found] == [True, *[False] * 4, True]
+    assert [row["comparison"] for row in found] == ["no figure", *["does not apply"] * 4, "no figure"]
 
 
 @pytest.mark.parametrize(
@@ -251,3 +252,16 @@ def test_a_gist_in_a_patch_is_judged(runner: FakeRunner, tmp_path: Path, capsys:
     code, rows = rescored(file, task, capsys)
     assert code == 0
     assert [row["ours"]["solved"] for row in rows] == [True, False]
+
+
+def test_a_suspicious_pass_is_to_be_read_before_it_counts(task: Task, tmp_path: Path, capsys: Captured) -> None:
+    given = SourceTree.open(task.tree_path).read(PATH).decode()
+    suspicious = GOOD[PATH].replace("    return price", "    import gc\n    gc.collect(0)\n    return price")
+    patch = unified(compute(given, suspicious, old_path=PATH, new_path=PATH))
+    file = write_predictions(task, tmp_path / "swe", good=patch)
+    assert rescored(file, task, capsys)[0] == 0
+    report = {"resolved_ids": [name_of(task)], "unresolved_ids": []}
+    file.with_name("report.json").write_text(json.dumps(report), encoding="utf-8")
+    code, (row,) = rescored(file, task, capsys)
+    assert (code, row["comparison"]) == (1, "TO BE READ: gc.collect")
+    assert kept() == [Comparison.TO_BE_READ] * 2

@@ -10,16 +10,23 @@ from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.containers import Vertical
 from textual.getters import query_one
+from textual.message import Message
 from textual.screen import Screen
 from textual.widget import Widget
 
 from gistpoint.core.attempts.events import ModelTurn, Pane
+from gistpoint.core.attempts.identity import PERSON, Role
 from gistpoint.core.attempts.state import AttemptState, attempt_result
+from gistpoint.core.errors import AttemptError
 from gistpoint.core.ports import TimeSource
+from gistpoint.core.text import visible_line
+from gistpoint.sessions.agentruns.control import Asking, ask_for, has_person, run_to_take_from
 from gistpoint.sessions.agentruns.following import JournalFollower
+from gistpoint.sessions.agentruns.store import AgentRunStore
 from gistpoint.tui.jobs import Jobs
 from gistpoint.tui.keys import KeyScope, bindings_of, key_named, shown_key
 from gistpoint.tui.known import shown_file, shown_function, shown_sources
+from gistpoint.tui.screens.dialogs.ask import TextDialog, show_error
 from gistpoint.tui.screens.solve.panes import (
     PANES,
     CallAsked,
@@ -40,6 +47,11 @@ from gistpoint.tui.widgets.plain import Plain
 from gistpoint.tui.widgets.text_view import TextView
 
 POLL_S = 0.5
+_TAKE, _GIVE = "Take this attempt over?", "Give it back to the model?"
+_GIVE_WORDS = (
+    "The model is told of the calls that were made meanwhile, with their answers, and reads your note. "
+    "Esc keeps the attempt as it is: you can go on with it, or give it back later."
+)
 WATCHED: Mapping[str, PanePlace] = {
     **{name: PANES[name] for name in ("brief", "files", "code")},
     "model": PanePlace("#model-words", Pane.MODEL, "editor"),
@@ -83,8 +95,37 @@ def turn_words(turn: ModelTurn) -> str:
     return "\n".join(part for part in parts if part) + "\n\n"
 
 
+class TakeAsked(Message):
+    """Asks to go on with an attempt that no process has open; `by` is a pseudonym."""
+
+    def __init__(self, attempt_id: str, by: str = "") -> None:
+        super().__init__()
+        self.attempt_id, self.by = attempt_id, by
+
+
+class GiveAsked(Message):
+    """Asks to give an attempt back to the model."""
+
+    def __init__(self, attempt_id: str, note: str) -> None:
+        super().__init__()
+        self.attempt_id, self.note = attempt_id, note
+
+
+def take_words(state: AttemptState) -> str:
+    """Return what it means to take an attempt over."""
+    model, left = visible_line(state.header.model or "the model"), state.remaining
+    baseline = ", and it is no baseline any more" if state.header.role == Role.BASELINE else ""
+    budgets = f"{left.tool_uses} of {state.budgets.tool_uses} {state.of_kind.unit}s"
+    if not state.of_kind.hands_in_once:
+        budgets += f" and {left.submissions} of {state.budgets.submissions} submissions"
+    return (
+        f"From then on the attempt is mixed: it counts neither for {model} nor for you{baseline}. A call under way "
+        f"gets its answer first; a reply that the model still owes is dropped. You go on with what is left: {budgets}."
+    )
+
+
 class AttemptWatchScreen(Screen[None]):
-    """The attempt; nothing here changes it."""
+    """The attempt; only taking it over and giving it back change it."""
 
     CSS_PATH = "../solve/solve.tcss"
     BINDINGS: ClassVar[list[BindingType]] = [*bindings_of(KeyScope.WATCH), *bindings_of(KeyScope.WATCH_ATTEMPT)]
@@ -98,9 +139,15 @@ class AttemptWatchScreen(Screen[None]):
     results = query_one(ResultsPane)
     said = query_one("#agent-said", Plain)
 
-    def __init__(self, follower: JournalFollower, clock: TimeSource) -> None:
+    def __init__(
+        self, follower: JournalFollower, clock: TimeSource, runs: AgentRunStore, *, ask_back: bool = False
+    ) -> None:
+        """With `ask_back` a person has just left the attempt, and is asked at once whether to give it back."""
         super().__init__()
-        self._follower, self._clock = follower, clock
+        self._follower, self._clock, self._runs, self._ask_back = follower, clock, runs, ask_back
+        self._asking: Asking | None = None
+        """The request that the run lets go of the attempt."""
+        self._by = ""
         self._jobs = Jobs(self, "watch-attempt")
         self._live = False
         self._briefed = False
@@ -125,8 +172,9 @@ class AttemptWatchScreen(Screen[None]):
         self.set_interval(POLL_S, self._poll)
 
     def on_unmount(self) -> None:
-        """Stop reading."""
+        """Stop reading, and ask for nothing any more."""
         self._jobs.stop()
+        self._withdraw()
 
     def _start_of(self, name: str) -> str:
         shown = shown_function(self._follower.state, name)
@@ -139,6 +187,7 @@ class AttemptWatchScreen(Screen[None]):
     def _show(self, found: tuple[bool, bool]) -> None:
         grown, self._live = found
         state = self._follower.state
+        self._step_in(state)
         if grown:
             self._draw(state)
         clock = state.clock
@@ -172,6 +221,16 @@ class AttemptWatchScreen(Screen[None]):
             return f"! {self._follower.problem}"
         if state.ending is not None:
             return end_words(state.ending, attempt_result(state))
+        take, give = (shown_key(key_named(id).keys) for id in ("watch.take", "watch.give"))
+        if self._asking is not None:
+            return f"Asked for: the model's call under way gets its answer first. {take} withdraws."
+        if has_person(state):
+            whose = f"A person ({by}) has it" if (by := visible_line(state.handovers[-1].by)) else "A person has it"
+            return (
+                f"{whose}, and works on it."
+                if self._live
+                else f"{whose}. {take} goes on with it, {give} gives it back."
+            )
         if not self._live:
             return "No process has it open: the attempt is unfinished."
         return f"Read-only: {state.header.model or state.header.actor} is at work."
@@ -213,7 +272,81 @@ class AttemptWatchScreen(Screen[None]):
     @on(CallAsked)
     @on(FunctionAsked)
     def _refuse(self) -> None:
-        self.app.notify("The model works on this attempt: it can only be read here.")
+        self.app.notify("It can only be read here, until it is taken over.")
+
+    # Stepping in
+
+    def action_take(self) -> None:
+        """Take the attempt over, after a question that says what this means; a second time withdraws the request."""
+        state = self._follower.state
+        if self._asking is not None:
+            self._withdraw()
+            return
+        if self._follower.problem or not state.started:
+            self.app.notify("The attempt can't be read.", severity="warning")
+            return
+        try:
+            run_to_take_from(state, self._runs, live=self._live)
+        except AttemptError as error:
+            show_error(self.app, error)
+            return
+        if state.driver == PERSON:
+            self.post_message(TakeAsked(self._follower.folder.name))
+        else:
+            question = TextDialog(
+                "Take this attempt over?",
+                label=take_words(state),
+                placeholder="your pseudonym, or none",
+                yes="Take over",
+            )
+            self.app.push_screen(question, self._take)
+
+    def _take(self, by: str | None) -> None:
+        state = self._follower.state
+        if by is None or state.ended:
+            return
+        self._by = by.strip()
+        if not self._live:
+            self.post_message(TakeAsked(self._follower.folder.name, self._by))
+            return
+        try:
+            self._asking = ask_for(self._follower.folder, self._by)
+        except (AttemptError, OSError) as error:
+            show_error(self.app, error if isinstance(error, AttemptError) else AttemptError(str(error)))
+
+    def _step_in(self, state: AttemptState) -> None:
+        """Go on with an attempt that was asked for once it is free; ask once whether to give back what was left."""
+        if self._asking is not None and state.ended:
+            self._withdraw()
+            self.app.notify("The attempt has ended before the model let go of it.", severity="warning")
+        elif self._asking is not None and not self._live:
+            self._withdraw()
+            self.post_message(TakeAsked(self._follower.folder.name, self._by))
+        if self._ask_back and state.started:
+            self._ask_back = False
+            if has_person(state):
+                self.action_give()
+
+    def _withdraw(self) -> None:
+        if self._asking is not None:
+            self._asking.withdraw()
+            self._asking = None
+
+    def action_give(self) -> None:
+        """Ask for a note, and give the attempt back."""
+        state = self._follower.state
+        if not has_person(state):
+            self.app.notify("No person has this attempt.")
+        elif self._live:
+            self.app.notify("A person works on it: it can be given back once they have left it.")
+        else:
+            self.app.push_screen(
+                TextDialog(_GIVE, label=_GIVE_WORDS, placeholder="a note to it, or none", yes="Give back"), self._give
+            )
+
+    def _give(self, note: str | None) -> None:
+        if note is not None:
+            self.post_message(GiveAsked(self._follower.folder.name, note.strip()))
 
     def action_leave(self) -> None:
         """Go back to the run, or close the program."""

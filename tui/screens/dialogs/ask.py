@@ -114,14 +114,18 @@ def show_error(app: App[Result], error: UserError) -> None:
 class TextDialog(Dialog[str]):
     """Asks for a line of text: a line number, something to search for."""
 
-    def __init__(self, title: str, *, label: str = "", value: str = "", placeholder: str = "") -> None:
+    def __init__(self, title: str, *, label: str = "", value: str = "", placeholder: str = "", yes: str = "OK") -> None:
         super().__init__(title)
-        self._label, self._value, self._placeholder = label, value, placeholder
+        self._label, self._value, self._placeholder, self._yes = label, value, placeholder, yes
 
     def body(self) -> list[Widget]:
         """Return the label and the field."""
         field = Input(self._value, placeholder=self._placeholder, id="answer")
         return [*([Plain(self._label)] if self._label else []), field]
+
+    def buttons(self) -> list[Button]:
+        """Return the button that answers."""
+        return [Button(self._yes, id="yes", variant="primary")]
 
     def on_mount(self) -> None:
         """Put the focus into the field."""

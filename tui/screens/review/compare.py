@@ -20,7 +20,7 @@ from gistpoint.sessions.runs.facts import Spent
 from gistpoint.sessions.runs.rendering import GLYPHS
 from gistpoint.tui.jobs import Job, Jobs
 from gistpoint.tui.keys import KeyScope, bindings_of
-from gistpoint.tui.screens.review.loading import known_task, row_words
+from gistpoint.tui.screens.review.loading import known_task, row_words, solver_words
 from gistpoint.tui.screens.review.settings import ReviewSettings
 from gistpoint.tui.screens.review.step_view import StepView, compose
 from gistpoint.tui.widgets.diff_view import DiffView
@@ -188,7 +188,7 @@ class CompareScreen(Screen[None]):
             step = pair.steps[at]
             spent = None if step is None else sides[at].spent(step.index)
             header = both.documents[at].header
-            who = "hidden" if self._settings.blind else header.model or header.actor.value
+            who = "hidden" if self._settings.blind else solver_words(header) or header.actor.value
             facts = [who, f"step {step.index + 1}/{both.documents[at].step_count}" if step else "not begun"]
             self.query_one(f"#{name}-title", Plain).update(visible_line("  ".join([*facts, *budget_words(spent)])))
             view = self.query_one(f"#{name}-step", StepView)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Mapping
@@ -16,7 +17,7 @@ from textual.message_pump import MessagePump
 
 from gistpoint.core.errors import UserError
 from gistpoint.core.locations import Locations
-from gistpoint.sessions.records.model import Run, Step, StepKind
+from gistpoint.sessions.records.model import Actor, Run, Step, StepKind
 from gistpoint.sessions.runs.document import RunDocument
 from gistpoint.sessions.runs.rendering import summary
 from gistpoint.tui.jobs import Job, Jobs
@@ -39,6 +40,7 @@ _ROWS = 2_000
 _WORDS = 160
 _SLICE = 48
 _SHORTEST_ID = 12
+_OUR_ID = re.compile("[0-9a-f]{64}")
 _SMALL = 2_000_000
 """The size in bytes up to which a run's index is made at once."""
 
@@ -120,6 +122,16 @@ def has_error(step: Step) -> bool:
     )
 
 
+def solver_words(header: Run) -> str:
+    """Return who made a run: its model, a person, or the program that called; empty if nobody is named."""
+    return header.model or ("a person" if header.actor is Actor.PERSON else header.agent)
+
+
+def short_task(task: str) -> str:
+    """Return a task's name, an id of ours as everywhere by its beginning."""
+    return task[:_SHORTEST_ID] if _OUR_ID.fullmatch(task) else task
+
+
 def row_words(step: Step) -> str:
     """Return a step in one line: its first call and that call's object, else its text."""
     call = step.calls[0] if step.calls else None
@@ -129,7 +141,9 @@ def row_words(step: Step) -> str:
         return summary(step, _WORDS)
     doing = parsed.get("command")
     more = f"  (+{len(step.calls) - 1} more)" if len(step.calls) > 1 else ""
-    return f"{doing if isinstance(doing, str) else call.tool} {path}{more}"[:_WORDS]
+    name = next((parsed[key] for key in ("function_name", "func_name") if isinstance(parsed.get(key), str)), None)
+    place = f"{path}::{name}" if name else path
+    return f"{doing if isinstance(doing, str) else call.tool} {place}{more}"[:_WORDS]
 
 
 class RunRewritten(Message):

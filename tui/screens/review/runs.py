@@ -27,6 +27,7 @@ from gistpoint.sessions.records.model import Run
 from gistpoint.sessions.runs.opening import Listed, list_runs, open_run
 from gistpoint.tui.jobs import Job, Jobs
 from gistpoint.tui.keys import KeyScope, bindings_of
+from gistpoint.tui.screens.review.loading import solver_words
 from gistpoint.tui.screens.review.screen import ReviewScreen
 from gistpoint.tui.screens.review.settings import ReviewSettings
 from gistpoint.tui.tables import Column, QueryError
@@ -75,7 +76,7 @@ def _verdict(row: RunRow) -> str:
 
 
 def _model(row: RunRow) -> str:
-    return "hidden" if row.hides else row.header.model or ("a person" if row.header.actor.value == "person" else "")
+    return "hidden" if row.hides else solver_words(row.header)
 
 
 def _number(value: float | None, text: str = "{:,.0f}") -> str:

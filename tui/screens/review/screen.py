@@ -28,6 +28,8 @@ from gistpoint.tui.screens.review.loading import (
     SeveralRunsError,
     StepRead,
     opener,
+    short_task,
+    solver_words,
 )
 from gistpoint.tui.screens.review.navigation import Navigation, OtherRuns
 from gistpoint.tui.screens.review.replay_job import ReplayJob
@@ -274,8 +276,8 @@ class ReviewScreen(Screen[None]):
         if self.navigation.uncounted:
             self._draw_line("#review-title", f"Last step  of {total}: those before it are being counted …")
             return
-        words = [f"Step {self.steps.cursor + 1:,}/{total}", header.task or header.id]
-        words += ["model hidden"] if self.hides else [header.model, header.verdict or header.exit_status]
+        words = [f"Step {self.steps.cursor + 1:,}/{total}", short_task(header.task) or header.id]
+        words += ["model hidden"] if self.hides else [solver_words(header), header.verdict or header.exit_status]
         words += [header.format]
         missing = document.warnings
         if missing:

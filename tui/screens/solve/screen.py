@@ -140,7 +140,8 @@ class SolveScreen(Screen[How]):
         self._show_last_source()
         self.set_interval(FLUSH_SECONDS, self._second)
         state = self._attempt.state
-        self.action_pane(next(name for name, place in self.kind.panes.items() if place.event is state.pane))
+        shown = (name for name, place in self.kind.panes.items() if place.event is state.pane)
+        self.action_pane(next(shown, "brief"))  # a model looks at no pane
         if state.pause is not None:
             self._interruptions.cover()
         if state.pending is not None:

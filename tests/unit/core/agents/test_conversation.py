@@ -16,7 +16,7 @@ from gistpoint.core.agents.loop import Leaving, Left
 from gistpoint.core.agents.settings import AgentSettings, prompt_hashes, prompt_text
 from gistpoint.core.attempts.state import fold
 from gistpoint.core.canonical import sha256_of_text
-from gistpoint.core.chat import ChatMessage, Sampling
+from gistpoint.core.chat import ChatMessage, Sampling, ToolRequest, sound_requests
 from gistpoint.core.running import CancelToken
 from gistpoint.core.tasks.budgets import Budgets
 from gistpoint.sandbox.endpoints.openai_compatible import OpenAICompatibleModel
@@ -173,3 +173,10 @@ def test_a_conversation_is_the_same_from_a_journal_on_the_disk(tmp_path: Path) -
     events = read_journal(tmp_path / "journal" / JOURNAL).events
     assert conversation(fold(events), SETTINGS) == conversation(work.state, SETTINGS)
     assert conversation(work.state, SETTINGS)[0] == ChatMessage("system", prompt_text("agent-1"))
+
+
+def test_no_two_calls_of_a_reply_are_echoed_with_one_id() -> None:
+    asked = [ToolRequest(id, "look", "{}") for id in ("call_2", "", "x", "x", "call_4", "", "")]
+    echoed = [call.id for call in sound_requests(tuple(asked), 0)]
+    assert echoed[:3] == ["call_2", "call_2_", "x"]
+    assert len(set(echoed)) == len(echoed)

@@ -401,3 +401,11 @@ def test_a_journal_cut_anywhere_is_worked_to_the_same_end(
         assert fold(again.memory.events).spent == straight.state.spent
         calls = [event.data.written()["call_id"] for event in again.memory.events if event.type == "tool_call"]
         assert len(calls) == len(set(calls))
+
+
+def test_an_endpoint_that_counts_too_few_tokens_does_not_make_the_context_longer(tmp_path: Path) -> None:
+    work = repair_at_work(tmp_path)
+    model = ByTurn([reply(LOOK, content="x" * 40_000, usage=Usage(10, 10))] * 9)
+    work.go(model, AgentSettings(context_tokens=10_000))
+    assert work.ended == ("context_exhausted", "")
+    assert len(model.asked) < 5

@@ -163,3 +163,11 @@ def test_a_string_enumeration_of_the_bundle_is_written_as_pythons() -> None:
     ours: Any = later_names._StrEnum("Word", {"ONE": "one"})
     for word in (theirs("one"), ours("one")):
         assert (str(word), f"{word:>5}", word == "one", {word: 1}["one"]) == ("one", "  one", True, 1)
+
+
+def test_too_old_a_python_is_told_so(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.setattr("sys.version_info", (3, 8, 18))
+    with pytest.raises(SystemExit) as left:
+        exec(bundled_files()["__main__.py"], {"__name__": "__main__"})
+    assert left.value.code == 2
+    assert "3.9 or newer" in capsys.readouterr().err

@@ -1,0 +1,127 @@
+"""A person's request for an attempt that a run works on: a file in the attempt's folder, locked while the person asks.
+
+The run looks for it between two steps of the model and while it waits for a reply; it then journals the handover and
+closes the journal. A request whose asker has gone is none, and nothing but the journal says whose the attempt is then.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import secrets
+from contextlib import suppress
+from pathlib import Path
+
+import msgspec
+
+from gistpoint.core.attempts.identity import MODEL, PERSON
+from gistpoint.core.attempts.state import AttemptState
+from gistpoint.core.errors import AttemptError, UserError
+from gistpoint.sessions.agentruns.store import AgentRun, AgentRunStore
+
+CONTROL = "control.json"
+MOST_CHARACTERS = 100
+"""Of a pseudonym."""
+_MOST_BYTES = 4_096
+
+
+class ControlRequest(msgspec.Struct, frozen=True, kw_only=True):
+    """The content of the file; `by` is a pseudonym."""
+
+    want: str = PERSON
+    by: str = ""
+    nonce: str = ""
+
+
+class Asking:
+    """A request that stands until it is withdrawn, or its process ends."""
+
+    def __init__(self, path: Path, file: int) -> None:
+        self._path, self._file = path, file
+
+    def withdraw(self) -> None:
+        """Ask no longer; the second time does nothing."""
+        if self._file < 0:
+            return
+        with suppress(OSError):
+            if os.path.samestat(os.fstat(self._file), self._path.stat()):
+                self._path.unlink()
+        os.close(self._file)
+        self._file = -1
+
+
+def ask_for(folder: Path, by: str) -> Asking:
+    """Ask for the attempt in `folder`. Raises `AttemptError` while somebody else does."""
+    if asker_of(folder) is not None:
+        raise AttemptError(
+            "Somebody else is taking this attempt over.", hint="Look on: the line below tells how it goes."
+        )
+    request = ControlRequest(by=by[:MOST_CHARACTERS], nonce=secrets.token_hex(8))
+    beside = folder / f".{CONTROL}.{request.nonce}"
+    file = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        os.write(file, msgspec.json.encode(request))
+        beside.replace(folder / CONTROL)
+    except BaseException:
+        os.close(file)
+        beside.unlink(missing_ok=True)
+        raise
+    return Asking(folder / CONTROL, file)
+
+
+def asker_of(folder: Path) -> str | None:
+    """Return the pseudonym of whoever asks for the attempt, which may be empty; None if nobody does. Asked often."""
+    try:
+        file = os.open(folder / CONTROL, os.O_RDONLY)
+    except OSError:
+        return None
+    try:
+        fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except OSError:
+        return _pseudonym(os.read(file, _MOST_BYTES))
+    finally:
+        os.close(file)
+    return None
+
+
+def _pseudonym(data: bytes) -> str:
+    try:
+        return msgspec.json.decode(data, type=ControlRequest).by[:MOST_CHARACTERS]
+    except ValueError:
+        return ""
+
+
+def has_person(state: AttemptState) -> bool:
+    """Whether a person has an attempt of a model that has not ended."""
+    return not state.ended and state.header.actor == MODEL and state.driver == PERSON
+
+
+def run_to_take_from(state: AttemptState, runs: AgentRunStore, *, live: bool) -> AgentRun:
+    """Return the run whose attempt a person may take over, or take up again after that.
+
+    `live` is whether a process has the journal open. Raises `AttemptError` where nobody could let go of it, or the
+    model could not go on afterwards.
+    """
+    if state.ended:
+        raise AttemptError("The attempt has ended.")
+    solver = state.header.solver or {}
+    if state.header.actor != MODEL or "run" not in solver:
+        raise AttemptError(
+            "Only attempts that a model makes in a run can be taken over.",
+            hint="`gistpoint solve` goes on with a person's own.",
+        )
+    if solver.get("setting") == "static":
+        raise AttemptError("A static attempt is one reply: there is nothing in it to go on with.")
+    try:
+        run = runs.open(str(solver["run"]))
+    except UserError as error:
+        raise AttemptError("The run that this attempt is from is gone, or can't be read.", hint=str(error)) from error
+    if live and state.driver == PERSON:
+        raise AttemptError("A person has this attempt open already.")
+    if live and not run.worked_on:
+        raise AttemptError(
+            f"The process that has this attempt open does not work on the run {run.name}.",
+            hint="Close it there. Then the attempt can be taken over.",
+        )
+    return run

@@ -1,0 +1,26 @@
+"""The verifier's verdict on a tree, with a scripted run."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+from builders import CHECKS, build_task
+from fakes import FakeRunner
+
+from gistpoint.core.kinds.folder import read_answer
+from gistpoint.core.trees import SourceTree
+from gistpoint.sandbox.verifier.expected import expected_text
+from gistpoint.sandbox.verifier.program import _judged_tree
+
+
+def test_what_did_not_pass_is_not_parsed(tmp_path: Path) -> None:
+    task = build_task(tmp_path)
+    wanted = json.loads(expected_text(task, read_answer(task)))
+    for target in wanted["targets"]:
+        target["corrupted"] = None  # raises as soon as it is compared
+    runner: Any = FakeRunner(CHECKS)
+    verdict = _judged_tree(SourceTree.open(task.tree_path), tmp_path, wanted, runner)
+    assert not verdict.solved
+    assert runner.runs
