@@ -55,7 +55,7 @@ def doing(row: JobRow) -> str:
     if state.ending is not None:
         return _ended(state) + (", mixed" if state.mixed else "")
     if row.job.status is JobStatus.ENDED:
-        return f"– {row.job.problem}"
+        return f"– {row.job.problem} earlier" if row.job.attempt else f"– {row.job.problem}"
     if has_person(state):
         return "! a person has it"
     if row.job.problem == HANDED_OVER and row.begun:
