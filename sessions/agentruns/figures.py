@@ -305,9 +305,7 @@ def totals_of(rows: Sequence[AttemptFigures]) -> RunFigures:
         to_be_read=sum(row.passes and not row.solved for row in counted),
         solved_with_unread=rate(sum(row.passes for row in counted), len(counted)),
         repeats=repeats_of(rows),
-        reasons=dict(
-            Counter(row.reason for row in rows if row.reason and not (row.mixed and row.result)).most_common()
-        ),
+        reasons=dict(Counter(row.reason for row in of_model if row.reason).most_common()),
         calls_per_attempt=mean(lambda row: row.calls),
         submissions_per_attempt=mean(lambda row: row.submissions),
         malformed=rate(sum(row.malformed or 0 for row in counted), calls),
