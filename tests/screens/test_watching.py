@@ -15,7 +15,7 @@ from screens.settling import text_of, until
 from scripted_endpoint import ScriptedModel, reply
 from textual.pilot import Pilot
 
-from gistpoint.core.chat import ChatMessage, ChatReply
+from gistpoint.core.chat import ChatFailure, ChatMessage, ChatProblem, ChatReply
 from gistpoint.core.errors import AttemptError
 from gistpoint.core.locations import Locations
 from gistpoint.core.ports import ChatModel
@@ -215,6 +215,28 @@ async def test_a_request_to_take_over_waits_for_the_call_under_way_and_can_be_wi
     thread.join(60)
     assert not thread.is_alive()
     assert home.attempts.summary(attempt).state.drivers == ("model",)
+
+
+async def test_an_attempt_that_no_process_works_on_is_taken_over_at_once(home: Home) -> None:
+    home.script = (reply(LOOK), ChatFailure(ChatProblem.SERVER_ERROR, "It answered 500."))
+    run = home.run(home.task(1))
+    home.work(run)
+    (job,) = run.jobs.values()
+    services = build_services(home.folder.parent, clock=home.clock)
+    app = AgentWatchApp(Locations.of_user(), attempt=job.attempt, services=lambda: services)
+    async with watching(app, (110, 30)) as pilot:
+        await until(pilot, lambda: "No process has it open" in text_of(app))
+        await pilot.press("t", *"p07", "enter")
+        await until(pilot, lambda: app.taken)
+    (taken,) = home.attempts.summary(job.attempt).state.handovers
+    assert (taken.to, taken.by) == ("person", "p07")
+    assert not home.attempts.summary(job.attempt).open
+    again = AgentWatchApp(Locations.of_user(), attempt=job.attempt, services=not_needed)
+    async with watching(again, (110, 30)) as pilot:
+        await until(pilot, lambda: "A person (p07) has it." in text_of(again))
+        await pilot.press("t")  # whose it is was asked before
+        await until(pilot, lambda: again.taken)
+    assert len(home.attempts.summary(job.attempt).state.handovers) == 1
 
 
 async def test_an_attempt_that_ended_is_not_taken_over(home: Home) -> None:
