@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from gistpoint.core.demo.tasks import demo_task, demo_tasks
 from gistpoint.core.errors import TaskError, UserError
 from gistpoint.core.kinds.archive import unpack_task
 from gistpoint.core.kinds.folder import read_task
@@ -24,10 +25,11 @@ class BrokenTask:
 
 
 class TaskStore:
-    """The tasks below some folders; new ones go into the first."""
+    """The tasks below some folders; new ones go into the first. `demo` is where the demo's are unpacked."""
 
-    def __init__(self, *roots: Path) -> None:
-        self.roots = roots
+    def __init__(self, *roots: Path, demo: Path | None = None) -> None:
+        self.roots = roots if demo is None else (*roots, demo)
+        self._demo = demo
 
     def tasks(self) -> Iterator[Task | BrokenTask]:
         """Yield all tasks by folder and id; a task in two folders only once."""
@@ -46,7 +48,9 @@ class TaskStore:
                     yield task
 
     def find(self, name: str) -> Task:
-        """Return a task by id, an unambiguous prefix of it, or the path of its folder or `.tar.zst` archive."""
+        """Return a task by id, an unambiguous prefix of it, the path of its folder or `.tar.zst` archive, or its
+        name in the demo.
+        """
         path = path_of(name)
         if path.name.endswith(".tar.zst") and path.is_file():
             return self.add(path)
@@ -60,6 +64,8 @@ class TaskStore:
             return read_task(next(iter(found.values())).folder)
         if found:
             raise TaskError(f"{name} is the beginning of {len(found)} tasks' ids.", hint="Give more of the id.")
+        if self._demo is not None and name in {demo.name for demo in demo_tasks()}:
+            return demo_task(name, self._demo)
         raise TaskError(f"There is no task {name!r}.", hint="`gistpoint task list` shows all tasks.")
 
     def remove(self, task: Task) -> None:

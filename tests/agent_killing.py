@@ -186,7 +186,7 @@ def _figures(folder: Path) -> object:
     """What must be the same with and without kills: all of the figures but times, ids and what was lost."""
     run = AgentRunStore(folder / "runs").open(NAME)
     figures = figures_of(run, AttemptStore(folder / "attempts", SystemTime(), "kill")).as_json()
-    other = {"attempt", "wall_s", "endpoint_wait_s", "lost_tokens", "lost_usd"}
+    other = {"attempt", "wall_s", "model_s", "endpoint_wait_s", "lost_tokens", "lost_usd"}
     rows = [{name: value for name, value in row.items() if name not in other} for row in figures["attempts"]]
     totals = {name: value for name, value in figures["totals"].items() if name not in other}
     return rows, totals

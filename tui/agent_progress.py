@@ -79,7 +79,7 @@ class JobLines:
 def _line(row: JobRow, jobs: int) -> str:
     """Return a job that is over in one line."""
     state, usage = row.state, row.state.spent.usage
-    words = [f"{row.number}/{jobs} {row.job.job.task[:12]} no {row.job.job.repeat}: {doing(row)}"]
+    words = [f"{row.number}/{jobs} {row.job.job.task[:12]} repeat {row.job.job.repeat}: {doing(row)}"]
     if row.begun:
         words.append(f"{len(state.turns)} turns, {len(state.calls)} calls, {usage.tokens:,} tokens")
     if usage.cost_usd is not None:
@@ -130,11 +130,11 @@ class JobTable:
             for number, job in enumerate(jobs, start=1)
         ]
         ended = sum(job.status is JobStatus.ENDED for job in jobs)
-        solved = sum(doing(row).startswith("✔") for row in rows)
+        solved = sum(doing(row).startswith("✔") and not row.state.mixed for row in rows)
         table = Table(
             box=box.SIMPLE_HEAD,
             pad_edge=False,
-            title=f"{ended} of {len(jobs)} ended, {solved} solved here. Ctrl+C stops.",
+            title=f"{ended} of {len(jobs)} ended, {solved} solved since this start. Ctrl+C stops.",
             title_justify="left",
         )
         columns = _fitting(width)

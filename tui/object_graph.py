@@ -96,7 +96,7 @@ def build_services(options: argparse.Namespace, *, role: Role | None = None) -> 
 
     return Services(
         locations=locations,
-        tasks=TaskStore(locations.tasks, locations.demo),
+        tasks=TaskStore(locations.tasks, demo=locations.demo),
         attempts=AttemptStore(locations.attempts, clock, __version__, locations.reviews),
         clock=clock,
         runner_for=runner_for,

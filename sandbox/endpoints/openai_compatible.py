@@ -42,8 +42,8 @@ def reply_of(data: object, prices: Prices | None, sent_characters: int) -> ChatR
     if not isinstance(data, dict):
         return _malformed("it is no JSON object")
     error = data.get("error")
-    if isinstance(error, dict) and "choices" not in data:
-        code = error.get("code")
+    if error and isinstance(error, dict | str) and "choices" not in data:
+        code = error.get("code") if isinstance(error, dict) else None
         problem = problem_of(code, data) if isinstance(code, int) else ChatProblem.SERVER_ERROR
         return ChatFailure(problem, f"The endpoint answered with an error: {error_text(data)}")
     choices = data.get("choices")
@@ -276,6 +276,8 @@ class OpenAICompatibleModel:
             problem, text = problem_of(error.status_code, body_of_error), error_text(body_of_error)
             if error.status_code < 400:
                 text = "it redirects, which is not followed; give the address that it redirects to"
+            if error.status_code == 404 and not self.settings.has_path:
+                text += "; if the server has the model, its address may have to end in /v1"
             after = retry_after(error.response.headers)
             return self._failure(problem, f"answered {error.status_code}: {text}", after)
         except (ValueError, RecursionError):

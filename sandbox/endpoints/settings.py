@@ -134,6 +134,11 @@ class EndpointSettings:
         host = parts.hostname or "the endpoint"
         return f"{host}:{parts.port}" if parts.port else host
 
+    @property
+    def has_path(self) -> bool:
+        """Whether the address goes on after the host, as most servers' does: `/v1`."""
+        return bool(urlsplit(self.base_url).path.strip("/"))
+
 
 def endpoint_settings(config: Path, environment: Mapping[str, str], model: str | None = None) -> EndpointSettings:
     """Return the settings; an argument overrides the environment, and the environment the file.

@@ -19,13 +19,23 @@ import msgspec
 from msgspec import structs
 
 from gistpoint.core.attempts.clock import ClockActivity
-from gistpoint.core.attempts.events import JournalEvent, Paused, PauseReason, ProcessStarted, Resumed
+from gistpoint.core.attempts.events import (
+    EndReason,
+    GiveUpCode,
+    JournalEvent,
+    Paused,
+    PauseReason,
+    ProcessStarted,
+    Resumed,
+)
 from gistpoint.core.attempts.state import AttemptResult
 from gistpoint.core.errors import AttemptError
 from gistpoint.core.estimates import wilson
 from gistpoint.sessions.agentruns.store import AgentRun, JobState, JobStatus
 from gistpoint.sessions.attempts import AttemptStore, AttemptSummary
 from gistpoint.sessions.journal import JOURNAL, read_journal
+
+_SILENT = f"{EndReason.GAVE_UP}: {GiveUpCode.NO_TOOL_CALL}"
 
 
 class AttemptFigures(msgspec.Struct, frozen=True, kw_only=True):
@@ -63,7 +73,10 @@ class AttemptFigures(msgspec.Struct, frozen=True, kw_only=True):
     lost_usd: float | None = None
     wall_s: float | None = None
     """From its first to its last event, without the time between two processes."""
+    model_s: float | None = None
+    """From the requests to their replies."""
     endpoint_wait_s: float | None = None
+    """Between a request that failed and the next."""
 
     @property
     def tokens(self) -> int | None:
@@ -141,6 +154,8 @@ class RunFigures(msgspec.Struct, frozen=True, kw_only=True):
     mixed: int
     refused: int
     """Jobs that ended without an attempt."""
+    never_called: int
+    """Attempts that were given up without a single call, as behind a server that does not know the model's calls."""
     solved: Rate | None
     to_be_read: int
     """Passes beside, which a reviewer has to settle."""
@@ -161,8 +176,10 @@ class RunFigures(msgspec.Struct, frozen=True, kw_only=True):
     cost_usd: float | None
     """Of everything, with what was lost."""
     wall_s: float
+    model_s: float
     endpoint_wait_s: float
     retried: int
+    """Of the requests that were answered in the end."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -243,6 +260,7 @@ def _with_attempt(row: AttemptFigures, summary: AttemptSummary, events: Iterable
         estimated=spent.usage.estimated,
         cost_usd=spent.usage.cost_usd,
         wall_s=sum(state.clock.of(activity) for activity in ClockActivity) / 1000,
+        model_s=sum(turn.latency_ms for turn in state.turns) / 1000,
         endpoint_wait_s=endpoint_wait_ms(events) / 1000,
     )
 
@@ -265,6 +283,7 @@ def totals_of(rows: Sequence[AttemptFigures]) -> RunFigures:
     """Return the figures of all rows together."""
     counted = [row for row in rows if row.counted]
     ended = [row for row in rows if row.status == JobStatus.ENDED]
+    of_model = [row for row in rows if row.counted or not row.result]
     calls = sum(row.calls or 0 for row in counted)
     costs = [cost for row in rows for cost in (row.cost_usd, row.lost_usd) if cost is not None]
 
@@ -281,11 +300,12 @@ def totals_of(rows: Sequence[AttemptFigures]) -> RunFigures:
         counted=len(counted),
         mixed=sum(row.mixed for row in rows),
         refused=sum(not row.attempt for row in ended),
+        never_called=sum(row.reason == _SILENT and row.calls == 0 for row in counted),
         solved=rate(sum(row.solved for row in counted), len(counted)),
         to_be_read=sum(row.passes and not row.solved for row in counted),
         solved_with_unread=rate(sum(row.passes for row in counted), len(counted)),
         repeats=repeats_of(rows),
-        reasons=dict(Counter(row.reason for row in rows if row.reason).most_common()),
+        reasons=dict(Counter(row.reason for row in of_model if row.reason).most_common()),
         calls_per_attempt=mean(lambda row: row.calls),
         submissions_per_attempt=mean(lambda row: row.submissions),
         malformed=rate(sum(row.malformed or 0 for row in counted), calls),
@@ -297,6 +317,7 @@ def totals_of(rows: Sequence[AttemptFigures]) -> RunFigures:
         lost_tokens=sum(row.lost_tokens for row in rows),
         cost_usd=sum(costs) if costs else None,
         wall_s=total(lambda row: row.wall_s),
+        model_s=total(lambda row: row.model_s),
         endpoint_wait_s=total(lambda row: row.endpoint_wait_s),
         retried=int(total(lambda row: row.retried)),
     )
@@ -355,6 +376,11 @@ def shown(totals: RunFigures) -> Mapping[str, str]:
     if totals.refused:
         lines["without an attempt"] = str(totals.refused)
     lines["reasons"] = ", ".join(f"{count} {reason}" for reason, count in totals.reasons.items()) or "none yet"
+    if totals.never_called:
+        lines["without a call"] = (
+            f"{totals.never_called}. `gistpoint show ATTEMPT` prints what the model wrote; if that is calls as text, "
+            "the server has to be told how its model writes them"
+        )
     if totals.calls_per_attempt is not None and totals.submissions_per_attempt is not None:
         lines["per attempt"] = f"{totals.calls_per_attempt:.1f} calls, {totals.submissions_per_attempt:.1f} submissions"
     if totals.malformed is not None:
@@ -368,7 +394,7 @@ def shown(totals: RunFigures) -> Mapping[str, str]:
         lines["lost"] = f"about {totals.lost_tokens:,} tokens of requests without a reply"
     lines["cost"] = "unknown" if totals.cost_usd is None else f"{about}${totals.cost_usd:.4f}"
     lines["time"] = (
-        f"{totals.wall_s:.0f} s in attempts, {totals.endpoint_wait_s:.0f} s of it waiting for the endpoint, "
-        f"{totals.retried} requests sent again"
+        f"{totals.wall_s:.0f} s in attempts: {totals.model_s:.0f} s of it the model's, "
+        f"{totals.endpoint_wait_s:.0f} s waiting to ask again; {totals.retried} requests sent again before a reply"
     )
     return lines

@@ -57,7 +57,7 @@ def main(folder: str) -> int:
     program: Any = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(program)
     locations = Locations.of_user()
-    store = TaskStore(locations.tasks, locations.demo)
+    store = TaskStore(locations.tasks, demo=locations.demo)
     wrong = 0
     for number, row in enumerate(program.ROWS):
         right = number % 2 == 0

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from gistpoint.core.generation.settings import SourceSpec
 
 
-TASK_HELP = "id or its beginning, a folder or a .tar.zst"
+TASK_HELP = "id or its beginning, a name in the demo, a folder or a .tar.zst"
 
 
 def add_lines(parser: argparse.ArgumentParser) -> None:

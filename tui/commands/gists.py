@@ -321,7 +321,7 @@ def score(options: argparse.Namespace) -> int:
 
 def _judge(options: argparse.Namespace) -> tuple[Task, Answer, GistJudge]:
     locations = Locations.of_user()
-    task = TaskStore(locations.tasks, locations.demo).find(options.task)
+    task = TaskStore(locations.tasks, demo=locations.demo).find(options.task)
     if not is_gist(task):
         raise UserError(f"The task {task.short_id} is not a gist.", hint="`gistpoint task list` shows which are.")
     answer = read_answer(task)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import getpass
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -64,6 +64,12 @@ class _Row:
             return f"DIFFERS: they say {theirs}, {ours}"
         return self.result.comparison.value.replace("_", " ")
 
+    @property
+    def noted(self) -> str:
+        """What the last column says; nothing where the harness just has no figure."""
+        missing = self.result is not None and self.result.comparison is Comparison.NO_FIGURE
+        return "" if missing else self.words
+
 
 _COLUMNS: tuple[Column[_Row], ...] = (
     Column("task", lambda row: row.task.short_id),
@@ -71,7 +77,7 @@ _COLUMNS: tuple[Column[_Row], ...] = (
     Column("run", lambda row: visible_line(row.returned.run)[:40]),
     Column("theirs", lambda row: _figure(row.returned.solved, row.returned.score)),
     Column("ours", lambda row: _figure(row.result.solved, row.result.score) if row.result else "-"),
-    Column("", lambda row: row.words),
+    Column("", lambda row: row.noted),
 )
 
 
@@ -113,9 +119,24 @@ def rescore(options: argparse.Namespace) -> int:
         print_json("gistpoint.external-results/1", {"results": [_json(row) for row in rows], "unknown": unknown})
     else:
         print_records(_COLUMNS, rows)
+        print(_summary(rows, tasks))
         if unknown:
             print(f"{unknown} results are of tasks that --tasks does not name.")
     return NEGATIVE if any(row.differs for row in rows) else DONE
+
+
+def _summary(rows: Sequence[_Row], tasks: Sequence[Task]) -> str:
+    """Return both counts in a line, and a second one that names the tasks without a result."""
+    judged = [row.result for row in rows if row.result is not None]
+    theirs = [row.returned.solved for row in rows if row.returned.solved is not None]
+    line = f"Solved: {sum(one.solved for one in judged)} of {len(judged)} by gistpoint's judge"
+    if suspicious := sum(one.solved and bool(one.suspicious) for one in judged):
+        line += f" ({suspicious} suspicious)"
+    if theirs:
+        line += f", {sum(theirs)} of {len(theirs)} by theirs"
+    there = {row.task.id for row in rows}
+    missing = ", ".join(task.short_id for task in tasks if task.id not in there)
+    return f"{line}.\nWithout a result: {missing}." if missing else f"{line}."
 
 
 def _judged(task: Task, one: ReturnedResult, services: Services) -> _Row:

@@ -50,7 +50,7 @@ def export_options(parser: argparse.ArgumentParser) -> Handler:
 def export(options: argparse.Namespace) -> int:
     """Write the tasks, and print what was written."""
     locations = Locations.of_user()
-    tasks = tasks_of(options.tasks, TaskStore(locations.tasks, locations.demo))
+    tasks = tasks_of(options.tasks, TaskStore(locations.tasks, demo=locations.demo))
     target = Path(options.output)
     if options.to == "archive":
         return _archive(tasks, target)

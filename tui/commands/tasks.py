@@ -41,7 +41,7 @@ COLUMNS: tuple[Column[Task], ...] = (
 
 def _store() -> TaskStore:
     locations = Locations.of_user()
-    return TaskStore(locations.tasks, locations.demo)
+    return TaskStore(locations.tasks, demo=locations.demo)
 
 
 def list_options(parser: argparse.ArgumentParser) -> Handler:
@@ -180,7 +180,7 @@ def baseline(options: argparse.Namespace) -> int:
     if options.runs < RUNS:
         raise UserError(f"--runs must be {RUNS} or more: fewer show no flaky test.")
     locations = Locations.of_user()
-    task = TaskStore(locations.tasks, locations.demo).find(options.task)
+    task = TaskStore(locations.tasks, demo=locations.demo).find(options.task)
     answer = read_answer(task)
     runner = build_runner(options, demo=is_our_demo(task, locations))
     with ProgressLine() as progress:

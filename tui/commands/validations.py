@@ -84,7 +84,7 @@ def state(options: argparse.Namespace) -> int:
         merged = store.merge(Path(path) for path in options.merge)
         _print_problems(merged.problems)
         print(f"{merged.added} operations added, {merged.known} were there already.", file=sys.stderr)
-    tasks = read_set(options.set, TaskStore(locations.tasks, locations.demo))
+    tasks = read_set(options.set, TaskStore(locations.tasks, demo=locations.demo))
     _print_problems((*store.problems, *tasks.problems))
     ids = [task.id for task in tasks.tasks]
     if options.export:

@@ -56,7 +56,8 @@ def read_returned(path: Path) -> list[ReturnedResult]:
     if not found:
         raise ReturnedError(
             f"{path} holds no result of an exported task.",
-            hint="Give a folder of a Harbor job, a log of Inspect, or predictions in SWE-bench's form.",
+            hint="Give a folder of a Harbor job, a log of Inspect, or predictions in SWE-bench's form, with the "
+            "instance_id of the export.",
         )
     return found
 
@@ -86,7 +87,7 @@ def _loaded(file: Path) -> Any:
         raise ReturnedError(f"{file.name} is not a file.")
     if file.stat().st_size > _MOST:
         raise ReturnedError(f"{file.name} is larger than {_MOST >> 20} MiB.")
-    text = file.read_text(encoding="utf-8", errors="surrogateescape")
+    text = file.read_text(encoding="utf-8-sig", errors="surrogateescape")
     try:
         if file.suffix == ".jsonl":
             return [json.loads(line) for line in text.split("\n") if line.strip()]

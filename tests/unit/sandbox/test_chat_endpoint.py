@@ -483,6 +483,25 @@ def test_a_model_that_the_endpoint_does_not_have() -> None:
         assert failure.problem.of_endpoint
 
 
+def test_an_address_without_a_path_that_answers_404_may_lack_one() -> None:
+    with endpoint(Answer("404 page not found", 404)) as served:
+        bare = model_at(served.url.removesuffix("/v1")).complete(HELLO, [])
+        whole = model_at(served.url).complete(HELLO, [])
+    assert isinstance(bare, ChatFailure)
+    assert isinstance(whole, ChatFailure)
+    assert "its address may have to end in /v1." in bare.message
+    assert "/v1" not in whole.message
+
+
+def test_the_servers_own_word_in_a_reply_that_is_an_error_is_told() -> None:
+    failure = asked(Answer({"error": "out of memory"}))
+    assert isinstance(failure, ChatFailure)
+    assert (failure.problem, failure.message) == (
+        ChatProblem.SERVER_ERROR,
+        "The endpoint answered with an error: out of memory",
+    )
+
+
 def test_a_reply_that_was_lost_is_counted_by_what_was_sent() -> None:
     failure = asked(Answer({"choices": ["x" * 1000]}, cut=100), prices=Prices(3.0, 1.0))
     assert failure.usage.estimated

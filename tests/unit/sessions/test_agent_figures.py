@@ -93,6 +93,20 @@ def test_the_chance_of_a_pass_is_the_unbiased_one() -> None:
     assert pass_at(2, [True, False, False, True]) == pytest.approx(1 - 1 / 6)
 
 
+def test_attempts_that_never_called_a_tool_are_told_with_what_may_be_wrong() -> None:
+    silent = row("a", result="not solved", reason="gave_up: no_tool_call", calls=0)
+    later = row("b", result="not solved", reason="gave_up: no_tool_call", calls=3)
+    assert shown(totals_of([silent, later]))["without a call"].startswith("1. `gistpoint show ATTEMPT`")
+    assert "without a call" not in shown(totals_of([later]))
+
+
+def test_the_time_of_the_model_is_told_apart_from_waits_after_failures() -> None:
+    rows = [row("a", wall_s=30.0, model_s=20.0, endpoint_wait_s=4.0, retried=2)]
+    assert shown(totals_of(rows))["time"] == (
+        "30 s in attempts: 20 s of it the model's, 4 s waiting to ask again; 2 requests sent again before a reply"
+    )
+
+
 def test_the_wait_for_the_endpoint_ends_with_its_process() -> None:
     events = [
         JournalEvent(number, data.type, at, at, data)

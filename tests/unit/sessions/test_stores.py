@@ -20,7 +20,7 @@ from gistpoint.core.kinds.repair.judge import RepairJudge
 from gistpoint.core.tasks.model import Mode, Task
 from gistpoint.sessions.attempts import AttemptStore
 from gistpoint.sessions.journal import JOURNAL, encode, read_journal
-from gistpoint.sessions.tasks import BrokenTask, TaskStore
+from gistpoint.sessions.tasks import BrokenTask, TaskStore, read_set
 
 
 @pytest.fixture
@@ -234,6 +234,14 @@ def test_task_is_found_by_id_beginning_folder_and_archive(tmp_path: Path, task: 
     for name in ("", "zz", "../tasks", str(tmp_path)):
         with pytest.raises(TaskError, match="There is no task"):
             store.find(name)
+
+
+def test_a_task_of_the_demo_is_found_by_its_name(tmp_path: Path) -> None:
+    store = TaskStore(tmp_path / "tasks", demo=tmp_path / "demo")
+    assert store.find("seats-together").mode is Mode.REMOVE
+    assert [task.short_id for task in read_set(["dear-tickets"], store).tasks] == [store.find("dear-tickets").short_id]
+    with pytest.raises(TaskError, match="There is no task"):
+        TaskStore(tmp_path / "tasks").find("seats-together")
 
 
 def test_a_task_that_two_folders_hold_is_listed_once(tmp_path: Path, task: Task) -> None:

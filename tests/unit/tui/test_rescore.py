@@ -83,6 +83,21 @@ def test_predictions_are_applied_and_judged(task: Task, tmp_path: Path, capsys: 
     assert kept() == [Comparison.NO_FIGURE] * 2 + [Comparison.DOES_NOT_APPLY] * 2
 
 
+def test_the_last_lines_are_both_counts_and_the_tasks_without_a_result(
+    task: Task, tmp_path: Path, capsys: Captured
+) -> None:
+    file = write_predictions(task, tmp_path / "swe", good=repair(task))
+    file.write_bytes(b"\xef\xbb\xbf" + file.read_bytes())  # as Windows writes it
+    other = build_task(tmp_path / "other", Mode.REMOVE)
+    assert cli.main(["rescore", str(file), "--tasks", str(task.folder), str(other.folder)]) == 0
+    out = capsys.readouterr().out
+    assert "no figure" not in out
+    assert out.endswith(f"Solved: 1 of 1 by gistpoint's judge.\nWithout a result: {other.short_id}.\n")
+    file.with_name("report.json").write_text(json.dumps({"resolved_ids": [name_of(task)]}), encoding="utf-8")
+    assert cli.main(["rescore", str(file), "--tasks", str(task.folder)]) == 0
+    assert capsys.readouterr().out.endswith("Solved: 1 of 1 by gistpoint's judge, 1 of 1 by theirs.\n")
+
+
 def test_a_difference_is_named(task: Task, tmp_path: Path, capsys: Captured) -> None:
     file = write_predictions(task, tmp_path / "swe", none="")
     file.with_name("report.json").write_text(json.dumps({"resolved_ids": [name_of(task)]}), encoding="utf-8")

@@ -181,7 +181,7 @@ def known_task(header: Run, locations: Locations) -> KnownTask:
     if len(header.task) < _SHORTEST_ID:
         return KnownTask()
     try:
-        task = TaskStore(locations.tasks, locations.demo).find(header.task)
+        task = TaskStore(locations.tasks, demo=locations.demo).find(header.task)
         answer = read_answer(task)
         return KnownTask(SourceTree.open(task.tree_path), goals_of(answer), task)
     except (UserError, OSError):
