@@ -130,7 +130,7 @@ class JobTable:
             for number, job in enumerate(jobs, start=1)
         ]
         ended = sum(job.status is JobStatus.ENDED for job in jobs)
-        solved = sum(doing(row).startswith("✔") for row in rows)
+        solved = sum(doing(row).startswith("✔") and not row.state.mixed for row in rows)
         table = Table(
             box=box.SIMPLE_HEAD,
             pad_edge=False,

@@ -53,13 +53,7 @@ def doing(row: JobRow) -> str:
     """Return what becomes of a job, in a few words."""
     state = row.state
     if state.ending is not None:
-        code = f": {state.ending.code}" if state.ending.code else ""
-        match attempt_result(state):
-            case AttemptResult.SOLVED:
-                return "✔ solved"
-            case AttemptResult.TO_BE_READ:
-                return TO_BE_READ
-        return f"✘ {state.ending.reason}{code}"
+        return _ended(state) + (", mixed" if state.mixed else "")
     if row.job.status is JobStatus.ENDED:
         return f"– {row.job.problem} earlier" if row.job.attempt else f"– {row.job.problem}"
     if has_person(state):
@@ -76,6 +70,16 @@ def doing(row: JobRow) -> str:
         waits = state.pause.reason == PauseReason.ENDPOINT_WAIT
         return "waits for the endpoint" if waits else "paused"
     return "tool at work" if state.pending is not None else "model at work"
+
+
+def _ended(state: AttemptState) -> str:
+    match attempt_result(state):
+        case AttemptResult.SOLVED:
+            return "✔ solved"
+        case AttemptResult.TO_BE_READ:
+            return TO_BE_READ
+    ending = state.ending
+    return "" if ending is None else f"✘ {ending.reason}" + (f": {ending.code}" if ending.code else "")
 
 
 def _style(row: JobRow) -> str:

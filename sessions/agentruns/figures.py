@@ -283,6 +283,7 @@ def totals_of(rows: Sequence[AttemptFigures]) -> RunFigures:
     """Return the figures of all rows together."""
     counted = [row for row in rows if row.counted]
     ended = [row for row in rows if row.status == JobStatus.ENDED]
+    of_model = [row for row in rows if row.counted or not row.result]
     calls = sum(row.calls or 0 for row in counted)
     costs = [cost for row in rows for cost in (row.cost_usd, row.lost_usd) if cost is not None]
 
@@ -304,7 +305,7 @@ def totals_of(rows: Sequence[AttemptFigures]) -> RunFigures:
         to_be_read=sum(row.passes and not row.solved for row in counted),
         solved_with_unread=rate(sum(row.passes for row in counted), len(counted)),
         repeats=repeats_of(rows),
-        reasons=dict(Counter(row.reason for row in rows if row.reason).most_common()),
+        reasons=dict(Counter(row.reason for row in of_model if row.reason).most_common()),
         calls_per_attempt=mean(lambda row: row.calls),
         submissions_per_attempt=mean(lambda row: row.submissions),
         malformed=rate(sum(row.malformed or 0 for row in counted), calls),

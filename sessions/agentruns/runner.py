@@ -48,7 +48,7 @@ GRACE_S = 10.0
 """How long requests and test runs under way may take to finish once the run is stopped."""
 _BEAT_S = 5.0
 _TICK_S = 0.1
-_TAKEN = "A person has taken it over, and not given it back."
+_TAKEN = "A person has taken it over: it waits to be given back."
 _LAST_S = 5.0
 """How long cancelled jobs may take to close their journals."""
 

@@ -170,6 +170,9 @@ async def test_a_person_takes_an_attempt_over_and_gives_it_back(home: Home, size
         await until(pilot, lambda: "A person (p07) has it." in text_of(app))
         await pilot.press("b", *"hint", "enter")
         await until(pilot, lambda: "No process has it open" in text_of(app))
+        await pilot.press("f6")
+        await until(pilot, lambda: "── taken over by a person (p07)" in text_of(app))
+        assert text_of(app).index("── given back to the model") < text_of(app).index("hint")
         assert any("`agent resume` goes on" in told.message for told in app._notifications)
         await pilot.press("escape")
         await until(pilot, lambda: "given back" in text_of(app))
@@ -179,7 +182,11 @@ async def test_a_person_takes_an_attempt_over_and_gives_it_back(home: Home, size
     home.work(run)
     figures = home.figures(run)
     assert [(row.result, row.calls, row.mixed) for row in figures.attempts] == [("solved", 3, True)]
-    assert (figures.totals.counted, figures.totals.mixed) == (0, 1)
+    assert (figures.totals.counted, figures.totals.mixed, figures.totals.reasons) == (0, 1, {})
+    app = AgentWatchApp(Locations.of_user(), run=home.runs.open("r"), services=not_needed)
+    async with watching(app, size) as pilot:
+        await until(pilot, lambda: "✔ solved, mixed" in text_of(app))
+        assert "0 of 0 solved   1 mixed" in text_of(app)
 
 
 async def test_a_request_to_take_over_waits_for_the_call_under_way_and_can_be_withdrawn(home: Home) -> None:
@@ -218,10 +225,10 @@ async def test_an_attempt_that_ended_is_not_taken_over(home: Home) -> None:
     app = AgentWatchApp(Locations.of_user(), attempt=job.attempt, services=not_needed)
     async with watching(app, (110, 30)) as pilot:
         await until(pilot, lambda: "✔ solved" in text_of(app))
-        await pilot.press("t")
-        await until(pilot, lambda: "The attempt has ended." in text_of(app))
-        await pilot.press("escape", "b")
-        await until(pilot, lambda: any("No person has" in told.message for told in app._notifications))
+        assert "Take over" not in text_of(app)
+        await pilot.press("t", "b")
+        await pilot.pause()
+        assert isinstance(app.screen, AttemptWatchScreen)
 
 
 async def test_why_a_job_has_no_attempt_is_told_without_control_characters(home: Home) -> None:

@@ -98,7 +98,7 @@ def show(options: argparse.Namespace) -> int:
     rows = [
         ["attempt", summary.attempt_id],
         ["task", summary.task_id[:12]],
-        ["actor", summary.actor],
+        ["actor", _actor(summary)],
         ["role", summary.role],
         ["participant", summary.participant or "–"],
         ["started", moment(summary.started_utc_ms)],
@@ -269,14 +269,22 @@ def attempt_row(summary: AttemptSummary) -> dict[str, Any]:
         "events": state.events,
         "head": summary.head,
         "head_kept": summary.witnessed,
+        "drivers": list(state.drivers),
+        "mixed": state.mixed,
     }
+
+
+def _actor(summary: AttemptSummary) -> str:
+    """Return who made an attempt; one that a person and a model both worked on counts as neither's."""
+    drivers = summary.state.drivers
+    return f"{', '.join(drivers)} (mixed)" if summary.state.mixed else summary.actor
 
 
 COLUMNS: tuple[Column[AttemptSummary], ...] = (
     Column("attempt", lambda attempt: attempt.attempt_id),
     Column("task", lambda attempt: attempt.task_id[:12]),
     Column("mode", lambda attempt: attempt.mode),
-    Column("actor", lambda attempt: attempt.actor),
+    Column("actor", _actor),
     Column("role", lambda attempt: attempt.role),
     Column("participant", lambda attempt: attempt.participant or "–"),
     Column("started", lambda attempt: moment(attempt.started_utc_ms)),

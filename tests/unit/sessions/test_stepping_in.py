@@ -20,6 +20,7 @@ from gistpoint.core.errors import AttemptError
 from gistpoint.sessions.agentruns.control import CONTROL, Asking, ask_for, asker_of, run_to_take_from
 from gistpoint.sessions.agentruns.runner import AgentRunner, JobReport
 from gistpoint.sessions.agentruns.store import AgentRun, JobStatus
+from gistpoint.tui.commands.attempts import attempt_row
 
 LONG_S = 60.0
 ENDED = (JobStatus.ENDED, "solved")
@@ -115,9 +116,12 @@ def test_an_attempt_that_a_person_ended_ends_its_job_without_a_request(home: Hom
     home.work(run)
     assert told(run) == [ENDED]
     assert [model.asked for model in home.asked] == [[]]
-    (row,) = home.figures(run).attempts
-    assert (row.result, row.mixed) == ("solved", True)
+    (figures,) = home.figures(run).attempts
+    assert (figures.result, figures.mixed) == ("solved", True)
     assert home.figures(run).totals.counted == 0
+    assert home.figures(run).totals.reasons == {}
+    row = attempt_row(home.attempts.summary(next(iter(run.jobs.values())).attempt))
+    assert (row["drivers"], row["mixed"]) == (["model", "person"], True)
 
 
 def test_nothing_is_written_into_an_attempt_that_a_person_has(home: Home) -> None:

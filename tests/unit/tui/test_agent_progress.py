@@ -37,12 +37,12 @@ def test_the_table_shows_each_job_and_what_is_at_work_first(home: Home) -> None:
 
     runner = AgentRunner(run, home.ports, at_once=1, on_job=changed)
     runner.work()
-    assert "0 of 3 ended, 0 solved here" in seen[0]
+    assert "0 of 3 ended, 0 solved since this start" in seen[0]
     assert "list_directory" in seen[1]
     first, second = (seen[1].index(words) for words in ("at work", "queued"))
     assert first < second
     after = drawn(table, runner.states, 120)
-    assert "3 of 3 ended, 3 solved here" in after
+    assert "3 of 3 ended, 3 solved since this start" in after
     assert after.count("✔ solved") == 3
     assert "✔ solved" in drawn(table, runner.states, 60)
     assert drawn(table, runner.states, 120, height=7).count("✔ solved") == 1

@@ -16,7 +16,7 @@ from textual.widget import Widget
 
 from gistpoint.core.attempts.events import ModelTurn, Pane
 from gistpoint.core.attempts.identity import PERSON, Role
-from gistpoint.core.attempts.state import AttemptState, attempt_result
+from gistpoint.core.attempts.state import AttemptState, Handover, attempt_result
 from gistpoint.core.errors import AttemptError
 from gistpoint.core.ports import TimeSource
 from gistpoint.core.text import visible_line
@@ -78,10 +78,24 @@ class ModelPane(StatePane):
         self.words.wrap = True
 
     def update_from(self, state: AttemptState) -> None:
-        """Add the turns that are new."""
-        new = state.turns[self._shown :]
-        self._shown = len(state.turns)
-        self.words.append("".join(map(turn_words, new)))
+        """Add the turns and the changes of hands that are new."""
+        entries = spoken(state)
+        self.words.append("".join(entries[self._shown :]))
+        self._shown = len(entries)
+
+
+def spoken(state: AttemptState) -> list[str]:
+    """Return the turns as text, and between them who took the attempt over; new ones come at the end."""
+    handovers = [(handover.turns, 1, handover_words(handover)) for handover in state.handovers]
+    turns = [(number, 0, turn_words(turn)) for number, turn in enumerate(state.turns, start=1)]
+    return [words for _, _, words in sorted(handovers + turns, key=lambda entry: entry[:2])]
+
+
+def handover_words(handover: Handover) -> str:
+    """Return a change of hands as text, with the note to the model."""
+    if handover.to != PERSON:
+        return "── given back to the model\n" + (f"{handover.note}\n\n" if handover.note else "\n")
+    return f"── taken over by a person{f' ({handover.by})' if handover.by else ''}\n\n"
 
 
 def turn_words(turn: ModelTurn) -> str:
@@ -190,6 +204,7 @@ class AttemptWatchScreen(Screen[None]):
         self._step_in(state)
         if grown:
             self._draw(state)
+            self.refresh_bindings()
         clock = state.clock
         if self._live and not state.ended:
             clock = clock.at(self._clock.mono_ms(), self._clock.utc_ms())
@@ -334,10 +349,7 @@ class AttemptWatchScreen(Screen[None]):
 
     def action_give(self) -> None:
         """Ask for a note, and give the attempt back."""
-        state = self._follower.state
-        if not has_person(state):
-            self.app.notify("No person has this attempt.")
-        elif self._live:
+        if self._live:
             self.app.notify("A person works on it: it can be given back once they have left it.")
         else:
             self.app.push_screen(
@@ -347,6 +359,13 @@ class AttemptWatchScreen(Screen[None]):
     def _give(self, note: str | None) -> None:
         if note is not None:
             self.post_message(GiveAsked(self._follower.folder.name, note.strip()))
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """Offer to give an attempt back only while a person has it, and to take it over only until it ends."""
+        state = self._follower.state
+        if action == "give":
+            return has_person(state)
+        return action != "take" or not state.ended
 
     def action_leave(self) -> None:
         """Go back to the run, or close the program."""

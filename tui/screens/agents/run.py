@@ -94,7 +94,9 @@ class RunWatchScreen(Screen[None]):
     def _words(self, rows: Sequence[JobRow], *, at_work: bool) -> str:
         run = self._follower.run
         counts = Counter(row.job.status for row in rows)
-        solved = solved_words(attempt_result(row.state) for row in rows if row.state.ended)
+        ended = [row.state for row in rows if row.state.ended]
+        mixed = sum(state.mixed for state in ended)
+        solved = solved_words(attempt_result(state) for state in ended if not state.mixed)
         costs = [cost for row in rows if (cost := row.state.spent.usage.cost_usd) is not None]
         parts = [
             f"{run.name}: {visible_line(run.settings.model)}",
@@ -102,6 +104,7 @@ class RunWatchScreen(Screen[None]):
             f"{counts[JobStatus.ENDED]} of {len(rows)} jobs ended",
             *([f"{counts[JobStatus.HALTED]} halted"] if counts[JobStatus.HALTED] else []),
             solved,
+            *([f"{mixed} mixed"] if mixed else []),
             *([f"${sum(costs):.4f}"] if costs else []),
         ]
         return "   ".join(parts)

@@ -27,7 +27,7 @@ from gistpoint.sessions.records.model import Run
 from gistpoint.sessions.runs.opening import Listed, list_runs, open_run
 from gistpoint.tui.jobs import Job, Jobs
 from gistpoint.tui.keys import KeyScope, bindings_of
-from gistpoint.tui.screens.review.loading import solver_words
+from gistpoint.tui.screens.review.loading import short_task, solver_words
 from gistpoint.tui.screens.review.screen import ReviewScreen
 from gistpoint.tui.screens.review.settings import ReviewSettings
 from gistpoint.tui.tables import Column, QueryError
@@ -113,12 +113,12 @@ def _is(verdict: str) -> Callable[[RunRow], bool]:
 COLUMNS: tuple[Column[RunRow], ...] = (
     Column(
         "task",
-        lambda r: r.header.task or PurePath(r.name).name,
+        lambda r: short_task(r.header.task) or PurePath(r.name).name,
         sort=lambda r: r.header.task or r.name,
-        width=30,
+        width=24,
         rank=1,
     ),
-    Column("model", _model, width=24, rank=6),
+    Column("model", _model, width=24, rank=4),
     Column(
         "verdict",
         _verdict,
@@ -136,7 +136,7 @@ COLUMNS: tuple[Column[RunRow], ...] = (
         lambda r: r.header.cost or -1,
         width=7,
         right=True,
-        rank=4,
+        rank=6,
     ),
     Column("time", _duration, lambda r: r.header.duration_s or -1, width=8, right=True),
     Column("labels", lambda r: " ".join(filter(None, [r.said, *r.labels])), lambda r: len(r.labels), width=12, rank=5),
