@@ -103,6 +103,10 @@ async def test_two_runs_are_aligned_by_their_milestones(tmp_path: Path) -> None:
     mini_run(tmp_path / "b.traj.json", [command("ls", ""), *TURNS[2:]], model="m-2")
     async with reviewing(tmp_path, size=(160, 48)) as driver:
         await driver.until(lambda: driver.on(RunsScreen).table.count == 2)
+        await driver.press("c")
+        await driver.until_on(CompareScreen)
+        await driver.press("escape")
+        await driver.until_on(RunsScreen)
         await driver.press("x", "x", "c")
         compare = await driver.until_on(CompareScreen)
         await driver.until(lambda: compare.rows.count > 0)

@@ -322,11 +322,12 @@ class RunsScreen(Screen[None]):
         self.table.pick()
 
     def action_compare(self) -> None:
-        """Compare the two picked runs."""
-        if len(self.table.picked) != 2:
+        """Compare the two picked runs, or the only two of the list."""
+        names = tuple(map(str, self.table.picked)) or self._names()
+        if len(names) != 2:
             self.app.notify("Pick two runs with x first.")
             return
-        left, right = map(str, self.table.picked)
+        left, right = names
         from gistpoint.tui.screens.review.compare import CompareScreen
 
         self.app.push_screen(CompareScreen(left, right, self._settings))
