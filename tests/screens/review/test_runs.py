@@ -98,6 +98,17 @@ async def test_a_folder_lists_fills_in_and_opens(tmp_path: Path) -> None:
         await driver.until(lambda: "key_insight" in driver.text())
 
 
+async def test_three_picked_runs_are_too_many_to_compare(tmp_path: Path) -> None:
+    for name in "abc":
+        mini_run(tmp_path / f"{name}.traj.json", TURNS[2:], model=name)
+    async with reviewing(tmp_path) as driver:
+        await driver.until(lambda: driver.on(RunsScreen).table.count == 3)
+        await driver.press("x", "x", "x", "c")
+        await driver.until(lambda: "3 runs are picked" in driver.text())
+        await driver.press("x", "c")
+        await driver.until_on(CompareScreen)
+
+
 async def test_two_runs_are_aligned_by_their_milestones(tmp_path: Path) -> None:
     mini_run(tmp_path / "a.traj.json", TURNS, model="m-1")
     mini_run(tmp_path / "b.traj.json", [command("ls", ""), *TURNS[2:]], model="m-2")

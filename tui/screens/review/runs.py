@@ -323,9 +323,11 @@ class RunsScreen(Screen[None]):
 
     def action_compare(self) -> None:
         """Compare the two picked runs, or the only two of the list."""
-        names = tuple(map(str, self.table.picked)) or self._names()
+        picked = tuple(map(str, self.table.picked))
+        names = picked or self._names()
         if len(names) != 2:
-            self.app.notify("Pick two runs with x first.")
+            many = f"{len(picked)} runs are picked, and two can be compared: unpick the others with x."
+            self.app.notify(many if len(picked) > 2 else "Pick two runs with x first.")
             return
         left, right = names
         from gistpoint.tui.screens.review.compare import CompareScreen
