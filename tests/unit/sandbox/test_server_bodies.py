@@ -118,6 +118,25 @@ RECORDED = {
             request_id="chatcmpl-rdyq",
         ),
     ),
+    "llama.cpp, reasoning": Recorded(
+        "charmbracelet/fantasy at 639311bb, providertests/testdata/TestOpenAICompatibleCommon/llama-cpp-gpt-oss/"
+        "simple.yaml (build 6865)",
+        {
+            "choices": [{
+                "finish_reason": "stop", "index": 0,
+                "message": {
+                    "role": "assistant", "reasoning_content": "Just respond with \"Olá!\".", "content": "Olá!",
+                },
+            }],
+            "created": 1761672364, "model": "openai/gpt-oss-20b", "system_fingerprint": "b6865-1c1409e13",
+            "object": "chat.completion", "usage": counts(84, 49), "id": "chatcmpl-e6Ui",
+            "timings": {"cache_n": 62, "prompt_n": 22, "prompt_ms": 3021.023, "predicted_n": 49},
+        },
+        ChatReply(
+            said("Olá!", reasoning="Just respond with \"Olá!\"."), "stop", Usage(84, 49), "openai/gpt-oss-20b",
+            fingerprint="b6865-1c1409e13", request_id="chatcmpl-e6Ui",
+        ),
+    ),
     "llama.cpp, a call without a function": Recorded(
         "ggml-org/llama.cpp at 25aff712, docs/function-calling.md",
         {
@@ -178,6 +197,23 @@ RECORDED = {
         ChatReply(
             said("", ToolRequest("call_px63ad04", "calculate", SUM)), "tool_calls", Usage(172, 27), "llama3.2:3b",
             fingerprint="fp_ollama", request_id="chatcmpl-376",
+        ),
+    ),
+    "Ollama, reasoning that was cut off": Recorded(
+        "BigBIueWhale/ollama_load_balancer at c59a3b6d, test/ollama_observation/README.md (0.13.5)",
+        {
+            "id": "chatcmpl-514", "object": "chat.completion", "created": 1768064131, "model": "qwen3:32b",
+            "system_fingerprint": "fp_ollama",
+            "choices": [{
+                "index": 0,
+                "message": {"role": "assistant", "content": "", "reasoning": "Okay, the user asked me to say hello."},
+                "finish_reason": "length",
+            }],
+            "usage": counts(13, 20),
+        },
+        ChatReply(
+            said("", reasoning="Okay, the user asked me to say hello."), "length", Usage(13, 20), "qwen3:32b",
+            fingerprint="fp_ollama", request_id="chatcmpl-514",
         ),
     ),
     "Ollama, a model without tools": Recorded(
