@@ -54,13 +54,17 @@ def reply_of(data: object, prices: Prices | None, sent_characters: int) -> ChatR
         return _malformed(what, usage_of(data.get("usage"), prices, sent_characters, 0))
     content, calls = _content(message.get("content")), _calls(message.get("tool_calls"))
     reasoning = _text(message.get("reasoning_content")) or _text(message.get("reasoning"))
+    refusal, finish = _text(message.get("refusal")), _text(choice.get("finish_reason"))
     received = len(content) + len(reasoning) + sum(len(call.arguments) + len(call.name) for call in calls)
+    usage = usage_of(data.get("usage"), prices, sent_characters, received)
+    if not (received or refusal or usage.tokens) and finish in ("", "stop"):  # as Ollama at times
+        return _malformed("it is empty, and no token was counted", usage)
     return ChatReply(
         ChatMessage("assistant", content, calls, reasoning=reasoning),
-        _text(choice.get("finish_reason")),
-        usage_of(data.get("usage"), prices, sent_characters, received),
+        finish,
+        usage,
         _text(data.get("model")),
-        _text(message.get("refusal")),
+        refusal,
         fingerprint=_text(data.get("system_fingerprint"))[:_NAME_CHARACTERS],
         request_id=_text(data.get("id"))[:_NAME_CHARACTERS],
     )
@@ -148,10 +152,13 @@ def _content(value: object) -> str:
 
 
 def _calls(value: object) -> tuple[ToolRequest, ...]:
+    """Return a message's calls; llama.cpp documents them with the function's members in the call itself."""
     calls = []
     for item in value if isinstance(value, list) else ():
-        function = item.get("function") if isinstance(item, dict) else None
-        if not isinstance(item, dict) or not isinstance(function, dict):
+        if not isinstance(item, dict):
+            continue
+        function = item.get("function", item if "name" in item else None)
+        if not isinstance(function, dict):
             continue
         arguments = function.get("arguments")
         text = arguments if isinstance(arguments, str) else "" if arguments is None else json.dumps(arguments)

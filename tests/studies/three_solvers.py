@@ -1,21 +1,25 @@
 """The same attempt by keys, by a model and over MCP: the answers byte for byte, and both sides in review's pictures.
 
-Usage: PYTHONPATH=src:tests python tests/studies/three_solvers.py FOLDER
+Usage: PYTHONPATH=src:tests python tests/studies/three_solvers.py FOLDER [--claude NODE_MODULES]
 
 Attempts the demo's `dear-tickets` three times in a new home below FOLDER, each time by the real program: by keys in a
-terminal, by `agent run` against an endpoint on loopback that answers from a script, and by `mcp` with the SDK's client.
-Prints for each pair whether brief, answers and budgets are equal, replays all three, looks for the
-key, and writes pictures of each attempt and of two in compare. Exit code 1 if anything differs or holds the key.
+terminal, by `agent run` against an endpoint on loopback that answers from a script, and by `mcp` with the SDK's client,
+or with Claude Code (`npm install @anthropic-ai/claude-code`), whose vendor's endpoint is a script on loopback. Prints
+for each pair whether brief, answers and budgets are equal, replays all three, looks for the key, and writes pictures of
+each attempt and of two in compare. Exit code 1 if anything differs or holds the key. Last tried with Claude Code
+2.1.197.
 """
 
 from __future__ import annotations
 
+import argparse
 import asyncio
 import json
 import os
 import subprocess
 import sys
 from collections.abc import Mapping, Sequence
+from itertools import combinations
 from pathlib import Path
 from typing import Any
 
@@ -24,11 +28,13 @@ from e2e.test_solving import call, go, submit, write_body
 from mcp.client.client import Client
 from mcp.client.stdio import StdioServerParameters, stdio_client
 from mcp_client import text
+from mcp_clients import VERSIONS, Vendor, run_claude, serving
 from scripted_endpoint import completion, endpoint
 from textual.pilot import Pilot
 
 from gistpoint.core.demo.tasks import demo_task, playthrough
 from gistpoint.core.locations import Locations
+from gistpoint.core.tasks.model import Task
 from gistpoint.tui.commands.review import first_screen
 from gistpoint.tui.review_app import ReviewApp
 
@@ -107,6 +113,18 @@ async def over_mcp(task: str, environment: Mapping[str, str]) -> None:
             await client.call_tool(tool, arguments)
 
 
+def by_claude(modules: Path, task: Task, own: Path, environment: Mapping[str, str]) -> list[str]:
+    """Let Claude Code, in a home of its own, make the calls of its vendor's endpoint; return what it sent there."""
+    own.mkdir()
+    vendor = Vendor([[("read_brief", {})], *(list(calls) for _, calls in STEPS)])
+    with serving(vendor) as url:
+        run_claude(modules, task, own, url, {**environment, "HOME": str(own)}, "")
+    version = json.loads((modules / VERSIONS["claude"] / "package.json").read_text(encoding="utf-8"))["version"]
+    print(f"Claude Code {version}: {len(vendor.requests)} requests, tools offered: {sorted(vendor.seen)}")
+    contents = [json.loads(told) for told in vendor.told]
+    return [told if isinstance(told, str) else "".join(part["text"] for part in told) for told in contents]
+
+
 def _program(arguments: Sequence[str], environment: Mapping[str, str]) -> str:
     command = [sys.executable, "-m", "gistpoint", *arguments]
     done = subprocess.run(command, env=dict(environment), capture_output=True, text=True, check=False, timeout=600)
@@ -167,12 +185,13 @@ async def pictures(attempts: Mapping[str, Path], locations: Locations, into: Pat
                 await take(pilot, f"compare-{names}")
 
 
-def main(folder: Path) -> int:
+def main(folder: Path, modules: Path | None) -> int:
     """Attempt, compare, replay, take pictures."""
-    home = folder.resolve() / "home"
+    home = folder / "home"
     os.environ["GISTPOINT_HOME"] = str(home)
     locations = Locations.of_user()
-    task = demo_task(TASK, locations.demo).short_id
+    made = demo_task(TASK, locations.demo)
+    task = made.short_id
     environment = {
         **{name: os.environ[name] for name in ("PATH", "HOME", "PYTHONPATH", "GISTPOINT_HOME") if name in os.environ},
         "LANG": "C.UTF-8",
@@ -180,11 +199,15 @@ def main(folder: Path) -> int:
         "OPENAI_API_KEY": KEY,
     }
     attempts: dict[str, Path] = {}
-    for way in ("keys", "model", "mcp"):
+    sent: list[str] = []
+    third = "claude" if modules else "mcp"
+    for way in ("keys", "model", third):
         if way == "keys":
             by_keys(task, environment)
         elif way == "model":
             by_model(task, environment)
+        elif modules:
+            sent = by_claude(modules, made, folder / "claude", environment)
         else:
             asyncio.run(over_mcp(task, environment))
         (new,) = {path.parent for path in locations.attempts.glob("*/journal.jsonl")} - set(attempts.values())
@@ -192,11 +215,15 @@ def main(folder: Path) -> int:
     _program(["agent", "show", "three"], environment)
     told = {way: said(path / "journal.jsonl") for way, path in attempts.items()}
     unequal = 0
-    for one, other in (("keys", "model"), ("keys", "mcp"), ("model", "mcp")):
+    for one, other in combinations(attempts, 2):
         for part in told[one]:
             same = told[one][part] == told[other][part]
             unequal += not same
             print(f"{one} and {other}: {part} {'equal' if same else 'NOT EQUAL'}")
+    if modules:
+        same = sent == [told["keys"]["brief"], *(answer for (answer,) in told["keys"]["answers"])]
+        unequal += not same
+        print(f"what Claude Code sent its model: {len(sent)} texts {'equal' if same else 'NOT EQUAL'}")
     characters = sum(len(answer) for (answer,) in told["keys"]["answers"])
     print(f"{len(CALLS)} calls, {characters} characters of answers, ends {told['keys']['end']}")
     for way, path in attempts.items():
@@ -209,4 +236,8 @@ def main(folder: Path) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main(Path(sys.argv[1])))
+    parser = argparse.ArgumentParser()
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("--claude", type=Path, metavar="NODE_MODULES")
+    options = parser.parse_args()
+    sys.exit(main(options.folder.resolve(), options.claude and options.claude.resolve()))

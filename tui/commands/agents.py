@@ -6,6 +6,7 @@ import argparse
 import os
 import re
 import sys
+from collections import Counter
 from collections.abc import Sequence
 from functools import cache
 from typing import TYPE_CHECKING, Any
@@ -48,6 +49,9 @@ from gistpoint.tui.view_models import moment
 
 if TYPE_CHECKING:
     from gistpoint.core.tasks.model import Task
+
+_MOST_MESSAGES = 5
+"""Messages that are told under the figures, since a narrow terminal has no room for them in the table."""
 
 RUN_HELP = "name of a run, as `gistpoint agent list` prints it"
 
@@ -349,7 +353,9 @@ def _print_figures(found: AgentRun, figures: FiguresOfRun, *, json: bool) -> Non
     print_records(_ATTEMPTS, figures.attempts)
     settings = found.settings
     about = {"run": found.name, "model": f"{settings.model} {f'at {settings.host}' if settings.host else ''}".strip()}
-    print_table(["what", "value"], [[*row] for row in (about | dict(shown(figures.totals))).items()])
+    messages = Counter(row.message for row in figures.attempts if row.message)
+    said = [["message", f"{count}: {message}"] for message, count in messages.most_common(_MOST_MESSAGES)]
+    print_table(["what", "value"], [*([*row] for row in (about | dict(shown(figures.totals))).items()), *said])
 
 
 def _counted(value: float | None, form: str = ",.0f") -> str:

@@ -32,7 +32,10 @@ def export_options(parser: argparse.ArgumentParser) -> Handler:
 
     parser.description = "Writes tasks as one file (archive), or for a harness that runs them in its own containers."
     parser.add_argument(
-        "tasks", nargs="+", metavar="TASK|SET", help="id or its beginning, folder of a task or of tasks"
+        "tasks",
+        nargs="+",
+        metavar="TASK|SET",
+        help="id or its beginning, a name in the demo, folder of a task or of tasks",
     )
     known = ", ".join(("archive", *TASK_FORMATS))
     parser.add_argument("--to", required=True, metavar="FORMAT", help=f"{known}, or that of a plug-in")
@@ -113,7 +116,9 @@ def _exported(task: Task) -> ExportedTask:
 
 def _archive(tasks: Sequence[Task], target: Path) -> int:
     if len(tasks) > 1 and not target.is_dir():
-        raise UserError(f"{target} is not a folder, and {len(tasks)} tasks are as many files.", hint="Make the folder.")
+        if target.exists() or target.name.endswith(".tar.zst"):
+            raise UserError(f"{target} is one file, and {len(tasks)} tasks are as many.", hint="Name a folder.")
+        target.mkdir(parents=True)
     for task in tasks:
         file = target / f"{task.short_id}.tar.zst" if target.is_dir() else target
         with tempfile.TemporaryDirectory(prefix="gistpoint-export-") as scratch:

@@ -162,12 +162,14 @@ TASK_COLUMNS: tuple[Column[TaskRow], ...] = (
     ),
     Column("Last", lambda r: _result(r.tried[0]) if r.tried else "never tried"),
 )
+_WHO = 20
+"""Characters of a model's name in the table."""
 ATTEMPT_COLUMNS: tuple[Column[AttemptRow], ...] = (
     Column(
         "Started", lambda r: moment(r.attempt.started_utc_ms, now_ms=r.now_ms), sort=lambda r: r.attempt.started_utc_ms
     ),
     Column("Task", lambda r: r.attempt.task_id[:8]),
-    Column("Who", lambda r: r.attempt.participant or r.attempt.actor),
+    Column("Who", lambda r: r.attempt.participant or (r.attempt.state.header.model or r.attempt.actor)[:_WHO]),
     Column("Role", lambda r: r.attempt.role),
     Column("Result", lambda r: _result(r.attempt)),
     Column(

@@ -63,7 +63,7 @@ class BudgetBar(Widget):
     def update_from(self, state: AttemptState, clock: Clock, *, backend: BackendRecord) -> None:
         """Show a state with the current clock."""
         self._state, self._clock, self._backend = state, clock, backend
-        self.set_class(clock.running is ClockActivity.PAUSED, "-paused")
+        self.set_class(clock.running is ClockActivity.PAUSED and not state.ended, "-paused")
         self.set_class(not backend.isolated, "-unsandboxed")
         self.tooltip = self._explanation(backend)
         self.refresh()
@@ -92,9 +92,9 @@ class BudgetBar(Widget):
         parts += [(duration(clock.active), "bold")]
         if state.budgets.time_limit_s is not None:
             parts.append(self._time_left(state.budgets.time_limit_s * 1000 - clock.active))
-        activity = f" {GLYPHS[clock.running]} {clock.running.value}"
+        activity = " ■ ended" if state.ended else f" {GLYPHS[clock.running]} {clock.running.value}"
         parts += [
-            (activity, "bold reverse" if clock.running is ClockActivity.PAUSED else ""),
+            (activity, "bold reverse" if clock.running is ClockActivity.PAUSED and not state.ended else ""),
             gap,
             self._badge(backend),
         ]

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from gistpoint.core.kinds.gist.failures import ErrorCategory
 from gistpoint.core.kinds.gist.judge import GistJudge, sources_of
-from gistpoint.core.kinds.gist.original_test import original_test
+from gistpoint.core.kinds.gist.original_test import inheriting_test
 from gistpoint.core.kinds.gist.rates import ExecutionReport, ExistenceReport
 from gistpoint.core.kinds.gist.reference import pasted
 from gistpoint.core.kinds.gist.runs import GistTrial, TestsRun
@@ -75,7 +75,7 @@ class _Probes:
     def importing(self) -> CheckFinding:
         """Check that a test that imports the codebase is refused that import."""
         answer = self._judge.answer
-        test = original_test(answer.test.source, answer.test.qualname) if answer.test else ""
+        test = inheriting_test(answer.test) if answer.test else ""
         names = "\n".join(f"import {name}" for name in answer.owned)
         name = "the codebase can't be imported"
         judgement = self._judged(name, f"{names}\n\n\n{test}")

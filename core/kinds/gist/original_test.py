@@ -210,6 +210,16 @@ def original_test(original: str, qualname: str) -> str:
     return "\n".join(_in_classes(lines, original, definition.name.rpartition(".")[0])) + "\n"
 
 
+def inheriting_test(test: GistTest) -> str:
+    """Return the original test as a gist can hold it: with the class by which it is named, if that one inherits it."""
+    text = original_test(test.source, test.qualname)
+    if not missing_test(text, test.qualname):
+        return text
+    heir = test.qualname.rpartition(".")[0]
+    base = _required(test.source, test.qualname).name.rpartition(".")[0]
+    return f"{text}\n\nclass {heir}({base}):\n    pass\n"
+
+
 def _required(original: str, qualname: str) -> LineBlock:
     definition = find_test(parse(original), qualname)
     if definition is None:

@@ -98,11 +98,44 @@ async def test_a_folder_lists_fills_in_and_opens(tmp_path: Path) -> None:
         await driver.until(lambda: "key_insight" in driver.text())
 
 
+async def test_three_picked_runs_are_too_many_to_compare(tmp_path: Path) -> None:
+    for name in "abc":
+        mini_run(tmp_path / f"{name}.traj.json", TURNS[2:], model=name)
+    async with reviewing(tmp_path) as driver:
+        await driver.until(lambda: driver.on(RunsScreen).table.count == 3)
+        await driver.press("x", "x", "x", "c")
+        await driver.until(lambda: "3 runs are picked" in driver.text())
+        await driver.press("x", "c")
+        await driver.until_on(CompareScreen)
+
+
+async def test_runs_to_compare_with_are_told_apart_by_what_differs(tmp_path: Path) -> None:
+    for name in "abc":
+        (tmp_path / name).mkdir()
+        mini_run(tmp_path / name / "run.traj.json", TURNS[2:], model=name)
+    mini_run(tmp_path / "c" / "more.traj.json", TURNS[2:], model="more")
+    async with reviewing(tmp_path) as driver:
+        await driver.until(lambda: driver.on(RunsScreen).table.count == 4)
+        await driver.press("enter")
+        await driver.until_on(ReviewScreen)
+        await driver.until_read(0)
+        await driver.press("C")
+        await driver.until(lambda: "Compare with" in driver.text())
+        assert str(tmp_path) not in driver.text().replace("\n", "")
+        assert "c/more.traj.json" in driver.text()
+        await driver.press(*"more", "enter")
+        await driver.until_on(CompareScreen)
+
+
 async def test_two_runs_are_aligned_by_their_milestones(tmp_path: Path) -> None:
     mini_run(tmp_path / "a.traj.json", TURNS, model="m-1")
     mini_run(tmp_path / "b.traj.json", [command("ls", ""), *TURNS[2:]], model="m-2")
     async with reviewing(tmp_path, size=(160, 48)) as driver:
         await driver.until(lambda: driver.on(RunsScreen).table.count == 2)
+        await driver.press("c")
+        await driver.until_on(CompareScreen)
+        await driver.press("escape")
+        await driver.until_on(RunsScreen)
         await driver.press("x", "x", "c")
         compare = await driver.until_on(CompareScreen)
         await driver.until(lambda: compare.rows.count > 0)
@@ -113,6 +146,9 @@ async def test_two_runs_are_aligned_by_their_milestones(tmp_path: Path) -> None:
             n for n, found in enumerate(compare.rows.comparison.rows) if "first edit" in map(str, found.milestones)
         )
         assert (compare.rows.comparison.rows[at].left, compare.rows.comparison.rows[at].right) == (5, 4)
+        await driver.press("d")
+        await driver.until(lambda: driver.text().count("Nothing changed so far.") == 2)
+        await driver.press("d")
         while compare.rows.cursor < at:
             await driver.press("b")
         await driver.until(lambda: "step 6/8" in driver.text() and "step 5/7" in driver.text())

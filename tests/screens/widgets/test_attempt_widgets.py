@@ -1,10 +1,11 @@
+from dataclasses import replace
 from itertools import cycle
 
 from shown_screen import Stage, rows
 
 from gistpoint.core.attempts.clock import Clock, ClockActivity
 from gistpoint.core.attempts.knowledge import Knowledge
-from gistpoint.core.attempts.state import AttemptState
+from gistpoint.core.attempts.state import AttemptState, Ending
 from gistpoint.core.outcomes import BackendRecord, Outcome, TestResult
 from gistpoint.core.tasks.budgets import Budgets, Remaining
 from gistpoint.core.tools.declaration import Revealed
@@ -37,6 +38,18 @@ async def test_a_bar_with_hardly_any_room_still_says_unsandboxed() -> None:
         await pilot.pause()
         assert "UNSANDBOXED" in rows(app)[0]
         assert bar.has_class("-paused")
+
+
+async def test_an_attempt_that_is_over_is_ended_and_not_paused() -> None:
+    bar = BudgetBar()
+    app = Stage(bar)
+    async with app.run_test(size=(80, 3)) as pilot:
+        over = replace(STATE, ending=Ending("solved"))
+        bar.update_from(over, Clock(running=ClockActivity.PAUSED), backend=BackendRecord("bwrap", isolated=True))
+        await pilot.pause()
+        assert "■ ended" in rows(app)[0]
+        assert "paused" not in rows(app)[0]
+        assert not bar.has_class("-paused")
 
 
 def test_pips_and_durations() -> None:

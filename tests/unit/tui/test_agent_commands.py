@@ -99,6 +99,8 @@ def test_jobs_that_are_left_are_told_and_resumed(task: Task, capsys: pytest.Capt
         out, err = capsys.readouterr()
         assert "`gistpoint agent resume r` goes on." in out
         assert "halted: not_authorised" in err
+        assert "\nmessage\t1: " in out, "under the figures, where a narrow terminal shows it too"
+        assert "answered 401" in out.rpartition("message\t")[2]
         assert KEY not in out + err
         assert agent("resume", "r", "--base-url", "http://localhost:9/v1") == 2
         assert "begun with a model at another server" in capsys.readouterr().err

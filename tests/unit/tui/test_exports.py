@@ -55,6 +55,17 @@ def test_a_task_goes_out_as_one_file_and_comes_in_as_the_same(home: Path, task: 
     assert "can't be written" in capsys.readouterr().err
 
 
+def test_archives_of_several_tasks_go_into_a_new_folder(home: Path, task: Task, capsys: Captured) -> None:
+    other = build_task(home / "data" / "tasks", Mode.REMOVE)
+    both = [task.id, other.id]
+    assert cli.main(["task", "export", *both, "--to", "archive", "-o", str(home / "new" / "folder")]) == 0
+    assert {path.name for path in (home / "new" / "folder").iterdir()} == {
+        f"{one.short_id}.tar.zst" for one in (task, other)
+    }
+    assert cli.main(["task", "export", *both, "--to", "archive", "-o", str(home / "one.tar.zst")]) == 2
+    assert "Name a folder." in capsys.readouterr().err
+
+
 def test_a_task_is_deleted_after_a_question_and_never_under_an_open_attempt(
     home: Path, task: Task, capsys: Captured, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -109,6 +109,7 @@ class CompareScreen(Screen[None]):
         self._settings = settings
         self._both: _Both | None = None
         self._shows_diffs = False
+        self._changed = (False, False)
         self._jobs = Jobs(self, "comparing")
 
     def compose(self) -> ComposeResult:
@@ -121,6 +122,7 @@ class CompareScreen(Screen[None]):
                     yield Plain("", id=f"{side}-title", classes="compare-name")
                     yield StepView(id=f"{side}-step")
                     yield DiffView(id=f"{side}-diff")
+                    yield Plain("Nothing changed so far.", id=f"{side}-unchanged")
         yield KeyBar()
 
     def on_mount(self) -> None:
@@ -197,6 +199,8 @@ class CompareScreen(Screen[None]):
             else:
                 view.clear()
             self.query_one(f"#{name}-diff", DiffView).load_diff(pair.diffs[at])
+        self._changed = (bool(pair.diffs[0]), bool(pair.diffs[1]))
+        self._place()
 
     # Keys
 
@@ -220,9 +224,10 @@ class CompareScreen(Screen[None]):
         self._place()
 
     def _place(self) -> None:
-        for name in ("left", "right"):
+        for name, changed in zip(("left", "right"), self._changed, strict=True):
             self.query_one(f"#{name}-step").display = not self._shows_diffs
-            self.query_one(f"#{name}-diff").display = self._shows_diffs
+            self.query_one(f"#{name}-diff").display = self._shows_diffs and changed
+            self.query_one(f"#{name}-unchanged").display = self._shows_diffs and not changed
 
     @on(RecordList.Chosen, "#aligned")
     def chosen(self) -> None:

@@ -36,6 +36,17 @@ LONGEST_S = 10.0
 """Longer waits are cut to this."""
 
 
+def _without_shared(names: Sequence[str]) -> list[str]:
+    """Return different paths without the folders that all begin with and the parts that all end with."""
+    parts = [name.split("/") for name in names]
+    columns = enumerate(zip(*parts, strict=False))
+    first = next((at for at, column in columns if len(set(column)) > 1), min(map(len, parts)) - 1)
+    rest = [found[first:] for found in parts]
+    while min(map(len, rest)) > 1 and len({found[-1] for found in rest}) == 1:
+        rest = [found[:-1] for found in rest]
+    return ["/".join(found) for found in rest]
+
+
 def _ahead(here: int, by: int, count: int) -> Iterable[int]:
     return range(here + 1, count) if by > 0 else range(here - 1, -1, -1)
 
@@ -286,4 +297,5 @@ class OtherRuns:
         if len(names) == 1:
             then(names[0])
         else:
-            self._view.open(PickDialog(title, [(name, name) for name in names]), answered)
+            labels = _without_shared(names)
+            self._view.open(PickDialog(title, list(zip(names, labels, strict=True))), answered)

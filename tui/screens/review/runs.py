@@ -27,7 +27,7 @@ from gistpoint.sessions.records.model import Run
 from gistpoint.sessions.runs.opening import Listed, list_runs, open_run
 from gistpoint.tui.jobs import Job, Jobs
 from gistpoint.tui.keys import KeyScope, bindings_of
-from gistpoint.tui.screens.review.loading import solver_words
+from gistpoint.tui.screens.review.loading import short_task, solver_words
 from gistpoint.tui.screens.review.screen import ReviewScreen
 from gistpoint.tui.screens.review.settings import ReviewSettings
 from gistpoint.tui.tables import Column, QueryError
@@ -113,12 +113,12 @@ def _is(verdict: str) -> Callable[[RunRow], bool]:
 COLUMNS: tuple[Column[RunRow], ...] = (
     Column(
         "task",
-        lambda r: r.header.task or PurePath(r.name).name,
+        lambda r: short_task(r.header.task) or PurePath(r.name).name,
         sort=lambda r: r.header.task or r.name,
-        width=30,
+        width=24,
         rank=1,
     ),
-    Column("model", _model, width=24, rank=6),
+    Column("model", _model, width=24, rank=4),
     Column(
         "verdict",
         _verdict,
@@ -136,7 +136,7 @@ COLUMNS: tuple[Column[RunRow], ...] = (
         lambda r: r.header.cost or -1,
         width=7,
         right=True,
-        rank=4,
+        rank=6,
     ),
     Column("time", _duration, lambda r: r.header.duration_s or -1, width=8, right=True),
     Column("labels", lambda r: " ".join(filter(None, [r.said, *r.labels])), lambda r: len(r.labels), width=12, rank=5),
@@ -322,11 +322,14 @@ class RunsScreen(Screen[None]):
         self.table.pick()
 
     def action_compare(self) -> None:
-        """Compare the two picked runs."""
-        if len(self.table.picked) != 2:
-            self.app.notify("Pick two runs with x first.")
+        """Compare the two picked runs, or the only two of the list."""
+        picked = tuple(map(str, self.table.picked))
+        names = picked or self._names()
+        if len(names) != 2:
+            many = f"{len(picked)} runs are picked, and two can be compared: unpick the others with x."
+            self.app.notify(many if len(picked) > 2 else "Pick two runs with x first.")
             return
-        left, right = map(str, self.table.picked)
+        left, right = names
         from gistpoint.tui.screens.review.compare import CompareScreen
 
         self.app.push_screen(CompareScreen(left, right, self._settings))

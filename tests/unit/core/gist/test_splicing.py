@@ -9,7 +9,15 @@ import pytest
 
 from gistpoint.core.errors import TaskError
 from gistpoint.core.kinds.gist.lines import find_test
-from gistpoint.core.kinds.gist.original_test import guard_of, missing_test, score_test, splice_test
+from gistpoint.core.kinds.gist.original_test import (
+    GistTest,
+    guard_of,
+    inheriting_test,
+    missing_test,
+    original_test,
+    score_test,
+    splice_test,
+)
 
 
 def dedent(text: str) -> str:
@@ -152,3 +160,20 @@ def test_a_character_that_ends_no_line_in_python_shifts_nothing(odd: str) -> Non
     found = guard_of(spliced.text, ORIGINAL, "test_area")
     assert found is not None
     assert {spliced.origin[line - 1] for line in range(found.first, found.last + 1)} == {None}
+
+
+INHERITED = """
+class Checks:
+    def test_add(self):
+        assert total([1]) == 1
+
+class Own(Checks):
+    pass
+"""
+
+
+def test_a_gist_with_an_inherited_test_has_it():
+    gist = inheriting_test(GistTest("Own.test_add", INHERITED))
+    assert not missing_test(gist, "Own.test_add")
+    assert "assert total([1]) == 1" in splice_test(gist, INHERITED, "Own.test_add", ()).text
+    assert inheriting_test(GistTest("Checks.test_add", INHERITED)) == original_test(INHERITED, "Checks.test_add")
