@@ -49,7 +49,8 @@ class Conversation:
 
     def __init__(self, stream: socket.socket, parts: Sequence[bytes | IO[bytes]], requests: int | None = None) -> None:
         self._stream = stream
-        self._requests = requests
+        # Our own: if the caller closes its descriptor, the number may be another pipe's before the thread looks again.
+        self._requests = None if requests is None else os.dup(requests)
         self._frames: queue.Queue[StreamFrame] = queue.Queue(_WAITING_FRAMES)
         self._closed = threading.Event()
         for target, arguments in ((self._send, (parts,)), (self._listen, ())):
@@ -90,6 +91,8 @@ class Conversation:
                     self._stream.sendall(block)
             if self._requests is not None:
                 self._forward(self._requests)
+        if self._requests is not None:
+            os.close(self._requests)
 
     def _forward(self, requests: int) -> None:
         while not self._closed.is_set():

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import os
+import select
 import socket
+import time
 from contextlib import suppress
 from typing import Any
 
@@ -10,6 +13,7 @@ from gistpoint.core.running import NEVER
 from gistpoint.sandbox.backends.base import Stop
 from gistpoint.sandbox.backends.docker import backend as docker_backend
 from gistpoint.sandbox.backends.docker.backend import DockerBackend
+from gistpoint.sandbox.backends.docker.conversation import Conversation
 from gistpoint.sandbox.limits import RunLimits
 
 
@@ -49,3 +53,21 @@ def test_the_stream_is_closed_before_the_engine_is_asked_to_kill(monkeypatch: An
     ended: Any = backend._converse(container, None, command, lambda line: None, NEVER)  # type: ignore[arg-type]
     assert ended is Stop.TOO_MANY_RESULTS
     assert container.closed_before_kill
+
+
+def test_a_conversation_takes_no_request_from_a_pipe_that_got_its_pipes_number() -> None:
+    ours, theirs = socket.socketpair()
+    reading, writing = os.pipe()
+    conversation = Conversation(ours, [], reading)
+    os.write(writing, b"first")
+    assert theirs.recv(5) == b"first"
+    later, request = os.pipe()
+    os.dup2(later, reading)  # as if the pipe were closed, and its number given to the next one
+    os.write(request, b"second")
+    time.sleep(0.6)
+    assert select.select([reading], [], [], 0)[0], "the request of another conversation was taken"
+    conversation.close()
+    for number in (reading, writing, later, request):
+        os.close(number)
+    ours.close()
+    theirs.close()
