@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +11,7 @@ from builders import CHECKS, REPAIR, build_task
 from fakes import FakeClock, FakeRunner
 from gist_tasks import FakeEntrypoints, FakeGistJudge, build_gist_task
 from recorders import Memory
+from scripted_endpoint import ScriptedModel
 
 from gistpoint.core.agents.loop import Left, work
 from gistpoint.core.agents.settings import AgentSettings
@@ -19,12 +20,11 @@ from gistpoint.core.attempts.engine import Attempt
 from gistpoint.core.attempts.events import JournalEvent
 from gistpoint.core.attempts.identity import MODEL, Enrolment, Role
 from gistpoint.core.attempts.state import AttemptState
-from gistpoint.core.chat import ChatFailure, ChatMessage, ChatReply
+from gistpoint.core.chat import ChatMessage
 from gistpoint.core.kinds.folder import read_answer
 from gistpoint.core.kinds.gist.answer import gist_answer
 from gistpoint.core.kinds.repair.judge import RepairJudge
 from gistpoint.core.ports import ChatModel
-from gistpoint.core.running import NEVER, CancelToken
 from gistpoint.core.tasks.budgets import Budgets
 from gistpoint.core.tasks.model import Mode, Task
 
@@ -100,19 +100,10 @@ def resumed(task: Task, judge: TaskJudge, events: Sequence[JournalEvent]) -> AtW
 
 
 @dataclass
-class ByTurn:
+class ByTurn(ScriptedModel):
     """A model whose reply depends on the conversation alone: how many replies are in it; the last one comes again."""
 
-    script: Sequence[ChatReply | ChatFailure]
     name: str = "by-turn"
-    asked: list[list[ChatMessage]] = field(default_factory=list)
-    offered: list[list[str]] = field(default_factory=list)
 
-    def complete(
-        self, messages: Sequence[ChatMessage], tools: Sequence[Mapping[str, Any]], *, cancel: CancelToken = NEVER
-    ) -> ChatReply | ChatFailure:
-        cancel.check()
-        self.asked.append(list(messages))
-        self.offered.append([tool["name"] for tool in tools])
-        replies = sum(message.role == "assistant" for message in messages)
-        return self.script[min(replies, len(self.script) - 1)]
+    def replied(self, messages: Sequence[ChatMessage]) -> int:
+        return sum(message.role == "assistant" for message in messages)

@@ -148,4 +148,8 @@ class ScriptedModel:
         cancel.check()
         self.asked.append(list(messages))
         self.offered.append([tool["name"] for tool in tools])
-        return self.script[min(len(self.asked), len(self.script)) - 1]
+        return self.script[min(self.replied(messages), len(self.script) - 1)]
+
+    def replied(self, messages: Sequence[ChatMessage]) -> int:
+        """How many replies were given before."""
+        return len(self.asked) - 1
