@@ -9,7 +9,8 @@ import pytest
 from working_backends import on_one_backend
 
 from gistpoint.core.errors import CancelledError
-from gistpoint.core.kinds.gist.intake import TRACED, Examination, NoGist, NoGistError, candidates, entrypoints_of
+from gistpoint.core.kinds.gist.drawing import TRACED, candidates, entrypoints_of
+from gistpoint.core.kinds.gist.intake import Examination, NoGist, NoGistError
 from gistpoint.core.kinds.gist.model import parse_entrypoint
 from gistpoint.core.kinds.gist.runs import CommandRun, TestsRun
 from gistpoint.core.outcomes import RunStatus
