@@ -6,7 +6,7 @@ from pathlib import Path
 
 from fake_benches import Shop
 
-from gistpoint.core.generation.deciding import evidence_of, function_of_test
+from gistpoint.core.generation.trials.evidence import evidence_of, function_of_test
 from gistpoint.core.outcomes import RunStatus
 from gistpoint.core.ports import ProbeFailure, ProbeReport
 from gistpoint.core.tasks.model import Target
