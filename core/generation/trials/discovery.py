@@ -1,0 +1,169 @@
+"""Whether a function has a good corruption: several are tried, and the best is proven."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from gistpoint.core.code.index import index_source
+from gistpoint.core.code.parsing import CodeError
+from gistpoint.core.corruption.corruptions import Corruption, enumerate_corruptions, pairs_of, record_of
+from gistpoint.core.corruption.evidence import Evidence, Subtlety, is_good, subtlety
+from gistpoint.core.corruption.subject import NamesInReach
+from gistpoint.core.generation.candidates import LOCATED, effort_for
+from gistpoint.core.generation.proof import CorruptionProof
+from gistpoint.core.generation.trials.evidence import evidence_of
+from gistpoint.core.generation.trials.trial import STOPPED, CandidateDropped, CandidateTrial
+from gistpoint.core.generation.verdicts import CandidateVerdict, Reason
+from gistpoint.core.outcomes import RunStatus
+from gistpoint.core.ports import ProbeReport
+from gistpoint.core.tasks.model import Target
+
+MOST_PAIRS = 6
+ENOUGH = 4
+"""Good corruptions to choose from; the search ends with these if one of them is hard to locate."""
+PLENTY = 8
+"""Good corruptions after which the search ends, even if the spectrum of failing tests gives each away."""
+_CONFIRMED = 3
+"""Most good corruptions that are tried on the whole suite."""
+_MORE_TESTS = 1
+"""Failing tests beyond the band after which a probe stops."""
+
+
+@dataclass(frozen=True, slots=True)
+class Rated:
+    """A corruption that was tried, with the results of the tests."""
+
+    corruption: Corruption
+    report: ProbeReport
+    evidence: Evidence
+    subtlety: Subtlety
+    good: bool
+
+    @property
+    def target(self) -> Target:
+        """The corrupted function."""
+        return self.corruption.target
+
+    def provenance(self) -> dict[str, Any]:
+        """Return the provenance that a task keeps."""
+        return {
+            "record": record_of(self.corruption),
+            "families": list(self.corruption.families),
+            "subtlety": {"value": self.subtlety.value, "parts": dict(self.subtlety.parts)},
+            "evidence": as_json(self.evidence),
+            "good": self.good,
+        }
+
+
+def as_json(evidence: Evidence) -> dict[str, Any]:
+    """Return the evidence as a JSON value."""
+    return {key: list(value) if isinstance(value, tuple) else value for key, value in asdict(evidence).items()}
+
+
+def decide_discovery(trial: CandidateTrial) -> CandidateVerdict:
+    """Return the verdict: the best good corruption, proven by the whole suite, or why there is none."""
+    rated = good_corruptions(trial, trial.candidate.name, trial.settings.band)
+    why = CandidateDropped(Reason.NONE_GOOD, f"{sum(trial.fates.values())} were looked at")
+    for item in rated[:_CONFIRMED]:
+        try:
+            proof = trial.confirm((item.target,))
+        except CandidateDropped as refusal:
+            trial.fates[refusal.reason.value] += 1
+            why = refusal
+            continue
+        if proof.failing != frozenset(item.report.failed):
+            trial.fates[Reason.SUITE_DIFFERS.value] += 1
+            why = CandidateDropped(Reason.SUITE_DIFFERS, _difference(proof, item.report))
+            continue
+        return trial.kept(proof, {"parts": [item.provenance()]})
+    raise why
+
+
+def good_corruptions(trial: CandidateTrial, name: str, band: tuple[int, int]) -> list[Rated]:
+    """Return the good corruptions of a function, the most subtle first; count the reasons against the others."""
+    singles, scope = _singles(trial, name)
+    least, _ = band
+    effort = effort_for(trial.library, name, least)
+    good: list[Rated] = []
+    quiet: list[Corruption] = []
+    for tried, corruption in enumerate(_picked(singles, effort.singles, f"{trial.settings.seed} {name}")):
+        if _suffice(good) or (tried == effort.give_up and not good):
+            break
+        rated = _rate(trial, corruption, band)
+        if rated is not None and rated.good:
+            good.append(rated)
+        elif rated is not None and rated.evidence.failing < least:
+            quiet.append(corruption)
+    if not good:
+        pairs = (_rate(trial, pair, band) for pair in pairs_of(quiet, scope, most=MOST_PAIRS))
+        good += [rated for rated in pairs if rated is not None and rated.good]
+    return sorted(good, key=lambda item: (not hard_to_locate(item), -item.subtlety.value, item.target.corrupted))
+
+
+def hard_to_locate(item: Rated) -> bool:
+    """Whether a localisation by the spectrum of the failing tests puts other functions first."""
+    return item.evidence.rank is not None and item.evidence.rank > LOCATED
+
+
+def _suffice(good: Sequence[Rated]) -> bool:
+    return len(good) >= PLENTY or (len(good) >= ENOUGH and any(hard_to_locate(item) for item in good))
+
+
+def _singles(trial: CandidateTrial, name: str) -> tuple[tuple[Corruption, ...], NamesInReach]:
+    library, (path, _, qualname) = trial.library, name.partition("::")
+    index = index_source(path, library.intake.repository.tree.read(path))
+    try:
+        definition = index.get(qualname)
+    except CodeError as error:
+        raise CandidateDropped(Reason.NO_CORRUPTION, str(error)) from error
+    found = enumerate_corruptions(index, definition, library.vocabulary)
+    trial.fates.update({f"gate: {reason.value}": count for reason, count in found.dropped.items()})
+    if not found.kept:
+        raise CandidateDropped(Reason.NO_CORRUPTION)
+    return found.kept, library.vocabulary.scope(definition)
+
+
+def _picked(corruptions: Sequence[Corruption], most: int, seed: str) -> Iterator[Corruption]:
+    """Yield up to `most` in a random order in which those with a high prior tend to come first.
+
+    Weighted drawing without replacement by exponential keys (Efraimidis and Spirakis 2006).
+    """
+    chance = random.Random(f"corruptions {seed}")
+    keyed = [(chance.expovariate(1) / max(item.prior, 1e-6), n) for n, item in enumerate(corruptions)]
+    yield from (corruptions[n] for _, n in sorted(keyed)[:most])
+
+
+def _rate(trial: CandidateTrial, corruption: Corruption, band: tuple[int, int]) -> Rated | None:
+    least, most = band
+    report = trial.probe((corruption.target,), stop_after=most + _MORE_TESTS)
+    if report.status is not RunStatus.FINISHED:
+        trial.fates[STOPPED.get(report.status, Reason.NO_RESULT).value] += 1
+        return None
+    if len(report.failed) > most:
+        trial.fates["too_many_failing_tests"] += 1
+        return None
+    evidence = evidence_of(report, corruption.target, trial.library)
+    good = is_good(evidence, least, most)
+    trial.fates["good" if good else fault(evidence, least)] += 1
+    return Rated(corruption, report, evidence, subtlety(evidence, least, most), good)
+
+
+def fault(evidence: Evidence, least: int) -> str:
+    """Return why a corruption, with no more failing tests than the band allows, is not good."""
+    if evidence.failing == 0:
+        return "no_test_fails"
+    if evidence.failing < least:
+        return "too_few_failing_tests"
+    if 2 * evidence.by_assertion < evidence.failing:
+        return "few_fail_by_assertion"
+    return "tracebacks_show_the_function"
+
+
+def _difference(proof: CorruptionProof, report: ProbeReport) -> str:
+    probed = frozenset(report.failed)
+    return (
+        f"{len(proof.failing - probed)} tests fail only in the suite, {len(probed - proof.failing)} only in the probe"
+    )

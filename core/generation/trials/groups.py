@@ -1,0 +1,92 @@
+"""Whether several functions near to each other can be corrupted together."""
+
+from __future__ import annotations
+
+from itertools import combinations
+from typing import Any
+
+from gistpoint.core.generation.candidates import LEAST, in_reach
+from gistpoint.core.generation.library import SourceLibrary
+from gistpoint.core.generation.trials.discovery import Rated, good_corruptions
+from gistpoint.core.generation.trials.trial import STOPPED, CandidateDropped, CandidateTrial
+from gistpoint.core.generation.verdicts import CandidateVerdict, Reason
+from gistpoint.core.outcomes import RunStatus
+from gistpoint.core.tasks.model import Target
+
+
+def decide_group(trial: CandidateTrial) -> CandidateVerdict:
+    """Return the verdict on a group: a good corruption of each function, proven together, or why there is none."""
+    parts = _parts(trial)
+    targets = tuple(part.target for part in parts)
+    alone = [frozenset(part.report.failed) for part in parts]
+    _require_each_to_count(trial, targets, alone)
+    proof = trial.confirm(targets)
+    for part, failed in zip(parts, alone, strict=True):
+        if not failed:
+            raise CandidateDropped(Reason.PART_SILENT, part.target.name)
+        if len(proof.failing) <= len(failed):
+            raise CandidateDropped(Reason.UNION_NOT_LARGER, f"{part.target.name} alone breaks {len(failed)} tests")
+    names = tuple(target.name for target in targets)
+    provenance: dict[str, Any] = {
+        "parts": [part.provenance() for part in parts],
+        "failing_alone": [len(failed) for failed in alone],
+        **distances(trial.library, names),
+    }
+    return trial.kept(proof, provenance)
+
+
+def _parts(trial: CandidateTrial) -> list[Rated]:
+    candidate, library = trial.candidate, trial.library
+    if not candidate.partners:
+        raise CandidateDropped(Reason.NO_PARTNER, "no other candidate is near enough")
+    parts: list[Rated] = []
+    for name in (candidate.name, *candidate.partners):
+        if len(parts) == candidate.size:
+            break
+        if not in_reach(library, name, [part.target.name for part in parts]):
+            continue
+        try:
+            found = good_corruptions(trial, name, trial.settings.part_band)
+        except CandidateDropped:
+            if not parts:
+                raise
+            found = []
+        fitting = next((item for item in found if _adds(item, parts)), None)
+        if fitting is not None:
+            parts.append(fitting)
+        elif not parts:
+            raise CandidateDropped(Reason.NONE_GOOD, name)
+    if len(parts) < LEAST:
+        raise CandidateDropped(Reason.NO_PARTNER, "no function near enough has a good corruption")
+    return parts
+
+
+def _adds(item: Rated, parts: list[Rated]) -> bool:
+    """Whether a part breaks a test that the others do not, and the other way round."""
+    failed = item.report.failed.keys()
+    others = {id for part in parts for id in part.report.failed}
+    return not parts or not (failed <= others or others <= failed)
+
+
+def _require_each_to_count(trial: CandidateTrial, targets: tuple[Target, ...], alone: list[frozenset[str]]) -> None:
+    """Drop the group if repairing one function repairs everything, on the tests that can see the others.
+
+    The probe of each function has already shown that it breaks something when all others are repaired.
+    """
+    if not all(alone):
+        raise CandidateDropped(Reason.PART_SILENT)
+    if len(targets) == LEAST:
+        return
+    for left_out in targets:
+        others = tuple(target for target in targets if target is not left_out)
+        report = trial.probe(others, stop_after=1)
+        if report.status in STOPPED:
+            raise CandidateDropped(STOPPED[report.status])
+        if report.status is RunStatus.FINISHED and not report.failed:
+            raise CandidateDropped(Reason.MASKED, f"with {left_out.name} repaired no test fails")
+
+
+def distances(library: SourceLibrary, names: tuple[str, ...]) -> dict[str, Any]:
+    """Return the shortest paths of calls, in either direction, between every two functions, and the longest of them."""
+    paths = [library.reach.path(one, other) for one, other in combinations(names, 2)]
+    return {"paths": [list(path) for path in paths], "largest_distance": max(len(path) - 1 for path in paths)}

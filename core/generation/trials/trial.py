@@ -1,0 +1,120 @@
+"""One candidate being tried: probes and whole suites, with their costs, and the verdict at the end."""
+
+from __future__ import annotations
+
+import random
+import time
+from collections import Counter
+from collections.abc import Mapping
+from typing import Any
+
+from gistpoint.core.code.parsing import CodeError
+from gistpoint.core.errors import InfrastructureError
+from gistpoint.core.generation.candidates import CorruptionCandidate
+from gistpoint.core.generation.context import Context
+from gistpoint.core.generation.intake import LOOK, NoGood, NoTaskError
+from gistpoint.core.generation.proof import CorruptionProof, prove
+from gistpoint.core.generation.verdicts import CandidateVerdict, Cost, ProvenCorruption, Reason, Specimen
+from gistpoint.core.outcomes import RunStatus
+from gistpoint.core.ports import ProbeReport
+from gistpoint.core.tasks.leaks import leaks_of
+from gistpoint.core.tasks.model import Target, ToolLimits
+
+REFUSALS: Mapping[NoGood, Reason] = {
+    NoGood.TOO_FEW_FAILING: Reason.TOO_FEW_FAILING,
+    NoGood.BREAKS_COLLECTION: Reason.BREAKS_COLLECTION,
+    NoGood.HANGS: Reason.HANGS,
+    NoGood.COULD_NOT_RUN: Reason.NO_RESULT,
+    NoGood.NOT_REMOVABLE: Reason.NOT_REMOVABLE,
+}
+STOPPED = {RunStatus.TIMED_OUT: Reason.HANGS, RunStatus.OUT_OF_MEMORY: Reason.HANGS}
+
+
+class CandidateDropped(Exception):
+    """The candidate makes no task, for a reason that is counted."""
+
+    def __init__(self, reason: Reason, detail: str = "") -> None:
+        super().__init__(detail)
+        self.reason = reason
+        self.detail = detail
+
+
+class CandidateTrial:
+    """Runs the probes and suites of one candidate, and adds up their costs."""
+
+    def __init__(self, context: Context, candidate: CorruptionCandidate) -> None:
+        self.library, self.settings, self.candidate = context.library, context.settings, candidate
+        self.fates: Counter[str] = Counter()
+        self.context = context
+        self._probes: list[float] = []
+        self._warm = 0
+        self._confirmations, self._confirming = 0, 0.0
+        self._specimen: Specimen | None = None
+        self.record: Mapping[str, Any] | None = None
+        """The model's rounds on the candidate, for the verdict if nothing is kept."""
+        self._chance = random.Random(f"specimen {candidate.key}")
+
+    def probe(self, targets: tuple[Target, ...], stop_after: int | None = None) -> ProbeReport:
+        """Run the tests that can see the targets, until `stop_after` of them have failed."""
+        select = self.library.seeing(target.name for target in targets)
+        started = time.perf_counter()
+        try:
+            report = self.context.prober.decide(targets, select, stop_after=stop_after, cancel=self.context.run.cancel)
+        except CodeError as error:
+            return ProbeReport(RunStatus.COULD_NOT_RUN, reason=str(error))
+        self.context.run.check()
+        if report.status is RunStatus.INFRASTRUCTURE:
+            raise InfrastructureError(f"{targets[0].name} could not be tried. {report.reason}".strip(), hint=LOOK)
+        self._probes.append(round(time.perf_counter() - started, 4))
+        self._warm += report.how == "warm"
+        if self._chance.random() < 1 / len(self._probes):
+            cut_short = stop_after is not None and len(report.failed) >= stop_after and report.ran < len(select)
+            self._specimen = Specimen(targets, report.status.value, tuple(sorted(report.failed)), cut_short)
+        return report
+
+    def confirm(self, targets: tuple[Target, ...]) -> CorruptionProof:
+        """Run the whole suite; raises `CandidateDropped` if it makes no task or its original is left in the tree."""
+        started = time.perf_counter()
+        try:
+            proof = prove(
+                self.library.mapped_intake,
+                targets,
+                self.context.runner,
+                min_failing=self.settings.min_failing,
+                run=self.context.run,
+            )
+        except NoTaskError as refusal:
+            raise CandidateDropped(REFUSALS[refusal.reason], refusal.message) from refusal
+        finally:
+            self._confirmations += 1
+            self._confirming += time.perf_counter() - started
+        leak = next(leaks_of(proof.tree, targets), None)
+        if leak is not None:
+            raise CandidateDropped(Reason.LEAKS, leak)
+        return proof
+
+    def dropped(self, why: CandidateDropped) -> CandidateVerdict:
+        """Return the verdict on a candidate that makes no task."""
+        return self._verdict((self.candidate.name,), why.reason, why.detail, None)
+
+    def kept(self, proof: CorruptionProof, provenance: Mapping[str, Any]) -> CandidateVerdict:
+        """Return the verdict on a candidate whose corruption was proven."""
+        failing = proof.failures(ToolLimits())
+        missing = proof.failing - {result.id for result in proof.report.results.values()}
+        kept = ProvenCorruption(
+            proof.targets,
+            tuple(failure for failure in failing if failure.id not in missing),
+            tuple(sorted(missing)),
+            proof.any_order,
+            provenance,
+        )
+        return self._verdict(tuple(target.name for target in proof.targets), Reason.KEPT, "", kept)
+
+    def _verdict(
+        self, names: tuple[str, ...], reason: Reason, detail: str, kept: ProvenCorruption | None
+    ) -> CandidateVerdict:
+        cost = Cost(tuple(self._probes), self._warm, self._confirmations, round(self._confirming, 3))
+        record = self.record if kept is None else None
+        return CandidateVerdict(
+            self.candidate.key, names, reason, detail, dict(self.fates), cost, kept, self._specimen, record
+        )
