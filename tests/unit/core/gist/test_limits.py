@@ -50,9 +50,7 @@ def test_a_file_of_data() -> None:
 
 
 def test_a_hook_of_pytest() -> None:
-    assert told("def test_a(): pass\n") == (
-        "tests/conftest.py::pytest_configure may prepare the run: pytest calls the hooks of its plugins, which a gist is not."
-    )
+    assert told("def test_a(): pass\n").startswith("tests/conftest.py::pytest_configure may prepare the run: pytest")
 
 
 def test_a_name_that_the_test_expects() -> None:
