@@ -14,18 +14,18 @@ from gistpoint.core.code.parsing import CodeError
 from gistpoint.core.corruption.corruptions import clue_of, replaced_target
 from gistpoint.core.corruption.edits import changed_lines
 from gistpoint.core.corruption.evidence import Evidence, is_own_test, subtlety
-from gistpoint.core.corruption.gates import gate
-from gistpoint.core.corruption.model import (
+from gistpoint.core.corruption.gates import Gate
+from gistpoint.core.corruption.model import ModelLoop, OnRound
+from gistpoint.core.corruption.prompt import render_template
+from gistpoint.core.corruption.rounds import (
+    Appearance,
     End,
-    Gate,
     LoopResult,
     LoopSettings,
-    ModelLoop,
     ModelTrial,
-    OnRound,
+    Reader,
     SubmissionVerdict,
     TryOut,
-    render_template,
 )
 from gistpoint.core.corruption.subject import NamesInReach, read_vocabulary
 from gistpoint.core.errors import InfrastructureError, SourceError, TaskError
@@ -231,11 +231,12 @@ def corrupt_by_model(
         ToolContext(tree, ToolLimits(), str(ref), test_files),
         ref,
         prompt,
-        _gate(read_vocabulary(tree, test_files).scope(definition)),
+        clue_of,
         try_out or SuiteTrials(intake, runner, rate, run),
         settings,
         on_round,
         run.cancel,
+        _reader(definition.dedented, read_vocabulary(tree, test_files).scope(definition)),
     )
     return ModelCorruption(ref, sha256_of_text(definition.dedented), loop.run())
 
@@ -256,20 +257,15 @@ def example_texts(tree: SourceTree, ids: Iterable[str]) -> str:
     return "\n\n".join(f"# {name}\n{source}" for name, source in texts.items())
 
 
-def _gate(scope: NamesInReach) -> Gate:
-    """Return the gate that refuses a model's code: for a clue that it leaves, or by the rules for all corruptions.
+def _reader(original: str, scope: NamesInReach) -> Reader:
+    """Return what names the rules for corruptions without a model that a model's code breaks; they only advise it."""
+    rules = Gate(original, scope, most_lines=None)
 
-    A model may change any number of lines.
-    """
+    def read(target: Target) -> Appearance:
+        broken = rules.broken(target.corrupted)
+        return Appearance(broken, seen=bool(broken))
 
-    def found(target: Target) -> str:
-        clue = clue_of(target)
-        if clue:
-            return clue
-        dropped = gate(target, scope, most_lines=None)
-        return f"It gives itself away: {dropped.value}." if dropped is not None else ""
-
-    return found
+    return read
 
 
 def _broken_by_removal(intake: Intake, ref: FunctionRef, runner: Runner, run: RunContext) -> tuple[str, ...]:

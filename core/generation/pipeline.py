@@ -13,7 +13,7 @@ from typing import Any
 from gistpoint import __version__
 from gistpoint.core.canonical import sha256_of_json, sha256_of_text
 from gistpoint.core.code.splice import remove_body
-from gistpoint.core.corruption.model import Round
+from gistpoint.core.corruption.rounds import Round
 from gistpoint.core.errors import EnvironmentBuildError, RecordingError, SourceError
 from gistpoint.core.generation.by_model import ModelCorruption, corrupt_by_model
 from gistpoint.core.generation.campaign import Workers, agreement, run_campaign, run_controls

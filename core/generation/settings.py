@@ -11,7 +11,7 @@ from typing import Any
 import msgspec
 
 from gistpoint.core.corruption.evidence import FEW_FAILING, band
-from gistpoint.core.corruption.model import LoopSettings
+from gistpoint.core.corruption.rounds import LoopSettings
 from gistpoint.core.errors import TaskError, UserError
 from gistpoint.core.generation.proof import DEFAULT_MIN_FAILING
 from gistpoint.core.tasks.fields import Count, Fields

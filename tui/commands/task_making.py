@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from gistpoint.core.corruption.model import Keep, LoopSettings
+from gistpoint.core.corruption.rounds import Keep, LoopSettings
 from gistpoint.core.errors import InfrastructureError, UserError
 from gistpoint.core.generation import pipeline
 from gistpoint.core.generation.campaign import Workers

@@ -7,7 +7,7 @@ from typing import Any
 from gistpoint.core.chat import ChatProblem
 from gistpoint.core.code.names import FunctionRef
 from gistpoint.core.corruption.evidence import Evidence, is_good, subtlety
-from gistpoint.core.corruption.model import End, LoopSettings, ModelTrial, SubmissionVerdict
+from gistpoint.core.corruption.rounds import End, LoopSettings, ModelTrial, SubmissionVerdict
 from gistpoint.core.errors import EndpointError
 from gistpoint.core.generation.by_model import ModelCorruption, corrupt_by_model
 from gistpoint.core.generation.trials.discovery import as_json

@@ -14,7 +14,7 @@ from fake_benches import SHOP, FakeBench, Shop
 from scripted_endpoint import reply
 
 from gistpoint.core.chat import ChatFailure, ChatMessage, ChatProblem, ChatReply
-from gistpoint.core.corruption.model import LoopSettings
+from gistpoint.core.corruption.rounds import LoopSettings
 from gistpoint.core.errors import EndpointError, UserError
 from gistpoint.core.generation.settings import CampaignMode, CampaignSettings
 from gistpoint.core.generation.verdicts import CandidateVerdict, Reason
@@ -83,6 +83,20 @@ def test_the_most_subtle_submission_is_proven_and_kept(tmp_path: Path) -> None:
     assert isinstance(made.bench, ModelBench)
     assert [model.name for model in made.bench.models] == ["m"]
     assert any("located in shop.py" in prompt and "def price" in prompt for prompt in made.bench.models[0].prompts)
+
+
+def test_what_shows_is_tried_all_the_same_and_the_model_is_told_by_which_rule(tmp_path: Path) -> None:
+    shows = PRICE.replace("range(amount)", "range(min(amount, 3))").replace(
+        "    total = 0", "    total, n = 0, rate - rate"
+    )
+    made = shop(tmp_path, submit(shows), reply(content="Done."))
+    _, kept = made.campaign("discovery", count=1, min_failing=2, model="m")
+    (verdict,) = kept
+    assert verdict.kept is not None
+    (part,) = verdict.kept.provenance["parts"]
+    (only,) = part["record"]["loop"]["rounds"]
+    assert only["verdict"] == "accepted"
+    assert any("operand repeated" in rule for rule in only["rules"])
 
 
 def test_the_first_of_several_definitions_is_a_candidate_as_any_other(tmp_path: Path) -> None:
