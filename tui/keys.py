@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from textual.binding import Binding
 
 from gistpoint.tui.bindings.general import GENERAL_KEYS
+from gistpoint.tui.bindings.glance import GLANCE_KEYS
 from gistpoint.tui.bindings.key import Key, KeyScope
 from gistpoint.tui.bindings.reading import READING_KEYS
 from gistpoint.tui.bindings.review import REVIEW_KEYS
@@ -22,6 +23,7 @@ KEYS: tuple[Key, ...] = (
     *SOLVE_KEYS,
     *READING_KEYS,
     *STUDY_KEYS,
+    *GLANCE_KEYS,
     *WATCH_KEYS,
     *REVIEW_KEYS,
     *VALIDATE_KEYS,
@@ -119,6 +121,8 @@ _SCOPE_WORDS = {
     KeyScope.GIST: "Gist: the text",
     KeyScope.TRACE: "Gist: the trace",
     KeyScope.BLIND_READING: "Blind reading",
+    KeyScope.GLANCE: "Glance: a function read blind",
+    KeyScope.GLANCE_DIFF: "Glance: what was changed",
     KeyScope.WATCH: "Watch",
     KeyScope.WATCH_ATTEMPT: "Watch: one attempt",
     KeyScope.BRIEF: "Solve: the brief, while it is read first",

@@ -35,6 +35,8 @@ class KeyScope(StrEnum):
     BRIEF = "brief"
     STUDY = "study"
     BLIND_READING = "blind_reading"
+    GLANCE = "glance"
+    GLANCE_DIFF = "glance_diff"
     READING = "reading"
     """Keys of the views of code and text: bound by the widgets themselves, under the same ids."""
 

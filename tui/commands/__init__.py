@@ -17,6 +17,7 @@ if TYPE_CHECKING:
         demo,
         doctor,
         gists,
+        glance,
         mcp,
         replay,
         rescore,
@@ -40,7 +41,7 @@ if TYPE_CHECKING:
     )
 
 __all__ = [
-    "agents", "attempts", "code", "demo", "doctor", "gists", "mcp", "replay", "rescore", "review", "reviews",
+    "agents", "attempts", "code", "demo", "doctor", "gists", "glance", "mcp", "replay", "rescore", "review", "reviews",
     "runs", "solve", "storage", "studies", "study_attempts", "study_beyond", "study_people", "study_report",
     "study_simulation", "study_taking", "task_export", "task_import", "task_making", "tasks", "validations",
 ]  # fmt: skip
