@@ -72,7 +72,6 @@ def parser() -> CommandParser:
     add_isolation(top)
     groups = Commands(top, required=False)
     _add_commands(groups)
-    _add_tasks(groups.group("task", "make, list, show and check tasks"))
     _add_study(groups.group("study", "collect a human baseline: declare a study, take part in it, report it"))
     return top
 
@@ -107,12 +106,28 @@ def _add_commands(top: Commands) -> None:
         screen=True,
     )
 
-    gist = top.group("gist", "make gist tasks and their reference gists, score a gist")
-    gist.add("new", "make gist tasks of a library's entrypoints", lambda: commands.gists.new_options)
-    gist.add(
-        "reference", "make a gist by program: a known bound for the task", lambda: commands.gists.reference_options
+    task = top.group("task", "make, list, show and check tasks")
+    task.add("new", "make a task from an sdist, a folder or a git repository", lambda: commands.task_making.new_options)
+    task.add("import", "make tasks of a public data set's records", lambda: commands.task_import.import_options)
+    task.add("generate", "make many tasks of one or more libraries", lambda: commands.task_making.generate_options)
+    task.add("list", "the tasks that are here", lambda: commands.tasks.list_options)
+    task.add("show", "the brief of a task, as its solver gets it", lambda: commands.tasks.show_options)
+    task.add("export", "tasks as one file each, or for another harness", lambda: commands.task_export.export_options)
+    task.add("delete", "remove a task; attempts of it keep their journals", lambda: commands.tasks.delete_options)
+    task.add("check", "prove that a task leaks nothing and scores as it should", lambda: commands.tasks.check_options)
+    task.add(
+        "validate",
+        "judge tasks by hand, with the evidence on one screen",
+        lambda: commands.validations.validate_options,
     )
-    gist.add("score", "score a gist, with the evidence", lambda: commands.gists.score_options)
+    task.add(
+        "validations",
+        "where a set's validation stands, and how far two validators agree",
+        lambda: commands.validations.state_options,
+    )
+    task.add("baseline", "record what the suite shows on another backend", lambda: commands.tasks.baseline_options)
+
+    _add_gists(top)
 
     attempt = top.group("attempt", "list, show, settle and export attempts")
     attempt.add("list", "the attempts that are here", lambda: commands.attempts.list_options)
@@ -167,27 +182,19 @@ def _add_commands(top: Commands) -> None:
     top.add("paths", "print where gistpoint keeps things", lambda: commands.storage.paths_options)
 
 
-def _add_tasks(task: Commands) -> None:
-    """Add the commands of tasks."""
-    task.add("new", "make a task from an sdist, a folder or a git repository", lambda: commands.task_making.new_options)
-    task.add("import", "make tasks of a public data set's records", lambda: commands.task_import.import_options)
-    task.add("generate", "make many tasks of one or more libraries", lambda: commands.task_making.generate_options)
-    task.add("list", "the tasks that are here", lambda: commands.tasks.list_options)
-    task.add("show", "the brief of a task, as its solver gets it", lambda: commands.tasks.show_options)
-    task.add("export", "tasks as one file each, or for another harness", lambda: commands.task_export.export_options)
-    task.add("delete", "remove a task; attempts of it keep their journals", lambda: commands.tasks.delete_options)
-    task.add("check", "prove that a task leaks nothing and scores as it should", lambda: commands.tasks.check_options)
-    task.add(
-        "validate",
-        "judge tasks by hand, with the evidence on one screen",
-        lambda: commands.validations.validate_options,
+def _add_gists(top: Commands) -> None:
+    gist = top.group("gist", "make gist tasks and their reference gists, score a gist")
+    gist.add("new", "make gist tasks of a library's entrypoints", lambda: commands.gist_making.new_options)
+    gist.add("list", "gist tasks by difficulty, with their reference", lambda: commands.gist_listing.list_options)
+    gist.add(
+        "reference", "make a gist by program: a known bound for the task", lambda: commands.gists.reference_options
     )
-    task.add(
-        "validations",
-        "where a set's validation stands, and how far two validators agree",
-        lambda: commands.validations.state_options,
+    gist.add(
+        "conditions",
+        "write the settings of the paper's conditions",
+        lambda: commands.gist_listing.conditions_options,
     )
-    task.add("baseline", "record what the suite shows on another backend", lambda: commands.tasks.baseline_options)
+    gist.add("score", "score a gist, with the evidence", lambda: commands.gists.score_options)
 
 
 def _add_study(study: Commands) -> None:

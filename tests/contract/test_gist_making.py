@@ -9,7 +9,8 @@ import pytest
 from working_backends import on_one_backend
 
 from gistpoint.core.errors import CancelledError
-from gistpoint.core.kinds.gist.intake import TRACED, Examination, NoGist, NoGistError, candidates, entrypoints_of
+from gistpoint.core.kinds.gist.drawing import candidates, entrypoints_of
+from gistpoint.core.kinds.gist.intake import Examination, NoGist, NoGistError
 from gistpoint.core.kinds.gist.model import parse_entrypoint
 from gistpoint.core.kinds.gist.runs import CommandRun, TestsRun
 from gistpoint.core.outcomes import RunStatus
@@ -106,8 +107,8 @@ def test_a_parametrised_test_is_one_entrypoint_and_everything_is_recorded(examin
         assert [id.partition("::")[2] for id in run.tests] == ["test_good[1]", "test_good[2]"]
         assert [test.stdout for test in run.tests.values()] == ["doubling 5\n", "doubling 6\n"]
     assert set(answer.owned) == {"pkg", "conftest", "helper", "test_all"}
-    assert answer.difficulty.files == 2
-    assert answer.difficulty.functions == 1
+    assert answer.difficulty.files == 5
+    assert answer.difficulty.functions == 4
     assert answer.test is not None
     assert answer.test.qualname == "test_good"
 
@@ -149,9 +150,11 @@ def test_nothing_of_the_codebase_makes_no_task(examination: Examination, make_tr
 def test_those_that_can_be_traced_are_drawn(examination: Examination) -> None:
     names = {one.qualname for one in entrypoints_of(examination)}
     assert {"test_good", "test_network", "test_touches_nothing"} <= names
-    drawn = [one.entrypoint.qualname for one in candidates(examination, 1, seed=3)]
-    assert len(drawn) == TRACED
-    assert set(drawn) < names - {"test_fails"}
+    refused: list[str] = []
+    found = candidates(examination, 1, 3, lambda entrypoint, refusal: refused.append(f"{refusal.reason}"))
+    drawn = {one.entrypoint.qualname for one in found}
+    assert drawn == names - {"test_fails", "test_network", "test_skipped"}
+    assert sorted(refused) == ["fails", "needs_network", "skipped"]
 
 
 def test_a_cancel_stops_it(examination: Examination) -> None:

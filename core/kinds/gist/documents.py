@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, replace
+from dataclasses import asdict, dataclass, replace
 from typing import Any
+
+import msgspec
 
 from gistpoint.core.errors import TaskError
 from gistpoint.core.kinds.gist.answer import GistAnswer, ReferenceGist
@@ -12,8 +14,10 @@ from gistpoint.core.kinds.gist.model import UNLIMITED, GistSettings
 from gistpoint.core.kinds.gist.original_test import GistTest
 from gistpoint.core.kinds.gist.overrides import require_known
 from gistpoint.core.kinds.gist.runs import CommandRun, TestRun, TestsRun
-from gistpoint.core.kinds.gist.trace import Difficulty, read_trace
+from gistpoint.core.kinds.gist.trace import Difficulty, TracedFunction, read_trace
+from gistpoint.core.tasks.documents import ANSWER_FILE
 from gistpoint.core.tasks.fields import Fields
+from gistpoint.core.tasks.model import Task
 
 
 def read_settings(fields: Fields) -> GistSettings:
@@ -71,6 +75,43 @@ def gist_answer_document(answer: GistAnswer) -> dict[str, Any]:
     if answer.reference is not None:
         document["reference"] = _known(answer.reference)
     return document
+
+
+@dataclass(frozen=True, slots=True)
+class GistFigures:
+    """What lists show of an answer: how hard the task is, and what came of its reference gist, if one was tried."""
+
+    difficulty: Difficulty
+    reference: ReferenceGist | None = None
+
+
+class _Traced(msgspec.Struct):
+    files: list[str]
+    functions: list[TracedFunction]
+
+
+class _Figured(msgspec.Struct):
+    difficulty: Difficulty
+    trace: _Traced
+    reference: ReferenceGist | None = None
+
+
+class _FiguredFile(msgspec.Struct):
+    gist: _Figured
+
+
+def read_figures(task: Task) -> GistFigures | None:
+    """Return the figures in the answer of a gist task; None if it has no answer that can be read.
+
+    Functions and files are counted from the trace: earlier versions left out those of tests.
+    """
+    try:
+        found = msgspec.json.decode((task.folder / ANSWER_FILE).read_bytes(), type=_FiguredFile).gist
+    except (OSError, msgspec.MsgspecError):
+        return None
+    functions = {(one.path, one.line, one.qualname) for one in found.trace.functions}
+    counted = replace(found.difficulty, functions=len(functions), files=len(found.trace.files))
+    return GistFigures(counted, found.reference)
 
 
 def _known(record: Habits | ReferenceGist | TestsRun | CommandRun | TestRun) -> dict[str, Any]:

@@ -150,7 +150,7 @@ def test_a_task_is_made_with_what_the_solver_may_do(task: str, home: Path, capsy
     assert entrypoint_of(made) == TOTAL
     assert gist_settings(made).tools == ("trace",)
     assert made.budgets.tool_uses == 50
-    assert gist_answer(answer).difficulty.functions == 2
+    assert gist_answer(answer).difficulty.functions == 3
     assert main(["task", "list"]) == 0
     assert task[:12] in capsys.readouterr().out
 
