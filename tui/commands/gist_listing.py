@@ -11,7 +11,7 @@ from typing import Any
 from gistpoint.core.errors import UserError
 from gistpoint.core.kinds.gist.answer import ReferenceGist
 from gistpoint.core.kinds.gist.documents import GistFigures, read_figures
-from gistpoint.core.kinds.gist.model import entrypoint_of, is_gist
+from gistpoint.core.kinds.gist.model import command_line, gist_task, is_gist
 from gistpoint.core.kinds.gist.overrides import CONDITIONS, overrides_data, toml_lines
 from gistpoint.core.kinds.gist.trace import TOP, Difficulty, hard_subset
 from gistpoint.core.locations import Locations
@@ -66,7 +66,7 @@ def _told(row: _Row) -> str:
 COLUMNS: tuple[Column[_Row], ...] = (
     Column("id", lambda row: row.task.short_id),
     Column("source", lambda row: f"{row.task.source.name} {row.task.source.revision[:12]}"),
-    Column("entrypoint", lambda row: entrypoint_of(row.task)),
+    Column("entrypoint", lambda row: command_line(gist_task(row.task).command)),
     Column("calls", _of("calls")),
     Column("functions", _of("functions")),
     Column("files", _of("files")),
@@ -126,7 +126,7 @@ def listing(options: argparse.Namespace) -> int:
 def _record(row: _Row) -> dict[str, Any]:
     return {
         "id": row.task.id,
-        "entrypoint": entrypoint_of(row.task),
+        "entrypoint": command_line(gist_task(row.task).command),
         "difficulty": asdict(row.figures.difficulty),
         "hard_by": list(row.hard),
         "reference": reference_record(row.figures.reference),

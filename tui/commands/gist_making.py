@@ -24,7 +24,9 @@ from gistpoint.core.kinds.gist.model import (
     UNLIMITED,
     Entrypoint,
     GistSettings,
+    command_line,
     parse_entrypoint,
+    with_input,
     with_settings,
 )
 from gistpoint.core.kinds.gist.overrides import differing, require_consistent, toml_lines
@@ -67,7 +69,15 @@ def new_options(parser: argparse.ArgumentParser) -> Handler:
     _add_image(parser)
     parser.add_argument(
         "--entrypoint", action="append", default=[], metavar="COMMAND",
-        help="'pytest path::test' or 'python -m package ARGUMENTS'; several times for several tasks",
+        help="'pytest path::test', 'python -m package ARGUMENTS', 'python file.py', 'python -c CODE' or a console "
+        "script of the package; several times for several tasks",
+    )  # fmt: skip
+    parser.add_argument(
+        "--stdin", type=Path, metavar="FILE", help="what the programs named read from their standard input"
+    )
+    parser.add_argument(
+        "--env", action="append", default=[], metavar="NAME=VALUE",
+        help="a variable for the commands named; they get no other of yours",
     )  # fmt: skip
     _add_draw(parser)
     parser.add_argument("--allow-failing", action="store_true", help="take entrypoints that fail on the original, too")
@@ -139,7 +149,8 @@ def new(options: argparse.Namespace) -> int:
     """Make gist tasks; print a line for each that begins with its id."""
     command = [options.source, *options.command] if options.image else options.command
     written = [shlex.join(command)] if any(command) else []
-    named = [parse_entrypoint(text) for text in (*options.entrypoint, *written)]
+    stdin, variables = _input(options)
+    named = [with_input(parse_entrypoint(text), stdin, variables) for text in (*options.entrypoint, *written)]
     if not named and not options.sample and not options.hard:
         raise UserError(
             "There is nothing to make.", hint="Name an --entrypoint, or draw some with --sample N or --hard."
@@ -168,6 +179,22 @@ def new(options: argparse.Namespace) -> int:
         making.make(named)
     _print(making, options, one=len(named) == 1)
     return DONE if making.made else NEGATIVE
+
+
+def _input(options: argparse.Namespace) -> tuple[str, dict[str, str]]:
+    """Return the standard input and the variables that are part of the commands. Raises `UserError`."""
+    if (options.stdin or options.env) and (options.sample or options.hard):
+        raise UserError("--stdin and --env are part of commands that are named.", hint="Name them with --entrypoint.")
+    unnamed = next((text for text in options.env if "=" not in text), None)
+    if unnamed is not None:
+        raise UserError(f"--env {unnamed} has no value.", hint=f"Write --env {unnamed}=VALUE; nothing is taken over.")
+    if options.stdin is None:
+        return "", dict(text.split("=", 1) for text in options.env)
+    try:
+        stdin = options.stdin.read_bytes().decode("utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise UserError(f"{options.stdin} can't be read as UTF-8: {error}.", hint="Name a text file.") from error
+    return stdin, dict(text.split("=", 1) for text in options.env)
 
 
 def _print(making: _Making, options: argparse.Namespace, *, one: bool) -> None:
@@ -268,9 +295,9 @@ class _Making:
         self.progress.line(f"{len(self.made)} of {wanted}: no test of the suite is left.")
 
     def _refuse(self, entrypoint: Entrypoint, refusal: NoGistError) -> None:
-        self.progress.line(f"  {entrypoint.text}: {refusal.reason}: {refusal.message}")
+        self.progress.line(f"  {command_line(entrypoint)}: {refusal.reason}: {refusal.message}")
         told = {"reason": refusal.reason, "message": refusal.message, "hint": refusal.hint}
-        self.refused.append({"entrypoint": entrypoint.text, **told})
+        self.refused.append({"entrypoint": command_line(entrypoint), **told})
 
     def _one(self, entrypoint: Entrypoint, how: Mapping[str, Any]) -> bool:
         """Write the task of an entrypoint, and return whether there is one."""
@@ -293,7 +320,7 @@ class _Making:
         )
         row: dict[str, Any] = {
             "id": task.id,
-            "entrypoint": entrypoint.text,
+            "entrypoint": command_line(entrypoint),
             "difficulty": asdict(answer.difficulty),
         }
         if wanted := differing(replace(with_settings(task, settings), budgets=budgets), task):
@@ -306,7 +333,7 @@ class _Making:
         self.made.append(row)
         if not self.options.json:
             told = "" if reference is None else f"; reference {shown_reference(reference)}"
-            print_text(f"{task.id}  {entrypoint.text}  {shown_difficulty(answer.difficulty)}{told}")
+            print_text(f"{task.id}  {command_line(entrypoint)}  {shown_difficulty(answer.difficulty)}{told}")
         return True
 
     def _reference(self, task: Task) -> ReferenceGist:

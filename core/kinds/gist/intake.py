@@ -23,13 +23,18 @@ from gistpoint.core.kinds.gist.flags import habits_of
 from gistpoint.core.kinds.gist.judge import sources_of
 from gistpoint.core.kinds.gist.lines import find_test
 from gistpoint.core.kinds.gist.model import (
+    COMMAND_FILE,
     Entrypoint,
     EntrypointKind,
     GistSettings,
     GistTask,
+    command_identity,
+    command_version,
+    with_settings,
 )
 from gistpoint.core.kinds.gist.original_test import GistTest, given_test
 from gistpoint.core.kinds.gist.overrides import require_consistent
+from gistpoint.core.kinds.gist.programs import console_scripts
 from gistpoint.core.kinds.gist.runs import CommandRun, EntrypointRunner, OriginalRun, TestsRun
 from gistpoint.core.kinds.gist.trace import difficulty, read_trace
 from gistpoint.core.outcomes import Outcome, RunStatus
@@ -61,6 +66,7 @@ class NoGist(StrEnum):
     TOUCHES_NOTHING = "touches_nothing_of_the_codebase"
     NEEDED_BY_THE_RUNNER = "needed_by_the_runner"
     INSTALLED_AS_WELL = "installed_as_well"
+    NO_SUCH_COMMAND = "no_such_command"
 
 
 class NoGistError(NegativeVerdictError):
@@ -126,7 +132,7 @@ class Examination:
             )
         self._require_sole(owned)
         tests = {path for path in read.files if is_test_path(path)} | ({entrypoint.target} if test else set())
-        if not set(read.files) - tests:
+        if not set(read.files) - tests - {COMMAND_FILE}:
             raise NoGistError(NoGist.TOUCHES_NOTHING, "The command runs nothing of the codebase but its test.")
         modules = tuple(sorted(name for name in set(read.modules.values()) if name.partition(".")[0] in owned))
         masks = name_masks(entrypoint, modules)
@@ -156,7 +162,9 @@ class Examination:
 
     def _test(self, entrypoint: Entrypoint) -> GistTest | None:
         tree = self.repository.tree
-        if entrypoint.kind is not EntrypointKind.MODULE and not tree.is_file(entrypoint.target):
+        if entrypoint.kind is EntrypointKind.CONSOLE:
+            self._require_script(entrypoint.own[0])
+        elif entrypoint.kind in (EntrypointKind.TEST, EntrypointKind.SCRIPT) and not tree.is_file(entrypoint.target):
             raise NoGistError(NoGist.NO_SUCH_TEST, f"There is no file {entrypoint.target} in the source.")
         if not entrypoint.is_test:
             return None
@@ -172,6 +180,15 @@ class Examination:
                 hint="Tests that are made at run time, or inherited from another file, have no text to copy.",
             )
         return GistTest(entrypoint.qualname, source)
+
+    def _require_script(self, name: str) -> None:
+        known = console_scripts(self.repository.environment.metadata)
+        if name not in known:
+            raise NoGistError(
+                NoGist.NO_SUCH_COMMAND,
+                f"{name} is neither pytest nor python, nor a console script that the package declares.",
+                hint=f"It declares {', '.join(sorted(known)) or 'none'}.",
+            )
 
     def _run(
         self, entrypoint: Entrypoint, step: str, *, trace: bool = False, elsewhere: bool = False, hash_seed: int = 0
@@ -332,8 +349,7 @@ def write_gist_task(
         template = gist_template(settings)
         test = given_test(answer.test) if settings.give_test else ""
         brief = Brief(template, template_sha256(template), (), test=test)
-        part = GistTask(entrypoint.text, settings)
-        task = replace(task, of_kind=part, brief=brief, budgets=budgets or Budgets.of_steps(), demo=demo)
+        task = replace(with_settings(task, settings), brief=brief, budgets=budgets or Budgets.of_steps(), demo=demo)
         write_task(task, Answer((), (), {}, provenance or {}, answer))
         place = into / task.id
         if not (place / TASK_FILE).is_file():
@@ -347,6 +363,7 @@ def _task(repository: Repository, entrypoint: Entrypoint, answer: GistAnswer, tr
     first, environment, source = answer.originals[0], repository.environment, repository.source
     ids = frozenset(first.tests) if isinstance(first, TestsRun) else frozenset[str]()
     ids_sha256 = hash_of_ids(ids)
+    part = GistTask(entrypoint.text, GistSettings(), entrypoint.stdin, dict(entrypoint.variables))
     identity = task_id(
         mode=Mode.GIST,
         source_name=source.name,
@@ -356,8 +373,9 @@ def _task(repository: Repository, entrypoint: Entrypoint, answer: GistAnswer, tr
         lock=environment.lock,
         build_steps=environment.build_steps,
         ids_sha256=ids_sha256,
-        of_kind={"entrypoint": entrypoint.text},
+        of_kind=command_identity(part),
         image=environment.image,
+        version=command_version(part, environment.image),
     )
     return Task(
         id=identity,
@@ -375,5 +393,6 @@ def _task(repository: Repository, entrypoint: Entrypoint, answer: GistAnswer, tr
         environment=environment,
         limits=ToolLimits(),
         rules=Rules(),
+        of_kind=part,
         folder=folder,
     )

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from gistpoint.core.errors import TaskError
+from gistpoint.core.kinds.gist.model import COMMAND_FILE
 from gistpoint.core.tasks.fields import Count
 
 FORMAT, VERSION = "gistpoint.trace", 1
@@ -77,11 +78,12 @@ def read_trace(data: Mapping[str, Any]) -> Trace:
 
 def difficulty(trace: Trace, sources: Mapping[str, str], *, tests: Collection[str] = ()) -> Difficulty:
     """Measure a trace against the codebase's `sources`; lines are counted without those of the paths in `tests`."""
-    paths = [path for path in trace.files if path not in tests]
+    files = [path for path in trace.files if path != COMMAND_FILE]
+    paths = [path for path in files if path not in tests]
     functions = {(f.path, f.line, f.qualname) for f in trace.functions}
     total = sum(bool(line.strip()) for path, text in sources.items() if path not in tests for line in text.splitlines())
     covered = sum(len(trace.lines[path]) for path in paths)
-    return Difficulty(trace.calls, len(functions), len(trace.files), trace.depth, covered / total if total else 0.0)
+    return Difficulty(trace.calls, len(functions), len(files), trace.depth, covered / total if total else 0.0)
 
 
 TOP = 30
