@@ -28,8 +28,8 @@ def item(number: int, *families: str) -> BlindItem:
     return BlindItem(f"{number:064}", "shop", target, families)
 
 
-def reader(store: GlanceStore, name: str = "ada", **named: int) -> GlanceReader:
-    return GlanceReader(store, name, **named)
+def reader(store: GlanceStore, name: str = "ada", round: int = 1) -> GlanceReader:
+    return GlanceReader(store, name, round=round)
 
 
 @pytest.fixture
