@@ -37,7 +37,7 @@ class GlanceStore(SideFileStore[GlanceOperation, GlanceBook]):
 
 
 @dataclass(frozen=True, slots=True)
-class Said:
+class BlindlySaid:
     """What a reader says of a function in sight."""
 
     answer: BlindAnswer
@@ -70,7 +70,7 @@ class GlanceReader:
         """Return this reader's readings and verdicts of a task."""
         return self.store.book.state(task, self.name)
 
-    def read(self, item: BlindItem, said: Said, version: ShownVersion | None = None) -> GlanceOperation:
+    def read(self, item: BlindItem, said: BlindlySaid, version: ShownVersion | None = None) -> GlanceOperation:
         """Record what was said of a function, shown as its seed decides unless a version is given."""
         shown = version or item.version(self.seed)
         data = ReadingData(

@@ -14,7 +14,7 @@ from textual.screen import Screen
 
 from gistpoint.core.corruption.blind import BlindAnswer, BlindItem, ShownVersion
 from gistpoint.core.errors import UserError
-from gistpoint.sessions.annotations.glance_reader import GlanceReader, Said
+from gistpoint.sessions.annotations.glance_reader import BlindlySaid, GlanceReader
 from gistpoint.sessions.annotations.glances import Reading
 from gistpoint.tui.keys import KeyScope, bindings_of
 from gistpoint.tui.screens.dialogs.ask import TextDialog, show_error
@@ -159,7 +159,7 @@ class GlanceScreen(Screen[None]):
     def _keep(self, answer: BlindAnswer, words: str) -> None:
         item = self._item
         line = 0 if answer is BlindAnswer.NOTHING else self._line
-        if not self._do(lambda: self._reader.read(item, Said(answer, line, words, self._looked_ms))):
+        if not self._do(lambda: self._reader.read(item, BlindlySaid(answer, line, words, self._looked_ms))):
             return
         self._do(self._told)
         self._said.append(item)
