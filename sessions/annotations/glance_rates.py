@@ -16,7 +16,7 @@ PEOPLE, MODELS = "people", "models"
 
 
 @dataclass(frozen=True, slots=True)
-class Share:
+class GlanceShare:
     """A share of cases with its 95 % interval (Wilson, 1927)."""
 
     count: int
@@ -37,11 +37,11 @@ class Share:
 class GlanceRate:
     """What readers saw of some functions."""
 
-    seen: Share
+    seen: GlanceShare
     """Of readings of the corrupted version: the fault was named at its place, for certain."""
     doubtful: int
     """Readings of the corrupted version that ended in doubt, wherever."""
-    alarms: Share
+    alarms: GlanceShare
     """Of readings of the untouched version: a fault was named. A doubt is none."""
 
     def to_json(self) -> dict[str, Any]:
@@ -65,9 +65,9 @@ def rate_of(readings: Iterable[Reading]) -> GlanceRate:
     corrupted = [reading for reading in known if reading.version is ShownVersion.CORRUPTED]
     untouched = [reading for reading in known if reading.version is ShownVersion.ORIGINAL]
     return GlanceRate(
-        Share(sum(reading.seen for reading in corrupted), len(corrupted)),
+        GlanceShare(sum(reading.seen for reading in corrupted), len(corrupted)),
         sum(reading.answer is BlindAnswer.DOUBTFUL for reading in corrupted),
-        Share(sum(reading.alarm for reading in untouched), len(untouched)),
+        GlanceShare(sum(reading.alarm for reading in untouched), len(untouched)),
     )
 
 

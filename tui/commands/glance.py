@@ -20,8 +20,8 @@ from gistpoint.core.text import visible_line
 from gistpoint.sessions.annotations.agreement import GlanceAgreement
 from gistpoint.sessions.annotations.glance_rates import (
     RATE_COLUMNS,
+    GlanceShare,
     RateRow,
-    Share,
     agreements,
     rate_rows,
     rate_values,
@@ -162,7 +162,7 @@ def _print_table(options: argparse.Namespace, chosen: _Chosen) -> int:
     return DONE
 
 
-def _share(share: Share) -> str:
+def _share(share: GlanceShare) -> str:
     value = share.value
     if value is None:
         return "-"
