@@ -45,12 +45,6 @@ class Strata:
         """Whether another task of this stratum may be kept, and so whether its candidates are worth a try."""
         return kept.get(stratum, 0) < self.share(stratum, count, kept, exhausted)
 
-    def total(self, count: int) -> int:
-        """Return how many tasks the whole set has when it is full."""
-        if self.fixed:
-            return sum(self.fixed.values())
-        return count // len(self.names) * len(self.names) if self.equal and self.names else count
-
 
 def in_turns(groups: Iterable[Sequence[T]]) -> list[T]:
     """Return the items of all groups: the first of each, then the second of each, and so on."""
