@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from gistpoint import __version__
 from gistpoint.core.canonical import sha256_of_json
@@ -80,7 +80,7 @@ class CandidatePlan:
     too_short: int
     seen_by_too_few: int
     not_hard: int
-    strata: Strata = Strata()
+    strata: Strata = field(default_factory=Strata)
 
     @property
     def left_out(self) -> dict[str, int]:

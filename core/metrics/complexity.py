@@ -26,8 +26,9 @@ class Complexity:
     `cyclomatic` is radon's; `cyclomatic_paper` is 1 + conditionals (`if`, `elif`, `… if … else …`, cases of `match`
     except the wildcard), loops and exception handlers, as in the Breakpoint paper. Halstead's measures are radon's,
     which counts only operators of arithmetic, comparison and logic: difficulty n1/2 * N2/n2, volume N * log2(n);
-    those that end in `_paper` count all operators and operands (see `measure_halstead`). `nesting` is the depth of blocks (an `elif` is no deeper than its `if`). Nested functions count only for
-    `code_lines`, `nesting` and Halstead's.
+    those that end in `_paper` count all operators and operands (see `measure_halstead`). `nesting` is the depth of
+    blocks (an `elif` is no deeper than its `if`). Nested functions count only for `code_lines`, `nesting` and
+    Halstead's.
     """
 
     code_lines: int

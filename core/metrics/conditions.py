@@ -6,7 +6,7 @@ import operator
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import NoReturn
+from typing import Any, NoReturn
 
 from gistpoint.core.metrics.table import COLUMNS, ColumnError, FunctionMetrics, percentile
 
@@ -15,7 +15,7 @@ TEXTS = ("function", "kind")
 _DEEPEST = 50
 _LONGEST = 4000
 
-_COMPARISONS: Mapping[str, Callable[[object, object], object]] = {
+_COMPARISONS: Mapping[str, Callable[[Any, Any], object]] = {
     "<=": operator.le, ">=": operator.ge, "!=": operator.ne, "<": operator.lt, ">": operator.gt,
     "==": operator.eq, "=": operator.eq,
 }  # fmt: skip
@@ -34,10 +34,10 @@ class ConditionError(ColumnError):
 
 
 @dataclass(frozen=True, slots=True)
-class Condition:
+class FunctionCondition:
     """A condition on functions.
 
-    Comparisons `COLUMN <= VALUE` (also `<`, `>`, `>=`, `=`, `!=`), joined by `and`, `or`, `not` and parentheses. A value
+    Comparisons `COLUMN <= VALUE` (or `<`, `>`, `>=`, `=`, `!=`), joined by `and`, `or`, `not` and parentheses. A value
     is a number, `pNN` for a percentile of the column among all functions, another column, or text where the column
     holds text. A word alone is a part of the function's name; what has spaces, or is a keyword, stands in quotes. A
     function for which a column has no value meets no comparison on it.
@@ -51,9 +51,9 @@ class Condition:
         return self._make(_Population(population))
 
 
-def read_condition(text: str) -> Condition:
+def read_condition(text: str) -> FunctionCondition:
     """Return the condition that a text says; raises `ConditionError`, or `ColumnError` for an unknown column."""
-    return Condition(text, _Reader(text).all())
+    return FunctionCondition(text, _Reader(text).all())
 
 
 def filter_rows(
@@ -242,7 +242,7 @@ def _joined(parts: Sequence[Maker], join: Callable[[Iterable[bool]], bool]) -> M
     return joined
 
 
-def _compared(compare: Callable[[object, object], object], one: object, other: object) -> bool:
+def _compared(compare: Callable[[Any, Any], object], one: object, other: object) -> bool:
     return one is not None and other is not None and bool(compare(one, other))
 
 

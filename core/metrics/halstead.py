@@ -102,29 +102,20 @@ def _operators(node: ast.AST) -> Iterator[str]:
             yield _SIGNS[type(node)]
 
 
+_NAMED: Mapping[type[ast.AST], str] = {
+    ast.Name: "id", ast.Attribute: "attr", ast.arg: "arg", ast.keyword: "arg", ast.ExceptHandler: "name",
+    ast.MatchAs: "name", ast.MatchStar: "name", ast.MatchMapping: "rest", ast.MatchClass: "kwd_attrs",
+    ast.Global: "names", ast.Nonlocal: "names", ast.FunctionDef: "name", ast.AsyncFunctionDef: "name",
+    ast.ClassDef: "name",
+}  # fmt: skip
+"""The fields that hold names, which are operands."""
+
+
 def _operands(node: ast.AST) -> Iterator[object]:
-    match node:
-        case ast.Name():
-            yield node.id
-        case ast.Attribute():
-            yield node.attr
-        case ast.Constant():
-            yield type(node.value).__name__, repr(node.value)
-        case ast.arg():
-            yield node.arg
-        case ast.keyword(arg=str(name)):
-            yield name
-        case ast.ExceptHandler(name=str(name)) | ast.MatchAs(name=str(name)) | ast.MatchStar(name=str(name)):
-            yield name
-        case ast.MatchMapping(rest=str(name)):
-            yield name
-        case ast.MatchClass():
-            yield from node.kwd_attrs
-        case ast.MatchSingleton():
-            yield type(node.value).__name__, repr(node.value)
-        case ast.alias():
-            yield node.asname or node.name
-        case ast.Global() | ast.Nonlocal():
-            yield from node.names
-        case ast.FunctionDef() | ast.AsyncFunctionDef() | ast.ClassDef():
-            yield node.name
+    if isinstance(node, ast.Constant | ast.MatchSingleton):
+        yield type(node.value).__name__, repr(node.value)
+    elif isinstance(node, ast.alias):
+        yield node.asname or node.name
+    elif type(node) in _NAMED:
+        names = getattr(node, _NAMED[type(node)])
+        yield from names if isinstance(names, list) else [names] if names is not None else []

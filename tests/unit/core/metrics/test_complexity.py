@@ -154,7 +154,11 @@ def test_halstead_of_the_paper_counts_every_operator_and_operand() -> None:
         ("try: raise E from e\nexcept (A, B) as x: pass", "try raise except pass", "E e A B x"),
         ("return [a for a in b if c if d]", "return for-in if if", "a a b c d"),
         ("with a as b: yield {1: 'x', **c}", "with yield {:}", "a b 1 'x' c"),
-        ("match a:\n case {'k': v, **r}: b()\n case P(y=1) | None: pass", "match case () case | pass", "a 'k' v r b P y 1 None"),
+        (
+            "match a:\n case {'k': v, **r}: b()\n case P(y=1) | None: pass",
+            "match case () case | pass",
+            "a 'k' v r b P y 1 None",
+        ),
         ("global a\nimport b.c as d\nfrom e import f", "global import from-import", "a d f"),
         ("def g(x): return lambda y=1: y\nclass C(B): z = x", "def return lambda class =", "g x y 1 y C B z x"),
         ("return f'{a!r:>{b}}'", "return f{} f{}", "a '>' b"),
