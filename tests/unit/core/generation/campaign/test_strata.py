@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Mapping
 
 from hypothesis import given
 from hypothesis import strategies as st
 
 from gistpoint.core.generation.strata import Strata, in_turns
 
-NAMES = ("low", "middle", "high")
+NAMES: tuple[str, ...] = ("low", "middle", "high")
 
 
-def filled(strata: Strata, count: int, able: dict[str, int]) -> dict[str, int]:
+def filled(strata: Strata, count: int, able: Mapping[str, int]) -> dict[str, int]:
     """The tasks by stratum when each can give as many as `able` says, and all are asked in turns."""
     kept: Counter[str] = Counter()
     going = True
