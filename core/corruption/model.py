@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, Protocol
 
 from gistpoint.core.canonical import sha256_of_text
 from gistpoint.core.chat import (
@@ -41,6 +41,7 @@ from gistpoint.core.corruption.rounds import (
     SubmissionVerdict,
     TryOut,
 )
+from gistpoint.core.estimates import tokens_in
 from gistpoint.core.kinds.repair.tools import MAX_CODE_CHARACTERS, SUBMIT_ATTEMPT
 from gistpoint.core.ports import ChatModel
 from gistpoint.core.running import NEVER, CancelToken
@@ -70,6 +71,18 @@ Gate = Callable[[Target], str]
 OnRound = Callable[[Round], None]
 
 
+class Meter(Protocol):
+    """Counts requests for the set that a conversation belongs to."""
+
+    def before(self, estimate: Usage) -> str:
+        """Return why a request of about this size may not be sent; empty if it may."""
+        ...
+
+    def after(self, usage: Usage) -> None:
+        """Count that request when it is answered."""
+        ...
+
+
 def unread(target: Target) -> Appearance:
     """Return the appearance of a corruption that nobody looks at."""
     return Appearance()
@@ -89,6 +102,7 @@ class ModelLoop:
     on_round: OnRound | None = None
     cancel: CancelToken = NEVER
     read: Reader = unread
+    meter: Meter | None = None
 
     def __post_init__(self) -> None:
         self._messages = [ChatMessage("user", self.prompt)]
@@ -126,7 +140,16 @@ class ModelLoop:
             return End.TOOL_CALLS, f"All {caps.tool_calls} tool calls were made."
         if caps.max_tokens is not None and spent.tokens + self._last.tokens > caps.max_tokens:
             return End.TOKEN_CAP, f"{spent.tokens} of at most {caps.max_tokens} tokens were used."
-        if caps.max_cost_usd is None or not self._requests:
+        ended = self._over_the_cost() if self._requests else None
+        if ended is not None or self.meter is None:
+            return ended
+        estimate = self._last if self._requests else Usage(tokens_in(len(self.prompt)), estimated=True)
+        refusal = self.meter.before(estimate)
+        return (End.SET_CAP, refusal) if refusal else None
+
+    def _over_the_cost(self) -> tuple[End, str] | None:
+        caps, spent = self.settings, self._usage
+        if caps.max_cost_usd is None:
             return None
         if spent.cost_usd is None:
             return End.COST_UNKNOWN, "A cap on the cost is set, but neither the endpoint nor the settings give a price."
@@ -143,6 +166,8 @@ class ModelLoop:
         self._requests += 1
         spent = reply.usage if isinstance(reply, ChatFailure) else reply.usage + reply.lost
         self._usage, self._last = self._usage + spent, reply.usage
+        if self.meter is not None:
+            self.meter.after(spent)
         self._retried.update(problem.value for problem in reply.retried)
         if isinstance(reply, ChatFailure):
             return End(reply.problem.value), reply.message

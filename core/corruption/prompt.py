@@ -22,9 +22,15 @@ def template_sha256() -> str:
 
 
 def render_template(
-    *, function_path: str, func_code: str, test_examples: str, test_budget: int, max_iterations: int
+    *,
+    function_path: str,
+    func_code: str,
+    test_examples: str,
+    test_budget: int,
+    max_iterations: int,
+    examples: str = "",
 ) -> str:
-    """Return the prompt; braces in the values have no meaning."""
+    """Return the prompt; braces in the values have no meaning. `examples` are added after the template."""
     values = {
         "function_path": function_path,
         "func_code": func_code,
@@ -32,4 +38,5 @@ def render_template(
         "self.test_budget": str(test_budget),
         "self.max_iterations": str(max_iterations),
     }
-    return _FIELDS.sub(lambda found: values[found.group(1)], template_text())
+    text = _FIELDS.sub(lambda found: values[found.group(1)], template_text())
+    return f"{text.rstrip()}\n\n{examples}\n" if examples else text

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Any
 
@@ -92,6 +92,10 @@ class End(StrEnum):
     UNKNOWN_MODEL = ChatProblem.UNKNOWN_MODEL.value
     CONTEXT_FULL = ChatProblem.CONTEXT_FULL.value
     REJECTED = ChatProblem.REJECTED.value
+
+
+_FAULTS = (End.NO_TOOL_CALL, End.TRUNCATED, End.REFUSED, End.SENT_AGAIN, End.MALFORMED_REPLY, End.REJECTED)
+"""Ends that are faults of the model or its endpoint even if a submission was tried; without one all ends are."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -200,19 +204,44 @@ class LoopResult:
     requests: int
     usage: Usage
     prompt_sha256: str
+    """The hash of the prompt as it was sent, with the examples."""
     models: tuple[str, ...] = ()
     """The names under which the endpoint answered."""
     retried: Mapping[str, int] = field(default_factory=dict)
     """Number of requests that were repeated, by kind of failure."""
+    chosen: int | None = None
+    """The number of the submission that is taken in the place of the one that the rule of the settings names."""
 
     @property
     def kept(self) -> Round | None:
         """The submission that becomes the corruption, by the rule of the settings; None if there is none."""
+        if self.chosen is not None:
+            return self.rounds[self.chosen - 1]
         tried = [item for item in self.rounds if item.verdict.tried]
         if self.settings.keep is Keep.FINAL:
             return tried[-1] if tried and tried[-1].accepted else None
         accepted = [item for item in tried if item.accepted]
         return max(accepted, key=lambda item: item.merit(self.settings), default=None)
+
+    @property
+    def in_turn(self) -> list[LoopResult]:
+        """The result once for each submission that may be kept, with that one chosen; the one to be kept is first."""
+        first = self.kept
+        if first is None:
+            return []
+        others = [item for item in self.rounds if item.accepted and item.again is None and item is not first]
+        others.sort(key=lambda item: item.merit(self.settings), reverse=True)
+        if self.settings.keep is Keep.FINAL:
+            others = []
+        return [self, *(replace(self, chosen=item.number) for item in others)]
+
+    @property
+    def fault(self) -> str:
+        """Why it was of no use through the model or its endpoint, in words; empty if that is not so."""
+        if self.kept is not None or self.end in (End.SET_CAP, End.COST_UNKNOWN):
+            return ""
+        tried = any(item.verdict.tried for item in self.rounds)
+        return self.end.value.replace("_", " ") if not tried or self.end in _FAULTS else ""
 
     def as_json(self) -> dict[str, Any]:
         """Return the record that a task keeps, as JSON."""

@@ -6,11 +6,12 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any, Protocol
 
 from gistpoint.core.errors import InfrastructureError
+from gistpoint.core.generation.by_model import ModelTerms
 from gistpoint.core.generation.library import SourceLibrary, read_library
 from gistpoint.core.generation.settings import CampaignSettings, SourceSpec
 from gistpoint.core.ports import ChatModel, Prober, Runner, TestMapper
@@ -70,6 +71,8 @@ class Context:
     run: RunContext = field(default=UNATTENDED, compare=False)
     learned: SourceLibrary | None = field(default=None, compare=False)
     """The library, if it is already in memory."""
+    terms: ModelTerms = field(default_factory=ModelTerms)
+    """What the conversations with the model share."""
 
     @cached_property
     def runner(self) -> Runner:
@@ -92,7 +95,7 @@ class Context:
         return self.harness.model(self.settings.model) if self.settings.model else None
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return Context, (self.folder, self.harness, self.settings)
+        return partial(Context, terms=self.terms), (self.folder, self.harness, self.settings)
 
 
 @dataclass
@@ -131,7 +134,7 @@ def opened(context: Context) -> Iterator[Context]:
 
 
 def _open(context: Context) -> Context:
-    own = Context(context.folder, context.harness, context.settings, RunContext())
+    own = Context(context.folder, context.harness, context.settings, RunContext(), terms=context.terms)
     try:
         _ = own.prober
     except FileNotFoundError as error:

@@ -26,6 +26,7 @@ def decide(context: Context, candidate: CorruptionCandidate) -> CandidateVerdict
     with opened(context) as here:
         trial, settings = CandidateTrial(here, candidate), context.settings
         try:
-            return decide_by_model(trial) if settings.model else _WAYS[settings.mode](trial)
+            alone_by_model = settings.model and not settings.mode.in_groups
+            return decide_by_model(trial) if alone_by_model else _WAYS[settings.mode](trial)
         except CandidateDropped as why:
             return trial.dropped(why)

@@ -51,10 +51,14 @@ class CampaignSettings:
     """The model that corrupts; empty for corruptions without one. With a model, a seed decides only the order."""
     loop: LoopSettings | None = None
     """The limits of each conversation with it."""
+    examples: str = ""
+    """The hash of the file of judged corruptions of which it is shown some; empty without examples."""
 
     def __post_init__(self) -> None:
-        if self.model and self.mode is not CampaignMode.DISCOVERY:
-            raise UserError(f"A model corrupts in discovery mode, not in {self.mode}.", hint="Leave --model out.")
+        if self.model and self.mode is CampaignMode.REMOVE:
+            raise UserError(
+                "A model corrupts functions; removing needs none.", hint="Leave --model out, or add --mode discovery."
+            )
         if self.min_failing < 1:
             raise UserError(f"--min-failing must be 1 or more, and is {self.min_failing}.")
 
@@ -73,6 +77,8 @@ class CampaignSettings:
         values = {**msgspec.to_builtins(self), "recipe": RECIPE}
         if not self.model:
             del values["model"], values["loop"]
+        if not self.examples:
+            del values["examples"]
         return values
 
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from itertools import combinations
 from typing import Any
 
 from gistpoint.core.generation.candidates import LEAST, in_reach
 from gistpoint.core.generation.library import SourceLibrary
 from gistpoint.core.generation.trials.discovery import Rated, good_corruptions
+from gistpoint.core.generation.trials.model import corruptions_by_model
 from gistpoint.core.generation.trials.trial import STOPPED, CandidateDropped, CandidateTrial
 from gistpoint.core.generation.verdicts import CandidateVerdict, Reason
 from gistpoint.core.outcomes import RunStatus
@@ -39,6 +41,7 @@ def _parts(trial: CandidateTrial) -> list[Rated]:
     candidate, library = trial.candidate, trial.library
     if not candidate.partners:
         raise CandidateDropped(Reason.NO_PARTNER, "no other candidate is near enough")
+    find = corruptions_by_model if trial.settings.model else good_corruptions
     parts: list[Rated] = []
     for name in (candidate.name, *candidate.partners):
         if len(parts) == candidate.size:
@@ -46,7 +49,7 @@ def _parts(trial: CandidateTrial) -> list[Rated]:
         if not in_reach(library, name, [part.target.name for part in parts]):
             continue
         try:
-            found = good_corruptions(trial, name, trial.settings.part_band)
+            found: Sequence[Rated] = find(trial, name, trial.settings.part_band)
         except CandidateDropped:
             if not parts:
                 raise
