@@ -51,7 +51,8 @@ CASES = {
         {"<module> > w", "w > g", "g > f"},
     ),
     "a partial object of itself": (
-        "from functools import partial\ndef f(*a): ...\nclass C:\n    h = f\ndef g(x):\n    C.h = partial(C.h, x)\n    C.h()",
+        "from functools import partial\ndef f(*a): ...\nclass C:\n    h = f\n"
+        "def g(x):\n    C.h = partial(C.h, x)\n    C.h()",
         {"g > f"},
     ),
     "a nested function": ("def f():\n    def g(): ...\n    g()", {"f > f.<locals>.g"}),
