@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
+from collections import Counter
 from collections.abc import Iterator, Mapping
 
 from gistpoint.core.corruption.edits import TextEdit
@@ -38,17 +39,13 @@ def wrong_default(subject: CorruptionTarget) -> Iterator[Edits]:
             yield (TextEdit(spans[-2][1], spans[-1][1], ""),)
 
 
-def turned_flag(subject: CorruptionTarget) -> Iterator[Edits]:
-    """`True` for `False`, and back."""
-    for node in subject.of(ast.Constant):
-        if isinstance(node.value, bool) and not isinstance(subject.parent(node), ast.While | ast.Compare):
-            yield subject.replaced(node, str(not node.value))
-
-
 def option_dropped(subject: CorruptionTarget) -> Iterator[Edits]:
-    """A keyword argument not passed on."""
+    """A keyword argument not passed on, unless a like call of the function passes it on as well."""
+    given = Counter((ast.unparse(node.func), item.arg) for node in subject.of(ast.Call) for item in node.keywords)
     for node in subject.of(ast.Call):
         for keyword in node.keywords:
+            if given[ast.unparse(node.func), keyword.arg] > 1:
+                continue
             if keyword.arg is not None and keyword.arg not in ("key", "reverse"):
                 yield from argument_dropped(subject, node, keyword)
 
@@ -67,7 +64,6 @@ def skipped_normalisation(subject: CorruptionTarget) -> Iterator[Edits]:
 
 OPERATORS = (
     Operator("wrong default", 0.09, wrong_default),
-    Operator("turned flag", 0.25, turned_flag),
     Operator("dropped option", 0.18, option_dropped),
     Operator("skipped normalisation", 0.09, skipped_normalisation),
 )

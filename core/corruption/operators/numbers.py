@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from collections import Counter
 from collections.abc import Iterator, Mapping
 
 from gistpoint.core.corruption.edits import TextEdit
@@ -10,9 +11,10 @@ from gistpoint.core.corruption.operators.conditions import bare
 from gistpoint.core.corruption.operators.operator import Edits, Operator
 from gistpoint.core.corruption.subject import CorruptionTarget
 
+_ROUNDING: Mapping[type[ast.operator], str] = {ast.FloorDiv: "/", ast.Div: "//"}
 _ARITHMETIC: Mapping[type[ast.operator], str] = {
-    ast.Add: "-", ast.Sub: "+", ast.Mult: "+", ast.FloorDiv: "/", ast.Div: "//", ast.Mod: "//",
-    ast.BitAnd: "|", ast.BitOr: "&", ast.LShift: ">>", ast.RShift: "<<",
+    ast.Add: "-", ast.Sub: "+", ast.Mult: "+", ast.Mod: "//", ast.BitAnd: "|", ast.BitOr: "&",
+    ast.LShift: ">>", ast.RShift: "<<",
 }  # fmt: skip
 
 
@@ -57,10 +59,13 @@ def slice_bound(subject: CorruptionTarget) -> Iterator[Edits]:
 
 
 def end_index(subject: CorruptionTarget) -> Iterator[Edits]:
-    """The first element for the last one, and back."""
+    """The first element for the last one, and back, if it is read once: elsewhere the right one would be read."""
+    reads = Counter(subject.source(node) for node in subject.of(ast.Subscript))
     for node in subject.of(ast.Subscript):
         index = node.slice
         if not isinstance(node.ctx, ast.Load):
+            continue
+        if reads[subject.source(node)] > 1:
             continue
         if _is_whole(index, 0):
             yield subject.replaced(index, "-1")
@@ -77,37 +82,22 @@ def counting_start(subject: CorruptionTarget) -> Iterator[Edits]:
             yield subject.replaced(node.value, "1" if _is_whole(node.value, 0) else "0")
 
 
-def constant(subject: CorruptionTarget) -> Iterator[Edits]:
-    """A whole number in a comparison, a sum or a step that is one off."""
-    for node in subject.of(ast.Constant):
-        parent = subject.parent(node)
-        if type(node.value) is not int or isinstance(node.value, bool):
-            continue
-        small = subject.source(node) == str(node.value) and node.value < 100
-        text = isinstance(parent, ast.BinOp) and _is_text(parent)
-        if small and not text and isinstance(parent, ast.Compare | ast.BinOp | ast.AugAssign):
-            yield subject.replaced(node, str(node.value + 1))
-            if node.value > 1:
-                yield subject.replaced(node, str(node.value - 1))
+def rounding(subject: CorruptionTarget) -> Iterator[Edits]:
+    """`/` for `//`, and back."""
+    yield from _exchanged(subject, _ROUNDING)
 
 
 def arithmetic(subject: CorruptionTarget) -> Iterator[Edits]:
     """Another arithmetic operator."""
+    yield from _exchanged(subject, _ARITHMETIC)
+
+
+def _exchanged(subject: CorruptionTarget, table: Mapping[type[ast.operator], str]) -> Iterator[Edits]:
     for node in subject.of(ast.BinOp):
-        text = _ARITHMETIC.get(type(node.op))
+        text = table.get(type(node.op))
         span = subject.between(node.left, node.right) if text and not _is_text(node) else None
         if text and span:
             yield (TextEdit(*span, text),)
-
-
-def swapped_operands(subject: CorruptionTarget) -> Iterator[Edits]:
-    """`b - a` for `a - b`."""
-    for node in subject.of(ast.BinOp):
-        if isinstance(node.op, ast.Sub | ast.Div | ast.FloorDiv | ast.Mod) and not _is_text(node):
-            left, right = subject.operand(node.left), subject.operand(node.right)
-            simple = all(isinstance(side, ast.Name | ast.Attribute | ast.Call) for side in (node.left, node.right))
-            if simple:
-                yield TextEdit(*left, subject.text[slice(*right)]), TextEdit(*right, subject.text[slice(*left)])
 
 
 def _is_text(node: ast.BinOp) -> bool:
@@ -119,12 +109,12 @@ def _is_text(node: ast.BinOp) -> bool:
 
 
 OPERATORS = (
-    Operator("off by one", 0.23, dropped_one),
-    Operator("off by one", 0.23, range_end),
-    Operator("slice bound", 0.11, slice_bound),
-    Operator("end index", 0.42, end_index),
+    Operator("off by one", 0.23, dropped_one, in_rewritten=True),
+    Operator("off by one", 0.23, range_end, in_rewritten=True),
+    Operator("slice bound", 0.11, slice_bound, in_rewritten=True),
+    Operator("end index", 0.2, end_index, in_rewritten=True),
     Operator("counting start", 0.19, counting_start),
-    Operator("constant", 0.29, constant),
-    Operator("arithmetic", 0.25, arithmetic),
-    Operator("swapped operands", 0.46, swapped_operands),
+    Operator("rounding", 0.25, rounding),
 )
+ARITHMETIC = Operator("arithmetic", 0.25, arithmetic)
+"""Seen at a glance, so not among the operators that make tasks; for those who undo corruptions."""
