@@ -147,7 +147,7 @@ class Workers:
     size: int
 
 
-class TaskSet(Protocol):
+class CampaignTasks(Protocol):
     """The tasks of a campaign as they stand, which may change until the set is full."""
 
     def become(self, kept: Sequence[CandidateVerdict]) -> None:
@@ -169,7 +169,7 @@ def run_campaign(
     count: int,
     workers: Workers,
     state: StateFile,
-    tasks: TaskSet,
+    tasks: CampaignTasks,
     *,
     on_progress: OnProgress = lambda verdicts, keys: None,
 ) -> Counts:
