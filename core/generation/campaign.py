@@ -14,7 +14,7 @@ from statistics import mean
 from typing import Any, Protocol
 
 from gistpoint.core.errors import InfrastructureError
-from gistpoint.core.generation.candidates import LOCATED, CorruptionCandidate
+from gistpoint.core.generation.candidates import LOCATED, SUBTLE, CorruptionCandidate
 from gistpoint.core.generation.context import Context, opened
 from gistpoint.core.generation.deciding import decide
 from gistpoint.core.generation.intake import LOOK
@@ -25,8 +25,6 @@ from gistpoint.core.tasks.trees import corrupted_tree
 
 MOST_SHARED = 1
 """Functions that two groups may have in common."""
-SUBTLE = 0.8
-"""Subtlety below which a corruption waits: the first place in a localisation can't have more."""
 
 
 @dataclass
