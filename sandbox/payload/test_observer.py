@@ -246,11 +246,12 @@ def _fixed(function: object, code: CodeType) -> str:
     if "<locals>" not in str(getattr(function, "__qualname__", "")) and not getattr(function, "__closure__", None):
         return ""
     cells = getattr(function, "__closure__", None) or ()
-    found = {name: _content(cell) for name, cell in zip(code.co_freevars, cells)}
+    found = {name: _content(cells[n]) for n, name in enumerate(code.co_freevars)}
     if "<locals>" in str(getattr(function, "__qualname__", "")):
         found["()"] = getattr(function, "__defaults__", None) or ()
         found["{}"] = getattr(function, "__kwdefaults__", None) or {}
-    told = {name: text for name, value in found.items() if (text := _plain(value, _NESTED)) is not None}
+    texts = {name: _plain(value, _NESTED) for name, value in found.items()}
+    told = {name: text for name, text in texts.items() if text is not None}
     if not told:
         return ""
     import hashlib

@@ -386,7 +386,8 @@ def original_test(original: str, qualname: str) -> str:
 def inheriting_test(test: GistTest) -> str:
     """Return the original test as a gist can hold it: with the class by which it is named, if that one inherits it."""
     if test.others or test.doctest:
-        return given_test(test)
+        documented_in = dict.fromkeys(one.source for one in test.each if one.doctest)
+        return "\n\n".join([given_test(test), *documented_in])
     text = original_test(test.source, test.name)
     if not missing_name(text, test):
         return text
