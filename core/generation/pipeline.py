@@ -61,6 +61,11 @@ class SourceResult:
         """How many candidates became a task."""
         return self.counts.kept
 
+    @property
+    def strata(self) -> list[tuple[str, int, int]]:
+        """The strata of the set, each with its candidates and those that became a task."""
+        return [] if self.plan is None else self.plan.filled(v.key for v in self.counts.verdicts if v.kept is not None)
+
     def to_json(self) -> dict[str, Any]:
         """Return the result as a JSON value."""
         left_out = {} if self.plan is None else self.plan.left_out
@@ -71,6 +76,7 @@ class SourceResult:
             "functions": 0 if self.plan is None else self.plan.functions,
             "left_out": left_out,
             "candidates": 0 if self.plan is None else len(self.plan.candidates),
+            "strata": [dict(zip(("stratum", "candidates", "kept"), row, strict=True)) for row in self.strata],
             "tried": self.counts.tried,
             "kept": self.kept,
             "tasks": self.tasks,
@@ -122,6 +128,20 @@ def generate(
         _make(context, result.plan, count, control, workers, locations, result)
         result.making_seconds = time.monotonic() - began
         yield result
+
+
+def choose(
+    specs: Iterable[SourceSpec],
+    settings: CampaignSettings,
+    harness: FetchingHarness,
+    locations: Locations,
+    *,
+    run: RunContext = UNATTENDED,
+) -> Iterator[SourceResult]:
+    """Yield the candidates of each source in their order, and try none. Raises as `generate` does for one source."""
+    for spec in specs:
+        library = _learned(spec, settings, harness, locations, run).library
+        yield SourceResult(spec, library=library, plan=plan(library, settings))
 
 
 def _learned(

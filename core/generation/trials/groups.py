@@ -36,15 +36,17 @@ def decide_group(trial: CandidateTrial) -> CandidateVerdict:
 
 
 def _parts(trial: CandidateTrial) -> list[Rated]:
-    candidate, library = trial.candidate, trial.library
+    candidate, library, rules = trial.candidate, trial.library, trial.settings.groups
     if not candidate.partners:
         raise CandidateDropped(Reason.NO_PARTNER, "no other candidate is near enough")
     parts: list[Rated] = []
-    for name in (candidate.name, *candidate.partners):
-        if len(parts) == candidate.size:
+    left = [candidate.name, *candidate.partners]
+    while len(parts) < candidate.size:
+        names = [part.target.name for part in parts]
+        name = next((name for name in left if in_reach(library, rules, name, names)), None)
+        if name is None:
             break
-        if not in_reach(library, name, [part.target.name for part in parts]):
-            continue
+        left.remove(name)
         try:
             found = good_corruptions(trial, name, trial.settings.part_band)
         except CandidateDropped:
@@ -56,7 +58,7 @@ def _parts(trial: CandidateTrial) -> list[Rated]:
             parts.append(fitting)
         elif not parts:
             raise CandidateDropped(Reason.NONE_GOOD, name)
-    if len(parts) < LEAST:
+    if len(parts) < (candidate.size if rules.sizes else LEAST):
         raise CandidateDropped(Reason.NO_PARTNER, "no function near enough has a good corruption")
     return parts
 
