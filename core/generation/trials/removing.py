@@ -19,6 +19,7 @@ def decide_removal(trial: CandidateTrial) -> CandidateVerdict:
         target = removal_target(library.intake.repository.tree, name, library.test_files)
     except (NoTaskError, SourceError, CodeError) as error:
         raise CandidateDropped(Reason.NOT_REMOVABLE, str(error)) from error
+    trial.next(name, remove_body.__name__)
     report = trial.probe((target,), stop_after=needed)
     if report.status in STOPPED:
         raise CandidateDropped(STOPPED[report.status])
