@@ -16,7 +16,9 @@ from gistpoint.core.errors import UserError
 from gistpoint.core.generation.candidates import CandidatePlan, in_reach, plan
 from gistpoint.core.generation.choice import Choice, GroupRules, read_bars, read_functions, read_sizes
 from gistpoint.core.generation.library import SourceLibrary
+from gistpoint.core.generation.making import write_kept
 from gistpoint.core.generation.settings import CampaignMode, CampaignSettings
+from gistpoint.core.generation.verdicts import Reason
 from gistpoint.core.metrics.bars import MetricBar, MetricEnd, at_bars
 from gistpoint.core.metrics.table import ColumnError, measure_functions
 
@@ -222,3 +224,22 @@ def test_the_campaign_of_a_chosen_set_goes_on_with_the_same_candidates(tmp_path:
     assert {name for verdict in kept for name in verdict.names} == {"shop.py::price", "shop.py::bill"}
     again, _ = shop.campaign("remove", choice=Choice(where=("code_lines > 5",)))
     assert [verdict.key for verdict in again.verdicts] == [verdict.key for verdict in counts.verdicts]
+
+
+def test_groups_have_exactly_the_size_that_is_asked_for(tmp_path: Path) -> None:
+    shop = Shop(tmp_path)
+    counts, kept = shop.campaign("multi", 4, min_failing=2, groups=GroupRules((1, 2, 5), tell_count=True))
+    assert sorted(len(verdict.names) for verdict in kept) == [1, 1, 2, 2]
+    assert Reason.NO_PARTNER in {verdict.reason for verdict in counts.verdicts}
+    settings = CampaignSettings(CampaignMode.MULTI, min_failing=2, groups=GroupRules((2,), tell_count=True))
+    pair = next(verdict for verdict in kept if len(verdict.names) == 2)
+    assert pair.kept is not None
+    task = write_kept(shop.library(), settings, pair.kept, tmp_path / "tasks")
+    assert task.rules.tell_count
+    assert task.brief.targets == 2
+
+
+def test_a_chain_leads_from_each_to_the_next(tmp_path: Path) -> None:
+    rules = GroupRules((3,), chain=True, distance=1)
+    _, kept = Shop(tmp_path).campaign("multi", 1, min_failing=2, groups=rules)
+    assert [verdict.names for verdict in kept] == [("shop.py::price", "shop.py::bill", "shop.py::stock")]
