@@ -129,6 +129,10 @@ class CandidateVerdicts:
                     accepted = True
                     break
 
+    def _may_be_located(self, hidden: int, located: int) -> bool:
+        """Whether most corruptions stay hard to locate with as many more that are and that are not."""
+        return not located or self._located + located < self._hidden + hidden
+
     def _in_turn(self, *, at_last: bool) -> list[tuple[int, CandidateVerdict]]:
         """Return the waiting verdicts that may be accepted, with their places, in the order to try them."""
         if at_last:

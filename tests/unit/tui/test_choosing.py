@@ -1,4 +1,4 @@
-"""The options that choose functions, and what `task generate --list` and `gistpoint code` print of a learned library."""
+"""The options that choose functions, `task generate --list`, and what `gistpoint code` prints of a learned library."""
 
 from __future__ import annotations
 
@@ -179,7 +179,7 @@ def test_candidates_are_listed_and_none_is_tried(
     listed = ["task", "generate", "shop", "--list", "--mode", "remove", "--quadrants", "--count", "4"]
     assert cli.main(listed) == 0
     printed = capsys.readouterr().out
-    assert "shop.py::bill\tcode_lines low, harmonic_out high\t6\t3\t3" in printed
+    assert "shop.py::bill\tcode_lines low, harmonic_out high\t6\t3\t2\t0.6667" in printed
     assert "shop\tcode_lines low, harmonic_out high\t1\t0" in printed
     runs = bench.runs
     assert cli.main([*listed, "--json"]) == 0
