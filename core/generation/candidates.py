@@ -147,7 +147,7 @@ def plan(library: SourceLibrary, settings: CampaignSettings) -> CandidatePlan:
 def _strata(
     library: SourceLibrary, settings: CampaignSettings, cell: Mapping[str, str], pool: Sequence[str]
 ) -> dict[str, list[CorruptionCandidate]]:
-    """Return the candidates by stratum: one for each function, or one for each of the sizes that are asked for."""
+    """Return the candidates by stratum: one for each function, or one for each size asked for that it can reach."""
     strata: dict[str, list[CorruptionCandidate]] = {}
     for size in settings.groups.sizes or (0,):
         for name in cell:
@@ -156,7 +156,9 @@ def _strata(
             else:
                 candidate = CorruptionCandidate(name, _key(library, settings, name))
             stratum = ", ".join(filter(None, (cell[name], _size_told(size))))
-            strata.setdefault(stratum, []).append(replace(candidate, stratum=stratum))
+            offered = strata.setdefault(stratum, [])
+            if len(candidate.partners) >= size - 1:
+                offered.append(replace(candidate, stratum=stratum))
     return strata
 
 

@@ -18,7 +18,6 @@ from gistpoint.core.generation.choice import Choice, GroupRules, read_bars, read
 from gistpoint.core.generation.library import SourceLibrary
 from gistpoint.core.generation.making import write_kept
 from gistpoint.core.generation.settings import CampaignMode, CampaignSettings
-from gistpoint.core.generation.verdicts import Reason
 from gistpoint.core.metrics.bars import MetricBar, MetricEnd, at_bars
 from gistpoint.core.metrics.table import ColumnError, measure_functions
 
@@ -228,10 +227,11 @@ def test_the_campaign_of_a_chosen_set_goes_on_with_the_same_candidates(tmp_path:
 
 def test_groups_have_exactly_the_size_that_is_asked_for(tmp_path: Path) -> None:
     shop = Shop(tmp_path)
-    counts, kept = shop.campaign("multi", 4, min_failing=2, groups=GroupRules((1, 2, 5), tell_count=True))
+    _, kept = shop.campaign("multi", 4, min_failing=2, groups=GroupRules((1, 2, 5), tell_count=True))
     assert sorted(len(verdict.names) for verdict in kept) == [1, 1, 2, 2]
-    assert Reason.NO_PARTNER in {verdict.reason for verdict in counts.verdicts}
     settings = CampaignSettings(CampaignMode.MULTI, min_failing=2, groups=GroupRules((2,), tell_count=True))
+    asked = replace(settings, groups=GroupRules((2, 5)))
+    assert plan(shop.library(), asked).filled() == [("2 functions", 3, 0), ("5 functions", 0, 0)]
     pair = next(verdict for verdict in kept if len(verdict.names) == 2)
     assert pair.kept is not None
     task = write_kept(shop.library(), settings, pair.kept, tmp_path / "tasks")
