@@ -15,7 +15,7 @@ from statistics import mean
 from typing import Any, Protocol
 
 from gistpoint.core.errors import InfrastructureError
-from gistpoint.core.generation.candidates import LOCATED, CorruptionCandidate
+from gistpoint.core.generation.candidates import LOCATED, SUBTLE, CorruptionCandidate
 from gistpoint.core.generation.context import Context, opened
 from gistpoint.core.generation.deciding import decide
 from gistpoint.core.generation.intake import LOOK
@@ -27,8 +27,6 @@ from gistpoint.core.tasks.trees import corrupted_tree
 
 MOST_SHARED = 1
 """Functions that two groups may have in common."""
-SUBTLE = 0.8
-"""Subtlety below which a corruption waits: the first place in a localisation can't have more."""
 
 
 @dataclass
@@ -186,7 +184,7 @@ class Workers:
     size: int
 
 
-class TaskSet(Protocol):
+class CampaignTasks(Protocol):
     """The tasks of a campaign as they stand, which may change until the set is full."""
 
     def become(self, kept: Sequence[CandidateVerdict]) -> None:
@@ -208,7 +206,7 @@ def run_campaign(
     count: int,
     workers: Workers,
     state: StateFile,
-    tasks: TaskSet,
+    tasks: CampaignTasks,
     *,
     strata: Strata | None = None,
     on_progress: OnProgress = lambda verdicts, keys: None,

@@ -19,6 +19,8 @@ from gistpoint.core.generation.strata import Strata, in_turns
 
 LOCATED = 5
 """Places in a spectrum-based localisation that a solver would look at first."""
+SUBTLE = 0.8
+"""Subtlety below which a corruption waits: the first place in a localisation can't have more."""
 
 
 @dataclass(frozen=True, slots=True)

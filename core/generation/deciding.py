@@ -28,7 +28,7 @@ def decide(context: Context, candidate: CorruptionCandidate) -> CandidateVerdict
         try:
             if settings.model:
                 return decide_by_model(trial)
-            alone = settings.mode.in_groups and candidate.size == 1
+            alone = candidate.size == 1 and bool(settings.groups.sizes)
             return decide_discovery(trial) if alone else _WAYS[settings.mode](trial)
         except CandidateDropped as why:
             return trial.dropped(why)

@@ -18,7 +18,7 @@ InUse = Callable[[str], bool]
 
 @dataclass
 class WrittenSet:
-    """Implements `gistpoint.core.generation.campaign.TaskSet`.
+    """Implements `gistpoint.core.generation.campaign.CampaignTasks`.
 
     Only tasks that this campaign wrote are removed, and none of a run that came to its end. The state names each before
     it is written, so that the next run removes what a killed one left.

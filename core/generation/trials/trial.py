@@ -21,6 +21,7 @@ from gistpoint.core.outcomes import RunStatus
 from gistpoint.core.ports import ProbeReport
 from gistpoint.core.tasks.leaks import leaks_of
 from gistpoint.core.tasks.model import Target, ToolLimits
+from gistpoint.core.tasks.trees import corrupted_tree
 
 REFUSALS: Mapping[NoGood, Reason] = {
     NoGood.TOO_FEW_FAILING: Reason.TOO_FEW_FAILING,
@@ -54,6 +55,7 @@ class CandidateTrial:
         self._progress = TrialProgress("", candidate.name)
         self._probes: list[float] = []
         self._tests = 0
+        self._clean: set[tuple[Target, ...]] = set()
         self._warm = 0
         self._confirmations, self._confirming = 0, 0.0
         self._specimen: Specimen | None = None
@@ -98,6 +100,7 @@ class CandidateTrial:
 
     def confirm(self, targets: tuple[Target, ...]) -> CorruptionProof:
         """Run the whole suite; raises `CandidateDropped` if it makes no task or its original is left in the tree."""
+        self.refuse_leak(targets)
         self._tell(family=WHOLE_SUITE)
         started = time.perf_counter()
         try:
@@ -113,10 +116,16 @@ class CandidateTrial:
         finally:
             self._confirmations += 1
             self._confirming += time.perf_counter() - started
-        leak = next(leaks_of(proof.tree, targets), None)
+        return proof
+
+    def refuse_leak(self, targets: tuple[Target, ...]) -> None:
+        """Raise `CandidateDropped` if the original of one of the targets is left elsewhere in the tree."""
+        if targets in self._clean:
+            return
+        leak = next(leaks_of(corrupted_tree(self.library.intake.repository.tree, targets), targets), None)
         if leak is not None:
             raise CandidateDropped(Reason.LEAKS, leak)
-        return proof
+        self._clean.add(targets)
 
     def dropped(self, why: CandidateDropped) -> CandidateVerdict:
         """Return the verdict on a candidate that makes no task."""

