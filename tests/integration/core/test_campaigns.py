@@ -7,6 +7,7 @@ import random
 import time
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from fake_benches import CHECKS, ENTERED, SHOP, FakeBench, Shop
@@ -188,7 +189,7 @@ def test_percentile_is_the_share_of_functions_at_or_below(shop: Shop) -> None:
     assert metrics["eigenvector"] == {"value": None, "percentile": None}
 
 
-def verdict_of(shop: Shop, mode: str, name: str, partners: tuple[str, ...] = (), **options: int) -> CandidateVerdict:
+def verdict_of(shop: Shop, mode: str, name: str, partners: tuple[str, ...] = (), **options: Any) -> CandidateVerdict:
     shop.library()
     settings = CampaignSettings(CampaignMode(mode), **options)
     try:
@@ -303,10 +304,11 @@ def test_group_whose_parts_break_the_same_tests(tmp_path: Path) -> None:
 def test_group_in_which_one_hides_another(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Each breaks other tests alone, but with one of the three repaired nothing fails."""
     monkeypatch.setattr("gistpoint.core.generation.trials.groups.SUBTLE", 0.0)  # none of them is left out
-    own = {"shop.py::price": IDS[:6], "shop.py::stock": IDS[7:13], "shop.py::bill": IDS[13:]}
+    own: dict[str, list[str]] = {"shop.py::price": IDS[:6], "shop.py::stock": IDS[7:13], "shop.py::bill": IDS[13:]}
 
     def wish(targets: tuple[Target, ...]) -> ProbeReport:
-        return failing() if len(targets) > 1 else failing(*own[targets[0].name])
+        first, *others = targets
+        return failing() if others else failing(*own[first.name])
 
     verdict = verdict_of(Shop(tmp_path, FakeBench(wish=wish)), "multi", "shop.py::price", tuple(own)[1:])
     assert verdict.reason is Reason.MASKED

@@ -67,7 +67,8 @@ def test_what_a_killed_program_left_is_swept_away_and_what_is_under_way_is_not(i
     for name, age in ((".making-killed", 7200), (".making-another", 5)):
         (into / name / "workspace").mkdir(parents=True)
         (into / name / "workspace" / "tree.tar").write_bytes(b"half")
-        os.utime(into / name, (time.time() - age,) * 2)
+        then = time.time() - age
+        os.utime(into / name, (then, then))
     task = written(intake, into)
     assert {path.name for path in into.iterdir()} == {task.id, ".making-another"}
 
