@@ -23,7 +23,7 @@ from gistpoint.core.kinds.gist.lines import (
 KEPT = "_kept"
 """Suffix of the names under which glue keeps an object that a rival's definition hides for a while."""
 
-UNNAMED, NAMED, ALIVE = 0.01, 0.4, 0.9
+UNNAMED, NAMED, ALIVE = 0.01, 0.2, 0.9
 """The risk of a cut: nothing that ran names what is cut; a class or the interpreter may; a line that ran does."""
 
 
