@@ -77,6 +77,7 @@ class CutFinder:
         self.seen = sorted(executed)
         self.test = test
         self.rejected = frozenset(rejected)
+        self._classes: set[str] = set()
         self._heirs: set[str] = set()
         self._live_words = self._words(only_live=True)
 
@@ -123,7 +124,8 @@ class CutFinder:
                 yield from self._each(statement.body, f"{prefix}{statement.name}.")
             if (prefix and len(body) == 1) or self._is_test(statement, prefix) or self._is_needed(statement):
                 continue
-            named = not self._words_beside(statement).isdisjoint(_bound_names(statement))
+            names = {*_bound_names(statement)} - {"__name__"}
+            named = not self._words_beside(statement).isdisjoint(names)
             yield replace(self._deletion(statement, prefix), risk=ALIVE if named else NAMED)
 
     def _is_needed(self, statement: ast.stmt) -> bool:
@@ -226,7 +228,7 @@ class CutFinder:
             alike = [s for s in body if isinstance(s, type_of_function) and s.name == statement.name]
             if any(self._ran(*_code(s.body)) or s.body[0].lineno == s.lineno for s in alike):
                 return None
-            if statement.name in self._live_words and not prefix:
+            if statement.name in self._live_words and prefix not in self._classes:
                 return None
             spans = tuple(self._span(s) for s in alike if self._whole(s))
             inherited = prefix in self._heirs or statement.name.startswith("__")
@@ -259,8 +261,9 @@ class CutFinder:
         inner = f"{prefix}{name}." if name else prefix
         if isinstance(statement, ast.For | ast.While | ast.Try):
             yield from self._untried([self._otherwise(statement, inner)])
-        if isinstance(statement, ast.ClassDef) and statement.bases:
-            self._heirs.add(inner)
+        if isinstance(statement, ast.ClassDef):
+            self._classes.add(inner)
+            self._heirs |= {inner} if statement.bases else set()
         if isinstance(statement, type_of_function) and not self._ran(*_code(statement.body)):
             yield from self._untried([self._emptied(statement, inner)])
             return
