@@ -67,6 +67,11 @@ def test_functions_that_ran_keep_what_ran_in_them() -> None:
     assert reduced(text, lambda names: names["f"](9), 1)[0] == text
 
 
+def test_methods_that_ran_stay_though_nothing_needs_them() -> None:
+    text = "class A:\n    def __init__(self):\n        self.seen = []\n    def f(self):\n        return 2\n"
+    assert reduced(text, lambda names: names["A"]().f(), 2)[0] == text
+
+
 def test_statements_of_classes_go_but_not_the_last_one() -> None:
     text = "class A:\n    x = 1\n    y = x\n    def f(self):\n        return 2\nclass B(A):\n    z = A.x\n"
     found, _ = reduced(text, lambda names: (names["A"]().f(), names["B"].__name__), (2, "B"))
