@@ -373,10 +373,15 @@ class Reducer:
     _rejected: set[str] = field(default_factory=set)
 
     def reduce(self, text: str, verdict: OracleVerdict) -> tuple[str, OracleVerdict]:
-        """Return the smallest text found that the oracle accepts, with its verdict; it must accept `text` itself."""
+        """Return the smallest text found that the oracle accepts, with its verdict; it must accept `text` itself.
+
+        What nothing names is cut even if there is no time left: that is one query, and most of the reduction.
+        """
         self._rejected.clear()
-        while not self.out_of_time():
+        while True:
             text, verdict = self._without_unnamed(text, verdict)
+            if self.out_of_time():
+                break
             finder = self._finder(text, verdict.executed)
             cuts = [*finder.idle(), *finder.unused(), *finder.restored()] or finder.statements()
             if not cuts or self.out_of_time():

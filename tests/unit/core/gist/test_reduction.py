@@ -113,6 +113,14 @@ def test_what_is_stopped_returns_the_last_text_that_held(queries: int) -> None:
     assert last.holds
 
 
+def test_what_nothing_names_goes_though_no_time_is_left() -> None:
+    oracle = Here(lambda names: names["g"](), 5)
+    text = "def f():\n    return 1\nseen = []\nseen.append(1)\ndef g():\n    return 5\n"
+    found, _ = Reducer(oracle, lambda: True, "g").reduce(text, oracle(text))
+    assert found == "seen = []\nseen.append(1)\ndef g():\n    return 5\n"
+    assert len(oracle.texts) == 2
+
+
 def test_the_same_text_is_reduced_in_the_same_way() -> None:
     text = "seen = []\n" + "".join(f"seen.append({n})\n" for n in range(20)) + "def f():\n    return seen[-1]\n"
     first, second = (reduced(text, lambda names: names["f"](), 19) for _ in range(2))
