@@ -107,7 +107,7 @@ def test_what_is_stopped_returns_the_last_text_that_held(queries: int) -> None:
     text = "seen = []\n" + "".join(f"seen.append({n})\n" for n in range(6)) + "def f():\n    return seen[-1]\n"
     oracle = Here(lambda names: names["f"](), 5)
     verdict = oracle(text)
-    found, last = Reducer(oracle, lambda: len(oracle.texts) >= queries).reduce(text, verdict)
+    found, last = Reducer(oracle, lambda: len(oracle.texts) >= queries, "f").reduce(text, verdict)
     assert len(oracle.texts) == queries
     assert oracle(found) == last
     assert last.holds
