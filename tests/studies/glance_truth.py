@@ -25,7 +25,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from gistpoint.core.code.index import DefinitionKind, index_source
+from gistpoint.core.code.index import Definition, DefinitionKind, index_source
 from gistpoint.core.code.parsing import CodeError
 from gistpoint.core.corruption.corruptions import Corruption, enumerate_corruptions, record_of, replay
 from gistpoint.core.corruption.glance import GlanceVerdict
@@ -81,7 +81,7 @@ def harness() -> SandboxHarness:
     return SandboxHarness.on(runner.backend)
 
 
-def libraries(home: Path) -> Iterator[tuple[Path, str, SourceLibrary]]:
+def libraries(home: Path, only: Sequence[str] = ()) -> Iterator[tuple[Path, str, SourceLibrary]]:
     """Yield the learned libraries below a home: folder, `name==version`, and what is known of it."""
     backend = harness().runner().backend.name
     for folder in sorted((home / "cache" / "libraries").iterdir()):
@@ -90,20 +90,22 @@ def libraries(home: Path) -> Iterator[tuple[Path, str, SourceLibrary]]:
         except (FileNotFoundError, ValueError):
             continue
         source = library.intake.repository.source
-        yield folder, f"{source.name}=={source.revision}", library
+        named = f"{source.name}=={source.revision}"
+        if not only or named in only:
+            yield folder, named, library
 
 
-def corruptible(library: SourceLibrary) -> dict[str, tuple[Any, Any]]:
-    """Return index and definition of the functions that some test sees, by name."""
-    tree, found = library.intake.repository.tree, {}
+def corruptible(library: SourceLibrary) -> dict[str, Definition]:
+    """Return the functions of some length that a test sees, by name."""
+    found: dict[str, Definition] = {}
+    tree = library.intake.repository.tree
     for definition in definitions(tree, library.test_files):
         name = str(definition.ref)
         row = library.by_name.get(name)
         if row is None or row.complexity.code_lines < LEAST_LINES or not library.seeing((name,)):
             continue
         if definition.kind is not DefinitionKind.CLASS and name not in library.test_map.at_import:
-            index = index_source(definition.ref.path, tree.read(definition.ref.path))
-            found[name] = index, index.get(definition.qualname)
+            found[name] = definition
     return found
 
 
@@ -126,7 +128,8 @@ def draw(options: argparse.Namespace) -> None:
         for name in names[: TRIES * options.each]:
             if kept == options.each:
                 break
-            index, definition = functions[name]
+            definition = functions[name]
+            index = index_source(definition.ref.path, library.intake.repository.tree.read(definition.ref.path))
             choices = _fitting(enumerate_corruptions(index, definition, library.vocabulary).kept, options.families)
             if not choices:
                 continue
@@ -163,23 +166,23 @@ def lines_of(path: Path) -> list[dict[str, Any]]:
 
 def packet(options: argparse.Namespace) -> None:
     """Write a packet: `packet.md` to read blind, `key.jsonl` with what each number is."""
-    known = {source: library for _, source, library in libraries(options.home)}
     chance = random.Random(f"packet {options.seed}")
     pool = lines_of(options.pool)
+    sources = sorted({entry["source"] for entry in pool})
+    known = {source: library for _, source, library in libraries(options.home, sources)}
+    functions = {source: corruptible(known[source]) for source in sources}
     chance.shuffle(pool)
     pool = pool[: options.most]
     items: list[tuple[dict[str, Any], Target]] = []
     for entry in pool:
         items.append((entry, replay(entry["record"], known[entry["source"]].intake.repository.tree)))
     taken = {(entry["source"], target.name) for entry, target in items}
-    sources = sorted({entry["source"] for entry, _ in items})
     while len(items) < len(pool) + options.originals:
         source = chance.choice(sources)
-        functions = corruptible(known[source])
-        name = chance.choice(sorted(functions))
+        name = chance.choice(sorted(functions[source]))
         if (source, name) not in taken:
             taken.add((source, name))
-            text = functions[name][1].dedented
+            text = functions[source][name].dedented
             path, _, qualname = name.partition("::")
             items.append(({"source": source}, Target(path, qualname, text, text)))
     chance.shuffle(items)
