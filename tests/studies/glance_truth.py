@@ -102,7 +102,8 @@ def corruptible(library: SourceLibrary) -> dict[str, Definition]:
     for definition in definitions(tree, library.test_files):
         name = str(definition.ref)
         row = library.by_name.get(name)
-        if row is None or row.complexity.code_lines < LEAST_LINES or not library.seeing((name,)):
+        lines = 0 if row is None or row.complexity is None else row.complexity.code_lines
+        if lines < LEAST_LINES or not library.seeing((name,)):
             continue
         if definition.kind is not DefinitionKind.CLASS and name not in library.test_map.at_import:
             found[name] = definition
