@@ -91,6 +91,7 @@ ENTERED = {
 @dataclass
 class FakeMapper:
     entered: Mapping[str, Collection[str]]
+    observed: tuple[ObservedCall, ...] = ()
     ran: int = 0
 
     def record(
@@ -103,7 +104,7 @@ class FakeMapper:
     ) -> tuple[TestMap, tuple[ObservedCall, ...]]:
         self.ran += 1
         entered = {name: frozenset(tests) for name, tests in self.entered.items()}
-        return TestMap(entered, tests=dict.fromkeys(ids, 0.01)), ()
+        return TestMap(entered, tests=dict.fromkeys(ids, 0.01)), self.observed
 
 
 @dataclass
@@ -154,6 +155,7 @@ class FakeBench:
     entered: Mapping[str, Collection[str]] = field(default_factory=lambda: ENTERED)
     wish: Callable[[tuple[Target, ...]], ProbeReport | None] = lambda targets: None
     status: RunStatus = RunStatus.FINISHED
+    observed: tuple[ObservedCall, ...] = ()
     runners: list[FakeRunner] = field(default_factory=list)
     mappers: list[FakeMapper] = field(default_factory=list)
 
@@ -162,7 +164,7 @@ class FakeBench:
         return self.runners[-1]
 
     def mapper(self) -> FakeMapper:
-        self.mappers.append(FakeMapper(self.entered))
+        self.mappers.append(FakeMapper(self.entered, self.observed))
         return self.mappers[-1]
 
     def prober(self, library: SourceLibrary) -> FakeProber:
@@ -223,7 +225,9 @@ class Shop:
             ):
                 planned = plan(library, settings)
                 place = self.place(settings, terms)
-                counts = run_campaign(place, planned.candidates, count, Workers(pool, workers), state, tasks)
+                counts = run_campaign(
+                    place, planned.candidates, count, Workers(pool, workers), state, tasks, strata=planned.strata
+                )
         finally:
             close_contexts()
         return counts, tasks.kept

@@ -26,7 +26,9 @@ def decide(context: Context, candidate: CorruptionCandidate) -> CandidateVerdict
     with opened(context) as here:
         trial, settings = CandidateTrial(here, candidate), context.settings
         try:
-            alone_by_model = settings.model and not settings.mode.in_groups
-            return decide_by_model(trial) if alone_by_model else _WAYS[settings.mode](trial)
+            alone = candidate.size == 1 and bool(settings.groups.sizes)
+            if settings.model and (alone or not settings.mode.in_groups):
+                return decide_by_model(trial)
+            return decide_discovery(trial) if alone else _WAYS[settings.mode](trial)
         except CandidateDropped as why:
             return trial.dropped(why)
