@@ -23,7 +23,8 @@ from gistpoint.core.tasks.model import Mode
 from gistpoint.sandbox.endpoints.settings import EndpointSettings, endpoint_settings
 from gistpoint.tui.commands.arguments import add_suite, counted, natural, spec_of
 from gistpoint.tui.commands.command import DONE, NEGATIVE, Handler
-from gistpoint.tui.commands.output import ProgressLine, print_json, print_table, print_text
+from gistpoint.tui.commands.output import print_json, print_table, print_text
+from gistpoint.tui.commands.watched_work import add_plain, watched
 from gistpoint.tui.object_graph import add_isolation, build_runner
 
 
@@ -97,6 +98,7 @@ def new_options(parser: argparse.ArgumentParser) -> Handler:
         "--min-failing", type=int, default=5, metavar="N", help="failing tests a task needs (default: 5)"
     )
     add_model_options(parser)
+    add_plain(parser)
     add_isolation(parser)
     return new
 
@@ -109,8 +111,9 @@ def new(options: argparse.Namespace) -> int:
     from gistpoint.sandbox.pools import SandboxHarness
 
     spec, runner = spec_of(options, options.source), build_runner(options)
-    with ProgressLine() as progress:
-        made = pipeline.generate_one(
+
+    def work(run: RunContext) -> pipeline.MadeTask:
+        return pipeline.generate_one(
             spec,
             options.function or "",
             settings,
@@ -118,8 +121,10 @@ def new(options: argparse.Namespace) -> int:
             SandboxHarness.on(runner.backend),
             Locations.of_user(),
             model=model,
-            run=RunContext(progress=progress.making),
+            run=run,
         )
+
+    made = watched(options, work)
     what = "without it" if model is None else "with it corrupted"
     print(f"{made.proof.targets[0].name}: {len(made.proof.failing)} of {len(made.intake.passed)} tests fail {what}")
     print(made.task.id)
@@ -165,6 +170,7 @@ def generate_options(parser: argparse.ArgumentParser) -> Handler:
         "--control", type=natural, default=0, metavar="N", help="candidates to try on the whole suite as well"
     )
     parser.add_argument("--json", action="store_true", help="the tables as JSON")
+    add_plain(parser)
     add_suite(parser)
     add_model_options(parser)
     add_isolation(parser)
@@ -178,12 +184,12 @@ def generate(options: argparse.Namespace) -> int:
     batch = _batch(options)
     settings = _settings_of_set(options)
     harness = SandboxHarness.on(build_runner(options).backend)
-    results: list[SourceResult] = []
-    with ProgressLine() as progress:
-        for spec in batch.left_out:
-            progress.line(f"{spec.source} is left out: {spec.stars} stars, at least {batch.min_stars} are wanted")
-        with _workers(options) as workers:
-            results += pipeline.generate(
+    with _workers(options) as workers:
+
+        def work(run: RunContext) -> list[SourceResult]:
+            for spec in batch.left_out:
+                run.note(f"{spec.source} is left out: {spec.stars} stars, at least {batch.min_stars} are wanted")
+            made = pipeline.generate(
                 batch.taken,
                 settings,
                 harness,
@@ -191,8 +197,11 @@ def generate(options: argparse.Namespace) -> int:
                 Locations.of_user(),
                 count=options.count,
                 control=options.control,
-                run=RunContext(progress=progress.making),
+                run=run,
             )
+            return list(made)
+
+        results = watched(options, work)
     if options.json:
         print_json("gistpoint.generate/1", results_json(settings, batch, results))
     else:
