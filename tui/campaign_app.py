@@ -57,14 +57,18 @@ class CampaignApp(BaseApp, Generic[Result]):
         """Whether the work has not ended yet."""
         return self._worker.is_alive()
 
+    def stop(self) -> None:
+        """Stop the work if it has not ended, and wait for its end."""
+        if self.at_work:
+            self._token.cancel()
+            self._worker.join()
+
     def result(self) -> Result:
         """Return what the work returned, after stopping it if it has not ended.
 
         Raises what it raised: `CancelledError` if it was stopped.
         """
-        if self.at_work:
-            self._token.cancel()
-            self._worker.join()
+        self.stop()
         if self._error is not None:
             raise self._error
         return self._results[0]

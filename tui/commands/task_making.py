@@ -21,9 +21,10 @@ from gistpoint.core.ports import ChatModel
 from gistpoint.core.running import RunContext
 from gistpoint.core.tasks.model import Mode
 from gistpoint.sandbox.endpoints.settings import EndpointSettings, endpoint_settings
+from gistpoint.sessions.tasks import is_in_use
 from gistpoint.tui.commands.arguments import add_suite, counted, natural, spec_of
 from gistpoint.tui.commands.command import DONE, NEGATIVE, Handler
-from gistpoint.tui.commands.output import print_json, print_table, print_text
+from gistpoint.tui.commands.output import orderly_end, print_json, print_table, print_text
 from gistpoint.tui.commands.watched_work import add_plain, watched
 from gistpoint.tui.object_graph import add_isolation, build_runner
 
@@ -184,7 +185,7 @@ def generate(options: argparse.Namespace) -> int:
     batch = _batch(options)
     settings = _settings_of_set(options)
     harness = SandboxHarness.on(build_runner(options).backend)
-    with _workers(options) as workers:
+    with orderly_end(), _workers(options) as workers:
 
         def work(run: RunContext) -> list[SourceResult]:
             for spec in batch.left_out:
@@ -197,6 +198,7 @@ def generate(options: argparse.Namespace) -> int:
                 Locations.of_user(),
                 count=options.count,
                 control=options.control,
+                in_use=lambda id: is_in_use(id, Locations.of_user()),
                 run=run,
             )
             return list(made)

@@ -33,7 +33,11 @@ def watched(options: argparse.Namespace, work: Callable[[RunContext], Result]) -
     from gistpoint.tui.campaign_app import CampaignApp
 
     app = CampaignApp(Locations.of_user(), work, lambda: build_services(options))
-    app.run_to_exit_code()
+    try:
+        app.run_to_exit_code()
+    except BaseException:
+        app.stop()
+        raise
     if app.at_work:
         print("stopping …", file=sys.stderr)
     try:
