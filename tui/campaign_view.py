@@ -14,6 +14,8 @@ from gistpoint.tui.tables import Column
 from gistpoint.tui.view_models import duration
 
 _NOTES = 200
+_GOOD = "good"
+"""What corruptions are counted under that came to be good: they were not thrown away."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,7 +137,9 @@ def dropped_lines(shown: CampaignShown) -> list[str]:
 
 def _reasons(counts: Mapping[str, int]) -> str:
     ordered = sorted(counts.items(), key=lambda pair: (-pair[1], pair[0]))
-    return ", ".join(f"{count} {visible_line(spaced(reason))}" for reason, count in ordered if count)
+    return ", ".join(
+        f"{count} {visible_line(spaced(reason))}" for reason, count in ordered if count and reason != _GOOD
+    )
 
 
 def spaced(name: str) -> str:

@@ -31,7 +31,7 @@ REPORT = CampaignProgress(
     candidates=88,
     tried=12,
     dropped={"too_few_tests_fail": 5, "hangs": 2},
-    corruptions={"gives_itself_away": 31},
+    corruptions={"gives_itself_away": 31, "good": 77},
     trials=(TRIAL, replace(TRIAL, worker="2", attempt=0, latest="", function="shop/stock/shelf.py::capacity")),
     tests_per_second=41.6,
     elapsed=75.2,
@@ -91,6 +91,7 @@ async def test_the_work_is_shown_and_a_kept_task_opens_meanwhile(
         assert "shop/stock/shelf.py::capacity" in shown
         assert "functions: 5 too few tests fail, 2 hangs" in shown
         assert "corruptions: 31 gives itself away" in shown
+        assert "77" not in shown  # they were not thrown away
         assert "\x1b" not in shown
         work.run.note("kept: the first one")
         kept = KeptTask(task.id, (NAME, "shop/stock/shelf.py::capacity"), 4, 0.12)
