@@ -225,24 +225,30 @@ def _print_table(options: argparse.Namespace, chosen: _Chosen) -> int:
     return DONE
 
 
-def _share(share: GlanceShare) -> str:
-    value = share.value
-    if value is None:
-        return "-"
+def _count(share: GlanceShare) -> str:
+    return f"{share.count} of {share.of}"
+
+
+def _value(share: GlanceShare) -> str:
+    return _number(share.value)
+
+
+def _interval(share: GlanceShare) -> str:
     low, high = share.interval
-    return f"{value:.2f} ({low:.2f} to {high:.2f})"
+    return f"{low:.2f}-{high:.2f}" if share.of else "-"
 
 
 _COLUMNS: tuple[Column[RateRow], ...] = (
     Column("readers", lambda row: row.readers),
     Column("by", lambda row: row.by),
     Column("name", lambda row: row.name[:12] if row.by == "task" else row.name),
-    Column("read", lambda row: str(row.rate.seen.of)),
-    Column("seen", lambda row: str(row.rate.seen.count)),
-    Column("glance rate (95 %)", lambda row: _share(row.rate.seen)),
+    Column("seen", lambda row: _count(row.rate.seen)),
+    Column("rate", lambda row: _value(row.rate.seen)),
+    Column("95 %", lambda row: _interval(row.rate.seen)),
+    Column("alarms", lambda row: _count(row.rate.alarms)),
+    Column("rate", lambda row: _value(row.rate.alarms)),
+    Column("95 %", lambda row: _interval(row.rate.alarms)),
     Column("doubtful", lambda row: str(row.rate.doubtful)),
-    Column("untouched", lambda row: str(row.rate.alarms.of)),
-    Column("false alarms (95 %)", lambda row: _share(row.rate.alarms)),
 )
 
 

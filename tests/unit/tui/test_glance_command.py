@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import shutil
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,7 @@ import pytest
 from builders import build_task
 from fakes import FakeClock
 from scripted_endpoint import Answer, completion, endpoint
+from study_folders import declare
 
 from gistpoint.core.corruption.blind import BlindAnswer, BlindItem, ShownVersion, blind_items
 from gistpoint.core.kinds.folder import read_answer
@@ -53,8 +55,8 @@ def test_the_table_has_rates_and_agreement(tasks: list[Task], tmp_path: Path, ca
     said = capsys.readouterr()
     assert said.err == "1 operations added, 0 were there already.\n"
     lines = said.out.splitlines()
-    assert lines[0].startswith("readers\tby\tname\tread\tseen\tglance rate (95 %)")
-    assert f"people\ttask\t{tasks[1].short_id}\t2\t1\t0.50 (0.09 to 0.91)\t0\t0\t-" in lines
+    assert lines[0] == "readers\tby\tname\tseen\trate\t95 %\talarms\trate\t95 %\tdoubtful"
+    assert f"people\ttask\t{tasks[1].short_id}\t1 of 2\t0.50\t0.09-0.91\t0 of 0\t-\t-\t0" in lines
     assert "ada\tbob\t1\t0\t0.00\t0\t0\t-" in lines
     assert cli.main(["glance", "--json", tasks[1].short_id]) == cli.DONE
     found = json.loads(capsys.readouterr().out)
@@ -101,7 +103,7 @@ def test_a_model_reads_each_function_many_times_and_goes_on_where_it_was(
     assert "4 of 4 answers" in captured.err
     assert "2 of 2 answers" in captured.err
     line = next(line for line in captured.out.splitlines()[::-1] if line.startswith("model m\tall"))
-    assert line.split("\t")[3:8] == ["3", "3", "1.00 (0.44 to 1.00)", "0", "3"]
+    assert line.split("\t")[3:8] == ["3 of 3", "1.00", "0.44-1.00", "0 of 3", "0.00"]
     files = [path for path in (tmp_path / "home").rglob("*") if path.is_file()]
     assert not [path for path in files if KEY.encode() in path.read_bytes()]
     readings = GlanceStore(Locations.of_user().glances, FakeClock()).book.state(tasks[1].id, "model m").readings
@@ -162,3 +164,11 @@ def test_tasks_are_listed_and_chosen_by_their_glance_rate(tasks: list[Task], tmp
     assert (row["id"], row["glance_rate"]) == (tasks[1].id, 1.0)
     assert cli.main(["task", "show", "--json", tasks[1].id]) == cli.DONE
     assert json.loads(capsys.readouterr().out)["glance_rate"] == 1.0
+
+
+def test_the_tasks_of_a_study_are_a_set(tasks: list[Task], tmp_path: Path, capsys: Captured) -> None:
+    study = declare(tmp_path / "study")
+    shutil.rmtree(Locations.of_user().tasks)  # they are in the study's folder alone
+    assert cli.main(["glance", "--json", str(study)]) == cli.DONE
+    rates = json.loads(capsys.readouterr().out)["rates"]
+    assert [(row["name"], row["seen"]) for row in rates if row["by"] == "task"] == [(tasks[1].id, 1)]
