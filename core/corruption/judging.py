@@ -59,7 +59,7 @@ class JudgeEnd(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Question:
+class JudgeRequest:
     """One request: the function in the version that is shown, and the seed that decided it."""
 
     item: BlindItem
@@ -91,18 +91,18 @@ class JudgeResult:
     """Why it ended, or the last answer that could not be used, in a sentence."""
 
 
-def questions(items: Iterable[BlindItem], seed: int, times: int) -> Iterator[Question]:
+def questions(items: Iterable[BlindItem], seed: int, times: int) -> Iterator[JudgeRequest]:
     """Yield the requests of a seed: each function `times` times, one half of them in each version, at random."""
     chosen = list(items)
     for number in range(times):
         for item in chosen:
-            yield Question(item, seed * MOST_TIMES + number)
+            yield JudgeRequest(item, seed * MOST_TIMES + number)
 
 
 def judge(
-    asked: Iterable[Question],
+    asked: Iterable[JudgeRequest],
     model: ChatModel,
-    keep: Callable[[Question, ModelSaid, Usage], object],
+    keep: Callable[[JudgeRequest, ModelSaid, Usage], object],
     *,
     max_cost_usd: float | None = None,
     cancel: CancelToken = NEVER,

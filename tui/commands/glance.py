@@ -13,7 +13,7 @@ from pathlib import Path
 from gistpoint.core.attempts.clock import SystemTime
 from gistpoint.core.chat import Usage
 from gistpoint.core.corruption.blind import BlindAnswer, BlindItem, blind_items, in_order
-from gistpoint.core.corruption.judging import MOST_TIMES, ModelSaid, Question, judge, prompt_sha256, questions
+from gistpoint.core.corruption.judging import MOST_TIMES, JudgeRequest, ModelSaid, judge, prompt_sha256, questions
 from gistpoint.core.errors import UserError
 from gistpoint.core.kinds.folder import read_answer
 from gistpoint.core.locations import Locations, path_of
@@ -137,13 +137,13 @@ def _ask_model(options: argparse.Namespace, chosen: _Chosen) -> int:
     reader = GlanceReader(store, settings.model, by_model=True)
     items = _items(chosen.tasks)
 
-    def is_missing(question: Question) -> bool:
+    def is_missing(question: JudgeRequest) -> bool:
         return reader.glances(question.item.task).reading(question.item.function, question.seed, 1) is None
 
     missing = [question for question in questions(items, options.seed, options.times) if is_missing(question)]
     with ProgressLine() as progress, interruptible() as cancel:
 
-        def keep(question: Question, said: ModelSaid, usage: Usage) -> None:
+        def keep(question: JudgeRequest, said: ModelSaid, usage: Usage) -> None:
             reader.seed = question.seed
             line = 0 if said.answer is BlindAnswer.NOTHING else said.line or 0
             told = BlindlySaid(said.answer, line, said.words, 0, usage.cost_usd, prompt_sha256())

@@ -12,8 +12,8 @@ from gistpoint.core.corruption.blind import BlindAnswer, BlindItem
 from gistpoint.core.corruption.judging import (
     BREAKER,
     JudgeEnd,
+    JudgeRequest,
     ModelSaid,
-    Question,
     judge,
     judging_prompt,
     questions,
@@ -67,7 +67,7 @@ def test_an_answer_is_found_in_whatever_stands_around_it(text: str, expected: Mo
 def asked_of(model: ScriptedModel, max_cost_usd: float | None = None) -> tuple[list[ModelSaid], JudgeEnd, int, str]:
     kept: list[ModelSaid] = []
 
-    def keep(question: Question, said: ModelSaid, usage: Usage) -> None:
+    def keep(question: JudgeRequest, said: ModelSaid, usage: Usage) -> None:
         kept.append(said)
 
     result = judge(questions(ITEMS, 0, 4), model, keep, max_cost_usd=max_cost_usd)
@@ -97,7 +97,7 @@ def test_a_cap_holds_for_the_whole_set() -> None:
 def test_what_was_answered_before_a_stop_is_kept() -> None:
     cancel, kept = CancelToken(), list[ModelSaid]()
 
-    def keep(question: Question, said: ModelSaid, usage: Usage) -> None:
+    def keep(question: JudgeRequest, said: ModelSaid, usage: Usage) -> None:
         kept.append(said)
         cancel.cancel()
 
