@@ -102,7 +102,8 @@ class CandidatePlan:
     def __str__(self) -> str:
         """Return how many candidates there are, and why not more."""
         reasons = [f"{count} {reason.replace('_', ' ')}" for reason, count in self.left_out.items() if count]
-        return "; ".join([f"{len(self.candidates)} candidates of {self.functions} functions", ", ".join(reasons)])
+        told = f"{len(self.candidates)} candidates of {self.functions} functions"
+        return f"{told}; {', '.join(reasons)}" if reasons else told
 
     def filled(self, kept: Iterable[str] = ()) -> list[tuple[str, int, int]]:
         """Return the strata by name, each with how many candidates it has and how many of the `kept` keys."""
