@@ -13,6 +13,8 @@ from gistpoint.core.kinds.gist.answer import gist_answer
 from gistpoint.core.kinds.gist.intake import Examination, NoGist, NoGistError, write_gist_task
 from gistpoint.core.kinds.gist.judge import GistJudge
 from gistpoint.core.kinds.gist.model import parse_entrypoint
+from gistpoint.core.kinds.gist.reference_judge import reference_of
+from gistpoint.core.kinds.gist.references import ReferenceMaker
 from gistpoint.core.pins import EnvironmentPins
 from gistpoint.core.tasks.model import Source
 from gistpoint.core.tasks.repository import Repository
@@ -183,7 +185,7 @@ def judge_of(command: str, examination: Examination, folder: Path) -> GistJudge:
             {
                 "return 2 * x": "return 3",
                 "class Box": "class Bag",
-                "return 7": "return 7\n\n\nBox.get.__doc__ = ''",
+                "return 7": "return 7\n\n\nBox.get.__doc__ = '>>> 1\\n1\\n'",
             },
             id="doctests",
         ),
@@ -207,6 +209,14 @@ def test_a_gist_is_faithful_and_changed_tests_do_not_help(
     for old, new in failing.items():
         assert old in gist
         assert judge.judge(gist.replace(old, new), thorough=False).score.execution_fidelity == 0, new
+
+
+def test_a_reference_of_a_test_that_its_file_does_not_define_is_tried(examination: Examination, tmp_path: Path) -> None:
+    judge = judge_of("pytest tests/test_core.py::InheritingTest::test_zero", examination, tmp_path)
+    found = reference_of(judge, lambda given: ReferenceMaker(given, lambda: 0.0, 0.0))
+    assert found.faithful, found.reason
+    assert "self.assertEqual(double(0), self.ZERO)" in found.text
+    assert judge.judge(found.text, thorough=False).score.execution_fidelity == 1
 
 
 @pytest.mark.parametrize(

@@ -30,6 +30,7 @@ from gistpoint.core.kinds.gist.model import (
     with_settings,
 )
 from gistpoint.core.kinds.gist.overrides import differing, require_consistent, toml_lines
+from gistpoint.core.kinds.gist.reference_judge import reference_of
 from gistpoint.core.kinds.gist.references import ReferenceMaker
 from gistpoint.core.kinds.gist.tools import OPTIONAL_TOOLS
 from gistpoint.core.kinds.gist.trace import TOP
@@ -344,19 +345,19 @@ class _Making:
             return known.reference
         self.progress.making(RunProgress(step=f"reference gist of {task.short_id}"))
         judge = GistJudge(task, known, self.examination.runner)
-        maker = ReferenceMaker(
-            judge,
-            time.monotonic,
-            self.options.seconds,
-            lambda query, lines: self.progress.detail(f"run {query}: {lines} lines"),
-            self.cancel,
-        )
+
+        def maker(given: GistJudge) -> ReferenceMaker:
+            return ReferenceMaker(given, time.monotonic, self.options.seconds, self._tell, self.cancel)
+
         try:
-            found = maker.make()
+            found = reference_of(judge, maker)
         except InfrastructureError as error:
             found = ReferenceGist("", False, reason=str(error))
         write_task(task, replace(answer, of_kind=replace(known, reference=found)))
         return found
+
+    def _tell(self, query: int, lines: int) -> None:
+        self.progress.detail(f"run {query}: {lines} lines")
 
 
 def _settings(options: argparse.Namespace) -> GistSettings:
