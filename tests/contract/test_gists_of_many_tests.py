@@ -105,6 +105,11 @@ FILES = {
     "tests/__init__.py": "",
     "tests/base.py": BASE,
     "tests/test_core.py": TESTS,
+    "tests/eight.txt": "8",
+    "tests/test_data.py": (
+        "from pathlib import Path\n\nimport tests\nfrom pkg.core import double\n\n\n"
+        "def test_data():\n    assert double(4) == int((Path(tests.__file__).parent / 'eight.txt').read_text())\n"
+    ),
     "tests/test_more.py": "from pkg.core import double\n\n\ndef test_more():\n    assert double(5) == 10\n",
     "tests/test_clash.py": "from pkg.core import Box\n\n\ndef test_box():\n    assert Box().get()\n",
 }
@@ -225,6 +230,7 @@ def test_a_reference_of_a_test_that_its_file_does_not_define_is_tried(examinatio
         ("pytest tests/test_core.py::test_from_a_string", NoGist.NO_SUCH_TEST),
         ("pytest tests/test_core.py tests/test_clash.py -k box", NoGist.NAMES_CLASH),
         ("pytest tests/none", NoGist.NO_SUCH_TEST),
+        ("pytest tests/test_data.py", NoGist.DEPENDS_ON_ITS_PLACE),
     ],
 )
 def test_what_has_no_text_or_no_name_of_its_own_is_refused(
