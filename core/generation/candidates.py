@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from gistpoint import __version__
 from gistpoint.core.canonical import sha256_of_json
@@ -12,6 +12,7 @@ from gistpoint.core.code.index import Definition
 from gistpoint.core.generation.library import SourceLibrary
 from gistpoint.core.generation.removal import MIN_LINES, definitions
 from gistpoint.core.generation.settings import CampaignMode, CampaignSettings
+from gistpoint.core.generation.strata import Strata
 from gistpoint.core.metrics.table import hard_set
 
 LOCATED = 5
@@ -68,6 +69,8 @@ class CorruptionCandidate:
     partners: tuple[str, ...] = ()
     size: int = 1
     """How many functions are wanted."""
+    stratum: str = ""
+    """The part of a stratified set that it would count in."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,6 +82,7 @@ class CandidatePlan:
     too_short: int
     seen_by_too_few: int
     not_hard: int
+    strata: Strata = field(default_factory=Strata)
 
     @property
     def left_out(self) -> dict[str, int]:

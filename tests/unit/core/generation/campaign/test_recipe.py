@@ -17,7 +17,7 @@ from gistpoint.core.generation.settings import RECIPE
 from gistpoint.core.generation.trials import discovery
 from gistpoint.core.trees import SourceTree, write_tree
 
-DIGESTS = {5: "a0d8424cfbe2fa87"}
+DIGESTS = {6: "9ad0eaa8c3b433be"}
 """By recipe, the hash of the rules, of the operators with their priors, and of what they give on a small library."""
 
 
