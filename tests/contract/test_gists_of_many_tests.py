@@ -169,7 +169,15 @@ def judge_of(command: str, examination: Examination, folder: Path) -> GistJudge:
             "pytest tests/test_core.py::MadeTest::test_three",
             MADE,
             {"self.assertEqual(double(given), wanted)": "pass"},
-            {"(3, 6)": "(0, 0)", "return 2 * x": "return 3", '"three"': '"four"'},
+            {
+                "(3, 6)": "(0, 0)",
+                "return 2 * x": "return 3",
+                '"three"': '"four"',
+                'MadeTest.load({"three": (3, 6)})': (
+                    'MadeTest.load({"three": (3, 6)})\nright = MadeTest.test_three\n'
+                    'MadeTest.load({"three": (0, 0)})\nMadeTest.test_three.__wrapped__ = right\n'
+                ),
+            },
             id="made at run time",
         ),
         pytest.param(
