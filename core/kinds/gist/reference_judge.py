@@ -41,7 +41,7 @@ def _standing_for(judge: GistJudge) -> Iterator[GistJudge]:
             started = judge.sources().get(COMMAND_FILE, "")
             write_tar(tree.with_files({COMMAND_FILE: started.encode()}), Path(scratch) / "workspace" / "tree.tar")
             yield replace(judge, task=replace(judge.task, folder=Path(scratch)))
-    elif test is not None and (test.defined_as or test.qualname != entrypoint.qualname):
+    elif test is not None and (test.defined_as or test.doctest or test.qualname != entrypoint.qualname):
         yield _SeveralTests(judge.task, judge.answer, judge.runner)
     else:
         yield judge
