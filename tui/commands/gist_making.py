@@ -338,10 +338,10 @@ class _Making:
         return True
 
     def _reference(self, task: Task) -> ReferenceGist:
-        """Try to make the reference gist of a task and store the outcome; one that is there already is kept."""
+        """Try to make the reference gist of a task and store the outcome; a faithful one that is there is kept."""
         answer = read_answer(task)
         known = gist_answer(answer)
-        if known.reference is not None:
+        if known.reference is not None and known.reference.faithful:
             return known.reference
         self.progress.making(RunProgress(step=f"reference gist of {task.short_id}"))
         judge = GistJudge(task, known, self.examination.runner)

@@ -78,7 +78,7 @@ def test_a_draw_goes_on_to_the_end_of_the_suite_and_tells_what_was_refused(
     assert refused.split("\t") == ["no_such_test", "1", "pytest tests/test_prices.py::test_none"]
 
 
-def test_a_reference_is_tried_once_and_its_outcome_stored(home: Path, capsys: Captured) -> None:
+def test_a_reference_is_tried_and_its_outcome_stored(home: Path, capsys: Captured) -> None:
     new = ["gist", "new", "shop", "--entrypoint", "pytest tests/test_prices.py::test_total", "--seconds", "1"]
     (made,) = printed(capsys, *new)["made"]
     stored = gist_answer(read_answer(read_task(home / made["id"]))).reference
@@ -87,7 +87,7 @@ def test_a_reference_is_tried_once_and_its_outcome_stored(home: Path, capsys: Ca
     assert made["reference"]["seconds"] == stored.seconds
     assert stored.faithful or stored.reason
     again = printed(capsys, *new)["made"][0]["reference"]
-    assert again == made["reference"]
+    assert {**again, "seconds": 0} == {**made["reference"], "seconds": 0}
 
 
 @pytest.fixture
