@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -176,6 +176,20 @@ class FakeBench:
 
 
 @dataclass
+class HeldSet:
+    """The tasks of a campaign, in memory."""
+
+    kept: list[CandidateVerdict] = field(default_factory=list)
+    settled: bool = False
+
+    def become(self, kept: Sequence[CandidateVerdict]) -> None:
+        self.kept = [*kept]
+
+    def settle(self) -> None:
+        self.settled = True
+
+
+@dataclass
 class Shop:
     """The little library in a folder, and campaigns on it."""
 
@@ -200,7 +214,7 @@ class Shop:
     ) -> tuple[Counts, list[CandidateVerdict]]:
         library = self.library()
         settings = CampaignSettings(CampaignMode(mode), **options)  # type: ignore[arg-type]
-        kept: list[CandidateVerdict] = []
+        tasks = HeldSet()
         try:
             with (
                 ThreadPoolExecutor(workers) as pool,
@@ -208,9 +222,7 @@ class Shop:
             ):
                 planned = plan(library, settings)
                 place = self.place(settings)
-                counts = run_campaign(
-                    place, planned.candidates, count, Workers(pool, workers), state, accept=kept.append
-                )
+                counts = run_campaign(place, planned.candidates, count, Workers(pool, workers), state, tasks)
         finally:
             close_contexts()
-        return counts, kept
+        return counts, tasks.kept

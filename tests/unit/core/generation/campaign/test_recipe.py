@@ -24,7 +24,7 @@ DIGESTS = {7: "8f36c9f6d7df32e3"}
 def rules() -> str:
     numbers = (
         [candidates.HIDEABLE, candidates.USUAL, candidates.DEAR, candidates.LOCATED, candidates.REACH],
-        [discovery.MOST_PAIRS, discovery.ENOUGH, discovery.PLENTY, campaign.MOST_SHARED, campaign.SUBTLE],
+        [discovery.MOST_PAIRS, discovery.ENOUGH, discovery.PLENTY, campaign.MOST_SHARED, candidates.SUBTLE],
         [FEW_FAILING, MORE_FAILING, sorted(WEIGHTS.items())],
         [(operator.family, operator.prior) for operator in BUILT_IN],
     )
