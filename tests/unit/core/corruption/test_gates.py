@@ -369,8 +369,8 @@ def test_values_that_are_read_on_some_way_are_not_dead(read: str) -> None:
 @pytest.mark.parametrize(
     ("before", "after"),
     [
-        ("# Store the number, so that\n    # all can be returned.\n    a.c(1)\n    a.number.append(b)\n    a.d(b, a.number)",
-         "# Store the number, so that\n    # all can be returned.\n    a.c(1)\n    a.d(b, a.number)"),
+        ("# Store the number, all of\n    # them.\n    a.c(1)\n    a.number.append(b)\n    a.d(b, a.number)",
+         "# Store the number, all of\n    # them.\n    a.c(1)\n    a.d(b, a.number)"),
         ("if a.full and b:\n        # Nothing to do.\n        a.c()\n    return a",
          "if b:\n        # Nothing to do.\n        a.c()\n    return a"),
     ],
