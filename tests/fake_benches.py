@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -90,6 +90,7 @@ ENTERED = {
 @dataclass
 class FakeMapper:
     entered: Mapping[str, Collection[str]]
+    observed: tuple[ObservedCall, ...] = ()
     ran: int = 0
 
     def record(
@@ -102,7 +103,7 @@ class FakeMapper:
     ) -> tuple[TestMap, tuple[ObservedCall, ...]]:
         self.ran += 1
         entered = {name: frozenset(tests) for name, tests in self.entered.items()}
-        return TestMap(entered, tests=dict.fromkeys(ids, 0.01)), ()
+        return TestMap(entered, tests=dict.fromkeys(ids, 0.01)), self.observed
 
 
 @dataclass
@@ -153,6 +154,7 @@ class FakeBench:
     entered: Mapping[str, Collection[str]] = field(default_factory=lambda: ENTERED)
     wish: Callable[[tuple[Target, ...]], ProbeReport | None] = lambda targets: None
     status: RunStatus = RunStatus.FINISHED
+    observed: tuple[ObservedCall, ...] = ()
     runners: list[FakeRunner] = field(default_factory=list)
     mappers: list[FakeMapper] = field(default_factory=list)
 
@@ -161,7 +163,7 @@ class FakeBench:
         return self.runners[-1]
 
     def mapper(self) -> FakeMapper:
-        self.mappers.append(FakeMapper(self.entered))
+        self.mappers.append(FakeMapper(self.entered, self.observed))
         return self.mappers[-1]
 
     def prober(self, library: SourceLibrary) -> FakeProber:
@@ -173,6 +175,20 @@ class FakeBench:
     @property
     def runs(self) -> int:
         return sum(runner.runs for runner in self.runners)
+
+
+@dataclass
+class HeldSet:
+    """The tasks of a campaign, in memory."""
+
+    kept: list[CandidateVerdict] = field(default_factory=list)
+    settled: bool = False
+
+    def become(self, kept: Sequence[CandidateVerdict]) -> None:
+        self.kept = [*kept]
+
+    def settle(self) -> None:
+        self.settled = True
 
 
 @dataclass
@@ -200,7 +216,7 @@ class Shop:
     ) -> tuple[Counts, list[CandidateVerdict]]:
         library = self.library()
         settings = CampaignSettings(CampaignMode(mode), **options)  # type: ignore[arg-type]
-        kept: list[CandidateVerdict] = []
+        tasks = HeldSet()
         try:
             with (
                 ThreadPoolExecutor(workers) as pool,
@@ -209,8 +225,8 @@ class Shop:
                 planned = plan(library, settings)
                 place = self.place(settings)
                 counts = run_campaign(
-                    place, planned.candidates, count, Workers(pool, workers), state, accept=kept.append
+                    place, planned.candidates, count, Workers(pool, workers), state, tasks, strata=planned.strata
                 )
         finally:
             close_contexts()
-        return counts, kept
+        return counts, tasks.kept

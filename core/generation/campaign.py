@@ -1,21 +1,25 @@
 """The campaign: candidates are decided ahead by workers and accepted strictly in their order.
 
-So the tasks are the same for any number of workers; verdicts that were not needed stay in the state.
+So the tasks are the same for any number of workers; verdicts that were not needed stay in the state. Until the set is
+full it stands as it would if nothing else came: what is proven is there at once, and gives way to what is better.
 """
 
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, wait
 from dataclasses import dataclass, field, replace
+from statistics import mean
 from typing import Any, Protocol
 
 from gistpoint.core.errors import InfrastructureError
-from gistpoint.core.generation.candidates import LOCATED, CorruptionCandidate
+from gistpoint.core.generation.candidates import LOCATED, SUBTLE, CorruptionCandidate
 from gistpoint.core.generation.context import Context, opened
 from gistpoint.core.generation.deciding import decide
 from gistpoint.core.generation.intake import LOOK
+from gistpoint.core.generation.strata import Strata
 from gistpoint.core.generation.verdicts import CandidateVerdict, Counts, Reason, Specimen, StateFile
 from gistpoint.core.outcomes import Outcome, RunStatus
 from gistpoint.core.ports import RunRequest
@@ -23,8 +27,6 @@ from gistpoint.core.tasks.trees import corrupted_tree
 
 MOST_SHARED = 1
 """Functions that two groups may have in common."""
-SUBTLE = 0.8
-"""Subtlety below which a corruption waits: the first place in a localisation can't have more."""
 
 
 @dataclass
@@ -33,12 +35,20 @@ class CandidateVerdicts:
 
     A corruption that is not subtle enough waits until there is no other candidate. Of the corruptions in a set, more
     than half must not be among the first that a spectrum-based localisation names: one that is among them waits until
-    enough others came. Remaining places then go to those that wait, the most subtle first.
+    enough others came. Remaining places then go to those that wait, the most subtle first. In a stratified set none is
+    accepted beyond the share of its stratum, and those that wait get their places once their stratum has no other.
     """
 
     count: int
     """The number of tasks wanted."""
     verdicts: list[CandidateVerdict] = field(default_factory=list)
+    accepted: list[CandidateVerdict] = field(default_factory=list)
+    """Those that become tasks, in the order in which they were accepted."""
+    strata: Strata = field(default_factory=Strata)
+    stratum: Mapping[str, str] = field(default_factory=dict)
+    """The stratum of each candidate, by its key."""
+    left: Counter[str] = field(default_factory=Counter)
+    """The candidates of each stratum whose verdict is not here yet."""
     _waiting: dict[int, CandidateVerdict] = field(default_factory=dict)
     _groups: list[frozenset[str]] = field(default_factory=list)
     _hidden: int = 0
@@ -49,43 +59,89 @@ class CandidateVerdicts:
         """Whether enough are kept."""
         return len(self._groups) == self.count
 
-    def take(self, verdict: CandidateVerdict) -> Iterator[CandidateVerdict]:
-        """Count a verdict, and yield those that become tasks now."""
+    def wants(self, stratum: str) -> bool:
+        """Whether another task of this stratum may be accepted, and so whether to try its candidates."""
+        if not self.strata.names:
+            return not self.full
+        waiting = {self.stratum.get(verdict.key, "") for verdict in self._waiting.values()}
+        exhausted = {name for name in self.strata.names if not self.left[name] and name not in waiting}
+        kept = Counter(self.stratum.get(verdict.key, "") for verdict in self.accepted)
+        return not self.full and self.strata.has_room(stratum, self.count, kept, exhausted)
+
+    def as_if_last(self, others: Iterable[CandidateVerdict] = ()) -> list[CandidateVerdict]:
+        """Return what would become tasks if only `others`, which are later in the order, came after these."""
+        after = replace(
+            self,
+            verdicts=[*self.verdicts],
+            accepted=[*self.accepted],
+            _waiting=dict(self._waiting),
+            _groups=[*self._groups],
+            left=Counter(self.left),
+        )
+        for verdict in others:
+            if not after.full:
+                after.take(verdict)
+        after.fill()
+        return after.accepted
+
+    def take(self, verdict: CandidateVerdict) -> None:
+        """Count a verdict, and accept it or one that waited for it, if one can be accepted."""
         self.verdicts.append(verdict)
+        self.left[self.stratum.get(verdict.key, "")] -= 1
         if verdict.kept is None:
+            if self.strata.names:
+                self._accept_waiting(at_last=False)  # a stratum may have lost its last candidate
             return
         self._waiting[len(self.verdicts) - 1] = verdict
         self._leave_out(len(self.verdicts) - 1, Reason.LOCATED if _subtlety(verdict) >= SUBTLE else Reason.NOT_SUBTLE)
-        yield from self._accept_waiting(at_last=False)
+        self._accept_waiting(at_last=False)
 
-    def fill(self) -> Iterator[CandidateVerdict]:
-        """Yield as many waiting verdicts as are still wanted, once there is no other candidate."""
-        yield from self._accept_waiting(at_last=True)
+    def fill(self) -> None:
+        """Accept as many waiting verdicts as are still wanted, once there is no other candidate."""
+        self.left.clear()
+        self._accept_waiting(at_last=True)
 
-    def _accept_waiting(self, *, at_last: bool) -> Iterator[CandidateVerdict]:
+    def _accept_waiting(self, *, at_last: bool) -> None:
         accepted = True
         while accepted and not self.full:
             accepted = False
             for place, verdict in self._in_turn(at_last=at_last):
+                if not self.wants(self.stratum.get(verdict.key, "")):
+                    continue
                 names = frozenset(verdict.names)
                 hidden, located = _located(verdict)
                 if any(len(names & group) > MOST_SHARED for group in self._groups):
                     del self._waiting[place]
                     self._leave_out(place, Reason.OVERLAPS)
-                elif at_last or not located or self._located + located < self._hidden + hidden:
+                elif (
+                    at_last
+                    or self._has_run_out(verdict)
+                    or not located
+                    or self._located + located < self._hidden + hidden
+                ):
                     del self._waiting[place]
                     self.verdicts[place] = verdict
                     self._groups.append(names)
                     self._hidden, self._located = self._hidden + hidden, self._located + located
+                    self.accepted.append(verdict)
                     accepted = True
-                    yield verdict
                     break
+
+    def _may_be_located(self, hidden: int, located: int) -> bool:
+        """Whether most corruptions stay hard to locate with as many more that are and that are not."""
+        return not located or self._located + located < self._hidden + hidden
 
     def _in_turn(self, *, at_last: bool) -> list[tuple[int, CandidateVerdict]]:
         """Return the waiting verdicts that may be accepted, with their places, in the order to try them."""
         if at_last:
             return sorted(self._waiting.items(), key=lambda item: -_subtlety(item[1]))
-        return [item for item in self._waiting.items() if _subtlety(item[1]) >= SUBTLE]
+        subtle = [item for item in self._waiting.items() if _subtlety(item[1]) >= SUBTLE]
+        others = [item for item in self._waiting.items() if _subtlety(item[1]) < SUBTLE and self._has_run_out(item[1])]
+        return subtle + sorted(others, key=lambda item: -_subtlety(item[1]))
+
+    def _has_run_out(self, verdict: CandidateVerdict) -> bool:
+        """Whether its stratum, in a stratified set, has no candidate left that could be preferred to it."""
+        return bool(self.strata.names) and self.left[self.stratum.get(verdict.key, "")] <= 0
 
     def _leave_out(self, place: int, reason: Reason) -> None:
         self.verdicts[place] = replace(self.verdicts[place], reason=reason, kept=None)
@@ -100,10 +156,11 @@ def _located(verdict: CandidateVerdict) -> tuple[int, int]:
 
 
 def _subtlety(verdict: CandidateVerdict) -> float:
-    """Return the subtlety of the least subtle corruption; 1 if nothing is known of it."""
+    """Return the mean subtlety of the corruptions; 1 if nothing is known of them."""
     assert verdict.kept is not None
     parts = verdict.kept.provenance.get("parts", ())
-    return min((part["subtlety"]["value"] for part in parts if "subtlety" in part), default=1.0)
+    values = [part["subtlety"]["value"] for part in parts if "subtlety" in part]
+    return mean(values) if values else 1.0
 
 
 _AHEAD = 2
@@ -127,46 +184,114 @@ class Workers:
     size: int
 
 
+class CampaignTasks(Protocol):
+    """The tasks of a campaign as they stand, which may change until the set is full."""
+
+    def become(self, kept: Sequence[CandidateVerdict]) -> None:
+        """Let the set consist of the tasks of these verdicts, also those of an earlier run: write and withdraw."""
+        ...
+
+    def settle(self) -> None:
+        """Make the tasks that stand final."""
+        ...
+
+
+OnProgress = Callable[["CandidateVerdicts", Collection[str]], None]
+"""Is given the verdicts so far, and the keys of the candidates that workers have."""
+
+
 def run_campaign(
     context: Context,
     candidates: tuple[CorruptionCandidate, ...],
     count: int,
     workers: Workers,
     state: StateFile,
+    tasks: CampaignTasks,
     *,
-    accept: Callable[[CandidateVerdict], None],
-    on_verdict: Callable[[Counts], None] = lambda counts: None,
+    strata: Strata | None = None,
+    on_progress: OnProgress = lambda verdicts, keys: None,
 ) -> Counts:
-    """Decide candidates in their order until `count` are kept; `accept` writes each of these as a task.
+    """Decide candidates in their order until `count` are kept; `tasks` is told at each change which.
 
-    `accept` is called for all kept verdicts, also those of an earlier run, so it must be idempotent. Raises
-    `CancelledError`, and any error that a worker raises; earlier verdicts are kept.
+    Candidates of a stratum that has its share are passed over, and have their turn if its share grows.
+
+    `on_progress` is called several times a second. Raises `CancelledError`, and any error that a worker raises; earlier
+    verdicts are kept, and the tasks that stand.
     """
-    selection = CandidateVerdicts(count)
-    for verdict in _in_order(context, candidates, workers, state):
-        for accepted in selection.take(verdict):
-            accept(accepted)
-        on_verdict(Counts(selection.verdicts))
-        if selection.full:
-            break
-    for accepted in selection.fill():
-        accept(accepted)
+    stratum = {candidate.key: candidate.stratum for candidate in candidates}
+    selection = CandidateVerdicts(count, strata=strata or Strata(), stratum=stratum, left=Counter(stratum.values()))
+    turns = _Turns(list(candidates), state, selection)
+
+    def on_poll(keys: Collection[str], came: bool) -> None:
+        if came:
+            tasks.become(selection.as_if_last(turns.known()))
+        on_progress(selection, keys)
+
+    context.board.open()
+    try:
+        for verdict in _in_order(context, turns, workers, state, on_poll):
+            selection.take(verdict)
+            if selection.full:
+                break
+    finally:
+        context.board.close()
+    selection.fill()
+    tasks.become(selection.accepted)
+    tasks.settle()
+    on_progress(selection, ())
     return Counts(selection.verdicts)
 
 
+@dataclass(frozen=True, slots=True)
+class _Turns:
+    """The candidates whose turn has not come, in their order."""
+
+    left: list[CorruptionCandidate]
+    state: StateFile
+    selection: CandidateVerdicts
+
+    def pop(self) -> CorruptionCandidate | None:
+        """Return the next candidate that is wanted, whose turn it is now; None if there is none."""
+        found = next(self._wanted(), None)
+        if found is not None:
+            self.left.remove(found)
+        return found
+
+    def ahead(self, busy: Collection[str]) -> CorruptionCandidate | None:
+        """Return the next one that is wanted as far as is known, has no verdict, and that no worker is `busy` with."""
+        return next((c for c in self._wanted() if c.key not in self.state.verdicts and c.key not in busy), None)
+
+    def known(self) -> Iterator[CandidateVerdict]:
+        """Yield the verdicts that came before their turn, in the order of the candidates."""
+        return (self.state.verdicts[candidate.key] for candidate in self.left if candidate.key in self.state.verdicts)
+
+    def _wanted(self) -> Iterator[CorruptionCandidate]:
+        open_to = {name: self.selection.wants(name) for name in {candidate.stratum for candidate in self.left}}
+        return (candidate for candidate in self.left if open_to[candidate.stratum])
+
+
 def _in_order(
-    context: Context, candidates: tuple[CorruptionCandidate, ...], workers: Workers, state: StateFile
+    context: Context,
+    turns: _Turns,
+    workers: Workers,
+    state: StateFile,
+    on_poll: Callable[[Collection[str], bool], None],
 ) -> Iterator[CandidateVerdict]:
     """Yield the verdicts in the order of the candidates, some of which are decided ahead."""
     pending = _Pending(context)
-    undecided = iter([candidate for candidate in candidates if candidate.key not in state.verdicts])
+    came = bool(state.verdicts)
     try:
-        for candidate in candidates:
+        while (candidate := turns.pop()) is not None:
             while candidate.key not in state.verdicts:
-                while len(pending.keys) < _AHEAD * workers.size and (following := next(undecided, None)) is not None:
+                following = candidate if candidate.key not in pending.keys.values() else turns.ahead(pending.busy)
+                while following is not None and len(pending.keys) < _AHEAD * workers.size:
                     pending.keys[workers.executor.submit(decide, context, following)] = following.key
+                    following = turns.ahead(pending.busy)
+                on_poll(pending.keys.values(), came)
+                came = False
                 for _, verdict in pending.done():
                     state.add(verdict)
+                    came = True
             yield state.verdicts[candidate.key]
     finally:
         pending.drop()
@@ -178,6 +303,11 @@ class _Pending:
     def __init__(self, context: Context) -> None:
         self._run = context.run
         self.keys: dict[Future[Any], str] = {}
+
+    @property
+    def busy(self) -> frozenset[str]:
+        """The keys of the work that workers have."""
+        return frozenset(self.keys.values())
 
     def done(self) -> Iterator[tuple[str, Any]]:
         """Wait a moment; yield the results that came in, with their keys. Raises `CancelledError`."""

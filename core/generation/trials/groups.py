@@ -5,13 +5,16 @@ from __future__ import annotations
 from itertools import combinations
 from typing import Any
 
-from gistpoint.core.generation.candidates import LEAST, in_reach
+from gistpoint.core.generation.candidates import LEAST, SUBTLE, in_reach
 from gistpoint.core.generation.library import SourceLibrary
 from gistpoint.core.generation.trials.discovery import Rated, good_corruptions
 from gistpoint.core.generation.trials.trial import STOPPED, CandidateDropped, CandidateTrial
 from gistpoint.core.generation.verdicts import CandidateVerdict, Reason
 from gistpoint.core.outcomes import RunStatus
 from gistpoint.core.tasks.model import Target
+
+_SPARE = 1
+"""Parts found beyond those wanted, so that the worst can be left out."""
 
 
 def decide_group(trial: CandidateTrial) -> CandidateVerdict:
@@ -36,15 +39,19 @@ def decide_group(trial: CandidateTrial) -> CandidateVerdict:
 
 
 def _parts(trial: CandidateTrial) -> list[Rated]:
-    candidate, library = trial.candidate, trial.library
+    candidate, library, rules = trial.candidate, trial.library, trial.settings.groups
     if not candidate.partners:
         raise CandidateDropped(Reason.NO_PARTNER, "no other candidate is near enough")
     parts: list[Rated] = []
-    for name in (candidate.name, *candidate.partners):
-        if len(parts) == candidate.size:
+    least = candidate.size if rules.sizes else LEAST
+    most = candidate.size if rules.chain else candidate.size + _SPARE
+    left = [candidate.name, *candidate.partners]
+    while len(parts) < most:
+        names = [part.target.name for part in parts]
+        name = next((name for name in left if in_reach(library, rules, name, names)), None)
+        if name is None:
             break
-        if not in_reach(library, name, [part.target.name for part in parts]):
-            continue
+        left.remove(name)
         try:
             found = good_corruptions(trial, name, trial.settings.part_band)
         except CandidateDropped:
@@ -56,9 +63,23 @@ def _parts(trial: CandidateTrial) -> list[Rated]:
             parts.append(fitting)
         elif not parts:
             raise CandidateDropped(Reason.NONE_GOOD, name)
-    if len(parts) < LEAST:
+    if len(parts) < least:
         raise CandidateDropped(Reason.NO_PARTNER, "no function near enough has a good corruption")
-    return parts
+    return parts if rules.chain else best_parts(parts, candidate.size, least)
+
+
+def best_parts(parts: list[Rated], size: int, least: int = LEAST) -> list[Rated]:
+    """Return up to `size` of the parts, the best ones, and of weak ones only as many as make a group of `least`.
+
+    A part can only be left out if each of the others still adds a failing test.
+    """
+    chosen = [*parts]
+    for worst in sorted(parts, key=lambda part: part.subtlety.value):
+        others = [part for part in chosen if part is not worst]
+        unwanted = len(chosen) > size or worst.subtlety.value < SUBTLE
+        if len(chosen) > least and unwanted and all(_adds(p, [q for q in others if q is not p]) for p in others):
+            chosen = others
+    return chosen[:size]
 
 
 def _adds(item: Rated, parts: list[Rated]) -> bool:

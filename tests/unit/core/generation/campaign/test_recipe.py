@@ -12,7 +12,7 @@ from gistpoint.core.corruption.corruptions import enumerate_corruptions, pairs_o
 from gistpoint.core.corruption.evidence import FEW_FAILING, MORE_FAILING, WEIGHTS
 from gistpoint.core.corruption.registry import BUILT_IN
 from gistpoint.core.corruption.subject import read_vocabulary
-from gistpoint.core.generation import campaign, candidates
+from gistpoint.core.generation import campaign, candidates, choice
 from gistpoint.core.generation.settings import RECIPE
 from gistpoint.core.generation.trials import discovery
 from gistpoint.core.trees import SourceTree, write_tree
@@ -23,8 +23,8 @@ DIGESTS = {6: "9ad0eaa8c3b433be"}
 
 def rules() -> str:
     numbers = (
-        [candidates.HIDEABLE, candidates.USUAL, candidates.DEAR, candidates.LOCATED, candidates.REACH],
-        [discovery.MOST_PAIRS, discovery.ENOUGH, discovery.PLENTY, campaign.MOST_SHARED, campaign.SUBTLE],
+        [candidates.HIDEABLE, candidates.USUAL, candidates.DEAR, candidates.LOCATED, choice.REACH],
+        [discovery.MOST_PAIRS, discovery.ENOUGH, discovery.PLENTY, campaign.MOST_SHARED, candidates.SUBTLE],
         [FEW_FAILING, MORE_FAILING, sorted(WEIGHTS.items())],
         [(operator.family, operator.prior) for operator in BUILT_IN],
     )
