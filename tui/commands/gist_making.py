@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from gistpoint import __version__
-from gistpoint.core.errors import InfrastructureError, UserError
+from gistpoint.core.errors import CancelledError, InfrastructureError, UserError
 from gistpoint.core.kinds.folder import read_answer, write_task
 from gistpoint.core.kinds.gist.answer import ReferenceGist, gist_answer
 from gistpoint.core.kinds.gist.drawing import EntrypointCandidate, candidates, hardest
@@ -177,7 +177,10 @@ def new(options: argparse.Namespace) -> int:
             run=RunContext(cancel, progress.making),
         )
         making = _Making(examination, settings, options, progress, record, cancel)
-        making.make(named)
+        try:
+            making.make(named)
+        except CancelledError:
+            progress.line("Stopped. The tasks that were made are kept.")
     _print(making, options, one=len(named) == 1)
     return DONE if making.made else NEGATIVE
 
