@@ -235,8 +235,7 @@ def _listed(options: argparse.Namespace, settings: CampaignSettings, batch: Batc
             for candidate in result.plan.candidates
         ]
         print_table(("function", "stratum", *_METRICS), table)
-        left_out = ", ".join(f"{count} {reason}" for reason, count in result.plan.left_out.items())
-        print_text(f"{result.spec.source}: {len(table)} candidates of {result.plan.functions} functions; {left_out}")
+        print_text(f"{result.spec.source}: {result.plan}")
     _print_strata(results)
     return DONE
 
