@@ -5,10 +5,11 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 from enum import StrEnum
+from typing import TypeAlias
 
 from gistpoint.core.code.compare import same_tree
 from gistpoint.core.code.parsing import CodeError
-from gistpoint.core.corruption.edits import changed_lines
+from gistpoint.core.corruption.edits import hunks
 from gistpoint.core.corruption.facts import ScopeFacts, facts_of, same_code
 from gistpoint.core.corruption.naming import (
     comparison_alone,
@@ -16,12 +17,16 @@ from gistpoint.core.corruption.naming import (
     given_away_by_docstring,
     given_away_by_name,
     given_away_by_variable,
+    of_one_stem,
 )
+from gistpoint.core.corruption.remarks import told
 from gistpoint.core.corruption.subject import BUILTINS, NamesInReach
 from gistpoint.core.tasks.model import Target
 
 MOST_CHANGED_LINES = 8
 _LINE_LENGTH = 79
+Hunks: TypeAlias = list[tuple[int, int, int, int]]
+_LEAST_WORD = 4
 
 
 class GateRefusal(StrEnum):
@@ -69,6 +74,7 @@ class Gate:
         self._scope = scope
         self._most_lines = most_lines
         self._longest = max(_longest(original), scope.longest if scope else 0, _LINE_LENGTH)
+        self._around = scope.around if scope else ()
         self._before = _facts(original)
 
     def check(self, corrupted: str) -> GateRefusal | None:
@@ -76,7 +82,8 @@ class Gate:
         before = self._before
         if before is None:
             return GateRefusal.UNREADABLE
-        if self._most_lines is not None and changed_lines(before.text, corrupted) > self._most_lines:
+        changed = hunks(before.text, corrupted)
+        if self._most_lines is not None and sum(max(b - a, d - c) for a, b, c, d in changed) > self._most_lines:
             return GateRefusal.TOO_MANY_LINES
         if _longest(corrupted) > self._longest:
             return GateRefusal.LONG_LINE
@@ -84,7 +91,7 @@ class Gate:
         if after is None:
             return GateRefusal.DOES_NOT_PARSE
         refusal = _kept(before, after) or self._names(before, after) or _code(before, after)
-        return refusal or next((reason for reason, _ in self._shown(before, after)), None)
+        return refusal or next((reason for reason, _ in self._shown(before, after, changed)), None)
 
     def broken(self, corrupted: str) -> tuple[str, ...]:
         """Return in words all rules by which a reader notices a text, where `check` returns the first reason alone."""
@@ -96,7 +103,8 @@ class Gate:
             reasons.append(GateRefusal.COMMENTS)
         if (names := self._names(before, after)) is not None:
             reasons.append(names)
-        shown = (f"{reason.value} ({what})" if what else reason.value for reason, what in self._shown(before, after))
+        found = self._shown(before, after, hunks(before.text, corrupted))
+        shown = (f"{reason.value} ({what})" if what else reason.value for reason, what in found)
         return tuple(dict.fromkeys([*(reason.value for reason in reasons), *shown]))
 
     def _names(self, before: ScopeFacts, after: ScopeFacts) -> GateRefusal | None:
@@ -105,11 +113,11 @@ class Gate:
             return GateRefusal.UNKNOWN_NAME
         return GateRefusal.NEW_STRING if after.strings - before.strings else None
 
-    def _shown(self, before: ScopeFacts, after: ScopeFacts) -> Iterator[tuple[GateRefusal, str]]:
+    def _shown(self, before: ScopeFacts, after: ScopeFacts, changed: Hunks) -> Iterator[tuple[GateRefusal, str]]:
         """Yield what a reader notices, with what exactly it is, if that has a name."""
         if unbound := after.unbound - before.unbound:
             yield GateRefusal.UNBOUND, ", ".join(sorted(unbound))
-        if unused := after.unused - before.unused:
+        if unused := (after.unused - before.unused).union(after.dead - before.dead):
             yield GateRefusal.UNUSED, ", ".join(sorted(unused))
         if after.unreachable > before.unreachable:
             yield GateRefusal.UNREACHABLE, ""
@@ -117,9 +125,12 @@ class Gate:
             yield GateRefusal.ODD, what
         if orphans := self._orphans(before, after):
             yield GateRefusal.ORPHANED, ", ".join(orphans)
-        if _named(before, after):
+        if _named(before, after) or any(
+            given_away_by_name(name, before.identifiers, after.identifiers) for name in self._around
+        ):
             yield GateRefusal.NAMED, ""
-        if before.explained != after.explained or before.comments != after.comments:
+        told_beside = before.explained != after.explained or before.comments != after.comments
+        if told_beside or _told(before, after, changed):
             yield GateRefusal.TOLD, ""
 
     def _orphans(self, before: ScopeFacts, after: ScopeFacts) -> list[str]:
@@ -167,6 +178,12 @@ def _odd(before: ScopeFacts, after: ScopeFacts) -> Iterator[str]:
         yield "all returns give the same constant"
     if _turned(before.conditions, after.conditions):
         yield "the only condition is negated"
+    if absent := after.unguarded - before.unguarded:
+        yield f"used although it may be absent: {', '.join(sorted(absent))}"
+    if _unlike_others(before, after):
+        yield "one of several like statements differs"
+    if before.converted > after.converted:
+        yield "a result is no longer converted to the annotated type"
 
 
 def _unheeded(before: ScopeFacts, after: ScopeFacts) -> bool:
@@ -175,6 +192,21 @@ def _unheeded(before: ScopeFacts, after: ScopeFacts) -> bool:
     if asked.total() == asked_now.total() and read.total() > read_now.total():
         return True
     return any(asked_now[value] >= asked[value] for value in read - read_now)
+
+
+def _unlike_others(before: ScopeFacts, after: ScopeFacts) -> bool:
+    """Whether a statement changes that stands elsewhere in the function too, and stays there."""
+    if any(after.options[name] for name in before.options - after.options):
+        return True
+    if before.twins.total() != after.twins.total():
+        return False
+    return any(before.twins[text] > 1 and after.twins[text] for text in before.twins - after.twins)
+
+
+def _told(before: ScopeFacts, after: ScopeFacts, changed: Hunks) -> bool:
+    fresh = after.text.split("\n")
+    new = [line for _, _, first, last in changed for line in fresh[first:last]]
+    return told(before.text.split("\n"), before.remarks, [(first, last) for first, last, _, _ in changed], new)
 
 
 def _one_result(before: ScopeFacts, after: ScopeFacts) -> bool:
@@ -192,6 +224,9 @@ def _named(before: ScopeFacts, after: ScopeFacts) -> bool:
     if given_away_by_variable(before.nodes, after.nodes):
         return True
     if denied(name, after.nodes) > denied(name, before.nodes):
+        return True
+    gone = {word for word in before.spoken - after.spoken if len(word) >= _LEAST_WORD}
+    if of_one_stem(gone, (word for word in before.said if len(word) >= _LEAST_WORD)):
         return True
     spoken = [before.identifiers.keys() | before.strings, after.identifiers.keys() | after.strings]
     return given_away_by_docstring(before.docstring, *spoken)
