@@ -5,8 +5,8 @@ Usage: generation.py FOLDER LIBRARIES.json [--only NAME ...] [--mode MODE ...] [
 
 LIBRARIES.json is a list of tables with name, sdist, pytest_args, extra_requirements and exclude_newer. Everything is
 kept below FOLDER, so that the same command goes on where it was stopped; with --tables nothing is run. --beside prints
-what another commit gave below its own folder; with --checkout, a checkout of it, that is made now, library by library in
-turns with this one. A set that is made in two sittings has no time of its first task.
+what another commit gave below its own folder; with --checkout, a checkout of it, that is made now, library by library
+in turns with this one. A set that is made in two sittings has no time of its first task.
 """
 
 from __future__ import annotations
