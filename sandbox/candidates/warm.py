@@ -237,22 +237,24 @@ class Orders:
         moves: list[Move] = []
         lines: list[LineSpan] = []
         unfit = ""
+        only: tuple[Definition, Snippet] | None = None
         for path, found in of_files.items():
             index = self._index(path)
             snippets = [_snippet(index.get(target.qualname), target) for target in found]
             for target, snippet in zip(found, snippets, strict=True):
                 unfit = unfit or _beyond_code(index.get(target.qualname), snippet)
+            if len(of_files) == len(found) == 1:
+                only = index.get(found[0].qualname), snippets[0]
             make = _one if len(found) == 1 else _several
             files[path], own_swaps, own_moves, own_lines = make(index, found, snippets)
             swaps += own_swaps
             moves += own_moves
             lines += own_lines
         place = matters = None
-        if len(lines) == 1 and not unfit:
-            ((path, (target,)),) = of_files.items()
-            definition = self._index(path).get(target.qualname)
-            place = FunctionLines(path, definition.start_line, definition.end_line)
-            matters = _matters(definition, snippets[0])
+        if only is not None and not unfit:
+            definition, snippet = only
+            place = FunctionLines(definition.ref.path, definition.start_line, definition.end_line)
+            matters = _matters(definition, snippet)
         return Order(
             files, tuple(dict.fromkeys(swaps)), tuple(dict.fromkeys(moves)), tuple(lines), unfit, place, matters
         )
