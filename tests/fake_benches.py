@@ -90,6 +90,7 @@ ENTERED = {
 @dataclass
 class FakeMapper:
     entered: Mapping[str, Collection[str]]
+    observed: tuple[ObservedCall, ...] = ()
     ran: int = 0
 
     def record(
@@ -102,7 +103,7 @@ class FakeMapper:
     ) -> tuple[TestMap, tuple[ObservedCall, ...]]:
         self.ran += 1
         entered = {name: frozenset(tests) for name, tests in self.entered.items()}
-        return TestMap(entered, tests=dict.fromkeys(ids, 0.01)), ()
+        return TestMap(entered, tests=dict.fromkeys(ids, 0.01)), self.observed
 
 
 @dataclass
@@ -153,6 +154,7 @@ class FakeBench:
     entered: Mapping[str, Collection[str]] = field(default_factory=lambda: ENTERED)
     wish: Callable[[tuple[Target, ...]], ProbeReport | None] = lambda targets: None
     status: RunStatus = RunStatus.FINISHED
+    observed: tuple[ObservedCall, ...] = ()
     runners: list[FakeRunner] = field(default_factory=list)
     mappers: list[FakeMapper] = field(default_factory=list)
 
@@ -161,7 +163,7 @@ class FakeBench:
         return self.runners[-1]
 
     def mapper(self) -> FakeMapper:
-        self.mappers.append(FakeMapper(self.entered))
+        self.mappers.append(FakeMapper(self.entered, self.observed))
         return self.mappers[-1]
 
     def prober(self, library: SourceLibrary) -> FakeProber:
@@ -222,7 +224,9 @@ class Shop:
             ):
                 planned = plan(library, settings)
                 place = self.place(settings)
-                counts = run_campaign(place, planned.candidates, count, Workers(pool, workers), state, tasks)
+                counts = run_campaign(
+                    place, planned.candidates, count, Workers(pool, workers), state, tasks, strata=planned.strata
+                )
         finally:
             close_contexts()
         return counts, tasks.kept
