@@ -284,6 +284,12 @@ COLUMNS = (
 )  # fmt: skip
 
 
+SAVED = (
+    "saved s: what the whole suite would have taken on each corruption that was probed, less what the probes took. "
+    "Confirming is not in it. It is below 0 where many corruptions hang."
+)
+
+
 def print_results(results: Sequence[SourceResult]) -> None:
     """Print the table of sources, the reasons why candidates and corruptions were dropped, and the task ids."""
     print_table(COLUMNS, [_row(result) for result in results])
@@ -294,6 +300,8 @@ def print_results(results: Sequence[SourceResult]) -> None:
         for what, counted in (("candidate", result.counts.reasons), ("corruption", result.counts.fates))
         for reason, count in counted.items()
     ]
+    if any(result.counts.tried for result in results):
+        print_text(SAVED)
     if dropped:
         print_table(("source", "of", "came to", "count"), dropped)
     for result in results:
