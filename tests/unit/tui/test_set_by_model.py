@@ -86,6 +86,7 @@ def crowded(bench: EndpointBench) -> None:
     bench.entered = {**ENTERED, **{f"shop.py::price{n}": list(CHECKS) for n in range(8)}}
 
 
+USAGE = {"prompt_tokens": 1000, "completion_tokens": 100, "total_tokens": 1100}
 Step = Callable[[dict[str, Any], Mapping[str, str]], Answer]
 
 
@@ -102,7 +103,9 @@ def submitting(*changes: Callable[[str], str]) -> Step:
         said = sum(message["role"] == "assistant" for message in request["messages"])
         code = code_of(request)
         changed = changes[min(said, len(changes) - 1)](code)
-        return completion("Done.") if changed == code else completion(None, ("submit_attempt", {"func_code": changed}))
+        if changed == code:
+            return completion("Done.", usage=USAGE)
+        return completion(None, ("submit_attempt", {"func_code": changed}), usage=USAGE)
 
     return step
 
@@ -169,7 +172,7 @@ def test_a_good_model_fills_the_set_and_what_it_cost_is_shown(
     (source,) = document["sources"]
     assert (code, len(source["tasks"]), source["stopped"]) == (0, 2, None)
     assert document["spent"]["requests"] == requests
-    assert document["spent"]["tokens"] == 110 * requests
+    assert document["spent"]["tokens"] == 1100 * requests
     again = generate(monkeypatch, capsys, submitting(subtle, same), "--count", "2", "--max-tokens", "100000")
     assert again[1] == 0, "the same command with other caps goes on, and what was decided is not asked for again"
     assert again[2]["spent"] == document["spent"]
@@ -251,13 +254,13 @@ def test_a_cap_of_the_set_stops_it_and_a_larger_one_goes_on(
     bench: EndpointBench, monkeypatch: pytest.MonkeyPatch, capsys: Captured
 ) -> None:
     code, requests, document, err = generate(
-        monkeypatch, capsys, submitting(subtle, same), "--count", "2", "--max-tokens", "1300"
+        monkeypatch, capsys, submitting(subtle, same), "--count", "2", "--max-tokens", "2500"
     )
     assert (code, requests) == (2, 2)
-    assert "220 of at most 1300 tokens were used for the set" in err
+    assert "2200 of at most 2500 tokens were used for the set" in err
     assert document["sources"][0]["tried"] == 1
     code, _, document, _ = generate(
-        monkeypatch, capsys, submitting(subtle, same), "--count", "2", "--max-tokens", "9999"
+        monkeypatch, capsys, submitting(subtle, same), "--count", "2", "--max-tokens", "99999"
     )
     assert code == 0
     assert len(document["sources"][0]["tasks"]) == 2
