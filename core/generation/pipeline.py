@@ -128,7 +128,7 @@ def generate(
             yield result
             continue
         result.library, result.plan = context.library, plan(context.library, settings)
-        run.note(f"{len(result.plan.candidates)} candidates of {result.plan.functions} functions")
+        run.note(str(result.plan))
         result.learning_seconds, began = time.monotonic() - started, time.monotonic()
         _make(context, result.plan, count, control, workers, locations, result, in_use)
         result.making_seconds = time.monotonic() - began

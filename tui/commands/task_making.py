@@ -28,6 +28,7 @@ from gistpoint.tui.commands.arguments import add_suite, counted, natural, spec_o
 from gistpoint.tui.commands.choosing import add_choice, choice_of, groups_of, hard, tasks_wanted
 from gistpoint.tui.commands.command import DONE, NEGATIVE, Handler
 from gistpoint.tui.commands.output import ProgressLine, orderly_end, print_json, print_table, print_text, spelled
+from gistpoint.tui.commands.watched_work import add_plain, watched
 from gistpoint.tui.object_graph import add_isolation, build_runner
 
 
@@ -101,6 +102,7 @@ def new_options(parser: argparse.ArgumentParser) -> Handler:
         "--min-failing", type=int, default=5, metavar="N", help="failing tests a task needs (default: 5)"
     )
     add_model_options(parser)
+    add_plain(parser)
     add_isolation(parser)
     return new
 
@@ -113,8 +115,9 @@ def new(options: argparse.Namespace) -> int:
     from gistpoint.sandbox.pools import SandboxHarness
 
     spec, runner = spec_of(options, options.source), build_runner(options)
-    with ProgressLine() as progress:
-        made = pipeline.generate_one(
+
+    def work(run: RunContext) -> pipeline.MadeTask:
+        return pipeline.generate_one(
             spec,
             options.function or "",
             settings,
@@ -122,8 +125,10 @@ def new(options: argparse.Namespace) -> int:
             SandboxHarness.on(runner.backend),
             Locations.of_user(),
             model=model,
-            run=RunContext(progress=progress.making),
+            run=run,
         )
+
+    made = watched(options, work)
     what = "without it" if model is None else "with it corrupted"
     print(f"{made.proof.targets[0].name}: {len(made.proof.failing)} of {len(made.intake.passed)} tests fail {what}")
     print(made.task.id)
@@ -170,6 +175,7 @@ def generate_options(parser: argparse.ArgumentParser) -> Handler:
     parser.add_argument("--json", action="store_true", help="the tables as JSON")
     parser.add_argument("--list", action="store_true", help="only print the candidates in their order, and try none")
     add_choice(parser)
+    add_plain(parser)
     add_suite(parser)
     add_model_options(parser)
     add_isolation(parser)
@@ -188,12 +194,12 @@ def generate(options: argparse.Namespace) -> int:
     harness = SandboxHarness.on(build_runner(options).backend)
     if options.list:
         return _listed(options, settings, batch, harness)
-    results: list[SourceResult] = []
-    with ProgressLine() as progress, orderly_end():
-        for spec in batch.left_out:
-            progress.line(f"{spec.source} is left out: {spec.stars} stars, at least {batch.min_stars} are wanted")
-        with _workers(options) as workers:
-            results += pipeline.generate(
+    with orderly_end(), _workers(options) as workers:
+
+        def work(run: RunContext) -> list[SourceResult]:
+            for spec in batch.left_out:
+                run.note(f"{spec.source} is left out: {spec.stars} stars, at least {batch.min_stars} are wanted")
+            made = pipeline.generate(
                 batch.taken,
                 settings,
                 harness,
@@ -202,8 +208,11 @@ def generate(options: argparse.Namespace) -> int:
                 count=count,
                 control=options.control,
                 in_use=lambda id: is_in_use(id, Locations.of_user()),
-                run=RunContext(progress=progress.making),
+                run=run,
             )
+            return list(made)
+
+        results = watched(options, work)
     if options.json:
         print_json("gistpoint.generate/1", results_json(settings, batch, results))
     else:
@@ -226,8 +235,7 @@ def _listed(options: argparse.Namespace, settings: CampaignSettings, batch: Batc
             for candidate in result.plan.candidates
         ]
         print_table(("function", "stratum", *_METRICS), table)
-        left_out = ", ".join(f"{count} {reason}" for reason, count in result.plan.left_out.items())
-        print_text(f"{result.spec.source}: {len(table)} candidates of {result.plan.functions} functions; {left_out}")
+        print_text(f"{result.spec.source}: {result.plan}")
     _print_strata(results)
     return DONE
 
