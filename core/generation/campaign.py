@@ -113,12 +113,7 @@ class CandidateVerdicts:
                 if any(len(names & group) > MOST_SHARED for group in self._groups):
                     del self._waiting[place]
                     self._leave_out(place, Reason.OVERLAPS)
-                elif (
-                    at_last
-                    or self._has_run_out(verdict)
-                    or not located
-                    or self._located + located < self._hidden + hidden
-                ):
+                elif at_last or self._has_run_out(verdict) or self._may_be_located(hidden, located):
                     del self._waiting[place]
                     self.verdicts[place] = verdict
                     self._groups.append(names)

@@ -6,7 +6,7 @@ import pytest
 
 from gistpoint.core.code.index import index_source
 from gistpoint.core.corruption.facts import facts_of
-from gistpoint.core.corruption.gates import GateRefusal, gate
+from gistpoint.core.corruption.gates import Gate, GateRefusal, gate
 from gistpoint.core.corruption.subject import vocabulary_of
 from gistpoint.core.tasks.model import Target
 
@@ -318,6 +318,19 @@ def test_a_boundary_in_a_function_of_one_comparison_is_hidden_well_enough() -> N
 def test_a_value_that_the_branch_binds_itself_is_no_turned_guard() -> None:
     original = "def f(a, b):\n    if a:\n        for a in b:\n            b.c(a.d if b.x else 1)\n    return b"
     assert gate(Target("m.py", "f", original, original.replace("if a", "if not a"))) is None
+
+
+def test_all_rules_that_a_text_breaks_are_named_and_not_the_first_alone() -> None:
+    original = "def f(a, b):\n    # none left\n    if a:\n        c = a.d\n        return c\n    return b"
+    corrupted = "def f(a, b):\n    if a:\n        c = a.d\n        return b\n    return b"
+    assert Gate(original).broken(corrupted) == (
+        "a comment changes",
+        "a variable or parameter is no longer used (c)",
+        "it shows at a glance (same result either way)",
+        "a comment or an error message beside it tells what was meant",
+    )
+    assert Gate(original).broken(original.replace("a.d", "a.e")) == ()
+    assert Gate(original).broken("def f(") == ()
 
 
 @pytest.mark.parametrize(
