@@ -38,6 +38,7 @@ from gistpoint.sessions.studies.folder import StudyFolder
 from gistpoint.sessions.tasks import TaskStore, read_set
 from gistpoint.tui.commands.arguments import counted, natural, positive
 from gistpoint.tui.commands.command import DONE, NEGATIVE, Handler
+from gistpoint.tui.commands.model_options import chat_model
 from gistpoint.tui.commands.output import (
     ProgressLine,
     for_output,
@@ -47,7 +48,6 @@ from gistpoint.tui.commands.output import (
     print_table,
     require_terminal,
 )
-from gistpoint.tui.commands.task_making import chat_model
 from gistpoint.tui.study_opening import open_study
 from gistpoint.tui.tables import Column
 

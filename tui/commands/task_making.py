@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import argparse
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from gistpoint.core.corruption.model import Keep, LoopSettings
 from gistpoint.core.errors import InfrastructureError, UserError
 from gistpoint.core.generation import pipeline
 from gistpoint.core.generation.campaign import Workers
@@ -22,68 +21,22 @@ from gistpoint.core.metrics.table import Cell
 from gistpoint.core.ports import ChatModel
 from gistpoint.core.running import RunContext
 from gistpoint.core.tasks.model import Mode
-from gistpoint.sandbox.endpoints.settings import EndpointSettings, endpoint_settings
 from gistpoint.sessions.tasks import is_in_use
 from gistpoint.tui.commands.arguments import add_suite, counted, natural, spec_of
 from gistpoint.tui.commands.choosing import add_choice, choice_of, groups_of, hard, tasks_wanted
 from gistpoint.tui.commands.command import DONE, NEGATIVE, Handler
+from gistpoint.tui.commands.model_options import (
+    add_model_options,
+    examples_hash,
+    examples_of,
+    model_of,
+    print_spent,
+    spent_json,
+    terms_of_set,
+)
 from gistpoint.tui.commands.output import ProgressLine, orderly_end, print_json, print_table, print_text, spelled
 from gistpoint.tui.commands.watched_work import add_plain, watched
 from gistpoint.tui.object_graph import add_isolation, build_runner
-
-
-def add_model_options(parser: argparse.ArgumentParser) -> None:
-    """Add `--model` and what limits it."""
-    group = parser.add_argument_group(
-        "corruption by a model",
-        "The endpoint is OpenAI-compatible: OPENAI_BASE_URL and OPENAI_API_KEY, or the table [llm] of config.toml.",
-    )
-    group.add_argument("--model", metavar="NAME", help="corrupt by this model, with the paper's prompt and feedback")
-    group.add_argument(
-        "--keep",
-        choices=[keep.value for keep in Keep],
-        default=Keep.BEST.value,
-        help="the most subtle or the last (paper)",
-    )
-    group.add_argument("--rounds", type=int, default=5, metavar="N", help="of test feedback (default: 5)")
-    group.add_argument("--max-tool-calls", type=int, default=30, metavar="N", help="per function (default: 30)")
-    group.add_argument("--max-tokens", type=int, metavar="N", help="per function, sent and received")
-    group.add_argument("--max-cost", type=float, metavar="USD", help="per function; needs a price, see the guide")
-
-
-def chat_model(settings: EndpointSettings) -> ChatModel:
-    """Return the model at an endpoint; it retries after passing errors."""
-    from gistpoint.sandbox.endpoints.openai_compatible import OpenAICompatibleModel
-    from gistpoint.sandbox.endpoints.retrying import RetryingModel
-
-    return RetryingModel(OpenAICompatibleModel(settings))
-
-
-def model_of(
-    options: argparse.Namespace, environment: Mapping[str, str] | None = None
-) -> tuple[ChatModel, LoopSettings]:
-    """Return the model named by the options, the environment and the config file, and the limits of its loops.
-
-    Raises `EndpointError` if the endpoint is not configured, and `UserError` for an invalid limit.
-    """
-    settings = endpoint_settings(Locations.of_user().config, environment or os.environ, options.model)
-    if (
-        options.rounds < 0
-        or options.max_tool_calls < 1
-        or any(value is not None and value <= 0 for value in _caps(options))
-    ):
-        raise UserError("--rounds must be 0 or more, --max-tool-calls 1 or more, and a cap more than 0.")
-    max_tokens, max_cost = _caps(options)
-    changes: dict[str, Any] = {"keep": Keep(options.keep), "feedback_rounds": options.rounds}
-    changes["tool_calls"] = options.max_tool_calls
-    changes["max_cost_usd"] = max_cost if max_cost is not None else settings.max_cost_usd
-    if (tokens := max_tokens if max_tokens is not None else settings.max_tokens) is not None:
-        changes["max_tokens"] = tokens
-    return chat_model(settings), LoopSettings.for_tasks(options.min_failing, **changes)
-
-
-def _caps(options: argparse.Namespace) -> tuple[int | None, float | None]:
-    return options.max_tokens, options.max_cost
 
 
 def new_options(parser: argparse.ArgumentParser) -> Handler:
@@ -101,7 +54,7 @@ def new_options(parser: argparse.ArgumentParser) -> Handler:
     parser.add_argument(
         "--min-failing", type=int, default=5, metavar="N", help="failing tests a task needs (default: 5)"
     )
-    add_model_options(parser)
+    add_model_options(parser, of_set=False)
     add_plain(parser)
     add_isolation(parser)
     return new
@@ -125,6 +78,7 @@ def new(options: argparse.Namespace) -> int:
             SandboxHarness.on(runner.backend),
             Locations.of_user(),
             model=model,
+            examples=lambda library: examples_of(options, library),
             run=run,
         )
 
@@ -145,7 +99,12 @@ def _settings_of_one(options: argparse.Namespace) -> tuple[CampaignSettings, Cha
         raise UserError("A discovery task needs --function: what the model is to corrupt.")
     model, loop = model_of(options)
     return CampaignSettings(
-        CampaignMode.DISCOVERY, options.seed, options.min_failing, model=model.name, loop=loop
+        CampaignMode.DISCOVERY,
+        options.seed,
+        options.min_failing,
+        model=model.name,
+        loop=loop,
+        examples=examples_hash(options),
     ), model
 
 
@@ -177,7 +136,7 @@ def generate_options(parser: argparse.ArgumentParser) -> Handler:
     add_choice(parser)
     add_plain(parser)
     add_suite(parser)
-    add_model_options(parser)
+    add_model_options(parser, of_set=True)
     add_isolation(parser)
     return generate
 
@@ -207,6 +166,7 @@ def generate(options: argparse.Namespace) -> int:
                 Locations.of_user(),
                 count=count,
                 control=options.control,
+                terms=terms_of_set(options, settings, batch.taken),
                 in_use=lambda id: is_in_use(id, Locations.of_user()),
                 run=run,
             )
@@ -214,9 +174,14 @@ def generate(options: argparse.Namespace) -> int:
 
         results = watched(options, work)
     if options.json:
-        print_json("gistpoint.generate/1", results_json(settings, batch, results))
+        spent = {"spent": spent_json(options, settings, batch.taken)} if settings.model else {}
+        print_json("gistpoint.generate/1", {**results_json(settings, batch, results), **spent})
     else:
         print_results(results)
+        print_spent(options, settings, batch.taken)
+    for result in results:
+        if result.stopped is not None:
+            raise result.stopped
     return DONE if results and all(result.kept >= count for result in results) else NEGATIVE
 
 
@@ -268,7 +233,10 @@ def _settings_of_set(options: argparse.Namespace) -> CampaignSettings:
     """Return the settings; the model's configuration is validated before any costly work."""
     mode, choice, groups = CampaignMode(options.mode), choice_of(options), groups_of(options)
     model, loop = (options.model, model_of(options)[1]) if options.model else ("", None)
-    return CampaignSettings(mode, options.seed, options.min_failing, hard(options), model, loop, choice, groups)
+    examples = examples_hash(options)
+    return CampaignSettings(
+        mode, options.seed, options.min_failing, hard(options), model, loop, choice, groups, examples
+    )
 
 
 def _batch(options: argparse.Namespace) -> Batch:

@@ -358,12 +358,37 @@ BROADER: dict[str, tuple[dict[str, str], Breadth]] = {
             "pkg/core.py": """
             import logging
             logger = logging.getLogger(__name__)
+            from dataclasses import dataclass
+            @dataclass
+            class Pair:
+                left: "int"
             class Item:
                 def __repr__(self):
-                    return type(self).__module__ + logger.name
+                    return type(self).__module__ + logger.name + str(Pair(1).left)
             """,
         },
         Breadth.WITH_NAMES,
+    ),
+    "statements that are there for something else": (
+        {
+            "main.py": """
+            import os
+            from pkg import Reader
+            print(Reader().read("a"), os.path.isdir("nowhere"))
+            """,
+            "pkg/__init__.py": """
+            import os
+            class Reader:
+                known = {}
+                def read(self, name):
+                    return name * 2
+            def load(reader, path):
+                reader.known[path] = len(os.listdir(path))
+            load(Reader(), os.path.dirname(__file__) + "/data")
+            """,
+            "pkg/data/words.txt": "",
+        },
+        Breadth.BARE,
     ),
     "modules asked for by name": (
         {

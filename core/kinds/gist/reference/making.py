@@ -114,8 +114,10 @@ class Breadth(StrEnum):
 
     NEEDED = "needed"
     """The statements reached by names on lines that ran, and every function that the run called."""
+    BARE = "bare"
+    """The same without statements that act on something needed: they may be there for other tests, and fail here."""
     WITH_IMPORTS = "with_imports"
-    """In addition every external import that ran: some are there for what they load."""
+    """What is needed, and every external import that ran: some are there for what they load."""
     WITH_NAMES = "with_names"
     """In addition `__name__` is that of the original module while its statements run: loggers and classes bear it."""
     EVERYTHING = "everything"
@@ -159,7 +161,7 @@ def flat_gist(codebase: Codebase, path: str, qualname: str, breadth: Breadth) ->
     else:
         roots += [unit for unit in home.units if not isinstance(unit.statement, ast.Import | ast.ImportFrom)]
     wide = [name for name, module in modules.items() if breadth.is_everything and _is_package(module, codebase)]
-    selection = extractor.select(roots, everything_in=wide)
+    selection = extractor.select(roots, everything_in=wide, side_effects=breadth is not Breadth.BARE)
     pinned = [
         use
         for use in selection.uses
@@ -172,7 +174,7 @@ def flat_gist(codebase: Codebase, path: str, qualname: str, breadth: Breadth) ->
         selection,
         names,
         _other_tests(home, selection.units, test, trace),
-        all_imports=breadth is not Breadth.NEEDED,
+        all_imports=breadth not in (Breadth.NEEDED, Breadth.BARE),
         by_name=breadth.is_everything,
         home=home.name,
         test=range(test.first, test.last + 1) if test is not None else range(0),
