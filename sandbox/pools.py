@@ -31,6 +31,7 @@ from gistpoint.sandbox.candidates.prober import SuiteProber
 from gistpoint.sandbox.candidates.recording import SuiteTestMapper
 from gistpoint.sandbox.environments.store import EnvironmentStore
 from gistpoint.sandbox.ladder import choose
+from gistpoint.sandbox.linting import RuffLinter
 from gistpoint.sandbox.testruns import SuiteRunner
 
 if TYPE_CHECKING:
@@ -84,6 +85,10 @@ class SandboxHarness:
     def mapper(self) -> SuiteTestMapper:
         """Return the recorder of which tests enter which functions."""
         return SuiteTestMapper(choose(self.backend, consented=self.consented), EnvironmentStore(self.cache))
+
+    def linter(self) -> RuffLinter:
+        """Return the linter that is installed with gistpoint."""
+        return RuffLinter()
 
     def model(self, name: str) -> ChatModel:
         """Return the chat model of that name; each process reads the key of its own environment or config file."""

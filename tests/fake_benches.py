@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
+from collections import Counter
+from collections.abc import Callable, Collection, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -104,6 +105,16 @@ class FakeMapper:
 
 
 @dataclass
+class FakeLinter:
+    """Finds the same number of things wrong with each text but the first, which is the original."""
+
+    number: int = 0
+
+    def findings(self, texts: Sequence[str]) -> list[Counter[str]]:
+        return [Counter({"X1": self.number * (place > 0)}) for place in range(len(texts))]
+
+
+@dataclass
 class FakeProber:
     """Runs the checks that are selected; any failure but an assertion counts as one inside the target."""
 
@@ -151,6 +162,8 @@ class FakeBench:
     entered: Mapping[str, Collection[str]] = field(default_factory=lambda: ENTERED)
     wish: Callable[[tuple[Target, ...]], ProbeReport | None] = lambda targets: None
     status: RunStatus = RunStatus.FINISHED
+    findings: int = 0
+    """How many findings a linter has in each corruption."""
     runners: list[FakeRunner] = field(default_factory=list)
     mappers: list[FakeMapper] = field(default_factory=list)
 
@@ -161,6 +174,9 @@ class FakeBench:
     def mapper(self) -> FakeMapper:
         self.mappers.append(FakeMapper(self.entered))
         return self.mappers[-1]
+
+    def linter(self) -> FakeLinter:
+        return FakeLinter(self.findings)
 
     def prober(self, library: SourceLibrary) -> FakeProber:
         return FakeProber(library.intake, self.checks, self.wish)

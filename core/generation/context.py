@@ -10,10 +10,11 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, Protocol
 
+from gistpoint.core.corruption.appearance.score import GlanceScorer
 from gistpoint.core.errors import InfrastructureError
 from gistpoint.core.generation.library import SourceLibrary, read_library
 from gistpoint.core.generation.settings import CampaignSettings, SourceSpec
-from gistpoint.core.ports import ChatModel, Prober, Runner, TestMapper
+from gistpoint.core.ports import ChatModel, Linter, Prober, Runner, TestMapper
 from gistpoint.core.running import UNATTENDED, RunContext
 from gistpoint.core.tasks.repository import Repository
 from gistpoint.core.trees import SourceTree
@@ -28,6 +29,10 @@ class Harness(Protocol):
 
     def mapper(self) -> TestMapper:
         """Return a recorder of which tests enter which functions."""
+        ...
+
+    def linter(self) -> Linter:
+        """Return a linter, which reads code and runs none."""
         ...
 
     def model(self, name: str) -> ChatModel:
@@ -85,6 +90,12 @@ class Context:
     def prober(self) -> Prober:
         """The prober that decides candidates."""
         return self.harness.prober(self.library)
+
+    @cached_property
+    def scorer(self) -> GlanceScorer:
+        """What predicts whether a corruption of the library is seen at a glance."""
+        library = self.library
+        return GlanceScorer(library.intake.repository.tree, library.test_files, self.harness.linter())
 
     @cached_property
     def model(self) -> ChatModel | None:

@@ -60,7 +60,12 @@ def _check_endpoint(made: ModelCorruption) -> None:
 
 
 def _provenance(made: ModelCorruption, evidence: Evidence, trial: CandidateTrial) -> dict[str, Any]:
-    return {**made.provenance(), "evidence": as_json(evidence), "good": is_good(evidence, *trial.settings.band)}
+    kept = made.result.kept
+    assert kept is not None
+    assert kept.target is not None
+    (glance,) = trial.context.scorer.scores([kept.target])
+    good = is_good(evidence, *trial.settings.band)
+    return {**made.provenance(), "glance": glance.to_json(), "evidence": as_json(evidence), "good": good}
 
 
 class _Probing:
