@@ -13,6 +13,7 @@ from small_trees import tree_of
 
 from gistpoint.core.callgraph import ObservedCall
 from gistpoint.core.code.testmap import TestMap
+from gistpoint.core.errors import EndpointError
 from gistpoint.core.generation.campaign import Workers, run_campaign
 from gistpoint.core.generation.candidates import plan
 from gistpoint.core.generation.context import Context, close_contexts
@@ -22,7 +23,7 @@ from gistpoint.core.generation.settings import CampaignMode, CampaignSettings
 from gistpoint.core.generation.verdicts import CandidateVerdict, Counts, StateFile
 from gistpoint.core.outcomes import RunStatus
 from gistpoint.core.pins import EnvironmentPins
-from gistpoint.core.ports import ProbeFailure, ProbeReport
+from gistpoint.core.ports import ChatModel, ProbeFailure, ProbeReport
 from gistpoint.core.running import NEVER, UNATTENDED, CancelToken, RunContext
 from gistpoint.core.tasks.model import Source, Target
 from gistpoint.core.tasks.repository import Repository
@@ -72,6 +73,7 @@ def _check(name: str, expected: object, *given: object) -> Check:
 
 CHECKS: dict[str, Check] = {
     **{f"tests/test_shop.py::test_price[{n}]": _check("price", n * 10, n, 10) for n in range(6)},
+    **{f"tests/test_shop.py::test_price_limit[{n}]": _check("price", 100, n, 100 // n) for n in (10, 20, 50)},
     "tests/test_shop.py::test_rebate": _check("price", 180, 20, 10),
     **{f"tests/test_shop.py::test_stock[{n}]": _check("stock", {"a": n + 1}, [("a", 1), ("a", n)]) for n in range(6)},
     **{
@@ -180,6 +182,9 @@ class FakeBench:
 
     def prober(self, library: SourceLibrary) -> FakeProber:
         return FakeProber(library.intake, self.checks, self.wish)
+
+    def model(self, name: str) -> ChatModel:
+        raise EndpointError(f"There is no endpoint for {name}.", hint="Corrupt without a model.")
 
     @property
     def runs(self) -> int:

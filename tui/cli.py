@@ -120,12 +120,7 @@ def _add_commands(top: Commands) -> None:
     )
     task.add("baseline", "record what the suite shows on another backend", lambda: commands.tasks.baseline_options)
 
-    gist = top.group("gist", "make gist tasks and their reference gists, score a gist")
-    gist.add("new", "make gist tasks of a library's entrypoints", lambda: commands.gists.new_options)
-    gist.add(
-        "reference", "make a gist by program: a known bound for the task", lambda: commands.gists.reference_options
-    )
-    gist.add("score", "score a gist, with the evidence", lambda: commands.gists.score_options)
+    _add_gists(top)
 
     attempt = top.group("attempt", "list, show, settle and export attempts")
     attempt.add("list", "the attempts that are here", lambda: commands.attempts.list_options)
@@ -178,6 +173,21 @@ def _add_commands(top: Commands) -> None:
     )
     top.add("code", "a library's functions with complexity and centrality", lambda: commands.code.code_options)
     top.add("paths", "print where gistpoint keeps things", lambda: commands.storage.paths_options)
+
+
+def _add_gists(top: Commands) -> None:
+    gist = top.group("gist", "make gist tasks and their reference gists, score a gist")
+    gist.add("new", "make gist tasks of a library's entrypoints", lambda: commands.gist_making.new_options)
+    gist.add("list", "gist tasks by difficulty, with their reference", lambda: commands.gist_listing.list_options)
+    gist.add(
+        "reference", "make a gist by program: a known bound for the task", lambda: commands.gists.reference_options
+    )
+    gist.add(
+        "conditions",
+        "write the settings of the paper's conditions",
+        lambda: commands.gist_listing.conditions_options,
+    )
+    gist.add("score", "score a gist, with the evidence", lambda: commands.gists.score_options)
 
 
 def _add_study(study: Commands) -> None:

@@ -28,6 +28,8 @@ from gistpoint.core.code.parsing import CodeError, parse_module
 from gistpoint.core.code.splice import replace_definition
 from gistpoint.core.code.testfiles import is_test_path
 from gistpoint.core.corruption.corruptions import enumerate_corruptions
+from gistpoint.core.corruption.operators.numbers import ARITHMETIC
+from gistpoint.core.corruption.registry import all_operators
 from gistpoint.core.corruption.subject import vocabulary_of
 from gistpoint.core.running import NEVER, CancelToken
 
@@ -260,14 +262,14 @@ class _Search:
 
     def repairs(self) -> Iterator[_Repair]:
         """Yield the single edits of the most suspicious functions as submissions that were not tried."""
-        vocabulary = vocabulary_of(self.indexes.values())
+        vocabulary, operators = vocabulary_of(self.indexes.values()), (*all_operators(), ARITHMETIC)
         ranked = sorted(self._suspicion().items(), key=lambda item: (-item[1], str(item[0].ref)))
         for definition, suspicion in ranked[:_MOST_FUNCTIONS]:
             path, index = definition.ref.path, self.indexes[definition.ref.path]
             unit = _outermost(index, definition)
             if self.dirty[0] and self.dirty != (path, unit):
                 continue
-            for edit in enumerate_corruptions(index, definition, vocabulary).kept:
+            for edit in enumerate_corruptions(index, definition, vocabulary, operators, composed=False).kept:
                 try:
                     changed = index_source(path, replace_definition(index, definition, edit.target.corrupted))
                 except CodeError:

@@ -13,7 +13,8 @@ from gistpoint.core.errors import AttemptError, UserError
 from gistpoint.core.estimates import tokens_in
 from gistpoint.core.kinds.folder import read_answer
 from gistpoint.core.kinds.gist.answer import gist_answer
-from gistpoint.core.kinds.gist.model import entrypoint_of, gist_settings, is_gist
+from gistpoint.core.kinds.gist.brief import shown_command
+from gistpoint.core.kinds.gist.model import gist_settings, is_gist
 from gistpoint.core.kinds.gist.tools import SUBMIT_GIST, WRITE_GIST
 from gistpoint.core.kinds.gist.trace import read_trace
 from gistpoint.core.running import UNATTENDED, RunContext
@@ -46,7 +47,7 @@ def static_prompt(task: Task) -> str:
     files = read_trace(gist_answer(read_answer(task)).trace).files
     shown = [f"{path}\n\n{fenced(tree.read(path).decode('utf-8', 'replace'))}" for path in files if tree.is_file(path)]
     values = {
-        "entrypoint": fenced(entrypoint_of(task)),
+        "entrypoint": shown_command(task),
         "owned": ", ".join(f"`{name}`" for name in gist_settings(task).owned),
         "files": "\n\n".join(shown),
     }

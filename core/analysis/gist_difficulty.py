@@ -24,12 +24,11 @@ from gistpoint.core.analysis.pooling import keys_note, regression_needs, tasks_o
 from gistpoint.core.analysis.regression import regress
 from gistpoint.core.analysis.samples import gists
 from gistpoint.core.analysis.task_means import percent, share_over_tasks
+from gistpoint.core.kinds.gist.trace import TOP, hard_subset
 from gistpoint.core.study.data import StudyData
 from gistpoint.core.study.rows import AttemptRow
 
 CALLS, FILES = "calls", "files"
-TOP = 30
-"""As many tasks of each axis are in the hard subset."""
 LEAST_TASKS_OF_SUBSET = 2 * TOP
 """So that the subset is a part of the set."""
 _POINTS = 40
@@ -116,15 +115,6 @@ def _parts(label: str, rows: Sequence[AttemptRow], values: Mapping[str, float]) 
         x.append(float(np.exp(np.mean([log(values[task]) for task in members]))))
         y.append(100 * float(np.mean([row.solved for row in rows if row.task in members])))
     return Points(label, tuple(x), tuple(y))
-
-
-def hard_subset(calls: Mapping[str, float], files: Mapping[str, float], top: int = TOP) -> tuple[set[str], set[str]]:
-    """Return the tasks with the most calls and those with the most files; of equal ones the first by name."""
-
-    def most(values: Mapping[str, float]) -> set[str]:
-        return set(sorted(values, key=lambda task: (-values[task], task))[:top])
-
-    return most(calls), most(files)
 
 
 def hard_gists(data: StudyData) -> Findings:

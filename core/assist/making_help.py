@@ -9,7 +9,6 @@ from __future__ import annotations
 import shlex
 import tempfile
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 
 from gistpoint.core.assist.help import HelpGist
@@ -43,8 +42,7 @@ def make_help(
     Raises `CancelledError`.
     """
     tree = SourceTree.open(task.tree_path)
-    options = tuple(word for word in task.environment.pytest_args if not _names_tests(word, tree))
-    repository = Repository(task.source, tree, replace(task.environment, pytest_args=options))
+    repository = Repository(task.source, tree, task.environment)
     reason = "The task names no failing test."
     for text in dict.fromkeys(failure.id.partition("[")[0] for failure in task.brief.failing):
         entrypoint = parse_entrypoint(f"pytest {shlex.quote(text)}")
@@ -65,11 +63,6 @@ def make_help(
         else:
             return HelpGist(found.text, entrypoint.text)
     return HelpGist(reason=reason)
-
-
-def _names_tests(word: str, tree: SourceTree) -> bool:
-    path = word.partition("::")[0].rstrip("/")
-    return bool(path) and (tree.is_file(path) or tree.is_directory(path))
 
 
 def leaked_line(gist: str, tree: SourceTree, answer: Answer) -> str:

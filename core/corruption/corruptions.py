@@ -18,6 +18,7 @@ from gistpoint.core.code.names import FunctionRef
 from gistpoint.core.code.parsing import CodeError
 from gistpoint.core.code.snippet import read_snippet
 from gistpoint.core.code.splice import replace_definition
+from gistpoint.core.corruption.combining import Fault, in_rewritten, together
 from gistpoint.core.corruption.edits import TextEdit, apply
 from gistpoint.core.corruption.gates import Gate, GateRefusal
 from gistpoint.core.corruption.operators.operator import Operator
@@ -182,10 +183,13 @@ def enumerate_corruptions(
     definition: Definition,
     vocabulary: Vocabulary,
     operators: Iterable[Operator] | None = None,
+    *,
+    composed: bool = True,
 ) -> Enumeration:
     """Return the corruptions of a function with the count of each reason for which others were dropped.
 
-    If two operators lead to the same text, the one with the higher prior keeps it.
+    Without `composed`, each is the edit of one operator at one place. If two operators lead to the same text, the one
+    with the higher prior keeps it.
     """
     scope = vocabulary.scope(definition)
     subject = read_subject(definition, scope)
@@ -195,7 +199,7 @@ def enumerate_corruptions(
     dropped: Counter[GateRefusal] = Counter()
     kept: list[Corruption] = []
     seen: set[str] = set()
-    for item in sorted(_proposed(subject, definition, operators), key=lambda item: (-item.prior, item.edits)):
+    for item in sorted(_proposed(subject, definition, operators, composed), key=lambda item: (-item.prior, item.edits)):
         if item.target.corrupted in seen:
             dropped[GateRefusal.REPEATED] += 1
             continue
@@ -209,13 +213,16 @@ def enumerate_corruptions(
 
 
 def _proposed(
-    subject: CorruptionTarget, definition: Definition, operators: Iterable[Operator] | None
+    subject: CorruptionTarget, definition: Definition, operators: Iterable[Operator] | None, composed: bool
 ) -> Iterator[Corruption]:
-    for operator in all_operators() if operators is None else operators:
-        for edits in operator.find(subject):
-            ordered = tuple(sorted(edits))
-            target = Target(definition.ref.path, definition.qualname, subject.text, apply(ordered, subject.text))
-            yield Corruption(target, ordered, (operator.family,), operator.prior)
+    chosen = tuple(all_operators() if operators is None else operators)
+    found = [(operator, tuple(sorted(edits))) for operator in chosen for edits in operator.find(subject)]
+    faults: list[Fault] = [(edits, (operator.family,), operator.prior) for operator, edits in found]
+    if composed:
+        faults += [*together(subject, found), *in_rewritten(subject, chosen)]
+    for edits, families, prior in faults:
+        target = Target(definition.ref.path, definition.qualname, subject.text, apply(edits, subject.text))
+        yield Corruption(target, edits, families, prior)
 
 
 def pairs_of(

@@ -28,6 +28,21 @@ def apply(edits: Iterable[TextEdit], text: str) -> str:
     return "".join([*pieces, text[place:]])
 
 
+def edits_between(before: str, after: str) -> tuple[TextEdit, ...]:
+    """Return the edits, of whole lines, that make one text into another."""
+    old, new = ([f"{line}\n" for line in text.split("\n")] for text in (before, after))
+    old[-1], new[-1] = old[-1][:-1], new[-1][:-1]
+    starts = [0]
+    for line in old:
+        starts.append(starts[-1] + len(line))
+    matcher = difflib.SequenceMatcher(None, old, new, autojunk=False)
+    return tuple(
+        TextEdit(starts[i1], starts[i2], "".join(new[j1:j2]))
+        for tag, i1, i2, j1, j2 in matcher.get_opcodes()
+        if tag != "equal"
+    )
+
+
 def changed_lines(before: str, after: str) -> int:
     """Return how many changed lines a diff shows: for each hunk, the larger of lines removed and added.
 

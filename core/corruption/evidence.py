@@ -107,8 +107,7 @@ WEIGHTS: Mapping[str, float] = {
     "selective": 0.05,
     "unnamed": 0.05,
     "rank": 0.2,
-    "messages": 0.025,
-    "small": 0.025,
+    "messages": 0.05,
 }
 """The weight of each part; their sum is 1. Reasons: docs/decisions/0031-subtlety.md."""
 _FAR = 5
@@ -142,7 +141,6 @@ def subtlety(evidence: Evidence, least: int = FEW_FAILING[0], most: int = FEW_FA
         "unnamed": 1 - min(evidence.own_tests / failing, 1.0),
         "rank": _rank(evidence.rank),
         "messages": min(evidence.messages / min(failing, 3), 1.0),
-        "small": 1 / max(evidence.changed_lines, 1),
     }
     rounded = {name: round(value, 4) for name, value in parts.items()}
     return Subtlety(round(sum(WEIGHTS[name] * value for name, value in parts.items()), 4), rounded)

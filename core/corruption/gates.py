@@ -19,7 +19,7 @@ from gistpoint.core.corruption.naming import (
 from gistpoint.core.corruption.subject import BUILTINS, NamesInReach
 from gistpoint.core.tasks.model import Target
 
-MOST_CHANGED_LINES = 3
+MOST_CHANGED_LINES = 8
 _LINE_LENGTH = 79
 
 
@@ -86,7 +86,7 @@ class Gate:
 
     def _names(self, before: ScopeFacts, after: ScopeFacts) -> GateRefusal | None:
         known = self._scope.known if self._scope else BUILTINS
-        if after.named - before.named - before.bound - known:
+        if after.named - before.named - before.bound - after.bound - known:
             return GateRefusal.UNKNOWN_NAME
         return GateRefusal.NEW_STRING if after.strings - before.strings else None
 

@@ -24,6 +24,10 @@ _MODULES = (
     "iteration",
     "defaults",
     "siblings",
+    "guards",
+    "matching",
+    "fallbacks",
+    "scopes",
 )
 """The modules of gistpoint's operators; a new one is a file with `OPERATORS`, with its name at the end of this list.
 

@@ -157,7 +157,14 @@ class CorruptionTarget:
 def read_subject(definition: Definition, scope: NamesInReach) -> CorruptionTarget | None:
     """Return a function as a subject; None for a class, and for text that changes when moved to the left margin."""
     try:
-        text = definition.dedented
+        return read_text(definition.dedented, scope)
+    except CodeError:
+        return None
+
+
+def read_text(text: str, scope: NamesInReach) -> CorruptionTarget | None:
+    """Return a function at the left margin as a subject, as `read_subject` does."""
+    try:
         snippet = read_snippet(text)
         tokens = tuple(_tokens(text, snippet.definition.document))
     except (CodeError, tokenize.TokenError, SyntaxError):

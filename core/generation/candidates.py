@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import random
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from gistpoint import __version__
 from gistpoint.core.canonical import sha256_of_json
 from gistpoint.core.code.index import Definition
 from gistpoint.core.generation.library import SourceLibrary
 from gistpoint.core.generation.removal import MIN_LINES, definitions
-from gistpoint.core.generation.settings import CampaignSettings
+from gistpoint.core.generation.settings import CampaignMode, CampaignSettings
+from gistpoint.core.generation.strata import Strata
 from gistpoint.core.metrics.table import hard_set
 
 LOCATED = 5
@@ -49,6 +50,8 @@ def hiding_places(library: SourceLibrary, name: str, least: int) -> int:
     return sum(len(tests) >= least and tests <= own for other, tests in library.entered.items() if other != name)
 
 
+LEAST_CODE_LINES = 6
+"""Functions with fewer code lines are corrupted only when the others are used up: a fault in them is seen at once."""
 REACH = 4
 """Most calls, in either direction, between any two functions of a group."""
 LEAST, MOST = 2, 4
@@ -66,6 +69,8 @@ class CorruptionCandidate:
     partners: tuple[str, ...] = ()
     size: int = 1
     """How many functions are wanted."""
+    stratum: str = ""
+    """The part of a stratified set that it would count in."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,6 +82,7 @@ class CandidatePlan:
     too_short: int
     seen_by_too_few: int
     not_hard: int
+    strata: Strata = field(default_factory=Strata)
 
     @property
     def left_out(self) -> dict[str, int]:
@@ -91,8 +97,9 @@ class CandidatePlan:
 def plan(library: SourceLibrary, settings: CampaignSettings) -> CandidatePlan:
     """Return the candidates: functions of some length, seen by enough tests, with `hard` the hard set of these.
 
-    Functions that run while modules are imported come last: each corruption of them costs a run of every test in a
-    separate process, and its faults show at once.
+    Except for removals, functions of few code lines come after the others. Functions that run while modules are
+    imported come last: each corruption of them costs a run of every test in a separate process, and its faults show at
+    once.
     """
     tree = library.intake.repository.tree
     known = [str(d.ref) for d in definitions(tree, library.test_files) if _substantial(d)]
@@ -104,6 +111,8 @@ def plan(library: SourceLibrary, settings: CampaignSettings) -> CandidatePlan:
         rows = [row for name in seen if (row := library.by_name.get(name)) is not None]
         names = [row.function for row in hard_set(rows)]
     names = _shuffled(library, names, random.Random(settings.seed))
+    if settings.mode is not CampaignMode.REMOVE:
+        names = _roomy_first(library, names)
     if settings.mode.in_groups:
         candidates = tuple(_group(library, settings, name, seen) for name in names)
     else:
@@ -115,6 +124,13 @@ def _shuffled(library: SourceLibrary, names: Sequence[str], chance: random.Rando
     mixed = list(names)
     chance.shuffle(mixed)
     return sorted(mixed, key=lambda name: name in library.test_map.at_import)
+
+
+def _roomy_first(library: SourceLibrary, names: Sequence[str]) -> list[str]:
+    """Return functions in their order, but those of few code lines after the others of their kind."""
+    rows = {name: row.complexity for name in names if (row := library.by_name.get(name)) is not None}
+    short = {name for name, lines in rows.items() if lines is not None and lines.code_lines < LEAST_CODE_LINES}
+    return sorted(names, key=lambda name: (name in library.test_map.at_import, name in short))
 
 
 def _substantial(definition: Definition) -> bool:
@@ -134,7 +150,7 @@ def _group(library: SourceLibrary, settings: CampaignSettings, name: str, pool: 
     size = chance.randint(LEAST, MOST)
     near = library.reach.steps(name, REACH)
     partners = sorted(other for other in pool if other in near and not nested(name, other))
-    chosen = tuple(_shuffled(library, partners, chance)[:_TRIED_PARTNERS])
+    chosen = tuple(_roomy_first(library, _shuffled(library, partners, chance))[:_TRIED_PARTNERS])
     return CorruptionCandidate(name, _key(library, settings, name, size, *chosen), chosen, size)
 
 

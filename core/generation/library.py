@@ -5,6 +5,7 @@ Each is determined once, stored in the library's folder at once, and read from t
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import json
 import os
@@ -17,13 +18,13 @@ from typing import Any, TypeVar
 
 import msgspec
 
-from gistpoint.core.callgraph import MODULE, ObservedCall, build_call_graph, resolve_calls
+from gistpoint.core.callgraph import MODULE, CallGraph, ObservedCall, build_call_graph, resolve_calls
 from gistpoint.core.canonical import sha256_of_json
 from gistpoint.core.code.testfiles import is_protected
 from gistpoint.core.code.testmap import TestMap
 from gistpoint.core.corruption.subject import Vocabulary, read_vocabulary
 from gistpoint.core.generation.intake import Intake, record_tests, take_in
-from gistpoint.core.metrics.table import CENTRALITY, COMPLEXITY, FunctionMetrics, measure_functions
+from gistpoint.core.metrics.table import CENTRALITY, COMPLEXITY, FunctionMetrics, measure_functions, with_complexity
 from gistpoint.core.pins import EnvironmentPins
 from gistpoint.core.ports import Runner, TestMapper
 from gistpoint.core.running import UNATTENDED, RunContext
@@ -100,6 +101,8 @@ class SourceLibrary:
     """Every function of the library with its metrics."""
     backend: str
     stars: int | None = None
+    observed: tuple[tuple[str, str, int], ...] | None = None
+    """Calls between functions that a run made, and how often; None if an earlier version learned the library."""
 
     @cached_property
     def key(self) -> str:
@@ -146,6 +149,18 @@ class SourceLibrary:
     def reach_from_tests(self) -> Reach:
         """Distances along calls, including calls of the tests."""
         return Reach(self.edges | self.test_edges, directed=True)
+
+    def call_graph(self, *, tests: bool = False) -> CallGraph:
+        """Return the calls of the library, with `tests` those of its tests too, static and observed ones.
+
+        Calls that only a run showed are marked as observed in any case; those that an analysis of the text finds as
+        well are so marked if `observed` is known.
+        """
+        graph = build_call_graph(dict(self.intake.repository.tree.read_all(".py")) if tests else own_files(self.intake))
+        known = {(caller, callee): count for caller, callee, count in self.observed or ()}
+        static = {(edge.caller, edge.callee) for edge in graph.edges}
+        known.update(dict.fromkeys((self.edges | self.test_edges) - static - known.keys(), 0))
+        return graph.with_observed((*edge, count) for edge, count in known.items())
 
     def seeing(self, names: Iterable[str]) -> tuple[str, ...]:
         """Return the passing tests that a change of the functions can affect, in suite order."""
@@ -215,6 +230,8 @@ class _Calls(msgspec.Struct):
     edges: list[tuple[str, str]]
     test_edges: list[tuple[str, str]]
     rows: tuple[FunctionMetrics, ...]
+    observed: list[tuple[str, str, int]] | None = None
+    """Calls between functions of the library that a run made, and how often; None if an earlier version stored this."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -235,6 +252,11 @@ class _Folder:
         self._write("repository", _Pinned(made.source, made.environment))
         return Repository(made.source, SourceTree.open(tar), made.environment)
 
+    def source(self) -> Source | None:
+        """Return what the folder is about; None if it can't be read."""
+        known = self._read("repository", _Pinned)
+        return None if known is None else known.source
+
     def intake(self, repository: Repository, make: Callable[[], Intake]) -> Intake:
         """Return the results of the suite on the original, run and stored if they are not known."""
         known = self._read("intake", _Results)
@@ -251,12 +273,19 @@ class _Folder:
         self._write("intake", _Results(collected, passed, made.flaky, made.seconds, made.runs, protection))
         return made
 
-    def calls(self, make: Callable[[], _Calls]) -> _Calls:
-        """Return test map, calls and metrics, computed by `make` and stored if they are not known."""
+    def calls(self, make: Callable[[], _Calls], files: Callable[[], Mapping[str, bytes]]) -> _Calls:
+        """Return test map, calls and metrics, computed by `make` and stored if they are not known.
+
+        Metrics that an earlier version did not have are measured on `files`.
+        """
         known = self._read("calls", _Calls)
+        if known is not None and not any(row.complexity and row.complexity.lacking for row in known.rows):
+            return known
         if known is None:
             known = make()
-            self._write("calls", known)
+        else:
+            known.rows = with_complexity(known.rows, files())
+        self._write("calls", known)
         return known
 
     def _read(self, name: str, kind: type[T]) -> T | None:
@@ -292,7 +321,7 @@ def learn_library(
     known = _Folder(folder)
     repository = known.repository(make)
     intake = known.intake(repository, lambda: take_in(repository, runner, run=run))
-    calls = known.calls(lambda: _measured(intake, mapper(), run))
+    calls = known.calls(lambda: _measured(intake, mapper(), run), lambda: own_files(intake))
     return replace(_library(intake, calls, runner.backend.name), stars=stars)
 
 
@@ -304,7 +333,8 @@ def read_library(folder: Path, backend: str) -> SourceLibrary:
 
     known = _Folder(folder)
     repository = known.repository(missing)
-    return _library(known.intake(repository, missing), known.calls(missing), backend)
+    intake = known.intake(repository, missing)
+    return _library(intake, known.calls(missing, lambda: own_files(intake)), backend)
 
 
 def _measured(intake: Intake, mapper: TestMapper, run: RunContext) -> _Calls:
@@ -322,6 +352,7 @@ def _graphs(
     own = {path: data for path, data in everything.items() if not is_protected(path, test_files)}
     graph = build_call_graph(own)
     graph = graph.with_observed(resolve_calls(graph, observed))
+    seen = [(edge.caller, edge.callee, edge.count) for edge in graph.edges if edge.observed]
     rows = measure_functions(graph, own)
     edges = {(edge.caller, edge.callee) for edge in graph.edges if is_function(edge.caller)}
     whole = build_call_graph(everything)
@@ -331,15 +362,44 @@ def _graphs(
         for edge in whole.edges
         if is_function(edge.caller) and is_protected(edge.caller.partition("::")[0], test_files)
     }
-    return _Calls(test_map.to_json(), sorted(edges), sorted(from_tests), tuple(rows))
+    return _Calls(test_map.to_json(), sorted(edges), sorted(from_tests), tuple(rows), seen)
 
 
 def _library(intake: Intake, calls: _Calls, backend: str) -> SourceLibrary:
     return SourceLibrary(
-        intake, TestMap.from_json(calls.map), frozenset(calls.edges), frozenset(calls.test_edges), calls.rows, backend
+        intake,
+        TestMap.from_json(calls.map),
+        frozenset(calls.edges),
+        frozenset(calls.test_edges),
+        calls.rows,
+        backend,
+        observed=None if calls.observed is None else tuple(calls.observed),
     )
+
+
+def own_files(intake: Intake) -> dict[str, bytes]:
+    """Return the Python files of a library by path, without those of its tests."""
+    tests = frozenset(intake.test_files)
+    return {path: data for path, data in intake.repository.tree.read_all(".py") if not is_protected(path, tests)}
 
 
 def is_function(name: str) -> bool:
     """Whether a node of a call graph is a function and not the code of a module."""
     return not name.endswith(f"::{MODULE}")
+
+
+def find_learned(libraries: Path, source: Source) -> SourceLibrary | None:
+    """Return what is stored below `libraries` of a source; None if it was never learned.
+
+    If it was learned in several ways (arguments of its suite, backends), the last one is returned.
+    """
+    wanted = (source.kind, source.name, source.revision)
+    folders = []
+    for file in libraries.glob("*/calls.json"):
+        pinned = _Folder(file.parent).source()
+        if pinned is not None and (pinned.kind, pinned.name, pinned.revision) == wanted:
+            folders.append((file.stat().st_mtime, file.parent))
+    for _, folder in sorted(folders, reverse=True):
+        with contextlib.suppress(FileNotFoundError):
+            return read_library(folder, "")
+    return None

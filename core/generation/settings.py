@@ -17,7 +17,7 @@ from gistpoint.core.generation.proof import DEFAULT_MIN_FAILING
 from gistpoint.core.tasks.fields import Count, Fields
 from gistpoint.core.tasks.model import Mode
 
-RECIPE = 5
+RECIPE = 6
 """Version of the rules by which a candidate is decided: verdicts of other versions are not reused."""
 
 

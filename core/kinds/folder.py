@@ -38,7 +38,6 @@ from gistpoint.core.tasks.model import (
     Suite,
     Task,
     ToolLimits,
-    version_of,
 )
 from gistpoint.core.trees import sha256_of
 
@@ -84,6 +83,7 @@ def verify_identity(task: Task, answer: Answer) -> None:
         ids_sha256=task.suite.ids_sha256,
         of_kind=kind_of(task).identity(task),
         image=task.environment.image,
+        version=kind_of(task).version(task),
     )
     if expected != task.id:
         raise TaskError(
@@ -154,12 +154,6 @@ def _task(fields: Fields, folder: Path) -> Task:
         raise TaskError(f"{fields.file}: the key 'suite.tests' must be at least 1.")
     if fault := fault_in(file.environment):
         raise TaskError(f"{fields.file}: {fault}", hint="Nothing of the task was run: ask whoever made it.")
-    version, written = fields.get("version", int), version_of(file.environment.image)
-    if version != written:
-        raise TaskError(
-            f"{fields.file}: the key 'version' is {version}; with this 'environment' a task has version {written}.",
-            hint="Nothing of the task was run: ask whoever made it.",
-        )
     semantics, known = file.limits.tool_semantics, ToolLimits().tool_semantics
     if semantics != known:
         raise TaskError(
@@ -167,7 +161,7 @@ def _task(fields: Fields, folder: Path) -> Task:
             hint="Install a newer gistpoint.",
         )
     budgets = file.budgets
-    return Task(
+    task = Task(
         id=file.id,
         mode=mode,
         source=replace(file.source, location=""),
@@ -183,6 +177,13 @@ def _task(fields: Fields, folder: Path) -> Task:
         several=file.several,
         folder=folder,
     )
+    version, written = fields.get("version", int), kind.version(task)
+    if version != written:
+        raise TaskError(
+            f"{fields.file}: the key 'version' is {version}; with this content a task has version {written}.",
+            hint="Nothing of the task was run: ask whoever made it.",
+        )
+    return task
 
 
 def _mode(fields: Fields) -> tuple[str, TaskKind[Any]]:
@@ -207,7 +208,7 @@ def _public(task: Task) -> dict[str, Any]:
     optional = {"demo": task.demo, "several": task.several}
     return {
         "format": FORMAT,
-        "version": version_of(task.environment.image),
+        "version": kind_of(task).version(task),
         "canary": CANARY,
         "id": task.id,
         "mode": str(task.mode),

@@ -147,6 +147,12 @@ class TaskKind(ABC, Generic[J]):
         """Return the kind's own keys of a `task.toml`, as `read` takes them."""
         return {}
 
+    def version(self, task: Task) -> int:
+        """Return the version that a task is written in, which its id counts."""
+        from gistpoint.core.tasks.model import version_of
+
+        return version_of(task.environment.image)
+
     def identity(self, task: Task) -> Mapping[str, Any]:
         """Return the part that the kind adds to the content whose hash is the task's id."""
         return {}

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from gistpoint.core.callgraph import run_deep
 from gistpoint.core.code.parsing import parse
+from gistpoint.core.metrics.halstead import measure_halstead
 
 Definition = ast.FunctionDef | ast.AsyncFunctionDef
 
@@ -24,9 +25,10 @@ class Complexity:
     `code_lines` counts from the `def` to the end without decorators, blank lines, comments and docstrings.
     `cyclomatic` is radon's; `cyclomatic_paper` is 1 + conditionals (`if`, `elif`, `… if … else …`, cases of `match`
     except the wildcard), loops and exception handlers, as in the Breakpoint paper. Halstead's measures are radon's,
-    which counts only operators of arithmetic, comparison and logic: difficulty n1/2 * N2/n2, volume N * log2(n).
-    `nesting` is the depth of blocks (an `elif` is no deeper than its `if`). Nested functions count only for
-    `code_lines`, `nesting` and Halstead's.
+    which counts only operators of arithmetic, comparison and logic: difficulty n1/2 * N2/n2, volume N * log2(n);
+    those that end in `_paper` count all operators and operands (see `measure_halstead`). `nesting` is the depth of
+    blocks (an `elif` is no deeper than its `if`). Nested functions count only for `code_lines`, `nesting` and
+    Halstead's.
     """
 
     code_lines: int
@@ -35,6 +37,14 @@ class Complexity:
     halstead_difficulty: float
     halstead_volume: float
     nesting: int
+    halstead_difficulty_paper: float | None = None
+    """None where it was measured before this was counted, as is the volume."""
+    halstead_volume_paper: float | None = None
+
+    @property
+    def lacking(self) -> bool:
+        """Whether a measure is missing that is counted today."""
+        return self.halstead_volume_paper is None
 
 
 def measure_complexity(files: Mapping[str, bytes]) -> dict[tuple[str, int], Complexity]:
@@ -72,6 +82,7 @@ def _measure(node: Definition, code: list[int]) -> Complexity:
     alone = ast.Module([node], [])
     cyclomatic = ComplexityVisitor.from_ast(alone).functions[0].complexity
     halstead = halstead_visitor_report(HalsteadVisitor.from_ast(alone).function_visitors[0])
+    literal = measure_halstead(node)
     last = node.end_lineno or node.lineno
     return Complexity(
         code_lines=code[last] - code[node.lineno - 1],
@@ -80,6 +91,8 @@ def _measure(node: Definition, code: list[int]) -> Complexity:
         halstead_difficulty=float(halstead.difficulty),
         halstead_volume=float(halstead.volume),
         nesting=_nesting(node),
+        halstead_difficulty_paper=literal.difficulty,
+        halstead_volume_paper=literal.volume,
     )
 
 

@@ -1,13 +1,11 @@
-"""Every function with its metrics, as rows: sorted, filtered, written as CSV; and the hard functions among them."""
+"""Every function with its metrics, as rows: sorted, written as CSV; and the hard functions among them."""
 
 from __future__ import annotations
 
 import csv
 import io
-import operator
-import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, fields
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, fields, replace
 from typing import Any
 
 from gistpoint.core.callgraph import CallGraph
@@ -87,11 +85,6 @@ COMPLEXITY = tuple(field.name for field in fields(Complexity))
 CENTRALITY = tuple(field.name for field in fields(Centrality))
 COLUMNS = ("function", "kind", "line", *COMPLEXITY, *CENTRALITY)
 
-_COMPARISONS: dict[str, Callable[[Any, Any], object]] = {
-    "<=": operator.le, ">=": operator.ge, "!=": operator.ne, "<": operator.lt, ">": operator.gt, "=": operator.eq,
-}  # fmt: skip
-_CONDITION = re.compile(r"\s*([a-z_]+)\s*(<=|>=|!=|<|>|=)\s*(.+?)\s*")
-
 
 class ColumnError(UserError):
     """A column, or a condition on one, is unknown."""
@@ -138,6 +131,12 @@ def measure_functions(graph: CallGraph, files: Mapping[str, bytes]) -> list[Func
     ]
 
 
+def with_complexity(rows: Iterable[FunctionMetrics], files: Mapping[str, bytes]) -> tuple[FunctionMetrics, ...]:
+    """Return the rows with their complexity measured again on `files`."""
+    found = measure_complexity(files)
+    return tuple(replace(row, complexity=found.get((row.function.partition("::")[0], row.line))) for row in rows)
+
+
 def sort_rows(rows: Iterable[FunctionMetrics], column: str, *, descending: bool = True) -> list[FunctionMetrics]:
     """Return the rows by a column, those without a value last, ties by name."""
     named = sorted(rows, key=lambda row: row.function)
@@ -148,29 +147,6 @@ def sort_rows(rows: Iterable[FunctionMetrics], column: str, *, descending: bool 
     else:
         known.sort(key=lambda row: _number(row.cell(column)), reverse=descending)
     return known + unknown
-
-
-def filter_rows(rows: Iterable[FunctionMetrics], conditions: Iterable[str]) -> list[FunctionMetrics]:
-    """Return the rows that meet every condition: `degree>=4`, `kind=method`, or a part of the function's name."""
-    tests = [_test(condition) for condition in conditions]
-    return [row for row in rows if all(test(row) for test in tests)]
-
-
-def _test(condition: str) -> Callable[[FunctionMetrics], bool]:
-    found = _CONDITION.fullmatch(condition)
-    if found is None:
-        return lambda row: condition in row.function
-    column, sign, text = found.groups()
-    if column not in COLUMNS:
-        raise ColumnError(f"There is no column {column!r}.", hint=f"Columns: {', '.join(COLUMNS)}.")
-    compare = _COMPARISONS[sign]
-    if column in ("function", "kind"):
-        return lambda row: bool(compare(row.cell(column), text))
-    try:
-        wanted = float(text)
-    except ValueError as error:
-        raise ColumnError(f"{text!r} in {condition!r} is not a number.", hint=f"{column} holds numbers.") from error
-    return lambda row: row.cell(column) is not None and bool(compare(_number(row.cell(column)), wanted))
 
 
 def _number(cell: Cell) -> float:

@@ -25,13 +25,14 @@ def task_id(
     build_steps: Iterable[str] = (),
     of_kind: Mapping[str, Any] | None = None,
     image: ImagePins | None = None,
+    version: int | None = None,
 ) -> str:
     """Return the sha256, in hexadecimal, of the task's content; `of_kind` is the part that its kind adds.
 
-    The digest of an image takes the place of the lock.
+    The digest of an image takes the place of the lock. `version` is that of the task, by default as `version_of` says.
     """
     content: dict[str, Any] = {
-        "version": version_of(image),
+        "version": version_of(image) if version is None else version,
         "mode": str(mode),
         "source": [source_name, source_revision],
         "tree": tree_sha256,

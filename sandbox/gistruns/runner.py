@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Any
 
 from gistpoint.core.code.testfiles import is_test_path
 from gistpoint.core.errors import CancelledError, InfrastructureError
-from gistpoint.core.kinds.gist.model import Entrypoint, EntrypointKind
+from gistpoint.core.kinds.gist.model import COMMAND_FILE, Entrypoint, EntrypointKind
 from gistpoint.core.kinds.gist.original_test import TestGuard
+from gistpoint.core.kinds.gist.programs import program_text
 from gistpoint.core.kinds.gist.runs import CommandOutput, GistTrial, OriginalRun, Watched
 from gistpoint.core.outcomes import BackendRecord, RunStatus
 from gistpoint.core.running import NEVER, CancelToken
@@ -39,13 +40,14 @@ LAUNCHED = (
     "tracers.py",
 )
 """Files of the payload that start an entrypoint and watch it."""
-EMPTY_SETTINGS = "empty.ini"
+EMPTY_SETTINGS, STDIN = "empty.ini", "stdin"
 _PYTEST = ("-p", "no:cacheprovider", "--assert=plain", "-q", "--tb=short", "--color=no", "--no-summary", "--maxfail=0")
 
 
-def write_control(folder: Path, pins: EnvironmentPins) -> None:
-    """Write the control folder for a run."""
-    fill_control(folder, pins, {name: name for name in (*LAUNCHED, RESULTS_PLUGIN)}, {EMPTY_SETTINGS: "[pytest]\n"})
+def write_control(folder: Path, pins: EnvironmentPins, stdin: str = "") -> None:
+    """Write the control folder for a run, with what a program reads from its standard input."""
+    texts = {EMPTY_SETTINGS: "[pytest]\n", **({STDIN: stdin} if stdin else {})}
+    fill_control(folder, pins, {name: name for name in (*LAUNCHED, RESULTS_PLUGIN)}, texts)
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +63,8 @@ class _Run:
     build: bool = False
     """Whether the task's build steps run first."""
     hash_seed: int = 0
+    stdin: str = ""
+    variables: tuple[tuple[str, str], ...] = ()
 
     def invocation(self, places: MountPaths, pins: EnvironmentPins) -> Invocation:
         """Return the command line and the whole environment."""
@@ -70,12 +74,14 @@ class _Run:
             arguments.append(json.dumps({**order, "plugin": f"{control}/{RESULTS_PLUGIN}"}))
         else:
             outer = {"folder": places.workspace, "files": order.get("files", ())}
+            outer |= {"stdin": f"{control}/{STDIN}"} if self.stdin else {}
             parent = [places.python, "-I", f"{control}/program_runner.py", json.dumps(outer)]
             arguments = [*parent, *arguments, json.dumps(order)]
         if self.build:
             arguments = building(places, pins, arguments)
         roots = _roots(places, pins) if self.importable else []
-        return Invocation(tuple(arguments), reporting_environment(places, self.hash_seed, roots))
+        variables = {**dict(self.variables), **reporting_environment(places, self.hash_seed, roots)}
+        return Invocation(tuple(arguments), variables)
 
 
 class GistRunner:
@@ -130,11 +136,12 @@ class GistRunner:
             called = entrypoint
             if elsewhere:
                 files, called = moved_files(tree, entrypoint)
+                files |= _started(entrypoint, environment)
                 _write(base / "files", files)
                 lay_out(tree, base / "codebase")
                 folders["codebase"] = base / "codebase"
             else:
-                lay_out(tree, base / "files")
+                lay_out(tree.with_files(_started(entrypoint, environment)), base / "files")
 
             def order(places: MountPaths) -> dict[str, Any]:
                 codebase = [places.folders["codebase"]] if elsewhere else []
@@ -143,10 +150,20 @@ class GistRunner:
                     "path": [*_own_place(places, called), *_roots(places, environment), *codebase],
                     "written": [places.home, places.temporary],
                     "own": [places.workspace, *codebase],
+                    "name": called.called_as,
                 }
                 return settings | ({"trace_root": places.workspace} if trace else {})
 
-            run = _Run(base / "files", folders, order, called.is_test, build=not elsewhere, hash_seed=hash_seed)
+            run = _Run(
+                base / "files",
+                folders,
+                order,
+                called.is_test,
+                build=not elsewhere,
+                hash_seed=hash_seed,
+                stdin=called.stdin,
+                variables=called.variables,
+            )
             ended, seen, places = self._judged(run, environment, base, timeout_s, cancel)
         return OriginalRun(
             run=seen.run,
@@ -189,6 +206,7 @@ class GistRunner:
                     "written": [places.workspace, places.home, places.temporary],
                     "given": [file],
                     "own": [places.workspace],
+                    "name": entrypoint.called_as,
                     "suspected": wanted.lines,
                     "modules": wanted.modules,
                     "file": file,
@@ -196,7 +214,16 @@ class GistRunner:
                     "guard": asdict(guard) if guard is not None else None,
                 }
 
-            run = _Run(base / "files", {}, order, called.is_test, importable=False, hash_seed=hash_seed)
+            run = _Run(
+                base / "files",
+                {},
+                order,
+                called.is_test,
+                importable=False,
+                hash_seed=hash_seed,
+                stdin=called.stdin,
+                variables=called.variables,
+            )
             ended, seen, places = self._judged(run, environment, base, timeout_s, cancel)
         return GistTrial(
             run=seen.run,
@@ -272,7 +299,7 @@ class GistRunner:
         timeout_s: float,
         cancel: CancelToken,
     ) -> tuple[Ended, MountPaths]:
-        write_control(base / "control", pins)
+        write_control(base / "control", pins, run.stdin)
         known: list[MountPaths] = []
 
         def invocation(places: MountPaths) -> Invocation:
@@ -299,7 +326,13 @@ class GistRunner:
 def gist_entrypoint(entrypoint: Entrypoint) -> Entrypoint:
     """Return the gist's own entrypoint for `entrypoint`."""
     kind = EntrypointKind.TEST if entrypoint.is_test else EntrypointKind.SCRIPT
-    return Entrypoint(kind, entrypoint.gist_file, entrypoint.qualname, entrypoint.arguments)
+    return replace(entrypoint, kind=kind, target=entrypoint.gist_file, own=())
+
+
+def _started(entrypoint: Entrypoint, pins: EnvironmentPins) -> dict[str, bytes]:
+    """Return the file that starts a command without one of its own."""
+    text = program_text(entrypoint, pins.metadata)
+    return {COMMAND_FILE: text.encode("utf-8", "surrogatepass")} if text else {}
 
 
 def _require(ended: Ended) -> None:
@@ -342,6 +375,8 @@ def _roots(places: MountPaths, pins: EnvironmentPins) -> list[str]:
 
 def _own_place(places: MountPaths, called: Entrypoint) -> list[str]:
     """Return the folder that Python itself would put first on its path."""
+    if called.kind is EntrypointKind.CONSOLE:
+        return []
     if called.kind is EntrypointKind.SCRIPT:
         return [posixpath.normpath(posixpath.join(places.workspace, posixpath.dirname(called.target)))]
     return [places.workspace]
@@ -364,7 +399,7 @@ def moved_files(tree: SourceTree, entrypoint: Entrypoint) -> tuple[dict[str, byt
     A test comes with the `conftest.py` of each folder above it, and the modules in folders of tests that are not tests
     themselves, including those of inner packages. A script comes alone; a module has no file of its own to move.
     """
-    if entrypoint.kind is EntrypointKind.MODULE:
+    if not entrypoint.is_test and entrypoint.kind is not EntrypointKind.SCRIPT:
         return {}, entrypoint
     source = tree.read(entrypoint.target)
     if entrypoint.kind is EntrypointKind.SCRIPT:
@@ -401,7 +436,7 @@ def _may_be_imported(name: str) -> bool:
 
 def _moved_names(called: Entrypoint) -> dict[str, str]:
     """Return the temporary names of the file."""
-    if called.kind is EntrypointKind.MODULE:
+    if not called.is_test and called.kind is not EntrypointKind.SCRIPT:
         return {}
     name = posixpath.basename(called.target)
     modules = {called.target.removesuffix(".py").replace("/", "."), name.removesuffix(".py")}

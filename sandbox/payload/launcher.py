@@ -1,6 +1,7 @@
 """Runs a command under tracers, guards and a watch: `python launcher.py ORDER`, ORDER being a JSON object.
 
-Its keys: `argv` (`["pytest", ...]`, `["-m", "module", ...]` or `["file.py", ...]`), `path` (put first on sys.path),
+Its keys: `argv` (`["pytest", ...]`, `["-m", "module", ...]` or `["file.py", ...]`), `name` (what the program finds in
+sys.argv[0], if that is not its file), `path` (put first on sys.path),
 `lines` (file whose lines are recorded), `trace_root` and `trace_excluded` (trace of an original), `owned` and
 `forbidden` (see `guards`), `written`, `given`, `own` and `suspected` (see `code_watch`), `modules` (see `fakes`),
 `file` and `guard` (see `test_observer`) and `plugin` (the file of the results plugin, for tests, which takes its own
@@ -176,6 +177,8 @@ def _run_program(order: Mapping[str, Any]) -> int:
     try:
         if argv[0] == "-m":
             runpy.run_module(argv[1], run_name="__main__", alter_sys=True)
+        elif order.get("name"):
+            _run_as(order["name"], os.path.abspath(argv[0]))
         else:
             runpy.run_path(os.path.abspath(argv[0]), run_name="__main__")
     except SystemExit:
@@ -189,6 +192,17 @@ def _run_program(order: Mapping[str, Any]) -> int:
         notes.tell("end", raised=raised)
         notes.close()
     return 0
+
+
+def _run_as(name: str, path: str) -> None:
+    """Run a file as `runpy.run_path` does, which would put its path in `sys.argv[0]`."""
+    with open(path, "rb") as file:
+        code = compile(file.read(), path, "exec", dont_inherit=True)
+    main = ModuleType("__main__")
+    vars(main).update(__file__=path, __builtins__=__builtins__)
+    sys.modules["__main__"] = main
+    sys.argv[0] = name
+    exec(code, vars(main))
 
 
 def _writer(descriptor: int) -> Callable[..., None]:

@@ -1,7 +1,8 @@
 """Runs a program that is not a test as a child, and reports from outside: `python program_runner.py ORDER COMMAND...`.
 
-ORDER is a JSON object with `folder`, where the program starts, and `files`, whose hashes are reported. Records go to
-the descriptor in GISTPOINT_RESULTS, numbered by `n`: unchanged `note`s of the child, `stream` (its output), `file`,
+ORDER is a JSON object with `folder`, where the program starts, `files`, whose hashes are reported, and `stdin`, the
+file that is its standard input; without one it has none. Records go to the descriptor in GISTPOINT_RESULTS, numbered
+by `n`: unchanged `note`s of the child, `stream` (its output), `file`,
 and at last `finish` with the child's exit status from the system. The child does not hold that descriptor and can't
 look into this process.
 """
@@ -86,7 +87,7 @@ def main(order: Mapping[str, Any], command: list[str]) -> int:
         command,
         cwd=order["folder"],
         env={**os.environ, "GISTPOINT_RESULTS": str(writing)},
-        stdin=subprocess.DEVNULL,
+        stdin=os.open(order.get("stdin") or os.devnull, os.O_RDONLY),
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         pass_fds=(writing,),

@@ -8,7 +8,7 @@ from typing import Any
 from gistpoint.core.errors import TaskError
 from gistpoint.core.kinds.gist.answer import GistAnswer
 from gistpoint.core.kinds.gist.documents import gist_answer_document
-from gistpoint.core.kinds.gist.model import entrypoint_of
+from gistpoint.core.kinds.gist.model import command_identity, gist_task
 from gistpoint.core.pins import EnvironmentPins
 from gistpoint.core.tasks.documents import json_text
 from gistpoint.core.tasks.model import CANARY, Answer, Mode, Task
@@ -66,7 +66,7 @@ def _of_gist(task: Task, answer: GistAnswer) -> dict[str, Any]:
     return {
         "kind": "gist",
         "timeout_s": answer.timeout_s,
-        "entrypoint": entrypoint_of(task),
+        **command_identity(gist_task(task)),
         "test": document["test"] if answer.test else None,
         **{key: document[key] for key in ("owned", "modules", "originals", "compared_files")},
     }

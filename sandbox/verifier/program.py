@@ -21,7 +21,7 @@ from typing import Any
 from gistpoint.core.errors import UserError
 from gistpoint.core.kinds.gist.failures import gist_error, unreadable
 from gistpoint.core.kinds.gist.fidelity import Fidelity, compare, name_masks
-from gistpoint.core.kinds.gist.model import parse_entrypoint
+from gistpoint.core.kinds.gist.model import Entrypoint, parse_entrypoint, with_input
 from gistpoint.core.kinds.gist.original_test import GistTest, guard_of, ready_text
 from gistpoint.core.kinds.gist.runs import CommandRun, GistTrial, Raised, TestRun, TestsRun
 from gistpoint.core.kinds.repair.scoring import changed_targets, score, solved, taken_over
@@ -186,7 +186,7 @@ def _file(root: Path, path: str) -> bytes | None:
 
 
 def _gist_at(place: Path, wanted: Mapping[str, Any]) -> tuple[str, str]:
-    name = parse_entrypoint(wanted["entrypoint"]).gist_file
+    name = _command(wanted).gist_file
     found = place / name if place.is_dir() else place
     data = _file(found.parent.resolve(), found.name)
     return name, "" if data is None else data.decode("utf-8", "surrogateescape")
@@ -219,7 +219,7 @@ def _judged_gist(text: str, wanted: Mapping[str, Any], expected: Path, runner: G
 def _compared(
     text: str, wanted: Mapping[str, Any], test: GistTest | None, seed: int, expected: Path, runner: GistRunner
 ) -> tuple[GistTrial, Fidelity]:
-    entrypoint, originals = parse_entrypoint(wanted["entrypoint"]), [_run(run) for run in wanted["originals"]]
+    entrypoint, originals = _command(wanted), [_run(run) for run in wanted["originals"]]
     trial = runner.run_gist(
         text,
         _pins(wanted["environment"]),
@@ -234,6 +234,10 @@ def _compared(
     masks = name_masks(entrypoint, wanted["modules"])
     places = [*[masks] * len(originals), {**trial.places, **masks}]
     return trial, compare(originals, trial.run, places, wanted["compared_files"])
+
+
+def _command(wanted: Mapping[str, Any]) -> Entrypoint:
+    return with_input(parse_entrypoint(wanted["entrypoint"]), wanted.get("stdin", ""), wanted.get("variables"))
 
 
 def _run(document: Mapping[str, Any]) -> TestsRun | CommandRun:

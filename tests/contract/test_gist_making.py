@@ -4,14 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 from working_backends import on_one_backend
 
 from gistpoint.core.errors import CancelledError
-from gistpoint.core.kinds.gist.intake import TRACED, Examination, NoGist, NoGistError, candidates, entrypoints_of
-from gistpoint.core.kinds.gist.model import parse_entrypoint
+from gistpoint.core.kinds.folder import read_task
+from gistpoint.core.kinds.gist.drawing import candidates, entrypoints_of
+from gistpoint.core.kinds.gist.intake import Examination, NoGist, NoGistError, write_gist_task
+from gistpoint.core.kinds.gist.judge import GistJudge
+from gistpoint.core.kinds.gist.model import parse_entrypoint, with_input
 from gistpoint.core.kinds.gist.runs import CommandRun, TestsRun
+from gistpoint.core.kinds.registry import render_brief
 from gistpoint.core.outcomes import RunStatus
 from gistpoint.core.pins import EnvironmentPins
 from gistpoint.core.running import CancelToken, RunContext
@@ -77,6 +82,8 @@ REFUSED = {
     "pytest tests/test_all.py::test_missing": NoGist.NO_SUCH_TEST,
     "python tools/missing.py": NoGist.NO_SUCH_TEST,
     "python -m pkg": NoGist.FAILS,
+    "make test": NoGist.NO_SUCH_COMMAND,
+    "python -c 'import pkg; pkg.nothing'": NoGist.FAILS,
     "python -m nothing": NoGist.FAILS,
 }
 
@@ -106,8 +113,8 @@ def test_a_parametrised_test_is_one_entrypoint_and_everything_is_recorded(examin
         assert [id.partition("::")[2] for id in run.tests] == ["test_good[1]", "test_good[2]"]
         assert [test.stdout for test in run.tests.values()] == ["doubling 5\n", "doubling 6\n"]
     assert set(answer.owned) == {"pkg", "conftest", "helper", "test_all"}
-    assert answer.difficulty.files == 2
-    assert answer.difficulty.functions == 1
+    assert answer.difficulty.files == 5
+    assert answer.difficulty.functions == 4
     assert answer.test is not None
     assert answer.test.qualname == "test_good"
 
@@ -136,6 +143,67 @@ def test_a_program_is_an_entrypoint(examination: Examination) -> None:
     assert answer.test is None
 
 
+CLI = """
+import os
+import sys
+
+from pkg import double
+
+
+def main():
+    print(sys.argv, os.environ["PKG_STEP"], sys.stdin.read().split())
+    return double(3)
+"""
+GIST = """
+import os
+import sys
+
+
+def double(x):
+    print('doubling', x)
+    return 2 * x
+
+
+def main():
+    print(sys.argv, os.environ["PKG_STEP"], sys.stdin.read().split())
+    return double(3)
+
+
+sys.exit(main())
+"""
+POINTS = {"name": "pkg", "version": "1", "entry_points": "[console_scripts]\npk-cli = pkg.cli:main\n"}
+
+
+@on_one_backend
+@pytest.mark.parametrize(
+    "command", ["pk-cli --flag", "python -c 'import sys; from pkg.cli import main; sys.exit(main())' --flag"]
+)
+def test_a_command_without_a_file_runs_with_its_input_on_the_original_and_on_a_gist(
+    command: str, examination: Examination, make_tree: Callable[..., SourceTree], tmp_path: Path
+) -> None:
+    tree = make_tree({**FILES, "pkg/cli.py": CLI})
+    repository = replace(examination.repository, tree=tree, environment=EnvironmentPins(metadata=POINTS))
+    entrypoint = with_input(parse_entrypoint(command), "one\r\ntwo", {"PKG_STEP": "7"})
+    examination = replace(examination, repository=repository, allow_failing=True)
+    answer = examination.examine(entrypoint)
+    run = answer.originals[0]
+    assert isinstance(run, CommandRun)
+    called = command.split()[0] if command.startswith("pk") else "-c"
+    assert run.stdout == f"['{called}', '--flag'] 7 ['one', 'two']\ndoubling 3\n"
+    assert (run.exit_status, answer.difficulty.files) == (6, 3)
+    task = write_gist_task(repository, entrypoint, answer, tmp_path)
+    assert read_task(task.folder).of_kind == task.of_kind
+    judge = GistJudge(task, answer, examination.runner)
+    score = judge.judge(GIST, thorough=False).score
+    assert score.execution_fidelity == 1
+    assert judge.judge(GIST.replace("argv", "argv[1:]"), thorough=False).score.execution_fidelity == 0
+    assert ".gistpoint_command.py" in judge.sources()
+    assert "< stdin" in render_brief(task)
+    assert "PKG_STEP=7" in render_brief(task)
+    other = write_gist_task(repository, replace(entrypoint, stdin="one"), answer, tmp_path)
+    assert other.id != task.id
+
+
 @on_one_backend
 def test_nothing_of_the_codebase_makes_no_task(examination: Examination, make_tree: Callable[..., SourceTree]) -> None:
     tree = make_tree({**FILES, "tests/test_none.py": "def test_none():\n    assert 1 + 1 == 2\n"})
@@ -149,9 +217,11 @@ def test_nothing_of_the_codebase_makes_no_task(examination: Examination, make_tr
 def test_those_that_can_be_traced_are_drawn(examination: Examination) -> None:
     names = {one.qualname for one in entrypoints_of(examination)}
     assert {"test_good", "test_network", "test_touches_nothing"} <= names
-    drawn = [one.entrypoint.qualname for one in candidates(examination, 1, seed=3)]
-    assert len(drawn) == TRACED
-    assert set(drawn) < names - {"test_fails"}
+    refused: list[str] = []
+    found = candidates(examination, 1, 3, lambda entrypoint, refusal: refused.append(f"{refusal.reason}"))
+    drawn = {one.entrypoint.qualname for one in found}
+    assert drawn == names - {"test_fails", "test_network", "test_skipped"}
+    assert sorted(refused) == ["fails", "needs_network", "skipped"]
 
 
 def test_a_cancel_stops_it(examination: Examination) -> None:

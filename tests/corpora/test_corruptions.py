@@ -23,7 +23,7 @@ from gistpoint.core.corruption.corruptions import (
     replay,
 )
 from gistpoint.core.corruption.edits import apply, changed_lines
-from gistpoint.core.corruption.gates import Gate, GateRefusal
+from gistpoint.core.corruption.gates import MOST_CHANGED_LINES, Gate, GateRefusal
 from gistpoint.core.corruption.registry import BUILT_IN
 from gistpoint.core.corruption.subject import Vocabulary, vocabulary_of
 
@@ -60,7 +60,7 @@ def test_every_corruption_is_its_edits_and_nothing_else(library: tuple[list[File
                 target = item.target
                 assert target.original == definition.dedented
                 assert apply(item.edits, target.original) == target.corrupted != target.original
-                assert changed_lines(target.original, target.corrupted) <= 3
+                assert changed_lines(target.original, target.corrupted) <= MOST_CHANGED_LINES
                 assert gates.check(target.corrupted) is None
                 seen.update(item.families)
     assert len(seen) >= 20
@@ -130,7 +130,7 @@ def test_pairs_join_edits_of_different_lines() -> None:
     pairs = pairs_of(singles, most=5)
     assert 0 < len(pairs) <= 5
     for pair in pairs:
-        assert len(pair.families) == 2
+        assert len(pair.families) >= 2
         assert apply(pair.edits, pair.target.original) == pair.target.corrupted
         assert pair.prior <= 1
     assert pairs == pairs_of(singles, most=5)

@@ -9,7 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from gistpoint.core.kinds.gist.answer import ReferenceGist
-from gistpoint.core.kinds.gist.intake import Examination, NoGistError, candidates, write_gist_task
+from gistpoint.core.kinds.gist.drawing import candidates
+from gistpoint.core.kinds.gist.intake import Examination, NoGistError, write_gist_task
 from gistpoint.core.kinds.gist.judge import GistJudge
 from gistpoint.core.kinds.gist.references import ReferenceMaker
 from gistpoint.core.kinds.gist.runs import EntrypointRunner

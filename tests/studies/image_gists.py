@@ -25,7 +25,8 @@ from gistpoint.core.errors import EnvironmentBuildError
 from gistpoint.core.kinds.folder import read_answer, read_task, write_task
 from gistpoint.core.kinds.gist.answer import gist_answer
 from gistpoint.core.kinds.gist.check import gist_findings
-from gistpoint.core.kinds.gist.intake import Examination, NoGistError, candidates, write_gist_task
+from gistpoint.core.kinds.gist.drawing import candidates
+from gistpoint.core.kinds.gist.intake import Examination, NoGistError, write_gist_task
 from gistpoint.core.kinds.gist.judge import GistJudge
 from gistpoint.core.running import UNATTENDED
 from gistpoint.sandbox.backends.docker.backend import DockerBackend

@@ -16,6 +16,8 @@ if TYPE_CHECKING:
         code,
         demo,
         doctor,
+        gist_listing,
+        gist_making,
         gists,
         mcp,
         replay,
@@ -40,9 +42,10 @@ if TYPE_CHECKING:
     )
 
 __all__ = [
-    "agents", "attempts", "code", "demo", "doctor", "gists", "mcp", "replay", "rescore", "review", "reviews",
-    "runs", "solve", "storage", "studies", "study_attempts", "study_beyond", "study_people", "study_report",
-    "study_simulation", "study_taking", "task_export", "task_import", "task_making", "tasks", "validations",
+    "agents", "attempts", "code", "demo", "doctor", "gist_listing", "gist_making", "gists", "mcp", "replay",
+    "rescore", "review", "reviews", "runs", "solve", "storage", "studies", "study_attempts", "study_beyond",
+    "study_people", "study_report", "study_simulation", "study_taking", "task_export", "task_import",
+    "task_making", "tasks", "validations",
 ]  # fmt: skip
 
 

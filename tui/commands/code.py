@@ -3,32 +3,41 @@
 from __future__ import annotations
 
 import argparse
+import shlex
 import tempfile
-from collections.abc import Mapping
+from collections import Counter
 from pathlib import Path
+from typing import Any
 
-from gistpoint.core.callgraph import CallGraph, build_call_graph, draw_neighbourhood, read_folder
+from gistpoint.core.callgraph import CallEdge, CallGraph, build_call_graph, draw_neighbourhood, read_folder
 from gistpoint.core.code.testfiles import is_test_path
 from gistpoint.core.errors import UserError
-from gistpoint.core.metrics.table import Cell, filter_rows, measure_functions, rows_to_csv, sort_rows
+from gistpoint.core.generation.library import SourceLibrary, find_learned
+from gistpoint.core.locations import Locations
+from gistpoint.core.metrics.conditions import filter_rows
+from gistpoint.core.metrics.table import Cell, FunctionMetrics, measure_functions, rows_to_csv, sort_rows
 from gistpoint.tui.commands.command import DONE, Handler
 from gistpoint.tui.commands.output import ProgressLine, print_json, print_table, print_text
 
 SHOWN = ("function", "line", "code_lines", "cyclomatic", "degree", "harmonic_out", "pagerank", "betweenness")
+CONDITION_HELP = "such as 'code_lines >= 12 and harmonic_out > p90', or a part of the name (several must all hold)"
 
 
 def code_options(parser: argparse.ArgumentParser) -> Handler:
     """Add the options of `gistpoint code`."""
+    parser.description = (
+        "Lists functions with their metrics. Calls that were observed while the suite ran are joined if the library "
+        "was learned, which `gistpoint task generate` does first of all."
+    )
     parser.add_argument("source", help="name==version, a folder, or git+URL@commit")
     parser.add_argument("--sort", default="harmonic_out", metavar="COLUMN", help="default: harmonic_out")
     parser.add_argument("--ascending", action="store_true", help="the smallest first")
-    parser.add_argument(
-        "--where", action="append", default=[], metavar="CONDITION", help="such as 'degree>=4', or words of the name"
-    )
+    parser.add_argument("--where", action="append", default=[], metavar="CONDITION", help=CONDITION_HELP)
     parser.add_argument("--most", type=int, default=40, metavar="N", help="rows to show (default: 40)")
     parser.add_argument("--tests", action="store_true", help="take the tests' own code as well")
     parser.add_argument("--csv", action="store_true", help="all rows and columns as CSV")
     parser.add_argument("--json", action="store_true", help="as JSON")
+    parser.add_argument("--names", action="store_true", help="the functions alone, a line each: a file for --functions")
     parser.add_argument("--around", metavar="FUNCTION", help="draw the callers and callees of one function")
     parser.add_argument("--depth", type=int, default=1, metavar="N", help="of the drawing (default: 1)")
     return code
@@ -37,34 +46,90 @@ def code_options(parser: argparse.ArgumentParser) -> Handler:
 def code(options: argparse.Namespace) -> int:
     """Print the table, as CSV or JSON on request, or one function's callers and callees."""
     with ProgressLine() as progress, tempfile.TemporaryDirectory(prefix="gistpoint-code-") as scratch:
-        files = _files(options, Path(scratch), progress)
-        progress.line(f"{len(files)} files")
-        graph = build_call_graph(files)
-        if options.around:
-            print_text(draw_neighbourhood(graph, _named(graph, options.around), depth=options.depth))
-            return DONE
-        rows = sort_rows(
-            filter_rows(measure_functions(graph, files), options.where), options.sort, descending=not options.ascending
-        )
+        graph, everything, library = _measured(options, Path(scratch), progress)
+    if options.around:
+        print_text(draw_neighbourhood(graph, _named(graph, options.around), depth=options.depth))
+        return DONE
+    rows = sort_rows(filter_rows(everything, options.where), options.sort, descending=not options.ascending)
     if options.csv:
         print(rows_to_csv(rows), end="")
     elif options.json:
-        listed = [{column: row.cell(column) for column in SHOWN} for row in rows]
-        print_json("gistpoint.code/1", {"functions": listed, "edges": len(graph.edges)})
+        print_json("gistpoint.code/1", _document(graph, rows, learned=library is not None))
+    elif options.names:
+        for row in rows:
+            print_text(row.function)
     else:
-        print_table(SHOWN, [[_spelled(row.cell(column)) for column in SHOWN] for row in rows[: options.most]])
-        if len(rows) > options.most:
-            print(f"... {len(rows) - options.most} more; --most N shows more, --csv all")
+        _print(graph, rows, options.most, library)
     return DONE
 
 
-def _files(options: argparse.Namespace, scratch: Path, progress: ProgressLine) -> Mapping[str, bytes]:
+def _measured(
+    options: argparse.Namespace, scratch: Path, progress: ProgressLine
+) -> tuple[CallGraph, list[FunctionMetrics], SourceLibrary | None]:
+    """Return the call graph, every function with its metrics, and the library if it was learned."""
     from gistpoint.sandbox.environments.sources import Fetcher
 
     progress.line(f"reading {options.source}")
-    _, folder = Fetcher().fetch(options.source, scratch)
-    files = read_folder(folder)
-    return files if options.tests else {path: source for path, source in files.items() if not is_test_path(path)}
+    source, folder = Fetcher().fetch(options.source, scratch)
+    library = find_learned(Locations.of_user().libraries, source)
+    if library is None:
+        files = read_folder(folder)
+        if not options.tests:
+            files = {path: text for path, text in files.items() if not is_test_path(path)}
+        progress.line(
+            f"{len(files)} files, never learned: calls are those that the text shows. "
+            f"`gistpoint task generate {shlex.quote(options.source)} --pytest-args ... --count 1` observes the others."
+        )
+        graph = build_call_graph(files)
+        return graph, measure_functions(graph, files), None
+    graph = library.call_graph(tests=options.tests)
+    known = "" if library.observed is not None else ", by an earlier version: which of the static ones ran is not known"
+    progress.line(f"learned: calls of its suite are joined{known}")
+    if not options.tests:
+        return graph, list(library.rows), library
+    return graph, measure_functions(graph, dict(library.intake.repository.tree.read_all(".py"))), library
+
+
+def _print(graph: CallGraph, rows: list[FunctionMetrics], most: int, library: SourceLibrary | None) -> None:
+    observed, least = _observed_degrees(graph), "≥" if library is not None and library.observed is None else ""
+    headings = SHOWN if library is None else (*SHOWN, "observed")
+    table = []
+    for row in rows[:most]:
+        cells = [_spelled(row.cell(column)) for column in SHOWN]
+        table.append(cells if library is None else [*cells, f"{least}{observed[row.function]}/{row.centrality.degree}"])
+    print_table(headings, table)
+    if len(rows) > most:
+        print(f"... {len(rows) - most} more; --most N shows more, --csv all")
+    if library is not None:
+        ways = Counter((edge.observed, len(edge.found) > 1) for edge in _between_functions(graph))
+        total, both, only = sum(ways.values()), ways[True, True], ways[True, False]
+        print(f"{total} calls: {total - both - only} static, {both} static and observed, {only} only observed.")
+
+
+def _document(graph: CallGraph, rows: list[FunctionMetrics], *, learned: bool) -> dict[str, Any]:
+    calls = [
+        {"caller": edge.caller, "callee": edge.callee, "found": list(edge.found), "count": edge.count}
+        for edge in graph.edges
+    ]
+    return {
+        "functions": [{column: row.cell(column) for column in SHOWN} for row in rows],
+        "edges": len(graph.edges),
+        "learned": learned,
+        "calls": calls,
+    }
+
+
+def _between_functions(graph: CallGraph) -> list[CallEdge]:
+    return [edge for edge in graph.edges if not (graph.nodes[edge.caller].is_module or edge.caller == edge.callee)]
+
+
+def _observed_degrees(graph: CallGraph) -> Counter[str]:
+    """Return how many of the calls that the degree of each function counts were observed."""
+    found: Counter[str] = Counter()
+    for edge in _between_functions(graph):
+        if edge.observed:
+            found.update((edge.caller, edge.callee))
+    return found
 
 
 def _named(graph: CallGraph, name: str) -> str:

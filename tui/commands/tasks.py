@@ -11,6 +11,8 @@ from gistpoint.core.errors import AttemptError, UserError
 from gistpoint.core.generation.baselines import BaselineDifference, differences, record_baseline
 from gistpoint.core.kinds.checking import check_task
 from gistpoint.core.kinds.folder import read_answer
+from gistpoint.core.kinds.gist.documents import read_figures
+from gistpoint.core.kinds.gist.model import is_gist
 from gistpoint.core.kinds.registry import render_brief
 from gistpoint.core.locations import Locations
 from gistpoint.core.running import RunContext
@@ -22,6 +24,7 @@ from gistpoint.sessions.tasks import BrokenTask, TaskStore
 from gistpoint.tui.commands.arguments import TASK_HELP
 from gistpoint.tui.commands.attempts import attempt_store
 from gistpoint.tui.commands.command import DONE, NEGATIVE, Handler
+from gistpoint.tui.commands.gist_listing import shown_difficulty
 from gistpoint.tui.commands.output import ProgressLine, print_json, print_records, print_text
 from gistpoint.tui.object_graph import add_isolation, build_runner, build_services
 from gistpoint.tui.services import is_our_demo
@@ -35,8 +38,20 @@ COLUMNS: tuple[Column[Task], ...] = (
     Column("failing", lambda task: str(len(task.brief.failing))),
     Column("uses", lambda task: str(task.budgets.tool_uses)),
     Column("submissions", lambda task: str(task.budgets.submissions)),
+    Column("difficulty", lambda task: _difficulty(task)),
 )
 """The columns of `gistpoint task list`."""
+
+
+def _difficulty(task: Task) -> str:
+    """Return how hard a gist is; `gist list` has a column for each figure."""
+    figures = read_figures(task) if is_gist(task) else None
+    return "" if figures is None else shown_difficulty(figures.difficulty)
+
+
+def _figured(task: Task) -> dict[str, Any]:
+    figures = read_figures(task) if is_gist(task) else None
+    return {} if figures is None else {"difficulty": asdict(figures.difficulty)}
 
 
 def _store() -> TaskStore:
@@ -56,7 +71,7 @@ def listing(options: argparse.Namespace) -> int:
     tasks = [entry for entry in entries if isinstance(entry, Task)]
     broken = [entry for entry in entries if isinstance(entry, BrokenTask)]
     if options.json:
-        rows = [_row(task) for task in tasks]
+        rows = [{**_row(task), **_figured(task)} for task in tasks]
         problems = [{"folder": item.folder.name, "problem": item.problem} for item in broken]
         print_json("gistpoint.tasks/1", {"tasks": rows, "broken": problems})
         return DONE

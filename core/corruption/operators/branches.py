@@ -6,6 +6,7 @@ import ast
 from collections.abc import Iterator
 
 from gistpoint.core.corruption.edits import TextEdit
+from gistpoint.core.corruption.operators.layout import margin, shifted
 from gistpoint.core.corruption.operators.operator import Edits, Operator
 from gistpoint.core.corruption.subject import CorruptionTarget, StatementBlock
 
@@ -40,8 +41,9 @@ def lost_guard(subject: CorruptionTarget) -> Iterator[Edits]:
         inner = subject.lines(choice.body[0])
         if inner is None or isinstance(choice.body[0], _LEAVING):
             continue
-        if not _replaces(choice):
-            yield (TextEdit(subject.span(choice)[0], subject.span(choice.body[0])[0], ""),)
+        text = shifted(subject.text[slice(*inner)], margin(subject, choice.body[0]), margin(subject, choice))
+        if text and not _replaces(choice):
+            yield (TextEdit(subject.text.rfind("\n", 0, subject.span(choice)[0]) + 1, inner[1], text),)
 
 
 def _replaces(choice: ast.If) -> bool:
@@ -158,6 +160,6 @@ OPERATORS = (
     Operator("lost case", 0.2, lost_case),
     Operator("lost guard", 0.15, lost_guard),
     Operator("separate if", 0.22, separate_if),
-    Operator("break for continue", 0.3, break_continue),
-    Operator("wrong block", 0.07, wrong_block),
+    Operator("break for continue", 0.3, break_continue, in_rewritten=True),
+    Operator("wrong block", 0.07, wrong_block, in_rewritten=True),
 )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator, Mapping
 
 from gistpoint.core.corruption.edits import TextEdit
@@ -14,6 +15,7 @@ _DIRECTION: Mapping[type[ast.cmpop], str] = {ast.Lt: ">", ast.LtE: ">=", ast.Gt:
 _NEGATION: Mapping[type[ast.cmpop], str] = {
     ast.Eq: "!=", ast.NotEq: "==", ast.In: "not in", ast.NotIn: "in", ast.Is: "is not", ast.IsNot: "is",
 }  # fmt: skip
+_FLAG = re.compile(r"_*(is|has|was|can|should|needs?|allow|enable|use)_")
 _TRUTH = (ast.If, ast.While, ast.IfExp, ast.BoolOp, ast.Assert)
 
 
@@ -32,16 +34,6 @@ def boundary(subject: CorruptionTarget) -> Iterator[Edits]:
     yield from _exchanged(subject, _BOUNDARY)
 
 
-def flipped(subject: CorruptionTarget) -> Iterator[Edits]:
-    """`<` for `>` and the like."""
-    yield from _exchanged(subject, _DIRECTION)
-
-
-def negated(subject: CorruptionTarget) -> Iterator[Edits]:
-    """`==` for `!=`, `in` for `not in`, `is` for `is not`."""
-    yield from _exchanged(subject, _NEGATION)
-
-
 def sentinel(subject: CorruptionTarget) -> Iterator[Edits]:
     """`x is None` for `not x` and `x is not None` for `x`, and back: wrong for 0 and empty values."""
     for node in subject.of(ast.Compare):
@@ -53,9 +45,12 @@ def sentinel(subject: CorruptionTarget) -> Iterator[Edits]:
         elif isinstance(node.ops[0], ast.Is):
             yield subject.replaced(node, f"not {operand}")
     for test in _tested(subject):
-        if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not) and _is_plain(test.operand):
-            yield subject.replaced(test, f"{subject.source(test.operand)} is None")
-        elif _is_plain(test):
+        value = test.operand if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not) else test
+        if not _is_plain(value) or _is_flag(subject, value):
+            continue
+        if value is not test:
+            yield subject.replaced(test, f"{subject.source(value)} is None")
+        else:
             yield subject.replaced(test, f"{subject.source(test)} is not None")
 
 
@@ -65,6 +60,24 @@ def _is_none(node: ast.expr) -> bool:
 
 def _is_plain(node: ast.expr) -> bool:
     return isinstance(node, ast.Name | ast.Attribute)
+
+
+def _is_flag(subject: CorruptionTarget, value: ast.expr) -> bool:
+    """Whether a value is clearly true or false: by its name, or by what the function assigns or gives it."""
+    name = value.id if isinstance(value, ast.Name) else getattr(value, "attr", "")
+    if _FLAG.match(name):
+        return True
+    given = subject.node.args
+    names = [item.arg for item in [*given.posonlyargs, *given.args]][::-1]
+    defaults = dict(zip(names, given.defaults[::-1], strict=False))
+    defaults |= {item.arg: value for item, value in zip(given.kwonlyargs, given.kw_defaults, strict=True) if value}
+    values = [defaults[name]] if name in defaults else []
+    text = ast.unparse(value)
+    values += [node.value for node in subject.of(ast.Assign) if any(ast.unparse(t) == text for t in node.targets)]
+    return any(
+        isinstance(item, ast.Compare) or (isinstance(item, ast.Constant) and isinstance(item.value, bool))
+        for item in values
+    )
 
 
 def _in_condition(subject: CorruptionTarget, node: ast.expr) -> bool:
@@ -85,8 +98,6 @@ def _tested(subject: CorruptionTarget) -> Iterator[ast.expr]:
 
 
 OPERATORS = (
-    Operator("boundary", 0.26, boundary),
-    Operator("flipped comparison", 0.37, flipped),
-    Operator("negated comparison", 0.19, negated),
-    Operator("sentinel", 0.05, sentinel),
+    Operator("boundary", 0.26, boundary, in_rewritten=True),
+    Operator("sentinel", 0.05, sentinel, in_rewritten=True),
 )

@@ -45,30 +45,6 @@ def and_or(subject: CorruptionTarget) -> Iterator[Edits]:
             yield (TextEdit(*spans[0], text),)
 
 
-def inverted(subject: CorruptionTarget) -> Iterator[Edits]:
-    """A condition that is not a comparison, negated."""
-    for node in subject.nodes:
-        if not isinstance(node, ast.If | ast.While | ast.IfExp | ast.comprehension):
-            continue
-        for test in node.ifs if isinstance(node, ast.comprehension) else [node.test]:
-            if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
-                yield from bare(subject, test, test.operand)
-            elif isinstance(test, ast.Name | ast.Attribute | ast.Call | ast.Subscript):
-                start = subject.span(test)[0]
-                yield (TextEdit(start, start, "not "),)
-
-
-def branches_exchanged(subject: CorruptionTarget) -> Iterator[Edits]:
-    """The two sides of a conditional expression, or of an `if` of two short branches, exchanged."""
-    for node in subject.of(ast.IfExp):
-        yield _exchanged(subject, subject.operand(node.body), subject.operand(node.orelse))
-    for choice in subject.of(ast.If):
-        if len(choice.body) == 1 and len(choice.orelse) == 1 and not isinstance(choice.orelse[0], ast.If):
-            spans = subject.lines(choice.body[0]), subject.lines(choice.orelse[0])
-            if spans[0] and spans[1]:
-                yield _exchanged(subject, spans[0], spans[1])
-
-
 def filter_dropped(subject: CorruptionTarget) -> Iterator[Edits]:
     """The condition of a comprehension left out."""
     for node in subject.of(ast.comprehension):
@@ -78,14 +54,8 @@ def filter_dropped(subject: CorruptionTarget) -> Iterator[Edits]:
             yield (TextEdit(before, end, ""),)
 
 
-def _exchanged(subject: CorruptionTarget, first: tuple[int, int], second: tuple[int, int]) -> Edits:
-    return TextEdit(*first, subject.text[slice(*second)]), TextEdit(*second, subject.text[slice(*first)])
-
-
 OPERATORS = (
-    Operator("weakened condition", 0.14, part_dropped),
-    Operator("weakened condition", 0.14, filter_dropped),
-    Operator("and for or", 0.25, and_or),
-    Operator("inverted condition", 0.33, inverted),
-    Operator("exchanged branches", 0.28, branches_exchanged),
+    Operator("weakened condition", 0.14, part_dropped, in_rewritten=True),
+    Operator("weakened condition", 0.14, filter_dropped, in_rewritten=True),
+    Operator("and for or", 0.25, and_or, in_rewritten=True),
 )

@@ -38,13 +38,6 @@ def wrong_default(subject: CorruptionTarget) -> Iterator[Edits]:
             yield (TextEdit(spans[-2][1], spans[-1][1], ""),)
 
 
-def turned_flag(subject: CorruptionTarget) -> Iterator[Edits]:
-    """`True` for `False`, and back."""
-    for node in subject.of(ast.Constant):
-        if isinstance(node.value, bool) and not isinstance(subject.parent(node), ast.While | ast.Compare):
-            yield subject.replaced(node, str(not node.value))
-
-
 def option_dropped(subject: CorruptionTarget) -> Iterator[Edits]:
     """A keyword argument not passed on."""
     for node in subject.of(ast.Call):
@@ -67,7 +60,6 @@ def skipped_normalisation(subject: CorruptionTarget) -> Iterator[Edits]:
 
 OPERATORS = (
     Operator("wrong default", 0.09, wrong_default),
-    Operator("turned flag", 0.25, turned_flag),
     Operator("dropped option", 0.18, option_dropped),
     Operator("skipped normalisation", 0.09, skipped_normalisation),
 )

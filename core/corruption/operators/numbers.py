@@ -10,9 +10,10 @@ from gistpoint.core.corruption.operators.conditions import bare
 from gistpoint.core.corruption.operators.operator import Edits, Operator
 from gistpoint.core.corruption.subject import CorruptionTarget
 
+_ROUNDING: Mapping[type[ast.operator], str] = {ast.FloorDiv: "/", ast.Div: "//"}
 _ARITHMETIC: Mapping[type[ast.operator], str] = {
-    ast.Add: "-", ast.Sub: "+", ast.Mult: "+", ast.FloorDiv: "/", ast.Div: "//", ast.Mod: "//",
-    ast.BitAnd: "|", ast.BitOr: "&", ast.LShift: ">>", ast.RShift: "<<",
+    ast.Add: "-", ast.Sub: "+", ast.Mult: "+", ast.Mod: "//", ast.BitAnd: "|", ast.BitOr: "&",
+    ast.LShift: ">>", ast.RShift: "<<",
 }  # fmt: skip
 
 
@@ -77,24 +78,19 @@ def counting_start(subject: CorruptionTarget) -> Iterator[Edits]:
             yield subject.replaced(node.value, "1" if _is_whole(node.value, 0) else "0")
 
 
-def constant(subject: CorruptionTarget) -> Iterator[Edits]:
-    """A whole number in a comparison, a sum or a step that is one off."""
-    for node in subject.of(ast.Constant):
-        parent = subject.parent(node)
-        if type(node.value) is not int or isinstance(node.value, bool):
-            continue
-        small = subject.source(node) == str(node.value) and node.value < 100
-        text = isinstance(parent, ast.BinOp) and _is_text(parent)
-        if small and not text and isinstance(parent, ast.Compare | ast.BinOp | ast.AugAssign):
-            yield subject.replaced(node, str(node.value + 1))
-            if node.value > 1:
-                yield subject.replaced(node, str(node.value - 1))
+def rounding(subject: CorruptionTarget) -> Iterator[Edits]:
+    """`/` for `//`, and back."""
+    yield from _exchanged(subject, _ROUNDING)
 
 
 def arithmetic(subject: CorruptionTarget) -> Iterator[Edits]:
     """Another arithmetic operator."""
+    yield from _exchanged(subject, _ARITHMETIC)
+
+
+def _exchanged(subject: CorruptionTarget, table: Mapping[type[ast.operator], str]) -> Iterator[Edits]:
     for node in subject.of(ast.BinOp):
-        text = _ARITHMETIC.get(type(node.op))
+        text = table.get(type(node.op))
         span = subject.between(node.left, node.right) if text and not _is_text(node) else None
         if text and span:
             yield (TextEdit(*span, text),)
@@ -119,12 +115,13 @@ def _is_text(node: ast.BinOp) -> bool:
 
 
 OPERATORS = (
-    Operator("off by one", 0.23, dropped_one),
-    Operator("off by one", 0.23, range_end),
-    Operator("slice bound", 0.11, slice_bound),
-    Operator("end index", 0.42, end_index),
+    Operator("off by one", 0.23, dropped_one, in_rewritten=True),
+    Operator("off by one", 0.23, range_end, in_rewritten=True),
+    Operator("slice bound", 0.11, slice_bound, in_rewritten=True),
+    Operator("end index", 0.42, end_index, in_rewritten=True),
     Operator("counting start", 0.19, counting_start),
-    Operator("constant", 0.29, constant),
-    Operator("arithmetic", 0.25, arithmetic),
+    Operator("rounding", 0.25, rounding),
     Operator("swapped operands", 0.46, swapped_operands),
 )
+ARITHMETIC = Operator("arithmetic", 0.25, arithmetic)
+"""Seen at a glance, so not among the operators that make tasks; for those who undo corruptions."""

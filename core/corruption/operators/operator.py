@@ -29,3 +29,5 @@ class Operator:
     decides which corruptions are tried first, never which are kept.
     """
     find: Callable[[CorruptionTarget], Iterator[Edits]]
+    in_rewritten: bool = False
+    """Whether its faults are also made in code that was rewritten to mean the same."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 import re
-from collections import defaultdict
 from collections.abc import Iterator, Mapping
 
 from gistpoint.core.corruption.edits import TextEdit
@@ -110,6 +109,7 @@ def _method_siblings() -> dict[str, tuple[str, ...]]:
 
 _METHODS = _method_siblings()
 _BUILTIN = {name: other for pair in _FUNCTIONS for name, other in (pair, pair[::-1])}
+_OF_PATTERNS = frozenset({"match", "fullmatch", "search"})
 _NO_ARGUMENTS = frozenset({"popleft", "appendleft", "splitlines"})
 
 
@@ -128,87 +128,21 @@ def sibling_method(subject: CorruptionTarget) -> Iterator[Edits]:
             yield (TextEdit(end - len(name), end, other),)
 
 
+def _is_pattern(subject: CorruptionTarget, node: ast.Call) -> bool:
+    """Whether a call is visibly one of a regular expression."""
+    of = subject.source(node.func.value) if isinstance(node.func, ast.Attribute) else ""
+    return of.rpartition(".")[2].isupper() or bool(re.search(r"(^|_)(re|regexp?|pattern|rx)$", of.lower()))
+
+
 def _fits(subject: CorruptionTarget, node: ast.Call, name: str, other: str) -> bool:
+    if name in _OF_PATTERNS and not _is_pattern(subject, node):
+        return False
     if name == "split":
         return len(node.args) + len(node.keywords) == 2
     if other in _NO_ARGUMENTS or name in _NO_ARGUMENTS:
         own = subject.scope.uses
         return own.get("deque", 0) > 0 and not (name == "pop" and node.args)
     return not (name == "pop" and other == "popitem")
-
-
-def sibling_function(subject: CorruptionTarget) -> Iterator[Edits]:
-    """Another method of `self`, or another function of the module, with a like name, that takes the same arguments."""
-    for node in subject.of(ast.Call):
-        keywords = [keyword.arg for keyword in node.keywords if keyword.arg is not None]
-        if len(keywords) < len(node.keywords) or any(isinstance(item, ast.Starred) for item in node.args):
-            continue
-        own = isinstance(node.func, ast.Attribute) and _is_self(subject, node.func.value)
-        table = subject.scope.own.methods if own else subject.scope.functions
-        name = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
-        if name not in table or (isinstance(node.func, ast.Attribute) and not own):
-            continue
-        others = [
-            other
-            for other in sorted(table)
-            if other not in (name, subject.node.name)
-            and table[other].takes(len(node.args), keywords)
-            and alike(name, other)
-        ]
-        for other in sorted(others, key=lambda other: -alike(name, other))[:_MOST]:
-            end = subject.span(node.func)[1]
-            yield (TextEdit(end - len(name), end, other),)
-
-
-def sibling_attribute(subject: CorruptionTarget) -> Iterator[Edits]:
-    """Another attribute of `self` with a like name, that is not known to be used in other ways."""
-    uses: defaultdict[str, set[str]] = defaultdict(set)
-    for node in subject.of(ast.Attribute):
-        if _is_self(subject, node.value):
-            uses[node.attr] |= _use(subject, node)
-    for node in subject.of(ast.Attribute):
-        parent = subject.parent(node)
-        if not _is_self(subject, node.value) or (isinstance(parent, ast.Call) and parent.func is node):
-            continue
-        if node.attr not in subject.scope.own.attributes:
-            continue
-        own = sorted(subject.scope.own.attributes)
-        others = [other for other in own if other != node.attr and other.startswith("_") == node.attr.startswith("_")]
-        near = sorted((other for other in others if alike(node.attr, other)), key=lambda o: -alike(node.attr, o))
-        for other in near[:_MOST]:
-            end = subject.span(node)[1]
-            own_use = _use(subject, node)
-            if not (uses[other] and own_use) or uses[other] & own_use:
-                yield (TextEdit(end - len(node.attr), end, other),)
-
-
-def _use(subject: CorruptionTarget, node: ast.Attribute) -> set[str]:
-    """Return the facts about a value's type that its use shows: an attribute, or that it is a collection."""
-    parent = subject.parent(node)
-    if isinstance(parent, ast.Attribute):
-        return {parent.attr}
-    if isinstance(parent, ast.Subscript) and parent.value is node:
-        return {"indexed"}
-    return {"iterated"} if isinstance(parent, ast.For | ast.comprehension) and parent.iter is node else set()
-
-
-def sibling_name(subject: CorruptionTarget) -> Iterator[Edits]:
-    """Another variable that is used in the same way or has a like name: a stale one, the other of a pair."""
-    shapes = shapes_of(subject)
-    for node in subject.of(ast.Name):
-        if not isinstance(node.ctx, ast.Load) or node.id not in shapes or node.id in ("self", "cls"):
-            continue
-        parent = subject.parent(node)
-        if isinstance(parent, ast.Starred) or (isinstance(parent, ast.keyword) and parent.arg is None):
-            continue
-        scores = {
-            other: alike(node.id, other) + 2 * len(shapes[node.id] & shapes[other])
-            for other in sorted(shapes)
-            if other != node.id
-        }
-        near = sorted((other for other, score in scores.items() if score >= 2), key=lambda other: -scores[other])
-        for other in near[:_MOST]:
-            yield subject.replaced(node, other)
 
 
 def swapped_arguments(subject: CorruptionTarget) -> Iterator[Edits]:
@@ -224,15 +158,7 @@ def swapped_arguments(subject: CorruptionTarget) -> Iterator[Edits]:
                 yield TextEdit(*one, subject.text[slice(*two)]), TextEdit(*two, subject.text[slice(*one)])
 
 
-def _is_self(subject: CorruptionTarget, node: ast.expr) -> bool:
-    given = [*subject.node.args.posonlyargs, *subject.node.args.args]
-    return isinstance(node, ast.Name) and bool(given) and node.id == given[0].arg and node.id in ("self", "cls")
-
-
 OPERATORS = (
     Operator("sibling method", 0.14, sibling_method),
-    Operator("sibling function", 0.14, sibling_function),
-    Operator("sibling attribute", 0.29, sibling_attribute),
-    Operator("sibling name", 0.17, sibling_name),
     Operator("swapped arguments", 0.15, swapped_arguments),
 )

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 from gistpoint.core.corruption.edits import TextEdit
 from gistpoint.core.corruption.operators.branches import blocks_of_function, deleted
+from gistpoint.core.corruption.operators.effects import meet
 from gistpoint.core.corruption.operators.operator import Edits, Operator
 from gistpoint.core.corruption.subject import CorruptionTarget
 
@@ -56,31 +57,6 @@ def _stores(node: ast.stmt) -> bool:
     )
 
 
-def plain_assignment(subject: CorruptionTarget) -> Iterator[Edits]:
-    """`=` for `+=`: only the last value stays. Skipped if it would leave the previous line without effect."""
-    for block in subject.blocks:
-        stored: set[str] = set()
-        for node in block.statements:
-            targets = node.targets if isinstance(node, ast.Assign) else []
-            if isinstance(node, ast.AugAssign):
-                targets = [node.target]
-                span = subject.between(node.target, node.value)
-                if span and ast.unparse(node.target) not in stored:
-                    yield (TextEdit(*span, "="),)
-            stored |= {ast.unparse(target) for target in targets}
-
-
-def opposite_update(subject: CorruptionTarget) -> Iterator[Edits]:
-    """`-=` for `+=`, and back."""
-    for node in subject.of(ast.AugAssign):
-        if node in subject.node.body and len(subject.blocks[0].statements) == 1:
-            continue
-        text = {ast.Add: "-=", ast.Sub: "+="}.get(type(node.op))
-        span = subject.between(node.target, node.value)
-        if span and text and not isinstance(node.value, ast.List | ast.JoinedStr):
-            yield (TextEdit(*span, text),)
-
-
 def wrong_order(subject: CorruptionTarget) -> Iterator[Edits]:
     """One line moved past the statement after it: two operations in the wrong order, an update early or late."""
     for block in blocks_of_function(subject):
@@ -92,7 +68,7 @@ def _swapped(subject: CorruptionTarget, first: ast.stmt, second: ast.stmt) -> It
     """Yield the edits that move whichever of the two is simple past the other."""
     if isinstance(first, _FAMILIAR) or isinstance(second, _FAMILIAR):
         return
-    if not (_acts(first) and _acts(second)):
+    if not (_acts(first) and _acts(second) and meet(first, second)):
         return
     spans = subject.lines(first), subject.lines(second)
     if spans[0] is None or spans[1] is None:
@@ -119,7 +95,5 @@ OPERATORS = (
     Operator("skipped call", 0.28, skipped_call),
     Operator("skipped update", 0.13, skipped_update),
     Operator("unrestored state", 0.2, unrestored_state),
-    Operator("plain assignment", 0.41, plain_assignment),
-    Operator("opposite update", 0.22, opposite_update),
-    Operator("wrong order", 0.07, wrong_order),
+    Operator("wrong order", 0.15, wrong_order),
 )

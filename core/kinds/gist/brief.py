@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gistpoint.core.kinds.gist.model import GistSettings, entrypoint_of, gist_settings
+from gistpoint.core.kinds.gist.model import GistSettings, command_line, gist_settings, gist_task
 from gistpoint.core.kinds.gist.tools import gist_tools
 from gistpoint.core.tasks.brief import fenced, filled, template_exists, template_text, time_words
 from gistpoint.core.tasks.model import Task
@@ -48,6 +48,15 @@ def _no_newer(name: str, most: int) -> str:
     return there[-1] if there else name
 
 
+def shown_command(task: Task) -> str:
+    """Return the command as a brief shows it, with its variables and its standard input if it has any."""
+    part = gist_task(task)
+    if not part.stdin and not part.variables:
+        return fenced(part.entrypoint)
+    command = fenced(command_line(part.command))
+    return f"{command}\n\nIts standard input is\n\n{fenced(part.stdin)}" if part.stdin else command
+
+
 def gist_brief(task: Task, *, shell: str = "", gist: str = "") -> str:
     """Return the brief of a gist as it is shown and sent, or for a solver with a shell.
 
@@ -56,7 +65,7 @@ def gist_brief(task: Task, *, shell: str = "", gist: str = "") -> str:
     settings = gist_settings(task)
     tools = gist_tools(settings, scoring=settings.score_budget != 0)
     values = {
-        "entrypoint": fenced(entrypoint_of(task)),
+        "entrypoint": shown_command(task),
         "owned": ", ".join(f"`{name}`" for name in settings.owned),
         "tools": "\n".join(f"- `{tool.usage()}`: {tool.description}" for tool in tools),
         "steps": str(task.budgets.tool_uses),

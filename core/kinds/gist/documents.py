@@ -2,18 +2,30 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, replace
+from dataclasses import asdict, dataclass, replace
 from typing import Any
+
+import msgspec
 
 from gistpoint.core.errors import TaskError
 from gistpoint.core.kinds.gist.answer import GistAnswer, ReferenceGist
 from gistpoint.core.kinds.gist.flags import Habits
-from gistpoint.core.kinds.gist.model import UNLIMITED, GistSettings
+from gistpoint.core.kinds.gist.model import (
+    COMMAND_FILE,
+    UNLIMITED,
+    EntrypointError,
+    GistSettings,
+    GistTask,
+    parse_entrypoint,
+    with_input,
+)
 from gistpoint.core.kinds.gist.original_test import GistTest
 from gistpoint.core.kinds.gist.overrides import require_known
 from gistpoint.core.kinds.gist.runs import CommandRun, TestRun, TestsRun
-from gistpoint.core.kinds.gist.trace import Difficulty, read_trace
+from gistpoint.core.kinds.gist.trace import Difficulty, TracedFunction, read_trace
+from gistpoint.core.tasks.documents import ANSWER_FILE
 from gistpoint.core.tasks.fields import Fields
+from gistpoint.core.tasks.model import Task
 
 
 def read_settings(fields: Fields) -> GistSettings:
@@ -27,6 +39,29 @@ def settings_table(settings: GistSettings) -> dict[str, Any]:
     """Return the table `gist` of a `task.toml`."""
     table = {key: list(value) if isinstance(value, tuple) else value for key, value in asdict(settings).items()}
     return {**table, "score_budget": UNLIMITED if settings.score_budget is None else settings.score_budget}
+
+
+def read_command(fields: Fields, part: GistTask) -> GistTask:
+    """Return the command of a `task.toml` with its table `input`, if it has one. Raises `TaskError` naming the key."""
+    if "input" not in fields.values:
+        return part
+    given = fields.table("input")
+    stdin = "\n".join(given.get("stdin", list[str])) if "stdin" in given.values else ""
+    variables = given.get("variables", dict[str, str]) if "variables" in given.values else {}
+    try:
+        with_input(parse_entrypoint(part.entrypoint), stdin, variables)
+    except EntrypointError as error:
+        raise TaskError(f"{fields.file}: the key 'input' can't be that of a command. {error.message}") from error
+    return replace(part, stdin=stdin, variables=variables)
+
+
+def command_document(part: GistTask) -> dict[str, Any]:
+    """Return the command as `task.toml` has it; the lines of standard input are a list, which keeps their ends."""
+    document: dict[str, Any] = {"entrypoint": part.entrypoint} if part.entrypoint else {}
+    given: dict[str, Any] = {"stdin": part.stdin.split("\n")} if part.stdin else {}
+    if part.variables:
+        given["variables"] = dict(part.variables)
+    return {**document, "input": given} if given else document
 
 
 def read_gist_answer(fields: Fields) -> GistAnswer:
@@ -71,6 +106,44 @@ def gist_answer_document(answer: GistAnswer) -> dict[str, Any]:
     if answer.reference is not None:
         document["reference"] = _known(answer.reference)
     return document
+
+
+@dataclass(frozen=True, slots=True)
+class GistFigures:
+    """What lists show of an answer: how hard the task is, and what came of its reference gist, if one was tried."""
+
+    difficulty: Difficulty
+    reference: ReferenceGist | None = None
+
+
+class _Traced(msgspec.Struct):
+    files: list[str]
+    functions: list[TracedFunction]
+
+
+class _Figured(msgspec.Struct):
+    difficulty: Difficulty
+    trace: _Traced
+    reference: ReferenceGist | None = None
+
+
+class _FiguredFile(msgspec.Struct):
+    gist: _Figured
+
+
+def read_figures(task: Task) -> GistFigures | None:
+    """Return the figures in the answer of a gist task; None if it has no answer that can be read.
+
+    Functions and files are counted from the trace: earlier versions left out those of tests.
+    """
+    try:
+        found = msgspec.json.decode((task.folder / ANSWER_FILE).read_bytes(), type=_FiguredFile).gist
+    except (OSError, msgspec.MsgspecError):
+        return None
+    functions = {(one.path, one.line, one.qualname) for one in found.trace.functions}
+    files = {path for path in found.trace.files if path != COMMAND_FILE}
+    counted = replace(found.difficulty, functions=len(functions), files=len(files))
+    return GistFigures(counted, found.reference)
 
 
 def _known(record: Habits | ReferenceGist | TestsRun | CommandRun | TestRun) -> dict[str, Any]:

@@ -6,7 +6,7 @@ import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from gistpoint.core.kinds.gist.model import Entrypoint, EntrypointKind
+from gistpoint.core.kinds.gist.model import COMMAND_FILE, Entrypoint, EntrypointKind
 from gistpoint.core.kinds.gist.patterns import OutputPattern
 from gistpoint.core.kinds.gist.runs import CommandRun, Raised, TestRun, TestsRun
 from gistpoint.core.outcomes import Outcome, RunStatus
@@ -50,10 +50,12 @@ def name_masks(entrypoint: Entrypoint, modules: Collection[str]) -> dict[str, st
     """
     gist = entrypoint.gist_file
     files = {gist}
-    if entrypoint.kind is not EntrypointKind.MODULE:
+    if entrypoint.is_test or entrypoint.kind is EntrypointKind.SCRIPT:
         files |= {entrypoint.target, entrypoint.target.rpartition("/")[2]}
-    else:
+    elif entrypoint.kind is EntrypointKind.MODULE:
         files.add("__main__.py")
+    else:
+        files.add(COMMAND_FILE)
     own = {gist.removesuffix(".py"), *(path.removesuffix(".py").replace("/", ".") for path in files)}
     masks = {f"{name}.": "<module>." for name in {*modules, *own} if name}
     return masks | dict.fromkeys(files, "<file>")

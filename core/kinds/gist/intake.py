@@ -1,12 +1,11 @@
-"""Gist tasks of a repository: entrypoints drawn by difficulty, examined on the original, written as task folders."""
+"""Gist tasks of a repository: entrypoints examined on the original, and written as task folders."""
 
 from __future__ import annotations
 
-import random
 import shutil
 import sys
 import tempfile
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from pathlib import Path
@@ -24,18 +23,22 @@ from gistpoint.core.kinds.gist.flags import habits_of
 from gistpoint.core.kinds.gist.judge import sources_of
 from gistpoint.core.kinds.gist.lines import find_test
 from gistpoint.core.kinds.gist.model import (
+    COMMAND_FILE,
     Entrypoint,
-    EntrypointError,
     EntrypointKind,
     GistSettings,
     GistTask,
-    parse_entrypoint,
+    command_identity,
+    command_version,
+    with_settings,
 )
 from gistpoint.core.kinds.gist.original_test import GistTest, given_test
 from gistpoint.core.kinds.gist.overrides import require_consistent
+from gistpoint.core.kinds.gist.programs import console_scripts
 from gistpoint.core.kinds.gist.runs import CommandRun, EntrypointRunner, OriginalRun, TestsRun
-from gistpoint.core.kinds.gist.trace import Difficulty, difficulty, read_trace
+from gistpoint.core.kinds.gist.trace import difficulty, read_trace
 from gistpoint.core.outcomes import Outcome, RunStatus
+from gistpoint.core.pins import EnvironmentPins
 from gistpoint.core.running import UNATTENDED, RunContext
 from gistpoint.core.tasks.brief import template_sha256
 from gistpoint.core.tasks.budgets import Budgets
@@ -63,6 +66,7 @@ class NoGist(StrEnum):
     TOUCHES_NOTHING = "touches_nothing_of_the_codebase"
     NEEDED_BY_THE_RUNNER = "needed_by_the_runner"
     INSTALLED_AS_WELL = "installed_as_well"
+    NO_SUCH_COMMAND = "no_such_command"
 
 
 class NoGistError(NegativeVerdictError):
@@ -83,6 +87,11 @@ class Examination:
     compared_files: tuple[str, ...] = ()
     runs: int = RUNS
     run: RunContext = UNATTENDED
+
+    @property
+    def environment(self) -> EnvironmentPins:
+        """The environment of the repository, without what selects tests of its suite."""
+        return of_one_command(self.repository).environment
 
     def examine(self, entrypoint: Entrypoint) -> GistAnswer:
         """Return everything that gists will be compared with. Raises `NoGistError` with its reason."""
@@ -123,7 +132,7 @@ class Examination:
             )
         self._require_sole(owned)
         tests = {path for path in read.files if is_test_path(path)} | ({entrypoint.target} if test else set())
-        if not set(read.files) - tests:
+        if not set(read.files) - tests - {COMMAND_FILE}:
             raise NoGistError(NoGist.TOUCHES_NOTHING, "The command runs nothing of the codebase but its test.")
         modules = tuple(sorted(name for name in set(read.modules.values()) if name.partition(".")[0] in owned))
         masks = name_masks(entrypoint, modules)
@@ -153,7 +162,9 @@ class Examination:
 
     def _test(self, entrypoint: Entrypoint) -> GistTest | None:
         tree = self.repository.tree
-        if entrypoint.kind is not EntrypointKind.MODULE and not tree.is_file(entrypoint.target):
+        if entrypoint.kind is EntrypointKind.CONSOLE:
+            self._require_script(entrypoint.own[0])
+        elif entrypoint.kind in (EntrypointKind.TEST, EntrypointKind.SCRIPT) and not tree.is_file(entrypoint.target):
             raise NoGistError(NoGist.NO_SUCH_TEST, f"There is no file {entrypoint.target} in the source.")
         if not entrypoint.is_test:
             return None
@@ -170,13 +181,22 @@ class Examination:
             )
         return GistTest(entrypoint.qualname, source)
 
+    def _require_script(self, name: str) -> None:
+        known = console_scripts(self.repository.environment.metadata)
+        if name not in known:
+            raise NoGistError(
+                NoGist.NO_SUCH_COMMAND,
+                f"{name} is neither pytest nor python, nor a console script that the package declares.",
+                hint=f"It declares {', '.join(sorted(known)) or 'none'}.",
+            )
+
     def _run(
         self, entrypoint: Entrypoint, step: str, *, trace: bool = False, elsewhere: bool = False, hash_seed: int = 0
     ) -> OriginalRun:
         self.run.step(step)
         run = self.runner.run_original(
             self.repository.tree,
-            self.repository.environment,
+            self.environment,
             entrypoint,
             timeout_s=(MAX_SUITE_SECONDS + _GRACE_SECONDS) * (3 if trace else 1),
             trace=trace,
@@ -275,6 +295,34 @@ def _require_alike(seen: list[OriginalRun]) -> None:
         raise NoGistError(NoGist.FLIPS, f"Run {len(seen)} on the original had another outcome than those before.")
 
 
+_VALUED = frozenset([
+    "-k", "-m", "-o", "-p", "-W", "-c", "-n", "-r", "--override-ini", "--config-file", "--pythonwarnings", "--rootdir",
+    "--confcutdir", "--basetemp", "--import-mode", "--ignore", "--ignore-glob", "--deselect", "--tb",
+])  # fmt: skip
+"""pytest's options whose value may follow as the next argument, and be the name of a file."""
+_SELECTING = frozenset(("-k", "-m", "--ignore", "--ignore-glob", "--deselect"))
+
+
+def of_one_command(repository: Repository) -> Repository:
+    """Return the repository without the arguments of pytest that select tests: an entrypoint names its own.
+
+    Paths that lie in the repository are dropped, and options such as `-k` with their values; others stay.
+    """
+    kept: list[str] = []
+    option = ""
+    for word in repository.environment.pytest_args:
+        path = word.partition("::")[0].rstrip("/")
+        if option or word.startswith("-"):
+            named = option or word.partition("=")[0]
+            joined = not option and word[:2] in _SELECTING and not word.startswith("--")
+            if named not in _SELECTING and not joined:
+                kept.append(word)
+            option = word if not option and word in _VALUED else ""
+        elif not path or not (repository.tree.is_file(path) or repository.tree.is_directory(path)):
+            kept.append(word)
+    return replace(repository, environment=replace(repository.environment, pytest_args=tuple(kept)))
+
+
 def write_gist_task(
     repository: Repository,
     entrypoint: Entrypoint,
@@ -291,6 +339,7 @@ def write_gist_task(
     Raises `ContradictionError` for settings that contradict each other.
     """
     require_consistent(settings or GistSettings(), is_test=entrypoint.is_test)
+    repository = of_one_command(repository)
     into.mkdir(parents=True, exist_ok=True)
     folder = Path(tempfile.mkdtemp(prefix=".making-", dir=into))
     try:
@@ -300,8 +349,7 @@ def write_gist_task(
         template = gist_template(settings)
         test = given_test(answer.test) if settings.give_test else ""
         brief = Brief(template, template_sha256(template), (), test=test)
-        part = GistTask(entrypoint.text, settings)
-        task = replace(task, of_kind=part, brief=brief, budgets=budgets or Budgets.of_steps(), demo=demo)
+        task = replace(with_settings(task, settings), brief=brief, budgets=budgets or Budgets.of_steps(), demo=demo)
         write_task(task, Answer((), (), {}, provenance or {}, answer))
         place = into / task.id
         if not (place / TASK_FILE).is_file():
@@ -315,6 +363,7 @@ def _task(repository: Repository, entrypoint: Entrypoint, answer: GistAnswer, tr
     first, environment, source = answer.originals[0], repository.environment, repository.source
     ids = frozenset(first.tests) if isinstance(first, TestsRun) else frozenset[str]()
     ids_sha256 = hash_of_ids(ids)
+    part = GistTask(entrypoint.text, GistSettings(), entrypoint.stdin, dict(entrypoint.variables))
     identity = task_id(
         mode=Mode.GIST,
         source_name=source.name,
@@ -324,8 +373,9 @@ def _task(repository: Repository, entrypoint: Entrypoint, answer: GistAnswer, tr
         lock=environment.lock,
         build_steps=environment.build_steps,
         ids_sha256=ids_sha256,
-        of_kind={"entrypoint": entrypoint.text},
+        of_kind=command_identity(part),
         image=environment.image,
+        version=command_version(part, environment.image),
     )
     return Task(
         id=identity,
@@ -343,75 +393,6 @@ def _task(repository: Repository, entrypoint: Entrypoint, answer: GistAnswer, tr
         environment=environment,
         limits=ToolLimits(),
         rules=Rules(),
+        of_kind=part,
         folder=folder,
     )
-
-
-TRACED = 3
-"""Candidates that are traced for each entrypoint wanted."""
-_TRIED = 4
-"""Tests tried for each traced candidate, as many may fail."""
-_SUITE_TIMEOUT_S = 120.0
-
-
-@dataclass(frozen=True, slots=True)
-class EntrypointCandidate:
-    """An entrypoint, and how hard it is."""
-
-    entrypoint: Entrypoint
-    difficulty: Difficulty
-
-
-def entrypoints_of(examination: Examination) -> list[Entrypoint]:
-    """Return the tests of a repository's suite, all instances of a parametrised test as one entrypoint."""
-    repository = examination.repository
-    ids = examination.runner.tests(
-        repository.tree, repository.environment, timeout_s=_SUITE_TIMEOUT_S, cancel=examination.run.cancel
-    )
-    found: dict[Entrypoint, None] = {}
-    for id in ids:
-        try:
-            found[parse_entrypoint(f"pytest '{id.partition('[')[0]}'")] = None
-        except EntrypointError:
-            continue
-    return list(found)
-
-
-def candidates(examination: Examination, count: int, seed: int) -> Iterator[EntrypointCandidate]:
-    """Yield more candidates than the `count` wanted: first one of each rank, then the next of each, and so on.
-
-    They are drawn at random by `seed`, traced, and ranked by calls, functions, files and lines covered together.
-    """
-    everything = entrypoints_of(examination)
-    random.Random(seed).shuffle(everything)
-    traced: list[EntrypointCandidate] = []
-    refusal: NoGistError | None = None
-    sources = sources_of(examination.repository.tree)
-    for entrypoint in everything[: _TRIED * TRACED * count]:
-        if len(traced) == TRACED * count:
-            break
-        try:
-            read = read_trace(examination.trace(entrypoint))
-        except NoGistError as error:
-            refusal = error
-            continue
-        tests = {path for path in read.files if is_test_path(path)} | {entrypoint.target}
-        traced.append(EntrypointCandidate(entrypoint, difficulty(read, sources, tests=tests)))
-    if not traced and refusal is not None:
-        raise refusal
-    yield from by_rank(traced, count)
-
-
-def by_rank(traced: Sequence[EntrypointCandidate], count: int) -> Iterator[EntrypointCandidate]:
-    """Yield candidates spread over all ranks: one from each of `count` parts of the ranking, then the next of each."""
-    figures = [
-        [getattr(one.difficulty, name) for one in traced] for name in ("calls", "functions", "files", "lines_covered")
-    ]
-    ranks = [{value: place for place, value in enumerate(sorted(set(values)))} for values in figures]
-    totals = [sum(rank[values[n]] for rank, values in zip(ranks, figures, strict=True)) for n in range(len(traced))]
-    order = [traced[n] for n in sorted(range(len(traced)), key=lambda n: totals[n])]
-    parts = [order[len(order) * n // count : len(order) * (n + 1) // count] for n in range(count)]
-    for place in range(max((len(part) for part in parts), default=0)):
-        for part in parts:
-            if place < len(part):
-                yield part[place]

@@ -11,8 +11,9 @@ from gistpoint.core.kinds.gist.bench import GistJudging
 from gistpoint.core.kinds.gist.failures import unreadable
 from gistpoint.core.kinds.gist.fidelity import Fidelity, compare, name_masks
 from gistpoint.core.kinds.gist.flags import Flags, module_names, vacuity_mutants, watched
-from gistpoint.core.kinds.gist.model import Entrypoint, gist_task
+from gistpoint.core.kinds.gist.model import COMMAND_FILE, Entrypoint, gist_task
 from gistpoint.core.kinds.gist.original_test import guard_of, ready_text
+from gistpoint.core.kinds.gist.programs import program_text
 from gistpoint.core.kinds.gist.rates import Originals, existence_of, unfolded
 from gistpoint.core.kinds.gist.runs import GistTrial, Isolation, Watched
 from gistpoint.core.kinds.gist.score import GistJudgement, GistRun, GistScore, score_gist
@@ -105,8 +106,14 @@ class GistJudge(GistJudging):
         masks = name_masks(self.entrypoint, self.answer.modules)
         return [*[masks] * len(self.answer.originals), {**trial.places, **masks}]
 
+    def sources(self) -> dict[str, str]:
+        """Return the text of every Python file of the codebase, and of the command itself if it is none of them."""
+        started = program_text(self.entrypoint, self.task.environment.metadata)
+        return sources_of(SourceTree.open(self.task.tree_path)) | ({COMMAND_FILE: started} if started else {})
+
     def _originals(self) -> Originals:
-        return _originals_of(self.task.tree_path, self.task.tree_sha256)
+        started = program_text(self.entrypoint, self.task.environment.metadata)
+        return _originals_of(self.task.tree_path, self.task.tree_sha256, started)
 
     def _used(self) -> tuple[str, ...]:
         """Return the names under which the test reaches modules of the codebase."""
@@ -188,5 +195,5 @@ def sources_of(tree: SourceTree) -> dict[str, str]:
 
 
 @lru_cache(maxsize=2)
-def _originals_of(tar: Path, sha256: str) -> Originals:
-    return Originals(sources_of(SourceTree.open(tar)))
+def _originals_of(tar: Path, sha256: str, started: str) -> Originals:
+    return Originals(sources_of(SourceTree.open(tar)) | ({COMMAND_FILE: started} if started else {}))

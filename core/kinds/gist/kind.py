@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from gistpoint.core.errors import TaskError
-from gistpoint.core.kinds.gist.model import GistTask, entrypoint_of, gist_settings
+from gistpoint.core.kinds.gist.model import GistTask, command_identity, command_version, gist_settings, gist_task
 from gistpoint.core.kinds.gist.state import GistState
 from gistpoint.core.kinds.gist.tools import GIST_BUFFER, OPTIONAL, SCORE_GIST, SUBMIT_GIST, WRITING, gist_tools
 from gistpoint.core.kinds.kind import StartText, TaskKind, Trial, TrialSubject
@@ -54,19 +54,24 @@ class Gist(TaskKind["GistJudge"]):
 
     def read(self, fields: Fields) -> GistTask:
         """Read the command and the table `gist`."""
-        from gistpoint.core.kinds.gist.documents import read_settings
+        from gistpoint.core.kinds.gist.documents import read_command, read_settings
 
-        return GistTask(fields.get("entrypoint", str), read_settings(fields.table("gist")))
+        settings = read_settings(fields.table("gist"))
+        return read_command(fields, GistTask(fields.get("entrypoint", str), settings))
 
     def document(self, task: Task) -> Mapping[str, Any]:
         """Return the command and the table `gist`."""
-        from gistpoint.core.kinds.gist.documents import settings_table
+        from gistpoint.core.kinds.gist.documents import command_document, settings_table
 
-        return {**self.identity(task), "gist": settings_table(gist_settings(task))}
+        return {**command_document(gist_task(task)), "gist": settings_table(gist_settings(task))}
 
     def identity(self, task: Task) -> Mapping[str, Any]:
-        """Return the command."""
-        return {"entrypoint": entrypoint_of(task)} if entrypoint_of(task) else {}
+        """Return the command, with its standard input and its variables if it has any."""
+        return command_identity(gist_task(task))
+
+    def version(self, task: Task) -> int:
+        """Return 2 if the command has standard input or variables, or if the task is in an image."""
+        return command_version(gist_task(task), task.environment.image)
 
     def read_answer(self, task: Task, fields: Fields) -> Answer:
         """Read the runs of the original, and everything else that gists are compared with."""

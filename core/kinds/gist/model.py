@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import re
 import shlex
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from pathlib import PurePosixPath
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 from msgspec import Meta
 
@@ -14,12 +16,23 @@ from gistpoint.core.errors import TaskError, UserError
 from gistpoint.core.tasks.fields import Positive
 
 if TYPE_CHECKING:
+    from gistpoint.core.pins import ImagePins
     from gistpoint.core.tasks.model import Task
 
 GIST_FILE = "test_gist.py"
 """The name of the file that holds a gist of a test."""
 PROGRAM_FILE = "gist.py"
 """The name of the file that holds a gist of a program."""
+COMMAND_FILE = ".gistpoint_command.py"
+"""The name of the file that a command without a file of its own is started from, in runs of the original."""
+MAX_STDIN_CHARACTERS = 100_000
+MAX_VARIABLES, MAX_VARIABLE_CHARACTERS = 50, 10_000
+_VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+_OUR_VARIABLES = re.compile(
+    r"PATH|HOME|TMPDIR|TMP|TEMP|LD_.*|DYLD_.*|PYTHON.*|PYTEST.*|GISTPOINT.*|COVERAGE.*|MALLOC_.*|GLIBC_.*|BASH_ENV|ENV"
+)
+"""Variables that decide what is run, or that a run needs for itself: no command may set them."""
+_SCRIPT_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]*")
 
 
 class EntrypointError(UserError):
@@ -34,20 +47,30 @@ class EntrypointKind(StrEnum):
     """`python -m package`."""
     SCRIPT = "script"
     """`python path/of/file.py`."""
+    CODE = "code"
+    """`python -c CODE`."""
+    CONSOLE = "console"
+    """A console script that the codebase declares."""
 
 
 @dataclass(frozen=True, slots=True)
 class Entrypoint:
     """A command, without the parameters of a test.
 
-    `target` is the file of a test or a script, relative to the repository, or the dotted name of a module;
-    `qualname` is `test` or `Class.test`, and empty for a program; `arguments` are those of a program.
+    `target` is the file of a test or a script, relative to the repository, or the dotted name of a module, or
+    `COMMAND_FILE`; `qualname` is `test` or `Class.test`, and empty for a program; `arguments` are those of a program.
     """
 
     kind: EntrypointKind
     target: str
     qualname: str = ""
     arguments: tuple[str, ...] = ()
+    own: tuple[str, ...] = ()
+    """Of `CODE` the code, of `CONSOLE` the name of the script."""
+    stdin: str = ""
+    """What a program reads from its standard input."""
+    variables: tuple[tuple[str, str], ...] = ()
+    """Variables of its environment besides those of every run, by name."""
 
     @property
     def is_test(self) -> bool:
@@ -57,10 +80,28 @@ class Entrypoint:
     @property
     def text(self) -> str:
         """The command line, as a brief gives it."""
-        if self.is_test:
-            return shlex.join(["pytest", self.node_id])
-        switch = ["-m"] if self.kind is EntrypointKind.MODULE else []
-        return shlex.join(["python", *switch, self.target, *self.arguments])
+        match self.kind:
+            case EntrypointKind.TEST:
+                words = ["pytest", self.node_id]
+            case EntrypointKind.CONSOLE:
+                words = [*self.own, *self.arguments]
+            case EntrypointKind.CODE:
+                words = ["python", "-c", *self.own, *self.arguments]
+            case EntrypointKind.MODULE:
+                words = ["python", "-m", self.target, *self.arguments]
+            case _:
+                words = ["python", self.target, *self.arguments]
+        return shlex.join(words)
+
+    @property
+    def called_as(self) -> str:
+        """The name that the program finds in `sys.argv[0]`, if that is not the file that it is started from."""
+        return {EntrypointKind.CODE: "-c", EntrypointKind.CONSOLE: self.own[0] if self.own else ""}.get(self.kind, "")
+
+    @property
+    def has_input(self) -> bool:
+        """Whether standard input or variables are part of the command."""
+        return bool(self.stdin or self.variables)
 
     @property
     def node_id(self) -> str:
@@ -74,9 +115,11 @@ class Entrypoint:
 
 
 def parse_entrypoint(command: str) -> Entrypoint:
-    """Read `pytest path::test`, `python -m pytest path::test`, `python -m package ...` or `python file.py ...`.
+    """Read a command: `pytest path::test`, `python -m package ...`, `python file.py ...`, `python -c CODE ...` or the
+    name of a console script with its arguments.
 
-    Parameters of a test (`[...]`) are dropped: all its instances are one entrypoint. Raises `EntrypointError`.
+    Parameters of a test (`[...]`) are dropped: all its instances are one entrypoint. Whether the codebase has that
+    console script is not looked up. Raises `EntrypointError`.
     """
     try:
         words = shlex.split(command)
@@ -87,14 +130,46 @@ def parse_entrypoint(command: str) -> Entrypoint:
             return _test(command, words[3:])
         if words[1:2] == ["-m"] and len(words) > 2:
             return Entrypoint(EntrypointKind.MODULE, words[2], arguments=tuple(words[3:]))
+        if words[1:2] == ["-c"] and len(words) > 2:
+            return Entrypoint(EntrypointKind.CODE, COMMAND_FILE, arguments=tuple(words[3:]), own=(words[2],))
         if len(words) > 1 and words[1].endswith(".py"):
             return Entrypoint(EntrypointKind.SCRIPT, _inside(command, words[1]), arguments=tuple(words[2:]))
-    if words[:1] == ["pytest"]:
+    elif words[:1] == ["pytest"]:
         return _test(command, words[1:])
+    elif words and _SCRIPT_NAME.fullmatch(words[0]):
+        return Entrypoint(EntrypointKind.CONSOLE, COMMAND_FILE, arguments=tuple(words[1:]), own=(words[0],))
     raise EntrypointError(
         f"{command!r} is not an entrypoint.",
-        hint="Give `pytest path/test_file.py::test_name`, `python -m package ARGUMENTS` or `python file.py ARGUMENTS`.",
+        hint="Give `pytest path/test_file.py::test_name`, `python -m package ARGUMENTS`, `python file.py ARGUMENTS`, "
+        "`python -c CODE` or a console script of the package with its arguments.",
     )
+
+
+def with_input(entrypoint: Entrypoint, stdin: str = "", variables: Mapping[str, str] | None = None) -> Entrypoint:
+    """Return the entrypoint with standard input and variables. Raises `EntrypointError` for impossible ones."""
+    given = variables or {}
+    if stdin and entrypoint.is_test:
+        raise EntrypointError("pytest gives tests no standard input.", hint="Leave --stdin out.")
+    if len(stdin) > MAX_STDIN_CHARACTERS:
+        raise EntrypointError(f"The standard input is longer than {MAX_STDIN_CHARACTERS:,} characters.")
+    if len(given) > MAX_VARIABLES:
+        raise EntrypointError(f"A command has at most {MAX_VARIABLES} variables.")
+    for name, value in given.items():
+        if not _VARIABLE.fullmatch(name):
+            raise EntrypointError(f"{name[:80]!r} is not the name of a variable.", hint="Write NAME=VALUE.")
+        if _OUR_VARIABLES.fullmatch(name):
+            raise EntrypointError(
+                f"The variable {name} belongs to the run itself.", hint="A command may set what its own code reads."
+            )
+        if len(value) > MAX_VARIABLE_CHARACTERS or "\0" in value:
+            raise EntrypointError(
+                f"The value of {name} is longer than {MAX_VARIABLE_CHARACTERS:,} characters, or has NUL."
+            )
+    try:
+        "".join([stdin, *given.values()]).encode()
+    except UnicodeEncodeError as error:
+        raise EntrypointError("Standard input and variables must be UTF-8.") from error
+    return replace(entrypoint, stdin=stdin, variables=tuple(sorted(given.items())))
 
 
 def _test(command: str, words: list[str]) -> Entrypoint:
@@ -153,11 +228,13 @@ class GistTask:
     entrypoint: str
     """The command, as the brief words it."""
     settings: GistSettings
+    stdin: str = ""
+    variables: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def command(self) -> Entrypoint:
-        """The command, parsed."""
-        return parse_entrypoint(self.entrypoint)
+        """The command, parsed, with its input."""
+        return with_input(parse_entrypoint(self.entrypoint), self.stdin, self.variables)
 
 
 def is_gist(task: Task) -> bool:
@@ -185,3 +262,26 @@ def entrypoint_of(task: Task) -> str:
 def with_settings(task: Task, settings: GistSettings) -> Task:
     """Return a gist task with other settings."""
     return replace(task, of_kind=replace(gist_task(task), settings=settings))
+
+
+def command_identity(part: GistTask) -> dict[str, Any]:
+    """Return what the id of a gist counts of its command: standard input and variables only if there are any."""
+    identity: dict[str, Any] = {"entrypoint": part.entrypoint} if part.entrypoint else {}
+    if part.stdin:
+        identity["stdin"] = part.stdin
+    if part.variables:
+        identity["variables"] = dict(part.variables)
+    return identity
+
+
+def command_version(part: GistTask, image: ImagePins | None) -> int:
+    """Return the version that a task is written in: 2 where standard input or variables are part of its command."""
+    from gistpoint.core.tasks.model import version_of
+
+    return max(version_of(image), 2 if part.stdin or part.variables else 1)
+
+
+def command_line(entrypoint: Entrypoint) -> str:
+    """Return the command as a shell takes it, its variables in front; standard input is only named."""
+    given = [f"{name}={shlex.quote(value)}" for name, value in entrypoint.variables]
+    return " ".join([*given, entrypoint.text, *(["< stdin"] if entrypoint.stdin else [])])

@@ -80,7 +80,7 @@ class GistOverrides(msgspec.Struct, frozen=True):
 
     def settings(self, default: GistSettings) -> GistSettings:
         """Return settings with these in place of the default ones."""
-        given = {key: value for key, value in msgspec.structs.asdict(self).items() if value is not UNSET}
+        given = overrides_data(self)
         given.pop("steps", None)
         if given.get("score_budget") == UNLIMITED:
             given["score_budget"] = None
@@ -98,9 +98,22 @@ TOOL_PROFILES: Mapping[str, GistOverrides] = {
 """Sets of tools under one name, by which attempts are compared (Gistify, 4.1); `all` leaves what the task sets."""
 
 
+_BASE = GistOverrides(execution=False, tools=(), strategy="")
+CONDITIONS: Mapping[str, GistOverrides] = {
+    "base": _BASE,
+    "tracing": msgspec.structs.replace(_BASE, strategy="tracing"),
+    "reading": msgspec.structs.replace(_BASE, strategy="reading"),
+    "repo_graph": msgspec.structs.replace(_BASE, tools=("repo_graph",)),
+    "trace": msgspec.structs.replace(_BASE, tools=("trace",)),
+    "bash": msgspec.structs.replace(_BASE, execution=True, tools=("bash",)),
+    "edit_and_execute": msgspec.structs.replace(_BASE, execution=True, tools=("edit_and_execute",)),
+}
+"""The conditions of Gistify's table 3: advice in the brief, tools that tell of the codebase, tools that run code."""
+
+
 def in_profile(name: str, given: GistOverrides | None = None) -> GistOverrides | None:
     """Return settings with the tools of a profile; None if they are the task's own."""
-    chosen = {key: value for key, value in msgspec.structs.asdict(TOOL_PROFILES[name]).items() if value is not UNSET}
+    chosen = overrides_data(TOOL_PROFILES[name])
     return msgspec.structs.replace(given or GistOverrides(), **chosen) if chosen else given
 
 
@@ -157,6 +170,11 @@ def differing(task: Task, default: Task) -> dict[str, Any]:
     """Return the settings that turn those of `default` into those of `task`, as a file of settings has them."""
     values, others = ({**settings_data(one), "steps": one.budgets.tool_uses} for one in (task, default))
     return {key: values[key] for key in KEYS if values[key] != others[key]}
+
+
+def overrides_data(given: GistOverrides) -> dict[str, Any]:
+    """Return the settings that are given, as a file of settings has them."""
+    return {key: value for key, value in msgspec.structs.asdict(given).items() if value is not UNSET}
 
 
 def toml_lines(settings: Mapping[str, Any]) -> list[str]:

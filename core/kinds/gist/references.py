@@ -10,7 +10,14 @@ from gistpoint.core.kinds.gist.answer import ReferenceGist
 from gistpoint.core.kinds.gist.failures import gist_error
 from gistpoint.core.kinds.gist.judge import GistJudge, sources_of
 from gistpoint.core.kinds.gist.model import EntrypointKind
-from gistpoint.core.kinds.gist.reference import Codebase, NoReferenceError, OracleVerdict, make_reference
+from gistpoint.core.kinds.gist.reference import (
+    Codebase,
+    NoReferenceError,
+    OracleVerdict,
+    limits_of,
+    make_reference,
+)
+from gistpoint.core.kinds.gist.score import GistScore
 from gistpoint.core.kinds.gist.trace import read_trace
 from gistpoint.core.running import NEVER, CancelToken
 from gistpoint.core.trees import SourceTree
@@ -29,7 +36,9 @@ class ReferenceMaker:
     """Called before each run with its number and the lines of the text."""
     cancel: CancelToken = NEVER
     queries: int = field(default=0)
-    _why: str = field(default="")
+    _why: list[str] = field(default_factory=list)
+    """What each text that failed before one held came to."""
+    _refused: set[str] = field(default_factory=set)
     _held: bool = field(default=False)
 
     def make(self) -> ReferenceGist:
@@ -39,8 +48,8 @@ class ReferenceMaker:
         """
         began = self.clock()
         answer = self.judge.answer
-        sources = sources_of(SourceTree.open(self.judge.task.tree_path))
-        codebase = Codebase(sources, read_trace(answer.trace), frozenset(answer.owned))
+        tree = SourceTree.open(self.judge.task.tree_path)
+        codebase = Codebase(sources_of(tree), read_trace(answer.trace), frozenset(answer.owned))
         try:
             found = make_reference(
                 codebase,
@@ -52,8 +61,8 @@ class ReferenceMaker:
         except (NoReferenceError, SyntaxError, RecursionError) as error:
             return ReferenceGist("", False, reason=str(error), seconds=self._since(began))
         if not found.faithful:
-            return ReferenceGist(found.text, False, reason=self._why or found.reason, seconds=self._since(began))
-        score = self.judge.judge(found.text).score
+            return ReferenceGist(found.text, False, reason=self._reason(codebase, tree), seconds=self._since(began))
+        score = self._score(found.text)
         return ReferenceGist(
             text=found.text,
             faithful=score.execution_fidelity == 1,
@@ -64,6 +73,11 @@ class ReferenceMaker:
             seconds=self._since(began),
         )
 
+    def _score(self, text: str) -> GistScore:
+        """Judge a text that has held once; at length only if it does not hold under another hash seed as well."""
+        again = self.judge.run(text, measure=False, seed=1)
+        return self.judge.judge(text, thorough=self.judge.fidelity(again).value == 0).score
+
     def _path(self, codebase: Codebase) -> str:
         """Return the file that the command starts in."""
         entrypoint = self.judge.entrypoint
@@ -71,6 +85,18 @@ class ReferenceMaker:
             return entrypoint.target
         names = {name: path for path, name in codebase.trace.modules.items()}
         return names.get(f"{entrypoint.target}.__main__") or names.get(entrypoint.target, "")
+
+    def _reason(self, codebase: Codebase, tree: SourceTree) -> str:
+        """Return why no text held: the limits that the failures speak of, and the last failure itself."""
+        limits = limits_of(
+            codebase,
+            self._path(codebase),
+            self.judge.entrypoint.qualname,
+            refused=self._refused,
+            evidence="\n".join(self._why),
+            files=list(tree.files()),
+        )
+        return " ".join([*limits, f"The last try: {self._why[-1]}"])
 
     def _ask(self, text: str) -> OracleVerdict:
         self.queries += 1
@@ -88,7 +114,8 @@ class ReferenceMaker:
             self._held = True
         elif not self._held:
             error = gist_error(text, self.judge.entrypoint.qualname, self.judge.answer.owned, trial.run, fidelity)
-            self._why = f"{error.kind or error.category}: {error.evidence}" if error else trial.reason
+            self._why.append(f"{error.kind or error.category}: {error.evidence}" if error else trial.reason)
+            self._refused.update(trial.run.isolation.refused_imports)
         return OracleVerdict(holds, trial.executed)
 
     def _since(self, began: float) -> float:

@@ -12,12 +12,15 @@ from weakref import WeakKeyDictionary
 from gistpoint.core.code.parsing import DefinitionNode, parse
 from gistpoint.core.errors import TaskError
 from gistpoint.core.kinds.gist.model import (
+    COMMAND_FILE,
     EntrypointError,
+    EntrypointKind,
     GistSettings,
     gist_settings,
     gist_task,
     parse_entrypoint,
 )
+from gistpoint.core.kinds.gist.programs import console_scripts
 from gistpoint.core.kinds.gist.runs import CommandOutput, EntrypointRunner, shown_run
 from gistpoint.core.kinds.gist.trace import Trace, read_trace
 from gistpoint.core.running import NEVER, CancelToken
@@ -88,8 +91,11 @@ class GistAccess:
             entrypoint = parse_entrypoint(command) if command else own
         except EntrypointError as error:
             raise RefusalError(str(error)) from error
-        if entrypoint == own:
+        if entrypoint.text == own.text:
             return read_trace(self.answer.trace)
+        scripts = console_scripts(self.task.environment.metadata)
+        if entrypoint.kind is EntrypointKind.CONSOLE and entrypoint.own[0] not in scripts:
+            raise RefusalError(f"{command!r} is not an entrypoint.")
         run = self.runner.run_original(
             self.tree,
             self.task.environment,
@@ -291,15 +297,16 @@ MAX_FUNCTIONS = 2_000
 
 def _trace(context: ToolContext, arguments: Mapping[str, str]) -> ToolOutput:
     trace = access_of(context).trace(arguments["command"].strip())
-    called = [function for function in trace.functions if function.run]
+    called = [function for function in trace.functions if function.run and function.path != COMMAND_FILE]
+    files = [path for path in trace.files if path != COMMAND_FILE]
     shown = called[:MAX_FUNCTIONS]
-    lines = [f"{len(trace.files)} files and {len(called)} functions, in the order of first touch."]
-    lines += ["", "Files:", *(f"  {path}" for path in trace.files), "", "Functions:"]
+    lines = [f"{len(files)} files and {len(called)} functions, in the order of first touch."]
+    lines += ["", "Files:", *(f"  {path}" for path in files), "", "Functions:"]
     lines += [f"  {function.path}:{function.line}  {function.qualname}" for function in shown]
     if len(called) > len(shown):
         lines.append(f"  ... {len(called) - len(shown)} more, not shown")
     revealed = Revealed(
-        entries=tuple((path, "file") for path in trace.files),
+        entries=tuple((path, "file") for path in files),
         traced=tuple((function.path, function.line, function.qualname) for function in shown),
     )
     return ToolOutput("\n".join(lines), revealed=revealed)

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from gistpoint.core.errors import TaskError
+from gistpoint.core.kinds.gist.model import COMMAND_FILE
 from gistpoint.core.tasks.fields import Count
 
 FORMAT, VERSION = "gistpoint.trace", 1
@@ -42,14 +43,14 @@ class Trace:
 
 @dataclass(frozen=True, slots=True)
 class Difficulty:
-    """How much of a codebase a command exercises (Gistify, section 4.2)."""
+    """How much of a codebase a command exercises (Gistify, section 4.2), the test and its fixtures included."""
 
     calls: Count
     functions: Count
     files: Count
     depth: Count
     lines_covered: float
-    """Executed lines of the codebase's non-blank lines, 0-1."""
+    """Executed lines of the codebase's non-blank lines, 0-1; those of tests are left out."""
 
 
 def read_trace(data: Mapping[str, Any]) -> Trace:
@@ -76,9 +77,23 @@ def read_trace(data: Mapping[str, Any]) -> Trace:
 
 
 def difficulty(trace: Trace, sources: Mapping[str, str], *, tests: Collection[str] = ()) -> Difficulty:
-    """Measure a trace against the codebase's `sources`; the paths in `tests` count only in the number of calls."""
-    paths = [path for path in trace.files if path not in tests]
-    functions = {(f.path, f.line, f.qualname) for f in trace.functions if f.path not in tests}
+    """Measure a trace against the codebase's `sources`; lines are counted without those of the paths in `tests`."""
+    files = [path for path in trace.files if path != COMMAND_FILE]
+    paths = [path for path in files if path not in tests]
+    functions = {(f.path, f.line, f.qualname) for f in trace.functions}
     total = sum(bool(line.strip()) for path, text in sources.items() if path not in tests for line in text.splitlines())
     covered = sum(len(trace.lines[path]) for path in paths)
-    return Difficulty(trace.calls, len(functions), len(paths), trace.depth, covered / total if total else 0.0)
+    return Difficulty(trace.calls, len(functions), len(files), trace.depth, covered / total if total else 0.0)
+
+
+TOP = 30
+"""As many tasks of each axis are in the hard subset."""
+
+
+def hard_subset(calls: Mapping[str, float], files: Mapping[str, float], top: int = TOP) -> tuple[set[str], set[str]]:
+    """Return the tasks with the most calls and those with the most files; of equal ones the first by name."""
+
+    def most(values: Mapping[str, float]) -> set[str]:
+        return set(sorted(values, key=lambda task: (-values[task], task))[:top])
+
+    return most(calls), most(files)

@@ -341,6 +341,91 @@ def test_an_import_that_is_there_for_what_it_loads_is_kept(tmp_path: Path) -> No
     assert "json" not in made.text
 
 
+BROADER: dict[str, tuple[dict[str, str], Breadth]] = {
+    "names of modules in loggers, classes and messages": (
+        {
+            "main.py": """
+            import pkg.core
+            from pkg import describe
+            print(describe(pkg.core.Item()), pkg.core.logger.name, pkg.core.Item.__module__, __name__)
+            """,
+            "pkg/__init__.py": """
+            from .core import Item
+            here = __name__
+            def describe(x):
+                return f"{here}: {x!r}"
+            """,
+            "pkg/core.py": """
+            import logging
+            logger = logging.getLogger(__name__)
+            class Item:
+                def __repr__(self):
+                    return type(self).__module__ + logger.name
+            """,
+        },
+        Breadth.WITH_NAMES,
+    ),
+    "modules asked for by name": (
+        {
+            "main.py": """
+            from pkg import plugins
+            print(plugins.load("one"), plugins.load_two().value)
+            """,
+            "pkg/__init__.py": "",
+            "pkg/plugins.py": """
+            import sys
+            from importlib import import_module
+            def load(name):
+                return import_module("pkg." + name).__dict__["answer"]
+            def load_two():
+                import_module(".two", __package__)
+                return sys.modules["pkg.two"]
+            """,
+            "pkg/one.py": "answer = 41\n",
+            "pkg/two.py": "value = 42\n",
+        },
+        Breadth.EVERYTHING,
+    ),
+    "a definition replaced by its dotted name": (
+        {
+            "main.py": "from pkg.replacing import replaced\nprint(replaced())\n",
+            "pkg/__init__.py": "",
+            "pkg/replacing.py": """
+            from unittest.mock import patch
+            from pkg.core import four
+            def replaced():
+                with patch("pkg.core.twice", lambda x: 10 * x):
+                    return four(1)
+            """,
+            "pkg/core.py": "def twice(x):\n    return 2 * x\ndef four(x):\n    return twice(twice(x))\n",
+        },
+        Breadth.EVERYTHING,
+    ),
+    "a registry of classes, by the names in it": (
+        {
+            "main.py": "from pkg.base import REGISTRY\nimport pkg\nprint(sorted(REGISTRY), sorted(pkg.__all__))\n",
+            "pkg/__init__.py": "from . import kinds\n__all__ = ['kinds']\n",
+            "pkg/base.py": """
+            REGISTRY = {}
+            class Base:
+                def __init_subclass__(cls):
+                    REGISTRY[cls.__name__] = cls
+            """,
+            "pkg/kinds.py": "from .base import Base\nclass One(Base):\n    pass\nclass Two(Base):\n    pass\n",
+        },
+        Breadth.EVERYTHING,
+    ),
+}
+
+
+@pytest.mark.parametrize("name", BROADER)
+def test_what_names_in_the_code_do_not_lead_to(name: str, tmp_path: Path) -> None:
+    files, how = BROADER[name]
+    lab = Lab(tmp_path, files)
+    made = make_reference(lab.codebase, "main.py", "", lab.oracle, out_of_time=lambda: False)
+    assert (made.faithful, made.how) == (True, how), made.text + lab.last.stderr + lab.last.stdout
+
+
 def test_reduction_leaves_what_ran(tmp_path: Path) -> None:
     lab = Lab(tmp_path, CASES["relative imports, class and module state"][0])
     made = make_reference(lab.codebase, "main.py", "", lab.oracle, out_of_time=lambda: False)
@@ -359,7 +444,8 @@ def test_a_definition_keeps_its_name_where_another_module_has_it_too(tmp_path: P
 
 
 def test_what_no_extraction_holds_is_returned_with_a_reason(tmp_path: Path) -> None:
-    lab = Lab(tmp_path, {"main.py": "from pkg import x\nprint(x)\n", "pkg/__init__.py": "x = __name__\n"})
+    files = {"main.py": "import pkg\nprint(pkg.x, pkg.__name__)\n", "pkg/__init__.py": "x = __name__\n"}
+    lab = Lab(tmp_path, files)
     made = make_reference(lab.codebase, "main.py", "", lab.oracle, out_of_time=lambda: False)
     assert not made.faithful
     assert made.reason
@@ -377,7 +463,7 @@ def test_an_entrypoint_outside_of_the_trace_is_refused(tmp_path: Path) -> None:
 def test_difficulty_counts_calls_functions_files_depth_and_lines(tmp_path: Path) -> None:
     lab = Lab(tmp_path, CASES["relative imports, class and module state"][0])
     found = difficulty(lab.codebase.trace, lab.sources, tests=["main.py"])
-    assert (found.calls, found.functions, found.files) == (5, 3, 4)
+    assert (found.calls, found.functions, found.files) == (5, 3, 5)
     assert found.depth == 2
     total = sum(bool(line.strip()) for p, t in lab.sources.items() if p != "main.py" for line in t.splitlines())
     assert found.lines_covered == pytest.approx((total - 3) / total, abs=0.2)

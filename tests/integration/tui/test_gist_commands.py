@@ -150,7 +150,7 @@ def test_a_task_is_made_with_what_the_solver_may_do(task: str, home: Path, capsy
     assert entrypoint_of(made) == TOTAL
     assert gist_settings(made).tools == ("trace",)
     assert made.budgets.tool_uses == 50
-    assert gist_answer(answer).difficulty.functions == 2
+    assert gist_answer(answer).difficulty.functions == 3
     assert main(["task", "list"]) == 0
     assert task[:12] in capsys.readouterr().out
 
@@ -181,7 +181,11 @@ def test_tests_are_drawn_where_none_is_named(capsys: Captured) -> None:
     ("arguments", "told"),
     [
         (["new", "shop"], "There is nothing to make"),
-        (["new", "shop", "--entrypoint", "make all"], "make all"),
+        (["new", "shop", "--entrypoint", "bin/make all"], "bin/make all"),
+        (["new", "shop", "--entrypoint", "python -m shop", "--env", "PATH=/x"], "PATH belongs to the run"),
+        (["new", "shop", "--entrypoint", "python -m shop", "--env", "SHOP"], "--env SHOP has no value"),
+        (["new", "shop", "--entrypoint", "python -m shop", "--stdin", "no-such-file"], "no-such-file can't be read"),
+        (["new", "shop", "--sample", "1", "--env", "SHOP=1"], "--stdin and --env are part"),
         (["new", "shop", "--entrypoint", TOTAL, "--pytest-args", "'"], "--pytest-args can't be split"),
         (["score", "no-such-task", "gist.py"], "no-such-task"),
         (["reference", "no-such-task"], "no-such-task"),

@@ -13,7 +13,7 @@ from gistpoint.core.kinds.gist.model import parse_entrypoint
 from gistpoint.core.pins import EnvironmentPins, ImagePins
 from gistpoint.sandbox.environments import images
 from gistpoint.tui import cli
-from gistpoint.tui.commands import gists
+from gistpoint.tui.commands import gist_making, gists
 
 Captured = pytest.CaptureFixture[str]
 TEST = "tests/test_a.py::test_b"
@@ -35,6 +35,7 @@ def asked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
         raise SourceError("There is no such image.", hint="Get it.")
 
     monkeypatch.setattr(gists, "build_entrypoint_runner", build)
+    monkeypatch.setattr(gist_making, "build_entrypoint_runner", build)
     monkeypatch.setattr(images, "fetch_image", fetch)
     return found
 
@@ -49,7 +50,7 @@ def asked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
         (["shop==1", "--workdir", "/testbed", "--entrypoint", f"pytest {TEST}"], "Name it with --image"),
         (["shop==1", "--pull", "--entrypoint", f"pytest {TEST}"], "Name it with --image"),
         (["--entrypoint", f"pytest {TEST}"], "There is no source"),
-        (["--image", "org/image", "--workdir", "/a", "--", "make", "test"], "is not an entrypoint"),
+        (["--image", "org/image", "--workdir", "/a", "--", "./make", "test"], "is not an entrypoint"),
     ],
 )
 def test_options_that_contradict_each_other_are_told(
@@ -82,7 +83,7 @@ def test_a_command_with_options_of_its_own_is_kept_whole(
     asked: dict[str, Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     seen: list[str] = []
-    monkeypatch.setattr(gists, "parse_entrypoint", lambda text: seen.append(text) or parse_entrypoint(text))
+    monkeypatch.setattr(gist_making, "parse_entrypoint", lambda text: seen.append(text) or parse_entrypoint(text))
     given = ["--image", "org/image", "--workdir", "/repo"]
     assert cli.main(["gist", "new", *given, "--", "python", "-m", "shop", "--json", "a b"]) == 2
     assert seen == ["python -m shop --json 'a b'"]

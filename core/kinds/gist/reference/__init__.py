@@ -3,15 +3,16 @@
 The public names are in this module; the modules inside are private.
 """
 
+from gistpoint.core.kinds.gist.reference.limits import limits_of
 from gistpoint.core.kinds.gist.reference.making import (
     Breadth,
-    Codebase,
     NoReferenceError,
     flat_gist,
     make_reference,
     pasted,
     undefined_names,
 )
+from gistpoint.core.kinds.gist.reference.modules import Codebase
 from gistpoint.core.kinds.gist.reference.reduction import OracleVerdict
 
 __all__ = [
@@ -20,6 +21,7 @@ __all__ = [
     "NoReferenceError",
     "OracleVerdict",
     "flat_gist",
+    "limits_of",
     "make_reference",
     "pasted",
     "undefined_names",

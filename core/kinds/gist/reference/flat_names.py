@@ -25,11 +25,15 @@ class FlatNames:
     """Name of the namespace object by module."""
     box_attributes: dict[Entity, set[tuple[str, str]]] = field(default_factory=dict)
     """(module, attribute) pairs by which boxes hold an entity."""
+    itself: str = "sys.modules[__name__]"
+    """The expression for the flat file's own module."""
+    own_name: str = ""
+    """The name that keeps `__name__` while it is that of an original module; empty if it never is."""
 
     def name_of(self, entity: Entity) -> str:
         """Return an expression for the entity that is valid anywhere in the flat file."""
         if entity.kind == MODULE:
-            return self.boxed.get(entity.module, "sys.modules[__name__]")
+            return self.boxed.get(entity.module, self.itself)
         if self.winners.get(entity.own_name) == entity:
             return entity.own_name
         return self.aliases[entity]
@@ -49,11 +53,13 @@ class FlatNames:
         return len(entities) - 1, self.name_of(entities[-1])
 
 
-def flat_names(selection: UnitSelection, fixed: Collection[Use], taken: Collection[str]) -> FlatNames:
+def flat_names(
+    selection: UnitSelection, fixed: Collection[Use], taken: Collection[str], *, module_names: bool = False
+) -> FlatNames:
     """Assign each name to the entity with most uses of it; uses that can't be rewritten (`fixed`) take precedence.
 
     If `fixed` uses contradict each other, the modules through which they reach a name are boxed. `taken` are
-    identifiers that no alias may use.
+    identifiers that no alias may use. With `module_names`, `__name__` may change from statement to statement.
     """
     boxed: set[str] = set()
     while True:
@@ -69,6 +75,8 @@ def flat_names(selection: UnitSelection, fixed: Collection[Use], taken: Collecti
     for entity in sorted(selection.entities, key=repr):
         if entity.kind != MODULE and winners.get(entity.own_name) != entity:
             names.aliases[entity] = _fresh(f"{entity.own_name}_{_tail(entity)}", used)
+    if module_names:
+        names.itself, names.own_name = _fresh("itself", used), _fresh("own_name", used)
     return names
 
 

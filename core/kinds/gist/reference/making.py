@@ -15,7 +15,7 @@ from gistpoint.core.kinds.gist.lines import LineBlock, bodies_in, find_test, imp
 from gistpoint.core.kinds.gist.original_test import imports_owned
 from gistpoint.core.kinds.gist.reference.extraction import Extractor
 from gistpoint.core.kinds.gist.reference.flat_names import flat_names
-from gistpoint.core.kinds.gist.reference.modules import ModuleCode, Unit, modules_of
+from gistpoint.core.kinds.gist.reference.modules import Codebase, ModuleCode, Unit, modules_of
 from gistpoint.core.kinds.gist.reference.reduction import Oracle, Reducer
 from gistpoint.core.kinds.gist.reference.rendering import Renderer
 from gistpoint.core.kinds.gist.trace import Trace
@@ -116,21 +116,28 @@ class Breadth(StrEnum):
     """The statements reached by names on lines that ran, and every function that the run called."""
     WITH_IMPORTS = "with_imports"
     """In addition every external import that ran: some are there for what they load."""
+    WITH_NAMES = "with_names"
+    """In addition `__name__` is that of the original module while its statements run: loggers and classes bear it."""
     EVERYTHING = "everything"
-    """Every statement that ran at the top level of the codebase's modules."""
+    """Every statement that ran at the top level of the codebase's modules; what asks for one of these modules by a name
+    in a string gets the gist.
+    """
+    EVERYTHING_WITH_NAMES = "everything_with_names"
+    """Both."""
+
+    @property
+    def is_everything(self) -> bool:
+        """Whether it takes more than what names lead to."""
+        return self in (Breadth.EVERYTHING, Breadth.EVERYTHING_WITH_NAMES)
+
+    @property
+    def keeps_names(self) -> bool:
+        """Whether statements run under the name of their module."""
+        return self in (Breadth.WITH_NAMES, Breadth.EVERYTHING_WITH_NAMES)
 
 
 class NoReferenceError(UserError):
     """A reference gist can't be made; the message says why."""
-
-
-@dataclass(frozen=True, slots=True)
-class Codebase:
-    """The input of an extraction: sources by path, the trace of the command, and the names not to import."""
-
-    sources: Mapping[str, str]
-    trace: Trace
-    owned: frozenset[str]
 
 
 def flat_gist(codebase: Codebase, path: str, qualname: str, breadth: Breadth) -> str:
@@ -151,7 +158,7 @@ def flat_gist(codebase: Codebase, path: str, qualname: str, breadth: Breadth) ->
         roots += _test_units(home, qualname, test)
     else:
         roots += [unit for unit in home.units if not isinstance(unit.statement, ast.Import | ast.ImportFrom)]
-    wide = [name for name, module in modules.items() if breadth is Breadth.EVERYTHING and _is_package(module, codebase)]
+    wide = [name for name, module in modules.items() if breadth.is_everything and _is_package(module, codebase)]
     selection = extractor.select(roots, everything_in=wide)
     pinned = [
         use
@@ -159,9 +166,18 @@ def flat_gist(codebase: Codebase, path: str, qualname: str, breadth: Breadth) ->
         if test is not None and use.unit.module is home and test.first <= use.site.line <= test.last
     ]
     taken = {node.id for module in modules.values() for node in ast.walk(module.tree) if isinstance(node, ast.Name)}
-    names = flat_names(selection, pinned, taken)
-    dropped = _other_tests(home, selection.units, test, trace)
-    return Renderer(extractor, selection, names, dropped, all_imports=breadth is not Breadth.NEEDED).text()
+    names = flat_names(selection, pinned, taken, module_names=breadth.keeps_names)
+    renderer = Renderer(
+        extractor,
+        selection,
+        names,
+        _other_tests(home, selection.units, test, trace),
+        all_imports=breadth is not Breadth.NEEDED,
+        by_name=breadth.is_everything,
+        home=home.name,
+        test=range(test.first, test.last + 1) if test is not None else range(0),
+    )
+    return renderer.text()
 
 
 def _is_package(module: ModuleCode, codebase: Codebase) -> bool:
@@ -205,9 +221,12 @@ def make_reference(
     codebase: Codebase, path: str, qualname: str, oracle: Oracle, *, out_of_time: Callable[[], bool]
 ) -> Reference:
     """Return the smallest faithful gist found before `out_of_time`, or the first one tried, with a reason."""
-    first = ""
+    first, tried = "", set[str]()
     for breadth in Breadth:
         text = flat_gist(codebase, path, qualname, breadth)
+        if text in tried:
+            continue
+        tried.add(text)
         verdict = oracle(text)
         if verdict.holds:
             text, verdict = Reducer(oracle, out_of_time, qualname).reduce(text, verdict)

@@ -16,6 +16,15 @@ from gistpoint.core.kinds.gist.lines import children, column_of, first_line, las
 from gistpoint.core.kinds.gist.trace import Trace
 
 
+@dataclass(frozen=True, slots=True)
+class Codebase:
+    """The input of an extraction: sources by path, the trace of the command, and the names not to import."""
+
+    sources: Mapping[str, str]
+    trace: Trace
+    owned: frozenset[str]
+
+
 @dataclass(slots=True)
 class Unit:
     """A statement at the top level of a module, or in an arm of an `if` or `try` there that ran."""

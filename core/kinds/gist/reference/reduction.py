@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+import math
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
 from gistpoint.core.code.parsing import compile_module, parse
 from gistpoint.core.code.scopes import bound_names
@@ -22,14 +23,18 @@ from gistpoint.core.kinds.gist.lines import (
 KEPT = "_kept"
 """Suffix of the names under which glue keeps an object that a rival's definition hides for a while."""
 
+UNNAMED, NAMED, ALIVE = 0.01, 0.4, 0.9
+"""The risk of a cut: nothing that ran names what is cut; a class or the interpreter may; a line that ran does."""
+
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """Physical lines `first` to `last`, replaced by `text`."""
+    """Physical lines `first` to `last`, replaced by `text`, which is lines of the same text from `origin` on."""
 
     first: int
     last: int
     text: tuple[str, ...] = ()
+    origin: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,23 +43,29 @@ class Cut:
 
     label: str
     spans: tuple[Span, ...]
-    risky: bool = False
-    """Whether code that ran names the thing cut, or a base class may need it."""
+    risk: float = UNNAMED
+    """How probable it is that the gist needs what is cut, 0-1."""
 
 
-def apply_cuts(text: str, cuts: Sequence[Cut]) -> str:
-    """Return `text` with the spans of all cuts replaced; of nested spans the outer one counts."""
+def apply_cuts(text: str, cuts: Sequence[Cut], executed: Collection[int] = ()) -> tuple[str, frozenset[int]]:
+    """Return `text` with the spans of all cuts replaced, and the new numbers of the lines that are `executed` in it.
+
+    Of nested spans the outer one counts.
+    """
     lines = physical_lines(text)
     spans = sorted({s for cut in cuts for s in cut.spans}, key=lambda span: (span.first, -span.last))
-    result: list[str] = []
+    result: list[tuple[int, str]] = []
     line = 1
     for span in spans:
         if span.first < line:
             continue
-        result.extend(lines[line - 1 : span.first - 1])
-        result.extend(span.text)
+        result.extend(enumerate(lines[line - 1 : span.first - 1], start=line))
+        result.extend(enumerate(span.text, start=span.origin))
         line = span.last + 1
-    return "\n".join([*result, *lines[line - 1 :]]) + "\n"
+    result.extend(enumerate(lines[line - 1 :], start=line))
+    ran = set(executed)
+    moved = frozenset(new for new, (old, _) in enumerate(result, start=1) if old in ran)
+    return "\n".join(text for _, text in result) + "\n", moved
 
 
 class CutFinder:
@@ -96,17 +107,31 @@ class CutFinder:
                     if kept:
                         groups.setdefault(kept, []).append(statement)
         return self._untried(
-            Cut(f"restored {kept}", tuple(map(self._span, group)), True) for kept, group in groups.items()
+            Cut(f"restored {kept}", tuple(map(self._span, group)), NAMED) for kept, group in groups.items()
         )
 
     def statements(self) -> list[Cut]:
-        """Return a cut for every top-level statement, last one first."""
-        found = [
-            self._deletion(statement, "")
-            for statement in reversed(self.tree.body)
-            if not (self._is_test(statement, "") or _is_future(statement)) and self._whole(statement)
-        ]
-        return self._untried(found)
+        """Return a cut for every statement at the top level and in a class, last one first.
+
+        Functions that ran stay, with all that ran in them: without it they would only look like the original's.
+        """
+        return self._untried(self._each(self.tree.body, ""))
+
+    def _each(self, body: list[ast.stmt], prefix: str) -> Iterator[Cut]:
+        for statement in reversed(body):
+            if isinstance(statement, ast.ClassDef):
+                yield from self._each(statement.body, f"{prefix}{statement.name}.")
+            if (prefix and len(body) == 1) or self._is_test(statement, prefix) or self._is_needed(statement):
+                continue
+            named = not self._words_beside(statement).isdisjoint(_bound_names(statement))
+            yield replace(self._deletion(statement, prefix), risk=ALIVE if named else NAMED)
+
+    def _is_needed(self, statement: ast.stmt) -> bool:
+        """Whether a statement holds a function that ran, or can't be cut alone."""
+        if isinstance(statement, ast.Pass) or _is_docstring(statement) or not self._whole(statement):
+            return True
+        functions = (node for node in ast.walk(statement) if isinstance(node, type_of_function))
+        return _is_future(statement) or any(self._ran(*_code(function.body)) for function in functions)
 
     def _untried(self, cuts: Iterable[Cut | None]) -> list[Cut]:
         return [cut for cut in cuts if cut is not None and cut.label not in self.rejected]
@@ -133,6 +158,11 @@ class CutFinder:
                 counts[name] = counts.get(name, 0) + 1
         return counts
 
+    def _words_beside(self, statement: ast.stmt) -> set[str]:
+        """Return the names on lines that ran and are not of the statement."""
+        own = self._words(statement, only_live=True)
+        return {name for name, count in self._live_words.items() if count > own.get(name, 0)}
+
     def _is_live(self, node: ast.AST) -> bool:
         """Whether the use of a name is on lines that ran; the name of a definition does not count."""
         return isinstance(node, ast.expr) and self._ran(node)
@@ -156,10 +186,15 @@ class CutFinder:
         return Cut(f"{prefix}-{ast.unparse(statement)}", (self._span(statement),))
 
     def _span(self, statement: ast.stmt) -> Span:
-        first = first_line(statement)
+        """Return the lines of a statement, with the comments above it and one of two gaps around it."""
+        first, last = first_line(statement), last_line(statement)
         while first > 1 and self.lines[first - 2].strip().startswith("#"):
             first -= 1
-        return Span(first, last_line(statement))
+        while (first == 1 or not self.lines[first - 2].strip()) and not "".join(self.lines[last : last + 1]).strip():
+            if last >= len(self.lines):
+                break
+            last += 1
+        return Span(first, last)
 
     def _in_body(self, body: list[ast.stmt], prefix: str) -> Iterator[Cut]:
         rest: list[ast.stmt] = []
@@ -169,7 +204,7 @@ class CutFinder:
             cut = None if self._is_test(statement, prefix) else self._of_whole(statement, body, prefix)
             if cut is not None and cut.label not in self.rejected:
                 cuts.append(cut)
-                if cut.risky and isinstance(statement, type_of_function):
+                if cut.risk > UNNAMED and isinstance(statement, type_of_function):
                     emptied.append(self._emptied(statement, f"{prefix}{statement.name}."))
             else:
                 rest.append(statement)
@@ -194,8 +229,9 @@ class CutFinder:
             if statement.name in self._live_words and not prefix:
                 return None
             spans = tuple(self._span(s) for s in alike if self._whole(s))
-            risky = statement.name in self._live_words or prefix in self._heirs or statement.name.startswith("__")
-            return Cut(f"{prefix}def {statement.name}", spans, risky)
+            inherited = prefix in self._heirs or statement.name.startswith("__")
+            risk = ALIVE if statement.name in self._live_words else NAMED if inherited else UNNAMED
+            return Cut(f"{prefix}def {statement.name}", spans, risk)
         if (
             isinstance(statement, ast.If)
             and not statement.orelse
@@ -221,6 +257,8 @@ class CutFinder:
                 return
         name = getattr(statement, "name", "")
         inner = f"{prefix}{name}." if name else prefix
+        if isinstance(statement, ast.For | ast.While | ast.Try):
+            yield from self._untried([self._otherwise(statement, inner)])
         if isinstance(statement, ast.ClassDef) and statement.bases:
             self._heirs.add(inner)
         if isinstance(statement, type_of_function) and not self._ran(*_code(statement.body)):
@@ -237,14 +275,30 @@ class CutFinder:
             else:
                 yield from self._in_body(case.body, inner)
 
+    def _otherwise(self, statement: ast.For | ast.While | ast.Try, prefix: str) -> Cut | None:
+        """Cut the `else` of a loop or of a `try` that never ran."""
+        if not statement.orelse or self._ran(*statement.orelse):
+            return None
+        before = (statement.handlers[-1] if isinstance(statement, ast.Try) else statement).body[-1]
+        span = Span(last_line(before) + 1, last_line(statement.orelse[-1]))
+        return Cut(f"{prefix}else of {ast.unparse(statement)}", (span,))
+
     def _emptied(self, function: ast.FunctionDef | ast.AsyncFunctionDef, prefix: str) -> Cut | None:
         """Cut everything but the docstring, or but one statement, from a function that never ran."""
         code = _code(function.body)
-        if len(code) == len(function.body):
-            simple = [s for s in code if not hasattr(s, "body")] or code
-            code = [s for s in code if s is not simple[-1]]
-        spans = tuple(self._span(s) for s in code if self._whole(s) and first_line(s) > function.lineno)
-        return Cut(f"{prefix}body", spans) if spans else None
+        if not all(self._whole(s) and first_line(s) > function.lineno for s in code):
+            return None
+        if len(code) < len(function.body):
+            return Cut(f"{prefix}body", tuple(map(self._span, code))) if code else None
+        kept = next((s for s in ast.walk(function) if isinstance(s, ast.stmt) and self._is_simple(s)), None)
+        if kept is None or code == [kept]:
+            return None
+        margin = " " * function.body[0].col_offset
+        text = indented(dedented(self.lines[kept.lineno - 1 : last_line(kept)]), margin)
+        return Cut(f"{prefix}body", (Span(first_line(code[0]), last_line(code[-1]), tuple(text), kept.lineno),))
+
+    def _is_simple(self, statement: ast.stmt) -> bool:
+        return self._whole(statement) and not (hasattr(statement, "body") or hasattr(statement, "cases"))
 
     def _branch(self, statement: ast.If, prefix: str) -> Cut | None:
         """Cut the arm of an `if` that never ran."""
@@ -254,15 +308,15 @@ class CutFinder:
         is_elif = self._word(statement) == "elif"
         margin = " " * statement.col_offset
         if not self._ran(*statement.body):
-            start = first_line(other[0])
+            start = origin = first_line(other[0])
             text = self.lines[start - 1 : last_line(statement)]
             if chained:
                 text = [text[0].replace("elif", "elif" if is_elif else "if", 1), *text[1:]]
             elif is_elif:
-                text = [margin + "else:", *text]
+                text, origin = [margin + "else:", *text], start - 1
             else:
                 text = indented(dedented(text), margin)
-            return Cut(label, (Span(statement.lineno, last_line(statement), tuple(text)),))
+            return Cut(label, (Span(statement.lineno, last_line(statement), tuple(text), origin),))
         if not self._ran(*other):
             return Cut(label, (Span(last_line(statement.body[-1]) + 1, last_line(statement)),))
         return None
@@ -305,38 +359,53 @@ Oracle = Callable[[str], OracleVerdict]
 
 @dataclass(slots=True)
 class Reducer:
-    """Delta debugging over statements; `thorough` also tries every top-level statement, at one query each or more."""
+    """Delta debugging: first what names and lines that ran say is not needed, then each statement.
+
+    Which cuts are tried together is chosen by their risks, as in Wang et al., "Probabilistic Delta Debugging" (2021).
+    """
 
     oracle: Oracle
     out_of_time: Callable[[], bool]
     test: str = ""
-    thorough: bool = False
     _rejected: set[str] = field(default_factory=set)
 
     def reduce(self, text: str, verdict: OracleVerdict) -> tuple[str, OracleVerdict]:
         """Return the smallest text found that the oracle accepts, with its verdict; it must accept `text` itself."""
         self._rejected.clear()
         while not self.out_of_time():
-            finder = CutFinder(text, verdict.executed, self.test, self._rejected)
-            cuts = [*finder.idle(), *finder.unused(), *finder.restored()]
-            if not cuts and self.thorough:
-                cuts = finder.statements()
-            if not cuts:
+            text, verdict = self._without_unnamed(text, verdict)
+            finder = self._finder(text, verdict.executed)
+            cuts = [*finder.idle(), *finder.unused(), *finder.restored()] or finder.statements()
+            if not cuts or self.out_of_time():
                 break
-            safe = [cut for cut in cuts if not cut.risky]
-            text, verdict = self._try(text, verdict, safe or cuts)
+            text, verdict = self._try(text, verdict, [cut for cut in cuts if cut.risk <= UNNAMED] or cuts)
         return text, verdict
 
+    def _finder(self, text: str, executed: Collection[int]) -> CutFinder:
+        return CutFinder(text, executed, self.test, self._rejected)
+
+    def _without_unnamed(self, text: str, verdict: OracleVerdict) -> tuple[str, OracleVerdict]:
+        """Apply the cuts of what nothing names, then those that this makes possible, to the last one, in one query."""
+        small, executed = text, verdict.executed
+        while True:
+            finder = self._finder(small, executed)
+            cuts = [cut for cut in (*finder.idle(), *finder.unused()) if cut.risk <= UNNAMED]
+            if not cuts:
+                break
+            small, executed = apply_cuts(small, cuts, executed)
+        if small == text:
+            return text, verdict
+        found = self._ask(small)
+        return (small, found) if found.holds else (text, verdict)
+
     def _try(self, text: str, verdict: OracleVerdict, cuts: Sequence[Cut]) -> tuple[str, OracleVerdict]:
-        """Apply as many of the cuts as hold together; if some fail, try their halves, down to single cuts."""
+        """Apply as many of the cuts as hold together."""
         kept: list[Cut] = []
         best = (text, verdict)
-        pending = [list(cuts)]
-        while pending:
-            group = pending.pop()
-            if self.out_of_time():
-                break
-            candidate = apply_cuts(text, [*kept, *group])
+        risks = {cut: cut.risk for cut in cuts}
+        while risks and not self.out_of_time():
+            group = _most_promising(risks)
+            candidate, _ = apply_cuts(text, [*kept, *group])
             found = self._ask(candidate)
             if found.holds:
                 kept += group
@@ -344,8 +413,13 @@ class Reducer:
             elif len(group) == 1:
                 self._rejected.add(group[0].label)
             else:
-                half = len(group) // 2
-                pending += [group[half:], group[:half]]
+                failing = 1 - math.prod(1 - risks[cut] for cut in group)
+                risks.update({cut: min(risks[cut] / failing, _SURE) for cut in group})
+                continue
+            for cut in group:
+                del risks[cut]
+            if found.holds:
+                risks = {cut: risk * _RELIEF for cut, risk in risks.items()}
         return best
 
     def _ask(self, text: str) -> OracleVerdict:
@@ -354,3 +428,21 @@ class Reducer:
         except (SyntaxError, ValueError):
             return OracleVerdict(False)
         return self.oracle(text)
+
+
+_SURE = 0.99
+_RELIEF = 0.8
+"""What is left of the risks of the others when cuts have held."""
+
+
+def _most_promising(risks: Mapping[Cut, float]) -> list[Cut]:
+    """Return the cuts that together can be expected to remove most: their number times the chance that all hold."""
+    group: list[Cut] = []
+    holds, best = 1.0, 0.0
+    for cut in sorted(risks, key=lambda one: risks[one]):
+        holds *= 1 - risks[cut]
+        if (len(group) + 1) * holds <= best:
+            break
+        group.append(cut)
+        best = len(group) * holds
+    return group

@@ -13,6 +13,7 @@ from gistpoint.core.kinds.gist.lines import (
     import_texts,
     last_line,
 )
+from gistpoint.core.kinds.gist.reference.by_name import asked_by_name, module_of_name
 from gistpoint.core.kinds.gist.reference.extraction import (
     BUILTIN,
     DEFINED,
@@ -32,7 +33,9 @@ from gistpoint.core.kinds.gist.reference.reduction import KEPT
 class Renderer:
     """Writes a selection as one file; `dropped` are statements (other tests, say) that are left out of their unit.
 
-    With `all_imports`, unused external imports are kept if their name is free.
+    With `all_imports`, unused external imports are kept if their name is free. With `by_name`, modules that are asked
+    for by a name in a string are the flat file. The module `home`, which has the test on its lines `test`, keeps its
+    name where others have the original's.
     """
 
     def __init__(
@@ -43,12 +46,15 @@ class Renderer:
         dropped: Collection[ast.stmt] = (),
         *,
         all_imports: bool = False,
+        by_name: bool = False,
+        home: str = "",
+        test: range = range(0),
     ) -> None:
         self.extractor = extractor
         self.selection = selection
         self.names = names
         self.dropped = set(dropped)
-        self._all_imports = all_imports
+        self._all_imports, self._by_name, self._home, self._test = all_imports, by_name, home, test
         self._replaced: dict[Unit, list[Use]] = {}
         for use in selection.uses:
             self._replaced.setdefault(use.unit, []).append(use)
@@ -82,12 +88,19 @@ class Renderer:
         body: list[str] = []
         emitted: set[str] = set()
         defined: set[str] = set()
+        named = self.names.own_name
         units = sorted(self._ordered(), key=lambda unit: (unit.rank, unit.first, unit.statement.col_offset))
         for unit in units:
             if isinstance(unit.statement, ast.Import | ast.ImportFrom):
                 body.extend(self._imports(unit, emitted, defined))
             else:
+                name = self.names.own_name if unit.module.name == self._home else repr(unit.module.name)
+                if self.names.own_name and name != named:
+                    body.append(f"__name__ = {name}")
+                    named = name
                 body.extend([*self._definition(unit), *self._glue(unit, defined)])
+        if named != self.names.own_name:
+            body.append(f"__name__ = {self.names.own_name}")
         return "\n".join([*self._head(body), *body]) + "\n"
 
     def _ordered(self) -> Iterator[Unit]:
@@ -98,12 +111,9 @@ class Renderer:
                     yield unit
 
     def _head(self, body: list[str]) -> list[str]:
-        head: list[str] = []
-        for module in {unit.module.name: unit.module for unit in self.selection.units}.values():
-            for statement in module.tree.body:
-                if isinstance(statement, ast.ImportFrom) and statement.module == "__future__":
-                    head.extend(text for text in import_texts(statement) if text not in head)
         glue: list[str] = []
+        if self.names.own_name:
+            glue += [f"{self.names.itself} = sys.modules[__name__]", f"{self.names.own_name} = __name__"]
         if self.names.boxed:
             glue.append("import types")
             glue.extend(f"{box} = types.SimpleNamespace()" for box in self.names.boxed.values())
@@ -122,10 +132,18 @@ class Renderer:
                     f"{self.names.boxed[m]}.{a} = {value}" for m, a in sorted(self.names.box_attributes[holder])
                 )
         if own:
-            glue.append(" = ".join([*dict.fromkeys(own), "sys.modules[__name__]"]))
+            glue.append(" = ".join([*dict.fromkeys(own), self.names.itself]))
         if any("sys.modules[__name__]" in line for line in [*glue, *body]):
             glue.insert(0, "import sys")
-        return [*head, *glue]
+        return [*self._future(), *glue]
+
+    def _future(self) -> list[str]:
+        found: dict[str, None] = {}
+        for module in {unit.module.name: unit.module for unit in self.selection.units}.values():
+            for statement in module.tree.body:
+                if isinstance(statement, ast.ImportFrom) and statement.module == "__future__":
+                    found.update(dict.fromkeys(import_texts(statement)))
+        return list(found)
 
     def _builtins(self) -> Iterator[str]:
         """Yield aliases of builtins whose names a module of the codebase redefines."""
@@ -162,7 +180,7 @@ class Renderer:
     def _definition(self, unit: Unit) -> list[str]:
         lines = {number: unit.module.lines[number - 1] for number in range(unit.first, unit.last + 1)}
         statement = unit.statement
-        edits = sorted(self._edits(unit), reverse=True)
+        edits = sorted(_outermost([*self._edits(unit), *self._edits_by_name(unit)]), reverse=True)
         start, end = unit.module.columns(statement)
         tail = lines[unit.last][end:].lstrip()
         if tail and not tail.startswith("#"):
@@ -191,6 +209,25 @@ class Renderer:
             else:
                 end_line, end = site.line, site.column + len(site.name)
             yield site.line, site.column, end_line, end, text
+
+    def _edits_by_name(self, unit: Unit) -> Iterator[tuple[int, int, int, int, str]]:
+        if self._by_name:
+            for node, text in asked_by_name(unit.statement, unit.module, self._flat_name, self.names.itself):
+                if unit.module.name == self._home and node.lineno in self._test:
+                    continue
+                first, last = unit.module.columns(node)
+                yield node.lineno, first, last_line(node), last, text
+
+    def _flat_name(self, text: str) -> str | None:
+        """Return the name of the definition with a dotted name; empty for a module, None if it has none here."""
+        module = module_of_name(text, self.extractor.modules)
+        first, *rest = text[len(module) + 1 :].split(".")
+        if not module or not first:
+            return "" if module else None
+        entity = self.extractor.resolve(module, first)
+        if entity is None or entity.kind == MODULE or entity not in self.selection.entities:
+            return None
+        return ".".join([self.names.name_of(entity), *rest])
 
     def _drop(self, unit: Unit, lines: dict[int, str]) -> None:
         """Remove unwanted statements, and imports of the codebase within functions."""
@@ -257,3 +294,12 @@ class Renderer:
 
     def _kept(self, name: str) -> str:
         return name + KEPT
+
+
+def _outermost(edits: Collection[tuple[int, int, int, int, str]]) -> Iterator[tuple[int, int, int, int, str]]:
+    """Yield the edits that lie in no other one."""
+    end = (0, 0)
+    for edit in sorted(edits, key=lambda one: (one[0], one[1], -one[2], -one[3])):
+        if edit[:2] >= end:
+            yield edit
+            end = edit[2:4]

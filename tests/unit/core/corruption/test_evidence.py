@@ -83,7 +83,6 @@ def test_weights_make_one_whole() -> None:
         {"own_tests": 4},
         {"rank": 1.0},
         {"messages": 1},
-        {"changed_lines": 3},
     ],
 )
 def test_each_part_makes_a_corruption_less_subtle(worse: dict[str, int]) -> None:

@@ -82,8 +82,9 @@ def test_reason(reason: GateRefusal | None, old: str, new: str) -> None:
 
 
 def test_lines_are_counted_where_they_are_limited() -> None:
-    original = "def f(a):\n    a.b(1)\n    a.c(2)\n    a.d(3)\n    a.e(4)\n    return a"
-    corrupted = original.replace("(1)", "(2)").replace("c(2)", "c(3)").replace("d(3)", "d(1)").replace("(4)", "(5)")
+    lines = [f"    a.{name}({(3 * place) % 10})" for place, name in enumerate("bcdefghij")]
+    original = "\n".join(["def f(a):", *lines, "    return a"])
+    corrupted = "\n".join(["def f(a):", *(line.replace("(", "(1") for line in lines), "    return a"])
     target = Target("m.py", "f", original, corrupted)
     assert gate(target) is GateRefusal.TOO_MANY_LINES
     assert gate(target, most_lines=None) is None

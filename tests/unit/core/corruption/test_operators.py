@@ -39,17 +39,12 @@ def changed(source: str, family: str, name: str = "f") -> set[str]:
 CASES = [
     ("boundary", "def f(a, b):\n    return a < b", "return a <= b"),
     ("boundary", "def f(a, b, c):\n    return a <= b < c", "return a <= b <= c"),
-    ("flipped comparison", "def f(a, b):\n    return b, (a + 1) >= (b)", "return b, (a + 1) <= (b)"),
-    ("negated comparison", "def f(a, b):\n    return b, a not in b", "return b, a in b"),
-    ("negated comparison", "def f(a):\n    return a.g(a is None)", "return a.g(a is not None)"),
     ("sentinel", "def f(a):\n    if a is None:\n        a = 1\n    return a", "if not a:"),
     ("sentinel", "def f(a):\n    return 1 if a is not None else a", "return 1 if a else a"),
     ("sentinel", "def f(a):\n    if not a.b:\n        a = 1\n    return a", "if a.b is None:"),
     ("weakened condition", "def f(a, b):\n    return (a or b) and b > 1", "return a or b"),
     ("weakened condition", "def f(a, b):\n    return [x.c for x in a if x > b] + [b]", "return [x.c for x in a] + [b]"),
     ("and for or", "def f(a, b):\n    return a or b", "return a and b"),
-    ("inverted condition", "def f(a):\n    while not a.x():\n        a.y(1 if a.z else 2)", "while a.x():"),
-    ("exchanged branches", "def f(a):\n    return 1 if a else -a", "return -a if a else 1"),
     ("lost case", "def f(a):\n    if a:\n        return 1\n    return a", "return a"),
     ("lost case",
      "def f(a):\n    if a > 1:\n        b = 1\n    elif a:\n        b = 2\n    else:\n        b = a\n    return b",
@@ -63,18 +58,14 @@ CASES = [
     ("unrestored state",
      "def f(a):\n    old = a.x\n    try:\n        a.y(old)\n    finally:\n        a.x = old\n        a.z()",
      "a.z()"),
-    ("plain assignment", "def f(a):\n    for x in a.b:\n        a.n += x", "a.n = x"),
-    ("opposite update", "def f(a):\n    for x in a.b:\n        a.n += x", "a.n -= x"),
     ("wrong order", "def f(a):\n    a.x()\n    a.y()", "a.y()"),
     ("off by one", "def f(a):\n    return a[len(a) - 1]", "return a[len(a)]"),
     ("off by one", "def f(a):\n    return 2 * (a - 1)", "return 2 * a"),
-    ("inverted condition", "def f(a, b):\n    if not (a < b):\n        a.x(1 if a.y else 2)", "if a < b:"),
     ("off by one", "def f(a):\n    return list(range(1, a))", "return list(range(1, a - 1))"),
     ("slice bound", "def f(a):\n    return a[1:]", "return a[2:]"),
     ("end index", "def f(a):\n    return a[-1]", "return a[0]"),
     ("counting start", "def f(a):\n    n = 0\n    for x in a:\n        n += x\n    return n", "n = 1"),
-    ("constant", "def f(a):\n    return a > 10", "return a > 11"),
-    ("arithmetic", "def f(a, b):\n    return a // b", "return a / b"),
+    ("rounding", "def f(a, b):\n    return a // b", "return a / b"),
     ("swapped operands", "def f(a, b):\n    return a.x - b.x", "return b.x - a.x"),
     ("narrowed exception", "def f(a):\n    try:\n        a.x()\n    except (KeyError, OSError):\n        a.y()",
      "except KeyError:"),
@@ -89,20 +80,54 @@ CASES = [
     ("sort key", "def f(a, b):\n    return sorted(a, key=b) or b", "return sorted(a) or b"),
     ("other order", "def f(a):\n    for x in reversed(a):\n        x.y()", "for x in a:"),
     ("wrong default", "def f(a):\n    return a.get(1, 0)", "return a.get(1, 1)"),
-    ("turned flag", "def f(a):\n    return a.b(True)", "return a.b(False)"),
     ("dropped option", "def f(a):\n    return a.b(1, c=a.d)", "return a.b(1)"),
     ("skipped normalisation", "def f(a):\n    return a.lower()", "return a"),
     ("sibling method", "def f(a):\n    return a.lstrip()", "return a.rstrip()"),
     ("sibling method", "def f(a):\n    return min(a)", "return max(a)"),
-    ("sibling function",
-     "def get_a(x):\n    return x\n\ndef get_b(x):\n    return x\n\ndef f(a):\n    return get_a(a), get_a",
-     "return get_b(a), get_a"),
-    ("sibling attribute",
-     "class C:\n    def g(self):\n        self.old_x = 1\n        self.new_x = self.old_x\n"
-     "\n    def f(self):\n        return self.old_x",
-     "return self.new_x"),
-    ("sibling name", "def f(start, end):\n    return start.x(end) + start.y", "return end.x(end) + start.y"),
     ("swapped arguments", "def f(a, m, k):\n    return a(m, k)", "return a(k, m)"),
+    ("case order",
+     "def f(a):\n    if a.b:\n        return 1\n    if a.c:\n        return 2\n    return a.d", "if a.c:"),
+    ("case order",
+     "def f(a):\n    if a.b:\n        c = 1\n    elif a.c > 2:\n        c = 2\n    else:\n        c = 3\n    return c",
+     "if a.c > 2:"),
+    ("narrowed condition",
+     "def f(a, b):\n    if a.c:\n        a.d(b)\n    if b is not None:\n        a.e(b)", "if a.c and b is not None:"),
+    ("added guard", "def f(a):\n    for x in a:\n        x.b()\n        x.c()", "if not x:"),
+    ("lost alternative", "def f(a):\n    return a.b(a.c in (1, 2, 3))", "return a.b(a.c in (1, 3))"),
+    ("lost alternative", "def f(a):\n    return a.b(a not in (1, 2))", "return a.b(a != 2)"),
+    ("lost alternative", "def f(a):\n    return a.b(isinstance(a, (int, str)))", "return a.b(isinstance(a, str))"),
+    ("lost limit", "def f(a):\n    return a.split(',', 1)", "return a.split(',')"),
+    ("lost limit", "def f(a):\n    return a.b.pop(0)", "return a.b.pop()"),
+    ("looser match", "def f(a, b):\n    if not a.b.startswith(b):\n        a.c(b)", "if b not in a.b:"),
+    ("looser match", "def f(a, b):\n    if isinstance(b, int):\n        a.c(b)", "if type(b) is int:"),
+    ("other identity", "def f(a, b):\n    return b.c(a.b is b)", "return b.c(a.b == b)"),
+    ("replacing order",
+     "def f(a):\n    return a.replace('&', '_').replace('_', '-')", "return a.replace('_', '-').replace('&', '_')"),
+    ("falsy default", "def f(a, b):\n    c = a.get(b, f)\n    return c", "c = a.get(b) or f"),
+    ("falsy default", "def f(a, b):\n    return a if a is not None else b", "return a or b"),
+    ("falsy default", "def f(a, b):\n    if a is None:\n        a = b.c\n    return a", "a = a or b.c"),
+    ("other precedence", "def f(a, b):\n    return {**a, **b}", "return {**b, **a}"),
+    ("other precedence", "def f(a, b):\n    c = dict(a.x)\n    c.update(b)\n    return c", "c.update(a.x)"),
+    ("first wins", "def f(a, b):\n    for x in a:\n        b[x.c] = x\n    return b.items()", "b.setdefault(x.c, x)"),
+    ("first wins",
+     "def f(a, b):\n    for x in a:\n        b[x.c] = x\n    return b.items()", "if x.c not in b:"),
+    ("first wins", "def f(a, b):\n    a.setdefault(b, 1)\n    return a", "a[b] = 1"),
+    ("lost clamp", "def f(a, b):\n    return b.d(min(a, b.c))", "return b.d(a)"),
+    ("early reset",
+     "def f(a):\n    for x in a:\n        n = []\n        for y in x:\n            n.append(y)\n        x.z(n)",
+     "n = []"),
+    ("lost break",
+     "def f(a):\n    b = 0\n    for x in a:\n        if x.y:\n            b = x\n            break\n    return b",
+     "return b"),
+    ("lost finally",
+     "def f(a):\n    a.b = 1\n    try:\n        a.c()\n    finally:\n        a.b = 2", "a.b = 2"),
+    ("wider try",
+     "def f(a):\n    c = a.b()\n    try:\n        c.d()\n    except KeyError:\n        return 1\n    return 2",
+     "c = a.b()"),
+    ("other time",
+     "def f(a):\n    a.b = 1\n    b = f(2)\n    a.e(b)\n    return f(a.b)", "a.b = 1"),
+    ("stale value",
+     "def f(self):\n    if self.a:\n        self.b()\n        self.c(self.a)", "a = self.a"),
 ]  # fmt: skip
 
 
@@ -128,10 +153,6 @@ def test_formatted_strings_and_nested_functions_are_left_alone() -> None:
 
 
 def test_what_would_stand_out_is_not_tried() -> None:
-    dead = "def f(a, b):\n    c = a\n    c += b\n    return c\n"
-    assert "plain assignment" not in results(dead)
-    assert "opposite update" not in results("def f(a):\n    a.n -= 1\n")
-    assert "constant" not in results("def f(a):\n    return a + ' ' * 4\n")
     assert "lost guard" not in results("def f(a):\n    if a is None:\n        a = 1\n    return a\n")
     assert "skipped update" not in results(
         "class C:\n    def __init__(self):\n        self.a = 1\n        self.b = 2\n", "C.__init__"
@@ -142,19 +163,6 @@ def test_a_handler_that_says_what_went_wrong_is_left_alone() -> None:
     source = "def f(a):\n    try:\n        return a.b()\n    except KeyError:\n        {}\n"
     assert "widened exception" in results(source.format("return 1"))
     assert "widened exception" not in results(source.format("raise ValueError('no such key')"))
-
-
-def test_sibling_attribute_is_as_public_and_used_alike() -> None:
-    source = (
-        "class C:\n    def g(self):\n        self.old_x = self._new_x = self.new_x = {}\n"
-        "        return self.old_x, self._new_x, self.new_x\n"
-        "\n    def f(self):\n        return self.old_x.items(), self.new_x"
-    )
-    assert changed(source, "sibling attribute") == {
-        "return self.new_x.items(), self.new_x",
-        "return self.old_x.items(), self.old_x",
-    }
-    assert changed(source + ".y", "sibling attribute") == set()
 
 
 def test_an_operator_that_cannot_be_loaded_is_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,11 +2,25 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from gistpoint.core.kinds.gist.fidelity import name_masks, normalise_output, normalised
-from gistpoint.core.kinds.gist.model import EntrypointError, EntrypointKind, parse_entrypoint
+from gistpoint.core.kinds.gist.model import (
+    COMMAND_FILE,
+    EntrypointError,
+    EntrypointKind,
+    GistSettings,
+    GistTask,
+    command_identity,
+    command_line,
+    command_version,
+    parse_entrypoint,
+    with_input,
+)
 from gistpoint.core.kinds.gist.original_test import guard_of, original_test
+from gistpoint.core.kinds.gist.programs import console_scripts, program_text
 from gistpoint.core.kinds.gist.reference import pasted
 from gistpoint.core.kinds.gist.runs import CommandRun, Raised, TestRun, TestsRun
 from gistpoint.core.kinds.gist.trace import read_trace
@@ -39,13 +53,72 @@ def test_programs_keep_their_arguments() -> None:
 
 @pytest.mark.parametrize(
     "command",
-    ["", "pytest", "pytest tests", "pytest a.py", "pytest a.py::b c.py::d", "pytest -k x a.py::b", "make test",
-     "pytest ../a.py::b", "pytest /a.py::b", "python", "python -c 1", "pytest 'a", "pytest a.txt::b", "python -m"],
+    ["", "pytest", "pytest tests", "pytest a.py", "pytest a.py::b c.py::d", "pytest -k x a.py::b", "./make test",
+     "pytest ../a.py::b", "pytest /a.py::b", "python", "python -c", "bin/pkcli --x", "pytest 'a",
+     "pytest a.txt::b", "python -m"],
 )  # fmt: skip
 def test_anything_else_is_no_entrypoint(command: str) -> None:
     with pytest.raises(EntrypointError) as caught:
         parse_entrypoint(command)
     assert command in caught.value.message or "None" not in caught.value.message
+
+
+@pytest.mark.parametrize(
+    ("command", "kind", "own", "arguments", "called_as"),
+    [
+        ("python -c 'import shop; print(1)' a", EntrypointKind.CODE, ("import shop; print(1)",), ("a",), "-c"),
+        ("pk-cli --flag 'a b'", EntrypointKind.CONSOLE, ("pk-cli",), ("--flag", "a b"), "pk-cli"),
+    ],
+)
+def test_commands_without_a_file_are_entrypoints(
+    command: str, kind: EntrypointKind, own: tuple[str, ...], arguments: tuple[str, ...], called_as: str
+) -> None:
+    found = parse_entrypoint(command)
+    assert (found.kind, found.own, found.arguments, found.called_as) == (kind, own, arguments, called_as)
+    assert (found.target, found.gist_file, found.is_test) == (COMMAND_FILE, "gist.py", False)
+    assert parse_entrypoint(found.text) == found
+    assert found.text == command
+
+
+POINTS = {"entry_points": "[console_scripts]\npk-cli = pk.cli:App.main [extra]\nbad = os; x\n[other]\nx = y:z\n"}
+
+
+def test_a_console_script_is_started_as_an_installer_starts_it() -> None:
+    assert console_scripts(POINTS) == {"pk-cli": "pk.cli:App.main"}
+    text = program_text(parse_entrypoint("pk-cli --flag"), POINTS)
+    assert text == "import sys\n\nfrom pk.cli import App\n\nsys.exit(App.main())\n"
+    assert program_text(parse_entrypoint("python -c 'x = 1'"), {}) == "x = 1\n"
+    assert program_text(parse_entrypoint("bad"), POINTS) == program_text(parse_entrypoint("python -m pk"), POINTS) == ""
+    assert console_scripts({"entry_points": "no section\n"}) == console_scripts({}) == {}
+
+
+def test_input_is_part_of_a_command() -> None:
+    found = with_input(parse_entrypoint("pk-cli -v"), "a\r\nb", {"PK_B": "x y", "PK_A": ""})
+    assert found.variables == (("PK_A", ""), ("PK_B", "x y"))
+    assert command_line(found) == "PK_A='' PK_B='x y' pk-cli -v < stdin"
+    assert parse_entrypoint(found.text) == replace(found, stdin="", variables=())
+    plain = GistTask("pk-cli", GistSettings())
+    given = GistTask("pk-cli", GistSettings(), "a\r\nb", {"PK": "1"})
+    assert command_identity(plain) == {"entrypoint": "pk-cli"}
+    assert command_identity(given) == {"entrypoint": "pk-cli", "stdin": "a\r\nb", "variables": {"PK": "1"}}
+    assert (command_version(plain, None), command_version(given, None)) == (1, 2)
+
+
+@pytest.mark.parametrize(
+    ("command", "stdin", "variables"),
+    [
+        ("pytest a.py::b", "x", {}),
+        ("pk-cli", "x" * 200_000, {}),
+        ("pk-cli", "\ud800", {}),
+        *[("pk-cli", "", {name: "x"}) for name in ("PATH", "PYTHONPATH", "LD_PRELOAD", "GISTPOINT_ROOT", "A B", "")],
+        ("pk-cli", "", {"PK": "\0"}),
+        ("pk-cli", "", {"PK": "x" * 20_000}),
+        ("pk-cli", "", {f"PK{n}": "" for n in range(60)}),
+    ],
+)
+def test_input_that_no_command_can_have_is_refused(command: str, stdin: str, variables: dict[str, str]) -> None:
+    with pytest.raises(EntrypointError):
+        with_input(parse_entrypoint(command), stdin, variables)
 
 
 def test_modules_and_files_stand_for_one_another() -> None:

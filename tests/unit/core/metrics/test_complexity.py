@@ -1,5 +1,6 @@
 """Complexity of single functions, by counts that can be made by hand."""
 
+from math import log2
 from textwrap import dedent
 
 import pytest
@@ -123,3 +124,49 @@ def test_odd_files_are_left_out_or_measured() -> None:
     assert measured["deep.py", 1].code_lines == 1
     assert measured["crlf.py", 1].code_lines == 2
     assert not any(path == "bad.py" for path, _ in measured)
+
+
+def test_halstead_of_the_paper_counts_every_operator_and_operand() -> None:
+    found = measure(
+        '''
+        @cached
+        def f(self, key: str, size: int = 2) -> list[str]:
+            """What it does."""
+            value: int = self.table[key]
+            self.seen += 1
+            return g(value, size=size + 1)
+        ''',
+        2,
+    )
+    operators = ["=", ".", "[]", "+=", ".", "return", "()", "=", "+"]
+    operands = ["self", "key", "size", "2", "value", "self", "table", "key", "self", "seen", "1", "g", "value"]
+    operands += ["size", "size", "1"]
+    n1, n2 = len(set(operators)), len(set(operands))
+    assert found.halstead_difficulty_paper == pytest.approx(n1 / 2 * len(operands) / n2)
+    assert found.halstead_volume_paper == pytest.approx((len(operators) + len(operands)) * log2(n1 + n2))
+
+
+@pytest.mark.parametrize(
+    ("body", "operators", "operands"),
+    [
+        ("pass", 1, 0),
+        ("if not a and b < 2 < c: del d", "if not and < < del", "a b 2 c d"),
+        ("try: raise E from e\nexcept (A, B) as x: pass", "try raise except pass", "E e A B x"),
+        ("return [a for a in b if c if d]", "return for-in if if", "a a b c d"),
+        ("with a as b: yield {1: 'x', **c}", "with yield {:}", "a b 1 'x' c"),
+        (
+            "match a:\n case {'k': v, **r}: b()\n case P(y=1) | None: pass",
+            "match case () case | pass",
+            "a 'k' v r b P y 1 None",
+        ),
+        ("global a\nimport b.c as d\nfrom e import f", "global import from-import", "a d f"),
+        ("def g(x): return lambda y=1: y\nclass C(B): z = x", "def return lambda class =", "g x y 1 y C B z x"),
+        ("return f'{a!r:>{b}}'", "return f{} f{}", "a '>' b"),
+    ],
+)
+def test_what_counts(body: str, operators: str | int, operands: str | int) -> None:
+    source = "def f():\n" + "".join(f"    {line}\n" for line in body.splitlines())
+    found = measure(source)
+    n_all = [len(side.split()) if isinstance(side, str) else side for side in (operators, operands)]
+    distinct = [len(set(side.split())) if isinstance(side, str) else side for side in (operators, operands)]
+    assert found.halstead_volume_paper == pytest.approx(sum(n_all) * log2(sum(distinct)))

@@ -12,7 +12,6 @@ from gistpoint.core.metrics.table import (
     COLUMNS,
     ColumnError,
     FunctionMetrics,
-    filter_rows,
     hard_set,
     measure_functions,
     percentile,
@@ -61,20 +60,6 @@ def test_sorting() -> None:
     assert names(sort_rows(rows(), "in_degree")) == ["leaf", "main", "step", "C.m"]
     assert names(sort_rows(rows(), "function", descending=False)) == ["C.m", "leaf", "main", "step"]
     assert names(sort_rows(rows(), "eigenvector")) == ["C.m", "leaf", "main", "step"]
-
-
-def test_filtering() -> None:
-    assert names(filter_rows(rows(), ["cyclomatic>=3"])) == ["main"]
-    assert names(filter_rows(rows(), ["kind=function", "in_degree < 2"])) == ["main", "step"]
-    assert names(filter_rows(rows(), ["lea"])) == ["leaf"]
-    assert names(filter_rows(rows(), ["eigenvector>0"])) == []
-
-
-@pytest.mark.parametrize("condition", ["colour>3", "degree>many"])
-def test_a_condition_that_makes_no_sense_is_refused(condition: str) -> None:
-    with pytest.raises(ColumnError) as caught:
-        filter_rows(rows(), [condition])
-    assert caught.value.hint
 
 
 def test_an_unknown_column_is_refused() -> None:

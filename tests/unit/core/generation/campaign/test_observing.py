@@ -27,7 +27,7 @@ def test_evidence_counts_failures_and_steps_from_the_tests(tmp_path: Path) -> No
     target = Target("shop.py", "price", "def price(a):\n    b\n    c", "def price(a):\n    x\n    c")
     evidence = evidence_of(ProbeReport(RunStatus.FINISHED, failed, 9, 0.1), target, shop.library())
     assert (evidence.failing, evidence.by_assertion, evidence.through_target) == (3, 2, 1)
-    assert evidence.entering == 13
+    assert evidence.entering == 16
     assert evidence.distances == (2, 2, None)
     assert (evidence.own_tests, evidence.messages, evidence.changed_lines) == (1, 2, 1)
     assert evidence.rank is not None

@@ -1,0 +1,116 @@
+"""Entrypoints drawn from a suite: of every difficulty, or the hardest."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Generator, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import islice
+
+from gistpoint.core.code.testfiles import is_test_path
+from gistpoint.core.kinds.gist.intake import Examination, NoGistError
+from gistpoint.core.kinds.gist.judge import sources_of
+from gistpoint.core.kinds.gist.model import Entrypoint, EntrypointError, parse_entrypoint
+from gistpoint.core.kinds.gist.trace import Difficulty, difficulty, hard_subset, read_trace
+
+TRACED = 3
+"""Candidates that are traced for each entrypoint wanted, before the first is chosen."""
+_SUITE_TIMEOUT_S = 120.0
+
+OnRefusal = Callable[[Entrypoint, NoGistError], None]
+
+
+@dataclass(frozen=True, slots=True)
+class EntrypointCandidate:
+    """An entrypoint, and how hard it is."""
+
+    entrypoint: Entrypoint
+    difficulty: Difficulty
+
+
+def entrypoints_of(examination: Examination) -> list[Entrypoint]:
+    """Return the tests of a repository's suite, all instances of a parametrised test as one entrypoint."""
+    repository = examination.repository
+    ids = examination.runner.tests(
+        repository.tree, repository.environment, timeout_s=_SUITE_TIMEOUT_S, cancel=examination.run.cancel
+    )
+    found: dict[Entrypoint, None] = {}
+    for id in ids:
+        try:
+            found[parse_entrypoint(f"pytest '{id.partition('[')[0]}'")] = None
+        except EntrypointError:
+            continue
+    return list(found)
+
+
+def candidates(
+    examination: Examination, count: int, seed: int, refused: OnRefusal = lambda entrypoint, refusal: None
+) -> Iterator[EntrypointCandidate]:
+    """Yield the tests of a suite, drawn at random by `seed`, until none is left.
+
+    The first `TRACED` times `count` are traced and ranked by calls, functions, files and lines covered together: first
+    comes one of each rank, then the next of each. The others follow as they are drawn. `refused` is called for each
+    that can't be traced.
+    """
+    drawn = _traced(examination, _drawn(examination, seed), refused)
+    yield from by_rank(list(islice(drawn, TRACED * count)), count)
+    yield from drawn
+
+
+def hardest(
+    examination: Examination, most: int, seed: int, refused: OnRefusal, *, among: int = 0
+) -> Generator[EntrypointCandidate, bool | None, None]:
+    """Yield the `most` tests with the most calls and the `most` that touch the most files (Gistify, section 4.2).
+
+    All tests of the suite are traced, or only `among` of them, drawn by `seed`. For a test that is found not to be
+    usable after it was yielded, send True: the next hardest takes its place.
+    """
+    drawn = _drawn(examination, seed)[: among or None]
+    pool = {one.entrypoint.text: one for one in _traced(examination, drawn, refused)}
+    done: set[str] = set()
+    while waiting := _hard(list(pool.values()), most) - done:
+        chosen = max(waiting, key=lambda text: (pool[text].difficulty.calls, text))
+        done.add(chosen)
+        if (yield pool[chosen]):
+            del pool[chosen]
+
+
+def _hard(pool: Sequence[EntrypointCandidate], most: int) -> set[str]:
+    by_calls = {one.entrypoint.text: float(one.difficulty.calls) for one in pool}
+    by_files = {one.entrypoint.text: float(one.difficulty.files) for one in pool}
+    return set.union(*hard_subset(by_calls, by_files, most))
+
+
+def _drawn(examination: Examination, seed: int) -> list[Entrypoint]:
+    everything = entrypoints_of(examination)
+    random.Random(seed).shuffle(everything)
+    return everything
+
+
+def _traced(
+    examination: Examination, entrypoints: Sequence[Entrypoint], refused: OnRefusal
+) -> Iterator[EntrypointCandidate]:
+    sources = sources_of(examination.repository.tree)
+    for entrypoint in entrypoints:
+        try:
+            read = read_trace(examination.trace(entrypoint))
+        except NoGistError as refusal:
+            refused(entrypoint, refusal)
+            continue
+        tests = {path for path in read.files if is_test_path(path)} | {entrypoint.target}
+        yield EntrypointCandidate(entrypoint, difficulty(read, sources, tests=tests))
+
+
+def by_rank(traced: Sequence[EntrypointCandidate], count: int) -> Iterator[EntrypointCandidate]:
+    """Yield candidates spread over all ranks: one from each of `count` parts of the ranking, then the next of each."""
+    figures = [
+        [getattr(one.difficulty, name) for one in traced] for name in ("calls", "functions", "files", "lines_covered")
+    ]
+    ranks = [{value: place for place, value in enumerate(sorted(set(values)))} for values in figures]
+    totals = [sum(rank[values[n]] for rank, values in zip(ranks, figures, strict=True)) for n in range(len(traced))]
+    order = [traced[n] for n in sorted(range(len(traced)), key=lambda n: totals[n])]
+    parts = [order[len(order) * n // count : len(order) * (n + 1) // count] for n in range(count)]
+    for place in range(max((len(part) for part in parts), default=0)):
+        for part in parts:
+            if place < len(part):
+                yield part[place]

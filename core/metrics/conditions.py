@@ -1,0 +1,250 @@
+"""Conditions on functions, such as `code_lines >= 12 and harmonic_out > p90`, read from text and never evaluated."""
+
+from __future__ import annotations
+
+import operator
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, NoReturn
+
+from gistpoint.core.metrics.table import COLUMNS, ColumnError, FunctionMetrics, percentile
+
+TEXTS = ("function", "kind")
+"""Columns that hold text; all others hold numbers."""
+_DEEPEST = 50
+_LONGEST = 4000
+
+_COMPARISONS: Mapping[str, Callable[[Any, Any], object]] = {
+    "<=": operator.le, ">=": operator.ge, "!=": operator.ne, "<": operator.lt, ">": operator.gt,
+    "==": operator.eq, "=": operator.eq,
+}  # fmt: skip
+_TOKEN = re.compile(
+    r"\s*(?:(?P<sign><=|>=|!=|==|=|<(?!locals>)|>)|(?P<bracket>[()])"
+    r"|(?P<quoted>\"[^\"]*\"|'[^']*')|(?P<word>(?:<locals>|[^\s()<>=!\"'])+))"
+)
+_PERCENTILE = re.compile(r"p(\d+(?:\.\d+)?)")
+
+Test = Callable[[FunctionMetrics], bool]
+Maker = Callable[["_Population"], Test]
+
+
+class ConditionError(ColumnError):
+    """A condition can't be understood; the message names the place, counted from 1."""
+
+
+@dataclass(frozen=True, slots=True)
+class FunctionCondition:
+    """A condition on functions.
+
+    Comparisons `COLUMN <= VALUE` (or `<`, `>`, `>=`, `=`, `!=`), joined by `and`, `or`, `not` and parentheses. A value
+    is a number, `pNN` for a percentile of the column among all functions, another column, or text where the column
+    holds text. A word alone is a part of the function's name; what has spaces, or is a keyword, stands in quotes. A
+    function for which a column has no value meets no comparison on it.
+    """
+
+    text: str
+    _make: Maker
+
+    def over(self, population: Sequence[FunctionMetrics]) -> Test:
+        """Return the test of one function; percentiles are those of `population`, interpolated."""
+        return self._make(_Population(population))
+
+
+def read_condition(text: str) -> FunctionCondition:
+    """Return the condition that a text says; raises `ConditionError`, or `ColumnError` for an unknown column."""
+    return FunctionCondition(text, _Reader(text).all())
+
+
+def filter_rows(
+    rows: Iterable[FunctionMetrics],
+    conditions: Iterable[str],
+    population: Sequence[FunctionMetrics] | None = None,
+) -> list[FunctionMetrics]:
+    """Return the rows that meet every condition; percentiles are those of `population`, by default of the rows."""
+    rows = list(rows)
+    known = rows if population is None else population
+    tests = [read_condition(text).over(known) for text in conditions]
+    return [row for row in rows if all(test(row) for test in tests)]
+
+
+class _Population:
+    """Percentiles of columns, each sorted once."""
+
+    def __init__(self, rows: Sequence[FunctionMetrics]) -> None:
+        self._rows = rows
+        self._values: dict[str, list[float]] = {}
+
+    def percentile(self, column: str, percent: float) -> float | None:
+        """Return a percentile of a column; None if no function has a value."""
+        if column not in self._values:
+            cells = (row.cell(column) for row in self._rows)
+            self._values[column] = sorted(float(cell) for cell in cells if isinstance(cell, int | float))
+        values = self._values[column]
+        return percentile(values, percent) if values else None
+
+
+@dataclass(frozen=True, slots=True)
+class _Token:
+    kind: str
+    text: str
+    place: int
+
+
+class _Reader:
+    """Reads a condition by recursive descent: `or` below `and` below `not` below comparisons."""
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+        if len(text) > _LONGEST:
+            raise ConditionError(f"A condition has at most {_LONGEST} characters, and this one {len(text)}.")
+        self._tokens = self._split()
+        self._next = 0
+        self._depth = 0
+
+    def all(self) -> Maker:
+        """Return what makes the test of the whole text."""
+        if not self._tokens:
+            raise ConditionError("The condition is empty.", hint=_FORM)
+        made = self._any()
+        if (token := self._peek()) is not None:
+            self._refuse(token, "'and' or 'or' is missing before it")
+        return made
+
+    def _split(self) -> list[_Token]:
+        tokens: list[_Token] = []
+        place, end = 0, len(self._text.rstrip())
+        while place < end:
+            found = _TOKEN.match(self._text, place)
+            if found is None:
+                start = place + len(self._text[place:]) - len(self._text[place:].lstrip())
+                self._refuse(_Token("", self._text[start], start + 1), "it has no meaning here")
+            kind = found.lastgroup or ""
+            tokens.append(_Token(kind, found[kind], found.start(kind) + 1))
+            place = found.end()
+        return tokens
+
+    def _any(self) -> Maker:
+        parts = [self._every()]
+        while self._took("or"):
+            parts.append(self._every())
+        return _joined(parts, any)
+
+    def _every(self) -> Maker:
+        parts = [self._one()]
+        while self._took("and"):
+            parts.append(self._one())
+        return _joined(parts, all)
+
+    def _one(self) -> Maker:
+        self._depth += 1
+        if self._depth > _DEEPEST:
+            raise ConditionError(f"The condition is nested more than {_DEEPEST} deep.")
+        try:
+            return self._negated() if self._took("not") else self._atom()
+        finally:
+            self._depth -= 1
+
+    def _negated(self) -> Maker:
+        made = self._one()
+
+        def negated(population: _Population) -> Test:
+            test = made(population)
+            return lambda row: not test(row)
+
+        return negated
+
+    def _atom(self) -> Maker:
+        token = self._taken()
+        if token.text == "(" and token.kind == "bracket":
+            made = self._any()
+            if (closing := self._peek()) is None or closing.text != ")":
+                self._refuse(token, "it is never closed")
+            self._next += 1
+            return made
+        if token.kind not in ("word", "quoted") or self._is_keyword(token):
+            self._refuse(token, "a column or a word of a name is missing before it")
+        following = self._peek()
+        if following is None or following.kind != "sign":
+            part = _unquoted(token)
+            return lambda population: lambda row: part in row.function
+        if token.text not in COLUMNS:
+            raise ColumnError(
+                f"There is no column {token.text!r} (at {token.place} in {self._text!r}).",
+                hint=f"Columns: {', '.join(COLUMNS)}.",
+            )
+        self._next += 1
+        return self._comparison(token.text, following, self._taken())
+
+    def _comparison(self, column: str, sign: _Token, value: _Token) -> Maker:
+        compare = _COMPARISONS[sign.text]
+        if value.kind not in ("word", "quoted"):
+            self._refuse(value, f"a value is missing before it, to compare {column} with")
+        text = _unquoted(value)
+        if column in TEXTS:
+            return lambda population: lambda row: bool(compare(row.cell(column), text))
+        if value.kind == "word" and text in COLUMNS and text not in TEXTS:
+            return lambda population: lambda row: _compared(compare, row.cell(column), row.cell(text))
+        if (found := _PERCENTILE.fullmatch(text)) is not None:
+            percent = float(found[1])
+            if percent > 100:
+                self._refuse(value, "a percentile is from p0 to p100")
+
+            def by_percentile(population: _Population) -> Test:
+                bar = population.percentile(column, percent)
+                return lambda row: _compared(compare, row.cell(column), bar)
+
+            return by_percentile
+        try:
+            wanted = float(text)
+        except ValueError:
+            self._refuse(value, f"{column} is compared with a number, with pNN or with another column")
+        return lambda population: lambda row: _compared(compare, row.cell(column), wanted)
+
+    def _peek(self) -> _Token | None:
+        return self._tokens[self._next] if self._next < len(self._tokens) else None
+
+    def _taken(self) -> _Token:
+        token = self._peek()
+        if token is None:
+            raise ConditionError(f"The condition {self._text!r} ends too early.", hint=_FORM)
+        self._next += 1
+        return token
+
+    def _took(self, word: str) -> bool:
+        token = self._peek()
+        if token is None or token.kind != "word" or token.text != word:
+            return False
+        self._next += 1
+        return True
+
+    def _is_keyword(self, token: _Token) -> bool:
+        return token.kind == "word" and token.text in ("and", "or", "not")
+
+    def _refuse(self, token: _Token, why: str) -> NoReturn:
+        raise ConditionError(f"{token.text!r} at {token.place} in {self._text!r}: {why}.", hint=_FORM)
+
+
+_FORM = (
+    "Such as 'code_lines >= 12 and (harmonic_out > p90 or not kind = method)', or a part of a name. "
+    f"Columns: {', '.join(COLUMNS)}."
+)
+
+
+def _joined(parts: Sequence[Maker], join: Callable[[Iterable[bool]], bool]) -> Maker:
+    if len(parts) == 1:
+        return parts[0]
+
+    def joined(population: _Population) -> Test:
+        tests = [part(population) for part in parts]
+        return lambda row: join(test(row) for test in tests)
+
+    return joined
+
+
+def _compared(compare: Callable[[Any, Any], object], one: object, other: object) -> bool:
+    return one is not None and other is not None and bool(compare(one, other))
+
+
+def _unquoted(token: _Token) -> str:
+    return token.text[1:-1] if token.kind == "quoted" else token.text

@@ -1,0 +1,163 @@
+"""`gistpoint gist list` and `conditions`: gist tasks by difficulty and reference, and the settings to compare."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from gistpoint.core.errors import UserError
+from gistpoint.core.kinds.gist.answer import ReferenceGist
+from gistpoint.core.kinds.gist.documents import GistFigures, read_figures
+from gistpoint.core.kinds.gist.model import command_line, gist_task, is_gist
+from gistpoint.core.kinds.gist.overrides import CONDITIONS, overrides_data, toml_lines
+from gistpoint.core.kinds.gist.trace import TOP, Difficulty, hard_subset
+from gistpoint.core.locations import Locations
+from gistpoint.core.tasks.model import Task
+from gistpoint.sessions.tasks import TaskStore
+from gistpoint.tui.commands.arguments import TASK_HELP, counted
+from gistpoint.tui.commands.command import DONE, Handler
+from gistpoint.tui.commands.output import print_json, print_records, write_whole
+from gistpoint.tui.tables import Column
+
+
+def shown_difficulty(difficulty: Difficulty) -> str:
+    """Return a difficulty in words."""
+    return (
+        f"{difficulty.calls} calls, {difficulty.functions} functions, {difficulty.files} files, "
+        f"{100 * difficulty.lines_covered:.1f} % of the lines"
+    )
+
+
+def shown_reference(reference: ReferenceGist) -> str:
+    """Return in words what came of the reference gist."""
+    if not reference.faithful:
+        return f"none: {' '.join(reference.reason.split())[:200]} ({reference.seconds:.0f} s)"
+    rates = (reference.line_execution or 0, reference.line_existence or 0)
+    return f"faithful, execution {rates[0]:.1f}, existence {rates[1]:.1f} ({reference.seconds:.0f} s)"
+
+
+def reference_record(reference: ReferenceGist | None) -> dict[str, Any] | None:
+    """Return the outcome of a reference gist as JSON data, without its text; None if none was tried."""
+    if reference is None:
+        return None
+    return {key: value for key, value in asdict(reference).items() if key != "text"}
+
+
+@dataclass(frozen=True, slots=True)
+class _Row:
+    """A gist task with its figures, and the axes on which it is in the hard subset."""
+
+    task: Task
+    figures: GistFigures
+    hard: tuple[str, ...]
+
+
+def _of(name: str) -> Callable[[_Row], str]:
+    return lambda row: str(getattr(row.figures.difficulty, name))
+
+
+def _told(row: _Row) -> str:
+    return "not tried" if row.figures.reference is None else shown_reference(row.figures.reference)
+
+
+COLUMNS: tuple[Column[_Row], ...] = (
+    Column("id", lambda row: row.task.short_id),
+    Column("source", lambda row: f"{row.task.source.name} {row.task.source.revision[:12]}"),
+    Column("entrypoint", lambda row: command_line(gist_task(row.task).command)),
+    Column("calls", _of("calls")),
+    Column("functions", _of("functions")),
+    Column("files", _of("files")),
+    Column("depth", _of("depth")),
+    Column("lines %", lambda row: f"{100 * row.figures.difficulty.lines_covered:.1f}"),
+    Column("hard by", lambda row: ", ".join(row.hard)),
+    Column("reference", _told),
+)
+"""The columns of `gistpoint gist list`."""
+
+
+def list_options(parser: argparse.ArgumentParser) -> Handler:
+    """Add the options of `gistpoint gist list`."""
+    parser.description = (
+        "Calls, functions, files, depth and lines of each gist task, what came of its reference gist, and the hard "
+        "subset: the tasks with the most calls and those that touch the most files, ranked over all that are here."
+    )
+    parser.add_argument(
+        "--hard", type=counted, nargs="?", const=TOP, default=0, metavar="N",
+        help=f"only the hard subset: the first N by calls and the first N by files (default: {TOP})",
+    )  # fmt: skip
+    parser.add_argument("--json", action="store_true", help="as JSON")
+    return listing
+
+
+def listing(options: argparse.Namespace) -> int:
+    """Print the gist tasks with their difficulty."""
+    locations = Locations.of_user()
+    stored = TaskStore(locations.tasks, demo=locations.demo).tasks()
+    tasks = [task for task in stored if isinstance(task, Task) and is_gist(task)]
+    known = {task.id: figures for task in tasks if (figures := read_figures(task)) is not None}
+    by_calls, by_files = hard_subset(
+        {id: float(figures.difficulty.calls) for id, figures in known.items()},
+        {id: float(figures.difficulty.files) for id, figures in known.items()},
+        options.hard or TOP,
+    )
+    axes = {"calls": by_calls, "files": by_files}
+    rows = [
+        _Row(task, known[task.id], tuple(name for name, chosen in axes.items() if task.id in chosen))
+        for task in tasks
+        if task.id in known
+    ]
+    shown = [row for row in rows if row.hard or not options.hard]
+    if options.json:
+        subset = {"of": len(rows), "calls": len(by_calls), "files": len(by_files), "both": len(by_calls & by_files)}
+        print_json("gistpoint.gist-list/1", {"gists": [_record(row) for row in shown], "hard_subset": subset})
+        return DONE
+    if not rows:
+        print("There are no gist tasks with an answer yet. `gistpoint gist new SOURCE --sample 10` makes some.")
+        return DONE
+    print_records(COLUMNS, shown)
+    if options.hard:
+        print(f"{len(shown)} of {len(rows)} tasks; {len(by_calls & by_files)} are hard by calls and by files.")
+    return DONE
+
+
+def _record(row: _Row) -> dict[str, Any]:
+    return {
+        "id": row.task.id,
+        "entrypoint": command_line(gist_task(row.task).command),
+        "difficulty": asdict(row.figures.difficulty),
+        "hard_by": list(row.hard),
+        "reference": reference_record(row.figures.reference),
+    }
+
+
+def conditions_options(parser: argparse.ArgumentParser) -> Handler:
+    """Add the options of `gistpoint gist conditions`."""
+    parser.description = (
+        "Writes a file of settings for each condition that Gistify compares (table 3), for "
+        "`gistpoint solve TASK --gist-settings FILE`, `agent run` and studies. All of one task's fit into one home."
+    )
+    parser.add_argument("task", help=TASK_HELP)
+    parser.add_argument("-o", "--output", type=Path, required=True, metavar="FOLDER", help="the folder to write")
+    return conditions
+
+
+def conditions(options: argparse.Namespace) -> int:
+    """Write the settings of the paper's conditions for a task, a file for each."""
+    locations = Locations.of_user()
+    task = TaskStore(locations.tasks, demo=locations.demo).find(options.task)
+    if not is_gist(task):
+        raise UserError(f"The task {task.short_id} is not a gist.", hint="`gistpoint gist list` shows which are.")
+    folder: Path = options.output
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise UserError(f"{folder} can't be made: {error.strerror}.", hint="Name a folder to write.") from error
+    for name, condition in CONDITIONS.items():
+        condition.on(task, "")  # refuses what the task can't have
+        path = folder / f"{name}.toml"
+        write_whole(path, [("\n".join(toml_lines(overrides_data(condition))) + "\n").encode()])
+        print(f"gistpoint solve {task.short_id} --gist-settings {path}")
+    return DONE
